@@ -24,11 +24,11 @@ type Hand = keyof typeof registries;
 
 /** Agents by their names in `--option agent=NAME`. The model comes from `--option model=NAME`. */
 const agents: Record<string, (hand: Hand, model?: string) => AgentFn> = {
-  // Models, with the tools of this project.
+  // Model providers. Their agents use the tools of this project.
   anthropic: (hand, model = "claude-opus-5-5") =>
     anthropicAgent({ model, tools: registries[hand] }),
   openai: (hand, model = "gpt-5.5") => openaiAgent({ model, tools: registries[hand] }),
-  // Commands, with their own tools.
+  // Programs with their own tools.
   "claude-code": (hand, model) => {
     const permissionMode = hand === "writes" ? "acceptEdits" : "default";
     return claudeCode({ model, permissionMode, args: ["--allowedTools", "Bash"] });

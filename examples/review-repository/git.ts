@@ -10,7 +10,7 @@ const plain = ["--no-pager", "-c", "log.showRoot=true", "-c", "log.diffMerges=of
 /** A commit with its changed files; a merge has none. */
 export type Commit = { id: string; subject: string; paths: string[] };
 
-/** Runs git in the thread's folder and returns its output. A kill of the thread also ends git. */
+/** Runs git in the thread's folder and returns its output. Killing the thread also ends git. */
 export async function git(here: StepContext, ...args: string[]): Promise<string> {
   const { cwd, signal } = here;
   if (!existsSync(cwd)) throw new Error(`no such folder: ${cwd}`);

@@ -3,7 +3,7 @@ export type Options = { files: number; to: string | null };
 
 const mostFiles = 50;
 
-/** Reads `--params`. Throws for other contents. */
+/** Reads `--params`. Throws for unknown or invalid params. */
 export function optionsOf(params: unknown): Options {
   const { files = 6, to = null, ...rest } = (params ?? {}) as Record<string, unknown>;
   const [unknown] = Object.keys(rest);

@@ -2,7 +2,7 @@ import type { StepContext } from "@uncaged/workflow";
 import { counted } from "./counted.ts";
 import { commitsUpTo, git } from "./git.ts";
 
-/** A file to read: how often it changed in the last 500 commits, and whether a test is named after it. */
+/** A file to read, with its number of changes in the last 500 commits, and whether a test is named after it. */
 export type HotSpot = {
   path: string;
   blob: string;
@@ -18,8 +18,8 @@ const notSource =
   /(^|\/)(node_modules|vendor|third_party|dist)\/|(^|\/)(package-lock\.json|pnpm-lock\.yaml|go\.sum)$|\.(lock|map|snap|min\.\w+|svg|png|jpe?g|gif|ico|webp|pdf|woff2?|ttf|zip|gz|jar|wasm|csv)$/i;
 
 /**
- * Selects the largest and most frequently changed files, which most likely have faults. A prompt with folders or files
- * limits the review to them.
+ * Selects the largest and most frequently changed files, which most likely have faults. If the prompt names folders or
+ * files, limits the review to them.
  */
 export async function planReview(
   prompt: string,

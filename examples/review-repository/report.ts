@@ -8,7 +8,7 @@ import type { Reading } from "./read.ts";
 
 export type Report = { findings: number; urgent: number; summary: string };
 
-/** Writes the report as Markdown. The same commit gives the same report. `notes` are about the history. */
+/** Writes the report as Markdown. The same commit gives the same report. `notes` describe the history. */
 export async function writeReport(
   plan: Plan,
   readings: Reading[],

@@ -1,4 +1,4 @@
-// A step workflow with services, a component and its own type of steps, which a JSON file alone can't define. Add it
+// A step workflow with services, a component and its own type of steps, which a JSON file can't define. Add it
 // like any other source:
 //
 //     uncaged-workflow add services examples/steps/services.ts

@@ -8,8 +8,8 @@ import { router } from "./router.tsx";
 
 const mostTries = 3;
 
-// A part failed to load: either the console was rebuilt and its parts are renamed, or the server is unreachable.
-// Without a server the current page is better than an empty one.
+// If a part fails to load, either the console was rebuilt with other file names, or the server is unreachable.
+// Reloads only if the server answers; otherwise the current page is better than an error page.
 addEventListener("vite:preloadError", () => {
   const key = "reloaded-at";
   const before = Number(sessionStorage.getItem(key));
@@ -18,14 +18,14 @@ addEventListener("vite:preloadError", () => {
   void fetch("/theme.js", { cache: "no-store" }).then(({ ok }) => ok && location.reload(), Boolean);
 });
 
-// Not in the next timer: the second of two quick clicks must find its button busy.
+// A timer would be too late: the second of two quick clicks must find the button busy.
 notifyManager.setScheduler(queueMicrotask);
 
 const client = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 2_000,
-      // A refusal is final; an unreachable server may be back in a moment.
+      // An error response is final, but an unreachable server may soon be reachable again.
       retry: (tries, error) =>
         tries < mostTries && !(error instanceof ApiError && error.status !== 0),
     },

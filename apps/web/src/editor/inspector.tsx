@@ -8,7 +8,7 @@ import { useDocumentPart, useEdited } from "./document/use-document.ts";
 import { FormOfNode } from "./form/node-form.tsx";
 import type { DrawnNode } from "./kind.ts";
 
-/** A panel beside the canvas. It fills the height and scrolls on its own. */
+/** A panel next to the canvas. It fills the height and has its own scroll bar. */
 export type Panel = { value: string; label: ReactNode; content: ReactNode };
 
 /** A page's own action on a node. */
@@ -69,7 +69,7 @@ export function Inspector(props: Props) {
   );
 }
 
-/** Leads to the form of the selected node while another panel is open. */
+/** A button that opens the form of the selected node while another panel is open. */
 function ToForm({ onOpen }: { onOpen: () => void }) {
   const chosen = useDocumentPart(useEdited(), ({ selection }) => selection.nodes.size);
   if (chosen !== 1) return null;
@@ -176,7 +176,7 @@ function OneNode({
 
 type LinesProps = { node: DrawnNode; actions: Actions; isReadOnly: boolean };
 
-/** The lines of a node, for use without a mouse. */
+/** A list of the lines of a node, for editing without a mouse. */
 function Lines({ node, actions, isReadOnly }: LinesProps) {
   const { nodes, edges } = useDocumentPart(useEdited(), (state) => state.drawing);
   const own = edges.filter(({ source, target }) => source === node.id || target === node.id);

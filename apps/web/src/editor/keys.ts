@@ -4,7 +4,7 @@ import type { Actions, CanvasHandle } from "./canvas/actions.ts";
 import { nodeIdOf } from "./canvas/canvas.tsx";
 import type { EditedDocument } from "./document/document.ts";
 
-/** Actions of keys that the page or editor handles, not the document. */
+/** Actions of keys that the page or editor handles instead of the document. */
 export type KeyTargets = {
   add: () => void;
   connect: () => void;
@@ -26,7 +26,7 @@ type Props = {
 const step = 10;
 const bigStep = 50;
 
-/** All keys of an editor: with Ctrl, on the canvas, and single letters. */
+/** Handles all keys of an editor: keys with Ctrl, keys on the canvas, and single letters. */
 export function useEditorKeys({
   document: edited,
   actions,
@@ -129,13 +129,13 @@ export function useEditorKeys({
   };
 
   useEffect(() => {
-    // Captured before the page's own keys, some of which differ here.
+    // The capture phase comes before the page's keys, some of which mean something else here.
     window.document.addEventListener("keydown", onKey, true);
     return () => window.document.removeEventListener("keydown", onKey, true);
   }, []);
 }
 
-/** Whether a dialog or menu is open. Closing ones no longer receive keys. */
+/** Whether a dialog or menu is open. A closing dialog or menu does not count. */
 const isCovered = (): boolean =>
   window.document.querySelector(":is([role=dialog],[role=menu]):not([data-closed])") !== null;
 
@@ -149,7 +149,7 @@ const isCanvas = (target: EventTarget | null): boolean =>
 
 type ClipboardProps = Pick<Props, "actions" | "isReadOnly">;
 
-/** The system's clipboard. Copies are JSON; pasted texts may come from any program. */
+/** Handles copy, cut and paste. Copies are JSON; pasted texts may come from any program. */
 export function useClipboard({ actions, isReadOnly }: ClipboardProps): void {
   const onClipboard = useEffectEvent((event: ClipboardEvent) => {
     if (isTyping(event) || isCovered()) return;

@@ -2,8 +2,8 @@ import type { LucideIcon } from "lucide-react";
 import type { NodeState } from "../ui/states.tsx";
 
 /*
- * Describes a kind of document to the editor. The editor handles the text; a feature implements `DocumentKind` as pure
- * functions of the parsed document.
+ * The interface between the editor and a kind of document. The editor handles the text; a feature implements
+ * `DocumentKind` with pure functions of the parsed document.
  */
 
 /** Names and indexes from the root of a document to a value. */
@@ -18,7 +18,7 @@ export type Change = {
   path: DocumentPath;
   /** The new value; undefined removes it. Missing objects on the path are created. */
   value: unknown;
-  /** Inserts into a list before the item at the path. The list's length appends. */
+  /** Inserts into a list before the item at the path. The list's length as the index appends. */
   insert?: true;
 };
 
@@ -29,7 +29,7 @@ export type Edit = {
   changes: readonly Change[];
   /** Ids to select afterwards; by default the selection stays. */
   select?: readonly string[];
-  /** Consecutive edits with the same key are one step of the history, such as typing into a field. */
+  /** Consecutive edits with the same key form one step of the history, such as typing into a field. */
   merge?: string;
 };
 
@@ -38,20 +38,20 @@ export type Refused = { refused: string };
 
 export type Side = "top" | "right" | "bottom" | "left";
 
-/** An end of lines at a node. */
+/** A point of a node where lines start or end. */
 export type Port = {
   id: string;
   role: "in" | "out";
   side: Side;
   label: string | null;
-  /** Whether lines can be drawn from or to it. */
+  /** Whether the user can draw lines from or to the port. */
   isOpen: boolean;
   hint?: string;
 };
 
 export type DrawnNode = {
   id: string;
-  /** A type of the palette, which has its icon. */
+  /** A type of the palette, which defines the node's icon. */
   type: string;
   title: string;
   /** Text of its body: a few short lines. */
@@ -61,10 +61,10 @@ export type DrawnNode = {
   /** Id of its container. */
   parent: string | null;
   isContainer: boolean;
-  /** Can't be deleted or copied. */
+  /** Whether the user can neither delete nor copy the node. */
   isFixed: boolean;
   ports: readonly Port[];
-  /** Path in the document. Problems below it are shown at the node. */
+  /** Path in the document. The node shows all problems below the path. */
   path: DocumentPath;
 };
 
@@ -93,9 +93,9 @@ export type PaletteItem = {
   label: string;
   icon: LucideIcon;
   hint: string;
-  /** The letter that adds it from the palette's dialog. */
+  /** The letter that adds a node of this type from the palette's dialog. */
   key: string;
-  /** Drawn, but not offered for adding. */
+  /** Whether the palette omits the type. Such nodes are drawn, but can't be added. */
   isHidden?: true;
 };
 
@@ -128,7 +128,7 @@ export type NodeForm = {
   edit?: (path: DocumentPath, value: unknown) => Edit | Refused;
 };
 
-/** The state of a node in a run, by its newest attempt. */
+/** The state of a node in a run, from its newest attempt. */
 export type LiveNode = {
   state: NodeState;
   tokens: number;
@@ -155,9 +155,9 @@ export type DocumentKind<Name extends string = "graph" | "steps"> = {
     document: unknown,
     signal: AbortSignal,
   ) => readonly Problem[] | Promise<readonly Problem[]>;
-  /** The name of another format, for the refusal: "a step workflow"; null for this kind's own. */
+  /** The name of a document's format, such as "a step workflow", for a refusal; null for this kind's own format. */
   recognize: (document: unknown) => string | null;
-  /** Adds a node. `isChosen`: dropped there by the user; otherwise the layout may move it. */
+  /** Adds a node. With `isChosen` the user has dropped it at the point; otherwise the layout may move it. */
   add: (
     document: unknown,
     type: string,
@@ -166,9 +166,9 @@ export type DocumentKind<Name extends string = "graph" | "steps"> = {
     isChosen?: boolean,
   ) => Edit | Refused;
   remove: (document: unknown, nodes: readonly string[], edges: readonly string[]) => Edit | Refused;
-  /** Without it, only the layout places nodes. */
+  /** Moves nodes. If missing, only the layout places nodes. */
   move?: (document: unknown, positions: readonly NodePosition[]) => Edit;
-  /** Draws a line. `replacing` is the id of the line whose end was dragged. Null: nothing to do. */
+  /** Draws a line. `replacing` is the id of the line whose end was dragged. Returns null without a change. */
   connect: (
     document: unknown,
     from: PortAt,
@@ -177,7 +177,7 @@ export type DocumentKind<Name extends string = "graph" | "steps"> = {
   ) => Edit | Refused | null;
   /** A JSON fragment for the clipboard: the nodes with the lines between them. */
   copy: (document: unknown, nodes: readonly string[]) => unknown;
-  /** Null if the fragment is of another kind. */
+  /** Pastes a fragment; returns null for a fragment of another kind. */
   paste: (
     document: unknown,
     fragment: unknown,

@@ -43,7 +43,7 @@ export function Palette({ onAdd }: Props) {
 
 type DialogProps = Props & { isOpen: boolean; onClose: () => void };
 
-/** The palette for the keyboard: `a`, then the letter of a type. */
+/** The palette as a dialog: the key `a` opens it, and the letter of a type adds a node. */
 export function AddDialog({ isOpen, onClose, onAdd }: DialogProps) {
   const { palette } = useEdited().kind;
   const shown = palette.filter(({ isHidden }) => !isHidden);

@@ -175,7 +175,7 @@ function Search({ onShow }: { onShow: (id: string) => void }) {
   );
 }
 
-/** The number of problems. The list is shown without a selection. */
+/** A button with the number of problems. It clears the selection, so that the inspector lists them. */
 function Problems() {
   const document = useEdited();
   const problems = useDocumentPart(document, (state) => state.problems);

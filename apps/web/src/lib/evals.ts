@@ -2,7 +2,7 @@ import { queryOptions } from "@tanstack/react-query";
 import type { Eval, EvalRow } from "@uncaged/workflow-server/api-types";
 import { pathOf, request } from "./request.ts";
 
-/** Poll interval of a running eval, which has no event stream. */
+/** Poll interval of a running eval, in milliseconds. Evals have no event stream. */
 const readAgainMs = 2_000;
 
 const isAtWork = ({ versions }: Pick<EvalRow, "versions">): boolean =>
@@ -14,7 +14,7 @@ export const evalsQuery = queryOptions({
   refetchInterval: ({ state }) => (state.data?.some(isAtWork) ? readAgainMs : false),
 });
 
-/** Which cases to show, and how many. */
+/** The filter and the maximum number of cases to show. */
 export type ShownCases = { show: CaseFilter; limit: number };
 
 export const evalQuery = (id: string, baseline: string | undefined, shown: ShownCases) =>

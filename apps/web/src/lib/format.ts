@@ -77,7 +77,7 @@ const dateAndTime = new Intl.DateTimeFormat(undefined, {
 
 export const moment = (at: number): string => dateAndTime.format(at);
 
-/** The role name of sleeps in the console. The engine uses `__wait__` for sleeps and questions. */
+/** The role name of sleeps in the console. The engine uses `__wait__` for both sleeps and questions. */
 export const sleepRole = "__sleep__";
 
 /** The visible name of a role. The step's meta tells the engine's own roles apart. */
@@ -93,7 +93,7 @@ export function roleName(role: string, meta: Readonly<Record<string, unknown>> =
 export const until = (at: number, now: number): string =>
   at <= now ? "now" : `in ${duration(Math.ceil((at - now) / second) * second)}`;
 
-/** The current time, updated every `everyMs` while `isAsked`. */
+/** The current time, updated every `everyMs` milliseconds while `isAsked`. */
 export function useNow(everyMs: number, isAsked = true): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

@@ -1,12 +1,12 @@
 /*
- * Owns: the event connection that a browser's tabs share, and the list of followers. It runs in a shared worker, or in
- * the page if the browser has none. Does not own: the meaning of messages.
+ * Owns: the event connection that a browser's tabs share, and the list of followers. Does not own: the meaning of
+ * messages. Runs in a shared worker, or in the page if the browser has no shared workers.
  * A tab follows a thread, or the host with its plans, by its port, and gets messages from a cursor on. When the
  * followers change, the hub opens a new connection after the last delivered message and then closes the old one, so
  * messages are neither lost nor repeated.
  */
 
-/** State of the connection: `lost` until it is back, `refused` if the server refuses it. */
+/** State of the connection: `lost` while reconnecting, `refused` if the server refuses it. */
 export type Connection = "open" | "lost" | "refused";
 
 /** A message from a tab. `thread` is null for changes of the host. */
@@ -31,7 +31,7 @@ export class Hub {
   /** The tabs, each with the ids of its followers of the host. */
   readonly #tabs = new Map<MessagePort, Set<number>>();
   readonly #followers = new Set<Follower>();
-  /** Messages that are delivered together. */
+  /** Messages to deliver together, by tab. */
   readonly #batches = new Map<MessagePort, Message[]>();
   #connection: Connection = "open";
   #hostCursor: string | null = null;
@@ -67,7 +67,7 @@ export class Hub {
     this.#connectSoon(retryMs);
   }
 
-  /** A later tab must read its lists, too. */
+  /** Follows the host for a tab. A tab that joins an existing connection must read its lists. */
   #followHost(port: MessagePort, id: number): void {
     this.#tabs.get(port)?.add(id);
     const read = { id, data: "{}", cursor: null };

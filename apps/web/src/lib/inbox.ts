@@ -11,12 +11,12 @@ export type Inbox = {
   plans: readonly PlanRow[];
   /** Threads that wait for an answer, except the threads of decisions. */
   threads: readonly ThreadRow[];
-  /** Names of these plans, by id. */
+  /** Names of plans, by id. */
   names: ReadonlyMap<string, string>;
   count: number;
   /** Whether the list of threads is incomplete. */
   isMore: boolean;
-  /** Whether it has loaded, and its error. */
+  /** Whether the inbox has loaded. */
   isRead: boolean;
   error: Error | null;
 };

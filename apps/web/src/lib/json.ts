@@ -2,7 +2,7 @@ import { roundedIn } from "@uncaged/workflow/records";
 
 type Read<Value> = { value: Value; problem: null } | { value: null; problem: string };
 
-/** Parses JSON. The problem names the position, for a person who typed the text. */
+/** Parses JSON that a user typed. The problem names the position. */
 export function readJson(text: string): Read<unknown> {
   try {
     const value = JSON.parse(text) as unknown;
@@ -24,10 +24,10 @@ export function readObject(text: string): Read<Record<string, unknown>> {
   return { value: null, problem: problem ?? "This must be an object: { … }" };
 }
 
-/** Longer values are not formatted. */
+/** Maximum number of characters of a formatted value. */
 const mostFormatted = 500_000;
 
-/** Deeper values are not formatted: their lines would be mostly blanks. */
+/** Maximum depth of a formatted value. Lines of deeper values would be mostly blanks. */
 const deepest = 60;
 
 /**
@@ -65,7 +65,7 @@ function depthOf(json: string): number {
   return most;
 }
 
-/** Whether the JSON of a value has more than about `most` characters. Stops counting there. */
+/** Whether the JSON of a value has more than about `most` characters. Stops counting at that limit. */
 export function isMoreThan(value: unknown, most: number): boolean {
   let left = most;
   const take = (one: unknown): boolean => {
@@ -80,7 +80,7 @@ export function isMoreThan(value: unknown, most: number): boolean {
   try {
     return take(value);
   } catch (error) {
-    // Nested too deeply to traverse: the caller shows that.
+    // The value is nested too deeply to traverse. The caller shows that problem.
     if (error instanceof RangeError) return false;
     throw error;
   }
@@ -95,7 +95,7 @@ export const ownIn = <Value>(
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-// Engines report the position, the line and column, or neither.
+// JavaScript engines report the position, the line and column, or neither.
 function problemOf(text: string, error: unknown): string {
   if (text.trim() === "") return "Empty: expected JSON.";
   const message = error instanceof Error ? error.message : "";
@@ -107,7 +107,7 @@ function problemOf(text: string, error: unknown): string {
   return `Invalid JSON in line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}.`;
 }
 
-/** Whether two values are equal as JSON, whatever the order of keys. */
+/** Whether two values are equal as JSON, ignoring the order of keys. */
 export function isSame(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true;
   if (typeof one !== "object" || typeof other !== "object" || !one || !other) return false;

@@ -3,8 +3,8 @@ import { useState } from "react";
 const nameOf = (key: string): string => `uncaged-kept-${key}`;
 
 /**
- * Form state in `sessionStorage`: unsent input survives a closed form and a reload of this tab until {@link forgetKept}.
- * A null key stores nothing.
+ * Form state in `sessionStorage`: unsent input survives closing the form and reloading the tab, until
+ * {@link forgetKept}. A null key stores nothing.
  */
 export function useKept<T>(key: string | null, initial: T): [value: T, set: (next: T) => void] {
   const [held, hold] = useState(() => ({ key, value: readKept(key, initial) }));
@@ -39,6 +39,6 @@ function keep(key: string | null, value: unknown): void {
   }
 }
 
-/** Whether a key belongs to an input method: its Enter takes a suggestion. Safari reports it after the composition, as 229. */
+/** Whether a key belongs to an input method, whose Enter accepts a suggestion. Safari reports such an Enter as 229. */
 export const isComposing = (event: { keyCode: number; nativeEvent: { isComposing: boolean } }) =>
   event.nativeEvent.isComposing || event.keyCode === 229;

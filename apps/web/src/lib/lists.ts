@@ -7,7 +7,7 @@ import { Stream } from "./stream.ts";
 import { threadKeys } from "./threads.ts";
 import { workflowKeys } from "./workflows.ts";
 
-/** Minimum time between reads of the lists. Changes in events are shown immediately. */
+/** Minimum time between reads of the lists, in milliseconds. Changes in events are shown immediately. */
 const readEveryMs = 1_500;
 const atOnceMs = 50;
 
@@ -67,7 +67,7 @@ type Pages = { pages: Listed<ThreadRow>[]; pageParams: unknown[] };
 
 type Change = { row: ThreadRow } | { removed: string };
 
-/** Applies a change to the pages. Rows outside of them come with the next read. */
+/** Applies a change to the pages. Other rows change with the next read. */
 export function changeRows({ pages, pageParams }: Pages, change: Change): Pages {
   const changed = pages.map(({ rows, ...page }) => ({
     ...page,

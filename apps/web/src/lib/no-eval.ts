@@ -1,4 +1,4 @@
 import { config } from "zod";
 
-// The page's policy forbids `eval`. Import this before the first schema is created.
+// The page's policy forbids `eval`. Import this module before any module that creates a schema.
 config({ jitless: true });

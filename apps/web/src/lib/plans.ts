@@ -32,7 +32,7 @@ export const waitingPlansQuery = queryOf<PlanRow[]>([...planKeys.lists, "waiting
 export const planQuery = (id: string) =>
   queryOf<PlanView>([...planKeys.ones, id], pathOf("plans", id));
 
-/** Updates a plan in the lists; null removes it. Its page reads it again. */
+/** Updates a plan in the lists; a null row removes it. The page of the plan reads it again. */
 export function takePlan(client: QueryClient, id: string, row: PlanRow | null): void {
   const put = (rows: PlanRow[] | undefined, isListed: boolean) => {
     if (!rows || !row || !isListed) return rows?.filter((one) => one.id !== id);
@@ -75,7 +75,7 @@ export const removePlan = (id: string) =>
 export const conversationQuery = (session: string) =>
   queryOptions({
     ...queryOf<PlannerConversation>(["planner", session], pathOf("planner", session)),
-    // A missing conversation is a valid answer. Another program's turn sends no events here.
+    // A missing conversation is not an error, and a turn in another program sends no events to this page.
     retry: false,
     refetchInterval: ({ state: { data } }) => (data?.turn === "elsewhere" ? elsewhereMs : false),
   });
@@ -93,7 +93,7 @@ export type PlannerMessage = {
 export const writeToPlanner = (path: string, text: string): AsyncGenerator<PlannerMessage> =>
   messagesOf(requestStream(path, { method: "POST", json: { text } }));
 
-/** Streams the running turn of a conversation from its beginning; empty without one. */
+/** Streams the running turn of a conversation from its beginning. Without a running turn, the stream is empty. */
 export const followPlanner = (
   session: string,
   signal: AbortSignal,

@@ -1,7 +1,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import type { Failure, RunFailure } from "@uncaged/workflow-server/api-types";
 
-/** A refusal with the server's message. Status 0 means that the server was unreachable. */
+/** An error response with the server's message. Status 0 means that the server was unreachable. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -46,7 +46,7 @@ export async function request<Answer>(path: string, options: Request = {}): Prom
 export const queryOf = <Answer>(queryKey: readonly unknown[], path: string, query?: RequestQuery) =>
   queryOptions({ queryKey, queryFn: ({ signal }) => request<Answer>(path, { query, signal }) });
 
-/** A page of a list. `total` counts all pages; null if the server would have to count for long. */
+/** A page of a list. `total` counts all pages; null if counting would take too long. */
 export type Listed<Row> = { rows: Row[]; total: number | null; hasMore: boolean };
 
 /** Like {@link request}, for a page of a list. */

@@ -1,7 +1,7 @@
 import { isRounded } from "@uncaged/workflow/records";
 import { inexact, isRecord, ownIn, readJson } from "./json.ts";
 
-/** A JSON Schema. Other values count as the empty schema. */
+/** A JSON Schema. Functions treat other values as the empty schema. */
 export type Schema = Readonly<Record<string, unknown>>;
 
 type Kind = "text" | "long-text" | "number" | "integer" | "boolean" | "choice" | "json";
@@ -13,7 +13,7 @@ export type FormField = {
   label: string;
   hint: string | null;
   isRequired: boolean;
-  /** An empty control means null. */
+  /** Whether an empty control means null. */
   isNullable: boolean;
   choices: readonly unknown[];
   /** The initial value of the control. */
@@ -125,7 +125,7 @@ type FormAnswer = { value: unknown; problems: Readonly<Record<string, string>> }
 type One = { value?: unknown; problem?: string };
 
 /**
- * The value of a form. Empty optional fields are left out. Only the controls are checked here; the receiver validates
+ * The value of a form. Empty optional fields are left out. Checks only the controls; the receiver validates
  * the schema.
  */
 export function answerOf(fields: readonly FormField[], drafts: Drafts): FormAnswer {

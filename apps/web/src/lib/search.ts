@@ -2,7 +2,7 @@ import type { Status } from "@uncaged/workflow-server/api-types";
 import { type CaseFilter, caseFilters } from "./evals.ts";
 import { statuses } from "./threads.ts";
 
-// Each reads a page's search parameters and drops invalid ones.
+// Each function reads a page's search parameters and drops invalid parameters.
 type Given = Record<string, unknown>;
 
 const textOf = (value: unknown): string | undefined =>
@@ -11,7 +11,7 @@ const textOf = (value: unknown): string | undefined =>
 export type ThreadsSearch = {
   status?: Status[];
   workflow?: string;
-  /** Words to search for. */
+  /** The search words. */
   q?: string;
   /** The workflow of the open start form; empty to choose one. */
   start?: string;

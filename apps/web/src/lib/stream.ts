@@ -89,8 +89,8 @@ function portToHub(): MessagePort {
   return port1;
 }
 
-// A browser opens at most six connections to a server. Without a shared worker each tab has its own, so a seventh tab
-// would wait forever: hidden tabs disconnect.
+// A browser opens at most six connections to a server. Without a shared worker each tab has its own
+// connection, so a seventh tab would wait forever. Therefore hidden tabs disconnect.
 const isAlone = typeof SharedWorker !== "function";
 const isUnseen = (): boolean => isAlone && document.hidden;
 
@@ -105,7 +105,7 @@ if (isAlone && typeof document === "object") {
   });
 }
 
-/** The time for processing messages before the page handles input again. */
+/** Maximum time, in milliseconds, for processing messages before the page handles input again. */
 const busyMs = 20;
 const waiting: Message[] = [];
 

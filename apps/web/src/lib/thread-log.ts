@@ -18,11 +18,11 @@ export type Card = { readonly attempt: Attempt; readonly step: NumberedStep | nu
 export class ThreadLog {
   start: ThreadEvents["start"] | null = null;
   status: Status | null = null;
-  /** Whether it pauses after the current step. */
+  /** Whether the thread pauses after the current step. */
   isPausing = false;
   end: ThreadEvents["end"] | null = null;
   isRemoved = false;
-  /** Time of the newest record or event. */
+  /** Time of the newest record or event, in milliseconds since the epoch. */
   lastAt = 0;
   /** The id of the last event, to continue after. */
   cursor: string | null = null;
@@ -40,7 +40,7 @@ export class ThreadLog {
     return this.#steps;
   }
 
-  /** Events outside of attempts. In logs of older versions these are all events. */
+  /** Events outside of attempts. In the logs of older versions, all events are outside of attempts. */
   get lines(): readonly EventRecord[] {
     return this.#fold.lines;
   }
@@ -70,7 +70,7 @@ export class ThreadLog {
     this.#fold.close(end.result && { meta: { reason: end.status } });
   }
 
-  /** Adds the recorded attempts of steps that a fork has copied: its log does not have their events. */
+  /** Adds the recorded attempts of steps that a fork has copied, because the log of the fork lacks their events. */
   takeCopied(attempts: readonly CopiedAttempt[]): void {
     for (const copied of attempts) {
       if (copied.saved !== true) continue;
@@ -88,7 +88,7 @@ export class ThreadLog {
     attempt.version += 1;
   }
 
-  /** Returns the same object until the attempt commits its step. Components compare the attempt's version. */
+  /** Returns the card of an attempt: the same object until the attempt commits, so components compare versions. */
   #cardOf(attempt: Attempt): Card {
     const known = this.#cards.get(attempt.attempt);
     if (known && (known.step?.number ?? null) === attempt.step) return known;
@@ -109,13 +109,13 @@ export function cardsOf(steps: readonly NumberedStep[]): Card[] {
   return steps.map((step) => ({ attempt: fold.step(step.number, step), step }));
 }
 
-/** The attempts at which a failed thread stopped: they failed after its last step. */
+/** The attempts that failed after the last step, at which a failed thread stopped. */
 export const failedAmong = (cards: readonly Card[]): Card[] =>
   cards
     .slice(cards.findLastIndex(({ step }) => step !== null) + 1)
     .filter(({ attempt }) => attempt.status === "failed");
 
-/** Attempts of plain bundles have no name and no content until they report or commit something. */
+/** Whether to show an attempt. Attempts of plain bundles have neither name nor content before a report or a step. */
 const isShown = ({ role, step, stepID, status, turns, error }: Attempt): boolean =>
   role !== null ||
   step !== null ||
@@ -130,7 +130,7 @@ export const nameOf = ({ role, stepID }: Attempt): string | null => role ?? step
 export const nodeIdOf = ({ attempt }: Card): string | null =>
   attempt.path.find((part) => "run" in part)?.in ?? nameOf(attempt);
 
-/** The open question of a thread: its last step, if it asks and has no answer yet. */
+/** The open question of a thread: the last step, if it asks a question without an answer. */
 export const questionAmong = (cards: readonly Card[]) => {
   const last = cards.findLast(({ step }) => step !== null)?.step;
   return last?.role === "__wait__" ? last : null;
@@ -145,10 +145,10 @@ export function durationOf(
   return startedAt === null || end === null || end < startedAt ? null : end - startedAt;
 }
 
-/** Longer forks show copied steps without the events of their agents, which would take too long to read. */
+/** Maximum number of copied steps for which the agents' events are read. More would take too long. */
 const mostCopied = 500;
 
-/** Minimum time between reads of the server's counts of a thread's steps. */
+/** Minimum time between reads of the server's counts of a thread's steps, in milliseconds. */
 const countEveryMs = 1_000;
 
 /** A thread's log, live. `threadId` is the full id; null for an empty log. */
@@ -160,7 +160,7 @@ export function useThreadLog(threadId: string | null): ThreadLog {
     if (threadId === null) return;
     let frame = 0;
     let timer: ReturnType<typeof setTimeout> | null = null;
-    // A long log arrives in thousands of pieces: they are drawn once a frame.
+    // A long log arrives in thousands of pieces, so the page draws at most once a frame.
     const changed = (isCounted: boolean) => {
       frame ||= requestAnimationFrame(() => {
         frame = 0;

@@ -36,7 +36,7 @@ type ThreadFilter = {
   status?: readonly Status[];
   workflow?: string;
   search?: string;
-  /** Whether to read the running role and the spending too. */
+  /** Whether to also read the running role and the spending. */
   details?: boolean;
 };
 
@@ -125,8 +125,8 @@ export const removeThread = (id: string) =>
   request<Controlled>(pathOf("threads", id), { method: "DELETE" });
 
 /**
- * Controls of a thread. A change of status clears the last error. `isPausing` comes from the stream; a request from
- * here counts until the stream reports it.
+ * Controls of a thread. A change of status clears the last error. `isPausing` comes from the stream, but a request of
+ * this page takes precedence until the stream changes.
  */
 export function useControl(threadId: string, status: Status, isPausing: boolean) {
   const client = useQueryClient();

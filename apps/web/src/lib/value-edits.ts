@@ -1,16 +1,16 @@
 import { formatJson, ownIn, readJson } from "./json.ts";
 
-/** An edited value: a text, or JSON. */
+/** The edited text of a value. `isText` tells a plain text from JSON. */
 export type ValueEdit = { text: string; isText: boolean };
 
 export type ValueEdits = Readonly<Record<string, ValueEdit>>;
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Values with more characters of JSON are shown on demand. */
+/** Maximum number of characters of JSON to show at once. Longer values are shown on demand. */
 export const mostShown = 10_240;
 
-/** The initial edit of a value: a text as it is, other values as JSON. */
+/** The initial edit of a value: a text unchanged, other values as JSON. */
 export const editOf = (value: unknown): ValueEdit =>
   typeof value === "string"
     ? { text: value, isText: true }
@@ -33,7 +33,7 @@ export const valueOf = ({ isText, text }: ValueEdit): unknown =>
 export const isChanged = (before: unknown, edit: ValueEdit): boolean =>
   problemOf(edit) !== null || JSON.stringify(valueOf(edit)) !== JSON.stringify(before);
 
-/** The changed values: only these are sent. */
+/** The changed values, for the request. */
 export function overridesOf(before: Values, edits: ValueEdits): Record<string, unknown> {
   const changed = Object.entries(edits).filter(([name, edit]) =>
     isChanged(ownIn(before, name), edit),

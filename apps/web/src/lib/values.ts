@@ -21,7 +21,8 @@ const pathTo = (threadId: string, at: number): string =>
 type Committed = { prompt: string; steps: readonly Step[] };
 
 /**
- * Reads the full value from its thread's store or its committed steps; null if both lack it, which a crash can cause.
+ * Reads the full value from its thread's store or its committed steps; null if both lack the value,
+ * for example after a crash.
  * @throws ApiError if the server is unreachable.
  */
 export async function readValue(

@@ -60,8 +60,8 @@ export const toolsQuery = queryOf<Tool[]>(["tools"], "/tools");
 export const serverQuery = queryOf<Server>(["server"], "/server");
 
 /**
- * Registers a bundle, or a source that the server builds. `file` is the workflow's own file among several. `expects` is
- * the version that must be current; `none` for a new name.
+ * Registers a bundle, or a source that the server builds. `file` is the file of the workflow among its imports.
+ * `expects` is the version that must be current; `none` for a new name.
  */
 export const addWorkflow = (
   name: string,

@@ -173,7 +173,7 @@ function useFocusOf(main: React.RefObject<HTMLElement | null>, path: string): vo
   }, [main, path]);
 }
 
-/** `g` and a letter go to a page; `?` lists the keys. */
+/** Handles the global keys: `g` and a letter open a page; `?` lists the keys. */
 function useGoKeys(onHelp: () => void): void {
   const navigate = useNavigate();
   const goneAt = useRef(0);
@@ -241,7 +241,7 @@ const notices = {
   },
 };
 
-/** Short gaps, such as a reconnect, are not reported. */
+/** Minimum length of a reported loss, in milliseconds. A reconnect is shorter. */
 const patienceMs = 700;
 const gladMs = 2_500;
 
@@ -266,7 +266,7 @@ function LostNotice() {
   }, [connection]);
   const notice = shown && notices[shown];
   const box = useRef<HTMLDivElement>(null);
-  // Sticky headers stay below the notice.
+  // Sticky headers must stay below the notice.
   useLayoutEffect(() => {
     const height = shown === null ? 0 : (box.current?.offsetHeight ?? 0);
     document.documentElement.style.setProperty("--notice", `${height}px`);

@@ -9,7 +9,7 @@ import { AfterMarkdown, isLight, jsonIn, Prose } from "./prose.tsx";
 import { Nothing, Value, Values } from "./value.tsx";
 
 type Props = {
-  /** The subject of the approval; undefined when the question does not carry it. */
+  /** The subject of the approval; undefined if the question lacks it. */
   subject: unknown;
   /** Storage key of the unsent note. */
   keep?: string;

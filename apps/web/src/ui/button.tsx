@@ -46,7 +46,7 @@ export function Button(props: ButtonProps) {
       type="button"
       {...rest}
       className={faceOf({ look, small }, Boolean(children), className)}
-      // Not `disabled`, which would drop the focus.
+      // `disabled` would drop the focus.
       aria-disabled={isBusy || undefined}
       aria-busy={isBusy || undefined}
       onClick={(event) => {
@@ -107,10 +107,10 @@ export function Command({ children }: { children: string }) {
   );
 }
 
-/** Dialogs and menus take the focus temporarily. */
+/** Selector of dialogs and menus, which take the focus temporarily. */
 const over = "[role=dialog], [role=menu]";
 
-/** Keeps the focus in a group of controls when the focused one is removed, such as Pause. */
+/** Keeps the focus in a group of controls when the focused control, such as Pause, is removed. */
 export function useKeptFocus(group: RefObject<HTMLElement | null>): void {
   const isOurs = useRef(false);
   useEffect(() => {

@@ -10,14 +10,14 @@ type Props = {
   description?: ReactNode;
   isOpen: boolean;
   onClose: () => void;
-  /** Wide enough for code. */
+  /** Whether the dialog is wide enough for code. */
   wide?: boolean;
   /** The element to focus after closing; by default the previously focused one. */
   focusAfter?: () => HTMLElement | null;
   children: ReactNode;
 };
 
-/** A modal dialog. It closes on Escape, and on a press outside unless typed text would be lost. */
+/** A modal dialog. Escape closes it; so does a press outside, unless typed text would be lost. */
 export function Dialog(props: Props) {
   const { title, description, isOpen, onClose, wide = false, focusAfter, children } = props;
   const isTyped = useRef(false);
@@ -31,7 +31,7 @@ export function Dialog(props: Props) {
     <Base.Root
       open={isOpen}
       onOpenChange={change}
-      // After closing, not after opening: text may have been typed by then.
+      // Resets after closing, because the user may type before the opening is complete.
       onOpenChangeComplete={(open) => {
         if (!open) isTyped.current = false;
       }}
@@ -67,12 +67,12 @@ export function Dialog(props: Props) {
 function useFinalFocus(isOpen: boolean) {
   const opener = useRef<Element | null>(null);
   const wasOpen = useRef(false);
-  // Not in an effect: the content may have taken the focus by then.
+  // An effect would be too late, because the content may already have the focus.
   if (isOpen && !wasOpen.current) opener.current = document.activeElement;
   wasOpen.current = isOpen;
   return () => {
     const { current } = opener;
-    // The menu gives the focus back to its button.
+    // The menu returns the focus to its button.
     if (current?.closest("[role=menu]")) return true;
     return current instanceof HTMLElement && current.isConnected && current !== document.body
       ? current
@@ -173,7 +173,7 @@ type ConfirmProps = {
 /** Asks for confirmation of an irreversible action. */
 export function Confirm({ title, children, action, isOpen, onClose, perform }: ConfirmProps) {
   const done = useMutation({ mutationFn: perform, onSuccess: onClose });
-  // Reopening must not show an earlier failure.
+  // A reopened dialog must not show an earlier failure.
   const close = () => {
     done.reset();
     onClose();

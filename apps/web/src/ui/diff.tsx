@@ -100,7 +100,7 @@ type DiffLine =
   | { kind: "same" | "added" | "removed"; text: string; key: number }
   | { kind: "skipped"; count: number; key: number };
 
-/** Limits of a comparison, which would block the page. */
+/** Limits of a comparison, so that it does not block the page: number of edits, and milliseconds. */
 const most = { maxEditLength: 2_000, timeout: 50 };
 
 /**
@@ -164,11 +164,11 @@ export function Pieces({ pieces, side, code = false }: PiecesProps) {
 /** A part of a text; `isChanged` if the other text lacks it. */
 export type Piece = { text: string; isChanged: boolean };
 
-/** Longer texts are shown without marked differences. */
+/** Maximum length of texts with marked differences, in characters. */
 const longest = 40_000;
 const mostMs = 50;
 
-/** Two texts, each in common parts and changed parts. */
+/** Splits two texts into common parts and changed parts. */
 export function piecesOf(a: string, b: string): { a: Piece[]; b: Piece[] } {
   const whole = { a: [{ text: a, isChanged: a !== b }], b: [{ text: b, isChanged: a !== b }] };
   if (a === b || a.length + b.length > longest) return whole;

@@ -5,7 +5,7 @@ export type Fact = readonly [label: ReactNode, value: ReactNode, title?: string]
 
 const column = { item: "", label: "text-small text-faint", value: "" };
 
-/** `row`, `columns` and `moments` are side by side, each value below its label. */
+/** Classes by layout. `row`, `columns` and `moments` put facts side by side, each value below its label. */
 const looks = {
   row: { ...column, list: "flex flex-wrap gap-x-20 gap-y-3.5 max-sm:gap-x-12.5" },
   columns: {

@@ -4,7 +4,7 @@ import remarkGfm from "remark-gfm";
 
 const plugins = [remarkGfm];
 
-/** Headings of a text must not appear in the page's outline. */
+/** A heading without a heading element, because headings of a text must not appear in the page's outline. */
 const Heading = ({ children }: { children?: ReactNode }) => (
   <p className="font-semibold">{children}</p>
 );
@@ -15,11 +15,11 @@ const headings = Object.fromEntries(
 /** External link targets. */
 const outside = /^(https?|mailto):/i;
 
-/** The target of links whose scheme is refused, such as `javascript:`. */
+/** The target of links with a refused scheme, such as `javascript:`. */
 const nowhere = "#";
 const withoutPrograms = (url: string): string => defaultUrlTransform(url) || nowhere;
 
-/** A text as Markdown. HTML is shown as text, pictures are not fetched, links open a new tab. */
+/** A text as Markdown. Shows HTML as text and fetches no pictures. Links open a new tab. */
 export default function MarkdownText({ text }: { text: string }) {
   return (
     <div className="markdown flex flex-col gap-6 wrap-anywhere">

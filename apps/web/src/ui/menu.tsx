@@ -27,12 +27,12 @@ export function Menu({ trigger, children }: Props) {
 }
 
 type AtProps = {
-  /** Finds the pressed element, which places the menu and gets the focus back. */
+  /** Returns the pressed element. The menu opens next to it, and returns the focus to it. */
   anchor: () => HTMLElement | null;
   label: string;
   isOpen: boolean;
   onClose: () => void;
-  /** Called after closing, when the focus is back. */
+  /** Called after closing, once the focus has returned. */
   onClosed: () => void;
   children: ReactNode;
 };

@@ -65,7 +65,7 @@ export function useKeys(keys: Keys): void {
       if (isTyping(event) || document.querySelector("[role=dialog],[role=menu]")) return;
       const act = keys[event.key];
       if (!act) return;
-      // Otherwise the key is also typed into the field that gets the focus.
+      // Without this, the browser would type the key into the newly focused field.
       event.preventDefault();
       act();
     };
@@ -76,7 +76,7 @@ export function useKeys(keys: Keys): void {
 
 /** Whether a key event belongs to a text field. */
 export function isTyping(event: Event): boolean {
-  // In a shadow root the target of an event is only its host.
+  // For an event in a shadow root, `target` is only the host of the root.
   const [target] = event.composedPath();
   if (!(target instanceof HTMLElement)) return false;
   return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
@@ -88,7 +88,7 @@ type ListKeys = {
   target: string;
   length: number;
   show?: (index: number) => void;
-  /** The start while no item is focused. */
+  /** Returns the index to start at while no item has the focus. */
   first?: () => number;
 };
 

@@ -8,7 +8,7 @@ let markdown: Markdown | null = null;
 const loadMarkdown = (): Markdown => (markdown ??= import("./markdown.tsx"));
 const MarkdownText = lazy(loadMarkdown);
 
-/** Shows its children once Markdown above them has its final height: they must not move away from a click. */
+/** Shows its children once Markdown above them has its final height, so that they do not move during a click. */
 export const AfterMarkdown = ({ children }: { children: ReactNode }) => (
   <Suspense>
     <WhenLoaded>{children}</WhenLoaded>
@@ -27,15 +27,15 @@ const mostFormatted = 500_000;
 
 type Props = {
   text: string;
-  /** Still growing: shown as plain text with a cursor. */
+  /** Whether the text is still growing. It is then shown as plain text with a cursor. */
   isGrowing?: boolean;
-  /** Rendered as Markdown when complete, unless that would take too long. */
+  /** Whether to render the complete text as Markdown, unless that would take too long. */
   isMarkdown?: boolean;
-  /** Shows the whole text initially. */
+  /** Whether the whole text is shown initially. */
   isOpen?: boolean;
 };
 
-/** A text of any length. Long texts are shortened until expanded; JSON is formatted. */
+/** A text of any length. Shortens long texts until the user expands them; formats JSON. */
 export function Prose({ text, isGrowing = false, isMarkdown = false, isOpen = false }: Props) {
   const [isWhole, setWhole] = useState(isOpen);
   const json = useMemo(() => (isGrowing ? null : jsonIn(text)), [text, isGrowing]);
@@ -74,7 +74,7 @@ export function Prose({ text, isGrowing = false, isMarkdown = false, isOpen = fa
   );
 }
 
-/** Characters rendered at once. */
+/** Maximum number of characters rendered at once. */
 const pieceLetters = 80_000;
 
 /** A very long text, rendered piece by piece on demand. */
@@ -99,7 +99,7 @@ export function LongText({ text }: { text: string }) {
   );
 }
 
-/** The ends of pieces: at line ends, except for very long lines. */
+/** The end offsets of pieces: line ends, except within very long lines. */
 function endsOf(text: string): number[] {
   const ends: number[] = [];
   for (let from = 0; from < text.length; from = ends.at(-1) ?? text.length) {
@@ -109,7 +109,7 @@ function endsOf(text: string): number[] {
   return ends;
 }
 
-/** The end of a growing text: rendering all of it for each word would block the page. */
+/** The end of a growing text. Rendering the whole text for each word would block the page. */
 function endOf(text: string): string {
   const left = Math.floor(text.length / mostGrowing - 1) * mostGrowing;
   return left > 0 ? `…${text.slice(left)}` : text;

@@ -1,17 +1,17 @@
 import { ChevronRight } from "lucide-react";
 import { createContext, type ReactNode, useContext, useId, useState } from "react";
 
-/** Open and closed sections, kept while cards are scrolled out of view. */
+/** Whether each section is open, by name. Kept while cards are out of view and not rendered. */
 export const SectionsContext = createContext<Map<string, boolean>>(new Map());
 
 type Props = {
-  /** Unique on the page. */
+  /** A name that is unique on the page. */
   name: string;
   title: string;
   note?: ReactNode;
-  /** Initial state. */
+  /** Whether the section is open initially. */
   isOpen?: boolean;
-  /** One level below the heading around it. */
+  /** Heading level, one below the surrounding heading. */
   heading?: "h3" | "h4";
   children: () => ReactNode;
 };

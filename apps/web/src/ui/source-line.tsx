@@ -29,7 +29,7 @@ export function SourceLine({ number, tokens, isMarked = false }: Props) {
 /** A token of a line. `look` is its class, such as "tok-keyword"; empty for plain text. */
 export type Token = { text: string; look: string };
 
-/** Longer texts are shown without highlighting, which would block the page. */
+/** Maximum length of highlighted texts, in characters. Highlighting longer texts would block the page. */
 const longest = 600_000;
 
 const typescript = javascript.configure({ dialect: "ts" });

@@ -39,7 +39,7 @@ export function Badge({ icon: Icon, look, large = false, children, ...rest }: Ba
   );
 }
 
-/** The state of a node, by its newest attempt. */
+/** The state of a node, from its newest attempt. */
 export type NodeState = "idle" | "waiting" | Attempt["status"];
 
 /** Icons and words of node states. Drawings define the colours. */
@@ -91,7 +91,7 @@ export function Empty({ icon, title, children }: EmptyProps) {
   );
 }
 
-/** A list of warnings; renders nothing when there are none. */
+/** A list of warnings. Renders nothing for an empty list. */
 export function Warnings({ of }: { of: readonly string[] }) {
   if (of.length === 0) return null;
   return (
@@ -137,7 +137,7 @@ export function FailureNotice({ error, onRetry }: FailureProps) {
   );
 }
 
-/** Whether an error is over because the server is reachable again. If so, retries. */
+/** Whether an error is outdated because the server is reachable again. If so, retries. */
 function useIsPast(error: Error, onRetry: (() => void) | undefined): boolean {
   const isUnreached = error instanceof ApiError && error.status === 0;
   const isOpen = useConnection() === "open";

@@ -13,7 +13,7 @@ type Props = {
   children: ReactNode;
 };
 
-/** Views of one thing. Only the selected view is rendered. */
+/** Tabs for several views. Renders only the selected view. */
 export function Tabs({ label, tabs, value, onChange, fills = false, children }: Props) {
   const filling = fills ? "flex min-h-0 flex-1 flex-col" : "";
   return (

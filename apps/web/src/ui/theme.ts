@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** The chosen theme; `system` follows the system. */
+/** The chosen theme; `system` follows the operating system. */
 export type Theme = "system" | "light" | "dark";
 
 const key = "theme";
@@ -24,7 +24,7 @@ export function setTheme(theme: Theme): void {
     if (theme === "system") localStorage.removeItem(key);
     else localStorage.setItem(key, theme);
   } catch {
-    // Without storage the theme lasts until the page is left.
+    // Without storage, the theme lasts until the user leaves the page.
   }
   for (const listener of listeners) listener();
 }

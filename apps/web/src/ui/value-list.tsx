@@ -26,7 +26,7 @@ type ValueListProps = {
   onChange: (change: (before: ValueEdits) => ValueEdits) => void;
 };
 
-/** Named values, each edited on its own as a text or as JSON. */
+/** Named values. Each value can be edited separately, as a text or as JSON. */
 export function ValueList({ title, values, edits, first, onChange }: ValueListProps) {
   const id = useId();
   const names = Object.keys(values);
@@ -63,7 +63,7 @@ type ValueRowProps = {
   /** The original value. */
   value: unknown;
   edit: ValueEdit | undefined;
-  /** Whether the dialog focuses it first. */
+  /** Whether the dialog initially focuses this value. */
   isFirst: boolean;
   onEdit: (edit: ValueEdit | null) => void;
 };
@@ -78,7 +78,7 @@ function ValueRow({ name, value, edit, isFirst, onEdit }: ValueRowProps) {
     setOpen(!isOpen);
   };
   const undo = () => {
-    // Rendered first, so that the remaining button can be focused.
+    // Renders synchronously, so that the remaining button can get the focus.
     flushSync(() => {
       onEdit(null);
       setOpen(false);
@@ -153,7 +153,7 @@ function Editor({ name, edit, problem, onEdit }: EditorProps) {
   );
 }
 
-/** Longer values are shown on demand. */
+/** Maximum number of characters shown at once. */
 const mostAtOnce = 600;
 
 function Shown({ name, value }: { name: string; value: unknown }) {

@@ -17,7 +17,7 @@ import { type Fact, Facts } from "./facts.tsx";
 import { LongText } from "./prose.tsx";
 import { FailureNotice, Skeleton } from "./states.tsx";
 
-/** A value: a text as it is, other values as JSON. Truncated values load in full. */
+/** A value: a text unchanged, other values as JSON. Loads truncated values in full. */
 export function Value({ value }: { value: unknown }) {
   const path = filePathOf(value);
   if (path !== null) {
@@ -44,7 +44,7 @@ export function Values({ values }: { values: Readonly<Record<string, unknown>> }
   return <Entries of={values} />;
 }
 
-/** Larger values are shown by their parts. */
+/** Maximum number of characters shown in one piece. Larger values are shown in parts. */
 const mostText = 20_000;
 const entriesAtOnce = 50;
 
@@ -87,17 +87,17 @@ export const Pre = ({ className = "", ...rest }: ComponentProps<"pre">) => (
 
 const shortest = 72;
 
-/** A text as it is, other values as JSON. */
+/** The text of a value: a text unchanged, other values as JSON. */
 export function textOf(value: unknown): string {
   if (typeof value === "string") return value || "“”";
   return formatJson(value, shortest) ?? "Nested too deeply to show.";
 }
 
 export type ValueSource = {
-  /** Identifies the source: equal values of two threads may differ in full. */
+  /** Identifies the source, because equal truncated values of two threads may have different full values. */
   name: string;
   read: (value: TruncatedValue, signal: AbortSignal) => Promise<{ value: unknown } | null>;
-  /** The address for opening it in a tab; null without one. */
+  /** The address for opening a full value in a tab; null for none. */
   addressOf: (value: TruncatedValue) => string | null;
 };
 
@@ -110,10 +110,10 @@ export const ValueSourceContext = createContext<ValueSource>({
 
 type WholeProps = { value: TruncatedValue; children: (full: unknown) => ReactNode };
 
-// A longer value would block the page.
+// Maximum length of a value in the page, in characters. A longer value would block the page.
 const mostInPage = 1024 * 1024;
 
-/** The start of a value. `children` renders all of it on demand. */
+/** The start of a truncated value. `children` renders the full value on demand. */
 function Whole({ value, children }: WholeProps) {
   const source = useContext(ValueSourceContext);
   const [isOpen, setIsOpen] = useState(false);

@@ -8,7 +8,7 @@ import { noCall } from "./errors.ts";
 /** Options for a person's decision on an approval or a tool call. */
 export type DecisionOptions = { approve?: boolean; edit?: string; refuse?: string };
 
-/** A decision as the answer to a tool call's question. */
+/** A decision in the form of an answer to a tool call's question. */
 export type CallDecision = { approve: boolean; input?: unknown; reason?: string };
 
 /**
@@ -60,7 +60,7 @@ export function answerFor(view: ThreadView, decision: CallDecision, token: strin
   };
 }
 
-/** Returns a decision in the question's format; null if the question does not ask for a decision. */
+/** Returns a decision in the question's format; null if the question asks for something else. */
 function answerTo({ meta }: Step, decision: CallDecision): object | null {
   if (meta.for === "tool") return decision;
   if (!isApproval({ for: "", ...meta }) || decision.input !== undefined) return null;

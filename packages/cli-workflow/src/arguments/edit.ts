@@ -15,7 +15,7 @@ import {
 
 type Edit = NonNullable<ForkOptions["edit"]>;
 
-/** Returns the change given by `--edit`: from its JSON, or from a text editor that shows the step. */
+/** Returns the change of `--edit`: the given JSON, or the changes that a person makes in a text editor. */
 export async function editOf(
   session: Session,
   ref: ThreadRef,

@@ -1,7 +1,7 @@
 import { type ErrorKind, WorkflowError } from "@uncaged/workflow/host";
 import { show } from "@uncaged/workflow/internal";
 
-/* The errors about the words of a command and the files that they name. */
+/* The errors of command-line arguments and of the files that they name. */
 
 export const noCall = (message: string, hint: string): WorkflowError =>
   WorkflowError.failed("NO_CALL", message, hint);
@@ -20,7 +20,7 @@ export const badEdit = (): WorkflowError =>
     'for example: --edit \'{"content":"A better plan"}\'',
   );
 
-/** The text that came back from the editor. */
+/** An edited step that is invalid. */
 export const badEditedStep = (problem: string): WorkflowError =>
   WorkflowError.usage(
     "BAD_EDIT",
@@ -72,11 +72,11 @@ export const noProject = (): WorkflowError =>
     'name one and its source: uncaged-workflow add <name> <file>; or list them in uncaged.json: {"workflows": {"review": "review.ts"}}',
   );
 
-/** A question that needs a person, without a terminal. */
+/** A confirmation without a terminal to ask at. */
 export const notConfirmed = (question: string): WorkflowError =>
   WorkflowError.usage("NOT_CONFIRMED", `${question} no terminal to ask at`, "confirm it: --yes");
 
-/** Names for a hint, or null for none. */
+/** A name that the workflow does not declare. `declared` lists the declared names for the hint; null for none. */
 export const notDeclared = (name: string, declared: string | null): WorkflowError =>
   WorkflowError.missing(
     "NOT_DECLARED",
@@ -98,7 +98,7 @@ export const notRunSoOften = (name: string, nth: string | undefined): WorkflowEr
     `start at its last run: --from-step ${name}`,
   );
 
-/** Invalid JSON of an option, or of the file that it names. */
+/** Invalid JSON in an option, or in the file that the option names. */
 export const badJson = (problem: string, option: string, given: string | null): WorkflowError =>
   WorkflowError.usage(
     "BAD_JSON",
@@ -115,7 +115,7 @@ export const emptyText = (option: string, source: string): WorkflowError =>
     "check the program that writes it; an empty text is given by ''",
   );
 
-/** A file, or stdin, that can't be read as text. */
+/** A file or stdin without readable text. */
 export const unreadText = (code: string, kind: ErrorKind, message: string): WorkflowError =>
   WorkflowError[kind](code, message, "give the path of a text file, or - for stdin");
 

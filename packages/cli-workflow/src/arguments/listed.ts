@@ -68,8 +68,8 @@ function projectOf({ project }: Session): Project {
 type Failed = { name: string } & ReturnType<typeof errorEnvelope>;
 
 /**
- * Applies an action to several workflows and returns the results. Continues after a failure: reports each error with
- * the workflow's name. The first error sets the exit code.
+ * Applies an action to several workflows and returns the results. Continues after a failure and reports each error
+ * with the workflow's name. The first error sets the exit code.
  */
 export async function forEachListed<Result extends object>(
   session: Session,

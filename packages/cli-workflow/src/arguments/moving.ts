@@ -83,7 +83,7 @@ const copiedText = ({ name, hash, versions, unchanged, to }: Copied): string =>
     ? `${name} is at ${hash} on ${to} already\n`
     : `copied ${name} with ${versions} ${versions === 1 ? "version" : "versions"} to ${to}; it is at ${hash} there\n`;
 
-/** Resolves the argument. A name takes precedence over a hash, and a hash over a thread. */
+/** Finds the thread, name or bundle of an argument. A name takes precedence over a hash, and a hash over a thread. */
 async function select(host: Host, text: string): Promise<Selected> {
   try {
     const { name, hash } = await host.resolve(text);

@@ -50,8 +50,8 @@ export function noteOrphans(session: Session, { orphans = [] }: { orphans?: Orph
 }
 
 /**
- * Applies an action to a workflow's name. For an unknown workflow, the error hints at the project's listing of it, else
- * gives the hint of `otherwise`, else the nearest name.
+ * Applies an action to a workflow's name. The error for an unknown workflow has a hint: to add the workflow if the
+ * project lists it, else the hint from `otherwise`, else the nearest name.
  */
 export async function withName<T>(
   session: Session,

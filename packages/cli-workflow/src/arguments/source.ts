@@ -5,7 +5,7 @@ import type { Session } from "../session/session.ts";
 import { sourcesFor } from "./names.ts";
 
 const endings = [".ts", ".mts", ".tsx", ".json", ".yaml", ".yml", ".esm.js"];
-/** File extensions of sources, and of similar files whose errors the reader reports. */
+/** File extensions of sources, and of similar files. The reader of sources reports errors in such files. */
 const sourceEnding = /\.([cm]?[jt]sx?|json|ya?ml)$/i;
 
 /**
@@ -25,7 +25,7 @@ export async function fileMeant(session: Session, word: string): Promise<string 
   return isName ? null : word;
 }
 
-/** Builds a bundle from a file and stores it only under its hash. Its threads are named after the file. */
+/** Builds a bundle from a file and stores the bundle only under its hash. Its threads are named after the file. */
 export async function storedFrom(
   session: Session,
   file: string,

@@ -70,8 +70,8 @@ const listedOrNull = (names: readonly string[]): string | null =>
   names.length === 0 ? null : listed(names);
 
 /**
- * Returns the start for `--from-step`: a step's last run, or with `step#2` its second run. `ids` are the ids of the
- * workflow's steps.
+ * Returns the start for `--from-step`: the last run of a step, or with `step#2` the second run. `ids` are the ids of
+ * the workflow's steps.
  */
 export function rerunStart(
   text: string,

@@ -93,8 +93,8 @@ async function versionsOf(host: Host, name: string, before = ""): Promise<Candid
 }
 
 /**
- * Returns the roles up to which a fork can keep the steps: the last step of each role, then each step of roles with
- * several steps.
+ * Returns candidates for the last step that a fork keeps: each role for its last step, and for a role with several
+ * steps also the newest steps by number.
  */
 function rolesOf(roles: string[]): Candidate[] {
   const numbers = new Map<string, number[]>();

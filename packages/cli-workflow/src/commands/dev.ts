@@ -90,7 +90,7 @@ export default defineCommand({
   },
 });
 
-/** Returns the developed file and the name of its workflow. */
+/** Returns the source file for `dev` and the name of its workflow. */
 function sourceOf(
   session: Session,
   word: string | undefined,

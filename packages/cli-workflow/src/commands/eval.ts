@@ -203,7 +203,7 @@ async function headOf(
   };
 }
 
-/** Returns the missed thresholds: of the versions after the first (the baseline), or of a single version. */
+/** Returns the missed thresholds. With several versions, the first is the baseline and has no thresholds. */
 function missedBy(versions: readonly VersionSummary[], { minScore, minPass }: Options): string[] {
   const judged = versions.length > 1 ? versions.slice(1) : versions;
   return judged.flatMap(({ workflow, hash, score, passRate }) => {
@@ -215,7 +215,7 @@ function missedBy(versions: readonly VersionSummary[], { minScore, minPass }: Op
   });
 }
 
-/** Progress of an eval: a live line on a terminal, otherwise a line at each tenth. */
+/** Progress of an eval: a live line on a terminal, otherwise a line after each tenth of the runs. */
 class Progress {
   readonly all: number;
   readonly #session: Session;
@@ -235,7 +235,7 @@ class Progress {
     if (change.kind !== "done") this.#started += 1;
     if (change.kind === "started") return;
     this.#done += 1;
-    // Results of an earlier run are not new, and cost nothing now.
+    // Results of an earlier eval are reused at no cost.
     if (change.kind !== "done") return;
     this.#cost += change.run.cost;
     const tenths = Math.floor((10 * this.#done) / this.all);

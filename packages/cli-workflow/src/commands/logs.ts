@@ -34,7 +34,7 @@ export default defineCommand({
   },
 });
 
-// A bare id means nothing to a person, so a line also shows the role of its attempt.
+// An id alone is not readable, so a line also shows the role of its attempt.
 const attemptNames = async (host: Host, ref: ThreadRef): Promise<Map<string, string>> =>
   new Map((await host.attempts(ref)).map((attempt) => [attempt.attempt, attemptName(attempt)]));
 

@@ -41,7 +41,7 @@ async function spentColumns({ host }: Session, rows: LiveRow[]): Promise<Column<
   ];
 }
 
-/** Returns the usage in a thread's ledger plus the usage of its running attempts and their parts. */
+/** Returns the usage in a thread's ledger plus the usage of its running attempts and their descendants. */
 function spentSoFar({ attempts, ledger }: WholeThread): Spent {
   const byId = new Map(attempts.map((attempt) => [attempt.attempt, attempt]));
   const runs = ({ status, parent }: Attempt): boolean => {

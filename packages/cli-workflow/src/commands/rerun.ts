@@ -52,7 +52,7 @@ export default defineCommand({
       ...declaredParams(changes.params, document),
       ...overridesOf(options.set ?? [], document),
     };
-    // Another version may not have this path.
+    // Another version may lack this path.
     const at = on === undefined && path !== null ? { path } : {};
     const rerun = { ...rerunInput({ stepID, overrides, ...at }), by: terminalUser() };
     const started = await host.fork(ref, { ...changes, keep: { atStep: kept }, rerun });

@@ -84,7 +84,7 @@ export default defineCommand({
     }
     const decision = await callDecision(options, options.input);
     const answer = decision ? undefined : await inputOf(options.input, options.token);
-    // With this id the answer counts once, even if a worker is lost and the next worker gets the request too.
+    // With this id the answer counts only once, even if a second worker gets the request after a loss of the first.
     const requestId = crypto.randomUUID();
     const { env, host } = session;
     const given = { env, durability: options.durability };
@@ -92,7 +92,7 @@ export default defineCommand({
       const view = decision || answer ? await host.read(ref) : null;
       const answered = view && decision ? answerFor(view, decision, options.token) : answer;
       if (!answered) return await host.control(ref, { kind: "resume", ...given });
-      // The answer is for the currently open question, never for a later one, even if no question is open yet.
+      // Without the number, an answer to a thread that does not wait yet could answer a later question.
       const question = view?.steps.length;
       const input = { ...answered, meta: { ...answered.meta, requestId }, by: terminalUser() };
       return await host.control(ref, { kind: "answer", input, question, ...given });

@@ -15,7 +15,7 @@ type Options = {
   resume?: boolean;
 };
 
-/** Starts plan triggers. Loads their many modules late, so that the server is reachable sooner. */
+/** Starts plan triggers. Loads their many modules only now, so that the server is reachable sooner. */
 async function startFiring(session: Session): Promise<{ stop: () => Promise<void> }> {
   const { fireTriggers } = await import("../plan/firing.ts");
   return fireTriggers(session);

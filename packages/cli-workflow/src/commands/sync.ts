@@ -9,7 +9,7 @@ import type { Session } from "../session/session.ts";
 type Options = { check?: boolean };
 
 /**
- * State of a listed workflow: `hash` is the hash of its built source, `registered` the hash that its name points to.
+ * State of a listed workflow: `hash` is the hash of the built source, `registered` the hash that the name points to.
  */
 type Synced = {
   name: string;

@@ -57,7 +57,7 @@ export default defineCommand({
     if (options.fixture) return showJson(session, fixtureOf(await session.host.read(ref)));
     if (options.checkpoint) return showJson(session, await checkpointOf(session, ref));
     if (session.json && !options.ledger && !options.attempts) {
-      // Programs get only the log, so no events are read.
+      // JSON output contains only the log, so events need not be read.
       const view = await session.host.read(ref);
       return showJson(session, options.steps ? view.steps : threadJson(view));
     }

@@ -39,7 +39,7 @@ export default defineCommand({
       throw wrongUse("the workflow is named twice", "give the argument or --workflow");
     }
     const { rows } = await session.host.threads({ ...query, workflow, paged: false });
-    // The host ignores an empty name, so a script's empty variable would list every thread.
+    // The host ignores an empty name, so an empty variable in a script would list every thread.
     if (workflow !== undefined && (workflow === "" || rows.length === 0)) {
       await checkKnown(session, workflow);
     }
@@ -60,7 +60,7 @@ export default defineCommand({
   },
 });
 
-// A removed workflow still has its threads; an unknown name is an error.
+// A removed workflow may still have threads, but an unknown name is an error.
 async function checkKnown(session: Session, workflow: string): Promise<void> {
   const { host } = session;
   const query = { workflow, limit: 1, paged: false };

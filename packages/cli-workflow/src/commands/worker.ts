@@ -85,7 +85,7 @@ export default defineCommand({
     const ports = { port: wanted, healthPort, hostname, advertise };
     // Threads started on another machine can't use a folder of this machine.
     const site = { planHome: planHome(root, env), planRoot: root, planProgram: ownProgram() };
-    // The token belongs to the worker. A thread with the token could use the whole cluster.
+    // Only the worker needs the token. A thread with the token could use the whole cluster.
     const { [tokenVariable]: _, ...threadEnv } = env;
     const own = { ...threadEnv, ...workerEnv(site) };
     const identityKeys = local ? [...given, local.identityKey] : given;

@@ -13,7 +13,7 @@ export type Stored = Record<
   (wanted: Wanted) => Promise<Candidate[]>
 >;
 
-/** Placeholder for file paths among the candidates: the shell completes paths best. */
+/** Placeholder for file paths among the candidates. The shell completes the paths. */
 const files: Candidate = { value: ":files", about: "" };
 
 /**

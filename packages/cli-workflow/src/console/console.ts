@@ -9,8 +9,8 @@ import type { Session } from "../session/session.ts";
 const { version } = manifest;
 
 /**
- * Starts the console's server, and builds the console if needed. If this storage root's own server already uses the
- * port, the error says so, without that server's token.
+ * Starts the console's server, and builds the console if needed. If a server of the same storage root already uses
+ * the port, the error says so, without that server's token.
  * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST` (usage), and the errors of the disk.
  */
 export async function serveConsole(

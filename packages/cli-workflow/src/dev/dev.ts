@@ -9,7 +9,7 @@ import { Report, shownPath } from "./report.ts";
 import { type TypeCheck, TypeChecker, type TypeProblem } from "./types.ts";
 import { SourceWatch } from "./watch.ts";
 
-/** A developed file, the name of its workflow, and its threads. */
+/** The source file, the name of its workflow, and the options of its threads. */
 export type Developed = Omit<DevThreads, "name"> & { file: string; name: string };
 
 /** Maximum time, in milliseconds, that a version waits for the type check before it runs. */
@@ -88,7 +88,7 @@ export class Development {
     this.#thread.repeat(hash, keep).catch((error: unknown) => this.#failed(error, false));
   }
 
-  /** The number of the question that the shown thread waits at; null if it does not wait. */
+  /** The number of the open question of the shown thread; null if the thread does not wait. */
   get question(): number | null {
     return this.#thread.question;
   }
@@ -149,7 +149,7 @@ export class Development {
       this.#report.built(built, hash !== this.#good);
       return hash;
     } catch (error) {
-      // A missing import of the file may be created next.
+      // The user may create a missing import of the file next.
       folders = [...new Set(this.#files.map((path) => dirname(path)))];
       this.#watch.watch([...this.#files, ...folders], since);
       this.#failed(error, isFirst);

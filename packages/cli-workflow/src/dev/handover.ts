@@ -20,11 +20,11 @@ export type DevThreads = {
   start: Omit<StartOptions, "workflow" | "name">;
   /** Whether the first version starts a new thread even if threads exist. */
   isNew: boolean;
-  /** Keeps all steps up to the last step of this role, even if the source of a step has changed. */
+  /** The role up to whose last step all steps are kept, even if their source has changed. */
   fromRole?: string;
 };
 
-/** A fork made for a version. Its source allows another fork with fewer steps. */
+/** A fork for a version. `source` is kept, to make another fork with fewer steps if needed. */
 type Made = { source: ThreadView; hash: string; kept: number };
 
 /**
@@ -78,7 +78,7 @@ export class Handover {
     });
   }
 
-  /** The number of the question that the shown thread waits at; null if it does not wait. */
+  /** The number of the open question of the shown thread; null if the thread does not wait. */
   get question(): number | null {
     return this.#live?.question ?? null;
   }
@@ -91,7 +91,7 @@ export class Handover {
     await this.#session.host.control(this.#live.ref, { kind: "answer", input, question, env });
   }
 
-  /** Stops a running thread; leaves a waiting thread as it is. */
+  /** Stops a running thread. Does not change a waiting thread. */
   end(): Promise<void> {
     return this.#inTurn(async () => {
       const view = this.#live && (await this.#last());
@@ -138,7 +138,7 @@ export class Handover {
       this.#show(view, steps.length);
     }
     const { env } = this.#given.start;
-    // A thread that will stop at its next step may not be known as paused yet.
+    // A thread that pauses at its next step may still have the status "running".
     if (status === "interrupted" || status === "paused" || status === "running") {
       await host.control(view, { kind: "resume", env }).catch(ignore);
     }
@@ -169,7 +169,7 @@ export class Handover {
   }
 
   /**
-   * Waits until the running step is committed, because it is already paid for and unchanged in the new version. Returns
+   * Waits until the running step is committed, because its calls already cost money and its code is unchanged. Returns
    * false if interrupted.
    */
   async #letFinish(view: ThreadView, roles: string[], signal: AbortSignal): Promise<boolean> {
@@ -234,7 +234,7 @@ export class Handover {
     this.#live.done.catch(this.#onError);
   }
 
-  /** Tells whether the version takes another path than the kept steps; then fewer steps are kept. */
+  /** Tells whether the version diverges from the kept steps. If so, starts another fork with fewer steps. */
   #hasDiverged(state: ThreadStatus, steps: number, made: Made, thread: ThreadRef): boolean {
     const isRefused = state.status === "failed" && state.error?.code === "DIVERGED";
     if (!isRefused || steps > made.kept || made.kept === 0) return false;
@@ -242,7 +242,7 @@ export class Handover {
     const kept = Math.min(made.kept, step) - 1;
     const again = this.#inTurn(async () => {
       await this.#live?.leave();
-      // The fork has no steps of its own, so nothing is lost: its source has all its steps.
+      // Removing the fork loses nothing, because its source has all of its steps.
       await this.#session.host.remove(thread).catch(ignore);
       const role = made.source.steps[kept];
       await this.#fork({ ...made, kept }, role ? partOf(role) : null);
@@ -253,8 +253,8 @@ export class Handover {
 }
 
 /**
- * Returns the part of the program that makes a step: its role, for a question the asking part, and "" for a person's
- * answer.
+ * Returns the part of the program that makes a step: the role of the step, for a question the role or step that asks,
+ * and "" for a person's answer.
  */
 function partOf({ role, meta }: Step): string {
   if (role === "__input__") return "";

@@ -2,7 +2,7 @@ import type { Session } from "../session/session.ts";
 
 /** The keys that a person presses at a terminal, until `close`. */
 export type Keys = {
-  /** Asks for a line, which is echoed at the cursor. Returns null after Escape or Ctrl-C. */
+  /** Asks for a line and echoes it at the cursor. Returns null after Escape or Ctrl-C. */
   ask(question: string): Promise<string | null>;
   close(): void;
 };
@@ -13,7 +13,7 @@ const escape = "\u001b";
 const enter = new Set(["\r", "\n"]);
 const backspace = new Set(["\u007f", "\b"]);
 
-/** Calls `onKey` for each key that is not part of an answer. Returns null without a terminal. */
+/** Calls `onKey` for each key outside of {@link Keys.ask}. Returns null without a terminal. */
 export function listenForKeys(
   { json, look, output }: Session,
   onKey: (key: string) => void,

@@ -6,10 +6,10 @@ import { count } from "../output/text.ts";
 import type { Session } from "../session/session.ts";
 import type { Spinner } from "../output/output.ts";
 
-/** Number of kept steps to show; earlier steps are only counted. */
+/** Number of kept steps to show. The view only counts earlier steps. */
 const shownKept = 3;
 
-/** Called when a thread stops running. Returns true if it handled that state, so that nothing is shown. */
+/** Called when a thread stops running. Returns true to handle that state, so that the view shows nothing. */
 export type OnRest = (state: ThreadStatus, steps: number) => boolean;
 
 /** The view of a thread in `dev`. It follows all questions and answers until the thread ends or `leave` is called. */
@@ -22,7 +22,7 @@ export class LiveThread {
   readonly #view: View;
   readonly #kept: number;
   readonly #onRest: OnRest;
-  /** The number of the thread's open question. */
+  /** The number of the thread's open question; null for none. */
   question: number | null = null;
   #steps = 0;
   #spinner: Spinner | null = null;
@@ -64,7 +64,7 @@ export class LiveThread {
     if (item.kind === "step") this.#steps = item.number;
     const end = endOf(item);
     if (end && this.#onRest(end, this.#steps)) return;
-    // The thread still waits after its worker has exited.
+    // The worker of a waiting thread exits, but the thread still waits.
     if (end?.status === "waiting" && this.question !== null) return;
     if (end?.status === "waiting") this.question = this.#steps;
     else if (item.kind === "step") this.question = null;

@@ -102,7 +102,7 @@ export class Report {
 }
 
 /**
- * Returns a file's path relative to the user's folder; the absolute path if the file is outside or that folder is gone.
+ * Returns a file's path relative to the user's folder; the absolute path if the file is outside or the folder is gone.
  */
 export function shownPath({ cwd }: Pick<Session, "cwd">, file: string): string {
   const path = existsSync(cwd) ? relative(cwd, file) : file;

@@ -12,7 +12,7 @@ export type TypeVerdict = { problems: TypeProblem[]; failure: string | null };
 /** A running check. After `stop`, it finds no errors. */
 export type TypeCheck = { verdict: Promise<TypeVerdict>; stop(): void };
 
-/** Keeps Bun from reading the project's configuration and environment, because it runs only the project's compiler. */
+/** Options that keep Bun from reading the project's configuration and environment. Bun only runs the compiler. */
 const flags = ["--no-env-file", "--no-install", `--config=${devNull}`];
 
 const sound: TypeVerdict = { problems: [], failure: null };
@@ -50,7 +50,7 @@ export class TypeChecker {
     const cwd = dirname(this.#config);
     const child = Bun.spawn([process.execPath, ...flags, ...words], {
       cwd,
-      // A standalone binary is Bun too. Bun ends the child however this process ends.
+      // BUN_BE_BUN makes a standalone binary act as Bun. The other flag ends the child whenever this process ends.
       env: { ...process.env, BUN_BE_BUN: "1", BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
       stdin: "ignore",
       stdout: "pipe",

@@ -1,7 +1,7 @@
 import { type FSWatcher, statSync, watch } from "node:fs";
 import { dirname } from "node:path";
 
-/** Polling interval, in milliseconds, for file systems without events, such as network and container file systems. */
+/** Polling interval in milliseconds. Some file systems, such as network and container file systems, send no events. */
 const lookEveryMs = 1_000;
 /** A burst of saves ends `quietMs` after the last change, and at most `burstMs` after the first, in milliseconds. */
 const quietMs = 40;
@@ -14,8 +14,8 @@ const gone: Stamp = "gone";
 const unknown: Stamp = "";
 
 /**
- * Watches files by comparing their states. System events only trigger the comparison. So no change is missed when an
- * editor renames files, a file is removed and restored, or a folder is replaced.
+ * Watches files by comparing their states. System events only trigger the comparison. This also detects renames by
+ * editors, files that are removed and restored, and replaced folders.
  */
 export class SourceWatch {
   readonly #signal: AbortSignal;
@@ -57,7 +57,7 @@ export class SourceWatch {
     return [...this.#stamps].flatMap(([path, stamp]) => (stampOf(path) === stamp ? [] : [path]));
   }
 
-  /** Resolves with the changed files after a burst of changes ends; with none if the signal is aborted. */
+  /** Resolves with the changed files after a burst of changes; with an empty list once the signal is aborted. */
   async changed(): Promise<string[]> {
     while (!this.#signal.aborted && this.changes().length === 0) {
       await this.#isRoused(lookEveryMs);
@@ -69,7 +69,7 @@ export class SourceWatch {
     return this.#signal.aborted ? [] : this.changes();
   }
 
-  /** Waits for an event for a number of milliseconds. Returns whether one arrived. */
+  /** Waits for an event for at most `atMostMs` milliseconds. Returns whether an event arrived. */
   async #isRoused(atMostMs: number): Promise<boolean> {
     const wake = this.#wake;
     const timer = setTimeout(() => wake.resolve(false), atMostMs);

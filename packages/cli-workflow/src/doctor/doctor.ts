@@ -22,8 +22,8 @@ const ofRoot: Check<Host>[] = [
 ];
 
 /**
- * Finds everything that prevents threads from running, or soon may. Checks are independent of each other; a failed
- * check is a problem itself. Changes nothing.
+ * Finds everything that prevents threads from running, or soon may. Checks are independent of each other. A check that
+ * fails to run is reported as a problem. Changes nothing.
  */
 export async function examine(open: () => Host, env: Environment): Promise<Problem[]> {
   const problems = await made(ofMachine, env);
@@ -114,7 +114,7 @@ function* checkDisk({ root }: Host): Generator<Problem> {
   yield* checkFree(root, bavail * bsize);
 }
 
-/** Checks that a storage root has enough free bytes. `gc` frees space only a day after it removed something. */
+/** Checks that a storage root has enough free bytes. `gc` frees the space of a removed item only after a day. */
 export function* checkFree(root: string, free: number): Generator<Problem> {
   if (free >= leastFree) return;
   yield {
@@ -128,7 +128,7 @@ export function* checkFree(root: string, free: number): Generator<Problem> {
 const longestSocketPath = 103;
 const socketNameLength = "/r/0000000000000.sock".length + "/uw-XXXXXX".length;
 
-/** Checks that a control socket is reachable. A socket with a long path goes through the temporary folder. */
+/** Checks that the path of a control socket is short enough, directly or through the temporary folder. */
 function* checkSocketPath({ root }: Host): Generator<Problem> {
   const direct = Buffer.byteLength(join(root, "run", "0000000000000.sock"));
   const indirect = Buffer.byteLength(tmpdir()) + socketNameLength;
@@ -242,14 +242,14 @@ async function* checkThreads(host: Host): AsyncGenerator<Problem> {
 
 const shown = 5;
 
-/** Hints for several problems of one kind that a single command fixes. */
+/** Hints, by kind of problem, with a single command that fixes several problems. */
 const hintForAll: Record<string, (number: number) => string> = {
   THREAD_INTERRUPTED: (number) =>
     `continue all: uncaged-workflow resume $(uncaged-workflow threads -q --status interrupted --limit ${number})`,
   LOG_CORRUPT: () => "see where: uncaged-workflow verify",
 };
 
-/** Returns the problems for people: of many similar problems, the first few and the number of the rest. */
+/** Returns the problems for people. Of many similar problems, keeps the first few and adds the number of the rest. */
 export function foldProblems(problems: readonly Problem[]): Problem[] {
   const kinds = Map.groupBy(problems, ({ code }) => code);
   return [...kinds].flatMap(([code, alike]) => {

@@ -8,7 +8,7 @@ import { badFixture, fixtureNotFound, otherFixture } from "./errors.ts";
 type Version = { hash: string; workflow: string };
 
 /**
- * Returns the cases of a data set's file. A fixture named by a line is beside the data set. With a folder of fixtures,
+ * Returns the cases of a data set's file. Paths of fixtures are relative to the data set. With a folder of fixtures,
  * each case uses the fixture with its id.
  * @throws WorkflowError `BAD_DATASET`, `BAD_FIXTURE`, `FIXTURE_NOT_FOUND`, and the errors of unreadable files.
  */
@@ -25,7 +25,7 @@ export async function casesOf(
   return await Promise.all(cases.map((one) => withFixture(one, fixtures, cwd)));
 }
 
-/** Returns the position of a part of a line. The document reader treats the line as a whole file. */
+/** Returns the position of a part of a line. The document reader parses the line like a file. */
 function located(line: string, path: readonly string[]) {
   try {
     return readDocument(line, "line").positionOf(path);
@@ -67,6 +67,6 @@ export function checkFixtures(cases: readonly EvalCase[], versions: readonly Ver
   }
 }
 
-/** Returns a workflow's name without its extension: a thread of a file that was run has the full file name. */
+/** Returns a workflow's name without a file extension. The threads of a file have the full file name. */
 const withoutEnding = (name: string): string =>
   name.replace(/(\.esm)?\.(m?ts|tsx|js|json|ya?ml)$/, "");

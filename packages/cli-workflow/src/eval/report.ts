@@ -137,7 +137,7 @@ function unscoredText(runs: EvalReport["runs"], look: Look): string {
 
 const mostThrown = 3;
 
-/** Returns the errors that the scorer threw, each with its source line and only once. */
+/** Returns the distinct errors that the scorer threw, each with its source line. */
 function thrownTexts(runs: EvalReport["runs"], look: Look): string[] {
   const thrown = runs.flatMap(({ error }) => error?.thrown ?? []);
   const placeOf = ({ at, name }: AttemptError) => JSON.stringify([name, at?.file, at?.line]);

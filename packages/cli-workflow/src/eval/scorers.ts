@@ -127,14 +127,14 @@ class ScorerProcess {
     const [program = "", ...words] = ownProgram().argv;
     const child = spawn(program, [...words, "__score", path], {
       cwd,
-      // Bun ends the child however this process ends.
+      // The flag ends the child whenever this process ends, even by a kill.
       env: { ...env, BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
       stdio: ["pipe", 2, 2, "pipe"],
     });
     this.#child = child;
     const lines = createInterface({ input: child.stdio[answerFd] as NodeJS.ReadableStream });
     lines.on("line", (line) => this.#next.resolve(JSON.parse(line) as ScoreAnswer));
-    // Writing to a process that has ended fails; the exit handler covers that.
+    // Writing to an ended process fails; the exit handler reports the end.
     child.stdin?.on("error", () => undefined);
     child.on("error", (error) => this.#end(`can't be started: ${error.message}`));
     child.on("exit", (code, signal) =>
@@ -149,7 +149,7 @@ class ScorerProcess {
     return this.answer(timeoutMs);
   }
 
-  /** Returns the process's next answer. After the timeout it waits for neither the answer nor the process. */
+  /** Returns the process's next answer. After the timeout, waits for neither the answer nor the end of the process. */
   async answer(timeoutMs: number): Promise<ScoreAnswer> {
     const { promise, reject } = this.#next;
     const timer = setTimeout(() => {

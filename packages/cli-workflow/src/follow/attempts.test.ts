@@ -17,7 +17,7 @@ import {
 test("four concurrent agents of one role each have their own text, tokens, cost and duration", () => {
   const ids = [0, 1, 2, 3].map((n) => opened(1000 + n));
   const begun = ids.map((id, n) => begin(id, "reader", 1000 + n));
-  // Alternates their words, as concurrent streams do.
+  // Alternates the words of the attempts, as concurrent streams do.
   const tokens = ["The ", "file ", "says "].flatMap((word) =>
     ids.map((id) => event(id, "llm_token", { delta: word })),
   );

@@ -54,7 +54,7 @@ export async function followThread(session: Session, ref: ThreadRef): Promise<nu
         }
         return outcomeExitCode(end);
       }
-      // The spinner would show this; without one, write it.
+      // Writes the state because no spinner shows it.
       if (
         item.kind === "status" &&
         item.state.status === "paused" &&
@@ -70,7 +70,7 @@ export async function followThread(session: Session, ref: ThreadRef): Promise<nu
   return leave(session, ref);
 }
 
-/** Returns the end of a thread, or its resting state, if an item shows it. */
+/** Returns the end or the resting state of a thread in an item; null for other items. */
 export function endOf(item: Observed): ThreadStatus | null {
   if (item.kind === "end") return item.state;
   return item.kind === "status" && !goesOn(item.state) ? item.state : null;
@@ -152,7 +152,7 @@ export async function showEnd(
 async function noteRemedies(session: Session, ref: ThreadRef, state: ThreadStatus): Promise<void> {
   const hint = hintOf(state);
   if (hint !== null) session.note(hint);
-  // If the error names another way to continue, the usual retry would fail again.
+  // If the hint of the error names another command, the usual retry would fail again.
   const isEnough = hint !== null && /uncaged-workflow (retry|fork) /.test(hint);
   if (isEnough) return;
   // A thread that was removed in the meantime has no steps to show.

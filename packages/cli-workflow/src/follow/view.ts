@@ -28,8 +28,8 @@ const widestRole = 30;
 const mostLive = 8;
 
 /**
- * The part of a running attempt that is already written: the turns before `from`, and `chars` characters of the other
- * turns.
+ * The already written output of a running attempt: all turns before `from`, and the first `chars` characters of the
+ * other turns.
  */
 type Written = { name: string; from: number; chars: Map<AttemptTurn, number> };
 
@@ -47,9 +47,9 @@ const whole = Number.POSITIVE_INFINITY;
 const always: ReadonlySet<string> = new Set(["step_print", "step_warning", "worker_start"]);
 
 /**
- * The live view of a thread: text for each observed item, and progress lines. On a terminal the text of a single
- * running attempt appears as it arrives, and that of several attempts line by line; thinking and each tool get a line.
- * A pipe shows the steps, the failures and the workflow's output.
+ * The live view of a thread: text for each observed item, and progress lines. On a terminal, the text of a single
+ * running attempt appears as it arrives, and the text of several attempts line by line. Thinking and each tool get a
+ * line. A pipe shows the steps, the failures and the workflow's output.
  */
 export class View {
   readonly #look: Look;
@@ -57,7 +57,7 @@ export class View {
   readonly #running = new Map<Attempt, Written>();
   /** Name of each attempt, from its first event until its step. */
   readonly #names = new Map<Attempt, string>();
-  /** Failures to report next, unless their step arrives first because the workflow caught them. */
+  /** Failures to report next, unless the step of the attempt arrives first because the workflow caught the failure. */
   readonly #failures = new Map<Attempt, string[]>();
   /** Attempts whose failure was written before their step arrived. */
   readonly #reported = new WeakSet<Attempt>();
@@ -253,7 +253,7 @@ export class View {
     return this.#line(`${prefix}thought${span}: ${oneLine(turn.text.slice(0, longestThought))}`);
   }
 
-  /** Returns the new text: of a single attempt as it arrives, of several attempts only complete lines. */
+  /** Returns the new text. While several attempts run, returns only complete lines. */
   #text(attempt: Attempt, written: Written, turn: TextTurn, isDone: boolean): string {
     const from = written.chars.get(turn) ?? 0;
     const rest = turn.text.slice(from);

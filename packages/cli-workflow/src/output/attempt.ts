@@ -27,7 +27,7 @@ const statusStyles: Record<Attempt["status"], Style> = {
   parked: "yellow",
 };
 
-/** Returns the name of an attempt: its role, which fork and rerun accept, and its iterations, counted from 1. */
+/** Returns the name of an attempt: its role, in the form that fork and rerun accept, and its iterations from 1. */
 export function attemptName({ role, path }: Attempt): string {
   const iterations = path.flatMap((part) =>
     "iteration" in part && part.iteration !== undefined ? [part.iteration + 1] : [],
@@ -52,7 +52,7 @@ export function durationText({ startedAt, endedAt }: Attempt, now = 0): string {
   return startedAt === null ? "" : elapsed((endedAt ?? now) - startedAt);
 }
 
-/** Returns the usage of an attempt in a few words; "" for no usage, or if another thread paid for it. */
+/** Returns the usage of an attempt in a few words; "" without usage, or if another thread paid for it. */
 export function attemptSpent({ usage, models, saved }: Attempt): string {
   if (usage === null || saved) return "";
   const costs = Object.values(models).map(({ cost }) => cost);
@@ -86,7 +86,7 @@ export function toolLine(turn: ToolTurn, columns: number): string {
 export const toolCall = ({ name, input }: ToolTurn): string =>
   `${oneLine(name)} ${oneLine(valueText(input))}`.trimEnd();
 
-/** Returns an event's line beside an attempt's turns; null for an event without one. */
+/** Returns the line for an event, shown among an attempt's turns; null for an event without a line. */
 export function noteLine(event: EventRecord): string | null {
   const known = knownEvent(event);
   const id = event.stepID ?? "";
@@ -138,7 +138,7 @@ export function noteLine(event: EventRecord): string | null {
   }
 }
 
-/** Says that a try failed and another follows: `try 1 of 3 failed; next in 4 s`. */
+/** Returns the text for a failed try with a next try: `try 1 of 3 failed; next in 4 s`. */
 export const tryText = (number: number, of: number | null, delayMs: number | null): string =>
   `try ${number}${of === null ? "" : ` of ${of}`} failed; next ${delayMs === null ? "at once" : `in ${delayText(delayMs)}`}`;
 

@@ -63,7 +63,7 @@ function block(title: string, a: string, b: string, paint: Paint): string {
   return `${paint("bold", title)}\n${painted(patch, paint)}`;
 }
 
-// The role and the meta precede the content, because a step may differ in any of the three.
+// Includes the role and the meta, because steps may differ in them too.
 function textOf(step: Step | null): string {
   if (!step) return "";
   const meta = jsonOf(step.meta, 2);

@@ -28,7 +28,7 @@ export function thrownText(thrown: AttemptError, look: Look & { full: boolean })
     .join("");
 }
 
-/** Returns the source line that threw, on one line; null if it is unknown. */
+/** Returns the position and text of the source line that threw, on one line; null if unknown. */
 export function positionLine(thrown: AttemptError): string | null {
   const at = errorParts(thrown).find(({ error }) => error.at)?.error.at;
   return at === undefined

@@ -1,6 +1,6 @@
 import { WorkflowError } from "@uncaged/workflow/host";
 
-/* The errors of printing, and of showing a thread. */
+/* The errors of writing output and of showing a thread. */
 
 export const outputFailed = (reason: string): WorkflowError =>
   WorkflowError.failed(

@@ -3,7 +3,7 @@ import type { Paint, Style } from "./style.ts";
 import { type Column, table } from "./table.ts";
 import { count, grouped, oneLine } from "./text.ts";
 
-/** Formats an amount of dollars: four decimals below one dollar, two above. */
+/** Formats an amount in US dollars: four decimals below one dollar, two decimals above. */
 export const costText = (cost: number): string => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
 
 export function costCell({ cost, unpriced }: Tally): string {
@@ -45,7 +45,7 @@ export const unknownText = (unknown: number): string =>
 
 /**
  * Returns the usage of a thread: a line for each role, a line for each model if there are several, then the total, the
- * usage of lost attempts, and the usage that a fork saved. "" if nothing was spent or saved.
+ * usage of lost attempts, and the usage that a fork saved. "" without any usage.
  */
 export function ledgerText(ledger: Ledger, look: { paint: Paint; columns: number }): string {
   const { total, saved, lost, unknown, roles, models } = ledger;

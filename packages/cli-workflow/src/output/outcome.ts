@@ -54,7 +54,7 @@ export function questionText(question: Step): string {
     : `${content}; ${sleep}`;
 }
 
-/** Returns the time until which a question can be answered, or a sleep lasts; null without one. */
+/** Returns the time at which a question expires or a sleep ends; null for none. */
 export function expiryOf({ meta: { expiresAt } }: Step): number | null {
   return typeof expiresAt === "number" && Math.abs(expiresAt) <= latestTime ? expiresAt : null;
 }
@@ -95,13 +95,13 @@ export function failureText(state: ThreadStatus, look: Look & { full?: boolean }
   return thrownText(error, { full: false, ...look });
 }
 
-/** Returns the remedy in a failed thread's error; null without one. */
+/** Returns the hint in a failed thread's error; null without a hint. */
 export function hintOf(state: ThreadStatus): string | null {
   const hint = state.status === "failed" ? state.error?.hint : undefined;
   return hint === undefined ? null : plain(hint);
 }
 
-/** Returns the next action of a person for a thread that does not continue automatically; null without one. */
+/** Returns the next action for the user of a thread, as text; null if the user need not act. */
 export function whatNext(threadId: string, state: ThreadStatus | ThreadView): string | null {
   const retry = `uncaged-workflow retry ${threadId}`;
   switch (state.status) {
@@ -120,7 +120,7 @@ export function whatNext(threadId: string, state: ThreadStatus | ThreadView): st
       // A retry replays the same log.
       if (state.error?.code === "DIVERGED") return corrected;
       const next = `continue in a new thread: ${retry}; ${corrected}`;
-      // An error with its own hint is not a consequence of the failure that was caught.
+      // If the error has its own hint, the caught failure is not its cause.
       const isOther = state.error?.hint !== undefined;
       const kept = "steps" in state && !isOther ? replayedFailure(state) : null;
       if (kept === null) return next;

@@ -23,7 +23,7 @@ export function processOutput(): Output {
   };
 }
 
-// Synchronous, so that no output is lost at the exit, however slow the reader is.
+// Writes synchronously, so that the exit of the process loses no output, even with a slow reader.
 function sinkOf(fd: number, columnsOf: () => number | undefined, strict: boolean): Sink {
   let terminal: boolean | null = null;
   return {

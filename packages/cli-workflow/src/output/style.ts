@@ -35,7 +35,7 @@ const marks: Record<Status, Mark> = {
   corrupt: { glyph: "✘", style: "magenta" },
 };
 
-/** Returns the name of a state, with its glyph on a terminal. */
+/** Returns the name of a state, on a terminal after its glyph. */
 export const markedText = <State extends string>(
   of: Readonly<Record<State, Mark>>,
   state: State,

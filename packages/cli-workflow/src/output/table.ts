@@ -77,7 +77,7 @@ export function threadColumns<Row extends Thread>(
 }
 
 /**
- * Returns pairs of a name and a text, with the texts aligned. Further lines of a text are indented under its first
+ * Returns pairs of a name and a text, with the texts aligned. Indents further lines of a text to its first
  * line.
  */
 export function pairs(entries: [name: string, text: string][], paint: Paint): string {

@@ -24,7 +24,7 @@ export const oneLine = (text: string): string => plain(text).replace(/\s+/g, " "
 /** Truncates a text to a width in columns, ending in an ellipsis. */
 export function truncate(text: string, columns: number): string {
   if (Bun.stringWidth(text) <= columns) return text;
-  // Created on demand, because it loads the Unicode tables.
+  // Created on demand, because a segmenter loads the Unicode tables.
   const segmenter = new Intl.Segmenter();
   let kept = "";
   let width = 0;
@@ -59,8 +59,8 @@ const idDigits = 8;
 const hashDigits = 7;
 
 /**
- * Returns short forms of ids for a terminal, distinct within the list. A thread's id is shown by its ending, because
- * ids of the same hour begin alike; other ids by their beginning. Commands accept both forms.
+ * Returns short forms of ids for a terminal, distinct within the list. Uses the end of a thread's id, because ids
+ * of the same hour begin alike, and the beginning of other ids. Commands accept both forms.
  */
 export function shortIds(
   ids: readonly string[],

@@ -187,8 +187,9 @@ function resultText({ returnCode, summary, value }: ThreadResult, look: ThreadLo
 }
 
 /**
- * Returns a step's content without its role and duration, which are shown beside it: the content of a step workflow
- * begins and ends with them. A sleep without a reason, the end of a sleep, and a missing answer have no content.
+ * Returns a step's content without the role and the duration, which the view shows separately. In a step workflow, the
+ * content begins and ends with them. A sleep without a reason, the end of a sleep, and a missing answer have no
+ * content.
  */
 export function contentText(step: Step): string {
   const { role, content, meta } = step;

@@ -1,7 +1,7 @@
 import { text } from "node:stream/consumers";
 import { defineSubcommand } from "../session/command.ts";
 
-/* Programs that a step's agent can start. The agent gets their command lines in its arguments. */
+/* Programs that a step's agent can start. The arguments of the agent contain their command lines. */
 
 export const stepTools = defineSubcommand({
   summary: "serve the tools of a step over MCP",

@@ -109,8 +109,8 @@ async function wait(
 const pollMs = 200;
 
 /**
- * Returns the thread of a run, which begins later while the limit of concurrent runs is reached; null once the signal
- * is aborted.
+ * Returns the thread of a run, after waiting while the limit of concurrent runs is reached; null once the signal is
+ * aborted.
  */
 async function begun(
   { host }: Session,

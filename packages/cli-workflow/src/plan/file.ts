@@ -8,8 +8,8 @@ import { configOf, surroundings, withPlans } from "./home.ts";
 export type StoredPlan = { workflow: Workflow; state: "unchanged" | "new" | "changed" };
 
 /**
- * Returns the text of a file that is a plan with a trigger; null for any other file, whose errors its own reader
- * reports.
+ * Returns the text of a file that is a plan with a trigger; null for any other file. Other readers report the
+ * errors of other files.
  */
 export async function triggeredPlan(path: string): Promise<string | null> {
   if (!/\.(json|ya?ml)$/i.test(path)) return null;

@@ -10,8 +10,8 @@ import { checksOf } from "./tick.ts";
 const lookMs = 1_000;
 
 /**
- * Fires the triggers of a storage root's plans in this process, while no service does. Begins once a confirmed plan has
- * a trigger and the sandbox has passed its test. Notes each error once.
+ * Fires the triggers of a storage root's plans in this process while no service fires them. Begins when a confirmed
+ * plan has a trigger and the sandbox has passed its test. Notes each error once.
  */
 export function fireTriggers(session: Session): { stop: () => Promise<void> } {
   const stopped = new AbortController();

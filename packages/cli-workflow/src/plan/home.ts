@@ -33,7 +33,7 @@ export type AgentOptions = { agent?: string };
 /** `creates` creates the plan home if it is missing. */
 export type OpenOptions = AgentOptions & { creates?: boolean };
 
-/** Returns the storage root that contains a plan home. It is on this machine, also for plans on a cluster. */
+/** Returns the storage root that contains the plan home. The root is on this machine, also for plans on a cluster. */
 export const rootOf = (session: Session): string =>
   (session.clusterChosen ? session.openRoot() : session.host).root;
 
@@ -44,8 +44,8 @@ export async function homeOf(session: Session): Promise<string> {
 }
 
 /**
- * Returns the plan home with the user's settings. A variable of the process names this folder or its storage root;
- * otherwise it is in the home directory. It is never in a project's storage root, because steps may have written there.
+ * Returns the plan home with the user's settings. An environment variable names the folder or its storage root; the
+ * default is in the home directory. Ignores a project's storage root, because steps may have written there.
  */
 export async function userHomeOf(session: Session): Promise<string> {
   const { planHome, homeVariable } = await import("@uncaged/workflow-plan/service");
@@ -65,7 +65,7 @@ async function isProjects(session: Session, root: string): Promise<boolean> {
     findProject(session.cwd, env),
   ]);
   return found.some((one, at) => {
-    // A project that can't be read counts as a project.
+    // An unreadable project around the root counts as the project of the root.
     if (one.status === "rejected") return at === 0;
     const { folder, root: named } = one.value ?? {};
     if (named !== undefined && realOf(named) === path) return true;

@@ -3,7 +3,7 @@ import { oneLine } from "../output/text.ts";
 import type { Session } from "../session/session.ts";
 import { configSources, withPlans } from "./home.ts";
 
-/* Names on a command line of `plan`. */
+/* Candidates for completing a command line of `plan`. */
 
 export const namedPlans = (session: Session): Promise<Candidate[]> =>
   withPlans(session, {}, async (plans) =>

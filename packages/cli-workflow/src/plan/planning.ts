@@ -94,7 +94,7 @@ async function converse(session: Session, given: string, take: Turn): Promise<nu
   });
 }
 
-/** Text of the model, streamed to a terminal, with a spinner in pauses. Programs and pipes get none of it. */
+/** Streams the text of the model to a terminal, with a spinner in pauses. Writes nothing to programs and pipes. */
 class LiveText implements StreamCallbacks {
   readonly #session: Session;
   readonly #spinner: Spinner;

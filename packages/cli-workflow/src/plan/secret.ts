@@ -64,7 +64,7 @@ const codes = { interrupt: "\u0003", end: "\u0004", erase: "\u007f", back: "\b",
 /** Reads a line from the terminal without echo; null after Ctrl-C or Ctrl-D. */
 async function hiddenLine(prompt: string, notes: Sink): Promise<string | null> {
   const { stdin } = process;
-  // Set before the prompt, otherwise keys typed at once would be shown.
+  // Raw mode must come before the prompt, because the terminal would echo keys typed at once.
   stdin.setRawMode(true);
   try {
     notes.write(prompt);

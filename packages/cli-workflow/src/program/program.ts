@@ -32,13 +32,13 @@ function failed(thrown: unknown, world: World, program: Command): number {
     return reportFailure(thrown, world, commandIn(program, world.argv));
   } catch (error) {
     if (error instanceof ReaderGone) return exitCodes.readerGone;
-    // If stdout accepted no result, it accepts no `--json` error either.
+    // If stdout rejected the result, it would also reject a `--json` error.
     world.output.notes.write(errorText(recordOf(error)));
     return exitCodes.failed;
   }
 }
 
-/** Returns the known words of the called command: `plan secret set`. */
+/** Returns the words of the called command, without its operands: `plan secret set`. */
 function commandIn(program: Command, argv: readonly string[]): string | undefined {
   const named = (command: Command, word: string) =>
     command.commands.find((each) => each.name() === word);
@@ -53,8 +53,8 @@ function commandIn(program: Command, argv: readonly string[]): string | undefine
   return words.length === 0 ? undefined : words.join(" ");
 }
 
-// `--version` and `help <command>` are rewritten to the command that implements them, because commander would answer
-// before that command's file is loaded.
+// Rewrites `--version` and `help <command>` to the command that implements them, because commander would answer before
+// the command's file is loaded.
 function wordsOf(argv: readonly string[]): string[] {
   const at = argv.findIndex((arg) => arg === "-V" || arg === "--version" || !arg.startsWith("-"));
   const [word, next] = [argv[at], argv[at + 1]];
@@ -64,7 +64,7 @@ function wordsOf(argv: readonly string[]): string[] {
   return isUnknown ? [word] : [...argv];
 }
 
-// An unknown command has no help: commander refuses it and suggests similar names.
+// Commander refuses an unknown command and suggests similar names.
 const helpOf = (word = ""): string[] =>
   entries.some(({ name }) => name === word) ? ["--help"] : [];
 
@@ -99,8 +99,8 @@ type Program = {
 };
 
 /**
- * Creates the command line with only the name and summary of each command; a command's file is loaded when the command
- * is called. Prints only help; throws errors.
+ * Creates the command line with only the name and summary of each command. Loads a command's file when the command is
+ * called. Prints only help; throws errors.
  */
 export function makeProgram(world: World): Program {
   let exitCode: number = exitCodes.done;

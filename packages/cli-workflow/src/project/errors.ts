@@ -1,7 +1,7 @@
 import { WorkflowError } from "@uncaged/workflow/host";
 import { show } from "@uncaged/workflow/internal";
 
-/* The errors of making a project. */
+/* The errors of creating a project. */
 
 export const notADirectory = (path: string, hint: string): WorkflowError =>
   WorkflowError.usage("NOT_A_DIR", `${show(path)} is a file, or is inside one`, hint);

@@ -7,8 +7,8 @@ const isObject = (value: unknown): value is Entries =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * Returns the text of a JSON object with additional entries, with the same indentation. Adds missing keys to an
- * existing object in it, and keeps everything else.
+ * Returns the text of a JSON object with additional entries, with the same indentation. If an entry is an existing
+ * object, adds its missing keys. Keeps everything else.
  * @throws WorkflowError `DOCUMENT_INVALID` with file, line and column.
  */
 export function withEntries(text: string, file: string, entries: Entries): string {

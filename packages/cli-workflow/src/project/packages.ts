@@ -8,9 +8,9 @@ const commandPackage = "uncaged-workflow";
 
 /** The source of the packages that a project's files import. */
 export type ProjectPackages = {
-  /** Our packages, as the project's manifest lists them. */
+  /** Our packages, for the dependencies of the project's manifest. */
   dependencies: Record<string, string>;
-  /** Targets of the links in `node_modules` that are used until npm installs the packages, by path. */
+  /** Targets of links in `node_modules`, by path. npm later replaces the links with packages. */
   links: Record<string, string>;
   /** Files for the installation, by path. */
   files: Record<string, Uint8Array>;
@@ -68,8 +68,8 @@ function linkedTo(top: string, { dir, ours, others }: Wanted): ProjectPackages {
 }
 
 /**
- * Returns the tarballs of our packages in a standalone binary, without the command's package, which is the binary
- * itself.
+ * Returns the tarballs of our packages in a standalone binary, without the package of the command, because the
+ * binary replaces it.
  */
 async function carried(ours: readonly string[]): Promise<ProjectPackages> {
   const path = fileURLToPath(new URL("./packages.tar", import.meta.url));
@@ -87,8 +87,8 @@ async function carried(ours: readonly string[]): Promise<ProjectPackages> {
 }
 
 /**
- * Returns our packages as listed in the manifest that installed this program, if it names tarballs. Returns all of
- * them, because they depend on each other.
+ * Returns all of our packages as listed in the manifest that installed this program, if the manifest names tarballs.
+ * All are needed, because they depend on each other.
  */
 function tarballsOf(from: string, dir: string): Record<string, string> {
   const [folder = ""] = from.split("/node_modules/");

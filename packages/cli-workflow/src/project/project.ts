@@ -38,7 +38,7 @@ type Template = {
   text: string;
   /** The template's test file, for a project without a test runner. */
   test: readonly [file: string, text: string];
-  /** Files to create unless they exist. */
+  /** Texts of files to create unless they exist, by name. */
   files: Record<string, string>;
   /** Patterns for git to ignore, besides the common ones. */
   ignored?: string;
@@ -121,8 +121,8 @@ type ProjectOptions = { name?: string; template?: TemplateName; command: string 
 
 /**
  * Creates a project with a small workflow, or adds the workflow to the package or project in the folder. The project
- * builds at once: its `node_modules` links to this program and to the packages until npm installs them. A refusal
- * writes nothing. `withUmask` runs the function that writes files.
+ * builds at once: its `node_modules` links to this program and to the packages until npm installs them. An error
+ * leaves the folder unchanged. `withUmask` runs the function that writes files.
  */
 export async function createProject(
   path: string,
@@ -156,7 +156,7 @@ export async function createProject(
   return { name, dir, files: [...files, ...Object.keys(packages.files)], changed };
 }
 
-/** Returns the content of each file of the project, by name. `read` returns the present content. */
+/** Returns the content of each file of the project, by name. `read` returns the current content. */
 function contentsOf(
   { source, text, test, files, ignored = "", imports }: Template,
   { name, command }: ProjectOptions & { name: string },
@@ -168,7 +168,7 @@ function contentsOf(
     given.replace(/\{\{(\w+)\}\}/g, (_all, key: string) => values[key] ?? "");
   const before = read(manifest);
   const there = Object(before && readDocument(before, manifest).document) as Manifest;
-  // The project's own test runner would fail on the template's test.
+  // Another test runner of the project would fail on the template's test.
   const runner = there.scripts?.test ?? noTests;
   const isTested = runner !== noTests && !runner.startsWith(testScript);
   const [testFile, testText] = test;

@@ -1,8 +1,8 @@
 import type { RestateHost } from "@uncaged/workflow-restate";
 
 /**
- * Connects to a cluster and checks that it answers and has our workers. `ownFolder` is the folder of the storage root's
- * own cluster.
+ * Connects to a cluster and checks that the cluster answers and has our workers. `ownFolder` is the folder of the
+ * storage root's own cluster.
  * @throws WorkflowError the errors of `reachCluster` and `clusterState`, and `NO_WORKERS`.
  */
 export async function openedCluster(

@@ -6,14 +6,14 @@ import { exitCodes } from "../output/exit-code.ts";
 export type CommandDefinition<Options = never, Args extends unknown[] = never> = {
   declare?: (command: Command) => void;
   examples: string[];
-  /** Returns the exit code; no return value means 0. A command without it only has subcommands. */
+  /** Runs the command and returns the exit code; undefined means 0. Missing for a command that only has subcommands. */
   run?: (
     session: Session,
     options: Options,
     ...args: Args
   ) => Promise<number | undefined> | Promise<void>;
   commands?: Record<string, Subcommand>;
-  /** Undefined if the command works on a cluster as on a storage root. Subcommands inherit it. */
+  /** Undefined if the command also works on a cluster. Subcommands inherit the value. */
   onCluster?: OnCluster;
 };
 
@@ -72,7 +72,7 @@ export function declareCommand(
   });
 }
 
-// An option may precede or follow the command's name; the later one counts.
+// An option may precede or follow the command's name. The later occurrence takes precedence.
 function commonOptionsOf(command: Command): CommonOptions {
   const own: CommonOptions = command.opts();
   if (!command.parent) return own;

@@ -1,9 +1,9 @@
 import { WorkflowError } from "@uncaged/workflow/host";
 import { show } from "@uncaged/workflow/internal";
 
-/* The errors of a command before it acts. */
+/* The errors of a command before its action. */
 
-/** Wrong words of a command; the hint gives the right ones. */
+/** Wrong usage of a command. The hint shows the right usage. */
 export const wrongUse = (message: string, hint?: string): WorkflowError =>
   WorkflowError.usage("BAD_OPTION", message, hint);
 
@@ -13,7 +13,7 @@ export const badOption = (option: string, value: string, hint: string): Workflow
 export const usage = (message: string, hint: string): WorkflowError =>
   WorkflowError.usage("USAGE", message, hint);
 
-/** `chosenBy`: the option, variable or file that names the cluster. */
+/** A command that does not work on a cluster. `chosenBy` is the option, variable or file that names the cluster. */
 export const notOnCluster = (
   command: string,
   { chosenBy, reason }: { chosenBy: string; reason: string },

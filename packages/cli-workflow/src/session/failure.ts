@@ -44,7 +44,7 @@ export function recordOf(thrown: unknown, command?: string): ErrorRecord {
       hint: "in a checkout run: bun install; else install uncaged-workflow again with npm",
     };
   }
-  // A system error outside the storage root, such as a full disk under stdout.
+  // A system error outside the storage root, for example of stdout on a full disk.
   const isDiskError = thrown instanceof Error && "syscall" in thrown && "errno" in thrown;
   const record = toErrorRecord(thrown);
   return isDiskError && !isWorkflowError(thrown) ? { ...record, code: "DISK_ERROR" } : record;
@@ -64,7 +64,7 @@ function usageRecord({ code, message }: CommanderError, command: string | undefi
   return toErrorRecord(usage(what, suggestion ?? help));
 }
 
-// A checkout that was updated but not installed again lacks new dependencies.
+// An updated checkout lacks new dependencies until the user installs them.
 function missingPackage(thrown: unknown): string | null {
   if (!(thrown instanceof Error && "specifier" in thrown)) return null;
   const { specifier } = thrown;

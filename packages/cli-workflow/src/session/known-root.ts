@@ -23,7 +23,7 @@ function identityOf(root: string): string | null {
   return stats ? `${stats.dev}:${stats.ino}` : null;
 }
 
-/** Notes that the user works with a storage root. If that fails, its threads wake only when the user names the root. */
+/** Notes that the user works with a storage root. Without a note, threads wake only if the user names the root. */
 export function noteRoot(root: string, env: Environment): void {
   const identity = identityOf(root);
   if (identity === null || isKnownRoot(root, env)) return;

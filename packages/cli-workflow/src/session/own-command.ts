@@ -9,8 +9,8 @@ export const ownFile = (): string =>
 
 /**
  * Returns the words that call this program in a folder whose `node_modules` links to it: its name if the PATH contains
- * it, else its name through npx, which uses `node_modules`. Without npx, and for a standalone binary (which npm does
- * not install), the path of its file.
+ * it, else its name through npx, which uses `node_modules`. Without npx, and for a standalone binary, which npm does
+ * not install, returns the path of its file.
  */
 export function ownCommand(env: Readonly<Record<string, string>>): string {
   const folders = (env.PATH ?? "").split(delimiter);

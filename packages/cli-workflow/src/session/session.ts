@@ -50,8 +50,8 @@ export type CommonOptions = {
 };
 
 /**
- * A command's relation to a cluster: it runs on one (undefined), never uses a host, or refuses a cluster for this
- * reason.
+ * How a command handles a cluster: undefined for a command that runs on a cluster, "unused" for a command that uses no
+ * host, or the reason for refusing a cluster.
  */
 export type OnCluster = "unused" | { refused: string } | undefined;
 
@@ -235,7 +235,7 @@ export class Session {
     }
   }
 
-  /** A storage root that was named but does not exist: its path may be mistyped. */
+  /** The path of a named storage root that does not exist, and may be mistyped; null otherwise. */
   get #missingRoot(): string | null {
     const isNamed = this.#options.root !== undefined || this.#world.env[rootVariable];
     const root = this.#cluster === null ? this.#host?.root : undefined;

@@ -8,8 +8,8 @@ const programWords = (): string[] =>
     : [process.execPath, ...process.execArgv, Bun.main];
 
 /**
- * Starts another process that wakes due threads of a storage root, because this process has other work and ends.
- * `named` is the root as given to the command; without it the other process finds the root in the same way.
+ * Starts another process that wakes due threads of a storage root, because this process has other work and may end.
+ * `named` is the root given on the command line. If undefined, the other process finds the root like this process.
  */
 export function wakeAside(
   root: string,

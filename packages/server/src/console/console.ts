@@ -19,14 +19,14 @@ function consoleFolder(): string {
 }
 
 /**
- * Returns the file at a path, or the page for any other path, because the page has its own routes. Null for a missing
- * asset.
+ * Returns the file at a path, or the page for any other path, because the page has its own routes. Returns null for a
+ * missing asset.
  */
 export type ConsoleFiles = (path: string, headers: Headers) => Response | null;
 
 /**
- * Serves the built console from memory. Only listed files can be requested, so request paths never reach the disk. Each
- * file is read at its first request.
+ * Serves the built console from memory. Serves only files from a list, so request paths never reach the disk. Reads
+ * each file at its first request.
  */
 export function consoleFiles(): ConsoleFiles {
   const paths = filesOf(consoleFolder());
@@ -118,7 +118,7 @@ export function refusalPage({ headers }: Request, status: number, refusal: Refus
   const { code, message, hint } = refusal;
   const isVisit =
     headers.get("sec-fetch-mode") === "navigate" && headers.get("sec-fetch-dest") === "document";
-  // A browser that follows a link of another site sends no cookie; a reload of our own page does.
+  // A browser that follows a link of another site does not send the cookie, but a reload of our page does.
   if (code === "FOREIGN_ORIGIN" && isVisit) return plainPage(200, ["One moment…"], again);
   if (status !== 401) return plainPage(status, [message, hint ?? ""].map(sentence));
   return plainPage(status, [

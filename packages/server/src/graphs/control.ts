@@ -26,7 +26,7 @@ import {
 
 const file = "graph.json";
 const mostKnown = 100;
-/** Maximum number of rounds, because graphs may loop. */
+/** Maximum number of rounds of a run, because graphs may loop. */
 const rounds = 1000;
 const askedWithinMs = 5_000;
 
@@ -35,7 +35,7 @@ export class GraphControl {
   readonly #context: Context;
   /** Hashes of the graphs built by this server, by their JSON. */
   readonly #built = new Map<string, Promise<string>>();
-  /** The queue of builds. Each build starts its own processes, so builds run one at a time. */
+  /** Resolves after the queued builds. Each build starts several processes, so builds run one at a time. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(context: Context) {
@@ -83,7 +83,7 @@ export class GraphControl {
       return await startOn(await this.#hashOf(text));
     } catch (error) {
       if (!isWorkflowError(error) || error.kind !== "missing") throw error;
-      // The bundle was garbage-collected after some time without use.
+      // The garbage collector has deleted the unused bundle.
       this.#built.delete(text);
       return await startOn(await this.#hashOf(text));
     }
@@ -143,7 +143,7 @@ export class GraphControl {
     }
   }
 
-  /** Reads a thread. Waits until a recorded question can be answered. */
+  /** Reads a thread. If its question is recorded but not open yet, waits for it. */
   async #asked(ref: ThreadRef): Promise<ThreadView> {
     const { host } = this.#context;
     const view = await host.read(ref);
@@ -169,7 +169,7 @@ export class GraphControl {
   async retry({ ref }: GraphRun, nodeId: string | undefined): Promise<ThreadRef> {
     const { host, env } = this.#context;
     const view = await host.read(ref);
-    // A run that failed without remaining rounds would fail again.
+    // Without more rounds, a run that ran out of rounds would fail again.
     const maxRounds = view.steps.length + rounds;
     if (nodeId !== undefined) {
       const atStep = view.steps.findLastIndex(({ meta, role }) => (meta.nodeId ?? role) === nodeId);
@@ -226,7 +226,7 @@ const isOwn = (error: unknown): boolean => isWorkflowError(error) && own.has(err
 function notRun(error: unknown): unknown {
   if (!isWorkflowError(error)) return error;
   const { message, hint } = toErrorRecord(error);
-  // The graph's texts become part of a descriptor, which can't hold every JSON value.
+  // The build copies the graph's texts to a descriptor, which can't hold every JSON value.
   if (error.code === "BAD_DESCRIPTOR") return invalid([message]);
   return graphNotRun({ message, hint }, error);
 }

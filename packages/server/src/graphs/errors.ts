@@ -1,6 +1,6 @@
 import { WorkflowError } from "@uncaged/workflow/host";
 
-/* The errors of runs of agent graphs. Texts with a capital and a full stop are those of the documented API. */
+/* The errors of runs of agent graphs. Texts with a capital and a full stop come from the documented API. */
 
 export const fileMissing = (): WorkflowError =>
   WorkflowError.missing(

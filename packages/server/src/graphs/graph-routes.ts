@@ -36,7 +36,7 @@ const stream = z.string().describe("`data: {json}` lines: see docs/reference/ser
 
 type Resume = z.infer<typeof schema.resumeGraphBody>;
 
-/** Tells whether the response waits for the agents of a graph. */
+/** Tells whether the response to a request waits for the agents of a graph. */
 export const takesLong = ({ url }: Request): boolean =>
   /^\/api\/(run|resume)$/.test(URL.parse(url)?.pathname ?? "");
 
@@ -66,7 +66,7 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     { raw }: { raw: Request },
   ): Promise<{ run: GraphRun; cursor: string }> => {
     const run = await runs.get(runId, unknownId);
-    // Must come first, because a late answer must not answer the next question.
+    // Reads the number first, so that a late answer does not answer the next question.
     const open = await control.question(run);
     if (question !== undefined && question !== open) throw staleAnswer(question, open);
     const cursor = await cursorAt(context, run.ref);

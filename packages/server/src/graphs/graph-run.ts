@@ -68,7 +68,7 @@ export class GraphRuns {
     const known = this.#known.get(hash);
     if (known !== undefined) return known;
     const graph = graphIn((await this.#host.descriptor(hash)) ?? {});
-    // A graph that is too long for a descriptor is in the source map.
+    // The source map has graphs that are too long for a descriptor.
     const document = graph === null ? await this.#longDocument(hash) : (graph ?? null);
     if (this.#known.size >= mostKnown) this.#known.clear();
     this.#known.set(hash, document);
@@ -80,7 +80,7 @@ export class GraphRuns {
     return JSON.parse(text) as Partial<GraphDocument>;
   }
 
-  /** Returns the API's view of a run, computed from its thread, also while the run is in progress. */
+  /** Computes the API's view of a run from its thread, also while the run is in progress. */
   async result({ ref, document }: GraphRun): Promise<Result> {
     const thread = await this.#host.read(ref);
     const logs = await this.#logs(ref);
@@ -117,7 +117,7 @@ export class GraphRuns {
       }
       return logs;
     } catch (error) {
-      // The parent thread was removed. Its steps are copied here, but its log lines are gone.
+      // The parent thread was removed. This thread has copies of its steps, but not of its log lines.
       if (isWorkflowError(error) && error.kind === "missing") return [];
       throw error;
     }
@@ -141,7 +141,7 @@ export class GraphRuns {
     return view.steps.length === number && !("result" in view);
   }
 
-  /** Returns an event as a line of a run's log, with its whole content; null for any other event. */
+  /** Returns an event as a line of a run's log, with full content; null for events outside of the run's log. */
   async entry(ref: ThreadRef, event: EventRecord): Promise<WorkflowLogEntry | null> {
     if (event.type !== lineType || (await this.#isRepeated(ref, event))) return null;
     return await this.#entryOf(ref, event);

@@ -9,7 +9,7 @@ import type { Records } from "./records.ts";
 
 const nothing: Bytes = new Uint8Array();
 
-/** The views of runs for streams. `resultOf` resolves after the run's copy has the result. */
+/** The runs for streams. `resultOf` resolves once the run's copy contains the result. */
 type Views = { runs: GraphRuns; resultOf: Records["result"] };
 
 /** Streams a run: its start, its log lines, and its result when it ends or waits. */

@@ -25,7 +25,7 @@ const namePattern = /^run_(\w+)\.json$/;
 
 /**
  * Copies of runs for other programs: `data/runs/run_<runId>.json`, written at the start of a run, at each pause and at
- * its end. The thread is authoritative, so a failed write of a copy is only logged.
+ * its end. The thread is authoritative, so the server only logs a failed write of a copy.
  */
 export class Records {
   readonly #context: Context;
@@ -54,7 +54,7 @@ export class Records {
     await this.#write(threadId);
   }
 
-  /** Returns the result of a run after writing its copy: programs read the copy after the response. */
+  /** Returns the result of a run after writing its copy, because programs read the copy after the response. */
   async result(run: GraphRun): Promise<Awaited<ReturnType<GraphRuns["result"]>>> {
     const { threadId } = run.ref;
     const file = this.#names.get(threadId) ?? `run_${threadId}.json`;

@@ -26,7 +26,7 @@ const typeOf = ({ headers }: Request): string =>
 
 const isUntyped = (type: string): boolean => type === "" || type === "text/plain";
 
-/** Refuses form bodies before they are read, because any page can send a form to any site. */
+/** Refuses form bodies before reading them, because any page can send a form to any site. */
 export function checkBodyType(request: Request): void {
   const { method, headers } = request;
   const length = Number(headers.get("content-length") ?? 0);
@@ -53,7 +53,7 @@ export function mostOf(request: Request): number {
   return isLarge ? mostUpload : mostJson;
 }
 
-/** The minimum speed of a body, enforced after `graceMs`. */
+/** The minimum speed of a request body, enforced after `graceMs` milliseconds. */
 export type BodyPace = { graceMs: number; bytesPerMs: number };
 
 /**
@@ -100,7 +100,7 @@ async function bytesOf(
     }
   } catch (error) {
     void reader?.cancel().catch(Boolean);
-    // Other errors of a body come from its connection.
+    // Any other error comes from the connection.
     throw isWorkflowError(error) ? error : bodyCutOff(error);
   }
 }

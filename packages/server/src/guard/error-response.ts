@@ -33,7 +33,7 @@ const byCode: Record<string, ErrorStatus> = {
 
 const byKind = { usage: 400, missing: 404, failed: 409 } as const;
 
-/** Codes that count as errors of the request on the paths of runs: of a workflow, its params or a checkpoint. */
+/** Error codes with status 400 on the paths of runs: errors in a workflow, its params or a checkpoint. */
 const invalid: ReadonlySet<string> = new Set([
   "CHECKPOINT_INVALID",
   "DECLARATION_INVALID",
@@ -101,7 +101,7 @@ const bug: ErrorRecord = {
   hint: "the terminal in which the server runs shows what happened; please report it",
 };
 
-// The framework throws only one error: for an invalid JSON body.
+// The framework throws only for an invalid JSON body.
 function fromFramework(thrown: unknown): unknown {
   if (!(thrown instanceof HTTPException) || thrown.status >= 500) return thrown;
   return badJson();

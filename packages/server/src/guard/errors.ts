@@ -1,7 +1,7 @@
 import { WorkflowError } from "@uncaged/workflow/host";
 import { show } from "@uncaged/workflow/internal";
 
-/* The refusals of requests before a route sees them. */
+/* The errors of requests before routing. */
 
 const pathHint = "see /api/openapi.json for all paths";
 
@@ -11,7 +11,7 @@ export const noPath = (): WorkflowError =>
 export const unknownPath = (method: string, path: string): WorkflowError =>
   WorkflowError.missing("NO_SUCH_PATH", `no such path: ${method} ${path.slice(0, 200)}`, pathHint);
 
-/** A request from another page, or for another host. `header` says so. */
+/** A request from another page or for another host, as shown by `header`. */
 export const foreignHeader = (code: string, header: string): WorkflowError =>
   WorkflowError.failed(
     code,

@@ -18,7 +18,7 @@ export type Access = {
 /**
  * Checks the host, page, token and body of every request before routing. A browser with the token of the printed URL,
  * or with an entry code, gets a cookie and is redirected to the URL without it. Pages of allowed origins send the token
- * themselves, because the cookie is only for the console.
+ * in a header, because the cookie is only for the console.
  */
 export function checkRequest(request: Request, access: Access): Response | null {
   const { headers } = request;
@@ -87,8 +87,8 @@ export const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
 
 /**
- * Returns the accepted values of `Host` for a server on this address. In a DNS rebinding attack, a page of another site
- * sends its own host.
+ * Returns the accepted values of `Host` for a server on this address. In a DNS rebinding attack, the requests of a page
+ * have the host of another site.
  */
 export function ownHosts(host: string, port: number): ReadonlySet<string> {
   const names = [...loopback, bracketed(host)];
@@ -152,7 +152,7 @@ export const answererOf = ({ headers }: Request): AnsweredBy => ({
 const bearerOf = (headers: Headers): string | undefined =>
   /^Bearer +(\S+)$/i.exec(headers.get("authorization") ?? "")?.[1];
 
-// A page on another port may set a cookie with this name for a longer path, which precedes ours.
+// A page on another port may set a cookie with the same name for a longer path. That cookie precedes ours.
 function cookiesOf(headers: Headers, port: number): string[] {
   const name = cookieName(port);
   const cookies = (headers.get("cookie") ?? "").split(";");

@@ -8,13 +8,13 @@ import { type Bytes, sseBytes } from "../stream/sse.ts";
 import { type PlanAccess, rowOf, wantedOf } from "./plan-rows.ts";
 
 const lookEveryMs = 1_000;
-/** Milliseconds of pause per millisecond of a poll, up to a limit. Polls so use at most a tenth of the time. */
+/** Milliseconds of pause per millisecond of a poll, up to a limit, so that polls use at most a tenth of the time. */
 const restOfEachMs = 9;
 const longestRestMs = 5_000;
 
 /**
- * The changes of a plan home by any process. While there are listeners, the database's change counter is polled each
- * second, and so are active runs. The cursor is a hash of the whole state, so it stays valid across restarts: a client
+ * The changes of a plan home by any process. While there are listeners, polls the database's change counter and the
+ * active runs each second. The cursor is a hash of the whole state, so it stays valid across restarts: a client
  * with the current cursor gets no message, and any other client must read everything.
  */
 export class PlanFeed extends Feed {
@@ -81,7 +81,7 @@ export class PlanFeed extends Feed {
     }
   }
 
-  /** Reads the stamps of all plans. The next poll sees concurrent writes. */
+  /** Reads the stamps of all plans. The next poll finds concurrent writes. */
   async #read(plans: Plans, isFiring: boolean | null) {
     if (plans.runs().length > 0) await plans.refresh(() => undefined);
     const counter = plans.changeCounter();

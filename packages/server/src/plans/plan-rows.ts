@@ -16,7 +16,7 @@ export type PlanAccess = {
   onDamaged: (id: string, error: unknown) => void;
 };
 
-/** Opens the plans. With `creates`, creates a missing plan home; otherwise a missing plan home has no plans. */
+/** Opens the plans. With `creates`, creates a missing plan home; otherwise a missing plan home counts as empty. */
 export type OpenPlans = (options: { creates: boolean }) => Promise<PlanAccess>;
 
 type PlanRow = z.infer<typeof planRowSchema>;

@@ -19,7 +19,7 @@ export class Turns {
       .take(async () => {
         const begun = await open();
         const { id } = begun.session;
-        // A second concurrent turn in a session is refused, and the first turn continues.
+        // The planner refuses a second concurrent turn in a session. The first turn must stay in the map.
         if (!this.#atWork.has(id)) this.#atWork.set(id, turn);
         return begun;
       })

@@ -13,7 +13,7 @@ import { count, text } from "../schema/value.ts";
 import { Routes } from "./route.ts";
 import { evalNotFound, versionNotFound } from "./errors.ts";
 
-/** Maximum length of a case's excerpt, in characters. The case's threads have the whole text. */
+/** Maximum length of a case's excerpt, in characters. The threads of the case have the whole text. */
 const longestShown = 300;
 
 export function evalRoutes(place: EvalPlace) {

@@ -32,7 +32,7 @@ const mostThreads = 100;
 export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }: Context) {
   const changes = new ChangeFeed(host);
   const routes = new Routes("Events");
-  /** Opens one of several threads. A failure must not affect the other threads. */
+  /** Returns a function that opens one of several threads. An error becomes a message, so that other threads work. */
   const openOne = async (text: string): Promise<() => Source> => {
     const [id = "", cursor] = text.split("~", 2);
     try {
@@ -65,7 +65,7 @@ export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }:
       const only = type === undefined ? undefined : [type];
       const lines: LogLine["record"][] = [];
       for await (const { record, position } of host.log(ref, { after, only })) {
-        // Events of a step may be logged shortly after its end, but not after the next step.
+        // The log may have events of a step shortly after its end, but not after the next step.
         if (step !== undefined && (record.step ?? 0) > step + 1) break;
         if (step !== undefined && record.step !== step) continue;
         lines.push(record);

@@ -57,7 +57,7 @@ type Endpoint<Params, Query, Body, Answer> = {
   body?: Body;
   /** An optional body. An empty body is the default. */
   optionalBody?: Body;
-  /** Another kind of body, as OpenAPI describes it. */
+  /** A body other than JSON, as described in OpenAPI. */
   upload?: NonNullable<RouteConfig["request"]>["body"];
   /** The description of the answer, its schema, and its content type unless it is JSON. */
   answer: [description: string, schema: Answer, type?: string];
@@ -72,7 +72,7 @@ type Endpoint<Params, Query, Body, Answer> = {
   ): z.input<Answer> | Response | Promise<z.input<Answer> | Response>;
 };
 
-/** Skips the body of a request of length 0, whatever its content type. */
+/** Skips the body of a request of length 0, for any content type. */
 const withoutBody: MiddlewareHandler = async (call, next) => {
   const { headers } = call.req.raw;
   const isEmpty = Number(headers.get("content-length") ?? 0) === 0;

@@ -37,7 +37,7 @@ export async function addFiles(
 
 /**
  * Calls `use` with the path of an uploaded file, in a temporary folder with the other files. `plain` removes that
- * folder's path from a text. Errors don't contain the path either.
+ * folder's path from a text. Errors don't contain the path.
  */
 export async function withUpload<T>(
   file: string,
@@ -50,7 +50,7 @@ export async function withUpload<T>(
   let plain = (text: string) => text;
   try {
     made = makeTemporary("uncaged-upload-");
-    // Builds report real paths.
+    // Builds report paths without symbolic links.
     const folder = (await realpath(made)) + sep;
     plain = (text) => text.replaceAll(folder, "");
     await writeFiles(folder, files);
@@ -70,7 +70,7 @@ function asSent(error: WorkflowError, plain: (text: string) => string): Workflow
   return new WorkflowError({ ...record, kind, hint });
 }
 
-/** Codes that count as errors of the request, because the uploaded files caused them. */
+/** Error codes that become usage errors, because the uploaded files caused them. */
 const faulty: ReadonlySet<string> = new Set([
   "BAD_DESCRIPTOR",
   "BUILD_FAILED",

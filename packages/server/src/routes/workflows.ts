@@ -107,7 +107,7 @@ export function workflowRoutes({ host }: Context) {
 
 /** Returns the built-in tools of documents, with the schemas of their inputs for forms. */
 async function builtInTools() {
-  // Loaded on demand, because they import many modules.
+  // Loaded on demand, because the tools import many modules.
   const { graphTools } = await import("@uncaged/workflow-graph/agents");
   const registry = graphTools();
   const { signal } = new AbortController();

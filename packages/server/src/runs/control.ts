@@ -58,7 +58,7 @@ async function nameOf(
     });
   } catch (error) {
     if (!isWorkflowError(error)) throw error;
-    // The server wrote the file, so its line numbers mean nothing to the client.
+    // The server wrote the file, so the client does not know its line numbers.
     throw new WorkflowError(rewritten(error, (text) => text.replace(position, "")));
   }
 }

@@ -21,7 +21,7 @@ const usualRefusals = refusals(schema.runFailureSchema, {
   413: "The body is too large.",
 });
 
-/** Returns the routes of runs, as in section 8 of the documented API. */
+/** Returns the routes of runs, as specified in section 8 of the documented API. */
 export function runRoutes(context: Context): OpenAPIHono {
   const runs = new Runs(context.host);
   const routes = new Routes("Runs of step workflows", { ...usualRefusals, ...streamRefusals });

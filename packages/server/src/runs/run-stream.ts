@@ -20,7 +20,7 @@ export async function followRun(
   const endsAt = (await endOf(host, await host.row(ref)))?.seq ?? null;
   if (last !== null && endsAt !== null && last >= endsAt)
     return new Response(null, { status: 204 });
-  // A number above the end belongs to another run or time. Such a client gets the new events.
+  // A number above the end comes from another run. A client with such a number gets only new events.
   const after = last === null ? 0 : Math.min(last, await lastSeqOf(host, ref));
   const serializer = runSerializer(host, ref, endsAt);
   const response = connections.send(() => threadFeeds.listen(ref, serializer, { after }));
@@ -37,9 +37,9 @@ export const seqIn = (text: string | undefined): number | null =>
   text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
 
 /**
- * Returns the serializer of a run's events, numbered by `seq`, as in section 7 of the documented API. It sends only
- * documented types, and data with the `stepID` and the documented keys of the payload. It sends the event that ends the
- * run once, when the thread's log has its end, and no event after it.
+ * Returns the serializer of a run's events, numbered by `seq`, as in section 7 of the documented API. Sends only
+ * documented types, and data with the `stepID` and the documented keys of the payload. Sends the event that ends the
+ * run once, when the thread's log has its end, and no later event.
  */
 export function runSerializer(host: Host, ref: ThreadRef, endsAt: number | null): Serializer {
   let lastSeq = 0;

@@ -60,7 +60,7 @@ export class Runs {
   }
 
   async snapshot({ ref, documents }: Run): Promise<WorkflowSnapshot> {
-    // Reads the number first, so that a client that follows from there misses no event.
+    // Reads the number before the state, so that a client that follows from the number misses no event.
     const end = await endOf(this.#host, await this.#host.row(ref));
     const eventSeq = end?.seq ?? (await lastSeqOf(this.#host, ref));
     const thread = await this.#host.read(ref);
@@ -146,8 +146,8 @@ function failedStepIn(end: End | null): string | null {
 }
 
 /**
- * Returns the event that ends a run, from its thread's end record. Uses the run's own event if both agree. A run that a
- * client ended has no such event, and gets the number after its last event.
+ * Returns the event that ends a run, from its thread's end record. Uses the run's own event if both agree. Otherwise,
+ * as for a run that a client ended, creates an event with the number after the last event.
  */
 export async function endingOf(
   host: Host,
@@ -167,7 +167,7 @@ function typeOf({ reason, returnCode }: EndRecord["meta"]): Ending["type"] {
   return reason === "returned" && returnCode === 0 ? "workflow_done" : "workflow_failed";
 }
 
-// A run publishes few events after its own end.
+// Maximum number of events to search. A run publishes few events after its own end.
 const mostLookedAt = 1000;
 
 /**

@@ -28,7 +28,7 @@ const turnSchema = z.discriminatedUnion("kind", [
   }),
 ]);
 
-/** One part of a path: a construct with its running child, or with its child run. */
+/** One part of a path: a construct with its running child, or a step with its child run. */
 export const pathPartSchema = z.union([
   z.strictObject({ in: text, run: text }),
   z.strictObject({

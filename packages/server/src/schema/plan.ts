@@ -9,7 +9,7 @@ import {
 } from "@uncaged/workflow-plan/terms";
 import { number, orNull, text, threadId } from "./value.ts";
 
-/* Plans in the wire format: ISO times, and keys with underscores. */
+/* Plans in the format of the API: ISO times, and keys with underscores. */
 
 const moment = text.openapi({ example: "2026-11-23T08:00:00.000Z" });
 const json = z.unknown();
@@ -215,7 +215,7 @@ export const decisionBody = z
   .openapi("AnswerPlan");
 
 /**
- * The data of the plan events. After `plans`, which comes first if events were missed, a client must read the plans
+ * The data of the plan events. After `plans`, which comes first if the client missed events, it must read the plans
  * again.
  */
 export type PlanEvents = {

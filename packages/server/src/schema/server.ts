@@ -13,7 +13,7 @@ export const serverSchema = z
   })
   .openapi("Server");
 
-/** The body of every error response. `details` has all findings, one line each, if there are several. */
+/** The body of every error response. `details` lists all findings, one line each, for several findings. */
 export const failureSchema = z
   .object({
     error: z.object({

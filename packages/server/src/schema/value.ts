@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 
-/* The building blocks of the schemas. */
+/* Common parts of the schemas. */
 
 export const text = z.string();
 export const optionalText = text.optional();

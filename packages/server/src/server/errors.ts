@@ -1,7 +1,7 @@
 import { WorkflowError } from "@uncaged/workflow/host";
 import { show } from "@uncaged/workflow/internal";
 
-/* The errors of starting a server, and of its parts that are switched off. */
+/* The errors of starting a server, and of requests to disabled parts of a server. */
 
 export const noPlans = (): WorkflowError =>
   WorkflowError.missing("NO_PLANS", "this server was started without plans");

@@ -50,15 +50,15 @@ export type ServerOptions = {
   version: string;
   /** The displayed name of the host: the URL of a cluster. Defaults to its folder. */
   hostName?: string;
-  /** Resumes threads that were interrupted within the last day. */
+  /** Whether to resume threads that were interrupted within the last day. */
   resume?: boolean;
-  /** Called when threads were resumed, or newly need a person. */
+  /** Called when the server has resumed threads, or has found threads that need a person. */
   onRecovered?: (recovered: Recovered) => void;
   /** The folder of the served project. */
   project?: string | null;
   /** The folder of recorded evals. Defaults to the folder of the host. */
   evals?: EvalPlace;
-  /** Opens the plans at their first request. If missing, there are no plans. */
+  /** Opens the plans at the first request for plans. If missing, the server has no plans. */
   plans?: OpenPlans;
   /** The origins of other sites whose pages may use the API with the token. Default: none. */
   allowOrigins?: readonly string[];
@@ -76,13 +76,13 @@ export type RunningServer = {
   stop(): Promise<void>;
 };
 
-// Responses may be slow, for example while a source is built or a worker answers. Streams have no such limit.
+// Responses may be slow, for example during a build or while a worker answers. Streams have no such limit.
 const longestSilenceS = 180;
 const defaultStreams = { most: 12_000, patienceMs: 30_000, heartbeatMs: 15_000 };
-// The rate of a connection of 128 kbit/s.
+// 16 bytes per millisecond are 128 kbit/s.
 const defaultPace: BodyPace = { graceMs: 30_000, bytesPerMs: 16 };
-// Larger than the limits of all routes, so that a large body gets an error response from the route, not from the
-// runtime.
+// In bytes. Larger than the limits of all routes, so that a large body gets an error response from the route, not from
+// the runtime.
 const mostReceived = 1024 * 1024 * 1024;
 
 /**
@@ -137,7 +137,7 @@ export function startServer(options: ServerOptions): RunningServer {
     throw error;
   }
   const rest = keepAwake(host, env, options);
-  // The search for due threads may have to read logs.
+  // Not awaited, because the search for due threads may read many logs.
   void host.wake({ env }).catch(() => undefined);
   return {
     url: `${url}/?token=${token}`,

@@ -5,7 +5,7 @@ import { type Bytes, sseBytes } from "./sse.ts";
 
 const retryMs = 1_000;
 
-/** The changes of a host. Changes without listeners are not kept, so a later listener does not find earlier ids. */
+/** The changes of a host. Without listeners the feed keeps no changes, so a later listener must read everything. */
 export class ChangeFeed extends Feed {
   readonly #host: Host;
   #epoch = "";
@@ -37,7 +37,7 @@ export class ChangeFeed extends Feed {
           this.ready();
         }
       } catch {
-        // The next attempt may succeed; it begins with `ready`.
+        // The next attempt may succeed. It begins with a `ready` change, so that listeners reload.
         await Bun.sleep(retryMs);
       }
     }

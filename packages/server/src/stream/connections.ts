@@ -6,13 +6,13 @@ export type Source = { next(): Promise<Bytes | null>; close(): void };
 
 export type StreamLimits = { most: number; patienceMs: number; heartbeatMs: number };
 
-// The buffer of an open connection stays as large as its largest unsent piece, and most listeners are idle.
+// In bytes. A connection keeps a buffer as large as its largest unsent piece, and most connections are idle.
 const largestPiece = 1024;
 const lookEveryMs = 5_000;
 
 /**
- * The open streams. Each piece is requested after the client received the previous one, so a slow client costs only the
- * system's buffer. A client that stops reading is disconnected.
+ * The open streams. Requests each piece after the client has received the previous piece, so a slow client uses only
+ * the system's buffer. Disconnects a client that stops reading.
  */
 export class Connections {
   readonly #limits: StreamLimits;
@@ -52,7 +52,7 @@ export class Connections {
   }
 }
 
-/** One open stream. Requests each piece after its client received the previous one. */
+/** One open stream. */
 class Connection {
   waits = false;
   at = performance.now();

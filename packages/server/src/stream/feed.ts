@@ -4,8 +4,8 @@ import { type Bytes, Ring, type SseMessage } from "./sse.ts";
 const ringBytes = 1024 * 1024;
 
 /**
- * The changes of a subject for all listeners. The subject is watched once, and only while there are listeners. A
- * listener whose cursor is not held gets {@link reload} first.
+ * The changes of a subject for all listeners. Watches the subject once, and only while there are listeners. A listener
+ * with a cursor that the feed no longer holds gets {@link reload} first.
  */
 export abstract class Feed {
   #ring = new Ring("", ringBytes);

@@ -14,7 +14,7 @@ export type SseMessage = {
   /** Empty for a message that is not sent. */
   bytes: Bytes;
   last?: boolean;
-  /** Its number for clients, if it differs from the cursor. */
+  /** The number of the message for clients, if it differs from the cursor. */
   seq?: number;
 };
 
@@ -23,7 +23,7 @@ const encoder = new TextEncoder();
 /** A comment sent after a long silence. */
 export const heartbeat = encoder.encode(": still here\n\n");
 
-/** Sent first, so that the headers are sent at once. Tells a browser to reconnect after a second. */
+/** The first bytes of a stream, which flush the headers. They tell a browser to reconnect after a second. */
 export const greeting = encoder.encode("retry: 1000\n\n");
 
 /** Returns the bytes of a message: its name, its data as JSON on one line, and its id if given. */
@@ -91,7 +91,7 @@ export class Ring {
   #bytes = 0;
   #first = 0;
 
-  /** @param limit In bytes. The oldest messages are dropped when twice as many bytes are held. */
+  /** @param limit In bytes. The ring drops the oldest messages when it holds twice as many bytes. */
   constructor(from: string, limit: number) {
     this.#from = from;
     this.#limit = limit;

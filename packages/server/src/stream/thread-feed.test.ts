@@ -36,7 +36,7 @@ test("a late listener catches up by its own read, and receives the messages that
   const feeds = new ThreadFeeds(
     hostOf(async function* (cursor, { until }) {
       const isOwn = until === "now";
-      // The feed itself begins after the first step. A listener from the start reads two steps separately.
+      // The feed begins after the first step. A listener from the start makes its own observation of two steps.
       if (!isOwn) for (const number of [2, 3]) yield stepOf(number);
       if (!isOwn) return;
       if (cursor === "") return yield* [stepOf(1), stepOf(2)];

@@ -6,8 +6,8 @@ import { type Bytes, type Piece, PieceBuilder, Ring, sizeOf, type SseMessage } f
  * Owns: the shared observation of a thread for all listeners with one serializer, its newest messages, and its newest
  * status. Does not own: the listeners' cursors and their sent messages.
  *
- * F1 The feed reads more items only when a listener has taken all messages. Without listeners it reads nothing. F2 The
- * ring has each item of the observation once, in order, so that a listener with the cursor of a message can
+ * F1 The feed reads more items only when a listener has taken all messages. Without listeners it reads nothing.
+ * F2 The ring has each item of the observation once, in order, so that a listener with the cursor of a message can
  *    continue from the ring or from its own observation, with the same result.
  */
 
@@ -41,7 +41,7 @@ class ThreadFeed {
   readonly ref: ThreadRef;
   readonly serializer: Serializer;
   readonly ring: Ring;
-  /** The thread's newest status; "removed" without its log; null until it is known. */
+  /** The thread's newest status; "removed" if its log is gone; null while unknown. */
   state: ThreadStatus | "removed" | null = null;
   over = false;
   /** The error that ended the observation. */
@@ -61,7 +61,7 @@ class ThreadFeed {
     this.#items = host.observe(ref, cursor, { signal: this.#abort.signal });
   }
 
-  /** Resolves when there are new messages, a new status, or the observation has ended. */
+  /** Resolves with a new message or status, or at the end of the observation. */
   news(): Promise<void> {
     const { promise } = this.#news;
     if (!this.#reading && !this.over) void this.#read();
@@ -71,7 +71,7 @@ class ThreadFeed {
   close(): void {
     this.over = true;
     this.#abort.abort();
-    // Otherwise an idle observation would stay suspended with its file watches.
+    // Without this, an idle observation would stay suspended and keep its file watches.
     void this.#items.return(undefined);
     this.#announce();
   }
@@ -103,7 +103,7 @@ class ThreadFeed {
     return sizeOf(message);
   }
 
-  // Batches available items: wakes the listeners when no more items arrive at once.
+  // Batches items: wakes the listeners once no more items are available.
   #announce(): void {
     if (this.#announced) return;
     this.#announced = true;
@@ -151,8 +151,8 @@ export class ThreadFeeds {
 }
 
 /**
- * A listener that follows a thread at its own pace. Holds a cursor and at most one piece. Reads from the feed's ring,
- * or from its own observation until that reaches the ring.
+ * A listener that follows a thread at its own pace. Holds a cursor and at most one piece. Reads from the feed's
+ * ring; while the ring does not hold the cursor, reads from its own observation.
  */
 class Listener implements Source {
   readonly #feed: ThreadFeed;
@@ -181,7 +181,7 @@ class Listener implements Source {
       const number = this.#next;
       const piece = number === null ? await this.#catchUp() : this.#fromRing(number);
       if (piece && this.#pass(piece)) return piece.bytes;
-      // The ring may have grown during the search.
+      // The own observation has reached the ring, so continue from the ring.
       if (number === null && this.#next !== null) continue;
       const isThrough = this.#cursor === before;
       const notice = isThrough && number !== null ? await this.#notice() : null;

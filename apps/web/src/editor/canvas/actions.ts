@@ -24,19 +24,19 @@ export type CanvasHandle = {
   focus: (id: string) => void;
 };
 
-/** Offset of a duplicate from its original. */
+/** Offset of a duplicate from its original, in drawing coordinates. */
 const beside = 28;
 
-/** Distance of a new node from the node that it is added to. */
+/** Horizontal distance between a new node and its left neighbour, in drawing coordinates. */
 const apart = 80;
 
-/** Assumed size of a new node. */
+/** Assumed size of a new node, in drawing coordinates. */
 const usual: Size = { width: 220, height: 90 };
 
-/** The position of a new node that is held by the middle of its head. */
+/** The position of a new node whose head is centred at a point. */
 const heldAt = ({ x, y }: Point): Point => ({ x: x - 110, y: y - 22 });
 
-/** Size limit of pasted and imported texts. */
+/** Size limit of pasted and imported texts, in bytes. */
 export const mostBytes = 1_048_576;
 
 export class Actions {
@@ -85,7 +85,7 @@ export class Actions {
     return node.isContainer ? node.id : node.parent;
   }
 
-  /** A free place for a new node: beside the selected node, else in the middle of the view. */
+  /** A free place for a new node: next to the selected node, else in the middle of the view. */
   #free(): Point {
     const rects = [...this.#rects.values()];
     const [node, ...others] = this.selected;
@@ -182,7 +182,7 @@ export class Actions {
   async layOut(): Promise<void> {
     const { drawing } = this.#state;
     const points = await layOut(drawing);
-    // The layout was computed for an older drawing.
+    // The drawing has changed during the layout.
     if (this.#state.drawing !== drawing) return;
     const positions = drawing.nodes.flatMap(({ id, parent }) => {
       const at = points.get(id);
@@ -223,7 +223,7 @@ export class Actions {
     return JSON.stringify(this.#document.kind.copy(this.#state.value, ids), null, 2);
   }
 
-  /** Pastes a text, from any program. */
+  /** Pastes a text, which may come from any program. */
   paste(text: string): void {
     const { kind } = this.#document;
     if (text.length > mostBytes) return this.#document.say("The clipboard has more than 1 MB.");

@@ -248,8 +248,8 @@ export const nodeElement = (id: string): HTMLElement | null =>
   window.document.querySelector(`${boxes}[data-id="${CSS.escape(id)}"]`);
 
 /**
- * Shows and focuses a node. Retries by frame: a new node is drawn one frame later, a node out of view another frame
- * later.
+ * Shows and focuses a node. Retries at each frame: a new node is drawn one frame later, and a node out of
+ * view two frames later.
  */
 function showSoon(
   id: string,

@@ -9,10 +9,10 @@ const head = 44;
 const lineHeight = 18;
 const portHeight = 22;
 
-/** Padding around the content of a container. */
+/** Padding around the content of a container, in drawing coordinates. */
 export const inset = { side: 24, top: 60, bottom: 24 };
 
-/** Left padding of a container's content: lines that lead into it need room for their labels. */
+/** Left padding of a container's content. The labels of lines into the content need room. */
 export const leadOf = ({ isContainer, ports }: DrawnNode): number =>
   isContainer && ports.some(({ role, side }) => role === "out" && side === "left")
     ? inset.side + 80
@@ -54,7 +54,7 @@ export function sizesOf(
 ): Map<string, Size> {
   const sizes = new Map<string, Size>();
   const extents = new Map<string, Size>();
-  // The content of a container comes after it.
+  // A container precedes its content, so the reverse order computes the content first.
   for (const node of nodes.toReversed()) {
     const size = node.isContainer ? containerSize(extents.get(node.id)) : sizeOf(node);
     sizes.set(node.id, size);
@@ -90,7 +90,7 @@ export function rectsOf(
   return rects;
 }
 
-/** The bounding rectangle of some rectangles; null for none. */
+/** The bounding rectangle of all rectangles; null without rectangles. */
 export function around(rects: Iterable<Rect>): Rect | null {
   let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
   for (const { x, y, width: wide, height: high } of rects) {

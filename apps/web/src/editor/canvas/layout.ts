@@ -2,14 +2,14 @@ import dagre from "@dagrejs/dagre";
 import { inset, type Size } from "./geometry.ts";
 import type { Point } from "../kind.ts";
 
-/** Input of the layout; it is sent to a worker. */
+/** Input of the layout, which may run in a worker. */
 export type LayoutTask = {
   nodes: readonly {
     id: string;
     parent: string | null;
     isContainer: boolean;
     size: Size;
-    /** Left padding of its content. */
+    /** Left padding of the content, in drawing coordinates. */
     lead: number;
   }[];
   edges: readonly { source: string; target: string }[];
@@ -19,10 +19,10 @@ export type LayoutTask = {
 
 export type LayoutResult = readonly (readonly [string, Point])[];
 
-/** Levels with more nodes are placed in plain rows: dagre would take seconds. */
+/** Maximum number of nodes in a level for dagre, which would take seconds for more. */
 const mostForDagre = 400;
 
-/** Longer ranks continue in the next row. */
+/** Maximum number of nodes in a row. A longer rank continues in the next row. */
 const mostInRank = 60;
 
 const gap = { node: 48, rank: 90 };
@@ -31,7 +31,7 @@ type Level = { ids: string[]; edges: [string, string][] };
 
 /**
  * Places all nodes. Containers are laid out inside out: first their content, then each as one node of its parent level.
- * A line between levels counts for the containers that it crosses.
+ * A line between nodes of different levels connects their ancestors on the nearest common level.
  */
 export function layoutOf({ nodes, edges, isWide }: LayoutTask): LayoutResult {
   const byId = new Map(nodes.map((node) => [node.id, node]));
@@ -160,7 +160,7 @@ function ranksOf({ ids, edges }: Level): Map<string, number> {
       if (left === 0) queue.push(to);
     }
   };
-  // The queue grows during the loop. A cycle is entered at its first node in the document.
+  // The queue grows during the loop. The search enters a cycle at its first node in the document.
   for (const id of queue) take(id);
   for (const first of ids) {
     if (done.has(first)) continue;

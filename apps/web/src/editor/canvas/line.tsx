@@ -8,7 +8,7 @@ import {
   useInternalNode,
 } from "@xyflow/react";
 
-/** Length of the straight ends of a line, and its distance below nodes. */
+/** Length of the straight ends of a line, and its distance below nodes, in drawing coordinates. */
 const clearance = 24;
 
 /** A line of a drawing. Lines that lead back pass below the nodes, not behind them. */

@@ -3,7 +3,7 @@ import { createContext, useContext, useEffect, useState, useSyncExternalStore } 
 import { type Card, durationOf } from "../../lib/thread-log.ts";
 import type { LiveNode } from "../kind.ts";
 
-/** The state of a node by its newest attempt, its `run`th. */
+/** The state of a node, from its newest attempt. `run` is the number of attempts. */
 export const liveOf = ({ attempt }: Card, run: number, now: number): LiveNode => ({
   state: attempt.status,
   tokens: attempt.usage ? totalTokens(attempt.usage) : 0,

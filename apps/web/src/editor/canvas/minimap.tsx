@@ -10,8 +10,8 @@ type Props = {
 };
 
 /**
- * The whole drawing with the visible part marked; a press moves the view. It is painted on a canvas: 5,000 nodes as
- * elements would be slow.
+ * The whole drawing with the visible part marked. A press moves the view. Paints on a canvas element, because elements
+ * for 5,000 nodes would be slow.
  */
 export function Minimap({ rects, onMove }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);

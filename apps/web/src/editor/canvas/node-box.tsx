@@ -44,7 +44,7 @@ const marks = {
 
 const plain = "border-line-strong";
 
-/** The frame of a node: selection comes first, then problems, then the run's state. */
+/** The frame of a node. Selection takes precedence over problems, and problems over the run's state. */
 function useFrame(id: string, isSelected: boolean): string {
   const live = useLiveNode(id);
   const problems = useContext(ProblemsContext).get(id);
@@ -126,7 +126,7 @@ function Head({ node }: { node: DrawnNode }) {
   );
 }
 
-/** Tokens, time and cost of the newest attempt; the type of the node without one. */
+/** Tokens, time and cost of the newest attempt; the node's type before its first attempt. */
 function Doing({ id, type }: { id: string; type: string }) {
   const live = useLiveNode(id);
   if (!live || live.state === "idle")
@@ -168,7 +168,7 @@ function Ports({ node, size }: { node: DrawnNode; size: Size }) {
     const { x, y } = portAt(node, size, port);
     const isAside = port.side === "left" || port.side === "right";
     const isInner = sideOf(port, node) !== positionOf[port.side];
-    // Lines into a container start at its left side and lead right.
+    // Lines into the content start at the left side and go right.
     const style = isInner
       ? { top: y, left: x, right: "auto", transform: "translate(-50%, -50%)" }
       : isAside

@@ -3,7 +3,7 @@ import type { Drawing, Point } from "../kind.ts";
 import { leadOf, sizeOf } from "./geometry.ts";
 import { type LayoutResult, type LayoutTask, layoutOf } from "./layout.ts";
 
-/** Larger drawings are laid out in a worker, to keep the page responsive. */
+/** Maximum number of nodes for a layout in the page. Larger layouts run in a worker. */
 const mostHere = 40;
 
 const taskOf = ({ nodes, edges }: Drawing): LayoutTask => ({
@@ -46,11 +46,11 @@ async function laidOut(task: LayoutTask): Promise<LayoutResult> {
   return await result;
 }
 
-/** The positions that the layout gives the nodes of a drawing. */
+/** Computes the positions of all nodes of a drawing. */
 export const layOut = async (drawing: Drawing): Promise<ReadonlyMap<string, Point>> =>
   new Map(await laidOut(taskOf(drawing)));
 
-/** Positions of the nodes: from the document, else from the layout. Nodes that are not placed yet are missing. */
+/** Positions of the nodes: from the document, else from the layout. Omits nodes until the layout has placed them. */
 export function usePositions(drawing: Drawing): ReadonlyMap<string, Point> {
   const isPlaced = drawing.nodes.every(({ at }) => at !== null);
   const shape = useMemo(

@@ -3,7 +3,7 @@ import { useMemo } from "react";
 import { around, type Rect, type Size } from "./geometry.ts";
 
 export type ZoomLimits = {
-  /** Smallest zoom for fitting the whole drawing; below it texts are unreadable. */
+  /** Smallest zoom for fitting the whole drawing. Texts are unreadable below it. */
   whole: number;
   least: number;
   most: number;

@@ -34,8 +34,8 @@ type Plan = {
 };
 
 /**
- * The edits of a JSON text that make the changes and keep the rest byte for byte. The text is parsed once, however many
- * changes there are.
+ * The edits of a JSON text that make the changes and keep the rest byte for byte. Parses the text once for any number
+ * of changes.
  */
 export function editsOf(text: string, changes: readonly Change[]): TextEdit[] {
   const root = treeOf(text);
@@ -189,7 +189,7 @@ type Look = {
   write: (item: Plan["inserted"][number]) => string;
 };
 
-/** The format of a container's items: that of its existing items, else that of the text. */
+/** The format for a container's new items: like its existing items, else like the rest of the text. */
 function lookOf(text: string, style: Style, container: TextNode): Look {
   const [first, second] = container.children;
   const outer = indentAt(text, container.offset);
@@ -224,7 +224,7 @@ function interior(
   return { offset, removed, inserted };
 }
 
-/** Sorts edits by position and drops edits within a part that is replaced or removed. */
+/** Sorts edits by position and drops edits inside replaced or removed parts. */
 function withoutNested(edits: readonly TextEdit[]): TextEdit[] {
   const ordered = edits.toSorted(
     (one, other) => one.offset - other.offset || other.removed.length - one.removed.length,

@@ -82,7 +82,7 @@ export class EditedDocument {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Subscribes to edits of the text. `by` is the author that was given to {@link edit}. */
+  /** Subscribes to edits of the text. `by` is the author passed to {@link edit}. */
   onText(listener: TextListener): () => void {
     this.#textListeners.add(listener);
     return () => this.#textListeners.delete(listener);
@@ -115,7 +115,7 @@ export class EditedDocument {
     if (edits.length > 0) this.#push(edits, label, merge, null, by);
   }
 
-  /** Replaces the whole text, by an import or a version. Undoable. */
+  /** Replaces the whole text with an import or a version. Can be undone. */
   replaceAll(text: string, label: string): void {
     const { text: before } = this.#state;
     if (text !== before) this.edit([{ offset: 0, removed: before, inserted: text }], label);
@@ -134,7 +134,7 @@ export class EditedDocument {
     this.#set({ selection });
   }
 
-  /** Selects and shows the node that a value belongs to. */
+  /** Selects and shows the node that contains the value at a path. */
   reveal(path: DocumentPath): void {
     const node = nodeAt(this.#state.drawing, path);
     if (!node) return;
@@ -172,7 +172,7 @@ export class EditedDocument {
       if (!checking.signal.aborted) this.#set({ problems });
       return problems;
     } catch (error) {
-      // Superseded by a newer check, or the check failed.
+      // A newer check has started, or this check failed.
       if (checking.signal.aborted) return this.#state.problems;
       throw error;
     }
@@ -253,7 +253,7 @@ function parsed(text: string): { value: unknown; broken: Broken | null } {
     try {
       parseTree(text, errors, { allowEmptyContent: false, disallowComments: true });
     } catch {
-      // Nested too deeply to find the position.
+      // The text is nested too deeply to find the position.
     }
     const [first] = errors;
     const at = first?.offset ?? text.length;
@@ -279,7 +279,7 @@ const reasons: Record<string, string> = {
   InvalidEscapeCharacter: "the text has an escape that JSON does not have",
 };
 
-/** The new drawing, with the unchanged objects of the old one. */
+/** The new drawing, with the old objects for unchanged nodes and lines. */
 function reconciled(before: Drawing, after: Drawing): Drawing {
   const nodes = new Map(before.nodes.map((node) => [node.id, node]));
   const edges = new Map(before.edges.map((edge) => [edge.id, edge]));
@@ -303,7 +303,7 @@ const sameList = <One>(before: readonly One[], after: readonly One[]): readonly 
 const sameOf = <One>(before: One | undefined, after: One): One =>
   before !== undefined && isSame(before, after) ? before : after;
 
-/** The existing part of a selection; the same object if all of it exists, so that nothing is drawn again. */
+/** The part of a selection that exists. Returns the same object if all of it exists, to avoid a redraw. */
 function selectionIn(drawing: Drawing, selection: Selection): Selection {
   const nodes = among(selection.nodes, drawing.nodes);
   const edges = among(selection.edges, drawing.edges);

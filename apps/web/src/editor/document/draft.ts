@@ -3,7 +3,7 @@ import type { EditedDocument } from "./document.ts";
 /** Storage of a draft: a browser's storage or a substitute. */
 export type DraftStorage = Pick<Storage, "getItem" | "setItem" | "removeItem">;
 
-/** The browser's storage. If it is disabled, it fails on use, not on import. */
+/** The browser's storage. A disabled storage throws on use, not on import. */
 export const browserStorage: DraftStorage = {
   getItem: (name) => localStorage.getItem(name),
   setItem: (name, value) => localStorage.setItem(name, value),

@@ -7,7 +7,7 @@ export const nothing: Selection = { nodes: new Set(), edges: new Set() };
 
 type Step = {
   label: string;
-  /** Each batch applies to the result of the one before. */
+  /** Each batch applies to the result of the previous batch. */
   batches: TextEdit[][];
   size: number;
   merge: string | null;
@@ -20,13 +20,13 @@ type Entry = Pick<Step, "label" | "merge" | "before" | "after"> & { edits: TextE
 
 type Went = { text: string; selection: Selection; label: string; batches: TextEdit[][] };
 
-/** Edits of one field within this time are one step. */
+/** Edits of one field within this time form one step, in milliseconds. */
 const togetherMs = 1_000;
 
-/** Limit of the characters in all steps; the oldest are dropped beyond it. */
+/** Maximum number of characters in all steps. Beyond it, the oldest steps are dropped. */
 const mostCharacters = 50_000_000;
 
-/** The undo history of a text. It stores edits, so a step costs its change, not the size of the text. */
+/** The undo history of a text. Stores edits instead of texts, to use less memory. */
 export class History {
   readonly #past: Step[] = [];
   #future: Step[] = [];
@@ -62,7 +62,7 @@ export class History {
     }
   }
 
-  /** Makes the next edit a step of its own. */
+  /** Keeps the next edit from merging with earlier edits. */
   seal(): void {
     const last = this.#past.at(-1);
     if (last) last.merge = null;

@@ -73,8 +73,8 @@ const types: Readonly<Record<string, TextNode["type"]>> = { "{": "object", "[": 
 let last: { text: string; root: TextNode | undefined } = { text: "", root: undefined };
 
 /**
- * The positions of the values of a JSON text; undefined for a blank text. Values that are not read are skipped, so a
- * field of one of 5,000 nodes is found quickly. The tree of the last text is cached.
+ * The positions of the values of a JSON text; undefined for a blank text. Skips values that are not read, so that a
+ * field of one of 5,000 nodes is found quickly. Caches the tree of the last text.
  */
 export function treeOf(text: string): TextNode | undefined {
   if (last.text !== text) {
@@ -99,7 +99,7 @@ export function deepest(root: TextNode, path: DocumentPath): { node: TextNode; d
 function childAt({ type, children }: TextNode, key: string | number): TextNode | undefined {
   if (type === "array") return typeof key === "number" ? children[key] : undefined;
   if (type !== "object") return undefined;
-  // Of duplicate names the last one counts.
+  // The last of several equal names counts, as in `JSON.parse`.
   return children.findLast(({ children: [name] }) => name?.value === String(key))?.children[1];
 }
 

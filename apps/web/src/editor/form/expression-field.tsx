@@ -89,7 +89,7 @@ export function ExpressionField({ value, onValue, complete, ...rest }: Props) {
               role="option"
               aria-selected={index === open.at}
               className="flex cursor-pointer justify-between gap-6 rounded-sm px-4 py-2 aria-selected:bg-hover"
-              // Before the field loses the focus.
+              // A click event would come after the field has lost the focus.
               onPointerDown={(event) => {
                 event.preventDefault();
                 take(one);

@@ -12,7 +12,7 @@ type FormProps = {
   complete?: (path: DocumentPath) => readonly Completion[];
 };
 
-/** The fields of a form. Each letter is an edit. */
+/** The fields of a form. Each keystroke edits the document. */
 export function SchemaForm({ form, id, apply, complete = () => [] }: FormProps) {
   const { schema, path, value, locked = {}, expressions = [] } = form;
   const set = (at: DocumentPath, next: unknown) => {

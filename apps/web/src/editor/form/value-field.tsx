@@ -18,7 +18,7 @@ import {
   textOf,
 } from "./schema-parts.ts";
 
-/** Shared by all fields of a form. */
+/** Values shared by all fields of a form. */
 export type FormContext = {
   root: Schema;
   locked: Readonly<Record<string, string>>;

@@ -27,7 +27,7 @@ import { type EditedDocument, nodeAt } from "../document/document.ts";
 import { deepest, pathAt, treeOf } from "../document/tree.ts";
 import { useEdited } from "../document/use-document.ts";
 
-/** Marks changes from the document, which are not sent back to it. */
+/** Marks changes that come from the document, so that they are not sent back to it. */
 const fromDocument = Annotation.define<boolean>();
 
 const highlight = HighlightStyle.define([
@@ -204,8 +204,8 @@ function selectSoon(document: EditedDocument, view: EditorView): void {
 }
 
 /**
- * Queues outside edits for the text. They run in a task of their own, so that moving 500 nodes does not block, but
- * before any edit of the text itself.
+ * Queues edits from outside the text pane. Applies them in a separate task, so that moving 500 nodes does not block the
+ * page, but always before the next edit in the pane.
  */
 class Incoming {
   readonly #view: EditorView;
@@ -245,7 +245,7 @@ function take(view: EditorView, edits: readonly TextEdit[]): void {
 
 const mostDiagnostics = 200;
 
-/** Shows problems at their lines, and scrolls to the node that is selected elsewhere. */
+/** Shows problems at their lines, and scrolls to a node that was selected outside the pane. */
 function follow(view: EditorView, document: EditedDocument, incoming: Incoming): () => void {
   let { problems, broken, selection } = document.state();
   let isFirst = true;

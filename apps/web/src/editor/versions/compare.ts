@@ -3,7 +3,7 @@ import type { DocumentKind, DrawnEdge, DrawnNode } from "../kind.ts";
 
 export type Mark = "added" | "removed" | "changed";
 
-/** The differences of two versions: marks by node id and line id in each. */
+/** The differences between two versions: for each version, marks by node id and line id. */
 export type Comparison = {
   before: { nodes: ReadonlyMap<string, Mark>; edges: ReadonlyMap<string, Mark> };
   after: { nodes: ReadonlyMap<string, Mark>; edges: ReadonlyMap<string, Mark> };

@@ -83,7 +83,7 @@ const folding: NonNullable<DocumentKind["actions"]> = (document, ids) => {
   ];
 };
 
-/** The name of another format, for the refusal; null for a graph. */
+/** The name of a document's format, for a refusal; null for a graph. */
 export function otherFormatOf(document: unknown): string | null {
   const known = foreignFormat(document);
   if (known !== null) return known;

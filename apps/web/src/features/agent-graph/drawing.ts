@@ -70,7 +70,7 @@ const portAt = (role: Port["role"], side: Side, id: string, label: string | null
   ...{ id, role, side, label, isOpen: true },
 });
 
-/** The ports of a node. Lines at unknown ports are kept at a closed port. */
+/** The ports of a node. A line at an unknown port gets a closed port. */
 function portsOf(
   node: GraphNode,
   leaving: readonly GraphLine[],

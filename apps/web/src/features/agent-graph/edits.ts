@@ -158,7 +158,7 @@ function changed(document: unknown, { index }: GraphLine, connection: Connection
   return { path: ["connections", index], value: { ...rest, ...connection } };
 }
 
-/** The rule of subagents that another connection would break. */
+/** The rule of subagents that a new connection would break; null if none. */
 function violationOf({ nodes, lines }: ReadGraph, connection: Connection): string | null {
   const readable = [...nodes.values()].filter(({ id }) => !id.startsWith("__"));
   return newViolation(
@@ -170,7 +170,7 @@ function violationOf({ nodes, lines }: ReadGraph, connection: Connection): strin
   );
 }
 
-/** A subagent is prompted by its caller and has no prompt of its own. */
+/** Clears the prompt of a subagent, because its caller prompts it. */
 function clearedPrompt(target: GraphNode): Change[] {
   const { userPrompt } = target.data;
   const path = [...pathOfNode(target), "data"];

@@ -146,7 +146,7 @@ function listAfter(
   return value === undefined ? before.toSpliced(index, 1) : before.toSpliced(index, 1, value);
 }
 
-/** Additions of the form to the format's schema. */
+/** Additions of the form to the format's schema, by field. */
 type Shown = Readonly<Record<string, JsonSchema>>;
 
 const long = { format: "multiline" };

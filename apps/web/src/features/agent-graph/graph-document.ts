@@ -7,7 +7,7 @@ export type Data = Readonly<Record<string, unknown>>;
 export type GraphNode = {
   id: string;
   type: string;
-  /** Its index in the document's nodes. */
+  /** Index in the document's list of nodes. */
   index: number;
   data: Data;
   at: Point | null;
@@ -15,18 +15,18 @@ export type GraphNode = {
 
 /** A connection, with the port of its source. */
 export type GraphLine = {
-  /** Stable while the connection exists. */
+  /** Id of the line, which stays the same while the connection exists. */
   id: string;
   source: string;
   target: string;
   port: string;
-  /** Its index in the document's connections. */
+  /** Index in the document's list of connections. */
   index: number;
 };
 
 export type ReadGraph = {
   nodes: ReadonlyMap<string, GraphNode>;
-  /** Includes lines with a missing end. */
+  /** All lines, including lines to or from a missing node. */
   lines: readonly GraphLine[];
 };
 
@@ -35,7 +35,7 @@ export const subagent = "subagent";
 /** The default handle. */
 export const output = "output";
 
-/** Reads the valid parts of a document. The first of several nodes with the same id is drawn. */
+/** Reads the valid parts of a document. Keeps only the first of several nodes with the same id. */
 export function readDocument(document: unknown): ReadGraph {
   const { nodes, connections } = isRecord(document) ? document : {};
   const read = new Map<string, GraphNode>();

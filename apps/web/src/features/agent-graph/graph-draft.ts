@@ -5,7 +5,7 @@ import { emptyGraph, otherFormatOf } from "./agent-graph.ts";
 
 /** Storage key of the edited graph. */
 export const draftKey = "agentflow-workflow";
-/** Storage key of an invalid graph that was found under the draft's key. */
+/** Storage key for an invalid graph that the editor moved away from the draft's key. */
 export const brokenKey = "agentflow-workflow-broken";
 
 /** The initial text of an editor, with notices for the user. */
@@ -27,7 +27,7 @@ function storedGraph(notices: string[]): string | null {
     return null;
   }
   const { text: typed } = readDraft(browserStorage, draftKey);
-  // It may be invalid JSON: the editor shows the position.
+  // The draft may be invalid JSON; the editor then shows the position.
   if (typed !== null && typed !== text) return typed;
   if (text === null || text.trim() === "") return null;
   const { value, problem } = readJson(text);
@@ -60,7 +60,7 @@ const inLines = (text: string, value: unknown): string =>
 
 function setAside(text: string, notices: string[]): void {
   try {
-    // Removed first, to free its space in the storage.
+    // Removing the draft first frees its space in the storage.
     localStorage.removeItem(draftKey);
     localStorage.setItem(brokenKey, text);
   } catch {

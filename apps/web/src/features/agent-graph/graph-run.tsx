@@ -45,7 +45,7 @@ export function GraphRun({ edited, session, writing, link }: Props) {
 
 type WayProps = { edited: EditedDocument; reason: string; path: DocumentPath };
 
-/** An action that leads to, or repairs, the reason why the graph can't run. */
+/** A button that shows or repairs the part of the graph that prevents a run. */
 function Way({ edited, reason, path }: WayProps) {
   if (reason === "no_start") {
     const add = () => edited.apply(addNode(edited.state().value, "start", { x: 0, y: 0 }));

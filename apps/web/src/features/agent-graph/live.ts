@@ -23,7 +23,7 @@ export function liveNodes(
   return live;
 }
 
-/** The text of each node's running attempts since their last model call began, in the order of their start. */
+/** The text so far of each node's running attempts, from their last model call, in the order of their start. */
 export function writingOf(cards: readonly Card[]): Writing {
   const writing = new Map<string, string[]>();
   for (const { attempt } of cards) {
@@ -35,7 +35,7 @@ export function writingOf(cards: readonly Card[]): Writing {
   return writing;
 }
 
-/** The nodes with a committed step: a run can be retried from them. */
+/** The nodes with a committed step, from which a run can be retried. */
 export const committedNodes = (cards: readonly Card[]): ReadonlySet<string> =>
   new Set(cards.flatMap((card) => (card.step === null ? [] : (nodeOf(card) ?? []))));
 

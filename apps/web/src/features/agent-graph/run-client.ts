@@ -7,7 +7,7 @@ import type {
 import { isRecord, readJson } from "../../lib/json.ts";
 import { linesOf, pathOf, request, requestStream } from "../../lib/request.ts";
 
-/** A message of a run's stream: its id, its log, its outcome. */
+/** A message of a run's stream: the run's id, a line of its log, or its outcome. */
 export type RunMessage =
   | { type: "start"; runId: string }
   | { type: "log"; entry: WorkflowLogEntry }
@@ -36,13 +36,13 @@ export const cancelRun = (runId: string) =>
   request<unknown>("/cancel", { ...post, json: { runId } });
 
 /**
- * Continues a failed or interrupted run, or retries it from a node. The returned id may belong to a new run that keeps
- * the steps.
+ * Continues a failed or interrupted run, or retries it from a node. The returned id may be that of a new run with the
+ * kept steps.
  */
 export const retryRun = (runId: string, nodeId?: string) =>
   request<{ runId: string }>("/retry", { ...post, json: { runId, nodeId } });
 
-/** The time for processing messages before the page handles input again. */
+/** Maximum time, in milliseconds, for processing messages before the page handles input again. */
 const busyMs = 20;
 
 async function* streamOf(

@@ -163,7 +163,7 @@ function Head({ session, run, isBusy, link }: HeadProps) {
   );
 }
 
-/** Limit of the items drawn at once; the newest are kept. */
+/** Number of items drawn at once. A button adds the same number of earlier items. */
 const mostItems = 30;
 
 type ItemsProps = Pick<Props, "session" | "writing"> & {

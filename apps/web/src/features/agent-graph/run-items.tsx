@@ -35,7 +35,7 @@ function State({ state }: { state: AgentItem["state"] }) {
 
 type Props = {
   item: RunItem;
-  /** The subject of the approval and its answer callback; null while it can't be answered. */
+  /** The subject of the approval and the callback for an answer; null while the user can't answer. */
   asked: { subject: unknown; onAnswer: (answer: ApprovalInput) => void } | null;
   isBusy: boolean;
 };

@@ -4,7 +4,7 @@ import { runKey, RunSession, type RunState } from "./run-session.ts";
 
 type Handler = (request: Request) => Response | Promise<Response>;
 
-/** Answers of the server by method and path. The last one of a list repeats. */
+/** Answers of the server by method and path. The last answer of a list repeats. */
 let answers: Record<string, Handler[]> = {};
 const asked: string[] = [];
 

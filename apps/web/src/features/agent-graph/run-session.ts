@@ -28,30 +28,30 @@ export type ShownRun = {
   logs: readonly WorkflowLogEntry[];
   /** The open approval, with the number of its question and its subject. */
   asking: { nodeId: string; question: number; subject: unknown } | null;
-  /** Paused while other nodes are still running, so the approval can't be answered yet. */
+  /** Whether the run pauses while other nodes are still running. The user can't answer the approval yet. */
   isPausing: boolean;
-  /** Paused without a question that could be answered. */
+  /** Whether the run is paused without an open question. */
   isLost: boolean;
 };
 
 export type RunState = {
   run: ShownRun | null;
-  /** The pending request. */
+  /** The pending request; null for none. */
   busy: "starting" | "recovering" | "answering" | "cancelling" | "retrying" | null;
   /** The graph of a run that is starting. */
   starting: RunGraph | null;
-  /** The error of the last request. The run is kept. */
+  /** The error of the last request; null for none. */
   problem: string | null;
 };
 
-/** Storage key of the run's id, for a reload. */
+/** Storage key of the run's id, which survives a reload. */
 export const runKey = "agentflow-run-id";
 
 const nothing: RunState = { run: null, busy: null, starting: null, problem: null };
 
 const isActive = (status: RunStatus): boolean => status === "running" || status === "pending";
 
-/** Whether a run is active or waits for an answer, so that no other can start. */
+/** Whether a run is active or waits for an answer. Another run can't start meanwhile. */
 export const isOpen = ({ status, isLost }: ShownRun): boolean =>
   isActive(status) || (status === "paused" && !isLost);
 
@@ -113,7 +113,7 @@ export class RunSession {
     await this.#read(answerRun(run.runId, question, answer, signal), signal, run.graph);
   }
 
-  /** Cancels the run. Its status changes by the stream or the next read. */
+  /** Cancels the run. The stream or the next read updates the status. */
   async cancel(): Promise<void> {
     const { run } = this.#state;
     if (!run) return;
@@ -152,7 +152,7 @@ export class RunSession {
     return this.#following.signal;
   }
 
-  /** Reads the stream of a request. If it breaks off, the run is followed. */
+  /** Reads the stream of a request. If the stream breaks, follows the run instead. */
   async #read(
     events: AsyncIterable<RunMessage>,
     signal: AbortSignal,
@@ -250,7 +250,7 @@ export class RunSession {
         if (signal.aborted) return;
         this.#set({ problem: null });
         this.#show(record);
-        // Nodes beside an approval continue after the run has paused.
+        // Nodes that run concurrently with an approval continue after the run has paused.
         const { run } = this.#state;
         if (!run || !(isActive(run.status) || run.isPausing || run.asking)) return;
         if (await this.#catchUp(followRun(runId, signal), signal)) return;
@@ -284,7 +284,7 @@ export class RunSession {
 
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Without storage a reload does not restore the run. */
+/** Storage of the run's id. Without it, a reload does not restore the run. */
 const stored = {
   read(): string | null {
     try {
@@ -298,7 +298,7 @@ const stored = {
       if (runId === null) localStorage.removeItem(runKey);
       else localStorage.setItem(runKey, runId);
     } catch {
-      // Full or disabled.
+      // The storage is full or disabled.
     }
   },
 };

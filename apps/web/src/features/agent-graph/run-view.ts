@@ -30,7 +30,7 @@ export type ApprovalItem = {
   name: string;
   prompt: string;
   answer: string | null;
-  /** The run ended without an answer. */
+  /** Whether the run ended without an answer. */
   isOver: boolean;
 };
 
@@ -50,7 +50,7 @@ export type Writing = ReadonlyMap<string, readonly string[]>;
 
 const nothingWritten: Writing = new Map();
 
-/** The items of a run's console, with names and prompts of the graph that ran. */
+/** The items of a run's console, with names and prompts from the run's graph. */
 export function itemsOf(
   graph: unknown,
   logs: readonly WorkflowLogEntry[],
@@ -112,7 +112,7 @@ class Taking {
     }
   }
 
-  /** Ends open items after the run has ended. */
+  /** Marks open items as ended, after the run has ended. */
   stop(): void {
     for (const item of this.#items) {
       if (item.kind === "agent") stop(item);
@@ -133,7 +133,7 @@ class Taking {
 
   #begin(nodeId: string): AgentItem {
     const before = this.#last.get(nodeId);
-    // A node that was running when its worker was lost starts again.
+    // A new worker restarts a node that was running when its worker was lost.
     const isAgain = this.#nodes.get(nodeId)?.data.join !== "each";
     if (isAgain && before?.kind === "agent") stop(before);
     const name = this.#nameOf(nodeId);
@@ -158,7 +158,7 @@ class Taking {
 
   #ask(nodeId: string): ApprovalItem {
     const last = this.#last.get(nodeId);
-    // An approval that waited behind another one is logged twice.
+    // The log has an approval twice if it waited for another approval.
     if (last?.kind === "approval" && last.answer === null) return last;
     const prompt = textOf(this.#nodes.get(nodeId)?.data.prompt).trim() || noPrompt;
     const name = this.#nameOf(nodeId);

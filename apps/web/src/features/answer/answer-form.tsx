@@ -17,7 +17,7 @@ import { decided, type Question, questionOf, requestOf, takesText, textRequest }
 type Props = {
   thread: Pick<Thread, "threadId">;
   question: NumberedStep;
-  /** Counts requests to show the form. Each one focuses it. */
+  /** Number of requests to show the form. Each request focuses the form. */
   asked: number;
 };
 
@@ -122,7 +122,7 @@ const hintOf = (schema: unknown): string | undefined => fieldsOf(schema)[0]?.hin
 function SchemaAnswer({ question, keep, isBusy, onAnswer }: FormProps) {
   const all = useMemo(() => fieldsOf(question.schema).map(chosen), [question]);
   const { decision } = question;
-  // The buttons set this property.
+  // The buttons set the property of the decision.
   const fields = all.filter(({ name }) => decision === null || name !== (decision.property ?? ""));
   const { controls, value, submit } = useSchemaForm(fields, { keep });
   const form = useRef<HTMLFormElement>(null);

@@ -4,18 +4,18 @@ import { isRecord } from "../../lib/json.ts";
 
 /** The question of a `__wait__` step. */
 export type Question = {
-  /** The number of its step. An answer names it. */
+  /** The number of the question's step, which an answer contains. */
   number: number;
   text: string;
-  /** Schema of the answer; null accepts any text, which is parsed as JSON if possible. */
+  /** Schema of the answer; null for any text, which the server parses as JSON if possible. */
   schema: unknown;
   /** Milliseconds since the epoch; null without a timeout. */
   expiresAt: number | null;
-  /** Set for a decision. `property` takes the decision; null if the value itself does. */
+  /** The property that holds the decision; null if the answer itself is the decision. Null for other questions. */
   decision: { property: string | null } | null;
   /** The tool call to decide on; null for other questions. */
   call: AskedCall | null;
-  /** The subject of the approval; undefined if the question does not carry it, null for other questions. */
+  /** The subject of the approval; undefined if the question lacks it; null for other questions. */
   approval: { subject: unknown } | null;
 };
 
@@ -71,7 +71,7 @@ export function requestOf(question: Question, value: unknown): AnswerThread {
   return { content, value, question: question.number };
 }
 
-/** The answer of a decision, with the other fields of the form. */
+/** The answer with a decision and the other fields of the form. */
 export function decided({ decision }: Question, value: unknown, isYes: boolean): unknown {
   if (!decision) return value;
   if (decision.property === null) return isYes;

@@ -20,7 +20,7 @@ type Props = {
 /** Text typed before a decision; `input` is null until it is edited. */
 type Typed = { reason: string; input: string | null };
 
-/** Approves a tool call as it is, approves it with another input, or rejects it. */
+/** Approves a tool call unchanged or with another input, or rejects it. */
 export function CallAnswer({ question, call, keep, isBusy, onAnswer }: Props) {
   const [{ reason, input }, setTyped] = useKept<Typed>(keep, { reason: "", input: null });
   const decide = (value: object) => onAnswer(requestOf(question, value));
@@ -103,7 +103,7 @@ function Edited({ text, setText, isBusy, onDecide, onCancel }: EditedProps) {
         hint="JSON. The model is told that you changed it."
         problem={problem}
         code
-        // Opened by a button, for typing here.
+        // The user pressed a button to type here.
         autoFocus
         rows={Math.min(20, text.split("\n").length + 1)}
         value={text}

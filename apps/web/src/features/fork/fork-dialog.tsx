@@ -19,7 +19,7 @@ type Props = {
   onClose: () => void;
 };
 
-/** Creates a thread from the steps of another one, with edited values. */
+/** Creates a thread from the steps of another thread, with edited values. */
 export function ForkDialog({ thread, steps, point, onClose }: Props) {
   const { data: bundle, isPending } = useQuery(bundleQuery(thread.hash));
   const isOfSteps = isRecord(bundle?.descriptor) && isRecord(bundle.descriptor.stepWorkflow);
@@ -72,7 +72,7 @@ function keeping(kept: number): string {
   return `A new thread keeps ${counted(kept, "step")} without running ${kept === 1 ? "it" : "them"} again.`;
 }
 
-/** Editing longer texts would block the page at each key. */
+/** Maximum number of characters in an editable text. Longer texts would block the page at each key. */
 const mostEdited = 200_000;
 
 const shownOf = (text: string): string =>
@@ -87,7 +87,7 @@ const editable = ({ length }: string) =>
 /** Edits the start of a new thread of roles: content and meta of the last kept step. */
 function ForkForm({ thread, steps, point, onClose }: Props) {
   const { threadId, prompt } = thread;
-  // The dialog keeps its initial values while the thread runs on.
+  // The dialog keeps its initial values while the thread continues.
   const [before] = useState(() => draftAt(point, steps, prompt));
   const [kept] = useState(() => steps[keptBy(point) - 1]);
   const [draft, setDraft] = useState(before);

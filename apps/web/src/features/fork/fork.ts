@@ -19,7 +19,7 @@ export type ForkDraft = Limits & {
   meta: string;
 };
 
-/** The values at a point. */
+/** The editable values at a point of a thread. */
 export function draftAt(
   point: ForkPoint,
   steps: readonly NumberedStep[],
@@ -62,7 +62,7 @@ export const limitsOf = ({ on, maxRounds }: Limits): { on?: string; maxRounds?: 
   ...(maxRounds.trim() !== "" && { maxRounds: Number(maxRounds) }),
 });
 
-/** The values at a point, which never change. */
+/** The values at a point of a thread. They never change. */
 export const valuesQuery = (threadId: string, { kind, number }: ForkPoint) =>
   queryOptions({
     queryKey: ["runs", threadId, kind, number],

@@ -14,7 +14,7 @@ type Props = {
   point: ForkPoint;
   limits: Limits;
   onLimits: (change: Partial<Limits>) => void;
-  /** Rarely changed fields, beside the limits. */
+  /** Rarely changed fields, shown with the limits. */
   seldom?: ReactNode;
   hasProblem: boolean;
   make: () => Promise<string>;

@@ -8,7 +8,7 @@ import { NewThreadForm } from "./new-thread-form.tsx";
 
 type Props = { thread: Thread; point: ForkPoint; begin: RunValues; onClose: () => void };
 
-/** The values of a new thread of a step workflow, each edited on its own. */
+/** The form for a new thread of a step workflow. Each value can be edited separately. */
 export function RerunForm({ thread, point, begin, onClose }: Props) {
   const { threadId } = thread;
   const { params, variables, localVars, within } = begin;

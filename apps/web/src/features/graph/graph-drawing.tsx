@@ -38,7 +38,7 @@ const describedBy = (text: string) => ({
 const leading = describedBy("Press Enter for its menu.");
 const still = describedBy("Read-only.");
 
-/** Full width, with the height of the graph: the page scrolls, the graph stays readable. */
+/** The style of the box: full width and the height of the graph, so that the text stays readable. */
 function boxOf({ nodes }: Layout): CSSProperties {
   const positions = [...nodes.values()];
   const width = Math.max(1, ...positions.map(({ x }) => x + nodeSize.width)) + around;
@@ -48,10 +48,10 @@ function boxOf({ nodes }: Layout): CSSProperties {
 
 const around = 60;
 const mostHeight = 20_000;
-/** In a graph that is higher than a window the buttons are at its top. */
+/** Whether a graph is higher than a window. The buttons are then at its top. */
 const isHigh = ({ nodes }: Layout): boolean => [...nodes.values()].some(({ y }) => y > 900);
 
-/** Places a node by the layout. */
+/** A node at its position in the layout. */
 const nodeAt = (node: GraphNode, { nodes }: Layout, canBePressed: boolean): RoleNode => ({
   id: node.id,
   type: "role",
@@ -99,7 +99,7 @@ function Fitting({ shape, isMoved }: { shape: string; isMoved: RefObject<boolean
 export function GraphDrawing({ graph, label, actions }: Props) {
   const figure = useRef<HTMLElement>(null);
   const isMoved = useRef(false);
-  // Counts and states change often: only a new shape needs a new layout.
+  // Counts and states change often, but only a new shape needs a new layout.
   const shape = JSON.stringify([graph.nodes.map(({ id }) => id), graph.edges]);
   const layout = useMemo(() => layoutOf(graph), [shape]);
   const nodes = graph.nodes.map((node) => nodeAt(node, layout, actions !== undefined));
@@ -113,7 +113,7 @@ export function GraphDrawing({ graph, label, actions }: Props) {
       style={boxOf(layout)}
       className="graph mt-7.5 min-h-240 w-full overflow-hidden rounded-lg border"
       aria-label={label}
-      // Captured, because React Flow selects and moves nodes by these keys.
+      // The capture phase comes before React Flow, which selects and moves nodes with these keys.
       onKeyDownCapture={(event) => {
         const node = nodeOf(event.target);
         if (!node || !opens(event)) return;

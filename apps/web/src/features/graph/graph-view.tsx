@@ -23,7 +23,7 @@ export function GraphView({ hash, log, status, actions }: Props) {
   const { cards } = log;
   const steps = documentSteps(bundle?.descriptor);
   const { nodes, edges } = steps ? documentGraph(steps, cards) : roleGraph(cards);
-  // The node that asks waits too. Without a worker, other nodes are lost.
+  // In a waiting thread, the running node waits for the answer. In other threads without a worker, it is lost.
   const halted = status === "waiting" ? "waiting" : "lost";
   const stateOf = ({ state }: GraphNode): GraphNode["state"] =>
     state === "running" && !isLive(status) ? halted : state;
@@ -48,7 +48,7 @@ export function GraphView({ hash, log, status, actions }: Props) {
 
 const mostSteps = 1_000;
 
-/** The graph of a version: the steps of its document, or the order of roles in its newest thread. */
+/** The graph of a version: the steps of its document, else the order of roles in its newest thread. */
 export function VersionGraph({ bundle: { hash, descriptor } }: { bundle: Bundle }) {
   const document = documentSteps(descriptor);
   if (document)

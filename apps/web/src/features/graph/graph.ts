@@ -11,7 +11,7 @@ export type GraphNode = {
   note: string | null;
   count: number;
   state: NodeState;
-  /** The number of its last step. */
+  /** The number of the node's last step. */
   lastStep: number | null;
 };
 

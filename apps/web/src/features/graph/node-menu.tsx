@@ -16,7 +16,7 @@ export type NodeActions = {
 
 type Props = { node: GraphNode; actions: NodeActions; menu: ReturnType<typeof useNodeMenu> };
 
-/** The menu of a node. A node without attempts offers only its id. */
+/** The menu of a node. Without attempts, the menu only offers to copy the id. */
 export function NodeMenu({ node, actions, menu }: Props) {
   const { id, label, lastStep } = node;
   const { failedNumber, onDetails, onForkPoint, canRerun } = actions;
@@ -78,7 +78,7 @@ export function useNodeMenu(drawing: RefObject<HTMLElement | null>) {
   return {
     id,
     isOpen,
-    // Looked up when needed: a growing graph replaces its elements.
+    // Found on demand, because a growing graph replaces its elements.
     anchor: (): HTMLElement | null => {
       const all = drawing.current?.querySelectorAll<HTMLElement>(boxes) ?? [];
       return [...all].find(({ dataset }) => dataset.id === id) ?? null;

@@ -14,8 +14,8 @@ const states: Record<StepStatus, GraphNode["state"]> = {
 };
 
 /**
- * The steps of a plan with their states in a run. `asked` are the steps that wait for a decision. Steps added by the
- * run have no lines.
+ * The steps of a plan with their states in a run. `asked` are the steps that wait for a decision. Steps that the run
+ * added have no lines.
  */
 export function planGraph(
   planned: readonly PlannedStep[],

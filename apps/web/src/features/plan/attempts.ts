@@ -1,7 +1,7 @@
 import type { NumberedStep } from "@uncaged/workflow-server/api-types";
 
 export type PlanAttempt = {
-  /** Counts from 1 across manual retries. */
+  /** Number of the attempt, from 1. Manual retries continue the count. */
   number: number;
   state: "running" | "succeeded" | "failed";
   startedAt: number;
@@ -9,7 +9,7 @@ export type PlanAttempt = {
   error: string | null;
   /** Start of the next attempt. */
   nextAt: number | null;
-  /** Restarts after interruptions. */
+  /** Number of restarts after interruptions. */
   interruptions: number;
 };
 

@@ -12,7 +12,7 @@ import { SandboxFacts } from "./sandbox-facts.tsx";
 
 type Props = {
   plan: PlanView;
-  /** Identifies the plan on a page with several. */
+  /** Identifies the plan on a page with several plans. */
   about?: ReactNode;
   onConfirmed?: () => void;
 };

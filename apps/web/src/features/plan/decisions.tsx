@@ -12,7 +12,7 @@ import { FailureNotice } from "../../ui/states.tsx";
 
 type Props = {
   wanted: readonly WantedDecision[];
-  /** The name of a plan, on a page with several. */
+  /** Returns the name of a plan, on a page with several plans. */
   nameOf?: (workflowId: string) => ReactNode;
 };
 

@@ -22,7 +22,7 @@ type Step = {
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** The valid steps; the first of several with the same id. */
+/** The valid steps. Keeps only the first of several steps with the same id. */
 function stepsOf(document: unknown): Map<string, Step> {
   const steps = new Map<string, Step>();
   const given = listOf(isRecord(document) ? document.steps : []);
@@ -75,7 +75,7 @@ const edgesOf = ({ id, index, dependsOn }: Step, steps: ReadonlyMap<string, Step
     ];
   });
 
-/** Reports dependencies on unknown steps, which can't be drawn. The rest is checked when the plan is saved. */
+/** Reports dependencies on unknown steps, which can't be drawn. The server checks the rest when it saves the plan. */
 function problemsOf(document: unknown): Problem[] {
   const steps = stepsOf(document);
   return [...steps.values()].flatMap(({ index, dependsOn }) =>
@@ -147,7 +147,7 @@ function connect(
   return { label: "Connect steps", changes: [...removed, added] };
 }
 
-/** Whether a step depends on another one, directly or indirectly. */
+/** Whether a step depends on another step, directly or indirectly. */
 function comesAfter(steps: ReadonlyMap<string, Step>, id: string, other: string): boolean {
   const seen = new Set<string>();
   const next = [id];

@@ -25,7 +25,7 @@ import { Prose } from "../../ui/prose.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
 
 type Props = {
-  /** Path of the first message: a request, or a change of a plan. */
+  /** API path for the first message, which requests a new plan or a change of a plan. */
   path: string;
   /** The conversation in the page's address; null for a new one. */
   session: string | null;
@@ -73,7 +73,7 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
         } else if (message.name === "error") throw new ApiError(400, message.data);
         else return endOf(message.data.turn);
       }
-      // A followed turn may have ended before.
+      // A followed turn may have ended before the stream opened.
       if (words !== null || isSending.current) throw lost();
     } catch (reason) {
       failure = reason instanceof ApiError ? reason : lost();
@@ -82,7 +82,7 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
         const read = { ...conversationQuery(id ?? ""), staleTime: 0 };
         const after = id === null ? null : await client.query(read).catch(() => null);
         if (failure) setError(failure);
-        // A message that was not stored can be sent again.
+        // If the server did not store the message, the user can send it again.
         if (failure && words !== null && !after?.messages.some(({ by }) => by === "user"))
           setText(words);
         setTurn(null);

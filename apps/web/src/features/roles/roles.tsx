@@ -44,7 +44,7 @@ const Values = ({ title, description, schema }: ValuesProps) => (
   </section>
 );
 
-/** The fields of a schema, and its source. */
+/** The fields of a schema as a table, and its JSON. */
 function SchemaTable({ schema }: { schema: unknown }) {
   if (!isRecord(schema) || Object.keys(schema).length === 0) {
     return <p className="text-muted">{schema === false ? "No values." : "Any values."}</p>;

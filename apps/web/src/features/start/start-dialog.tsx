@@ -84,7 +84,7 @@ function NoWorkflows() {
   );
 }
 
-/** A workflow without a declared input may still read params. */
+/** The field for params of a workflow without a declared input, which may still read params. */
 const anyParams: FormField = {
   name: "",
   kind: "json",
@@ -111,7 +111,7 @@ function StartForm({ workflow, values, choice, onClose }: StartFormProps) {
     () => filledWith(schema === null ? [anyParams] : fieldsOf(schema), values?.params),
     [schema, values?.params],
   );
-  // Values of another thread are not stored: they must not replace unsent input.
+  // Values from another thread are not stored, because they would replace unsent input.
   const isFresh = values === undefined;
   const keep = isFresh ? `start-params-${workflow}` : undefined;
   const [prompt, setPrompt] = useKept(isFresh ? "start-prompt" : null, values?.prompt ?? "");

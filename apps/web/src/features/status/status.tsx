@@ -39,9 +39,9 @@ const asleep = { icon: Moon, ink: "text-violet", soft: "bg-violet-soft" };
 
 type BadgeProps = {
   status: Status;
-  /** End of its sleep, in milliseconds since the epoch. */
+  /** End of the thread's sleep, in milliseconds since the epoch. */
   sleepingUntil?: number | null | undefined;
-  /** Number of steps at which it was stopped by its limit. */
+  /** Number of steps at which the limit of rounds stopped the thread. */
   stoppedAt?: number | null;
   large?: boolean;
 };

@@ -13,7 +13,7 @@ type Props = {
   onStarted: (runID: string) => void;
 };
 
-/** Asks for params and runs the document as it is. */
+/** Asks for params and runs the current text of the document. */
 export function RunDialog({ document, isOpen, onClose, onStarted }: Props) {
   return (
     <Dialog

@@ -15,7 +15,7 @@ export type RunLine = {
   payload: Readonly<Record<string, unknown>>;
 };
 
-/** Limit of lines; the oldest are dropped. */
+/** Maximum number of lines. Beyond it, the oldest lines are dropped. */
 const most = 2_000;
 
 /** Events that the trace shows elsewhere, or that are internal. */
@@ -102,7 +102,7 @@ const texts: Readonly<Record<string, (payload: Payload) => string>> = {
   var_changed: ({ name, newValue }) => `${written(name)} = ${written(newValue)}`,
 };
 
-/** The events of a run, live; null for none. */
+/** The live events of a run. `runID` is null without a run. */
 export function useRunLines(runID: string | null): RunLines {
   const { lines } = useMemo(() => ({ runID, lines: new RunLines() }), [runID]);
   const [, setDrawn] = useState(0);

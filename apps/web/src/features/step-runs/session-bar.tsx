@@ -54,14 +54,14 @@ const dots: Record<Status, string> = {
 type TabProps = {
   session: Session;
   isSelected: boolean;
-  /** Its status if a stream reports it. */
+  /** The run's status, if a stream reports it. */
   known: Status | null;
   now: number;
   onSelect: () => void;
   onForget: () => void;
 };
 
-/** Poll interval for runs without a stream. */
+/** Poll interval for runs without a stream, in milliseconds. */
 const readEveryMs = 2_000;
 
 function SessionTab({ session, isSelected, known, now, onSelect, onForget }: TabProps) {

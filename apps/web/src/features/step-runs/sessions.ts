@@ -6,7 +6,7 @@ export type Session = { runID: string; label: string; startedAt: number };
 
 export type SessionList = { all: readonly Session[]; selected: string | null };
 
-/** Time for which the bar lists a run. Its thread is kept longer. */
+/** Time for which the bar lists a run, in milliseconds. The server keeps the thread longer. */
 const keptMs = 24 * 60 * 60 * 1_000;
 const most = 12;
 
@@ -39,7 +39,7 @@ export function withoutSession({ all, selected }: SessionList, runID: string): S
   return { all: left, selected: selected === runID ? (left.at(-1)?.runID ?? null) : selected };
 }
 
-/** Texts that survive a reload. If the storage is full or disabled, they are kept in memory. */
+/** Texts that survive a reload. If the storage is full or disabled, keeps the texts in memory. */
 export class KeptTexts {
   readonly #storage: DraftStorage;
   readonly #unkept = new Map<string, string>();

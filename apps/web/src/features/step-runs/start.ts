@@ -12,7 +12,7 @@ export type FlowDocument = Readonly<Record<string, unknown>>;
 export const startRun = (workflow: FlowDocument, params: unknown) =>
   request<{ runID: string }>("/run", { root, method: "POST", json: { workflow, params } });
 
-/** The start of a run from a step: values there, and the run whose steps are kept, if any. */
+/** The start of a run from a step: the values at the step, and the run whose steps are kept, if any. */
 export type Beginning = {
   threadId: string | null;
   steps: number;
@@ -71,7 +71,7 @@ export function paramsOf(document: FlowDocument): unknown {
   return inputSchema(isRecord(registry) ? (registry.params as string[]) : []);
 }
 
-/** An invalid registry declares nothing: the check reports it. */
+/** The registry of a document. An invalid registry declares nothing; the check reports the problem. */
 function registryOf({
   registry,
 }: FlowDocument): Pick<Registry, "params"> & { registry?: Registry } {

@@ -32,7 +32,7 @@ export function inputsOf({ in: inputs, input }: StepRecord): Readonly<Record<str
   return isRecord(found) ? found : {};
 }
 
-/** The text of a value: an expression without its `=`, a text as it is. */
+/** The text of a value: an expression without its `=`, other text unchanged. */
 function written(value: unknown): string {
   if (typeof value === "string")
     return value.startsWith("==") ? value.slice(1) : value.replace(/^=/, "");

@@ -14,7 +14,7 @@ import { enclosingChanges, pastChanges, withoutReference } from "./references.ts
 import { freshId, newStep } from "./new-step.ts";
 import { liesIn, listOf, type Steps, stepsOf, withContents } from "./steps.ts";
 
-/** Adds a step. In a construct it starts a chain of its own. Without a position, the layout places it. */
+/** Adds a step. In a construct, the step starts a new chain. Without a position, the layout places the step. */
 export function addStep(
   document: unknown,
   type: string,
@@ -55,7 +55,7 @@ function edgeAt(steps: Steps, edge: string): EdgeAt | null {
   return null;
 }
 
-/** Removes lines, and steps with their content. References to a removed step lead to its successor. */
+/** Removes lines, and steps with their content. Redirects references from removed steps to their successors. */
 export function removeSteps(
   document: unknown,
   nodes: readonly string[],
@@ -90,7 +90,7 @@ function removalLabel(gone: readonly string[], lines: number, rerouted: number):
   return `Delete ${what}, reroute ${rerouted} reference${rerouted === 1 ? "" : "s"}`;
 }
 
-/** Moves steps. A step moved into or out of a construct also runs there. */
+/** Moves steps. A step that is moved into or out of a construct also runs inside or outside the construct. */
 export function moveSteps(document: unknown, positions: readonly NodePosition[]): Edit {
   const steps = stepsOf(document);
   const known = positions.filter(({ id }) => steps.all.has(id));
@@ -146,7 +146,7 @@ function reparented(steps: Steps, moved: readonly NodePosition[]): Change[] {
   return [...pastChanges(steps, ids), ...ends, ...begun];
 }
 
-/** Draws a line. `replacing` is the id of a line whose end was dragged here. */
+/** Draws a line. `replacing` is the id of the line whose end was dragged. */
 export function connectSteps(
   document: unknown,
   from: PortAt,

@@ -56,7 +56,7 @@ export function schemaFor(
   };
 }
 
-/** Tool calls use `input`, other steps use `in`. */
+/** Whether a field name suits a type of step: tool calls use `input`, other steps use `in`. */
 const prefers = (type: string | null, name: string): boolean =>
   name === "input" && (type === "Tool" || type === "Subflow");
 
@@ -70,7 +70,7 @@ function formatOf({ id, type }: StepRecord) {
   };
 }
 
-/** Fields for which the form extends the format's schema. */
+/** The schemas of the fields for which the form extends the format's schema. */
 function special(
   step: StepRecord,
   ids: readonly string[],
@@ -124,10 +124,10 @@ function special(
   );
 }
 
-/** With more choices a list is unusable. */
+/** Maximum number of choices in a list. Longer lists are unusable. */
 const mostChoices = 300;
 
-/** A choice of names, including present values that are not among them. */
+/** A choice of names. Includes the present values, even if they are not among the names. */
 function oneOf(names: readonly string[], ...present: readonly unknown[]): JsonSchema {
   if (names.length === 0 || names.length > mostChoices) return { type: "string", minLength: 0 };
   const others = present.filter((one) => typeof one === "string" && one !== "");
@@ -157,7 +157,7 @@ const modelInputs: Fields = {
   output_config: { description: "The form of the answer: text, json_object or json_schema." },
 };
 
-/** The schema of a call's inputs. A tool has its own. */
+/** The schema of a call's inputs. For a tool, the tool defines the schema. */
 export function inputSchema(step: StepRecord, tools: readonly KnownTool[]): JsonSchema {
   const given = inputsOf(step);
   const named = namedInputs(step, tools);

@@ -5,7 +5,7 @@ import { renameStep } from "./edits.ts";
 import { listOf, type StepRecord, stepsOf } from "./steps.ts";
 import type { KnownTool } from "./tools.ts";
 
-/** The form of a step, by the format's JSON Schema of its type. */
+/** The form of a step, from the format's JSON Schema for its type. */
 export function formOf(
   document: unknown,
   node: string,

@@ -148,7 +148,7 @@ describe("a reference document", () => {
       for (const { id } of nodes) kind.form(document, id);
       expect(pretty(document)).toBe(text);
       expect(kind.recognize(document)).toBeNull();
-      // A step that is moved back differs only in its stored position.
+      // A step that is moved away and back differs only in its stored position.
       const there = after(
         document,
         kind.move?.(document, [{ id: nodes[0]?.id ?? "", at: { x: 1, y: 2 }, parent: null }]) ??

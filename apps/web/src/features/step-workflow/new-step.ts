@@ -17,7 +17,7 @@ const fields: Readonly<Record<string, string>> = {
   Component: "components",
 };
 
-/** An unused id for a copy. It keeps the name in the id, which may be a tool's name. */
+/** An unused id for a copy. Keeps the name in the id, which may be the name of a tool. */
 export function freshCopyId(taken: ReadonlyMap<string, unknown>, id: string): string {
   const prefix = prefixOf(id);
   const isCallee = ["Tool", "API", "Service", "Component"].includes(prefix);

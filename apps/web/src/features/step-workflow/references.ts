@@ -26,7 +26,7 @@ function rerouted(
     case "next":
       return { path: [...home, ...path], value: next };
     case "child": {
-      // A child is listed only once.
+      // A step may be in the list of children only once.
       const value = isStep && !taken.has(next) ? next : undefined;
       taken.add(value);
       return { path: [...home, ...path], value };
@@ -54,7 +54,7 @@ function behind({ all }: Steps, id: string, gone: ReadonlySet<string>): string {
   return typeof at === "string" && (isEnd || (all.has(at) && !gone.has(at))) ? at : "RETURN";
 }
 
-/** Adds steps to a construct as starts of chains. */
+/** Adds steps to a construct. Each step starts a chain. */
 export function enclosingChanges(
   steps: Steps,
   construct: string,

@@ -3,7 +3,7 @@ import type { Completion, DocumentPath } from "../../editor/kind.ts";
 import { isRecord } from "../../lib/json.ts";
 import { listOf, type Steps, stepsOf, typeOf } from "./steps.ts";
 
-/** The names in scope of a step's field: params, variables, and names that exist while the step runs. */
+/** The names in scope in a step's field: params, variables, and names that exist only while the step runs. */
 export function completionsAt(
   document: unknown,
   node: string,

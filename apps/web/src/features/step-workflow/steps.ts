@@ -63,7 +63,7 @@ export function typeOf(step: StepRecord): string | null {
   return name === "Fork" || listOf(children).length > 0 ? "Fork" : "Noop";
 }
 
-/** Whether a step is drawn around others. */
+/** Whether a step encloses other steps in a drawing. */
 export const isContainer = (step: StepRecord): boolean =>
   ["Loop", "Branch", "Fork"].includes(typeOf(step) ?? "") || listOf(step.children).length > 0;
 
@@ -85,7 +85,7 @@ export function liesIn({ containers }: Steps, id: string, construct: string): bo
   return around === construct;
 }
 
-/** The path of the workflow that a step runs; null if it runs none or the path is computed. */
+/** The path of the workflow that a step runs; null without a workflow, or if the path is computed. */
 export function childPathOf(document: unknown, id: string): string | null {
   const step = stepsOf(document).all.get(id)?.step;
   return step && runsWorkflow(step) ? literalPath(step) : null;

@@ -12,7 +12,7 @@ export type KnownTool = {
 
 type Listed = { name: string; description: string; input: unknown };
 
-/** The tools of a server, under both their documented and their own names and fields. */
+/** The server's tools. A documented tool is listed twice: with the documented names, and with its own names. */
 export function toolsOf(listed: readonly Listed[]): KnownTool[] {
   return listed.flatMap((tool): KnownTool[] => {
     const { name, description, input } = tool;
@@ -37,11 +37,11 @@ export function toolsOf(listed: readonly Listed[]): KnownTool[] {
   });
 }
 
-/** The documented name of a tool's field, if the tool takes it. */
+/** The documented name of a tool's field; the field's own name if none is documented. */
 const documentedField = (field: string, taken: readonly string[]): string =>
   taken.find((one) => ownFieldNames.get(one) === field) ?? field;
 
-/** The names in a list: of a tool with two names the documented one. */
+/** The names of tools for a list. For a tool with two names, the documented name. */
 export const documentedNames = (tools: readonly KnownTool[]): string[] => {
   const names = new Set(tools.map(({ name }) => name));
   return [...names].filter(

@@ -7,11 +7,11 @@ import { isLive } from "../../lib/threads.ts";
 /** An attempt, or the wait for an answer, in the lane of its role. Times are in milliseconds. */
 export type Bar = {
   key: string;
-  /** Its step number; null without a step. */
+  /** The number of the step; null without a step. */
   number: number | null;
   from: number;
   to: number;
-  /** Row within the lane, from 0: concurrent attempts have their own. */
+  /** Row within the lane, from 0. Concurrent attempts are in separate rows. */
   row: number;
   state: "committed" | "running" | "waiting" | "other";
 };
@@ -23,8 +23,8 @@ type Timeline = { from: number; to: number; lanes: Lane[] };
 type Span = Omit<Bar, "row"> & { role: string };
 
 /**
- * The attempts of a thread by role and time, without attempts copied by a fork. Running attempts end at `now`; the time
- * between attempts is empty, except waits for answers.
+ * The attempts of a thread by role and time, without attempts copied by a fork. Running attempts end at `now`.
+ * Waits for answers have bars too.
  */
 export function timelineOf(cards: readonly Card[], status: Status, now: number): Timeline | null {
   const attempts = cards.flatMap((card) => spanOf(card, isLive(status) ? now : null));
@@ -73,7 +73,7 @@ function waitsOf(cards: readonly Card[], now: number | null): Span[] {
   });
 }
 
-/** About `most` round moments from 0 to `spanMs`. */
+/** Times for about `most` ticks from 0 to `spanMs`, at round numbers. In milliseconds. */
 export function ticksOf(spanMs: number, most: number): number[] {
   if (spanMs <= 0) return [0];
   const rough = spanMs / most;

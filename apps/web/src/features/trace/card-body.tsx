@@ -94,7 +94,7 @@ function NextTry({ card }: { card: Card }) {
   );
 }
 
-/** Longer lists of turns show the first ones on demand. */
+/** Maximum number of groups of turns shown at once. Earlier groups are shown on demand. */
 const mostGroups = 40;
 
 function Turns({ card: { attempt }, isRunning }: Props) {
@@ -193,7 +193,7 @@ const summaryOf = ({ total, models, latencyMs }: Spending): string =>
     .filter(Boolean)
     .join(" · ");
 
-// A program's text is not Markdown: its lines would run together.
+// A program's text is not Markdown. As Markdown, its lines would run together.
 const isModelText = (card: Card): boolean =>
   card.step !== null && !isCommit(card.step.meta) && spendingOf(card) !== null;
 

@@ -2,7 +2,7 @@ import { SourceLine, tokensOf } from "../../ui/source-line.tsx";
 
 type Props = { file: string; frame: { from: number; lines: readonly string[] }; line: number };
 
-/** A line may be a whole minified program. */
+/** Maximum number of characters of a line to show. A line may be a whole minified program. */
 const longestLine = 2_000;
 
 export default function CodeFrame({ file, frame: { from, lines }, line }: Props) {

@@ -44,11 +44,11 @@ export function outputsOf({ attempt, step }: Card): Readonly<Record<string, unkn
   );
 }
 
-// Durable code marks the encoding of a value, or the thrown error, which the attempt holds.
+// Durable code adds a mark with the encoding of a value, or with the thrown error, which the attempt also has.
 const isMark = (name: string, value: unknown): boolean => name === mark && isRecord(value);
 const mark = "__durable__";
 
-/** Number of a step's try; `next` is the start time of the next try after a failure. */
+/** The number of a step's try and the maximum number; `next` is the start time of the next try after a failure. */
 export type Try = { number: number; of: number | null; next: number | null };
 
 /** The try of an attempt; null for a step without retries. */
@@ -78,7 +78,7 @@ function writtenBy({ variables }: Readonly<Record<string, unknown>>): Record<str
   );
 }
 
-/** The content of a step; null if its model's text or its error says the same. */
+/** The content of a step; null if the model's text or the error already shows it. */
 export function contentBeside({ attempt, step }: Card): string | null {
   const content = step?.content ?? null;
   if (content !== null && content === attempt.error?.message) return null;
@@ -94,7 +94,7 @@ export type TurnGroup =
 
 export type ToolCall = Extract<Attempt["turns"][number], { kind: "tool" }>;
 
-/** The turns of an attempt in time order; `at` is the index of a group's first turn. */
+/** The turns of an attempt in order, in groups. `at` is the index of a group's first turn. */
 export function groupsOf(turns: Attempt["turns"]): TurnGroup[] {
   const groups: TurnGroup[] = [];
   for (const [at, turn] of turns.entries()) {

@@ -156,7 +156,7 @@ function CardTime({ attempt, isRunning }: { attempt: Attempt; isRunning: boolean
   return <span title={moment(endedAt ?? startedAt)}>{duration(took)}</span>;
 }
 
-/** `copied` was committed by the thread that this one was forked from. */
+/** The state of a card. `copied`: the thread that this thread was forked from has committed the step. */
 type CardState =
   | "done"
   | "running"
@@ -172,7 +172,7 @@ type CardState =
   | "rerun"
   | "copied";
 
-/** `label` names a card without a step. */
+/** The icon, words and colour of each state. `label` is the heading of a card without a step. */
 const states: Record<CardState, { icon: LucideIcon; word: string; label: string; ink: string }> = {
   done: { icon: CircleCheck, word: "done", label: "Done", ink: "text-green" },
   running: { icon: LoaderCircle, word: "running", label: "Running", ink: "text-blue" },

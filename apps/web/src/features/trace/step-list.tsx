@@ -10,11 +10,11 @@ import { stateOf, StepCard } from "./step-card.tsx";
 type Props = {
   cards: readonly Card[];
   status: Status;
-  /** The log is still loading. */
+  /** Whether the log is still loading. */
   isArriving: boolean;
-  /** The step to show first. The number after the last step is the failed attempt. */
+  /** The number of the step to show. The number after the last step means the failed attempt. */
   shownStep: number | undefined;
-  /** A changed count shows the step again. */
+  /** Number of requests to show the step. Each request shows the step again. */
   shownTimes: number;
   onForkPoint: (point: ForkPoint) => void;
   canRerun: boolean;
@@ -22,7 +22,7 @@ type Props = {
   foot: { number: number; node: ReactNode } | null;
 };
 
-/** Limit of the indentation. */
+/** Maximum number of levels of indentation. */
 const deepest = 4;
 
 /** A thread's attempts, nested by caller. Only visible cards are rendered. */
@@ -131,13 +131,13 @@ function firstSeen(list: HTMLElement | null): number {
 /** The target of a scroll: the index of a card, or the end. */
 type Aim = number | "end";
 
-/** The scroll is complete after this time without movement. */
+/** A scroll is complete after this time without movement, in milliseconds. */
 const settledMs = 2_000;
 const hands = ["wheel", "touchmove", "keydown", "pointerdown"] as const;
 
 /**
- * Scrolls to a target and repeats until it stays there: the log arrives in parts, the heights of cards are estimates
- * until they render, and the router scrolls too. Ends at the first user input.
+ * Scrolls to a target and repeats until the position is stable, because the log arrives in parts, the heights of cards
+ * are estimates until they render, and the router scrolls too. Ends at the first user input.
  */
 function useAim(bring: (aim: Aim) => void, isArriving: boolean): (aim: Aim) => void {
   const [aim, setAim] = useState<{ at: Aim } | null>(null);

@@ -3,7 +3,7 @@ import type { ErrorPosition } from "@uncaged/workflow/records";
 import { lazy, Suspense } from "react";
 import { Section } from "../../ui/section.tsx";
 
-// It loads a grammar.
+// Loaded on demand, because it loads a grammar.
 const CodeFrame = lazy(() => import("./code-frame.tsx"));
 
 type Props = { error: AttemptError; name: string };

@@ -1,7 +1,7 @@
 import type { Descriptor } from "@uncaged/workflow-server/api-types";
 import { isRecord } from "../../lib/json.ts";
 
-/** A difference of two descriptors. `before` and `after` are the values, or the names for a rename. */
+/** A difference between two descriptors. `before` and `after` are values, or names for a rename. */
 export type Change = {
   kind: "added" | "removed" | "changed" | "renamed";
   what: string;
@@ -22,7 +22,7 @@ export function changesOf(before: Descriptor, after: Descriptor): Change[] {
 
 type Parts = Readonly<Record<string, unknown>>;
 
-/** The differences of two records. A removed and an added entry with the same value are a rename. */
+/** The differences between two records. A removed and an added entry with the same value are a rename. */
 function changesIn(before: Parts, after: Parts, kind?: string): Change[] {
   const whatIs = (name: string) => (kind === undefined ? name : `${kind} ${name}`);
   const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name));

@@ -6,7 +6,7 @@ import { renamesOf } from "./changes.ts";
 
 type Props = { before: string; after: string };
 
-/** The changed sources of two versions, file by file; the changed bundle if there are no sources. */
+/** The changes between the sources of two versions, file by file; without sources, between their bundles. */
 export function SourceChanges({ before, after }: Props) {
   const old = useQuery(bundleQuery(before)).data?.sources ?? [];
   const now = useQuery(bundleQuery(after)).data?.sources ?? [];
@@ -19,7 +19,7 @@ export function SourceChanges({ before, after }: Props) {
       ...come.map((file) => sourceQuery(after, file)),
     ],
   });
-  // Renames are found by content, so the texts must be loaded.
+  // The search for renames compares contents, so the texts must be loaded.
   if (gone.length > 0 && come.length > 0 && texts.some((one) => one.isLoading)) {
     return <Skeleton lines={3} />;
   }

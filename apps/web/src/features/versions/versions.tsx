@@ -51,7 +51,7 @@ type VersionCardProps = {
   name: string;
   version: VersionRow;
   before: VersionRow | null;
-  /** Older than the current version, so that it offers a rollback. */
+  /** Whether the version is older than the current version. The card then offers a rollback. */
   isOlder: boolean;
 };
 

@@ -145,7 +145,7 @@ function AddForm({ upload, name, onName, onAdded }: AddFormProps) {
 
 function Added({ added: { name, hash, unchanged, warnings } }: { added: AddedWorkflow }) {
   const heading = useRef<HTMLHeadingElement>(null);
-  // The form that had the focus is gone.
+  // The result replaces the form, which had the focus.
   useEffect(() => heading.current?.focus(), []);
   return (
     <Panel aria-label="Added">

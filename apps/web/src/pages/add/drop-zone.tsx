@@ -32,7 +32,7 @@ export function DropZone({ files, onFiles }: Props) {
   };
   const change = ({ target }: ChangeEvent<HTMLInputElement>) => {
     if (target.files?.length) onFiles(chosenFiles(target.files));
-    // Otherwise the same file could not be chosen again after a correction.
+    // Without a reset, the user could not choose the same file again after a correction.
     target.value = "";
   };
   return (
@@ -74,7 +74,7 @@ export function DropZone({ files, onFiles }: Props) {
       <input
         ref={folder}
         type="file"
-        // Missing in React's types.
+        // React's types lack this attribute.
         {...{ webkitdirectory: "" }}
         hidden
         aria-label="Folder"
@@ -90,10 +90,10 @@ function titleOf(files: Files): string {
   return second === undefined ? baseOf(only) : counted(files.size, "file");
 }
 
-/** Dropped or chosen files that can be sent, and the paths of the others. */
+/** Dropped or chosen files that can be sent, and the paths of all other files. */
 type Dropped = { files: Files; others: string[] };
 
-/** Larger folders are dropped by mistake. */
+/** Maximum number of files to read from a folder. Users drop larger folders by mistake. */
 const mostSeen = 20_000;
 
 /** The chosen files, including the files of chosen folders. */
@@ -108,7 +108,7 @@ export function chosenFiles(list: Iterable<File>): Dropped {
 
 /** The dropped files, including the files of dropped folders. */
 async function droppedFiles(transfer: DataTransfer): Promise<Dropped> {
-  // The entries are gone after the event.
+  // The browser clears the entries after the event.
   const items = [...transfer.items].map((item) => ({
     entry: item.webkitGetAsEntry(),
     file: item.getAsFile(),
@@ -121,7 +121,7 @@ async function droppedFiles(transfer: DataTransfer): Promise<Dropped> {
   return sorted(seen);
 }
 
-// Unreadable files are skipped: if one is imported, the build reports it.
+// Skips unreadable files. If another file imports one, the build reports the missing file.
 async function walk(folder: FileSystemDirectoryEntry, seen: [string, File][]): Promise<void> {
   const path = folder.fullPath.replace(/^\//, "");
   if (!isRead(path)) return;
@@ -135,7 +135,7 @@ async function walk(folder: FileSystemDirectoryEntry, seen: [string, File][]): P
   }
 }
 
-/** Reads all entries of a folder. A reader returns them in parts, then an empty list. */
+/** Reads all entries of a folder. The reader returns them in parts; an empty part is the last. */
 async function entriesOf(folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> {
   const reader = folder.createReader();
   const all: FileSystemEntry[] = [];
@@ -157,7 +157,7 @@ const fileOf = (entry: FileSystemFileEntry): Promise<File> =>
 function sorted(seen: readonly [string, File][]): Dropped {
   const inOrder = seen.toSorted(([a], [b]) => (a < b ? -1 : 1));
   return {
-    // One more than the limit is enough to detect too many.
+    // One file above the limit is enough to detect the excess.
     files: new Map(inOrder.filter(([path]) => isTaken(path)).slice(0, most.files + 1)),
     others: inOrder.filter(([path]) => !isTaken(path)).map(([path]) => path),
   };
@@ -166,9 +166,9 @@ function sorted(seen: readonly [string, File][]): Dropped {
 type Chosen = Dropped & {
   /** The workflow's own file; null if unclear. */
   workflow: string | null;
-  /** Counts changes to the files. */
+  /** Number of changes to the files. */
   change: number;
-  /** The files were added: further files start a new choice. */
+  /** Whether the files were added. Further files then start a new choice. */
   isDone: boolean;
 };
 
@@ -202,7 +202,7 @@ function added(before: Chosen, { files, others }: Dropped): Chosen {
   return { ...changed(before, new Map(all)), others };
 }
 
-// The workflow's file stays chosen when others are added.
+// The workflow's file stays chosen when the user adds other files.
 function changed(before: Chosen, files: Files): Chosen {
   const chosen = before.workflow !== null && files.has(before.workflow) ? before.workflow : null;
   const workflow = chosen ?? workflowAmong([...files.keys()]);
@@ -251,7 +251,7 @@ export function FileList({ chosen: { files, workflow, name, remove } }: { chosen
   );
 }
 
-/** Focuses the next or previous line, because the button of this one is removed. */
+/** Focuses the next or previous line before a button and its line are removed. */
 function focusBeside(button: HTMLElement): void {
   const line = button.closest("li");
   const beside = line?.nextElementSibling ?? line?.previousElementSibling;

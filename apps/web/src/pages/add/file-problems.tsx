@@ -143,7 +143,7 @@ function problemOf(text: string, files: readonly string[]): Problem {
   };
 }
 
-/** Consecutive lines with the problems among them. */
+/** Consecutive lines with their problems. */
 type Excerpt = { from: number; to: number; problems: Problem[] };
 
 /** The excerpts of a text around its problems. */

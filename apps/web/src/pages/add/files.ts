@@ -22,7 +22,7 @@ export const nameFor = (file: string): string =>
     .replace(/^[^a-z0-9]+|[-.]+$/g, "")
     .slice(0, 64);
 
-/** The name under which a single file is sent: the server accepts only plain names. */
+/** The name under which a single file is uploaded. The server accepts only plain names. */
 export const sentNameOf = (file: string): string =>
   file.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[.-]+/, "") || "workflow";
 
@@ -32,7 +32,7 @@ export type Files = ReadonlyMap<string, File>;
 /** The server's limits. */
 export const most = { files: 1_000, bytes: 32 * 1024 * 1024 };
 
-/** Large folders without sources. */
+/** Folders to skip: large, and without sources. */
 const unread: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 
 export const isRead = (path: string): boolean => !path.split("/").some((part) => unread.has(part));
@@ -45,7 +45,7 @@ export const baseOf = (path: string): string => path.slice(path.lastIndexOf("/")
 
 const folderOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf("/")));
 
-// JSON and YAML files of a project that are not step workflows.
+// Common JSON and YAML files of projects, which are not step workflows.
 const ofProject =
   /^(package|package-lock|tsconfig(\..+)?|biome|deno|pnpm-.+|\..+)\.(jsonc?|ya?ml)$/;
 
@@ -89,14 +89,14 @@ function commonFolder(paths: readonly string[]): string {
   return parts.join("/");
 }
 
-/** The suggested name of a file among others: the name of its folder if its own is too general. */
+/** The suggested workflow name for one of several files: the name of its folder if the file name is too general. */
 export function suggestedName(path: string): string {
   const folder = baseOf(folderOf(path));
   const name = nameFor(baseOf(path));
   return folder !== "" && (name === "workflow" || name === "index") ? nameFor(folder) : name;
 }
 
-/** The upload: files, and the workflow's own. A bundle needs no other file. */
+/** An upload: the files, and the path of the workflow among them. A bundle is always a single file. */
 export type Upload = { workflow: string; kind: FileKind | null; files: Files };
 
 /** Prepares an upload. A single file gets a plain name; several keep their paths. */

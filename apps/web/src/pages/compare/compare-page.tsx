@@ -59,7 +59,7 @@ export function ComparePage() {
   );
 }
 
-/** On narrow windows the two are stacked. */
+/** Border classes of the two sides. Narrow windows stack the sides. */
 const edges = { a: "max-md:border-l-red", b: "max-md:border-l-green" } as const;
 
 const sides = { a: "left", b: "right" } as const;
@@ -91,7 +91,7 @@ function ComparedThread({ thread, side }: ComparedThreadProps) {
 
 const atOnce = 50;
 
-/** The steps of two threads: different ones in full, equal ones as one line. */
+/** The steps of two threads: different steps in full, equal steps as one line. */
 function PairList({ pairs }: { pairs: readonly Pair[] }) {
   const rows = useMemo(() => rowsOf(pairs), [pairs]);
   const [shown, setShown] = useState(atOnce);
@@ -137,7 +137,7 @@ function SameSteps({ pairs }: { pairs: readonly Pair[] }) {
 
 function StepPair({ pair }: { pair: Pair }) {
   const { number, a, b } = pair;
-  // Comparing fifty pairs of long texts takes seconds: they are shown first and marked later.
+  // Comparing fifty pairs of long texts takes seconds, so the page first shows the texts without marks.
   const isCompared = useDeferredValue(true, false);
   const both = a !== null && b !== null && isCompared;
   const content = useMemo(() => (both ? piecesOf(a.content, b.content) : null), [both, a, b]);
@@ -200,7 +200,7 @@ function TextPair({ a, b }: { a: string; b: string }) {
 
 type Pair = ThreadDiff["steps"][number];
 
-/** Equal steps in a row, or one pair of different steps. */
+/** Consecutive pairs of equal steps, or one pair of different steps. */
 type Row = { kind: "same"; pairs: Pair[] } | { kind: "different"; pair: Pair };
 
 /** The rows of a comparison, with equal steps grouped. */

@@ -21,7 +21,7 @@ export type Beginning = {
   notices: readonly string[];
 };
 
-/** An edited document with the page's parts around it. */
+/** An edited document with the related parts of the page. */
 export type Editing = {
   document: EditedDocument;
   /** The version that the text is based on. */
@@ -52,7 +52,7 @@ function Opening(props: Props) {
   const client = useQueryClient();
   const [opened, setOpened] = useState<Opened | null>(null);
   const [error, setError] = useState<Error | null>(null);
-  // Runs once, because it may set a stored draft aside.
+  // Runs only once, because opening may move a stored draft to another key.
   const opening = useRef<Promise<Opened>>(null);
   useEffect(() => {
     let isLeft = false;

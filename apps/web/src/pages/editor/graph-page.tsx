@@ -48,7 +48,7 @@ function GraphEditor({ document, notice, buttons, save, name }: Edited & { name:
   useEffect(() => {
     if (busy !== null) setPanel("run");
   }, [busy]);
-  // A run of another program has an id that no thread has.
+  // The id of another program's run is not a thread id.
   const { cards } = useThreadLog(run && threadId.test(run.runId) ? run.runId : null);
   const now = useNow(1_000, isActive);
   const asking = run?.asking?.nodeId ?? null;

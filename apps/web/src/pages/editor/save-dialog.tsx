@@ -22,7 +22,7 @@ type Props = {
   onSaved: (hash: string) => void;
 };
 
-/** A version that was saved by another client meanwhile. */
+/** A newer version, saved by another client. */
 type Other = { text: string; hash: string };
 
 /** Saves a document as a new version, if the current version is still its base. */

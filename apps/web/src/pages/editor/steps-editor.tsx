@@ -21,12 +21,12 @@ type Props = {
   document: EditedDocument;
   /** The workflow's name; null for a new one. */
   name: string | null;
-  /** The thread that the user came from, which is added to the runs. */
+  /** The thread that the user came from, which joins the list of runs; null for none. */
   run: string | null;
   notice: ReactNode;
   buttons: ReactNode;
   onSave: () => void;
-  /** Shows the workflow that a step runs. Returns false if the step runs none. */
+  /** Shows the workflow that a step runs. Returns false if the step does not run a workflow. */
   onChild: (node: DrawnNode) => boolean;
 };
 

@@ -37,7 +37,7 @@ function StepsEditing({ name, run, tools }: Props) {
   const { data: workflows = [] } = useQuery(workflowsQuery);
   const saved = useQuery({ ...documentQuery(name ?? ""), enabled: name !== null });
   const draftKey = `uncaged-steps-${name ?? ""}`;
-  /** Opens a step's workflow: an editor for a registered one, a drawing for one in this version. */
+  /** Opens a step's workflow: a registered workflow in an editor, a workflow within this version as a drawing. */
   const openChild = (path: string): string | null => {
     if (workflows.some((one) => one.name === path)) {
       void navigate({ to: "/editor/steps/$name", params: { name: path } });

@@ -11,7 +11,7 @@ import { type ThreadLog, useThreadLog } from "../../lib/thread-log.ts";
 import { isLive, ledgerQuery, threadQuery } from "../../lib/threads.ts";
 import { FailureNotice, Skeleton } from "../../ui/states.tsx";
 
-/** Update interval of running durations. */
+/** Update interval of running durations, in milliseconds. */
 const tickMs = 1_000;
 
 /** The log of the selected run, and the states of its steps. */

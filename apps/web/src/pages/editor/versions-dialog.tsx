@@ -13,7 +13,7 @@ import { Loaded } from "../../ui/states.tsx";
 
 type Props = { kind: DocumentKind; name: string; document: EditedDocument };
 
-/** Compares a version with another one or with the current text, as drawings. */
+/** Compares a version with another version or with the current text, as drawings. */
 export function VersionsButton(props: Props) {
   const [isOpen, setOpen] = useState(false);
   return (

@@ -9,7 +9,7 @@ type Version = Eval["versions"][number];
 
 type Props = {
   version: Version;
-  /** The version to compare with, possibly itself; null without one. */
+  /** The version to compare with, which may be this version; null for none. */
   baseline: Version | null;
   changes: Eval["changes"][number] | null;
 };

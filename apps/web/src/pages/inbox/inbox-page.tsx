@@ -15,7 +15,7 @@ import { Page, useTitle } from "../../ui/page.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { Empty, FailureNotice, Loaded, Skeleton } from "../../ui/states.tsx";
 
-/** Decisions, plans to confirm, and questions, answered in place. */
+/** The inbox: decisions, plans to confirm, and questions. The user can answer all of them on this page. */
 export function InboxPage() {
   useTitle("Inbox");
   const inbox = useInbox();
@@ -106,7 +106,7 @@ function AboutPlan({ plan }: { plan: PlanView }) {
 
 function Question({ thread, now }: { thread: ThreadRow; now: number }) {
   const { threadId, workflow, steps, updatedAt } = thread;
-  // The question is the last step. A new question has another number.
+  // The question is the last step, so the number of steps identifies the question.
   const { data, error } = useQuery(stepsQuery(threadId, steps, 1));
   const question = data?.steps.find(({ role }) => role === "__wait__");
   return (

@@ -100,7 +100,7 @@ function EditButton({ plan }: { plan: PlanView }) {
   );
 }
 
-/** Metadata that is not edited. */
+/** Metadata that a user does not edit. */
 const learned = [
   ...[
     "bundle",

@@ -99,7 +99,7 @@ const mostRecords = 1_000;
 function EndedStepRuns({ run, now }: StepRunsProps) {
   const { data } = useQuery({
     ...stepsQuery(threadOfRun(run.id), 1, mostRecords),
-    // Its thread may have been deleted.
+    // The run's thread may have been deleted.
     retry: false,
   });
   return <StepRunList run={run} now={now} records={data?.steps ?? []} />;

@@ -95,7 +95,7 @@ function Spending({ ledger }: { ledger: Ledger | undefined }) {
 }
 
 const askEveryMs = 4_000;
-/** Limit of the indentation of nested forks. */
+/** Maximum number of levels of indentation for nested forks. */
 const deepest = 6;
 
 function FamilyTree({ threadId }: { threadId: string }) {

@@ -36,9 +36,9 @@ import { FailureNotice, PausingNote } from "../../ui/states.tsx";
 type Props = {
   thread: Thread;
   status: Status;
-  /** Whether it pauses after the current step. */
+  /** Whether the thread pauses after the current step. */
   isPausing: boolean;
-  /** Whether its limit of rounds stopped it. */
+  /** Whether the limit of rounds stopped the thread. */
   isStopped: boolean;
   asksFor: boolean;
   onFork: (point: ForkPoint) => void;
@@ -59,7 +59,7 @@ export function Controls(props: Props) {
   const isEnd = isEnded(status);
   const isMoved = status === "moved" || thread.movedTo !== undefined;
   const file = useQuery({ ...bundleQuery(hash), retry: false }).data?.document ?? "";
-  // An unregistered workflow can't get a new version.
+  // Only a registered workflow can get a new version.
   const isDrawn = file.endsWith(".json") && workflow !== hash;
   const edit = async () => {
     const { kind } = await client.query(documentQuery(hash));

@@ -21,7 +21,7 @@ type Props = {
   log: ThreadLog;
   status: Status;
   shownStep: number | undefined;
-  /** Counts requests to show the question. */
+  /** Number of requests to show the question. */
   askedToAnswer: number;
   onForkPoint: (point: ForkPoint) => void;
 };
@@ -29,7 +29,7 @@ type Props = {
 export function StepsView(props: Props) {
   const { thread, log, status, askedToAnswer, onForkPoint } = props;
   const { cards: all, steps, lines } = log;
-  // Waiting and moved threads have no running attempts here.
+  // In waiting and moved threads, attempts without an end no longer run here.
   const cards =
     status === "waiting" || status === "moved"
       ? all.filter(({ attempt }) => attempt.status !== "running")
@@ -179,12 +179,12 @@ function EndNote({ thread, status, hasCard, onRerun }: EndNoteProps) {
   );
 }
 
-/** Distance from the end that counts as the end. */
+/** Distance from the end that counts as the end, in pixels. */
 const nearPx = 48;
 
 const endsMs = 2_000;
 
-/** A scroll within this time after an input event is the user's. */
+/** A scroll within this time after an input event counts as the user's, in milliseconds. */
 const handMs = 1_000;
 const hands = ["wheel", "touchmove", "keydown", "pointerdown", "pointermove"] as const;
 
@@ -192,8 +192,8 @@ const isAtEnd = (): boolean =>
   window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - nearPx;
 
 /**
- * Keeps the end of a page in view while `canFollow`, until the user scrolls away; scrolling back to the end resumes.
- * `begins` is the initial state.
+ * Keeps the end of a page in view while `canFollow`, until the user scrolls away. Scrolling back to the end
+ * resumes. `begins` is the initial state.
  */
 function useFollow(canFollow: boolean, begins: boolean) {
   const [isFollowing, setFollowing] = useState(begins && canFollow);
@@ -220,7 +220,7 @@ function useFollow(canFollow: boolean, begins: boolean) {
   }, [canFollow]);
   useEffect(() => {
     if (canFollow) return;
-    // The end note appears a moment after the end.
+    // The end note appears shortly after the end of the thread.
     const timer = setTimeout(() => setFollowing(false), endsMs);
     return () => clearTimeout(timer);
   }, [canFollow]);

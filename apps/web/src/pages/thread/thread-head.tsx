@@ -66,7 +66,7 @@ export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
 
 function timesOf(thread: Thread, status: Status, log: ThreadLog, now: number): ThreadTimes {
   const { createdAt, stepCount } = thread;
-  // Until the steps arrive, the server's times are shown.
+  // Shows the server's values until all steps have arrived.
   if (log.steps.length < stepCount) return thread;
   const waited = new Waited(createdAt);
   for (const step of log.steps) waited.take(step);

@@ -63,7 +63,7 @@ function ThreadView({ thread }: { thread: Thread }) {
   const navigate = useNavigate({ from: "/threads/$id" });
   const log = useThreadLog(threadId);
   const [forkPoint, setForkPoint] = useState<ForkPoint | null>(null);
-  // Going back or on closes the dialog.
+  // Browser navigation closes the dialog.
   useEffect(() => setForkPoint(null), [view, step]);
   const [askedToAnswer, setAskedToAnswer] = useState(0);
   const sections = useMemo(() => new Map<string, boolean>(), []);
@@ -75,12 +75,12 @@ function ThreadView({ thread }: { thread: Thread }) {
     }),
     [threadId, prompt, log],
   );
-  // The stream reports a move later than the thread, and the server refuses actions from then on.
+  // The thread reports a move before the stream does, and the server refuses actions on a moved thread.
   const status = thread.status === "moved" ? thread.status : (log.status ?? thread.status);
   const show = (next: View, shown?: number) =>
     void navigate({
       search: { view: next === "steps" ? undefined : next, step: shown },
-      // The page scrolls to the step.
+      // The page scrolls to the step instead.
       resetScroll: shown === undefined,
     });
   const answer = () => {

@@ -49,7 +49,7 @@ export function StopAll() {
   );
 }
 
-/** Offers to resume interrupted threads; renders nothing when there are none. */
+/** Offers to resume interrupted threads. Renders nothing without interrupted threads. */
 export function InterruptedLine() {
   const { data } = useQuery({ ...interruptedQuery, retry: false });
   const work = useAll();

@@ -26,18 +26,18 @@ type Props = {
 
 type Column = {
   name: string;
-  /** Classes of its heading and cells, and of its cells alone. */
+  /** Classes of the heading and the cells; `cell` has classes of the cells only. */
   both?: string;
   cell?: string;
   titleOf?: (row: ThreadRow) => string;
   show: (row: ThreadRow, now: number) => ReactNode;
 };
 
-// Columns hidden on narrower windows.
+// Classes that hide columns on narrower windows.
 const wide = "max-2xl:hidden";
 const roomy = "text-right max-md:hidden";
 
-/** On medium windows the id's link invisibly covers the row; on narrow ones each row has two lines. */
+/** The columns. On medium windows the id's link invisibly covers the row; on narrow windows each row has two lines. */
 const columns: readonly Column[] = [
   {
     name: "Status",

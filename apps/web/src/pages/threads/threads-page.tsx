@@ -76,7 +76,7 @@ function List({ search: { q = "", status, workflow }, onClear }: ListProps) {
   );
 }
 
-/** Pause in typing after which a search starts. */
+/** Pause in typing after which a search starts, in milliseconds. */
 const settledMs = 150;
 
 /** A typed text, updated after a pause in typing. */
@@ -99,7 +99,7 @@ function NoThreads() {
   );
 }
 
-/** The number of listed threads and of all; `total` is null if unknown. */
+/** A text with the number of listed threads and the number of all threads; `total` is null if unknown. */
 export function countOf(read: number, total: number | null): string {
   if (total === null) return `the newest ${counted(read, "thread")}`;
   return read < total ? `${count(read)} of ${counted(total, "thread")}` : counted(total, "thread");

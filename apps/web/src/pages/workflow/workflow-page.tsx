@@ -52,7 +52,7 @@ const tabs = [
   { value: "source", label: "Source" },
 ] as const;
 
-/** The views of a workflow. Except for the list of versions, each shows one version. */
+/** The views of a workflow. Each view except the list of versions shows one version. */
 function WorkflowViews({ workflow }: { workflow: Workflow }) {
   const { view = "versions", version = workflow.hash } = useSearch({ from: "/workflows/$name" });
   const navigate = useNavigate({ from: "/workflows/$name" });

@@ -31,7 +31,7 @@ export function WorkflowsPage() {
   );
 }
 
-/** Leads to the editors for a new workflow. */
+/** A menu with the editors for a new workflow. */
 function NewDocument() {
   const navigate = useNavigate();
   return (
