@@ -61,7 +61,7 @@ function team({ read, run, write }: Hands, quarrel = false) {
       if (!isAnswered) return { tools: [write("NOTES", "both\n")] };
       return json({ resolved: ["NOTES"] });
     }
-    // A coder's request names its own part before the plan's text.
+    // In a coder's request, the coder's own part precedes the text of the plan.
     const part =
       /PART count/.exec(asked)?.index === /PART \w/.exec(asked)?.index ? "count" : "slug";
     if (isAnswered) return json({ changed: [`${part}.mjs`] });

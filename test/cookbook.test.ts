@@ -24,7 +24,7 @@ const recipes = [...page.matchAll(/```ts (\w+)\n([\s\S]*?)```/g)].map(
 );
 const scripts = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, script = ""]) => script);
 
-/** Number of requests that the page refuses before the next success. */
+/** Number of requests that the server refuses before the next success. */
 let busy = 0;
 let states: string[] = [];
 const keys: string[] = [];

@@ -14,7 +14,7 @@ const docs: Doc[] = ["*.md", "docs/**/*.md"].flatMap(files).map((path) => ({
   text: readFileSync(join(top, path), "utf8"),
 }));
 
-/** Folders at which a path in a document may start. */
+/** Folders to which a path in a document may be relative. */
 const bases = ["", "packages/workflow/src", "packages/workflow", "packages/cli-workflow/src"];
 
 /** README of each package, with paths relative to the package. */
@@ -37,7 +37,7 @@ function named(pattern: RegExp): { doc: Doc; at: string; word: string }[] {
   );
 }
 
-/** Yields code blocks and code spans. In prose, a command's name may be a plain word. */
+/** Yields code blocks and code spans. Skips prose, in which a command's name may be an ordinary word. */
 function* codeOf({ text }: Doc): Generator<{ offset: number; code: string }> {
   for (const match of text.matchAll(/```[^\n]*\n([\s\S]*?)```|`([^`\n]+)`/g)) {
     const code = match[1] ?? match[2] ?? "";

@@ -11,7 +11,7 @@ import { top } from "./source.ts";
 import { warningsOn } from "./warned.ts";
 import { some } from "../packages/workflow/test/fixtures/cases.ts";
 
-/* Follows the guides to agent graphs: adds and runs the graph by the commands, and builds and runs the programs. */
+/* Follows the guides to agent graphs: adds and runs the graph with the commands, and builds and runs the programs. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-graph-docs-"));
 const root = join(folder, "root");
 const host = openLocalHost({ path: root });

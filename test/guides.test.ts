@@ -39,7 +39,7 @@ beforeAll(() => {
   rmSync(sources, { recursive: true, force: true });
   mkdirSync(sources, { recursive: true });
   for (const { name, code } of samples) writeFileSync(join(sources, name), code);
-  // The workflow that the sample of a test imports.
+  // The sample of a test imports this workflow.
   writeFileSync(join(sources, "workflow.ts"), workflows[0]?.code ?? "");
 });
 

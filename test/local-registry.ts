@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { top } from "./source.ts";
 
 /*
- * A registry on this machine with the installed packages of this checkout and given tarballs. npm installs from it as
- * usual, without a network.
+ * An npm registry on this machine. It serves the installed packages of this checkout and given tarballs, without a
+ * network.
  */
 type Manifest = { name: string; version: string; [field: string]: unknown };
 type Entry = { manifest: Manifest; tarball: () => string };
@@ -39,7 +39,7 @@ export class LocalRegistry {
     const reference = '/// <reference types="bun-types" />\n';
     this.#add(typesOfBun, (own) => writeFileSync(join(own, "index.d.ts"), reference));
     this.#add({ ...this.#manifestOf("@types/node"), version: "24.0.0" });
-    // The package's install script has moved the binary to its final place.
+    // The checkout has the binary in its final place, so drop the install script.
     const bun = { ...this.#manifestOf("bun"), bin: { bun: "bin/bun.exe" } };
     this.#add({ ...bun, scripts: {}, optionalDependencies: {} }, (own) => {
       mkdirSync(join(own, "bin"));
@@ -66,7 +66,7 @@ export class LocalRegistry {
     return manifestIn(readFileSync(join(this.#foldersOf(name)[0] ?? "", "package.json"), "utf8"));
   }
 
-  /** Adds a modified package of this checkout, with other fields, and with other files from `write`. */
+  /** Adds a package of this checkout with a modified manifest. `write` creates its files instead of a copy. */
   #add(manifest: Manifest, write?: (folder: string) => void): void {
     const folder = join(this.#folder, manifest.name);
     mkdirSync(folder, { recursive: true });

@@ -13,8 +13,8 @@ import { join } from "node:path";
 import { top } from "./source.ts";
 
 /*
- * Runs an older program on a storage root of this version: it reads known files, refuses the rest in one line, and
- * changes nothing. The older program is built from the git history, if the clone has it.
+ * Runs an older program on a storage root of this version. The program reads known files, refuses other files in one
+ * line, and changes nothing. The older program is built from the git history, if the clone has it.
  */
 setDefaultTimeout(180_000);
 
@@ -51,7 +51,7 @@ function whyMissing(): string | null {
 const passes = (argv: string[], cwd: string) =>
   expect(perform(argv, cwd)).toMatchObject({ code: 0 });
 
-/** Returns all files of threads, and the registry, without the debug logs. */
+/** Returns the registry and all files of threads except debug logs. */
 function stored(): Record<string, string> {
   const names = readdirSync(root, { recursive: true, encoding: "utf8" }).filter(
     (name) =>

@@ -14,7 +14,7 @@ const bin = join(folder, "bin");
 const home = join(folder, "home");
 const work = join(folder, "work");
 const environment = { PATH: bin, HOME: home, UNCAGED_WORKFLOW_IDLE_MS: "100" };
-/** Neither npx nor npm fetches anything. */
+/** Environment in which npx and npm use no network. */
 const offline = { npm_config_offline: "true", npm_config_update_notifier: "false" };
 
 function sh(line: string, cwd: string, env: Record<string, string | undefined> = {}) {
@@ -65,7 +65,7 @@ test("the commands printed by new work as printed, and a clone of the project bu
   expect(hash).toBeString();
   const demo = join(work, "demo");
   const manifest = JSON.parse(readFileSync(join(demo, "package.json"), "utf8")) as object;
-  // A program installed from tarballs writes their paths into the manifest.
+  // A program that was installed from tarballs writes the paths of the tarballs into the manifest.
   const ofTarball = expect.stringMatching(/^file:.*\.tgz$/);
   expect(manifest).toMatchObject({
     devDependencies: {
@@ -74,7 +74,7 @@ test("the commands printed by new work as printed, and a clone of the project bu
       "uncaged-workflow": ofTarball,
     },
   });
-  // Like a clone by git followed by `npm install`.
+  // Simulates a git clone followed by `npm install`.
   const clone = join(folder, "another home/clone");
   const isTracked = (path: string) => !/\/(node_modules|\.uncaged)$/.test(path);
   cpSync(demo, clone, { recursive: true, filter: isTracked });

@@ -17,8 +17,8 @@ import { LocalRegistry } from "./local-registry.ts";
 import { top } from "./source.ts";
 
 /*
- * Creates a project of each template with each way to get the program: the dependencies in its manifest can be
- * installed and stay installed, and its scripts pass. npm gets everything from this machine.
+ * Creates a project of each template with each kind of installation. npm must be able to install the dependencies in
+ * the project's manifest and must keep them, and the project's scripts must pass. npm uses no network.
  */
 setDefaultTimeout(180_000);
 
@@ -27,7 +27,7 @@ const registries: LocalRegistry[] = [];
 const checkout = join(top, "node_modules/.bin/uncaged-workflow");
 
 type Way = "checkout" | "tarballs" | "registry" | "binary";
-/** The program of each way to get it, and the registry for its projects. */
+/** The program of each kind of installation, and the registry for its projects. */
 const programs: Partial<Record<Way, { program: string; registry: LocalRegistry }>> = {};
 // Building a binary is slow.
 const ways = (["checkout", "tarballs", "registry", "binary"] as const).slice(0, isWhole ? 4 : 2);
@@ -126,7 +126,7 @@ describe.each(ways.map((way) => ({ way })))("a project of a program from $way", 
     });
     const own = join(project, "node_modules/.bin/uncaged-workflow");
     expect(existsSync(own)).toBe(true);
-    // A binary needs no other package; for any other project npm installs the command.
+    // A binary is the command itself. In other projects, npm installs the command.
     const command = way === "binary" ? program : own;
     expect(await run(command, "add")).toEqual(passes);
     const prompt = ["--prompt", "apples, pears"];

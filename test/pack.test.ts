@@ -31,8 +31,8 @@ import { top } from "./source.ts";
 import { Dev } from "../packages/cli-workflow/test/dev.ts";
 
 /*
- * The packages as a new user gets them: npm installs the tarballs into an empty folder, with an empty home and a PATH
- * without Bun. Tests that remove Bun use a separate folder.
+ * Tests the packages as a new user gets them: npm installs the tarballs into an empty folder, with an empty home and a
+ * PATH without Bun. Tests that remove Bun use a separate folder.
  */
 const folder = mkdtempSync(join(tmpdir(), "uncaged pack "));
 const command = join(folder, "node_modules/.bin/uncaged-workflow");
@@ -64,7 +64,7 @@ const environment = {
 /** Runs the installed command with only a shell in its environment. */
 const uncaged = (...args: string[]): Done => perform([command, ...args], environment);
 
-/** Runs the same command, with the agents installed. */
+/** Runs the command of an installation that also has the agents. */
 const uncagedWithAgents = (...args: string[]): Done =>
   perform(
     [join(withAgents, "node_modules/.bin/uncaged-workflow"), ...args],

@@ -4,8 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-// A test without a storage root writes here, never to the user's home. Temporary files are here too and are deleted
-// with it.
+// Redirect the default storage root, the home and temporary files to a scratch folder, to protect the user's home.
 const scratch = mkdtempSync(join(tmpdir(), "test-"));
 process.env.TMPDIR = scratch;
 process.env.UNCAGED_WORKFLOW_STORAGE_ROOT = join(scratch, "root");
@@ -16,7 +15,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true, maxRetries: 20, r
 // channel for all test files of a process.
 Object.assign(globalThis, { heldChannel: channel("uncaged.workflow") });
 
-// A local host in a test's process starts the built programs, like the command. They start faster than the sources.
+// A local host in a test's process starts the built programs, because they start faster than the sources.
 const built = process.env.TEST_COMMAND;
 if (built !== undefined) {
   const programs = await import("../packages/workflow/src/system/programs.ts");

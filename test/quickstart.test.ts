@@ -32,7 +32,7 @@ function repository(name: string, commits: Record<string, string>[]): string {
 }
 
 describe("the quickstart", () => {
-  /** Commands suggested by its last run. */
+  /** Commands that the last run of the quickstart suggested. */
   let printed: string[] = [];
 
   test("does the main job on a repository, twice in a row", () => {
@@ -53,7 +53,7 @@ describe("the quickstart", () => {
 
   test("prints commands that work as printed", () => {
     const [serve, ...others] = printed;
-    // `serve` does not exit by itself. The server's own tests cover it.
+    // Does not run `serve`, which runs until a signal. The server's own tests cover it.
     expect(serve).toMatch(/uncaged-workflow serve --open --root /);
     const [read, verify, begin] = others.map((line) => perform(["sh", "-c", line]));
     expect(read).toMatchObject({ code: 0, stdout: expect.stringContaining("# Review of commit") });
@@ -76,7 +76,7 @@ describe("the quickstart", () => {
     const parts = ["scripts", "examples", "packages", "node_modules", "package.json"];
     mkdirSync(copy);
     for (const part of parts) perform(["ln", "-s", join(top, part), join(copy, part)]);
-    // A link would resolve to the checkout, so the copy needs the script itself.
+    // Copy the script, because a link would resolve to the checkout.
     perform(["sh", "-c", `rm scripts && cp -R ${join(top, "scripts")} scripts`], copy);
     const script = join(copy, "scripts/quickstart.ts");
     const { code, stdout } = perform([process.execPath, script, "--root", root]);

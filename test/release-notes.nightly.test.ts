@@ -103,7 +103,7 @@ describe("with a model", () => {
     });
     const forked = threadJson(await settled(house.host, { ...again }));
     expect(forked.status).toBe("completed");
-    // A fork does not request its copied lines again.
+    // A fork does not repeat the model calls of its copied steps.
     expect(server.came).toHaveLength(2);
     await server.stop();
   });

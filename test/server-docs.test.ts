@@ -102,8 +102,8 @@ test("the guide lists exactly the paths of the API", async () => {
 });
 
 /**
- * Returns the paths in the guide's tables. Further spans of a row replace the last word of its first path, or follow
- * its last parameter.
+ * Returns the paths in the guide's tables. Other code spans in a row replace the last word of the row's first path,
+ * or follow its last parameter.
  */
 function documentedPaths(): string[] {
   const rows = [

@@ -16,7 +16,7 @@ import { claudeCodeFolder, claudeCodeHands, sdkHands } from "./hands.ts";
 import { aloud, team } from "./solve-issue/team.ts";
 import { some } from "../packages/workflow/test/fixtures/cases.ts";
 
-/* Runs the complete example: offline, through the real SDK, and through a real command; killed and resumed. */
+/* Runs the complete example offline, through the real SDK and through a real command, and after a kill. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-solve-"));
 const host = openLocalHost({ path: join(folder, "root") });
 const roles = ["planner", "coder", "tester", "coder", "tester", "reviewer"];
@@ -67,7 +67,7 @@ async function start(cwd: string, { options, env, maxRounds }: Given = {}): Prom
   return { threadId, hash };
 }
 
-/** Kills the thread's worker when this much text of a step has been streamed. */
+/** Kills the thread's worker when the stream of a step contains a text. */
 async function killWhileItStreams(ref: Started, step: number, text: string): Promise<void> {
   let streamed = "";
   for await (const item of follow(host, ref)) {

@@ -16,8 +16,8 @@ import { npmInstall } from "./packed.ts";
 import { top } from "./source.ts";
 
 /*
- * The standalone binary as a new user gets it: a single file, with an empty home and an empty PATH (no Node, npm or
- * Bun).
+ * Tests the standalone binary as a new user gets it: a single file, with an empty home and an empty PATH (no Node, npm
+ * or Bun).
  */
 const folder = mkdtempSync(join(tmpdir(), "uncaged standalone "));
 const binary = join(folder, "uncaged-workflow");

@@ -15,8 +15,8 @@ import { removeFolders, Store } from "../packages/cli-workflow/test/program.ts";
 import threads from "./fixtures/storage-root-0.1/threads.json";
 
 /*
- * The current code reads and continues a storage root of an older version, with a bundle of each kind and a thread of
- * each status. Made by fixtures/storage-root-0.1/make.ts.
+ * The current code reads and continues a storage root of an older version. The storage root has a bundle of each kind
+ * and a thread of each status. `fixtures/storage-root-0.1/make.ts` created it.
  */
 type Name = keyof typeof threads;
 type Line = { role: string; content: string; meta: Record<string, unknown>; timestamp: number };
@@ -59,7 +59,7 @@ const linesOf = (id: string): string[] => textOf(id).trimEnd().split("\n");
 const read = (id: string) => store.json<View>(["thread", id]);
 const roles = ({ steps }: View): string[] => steps.map(({ role }) => role);
 
-/** Runs a command that continues a thread to its end. Its old lines must not change. */
+/** Runs a command that continues a thread to its end. Old lines of the log must not change. */
 async function complete(name: Name, args: string[]): Promise<View> {
   const id = threads[name];
   const old = textOf(id);
@@ -71,7 +71,7 @@ async function complete(name: Name, args: string[]): Promise<View> {
   return view;
 }
 
-/** Forks or retries a thread, which must not change. Returns the new thread at its end. */
+/** Forks or retries a thread, and waits for the new thread. The original must not change. Returns the new thread. */
 async function derive(name: Name, args: string[]): Promise<View> {
   const [command = "", ...options] = args;
   const old = textOf(threads[name]);
@@ -81,7 +81,7 @@ async function derive(name: Name, args: string[]): Promise<View> {
   const view = await read(forked.threadId);
   const copied = view.forkFrom?.steps ?? 0;
   expect(view.forkFrom?.threadId).toBe(threads[name]);
-  // The copied steps are the old lines, byte for byte, plus checksums, which the old lines lack.
+  // The copied steps equal the old lines byte for byte, except that the old lines have no checksums.
   const copies = linesOf(forked.threadId)
     .slice(1, copied + 1)
     .map(unsealed);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { typeErrorsIn } from "./samples.ts";
 import { top } from "./source.ts";
 
-/* The files that the tutorial's reader writes, in a separate folder. */
+/* Creates the files of the tutorial in a separate folder. */
 const folder = join(top, ".cache/tutorial");
 const page = readFileSync(join(top, "docs/tutorial/your-own-workflow.md"), "utf8");
 const written = [...page.matchAll(/```ts (\S+)\n([\s\S]*?)```/g)].map(

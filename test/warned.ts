@@ -1,6 +1,6 @@
 import type { Host } from "@uncaged/workflow/host";
 
-/** Returns the warnings of a host's threads. Workflows of this repository must not break their own descriptors. */
+/** Returns the warnings of a host's threads, such as output that does not match a descriptor. */
 export async function warningsOn(host: Host): Promise<string[]> {
   const found: string[] = [];
   const { rows } = await host.threads({ limit: 10_000 });

@@ -35,7 +35,7 @@ export type Seen = {
   /** Whether the product has reported the damage; after a flipped bit, also whether the log had an incomplete end. */
   isNamed: boolean;
   isOver: boolean;
-  /** Whether its writer leaves the sync to the operating system. */
+  /** Whether the worker does not sync this log. */
   isUnsynced: boolean;
   /** Number of replies that reported a wake-up of the thread. */
   woken: number;
@@ -50,7 +50,7 @@ export class Auditor implements DiskWatch {
   readonly versions: { name: string; hash: string }[] = [];
   isRegistryDamaged = false;
   readonly damagedBundles = new Set<string>();
-  /** Called at any moment, as a reader in the same process. */
+  /** Called at any call of a process, to read a log at that moment. */
   onMoment: ((process: Process) => void) | null = null;
   readonly #world: World;
   readonly #root: string;
@@ -97,7 +97,7 @@ export class Auditor implements DiskWatch {
       this.fail(`an acknowledged answer is in the log of ${threadId} ${count} times`);
   }
 
-  /** Called when a thread was woken, once per sleep: it has another step before it sleeps again. */
+  /** Called once per sleep of a thread, when it wakes. A thread has another step before it sleeps again. */
   woken(threadId: string): void {
     const seen = this.#find(threadId);
     if (!seen || seen.isDamaged || seen.removal !== "none") return;
@@ -210,7 +210,7 @@ export class Auditor implements DiskWatch {
         continue;
       }
       if (inode?.kind === "file" && inode.hasHole) seen.isDamaged = true;
-      // Without its newline, a record with changed bits looks like a record that was never complete.
+      // A damaged record without a newline looks like an incomplete record, so the product can't report the damage.
       if (seen.isDamaged && !seen.isEnded) seen.isNamed = true;
       if (inode?.kind === "file" && inode.isFlippedInCache) seen.isNamed = true;
       if (seen.isDamaged) continue;
@@ -234,7 +234,7 @@ export class Auditor implements DiskWatch {
     return inode?.kind === "file" && covers(inode.cache.view, seen.shown);
   }
 
-  // Without syncs, a log may have lost everything but its start: from now on the remaining records count.
+  // An unsynced log may have lost all records but its start. The auditor continues with the remaining records.
   #adoptUnsynced(): void {
     for (const [path, inode] of this.#world.disk.files()) {
       if (!path.endsWith(".data.jsonl") || !inode.log) continue;
@@ -244,7 +244,7 @@ export class Auditor implements DiskWatch {
       const commits = end > 0 ? parseLog(inode.cache.view.subarray(0, end), true) : [];
       const made = this.#seen(inode.log.hash, inode.log.threadId);
       made.isUnsynced = true;
-      // Bytes were lost in the middle. The product must report this like any damage.
+      // The log lost bytes in the middle. The product must report this like any damage.
       made.isDamaged = commits === null || inode.hasHole;
       if (commits !== null) {
         made.commits = commits;

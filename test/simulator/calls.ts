@@ -12,12 +12,12 @@ export type DiskWatch = {
   onNamed(path: string, inode: Inode): void;
   onPower(): void;
   onFlip(path: string): void;
-  /** Called at any call of any process: another process may read at this moment. */
+  /** Called at each call of each process, because another process may read at this moment. */
   onCall(process: Process): void;
 };
 
 const callMs = 0.004;
-/** Error codes of failing calls without an effect. */
+/** Error codes of calls that fail without an effect. */
 const errorOf: Partial<Record<FaultKind, string>> = {
   writeFails: "EIO",
   removeFails: "EIO",

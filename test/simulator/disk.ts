@@ -129,7 +129,7 @@ export class FileInode {
     const part = random.below(4);
     const written = bytes.subarray(0, random.below(bytes.length + 1));
     if (part === 0) this.#apply({ at, bytes: written });
-    // The length reached the disk without the bytes.
+    // The new length reached the disk, but the bytes did not.
     if (part !== 1 || written.length === 0) return;
     this.#apply({ at, bytes: new Uint8Array(written.length) });
     this.hasHole = true;

@@ -26,7 +26,7 @@ export type FaultKind =
   | "responseLost"
   | "messageLate";
 
-/** A fault at the nth call of its class. `detail` decides everything else about it. */
+/** A fault at the nth call of its class. `detail` determines its other properties. */
 export type Fault = { id: number; kind: FaultKind; nth: number; detail: number };
 
 /** Class of calls at which each kind may occur, and the usual range of its number. */
@@ -92,7 +92,7 @@ export function faultsOf(seed: number): Fault[] {
   return Array.from({ length: count }, (_, id) => {
     const kind = random.pick(kinds);
     const [, among] = classes[kind];
-    // Every schedule has early calls, but only some have late ones.
+    // Prefer early calls, because only some schedules have late calls.
     const nth = 1 + Math.floor(among * random.number() * random.number() * 1.5);
     return { id, kind, nth, detail: random.below(1_000_000_000) };
   }).filter(

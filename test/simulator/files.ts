@@ -107,7 +107,7 @@ export class SimulatedFiles implements Files {
       const count = file.inode.kind === "file" ? file.inode.unsynced : 0;
       const { random } = this.#world;
       const ms = random.around(1);
-      // The system completes the call even if the process dies before.
+      // The system completes the call even if the process dies first.
       this.#world.plan(null, ms, () => {
         if (!process.alive && random.chance(0.5)) return;
         try {

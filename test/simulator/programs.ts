@@ -39,7 +39,7 @@ export const versions: readonly Version[] = texts.map(([name, text]) => ({
 
 export const descriptor = { description: "counts", roles: {} };
 
-/** Effects of a step outside of the machine. No crash undoes them. */
+/** Effects of a step outside of the machine. A crash does not undo them. */
 type Effects = { executed(threadId: string, n: number): void };
 
 /** Returns the module of a bundle's text: a workflow with an effect before each yield. */

@@ -117,7 +117,7 @@ class Simulation {
     world.faults.isOver = true;
     this.#attend("setup", async () => {
       for (const version of versions.slice(0, 3)) await add(this.#work, version);
-      // From here on, only index entries lead to sleeping threads.
+      // From here on, the product can find sleeping threads only by the index.
       await this.#work.host().wake({ env: {} });
     });
     world.faults.isOver = false;
@@ -197,7 +197,7 @@ class Simulation {
     auditor.onPower();
   }
 
-  /** Acts like a user, depending on the thread's status. */
+  /** Brings a thread closer to its end, like a user who sees its status. */
   async #finish(seen: Seen, round: number): Promise<void> {
     const { hash, threadId } = seen;
     const host = this.#work.host();
@@ -206,7 +206,7 @@ class Simulation {
       if (view.status === "corrupt") {
         seen.isNamed = true;
         if (!seen.isDamaged) this.#auditor.fail(`${threadId} is corrupt: ${view.broken.reason}`);
-        // A worker that drives it continues with its state in memory.
+        // The worker of a corrupt thread continues with its state in memory, so kill the thread.
         await this.#work.ask("kill", () => host.control({ hash, threadId }, { kind: "kill" }));
         return;
       }

@@ -5,7 +5,7 @@
  *     bun run simulate --seed 1 --schedules 1000     runs the schedules of the seeds 1 to 1000
  *     bun run simulate --seed 17 --trace             replays one, and prints each call
  *
- * Exits 1 when a schedule fails. Prints its seed, and the fewest faults with which it fails.
+ * Exits with 1 when a schedule fails. Prints its seed, and a minimal set of faults that still fails.
  */
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";

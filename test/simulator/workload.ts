@@ -135,7 +135,7 @@ export function isOf(error: unknown, kind: typeof Ended): boolean {
 type Command = (work: Workload) => Promise<void>;
 const surroundings = { cwd: "/home/user", env: { HOME: "/home/user" } };
 
-/** Registers a version like `add` after its check of the file. */
+/** Registers a version, like the part of `add` after the check of the file. */
 export async function add({ auditor }: Workload, { name, hash, text }: Version): Promise<void> {
   const root = openRoot({ path: rootPath });
   await registerBundle(root, name, Buffer.from(text), { descriptor });

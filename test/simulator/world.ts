@@ -24,7 +24,7 @@ export type Process = {
   alive: boolean;
   /** Whether the first lines of its program have run. */
   isRunning: boolean;
-  /** Time before which the process does nothing. */
+  /** Time in milliseconds until which the process does nothing. */
   asleepUntil: number;
   exitCode: number | null;
   signalCode: string | null;
@@ -46,7 +46,7 @@ export class World {
   current: Process | null = null;
   /** Time since the start of the machine, in milliseconds. */
   now = 0;
-  /** Offset of the wall clock, after changes forward or back. */
+  /** Offset of the wall clock, in milliseconds. Faults change it in both directions. */
   clockOffset = 0;
   boots = 1;
   /** Number of calls. */

@@ -13,7 +13,7 @@ const median = (sorted: string) => `export function median(numbers) {
 }
 `;
 
-/** Text of the coder before it writes, long enough for an interruption. */
+/** Text that the coder streams before it writes, long enough for a kill in the middle. */
 export const aloud = "I sort by size and not by letters. ".repeat(20).trim();
 
 /**

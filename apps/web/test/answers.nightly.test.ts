@@ -9,7 +9,7 @@ import type { Thread } from "../../../packages/server/src/entry/api-types.ts";
 import { keepPicture, open, useConsoleProcess } from "./browser.ts";
 import { violationsOf } from "./violations.ts";
 
-/** A workflow that asks for an answer of a type, then publishes or stops. */
+/** A workflow that asks for an answer of a type, and then publishes or stops, depending on `condition`. */
 const asking = (type: string, condition: string) => ({
   version: "3.16",
   name: "asking",
@@ -210,7 +210,7 @@ test("the subject of an approval is shown as written, and formatted", async () =
 
 test("a decision is shown when its subject is laid out, and does not move away from a click", async () => {
   const id = await askedTwice();
-  // In a context of its own, the browser has nothing in its cache.
+  // An unused width gives the page a new browser context, which has an empty cache.
   const page = await open(serving, "/", { width: 1281 });
   const mayLoad = Promise.withResolvers<void>();
   await page.route("**/markdown*", async (route) => {
@@ -230,7 +230,7 @@ test("a decision is shown when its subject is laid out, and does not move away f
 test("a decision on a question that was answered elsewhere is refused and decides nothing", async () => {
   const id = await askedTwice();
   const { page } = await approvalOf(id, `/threads/${id}`);
-  // Another program answers during the click, and the next question is asked.
+  // Another program answers during the click, and the thread asks its next question.
   await page.route("**/input", async (route) => {
     await serving.ok(`/api/threads/${id}/input`, { value: "approve", question: 2 });
     await serving.until(id, "waiting", 4);

@@ -27,7 +27,7 @@ export const useConsole = (...names: BundleName[]): Serving => useServer(new Ser
 /** Like {@link useConsole}, with the command's server over a storage root. */
 export function useConsoleProcess(...names: BundleName[]): ServingProcess {
   const serving = new ServingProcess();
-  // A waiting worker is faster than a new one. It ends with the server.
+  // Keep idle workers, because a new worker takes time to start. They exit with the server.
   serving.more = { UNCAGED_WORKFLOW_IDLE_MS: "60000" };
   return useServer(serving, ...names);
 }
@@ -88,7 +88,7 @@ export async function closePages(): Promise<string[]> {
   const pages = [...contexts.values()].flatMap((context) => context.pages());
   await Promise.all(
     pages.map(async (page) => {
-      // Pages of other sites, and pages that never loaded, have no storage of the console.
+      // Ignore errors, because other sites and pages that never loaded have no storage of the console.
       await page.evaluate(() => localStorage.clear()).catch(() => {});
       await page.close();
     }),

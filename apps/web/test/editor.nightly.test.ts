@@ -49,7 +49,7 @@ test("nodes are added, connected, moved, copied and deleted by keyboard alone", 
   await keyboard.press("a");
   await page.locator(".react-flow__node:focus").filter({ hasText: "Agent" }).waitFor();
   const added = await draftOf(page);
-  // Beside the Start, not on top of it.
+  // The new node is next to the Start, not on top of it.
   expect((added.nodes[1]?.x ?? 0) - (added.nodes[0]?.x ?? 0)).toBe(300);
   await keyboard.press("ArrowRight");
   await keyboard.press("Shift+ArrowDown");

@@ -4,9 +4,9 @@ import { openaiServer } from "../../../packages/workflow-agents/test/openai-serv
 import { type Look, open } from "./browser.ts";
 
 /**
- * A model for the graphs of a server. An agent with subagents calls them first; the system prompt `say: text` answers
- * with the text; `fail once` refuses the first question. After `hold()` subagents do not finish answers until the
- * returned function is called.
+ * A model for the graphs of a server. An agent with subagents calls them first. An agent with the system prompt
+ * `say: text` answers with the text. With `fail once`, the first request fails. After `hold()`, subagents do not finish
+ * their answers until the test calls the returned function.
  */
 export async function scriptedModel(serving: Serving) {
   let failures = 0;

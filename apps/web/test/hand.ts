@@ -2,7 +2,7 @@ import type { Locator, Page } from "playwright-core";
 
 type Role = Parameters<Page["getByRole"]>[0];
 
-/** An input device. Targets are named like in a screen reader. */
+/** An input device. Finds targets by their accessible names. */
 export type Hand = {
   /** Presses a button, follows a link, or opens a section. `within` narrows the search. */
   press(role: Role, name: string | RegExp, within?: Locator): Promise<void>;
@@ -17,7 +17,7 @@ export const mouse = (page: Page): Hand => ({
     await field(page, label).click();
     await field(page, label).fill(text);
   },
-  // The page can't press options of a native list, so it selects one.
+  // Playwright can't click the options of a native list, so select one.
   choose: async (label, option) => {
     await field(page, label).selectOption(option);
   },
@@ -48,7 +48,7 @@ export const keyboard = (page: Page): Hand => ({
       const chosen = await list.evaluate(chosenOf);
       if (chosen === option) return;
       if (tries === 2) throw new Error(`${chosen} is chosen, and not ${option}`);
-      // A pause within typed text starts a new search, and so does a pause before the next try.
+      // Wait, because the list starts a new search only after a pause.
       await page.waitForTimeout(1_500);
     }
   },

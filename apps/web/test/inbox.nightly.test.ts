@@ -80,7 +80,7 @@ test("waiting items appear, are counted, and are answered in place by keyboard a
   await decisions.waitFor({ state: "detached" });
   await link(page, "Inbox 1 waiting").waitFor();
   await page.locator("#main:focus-within").waitFor();
-  // A plan that another program rejects leaves the inbox.
+  // The inbox drops a plan that another program rejects.
   await plans.reject("wf_second");
   await page.getByText("Nothing waits for you").waitFor();
   await link(page, "Inbox").waitFor();

@@ -3,7 +3,7 @@ import type { Page } from "playwright-core";
 import { anthropicServer } from "../../../packages/workflow-agents/test/anthropic-server.ts";
 import { open, useConsoleProcess } from "./browser.ts";
 
-/* Unsent text: keys of an input method do not send it, and Escape and a reload keep it. */
+/* Unsent text: keys of an input method do not send the text, and Escape and a reload keep it. */
 
 const model = await anthropicServer(() => ({
   tools: [{ name: "ask_question", input: { question: "Which ones?" } }],
@@ -17,7 +17,7 @@ serving.more = {
   ANTHROPIC_BASE_URL: model.url,
 };
 
-/** Presses Enter as reported while an input method offers a suggestion. */
+/** Presses Enter with the key event that a browser sends while an input method offers a suggestion. */
 const takeSuggestion = (page: Page, label: string, event: object) =>
   page.getByLabel(label).evaluate((field, init) => {
     const options = { key: "Enter", bubbles: true, cancelable: true, ...init };

@@ -45,7 +45,7 @@ test("? lists the keys, the dialog holds the focus, and Escape returns it", asyn
   await pressUntil(page, page.getByRole("link", { name: "Add", exact: true }), "Tab");
   await page.keyboard.press("?");
   const dialog = page.getByRole("dialog", { name: "Keys" });
-  // The dialog takes the focus one frame after it appears, and also returns it from its edges one frame later.
+  // The dialog takes the focus one frame after it appears. It also needs a frame to move the focus back from its edges.
   const focused = dialog.locator(":focus").first();
   await focused.waitFor();
   for (let presses = 0; presses < 6; presses += 1) {

@@ -48,7 +48,7 @@ test("a thread deleted by another client is reported as deleted", async () => {
   await page.getByRole("article", { name: "Step 3: count" }).waitFor();
   await page.getByRole("button", { name: "More actions" }).click();
   await serving.ok(`/api/threads/${id}`, undefined, "DELETE");
-  // Data is fresh for two seconds and is not read again.
+  // Retry, because the page does not reload data that is younger than two seconds.
   await until(async () => {
     await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
     return await page.getByText("This thread was deleted").isVisible();
@@ -63,6 +63,6 @@ test("a page without its token shows a way out, not a lost server", async () => 
   await page.context().clearCookies();
   await page.getByRole("link", { name: "Workflows" }).click();
   await page.getByText(/Open the URL that uncaged-workflow serve has printed/).waitFor();
-  // The browser's own messages about refusals are not page errors.
+  // Ignore the browser's messages about refused requests, which are not errors of the page.
   await closePages();
 }, 600_000);

@@ -15,7 +15,7 @@ async function moveAway(threadId: string): Promise<string> {
   return `desk:${path}`;
 }
 
-/** The accessible names of a thread page's buttons, without those of every page. */
+/** The accessible names of the buttons on a thread's page, without the buttons that every page has. */
 const buttonsOf = async (page: Page): Promise<string[]> => {
   const names = await page
     .getByRole("main")

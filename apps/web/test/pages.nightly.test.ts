@@ -44,7 +44,7 @@ const looks: Record<string, Look> = {
   phone: { width: 380, height: 760 },
 };
 
-/** Each page in both themes, or alternating in one of them when not all cases run. */
+/** Each page in both themes. If not all cases run, pages alternate between the themes. */
 const shownIn = (look: number) =>
   Object.entries(pages).filter((_, page) => process.env.TEST_CASES === "all" || page % 2 === look);
 

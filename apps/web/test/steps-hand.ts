@@ -106,7 +106,7 @@ export function byKeyboard(page: Page): StepsHand {
   };
 }
 
-/** Single-letter keys are typed while a field has the focus. */
+/** Leaves a field that has the focus, because it would receive single-letter keys. */
 async function leaveField(page: Page): Promise<void> {
   const isTyping = () =>
     page.evaluate(() => /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement?.tagName ?? ""));

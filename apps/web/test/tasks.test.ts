@@ -31,7 +31,7 @@ afterAll(async () => {
   await Promise.all([graphModel.stop(), planModel.stop()]);
 }, 60_000);
 
-/** Its descriptor has an input for the start form. */
+/** A workflow whose descriptor has an input for the start form. */
 const greeter = bundleOf(`
   for (const name of [input.params.name, "all"]) {
     await sleep(300);

@@ -136,7 +136,7 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
       async () => (await shown()).status === "completed",
       () => "it has not ended",
     );
-    // Its current step is committed; the other worker runs the later steps.
+    // The first worker commits its current step. The other worker runs the later steps.
     const { steps } = await shown();
     expect(steps).toHaveLength(4);
     const isRight = ({ timestamp }: Step) => Math.abs(timestamp - Date.now()) < 5 * minutes;

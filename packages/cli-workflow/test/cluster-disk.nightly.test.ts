@@ -38,7 +38,7 @@ beforeAll(async () => {
   await worker.stdout.getReader().read();
   await store.ok(["add", "play", playBundle], { env });
 });
-// A retry needs the space that the first try has taken.
+// Free the space that a failed try used, so that a retry can succeed.
 afterEach(() => {
   if (!isSkipped) disk.free();
 });
@@ -74,7 +74,7 @@ describe.skipIf(isSkipped)(`a server whose disk is full${reason}`, () => {
     }
     const oneLine = /^error: [^\n]+\n$/;
     expect(refused).toEqual({ code: 1, stdout: "", stderr: expect.stringMatching(oneLine) });
-    // A server that can't be read refuses before there is a thread to name.
+    // The error names no thread if the server failed before the thread was created.
     const [id] = refused.stderr.match(/(?<= --thread-id )\w{26}(?=\n$)/) ?? [];
     writeFileSync(path, "");
     if (id !== undefined) {

@@ -16,7 +16,7 @@ import { newFolder, playStore, removeFolders, type Store } from "./program.ts";
 
 setDefaultTimeout(120_000);
 
-/* A cluster without workers, and foreign servers that replace it or its workers. */
+/* Tests a cluster without workers, and foreign servers in place of the cluster or its workers. */
 let cluster: Cluster;
 let store: Store;
 /** A waiting thread of the storage root. */
@@ -69,11 +69,11 @@ const commands = (): string[][] => [
   ["push", thread],
 ];
 
-/** Expects each command to fail with a code in one line, as text and as JSON, and to change nothing. */
+/** Expects each command to fail with this error code, to print the error in one line, and to change nothing. */
 async function refused(code: string, given: Given, all = commands()): Promise<void> {
   const before = store.tree();
   for (const [n, words] of all.entries()) {
-    // Tests text and JSON with half of the commands each, because both use one function.
+    // Alternates between text and JSON, because both outputs use one function.
     const isJson = n % 2 === 0;
     const { stdout, ...ended } = await store.run([...words, ...(isJson ? ["--json"] : [])], given);
     const where = words.join(" ");
@@ -110,7 +110,10 @@ onCluster(`every command fails in one line${missingServer}`, () => {
   });
 });
 
-/** Registers a program with its own `thread` service, and removes it afterwards. Returns the calls that it received. */
+/**
+ * Registers a program with its own `thread` service, runs `act`, and removes the program. Returns the calls that the
+ * program received.
+ */
 async function besides(act: () => Promise<void>): Promise<string> {
   const program = join(import.meta.dir, "../../workflow-restate/test/fixtures/other.ts");
   const child = Bun.spawn([process.execPath, program], { stdin: "ignore", stdout: "pipe" });

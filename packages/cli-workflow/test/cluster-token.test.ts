@@ -18,7 +18,7 @@ import { newFolder, removeFolders, Store } from "./program.ts";
 type Up = { host: string; uri: string; pids: { servers: number[]; workers: number[] } };
 type Fronts = { workers: { port: number; backends: { port: number; health: number }[] } };
 
-/** A workflow that yields its environment and ends when the file named by its prompt exists. */
+/** A workflow that yields its environment, and ends when the file in its prompt exists. */
 const telling = `
 import { existsSync } from "node:fs";
 export const descriptor = { description: "tells its environment", roles: {} };
@@ -115,7 +115,7 @@ onCluster(`without the token of a cluster${missingServer}`, () => {
   test("a worker is refused, by its own port and by the shared port", async () => {
     const { workers } = JSON.parse(read("balancer.json")) as Fronts;
     for (const port of [workers.port, ...workers.backends.map((one) => one.port)]) {
-      // The token of the cluster is not a signature of its servers.
+      // Workers accept only signed requests. The cluster token does not replace the signature.
       for (const headers of [...without, { authorization: `Bearer ${token}` }]) {
         for (const path of ["/discover", "/invoke/thread/drive"]) {
           const method = path === "/discover" ? "GET" : "POST";
@@ -188,7 +188,7 @@ onCluster(`the token of a cluster${missingServer}`, () => {
         return new Response("");
       },
     });
-    // A foreign note for another port.
+    // Add a note that maps another port to this cluster.
     const notes = join(store.folder, "home/.local/state/uncaged-workflow/clusters");
     symlinkSync(folder, join(notes, `${server.port}`));
     const host = `restate://127.0.0.1:${server.port}?admin=${server.port}`;
@@ -272,7 +272,7 @@ onCluster(`the token of a cluster${missingServer}`, () => {
     up = await start();
     expect(read("token").trim()).toBe(token);
     await store.ok(["cluster", "down"]);
-    // A server folder from before clusters had tokens: the server's own ports were the cluster's.
+    // Recreate the server folder of a version without tokens, in which clients used the server's own ports.
     const { host } = up;
     const [forWorkers, ingressPort, adminPort] = JSON.parse(read("fronts.json")) as number[];
     writeFileSync(join(folder, "fronts.json"), JSON.stringify([forWorkers]));

@@ -81,7 +81,7 @@ function programFolder(): string {
 type Shell = { name: string; argv: string[]; setUp: string[]; clear: string };
 
 const clearLine = "\x15";
-/** Starts each shell without the user's own settings; the lines set it up. */
+/** Shells without the user's own settings. `argv` starts a shell, and the lines in `setUp` prepare it. */
 const shells: Shell[] = [
   { name: "bash", argv: ["bash", "--norc", "--noprofile", "-i"], setUp: [], clear: clearLine },
   {
@@ -107,7 +107,8 @@ function drawn(text: string): string {
 }
 
 /**
- * Types lines, each followed by a tab. Returns each line as the terminal shows it, as soon as the line is as wanted.
+ * Types lines, each followed by a tab. Waits until the terminal shows the wanted completion. Returns the lines on the
+ * terminal.
  */
 async function completed(
   { name, argv, setUp, clear }: Shell,
@@ -153,7 +154,7 @@ async function completed(
   }
 }
 
-/** Returns typed text with its expected completion. */
+/** Returns pairs of a typed text and its expected completion. */
 async function typedAndWanted(): Promise<[typed: string, wanted: string][]> {
   const [current = "", first = ""] = (
     await store.json<{ hash: string }[]>(["history", "play"])

@@ -142,7 +142,7 @@ test.if(canUnshare)(
       const forced = await store.run(["kill", id, "--force"]);
       expect(forced).toEqual(oneLine(/its process can't be seen from here/));
       process.kill(worker, "SIGCONT");
-      // It executes requests that arrived while it was frozen.
+      // The worker executes requests that arrived while it was frozen.
       await store.until(id, "killed");
     } finally {
       child.kill("SIGKILL");

@@ -128,7 +128,7 @@ test("a type error is shown and the last good version stays", async () => {
   dev.edit("wait(0)", 'wait("0")', "write.ts");
   const { problems } = (await dev.next("types")) as DevLine & { problems: object[] };
   expect(problems).toMatchObject([{ file: join(store.folder, "write.ts"), line: 4 }]);
-  // A type check that takes longer than `dev` waits withdraws the version that was already accepted.
+  // If the type check is slow, `dev` accepts the version first, and withdraws it when the check fails.
   const threads = dev.lines.slice(before).filter(({ kind }) => kind === "thread");
   expect(threads.length).toBeLessThanOrEqual(2);
   dev.edit('wait("0")', "wait(0)", "write.ts");

@@ -54,7 +54,7 @@ export class Dev {
     }
   }
 
-  /** Returns the steps of a thread as text, kept ones included, once it ends or waits. */
+  /** Waits until a thread ends or waits. Returns its steps as text, including kept steps. */
   async steps(): Promise<string[]> {
     const from = this.#taken;
     await this.next("end");

@@ -52,7 +52,7 @@ async function isComplete(store: Store, id: string, before: View): Promise<void>
   expect((await store.run(["verify"])).stderr).toBe("1 bundle and 1 thread are sound\n");
 }
 
-/** Expects each command that writes to be refused with one line that names the cause. */
+/** Expects each writing command to fail with one line that names the cause. */
 async function areRefused(
   store: Store,
   id: string,
@@ -138,7 +138,7 @@ else
       disk.work();
       await disk.remount();
       expect(linesOf(store, id).slice(0, known.length)).toEqual(known);
-      // The newline after the last record may not have been synced: a resume then shows that record again.
+      // The last newline may be lost, because it was not synced. A resume then shows the last record again.
       const after = await store.json<View>(["thread", id]);
       expect(after.steps).toEqual(view.steps.slice(0, after.steps.length));
       await store.ok(["resume", id, "--wait"]);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { AttemptError } from "@uncaged/workflow/records";
 import { newFolder, removeFolders, Store } from "./program.ts";
 
-// Each test builds a bundle, in separate processes.
+// Each test builds a bundle in separate processes, which is slow.
 setDefaultTimeout(180_000);
 afterAll(removeFolders);
 

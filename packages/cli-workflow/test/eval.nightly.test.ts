@@ -59,7 +59,7 @@ test("a data set runs on two versions, scored and compared; finished runs are no
   expect(workIn(store)).toEqual(["apple", "apple", "pear", "pear"]);
   const known = new Set((await threadsOf(store)).map(({ threadId }) => threadId));
   expect(known).toEqual(new Set(report.runs.map(({ threadId }) => threadId as string)));
-  // More runs keep the finished ones, and renamed or reordered files are the same eval.
+  // A call with more runs keeps the finished runs. Renamed or reordered files are the same eval.
   writeFileSync(
     join(store.folder, "same.jsonl"),
     `\uFEFF${lines([
@@ -105,7 +105,7 @@ test("runs that fail, wait, pass a limit or get no score are counted, and a thre
   const before = workIn(store).length;
   const retried = JSON.parse(await store.ok([...call, "--json", "--retry-failed"])) as EvalReport;
   expect(retried.versions[0]?.outcomes).toEqual(again.versions[0]?.outcomes as never);
-  // fail and dear once more, and round five times.
+  // The retry runs the cases `fail` and `dear` once more, and `round` five times.
   expect(workIn(store).length - before).toBe(7);
 });
 
@@ -206,7 +206,7 @@ test.each([
   const report = JSON.parse(await store.ok(call)) as EvalReport;
   expect(report.versions).toMatchObject([{ runs: 5, passed: 5, cost: 1.25 }]);
   expect(await threadsOf(store)).toHaveLength(5);
-  // A thread killed in a role runs that role again; its committed steps stay.
+  // A killed thread repeats only the role that was running.
   expect(workIn(store)).toHaveLength(isAll ? 7 : 5);
 });
 
@@ -302,7 +302,7 @@ test("a scorer that hangs, exits or returns nothing fails only its own case", as
   ]);
   rmSync(join(store.folder, "work"));
   writeFileSync(join(store.folder, "score.ts"), "export default () => true");
-  // Another scorer is another eval, with its own threads.
+  // A different scorer makes a different eval, with its own threads.
   expect((JSON.parse(await store.ok(call)) as EvalReport).versions).toMatchObject([{ passed: 4 }]);
   expect(workIn(store)).toHaveLength(4);
 });

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { Store } from "./program.ts";
 
 /**
- * A workflow that appends a line to the file `work` for each executed role, and does what its prompt says. A prompt
- * with `gate` waits for a file of that name.
+ * A workflow that appends a line to the file `work` for each executed role, and follows its prompt. A prompt with
+ * `gate` waits for a file of that name.
  */
 const source = (says: string): string => `
   import { createRoleModerator, END, waitFor } from "@uncaged/workflow";
@@ -40,7 +40,7 @@ const scorer = `
 export const lines = (cases: readonly object[]): string =>
   cases.map((one) => JSON.stringify(one)).join("\n");
 
-/** Returns a storage root, with two versions of a workflow, a scorer and a data set beside it. */
+/** Returns a storage root, with two versions of a workflow, a scorer and a data set. */
 export function prepared(cases: readonly object[]): Store {
   const store = new Store();
   const files = { "v1.ts": source("one"), "v2.ts": source("two"), "score.ts": scorer };

@@ -94,7 +94,7 @@ const every = (storeOf: () => Store, situations: Record<string, Situation>) => {
     );
 };
 
-/** Tries each command on threads in each state. Its hint, if it has one, must work. */
+/** Tries each command on threads in each state. If the command prints a hint, the hint must work. */
 const everyAttempt = (storeOf: () => Store, made: Record<string, Make>) => {
   for (const [name, make] of Object.entries(made)) {
     test(`of a thread that is ${name}`, async () => {

@@ -8,8 +8,8 @@ afterAll(async () => {
 });
 
 /*
- * A worker with an idle timeout of 0 exits as soon as it has nothing to run. Each start below finds no worker, so it
- * must reach the worker that it starts.
+ * A worker with an idle timeout of 0 exits as soon as it has nothing to run. Each start below finds no worker, so
+ * the command must start a worker and reach it before the worker exits.
  */
 const env = { UNCAGED_WORKFLOW_IDLE_MS: "0" };
 let store: Store;

@@ -37,7 +37,7 @@ export function whyNoMounts(...programs: string[]): string | null {
   }
 }
 
-/** A disk in memory of this many KB, mounted at an existing folder. */
+/** A disk in memory with a size in KB, mounted at an existing folder. */
 export class SmallDisk {
   readonly path: string;
 
@@ -46,11 +46,11 @@ export class SmallDisk {
     mount(path, "-t", "tmpfs", "-o", `size=${kilobytes}k,mode=700`, "tmpfs");
   }
 
-  /** Leaves no space, or this many KB. */
+  /** Fills the disk except for the given number of KB. */
   fill(kilobytes = 0): void {
     const path = join(this.path, "ballast");
     writeFileSync(path, "");
-    // A write without enough space fails and keeps the part that fitted.
+    // A write without enough space fails, but keeps the part that fits.
     for (const size of [1 << 20, 1 << 16, 1 << 12]) {
       Bun.spawnSync([
         "dd",
@@ -75,8 +75,8 @@ export class SmallDisk {
 
 /**
  * A disk with ext4 mounted at an existing folder, backed by a file on a {@link SmallDisk}. When the small disk is full,
- * blocks without space on it can't be written. A sync reports this once, and the unwritten data is lost although the
- * system's cache shows it.
+ * writes to new blocks fail. A sync reports this once. The unwritten data is then lost, although the system's cache
+ * still shows it.
  */
 export class FailingDisk {
   readonly #path: string;
@@ -90,7 +90,7 @@ export class FailingDisk {
     run("truncate", "-s", "48M", image);
     this.#device = run("losetup", "-f", "--show", image);
     made.push(() => run("losetup", "-d", this.#device));
-    // A loop device treats a partial write to its file as complete, so each write must be one block, or fail.
+    // A loop device reports a partial write to its file as complete, so limit each write to one block.
     writeFileSync(`/sys/block/${basename(this.#device)}/queue/max_sectors_kb`, "4");
     run("mkfs.ext4", "-q", "-b", "4096", "-E", "nodiscard", this.#device);
     mount(path, "-o", "nodiscard", this.#device);
@@ -107,7 +107,7 @@ export class FailingDisk {
     this.#below.free();
   }
 
-  /** Drops data that is only in the system's cache, once no process uses the disk. */
+  /** Waits until no process uses the disk, then drops data that is only in the system's cache. */
   async remount(): Promise<void> {
     await until(
       () => Bun.spawnSync(["umount", this.#path]).exitCode === 0,

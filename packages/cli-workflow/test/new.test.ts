@@ -42,7 +42,7 @@ describe("the command that new prints", () => {
       const next = nextOf(stderr);
       expect(next).toStartWith("cd 'my flow' && npx uncaged-workflow add && ");
       const { code, stdout } = await sh(next, store.folder, { ...store.env, ...offline });
-      // A team of agents asks before it writes.
+      // The agents template asks for an approval before it writes.
       const rest =
         template === "agents" ? { code: 6, said: "waiting: " } : { code: 0, said: "completed: " };
       expect({ code, stdout }).toEqual({
@@ -126,7 +126,7 @@ describe("new in a folder with files", () => {
       const folder = join(cwd, devDependencies[name]?.replace("file:", "") ?? "");
       const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
       expect(manifest).toMatchObject({ name });
-      // npm would install dependencies, and can't install workspace packages.
+      // npm would try to install the dependencies, and fails for workspace packages.
       expect(manifest.dependencies).toBeUndefined();
     }
     const checked = await sh(`${tsc} -p . --listFilesOnly`, cwd, env);

@@ -13,7 +13,7 @@ type Up = { host: string; uri: string; pids: { servers: number[]; workers: numbe
 /** A {@link PlanStore} whose plans are on a cluster of this machine. */
 let store: PlanStore;
 let up: Up;
-/** Processes started beside the cluster. */
+/** Other processes that the tests started. */
 const processes: Bun.Subprocess[] = [];
 const onCluster = describe.skipIf(missingServer !== "");
 

@@ -87,7 +87,7 @@ describe("a project's files, which a step may have written,", () => {
           stderr: `error: ${join(project, at)}:2:9: a project's file can't relax sandbox.mode; hint: remove it there, and set it in your own ${userFile}: uncaged-workflow plan config set sandbox.mode <value>\n`,
         });
       }
-      // A root named on the command line still belongs to the project.
+      // The rule also applies to a root that the command line names.
       const root = join(project, dirname(dirname(at)));
       if (at.endsWith("config.yaml"))
         expect((await run("plan", "config", "--root", root)).stderr).toContain("can't relax");

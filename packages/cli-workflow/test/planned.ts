@@ -123,7 +123,7 @@ export class PlanStore extends Store {
     return workflow;
   }
 
-  /** Sets the steps that fail or wait from now on. */
+  /** Makes the given steps fail or wait from now on. */
   mark(file: "broken" | "waiting", steps: string[]): void {
     if (steps.length === 0) rmSync(join(this.work, file), { force: true });
     else writeFileSync(join(this.work, file), steps.map((step) => `do ${step}\n`).join(""));

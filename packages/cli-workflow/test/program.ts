@@ -60,7 +60,7 @@ export function newFolder(): string {
   return folder;
 }
 
-/** Waits for a process whose output is read. */
+/** Waits for a process to exit. Returns its exit code and output. */
 export async function ended(
   child: Bun.Subprocess<"ignore" | "pipe" | Uint8Array, "pipe", "pipe">,
 ): Promise<Ended> {
@@ -110,8 +110,9 @@ export class Store {
   }
 
   /**
-   * Runs a command and returns its output and exit code. Runs it in this process, which is faster, unless that makes a
-   * difference. A process keeps its connections to a cluster. Tests of processes, pipes and signals call {@link start}.
+   * Runs a command and returns its output and exit code. Runs it in this process, which is faster, unless the
+   * command needs its own process, for example because a process keeps its connections to a cluster. Tests of
+   * processes, pipes and signals call {@link start}.
    */
   async run(args: string[], options: RunOptions = {}): Promise<Ended> {
     const { stdin, env = {} } = options;
@@ -193,8 +194,8 @@ export class Store {
   }
 
   /**
-   * Waits until a thread has a status, and returns the thread. Reads it in this process, which is faster than a command
-   * for each read.
+   * Waits until a thread has a status, and returns the thread. Reads the thread in this process, which is faster than
+   * repeated commands.
    */
   async until<T extends { status: string }>(id: string, status: string): Promise<T> {
     const host = this.memory ?? openLocalHost({ path: this.root });
@@ -210,7 +211,7 @@ export class Store {
     return view as T;
   }
 
-  /** Kills the workers. A worker may be gone already, because a waiting thread needs none. */
+  /** Kills the workers. A worker may have exited, because a waiting thread needs no worker. */
   async killWorkers(): Promise<void> {
     await signalWorkers(openRoot({ path: this.root }), "SIGKILL");
   }
@@ -226,7 +227,7 @@ export class Store {
     }
     for (const path of namesUnder(this.root)) {
       const full = join(this.root, path);
-      // A live worker's own files and its debug log come and go.
+      // A worker creates and deletes its own files at any time, and writes the debug log late.
       if (path.startsWith("run") || path.endsWith(".info.jsonl")) continue;
       found[path] = statSync(full).isFile() ? readFileSync(full, "latin1") : "folder";
     }

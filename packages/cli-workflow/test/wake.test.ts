@@ -77,7 +77,7 @@ test("wake wakes each due thread once, and reports the next due time", async () 
 test("any command wakes due threads", async () => {
   const { store, makeDue, roles } = await asleep();
   makeDue();
-  // Another process wakes it: this program, started again.
+  // The command starts this program again to wake the thread.
   expect(await store.start(["list"]).exited).toBe(0);
   expect(await roles()).toEqual(whole);
 });

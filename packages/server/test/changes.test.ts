@@ -29,7 +29,7 @@ const rowsOf = (sent: Sent[], id: string) =>
     .filter(({ name, data }) => name === "thread" && data.threadId === id)
     .map(({ data }) => data);
 
-// This test must be first, because the server continues to watch for some time after a client has left.
+// This test must be first, because the server continues to watch for some time after a client disconnects.
 test("a thread that began and ended without listeners sends no row, and lists include it", async () => {
   const before = await serving.run("counter");
   await serving.until(before, "completed");

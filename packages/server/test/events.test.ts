@@ -200,7 +200,7 @@ test("a log damaged in the middle is sent up to the damage, and ends as corrupt"
   const broken = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
   const lines = [start?.replaceAll(id, broken), first, '{"role":1}', ...rest];
   const log = join(logs, `${broken}.data.jsonl`);
-  // Removes the checksums, as in a log of an earlier version, because these lines would break their chain.
+  // Remove the checksums, as in a log of an earlier version, because the added lines would break their chain.
   const plain = lines.join("\n").replace(/,"sum":"[^"]*"/g, "");
   writeFileSync(log, plain, { mode: 0o600 });
   const sent = await follow(onRoot, streamOf(broken));

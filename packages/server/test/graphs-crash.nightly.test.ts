@@ -76,7 +76,7 @@ test("a waiting run is answered after a crash, a running one continues on reques
   expect(done).toMatchObject({ status: "completed", waitingForInput: false });
   expect(await rolesOf(runId)).toEqual(["s", "a", "__wait__", "__input__", "hung", "end"]);
   expect(linesOf(done).join("\n")).not.toContain("Run was interrupted");
-  // Each process that continued right after the answer has reported it.
+  // The log and the stream show the answer once, although several processes continued after it.
   const streamed = (await drawn.follow(runId)).filter(({ type }) => type === "log");
   const logged = streamed.map((message) => JSON.stringify(message));
   for (const lines of [linesOf(done), logged]) {
@@ -106,7 +106,7 @@ test("a kill while a record is written leaves the previous record intact, and th
   const { port } = served;
   await served.stop("SIGKILL");
   expect(recorded(runId)).toEqual(paused);
-  // Before its rename, a part of the next record is beside the previous one.
+  // Simulates a crash while the next record is written: a partial file is in the folder.
   const part = JSON.stringify({ ...paused, status: "completed" }).slice(0, 200);
   writeFileSync(join(folder(), `.run_${runId}.json.0123abcd.tmp`), part);
   expect(await served.spawn("resume", runId, "--approve", "--wait").exited).toBe(0);

@@ -33,7 +33,7 @@ const graph = graphOf([start("tea"), approval("ok"), agent("a")], "s ok", "ok ap
 async function recorded(runId: string, status: RunResult["status"]): Promise<RunResult> {
   const file = join(folder, `run_${runId}.json`);
   const read = () => JSON.parse(readFileSync(file, "utf8")) as RunResult;
-  // An approval is shown as soon as it is reached, and has a number when it can be answered.
+  // The record shows an approval at once, and its question when a client can answer.
   const isSettled = ({ question, status: now }: RunResult) =>
     now === status && (now !== "paused" || question !== null);
   await until(
@@ -95,14 +95,14 @@ test("a garbage-collected version is built again", async () => {
   const { runId } = (await drawn.post("run", { graph: graphOf([start("once")]) })).body;
   await drawn.serving.ok(`/api/threads/${runId}`, undefined, "DELETE");
   const now = Date.now() + 7 * 24 * 3_600_000;
-  // Its worker stays for a little longer.
+  // Retry, because the worker of the thread may still be running.
   await until(async () => (await drawn.serving.host.collect({ now })).removed.length > 0);
   const again = await drawn.post("run", { graph: graphOf([start("once")]) });
   expect([again.status, again.body.status]).toEqual([200, "completed"]);
 });
 
 test("a run does not depend on its record: a failed write is only reported", async () => {
-  // In one step, because the server may be writing a record there.
+  // Rename instead of delete, because the server may be writing a record in the folder.
   renameSync(folder, join(home, "before"));
   writeFileSync(folder, "no folder");
   const { status, body } = await drawn.post("run", { graph });

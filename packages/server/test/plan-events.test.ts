@@ -6,7 +6,7 @@ import type { PlanRow } from "../src/entry/api-types.ts";
 import { ServingProcess, stopServing } from "./serving.ts";
 import { follow, type Sent } from "./sse.ts";
 
-/* The changes of plans as a stream. Mostly this process changes them, like a command or the service. */
+/* The stream of plan changes. Like a command or the service, this process changes most of the plans. */
 
 const path = "/api/plans/events";
 let serving: ServingProcess;
@@ -40,7 +40,7 @@ async function create(): Promise<string> {
 
 const has = (sent: Sent[], wanted: string) => sent.some(({ name }) => name === wanted);
 
-/** Follows until `enough` is true. Calls `act` when all earlier messages have been read. */
+/** Follows the stream until `enough` is true. Calls `act` after all earlier messages are read. */
 async function watch(
   act: () => unknown,
   enough: (sent: Sent[]) => boolean,
@@ -90,7 +90,7 @@ test("a client that reconnects after an id reads nothing again, also after a res
   const first = behind(from);
   await renew();
   expect(namesOf(await first)).toEqual([["plan", id]]);
-  // Later messages are held, and sent again.
+  // The server keeps later messages and sends them again.
   const held = await behind(from);
   expect(namesOf(held)).toEqual([["plan", id]]);
   const last = held.at(-1)?.id ?? "";

@@ -5,7 +5,7 @@ import type { PlannerConversation } from "../src/entry/api-types.ts";
 import { ServingProcess, stopServing } from "./serving.ts";
 import { eventsOf, type Sent } from "./sse.ts";
 
-/* Planner turns that another client follows, that are stopped, and that are lost with the server. */
+/* Planner turns that another client follows, that a client stops, and that end with the server. */
 
 const replies: Reply[] = [];
 let model: Awaited<ReturnType<typeof anthropicServer>>;
@@ -23,7 +23,7 @@ afterAll(async () => {
   await model.stop();
 }, 60_000);
 
-/** An answer that ends only when no client waits for it. */
+/** An answer that ends only when the client disconnects. */
 const endless: Reply = { text: "Let me think. ".repeat(20), fault: { kind: "silence", after: 12 } };
 const question: Reply = { tools: [{ name: "ask_question", input: { question: "Which ones?" } }] };
 const step = { id: "look", description: "do look", agent: "claude", inputs: {}, depends_on: [] };

@@ -18,7 +18,7 @@ const run = (of: string, score: number | null, more: Partial<CaseRun> = {}): Cas
   ...more,
 });
 
-/** Records an eval of two versions. The second version has one worse case, and is running another. */
+/** Records an eval of two versions. In the second version, one case has a worse score and one case is running. */
 export function recordEval(root: string): void {
   const record = EvalRecord.open(root, head);
   record.openVersion({ hash: first, workflow: "review" });

@@ -11,8 +11,8 @@ import { Serving, stopServing } from "./serving.ts";
 import { follow, type Sent } from "./sse.ts";
 
 /*
- * The table of section 3.1 of the documented API, copied verbatim. Each event has exactly its keys, in the engine, in
- * the debug log and on the stream of a run.
+ * The table of section 3.1 of the documented API, copied verbatim. Each event has exactly the keys in the table, in the
+ * engine, in the debug log and on the stream of a run.
  */
 const table = new Map(
   readFileSync(join(import.meta.dir, "documented/events.md"), "utf8")
@@ -114,7 +114,7 @@ async function inEngine(document: WorkflowDocument, abort = false): Promise<Even
   }
 }
 
-/** Returns the same events of a thread: its stream, and its debug log. */
+/** Runs the same workflow as a thread. Returns the events of its stream and of its debug log. */
 async function inThread(
   workflow: WorkflowDocument,
   abort = false,
@@ -178,7 +178,7 @@ test("each event has the keys of the table, in the engine, the log and the strea
     inEach.engine.push(...engine);
     inEach.log.push(...logged);
     inEach.stream.push(...streamed);
-    // The stream matches the log, except for the end of a run that a client ended.
+    // The stream matches the log, except for the last event of a cancelled run.
     expect(streamed.filter(({ type }) => type !== "workflow_cancelled")).toEqual(logged);
   }
   for (const [place, events] of Object.entries(inEach)) {
@@ -187,7 +187,7 @@ test("each event has the keys of the table, in the engine, the log and the strea
   const types = [...table.keys()].sort();
   expect(typesOf(inEach.engine)).toEqual(types);
   expect(typesOf(inEach.stream)).toEqual(types);
-  // Only a reader's status shows that a thread was killed.
+  // A killed thread has no event in the log. Only its status shows the kill.
   const recorded = types.filter((type) => type !== "workflow_cancelled");
   expect(typesOf(inEach.log)).toEqual(recorded);
   for (const type of ["file_start", "file_done"]) {

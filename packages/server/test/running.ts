@@ -37,7 +37,7 @@ export class Running {
     return new Running(serving, () => model.stop());
   }
 
-  /** Stops the server with its workers, and then the model, which they may still call. */
+  /** Stops the server and its workers first, and then the model, because workers may still call the model. */
   async stop(): Promise<void> {
     await stopServing();
     await this.#stopModel();

@@ -8,7 +8,7 @@ import { follow } from "./sse.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 
 const begun = Date.now() - 1;
-/** Shared by the tests that do not change it. */
+/** A server for the tests that do not change its state. */
 let serving: ServingProcess;
 
 beforeAll(async () => {

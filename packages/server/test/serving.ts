@@ -134,7 +134,7 @@ export class Serving {
     return fetch(`http://127.0.0.1:${this.port}${path}`, { ...init, headers });
   }
 
-  /** Sends JSON, or a GET request without a value, and returns the status and the answer. */
+  /** Sends a value as JSON, or a GET request without a value. Returns the status and the answer. */
   async ask<T>(path: string, send?: unknown, method?: string): Promise<Asked<T>> {
     const sends = send !== undefined;
     const response = await this.fetch(path, {

@@ -7,7 +7,7 @@ import { openLocalHost } from "@uncaged/workflow/host";
 import { type RunningServer, startServer } from "../src/entry/index.ts";
 import { request } from "./raw.ts";
 
-/* A short pace, so that tests need not wait long. The server runs in this process. */
+/* Tests slow request bodies with short timeouts, so the server runs in this process. */
 const folder = mkdtempSync(join(tmpdir(), "uw-slow-"));
 const servers: RunningServer[] = [];
 
@@ -91,7 +91,7 @@ test("a client that disconnects within its body causes no logged error", async (
     await new Promise((written) => socket.write(`${head}5\r\n{"a":\r\n`, written));
     socket.destroy();
   }
-  // Later requests are answered after those.
+  // After these requests, the server has handled the broken ones.
   for (let n = 0; n < 20; n += 1) {
     const url = `http://127.0.0.1:${server.port}/api/server`;
     await (await fetch(url, { headers })).text();

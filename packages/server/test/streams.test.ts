@@ -71,7 +71,7 @@ test("a reader that stops reading for long is disconnected, and reconnects at th
       received += bytes.toString("latin1");
     });
     socket.pause();
-    // Only one stream may be open, so another is accepted only after the stalled one was closed.
+    // Only one stream may be open, so the server accepts another one after it has closed the stalled one.
     void until(async () => {
       const other = await open();
       await other.body?.cancel();

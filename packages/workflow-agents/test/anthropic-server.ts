@@ -199,8 +199,8 @@ function json(
 const lookback = 20;
 
 /**
- * Counts a request's tokens as the API does. Content before a `cache_control` is cached. A later request reads it if it
- * has a mark there, or at most 20 blocks later.
+ * Counts a request's tokens as the API does. Content before a `cache_control` is cached. A later request reads it if
+ * the request has a mark there, or at most 20 blocks later.
  */
 class Cached {
   readonly #kept = new Set<string>();

@@ -227,7 +227,7 @@ test("an approval holds in a retry and in a fork that keeps it, and for no other
     ...run,
     ref: await host.fork(run.ref, retryOptions(await host.read(run.ref), { env })),
   };
-  // The same question, after the same conversation.
+  // The retry asks the same question after the same conversation.
   expect(await asked(again)).toMatchObject({ input: { n: 2 } });
   await answer(again, true);
   expect(await asked(again)).toBe("completed");

@@ -21,7 +21,7 @@ import { modelAgent } from "../src/llm/agent.ts";
 const schema = z.object({});
 type Any = AgentRole<typeof schema>;
 
-/** Returns a scripted role. The server finds its script by the name in the system prompt. */
+/** Returns a scripted role. The server selects the script by the name in the system prompt. */
 const member = (name: string, script: ModelScript, tools: (Tool | ToolRegistry)[] = []): Any => {
   const sources = tools.map((one) =>
     "execute" in one ? one : { tools: (context: never) => one.all(context) },

@@ -23,7 +23,7 @@ describe.each(models)("the $name agent has a named error when", (model) => {
     return server;
   }
 
-  /** Runs a failing agent. Expects an error of one line with a hint and without a key. */
+  /** Runs a failing agent. Expects a one-line error that has a hint and does not contain the key. */
   async function failing(
     server: { url: string; key: string },
     options: Options = {},

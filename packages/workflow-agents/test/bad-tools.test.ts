@@ -159,7 +159,7 @@ describe.each(some(allModels))("over $name", (model) => {
       agent: model.agent({ maxTokens: 100_000, tools: toolRegistry([ask]) }),
     });
     const thread = threadAt(model, server, { allSteps: [], options: { maxTokens: 120_000 } });
-    // If bytes count as tokens, the limit has no room for later calls.
+    // If the agent counts bytes as tokens, later calls exceed the limit.
     expect<unknown[]>([null, "BUDGET_EXCEEDED"]).toContain(codeOf(await failureOf(outer(thread))));
     const bounds = server.came.map(({ body }) => {
       const [, most] =

@@ -124,7 +124,7 @@ test("an answer that the limit cut off is requested again when the limit is rais
   const options = { prices, maxCost: 0.2, onBudget: "wait" };
   const { steps, status } = await runThread(group(3000, 1), { options, answers: ["5"] });
   expect([status, steps.length]).toEqual(["completed", 3]);
-  // Both answers were paid.
+  // The thread paid for both answers.
   expect(steps.at(-1)?.meta.cost).toBeCloseTo(0.5);
 });
 

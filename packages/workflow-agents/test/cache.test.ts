@@ -10,7 +10,7 @@ import { tool } from "../src/tools/tools.ts";
 import { anthropicServer, blocksOf } from "./anthropic-server.ts";
 import type { Reply } from "./wire.ts";
 
-/* Later turns of a conversation, and later steps of its role, read it from the provider's cache. */
+/* Later turns and later steps of a role read the conversation from the provider's cache. */
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   await Promise.all(stops.splice(0).map((stop) => stop()));

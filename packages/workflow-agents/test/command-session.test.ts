@@ -5,7 +5,7 @@ import { commandAgent } from "../src/command/command.ts";
 import { fieldsOf } from "../src/command/reader.ts";
 import { observed, threadOf } from "./published.ts";
 
-/* Which session of an earlier execution a step continues. */
+/* Tests the choice of the session that a step continues. */
 
 /** Returns a journal in memory, without a thread. */
 function journal(): Journal {

@@ -30,7 +30,7 @@ function reply(body: object): Reply {
   }
   const seen = [...text.matchAll(/(?:found|until) (\d+)/g)].map(([, n]) => Number(n));
   const last = Math.max(0, ...seen);
-  // Each summary differs, so that the request shows which one the model continues from.
+  // Each summary differs, so that a request shows which summary it contains.
   if (isSummary(text)) return { text: `Summary ${(summaries += 1)}: I looked until ${last}.` };
   if (last >= 8) return { text: "done" };
   return { tools: [{ name: "look", input: { n: last + 1 } }] };

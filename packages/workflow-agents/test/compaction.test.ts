@@ -12,7 +12,7 @@ import { observed, type Observed } from "./published.ts";
 import type { Fault, Reply, WireServer } from "./wire.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
-/* A conversation that fills its model's window is summarised once, also when its process ends during the summary. */
+/* A conversation that fills the model's window is summarised once, even if the process exits during the summary. */
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   await Promise.all(stops.splice(0).map((stop) => stop()));
@@ -114,7 +114,7 @@ describe.each(some(models))("a conversation over $name", (one) => {
     const roles = messages.map(({ role }) => role).filter((role) => role !== "system");
     expect(roles.slice(0, 3)).toEqual(["user", "user", "assistant"]);
     expect(countOf(JSON.stringify(messages), "found")).toBe(1);
-    // Every call is paid and known.
+    // The agent reports the spending of every call.
     const output = ended.ran.spent.reduce((sum, { usage }) => sum + usage.output_tokens, 0);
     expect(output).toBe(ended.server.counted.output);
   });
@@ -175,7 +175,7 @@ describe.each(some(models))("a conversation over $name", (one) => {
       expect(ended.bodies.filter(isSummary).length).toBeGreaterThan(3);
       for (const body of ended.bodies) expectPaired(body);
     }
-    // Without a number the window is about the largest accepted request. An implausible number is ignored.
+    // If the error has no plausible number, the agent assumes the size of the largest accepted request as the window.
     for (const message of ["", ": 10 tokens > 1 maximum", ": 10 tokens > 999999999 maximum"]) {
       const { reply, refused } = refusing(20, `prompt is too long${message}`);
       const ended = await run(one, reply, unknown);
@@ -222,7 +222,7 @@ describe.each(some(models))("a conversation over $name", (one) => {
     async (_, replies, options) => {
       const looked = () => replies();
       const whole = await run(one, looked(), options, { ...journaled([]) });
-      // A refused request cost nothing, and is repeated.
+      // Ignores refused requests, which cost nothing and are repeated.
       const answered = (bodies: Body[]) =>
         bodies
           .map(textOf)

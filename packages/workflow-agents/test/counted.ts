@@ -34,7 +34,7 @@ function countedBy(servers: readonly Served[]): Account {
   let unknown = 0;
   const all = servers.flatMap(({ came, cost }) => came.map((one) => ({ ...one, each: cost })));
   for (const { body, counted, reported, finished, each } of all) {
-    // A declined request has an answer and no usage.
+    // A declined request has an answer but no usage.
     const isDeclined = counted.requests === 0 && finished;
     if (!isDeclined && (counted.requests === 0 || counted.output !== reported.output)) unknown += 1;
     const usage = usageOf(reported);
@@ -61,8 +61,8 @@ function accountOf(ledgers: readonly Ledger[]): Account {
 /**
  * Expects the ledgers of all threads that called servers to equal the servers' counts: by model the tokens of each kind
  * and their cost, and the number of broken calls. A worker that is killed during an answer has read only the part that
- * {@link untilRead} waited for. A call is recorded before it is sent, so a kill may leave more broken calls in the
- * ledger than the servers have read: up to `mostUnknown`.
+ * {@link untilRead} waited for. A worker records a call before it sends it. After a kill, the ledger may therefore
+ * have up to `mostUnknown` broken calls that no server received.
  */
 export async function expectCounted(
   host: Host,
@@ -87,7 +87,7 @@ export async function untilRead(
   threads: readonly ThreadRef[],
   servers: readonly Served[],
 ): Promise<void> {
-  // Treat running attempts as ended.
+  // Counts a running attempt as lost, so that the ledger includes its usage.
   const over = (one: Attempt): Attempt =>
     one.status === "running" ? { ...one, status: "lost" } : one;
   const spent = async () => {

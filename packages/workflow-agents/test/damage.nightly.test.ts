@@ -145,7 +145,7 @@ describe("a journal that is damaged while a call waits for an approval (F29)", (
     expect(await settled(host, fork)).toMatchObject({ status: "waiting" });
     const view = await answered({ ...run, ref: fork });
     expect(view.status).toBe("completed");
-    // It repeats the whole step.
+    // The fork repeats the whole step.
     expect(marksIn(run)).toEqual([...before, ...marks].sort());
   });
 

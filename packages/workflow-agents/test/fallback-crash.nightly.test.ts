@@ -66,7 +66,7 @@ async function killInAnswer(): Promise<void> {
 }
 const kill = (): Reply => {
   const text = "I begin to do what I am asked";
-  // Survivors see no end of the answer; otherwise a command would retry before it ends with its worker.
+  // The answer never ends. At an end, a command would retry before it exits with its worker.
   return { text, held: killInAnswer(), fault: { kind: "silence", after: 5 } };
 };
 const overloaded: Reply = {
@@ -161,7 +161,7 @@ test.each(
     expect(marks()).toEqual(["1"]);
     const sessions = (await host.attempts(ref)).flatMap(({ session }) => session?.session_id ?? []);
     expect(new Set(sessions).size).toBe(2);
-    // The second request starts with the first one.
+    // The second request contains the first one.
     expect(
       servers.claude.came.filter(({ body }) => JSON.stringify(body).includes("echo 1")),
     ).toHaveLength(2);

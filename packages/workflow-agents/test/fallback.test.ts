@@ -12,7 +12,7 @@ import { models, threadAt } from "./models.ts";
 import { failureOf, observed, payloadOf, threadOf } from "./published.ts";
 import type { Reply } from "./wire.ts";
 
-/* Which agent takes over from a failed agent, and after which errors. */
+/* Tests which agent takes over from a failed agent, and after which errors. */
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();

@@ -12,7 +12,7 @@ function observed() {
   const agent: AgentFn = async ({ role: name = "", start, steps }) => {
     const key = `${name} ${start.content}`;
     seen[key] = steps.map((step) => `${step.role}: ${step.content}`);
-    // Later parts finish first, so that the log's order differs from the order of the starts.
+    // Later parts finish first, so that the log has another order than the starts.
     calls += 1;
     for (let turn = 10; turn > calls % 7; turn -= 1) {
       await new Promise((resolve) => setImmediate(resolve));

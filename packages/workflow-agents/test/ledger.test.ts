@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 type Started = { threadId: string; status: string; result: { summary: string } };
 
-/** Returns the output of a command that waits for a thread, also when the thread failed. */
+/** Returns the output of a command that waits for a thread. The thread may fail. */
 async function ended(...args: string[]): Promise<Started> {
   const { stdout, stderr } = await store.run([...args, "--wait", "--json"]);
   if (stdout === "") throw new Error(stderr);
@@ -88,7 +88,7 @@ test("an unreadable answer is kept whole, and its cost counts", async () => {
   expect(text).toContain("error     EXTRACTION_FAILED\n");
   expect(text).toContain("reply     I paid\n          something.\n");
   const { total, attempts } = await ledgerOf(threadId);
-  // It is requested again twice.
+  // The agent requests the invalid answer twice more.
   expect(total).toMatchObject({ tokens: 3300, cost: 0.009 });
   expect(attempts).toMatchObject([{ step: null, role: "planner", kind: "lost" }]);
   const events = await store.ok(["logs", threadId]);

@@ -73,7 +73,7 @@ describe("a thread's limit", () => {
     const costs = steps.map(({ meta }) => Number(meta.cost));
     expect(costs.reduce((sum, cost) => sum + cost, 0)).toBeCloseTo(2.4);
     expect(seen.atOnce).toBeGreaterThan(3);
-    // The cap of the last answers is the rest of the limit, and never more.
+    // The rest of the limit caps the last answers.
     const caps = seen.requests.map(({ maxTokens = 0 }) => maxTokens);
     expect(caps[0]).toBe(4096);
     expect(caps.at(-1)).toBe(2200);
@@ -117,7 +117,7 @@ describe("a thread's limit", () => {
     expect(shown.filter(({ content }) => content === "done")).toHaveLength(20);
     expect(Number(steps[0]?.meta.cost)).toBeCloseTo(2.4);
     expect(seen.atOnce).toBeGreaterThan(3);
-    // Each answer is bounded by its call's own budget.
+    // The budget of each call limits its answer.
     expect(new Set(seen.requests.map(({ maxTokens }) => maxTokens))).toEqual(new Set([2000]));
   });
 

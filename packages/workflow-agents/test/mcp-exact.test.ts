@@ -7,7 +7,7 @@ import { answered } from "./mcp/digits.ts";
 import { allModels, threadAt } from "./models.ts";
 import { observed } from "./published.ts";
 
-/* An integer beyond 2^53 keeps its digits from the model to a tool's server, and from its answer to the model. */
+/* An integer beyond 2^53 keeps its digits on the way from the model to a tool's server and back. */
 
 setDefaultTimeout(180_000);
 let server: ReturnType<typeof Bun.serve> | null = null;

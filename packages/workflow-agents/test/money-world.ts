@@ -30,8 +30,8 @@ import { asTool, describe, modelAgent, role, tool, toolRegistry } from "../src/e
 import type { ModelAnswer, ModelProvider, ModelRequest } from "../src/llm/provider.ts";
 
 /*
- * Threads whose roles call scripted models, run by the real engine on real files, in this process. The acts of a worker
- * are counted: after its death each further system call throws, and its waits never end.
+ * Threads whose roles call scripted models, run by the real engine on real files, in this process. Each act of a worker
+ * is counted. After the death of a worker, its system calls throw and its waits never end.
  */
 
 export const hash = "C9NMV6V2TQT81";
@@ -91,11 +91,11 @@ export function useMortalSystem(): void {
 
 export const useRealSystem = (): void => void useSystem(realSystem);
 
-/** One turn of a model: its text, calls and cost. With `fails` a call breaks off first. */
+/** One turn of a model: its tool calls and its usage. */
 export type Turn = {
   calls: { tool: "work" | "approved" | "nested"; n: number }[];
   usage: Usage;
-  /** The usage reported before its end. */
+  /** The usage that the provider reports before the end of the answer; null without an early report. */
   early: Usage | null;
 };
 

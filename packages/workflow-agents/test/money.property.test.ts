@@ -135,7 +135,7 @@ async function check(seed: number, plan: Plan, lines: { expected: Line; found: L
   const all = await ledgers(found);
   const last = all.at(-1) as Ledger;
   const end = endOf(found);
-  // No call is paid twice, and every paid call was made.
+  // The ledger counts no more tokens than the provider reported.
   const reported = tokensOf(
     found.world.served.map((one) => ({ tokens: totalTokens(one.reported) })),
   );
@@ -145,7 +145,7 @@ async function check(seed: number, plan: Plan, lines: { expected: Line; found: L
     const counted = end.content?.includes("maxCost") ? `$${cost.toFixed(4)}` : String(tokens);
     expectOf(seed, { counted: countedIn(end.content) }, { counted });
   }
-  // Debug logs only explain: without them the ledger is the same.
+  // The ledger does not depend on the debug logs.
   for (const thread of found.threads) rmSync(found.world.info(thread), { force: true });
   const sums = (ledger: Ledger) => ({ ...ledger, attempts: [] });
   expectOf(seed, { all: (await ledgers(found)).map(sums) }, { all: all.map(sums) });

@@ -1,4 +1,4 @@
-/** A path to a value within a JSON value. */
+/** The path of a value within a JSON value. */
 export type Path = (string | number)[];
 
 type Json = unknown;
@@ -13,7 +13,7 @@ export function pathsIn(value: Json, path: Path = []): Path[] {
   return [path, ...inner];
 }
 
-/** Replacements for a value: nothing, another type, the same text in parts. */
+/** Replacements for a value: null, another type, or the same text in parts. */
 const replacements: [string, (value: Json) => Json][] = [
   ["nothing", () => drop],
   ["null", () => null],

@@ -14,7 +14,7 @@ afterEach(() => server?.stop(true));
 
 type Sent = { json?: unknown; sse?: unknown[]; status?: number; named?: boolean };
 
-/** Serves answers in turn. `bodies` are the raw request bodies. */
+/** Serves answers in order. `bodies` are the raw request bodies. */
 function serving(...answers: Sent[]): { url: string; key: string; bodies: string[] } {
   const bodies: string[] = [];
   server = Bun.serve({

@@ -11,8 +11,8 @@ import { type Model, ModelRuns, type Run } from "./model-runs.ts";
 import type { Reply } from "./wire.ts";
 
 /*
- * Threads of earlier versions whose recorded turns a service would refuse. The command line resumes, retries and forks
- * them, and each service accepts the conversation.
+ * Resumes, retries and forks threads of earlier versions with recorded turns that a service would refuse. Each service
+ * must accept the conversation.
  */
 setDefaultTimeout(120_000);
 let models: ModelRuns;

@@ -5,7 +5,7 @@ import { removeFolders, Store } from "../../cli-workflow/test/program.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { isAlive, processesIn } from "./processes.ts";
 
-/* Processes of a killed worker end with the worker, or at the latest before a step runs again. */
+/* The processes of a killed worker exit with it, or at the latest before a step runs again. */
 const source = join(import.meta.dir, "bundles/starting.ts");
 type View = { status: string; pid: number | null; steps: { content: string }[] };
 
@@ -29,7 +29,7 @@ async function start(ways: string[], { end = false, more = [] as string[] } = {}
   return { id, name };
 }
 
-/** Returns the last process that had the lock of a thread's version. */
+/** Returns the pid of the last process that held the lock of a thread's version. */
 async function lastWorker(id: string): Promise<number> {
   const { hash } = await store.json<{ hash: string }>(["thread", id]);
   const [first = ""] = readFileSync(join(store.root, "run", `${hash}.holder`), "utf8").split("\n");

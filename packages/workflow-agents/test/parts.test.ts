@@ -110,7 +110,7 @@ describe.each(models)("to $name", (model) => {
       threadAt(model, server, { cwd, journal, key: "k", attempts: { outermost } as Attempts });
     const agent = model.agent({ maxRetries: 0, tools: toolRegistry([look]) });
     expect(await agent(execution("one"), "You look.")).toBe("seen");
-    // Its last answer was lost with it.
+    // The crash also lost the last answer.
     entries.pop();
     expect(await agent(execution("two"), "You look.")).toBe("seen");
     const [, last, again, ...more] = server.came.map(({ body }) => JSON.stringify(body));

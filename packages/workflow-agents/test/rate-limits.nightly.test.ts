@@ -50,7 +50,7 @@ const envOf = ({ url, key }: { url: string; key: string }) => ({
 
 type Server = Awaited<ReturnType<typeof serve>>;
 
-/** Starts threads of some versions in turn. The prompt has the thread's number, counted from `first`. */
+/** Starts threads of alternating versions. The prompt has the thread's number, counted from `first`. */
 const begin = (provider: Provider, server: Server, count: number, of: number, first = 0) =>
   Promise.all(
     Array.from({ length: count }, (_, n) =>
@@ -76,7 +76,7 @@ describe.each(["claude", "gpt"] as const)("50 threads of 5 processes at %s", (pr
     expect(server.served).toHaveLength(150);
     const last = await host.attempts(threads.at(-1) as ThreadRef);
     const waits = last.flatMap(({ notes }) => notes.filter(({ type }) => type === "llm_wait"));
-    // It may have started before the first answer reported the limits.
+    // The last thread may also have other waits, if it began before the first answer reported the limits.
     expect(waits.map(({ payload }) => payload)).toContainEqual({
       delay_ms: expect.any(Number),
       reason: `${provider === "claude" ? "Anthropic" : "the OpenAI API"} limits requests`,
@@ -111,7 +111,7 @@ test("waiting calls of a killed worker don't delay others, and are not counted",
   expect((await settled(host, other as ThreadRef)).status).toBe("completed");
   expect(server.served.length - killed).toBe(3);
   expect((await settled(host, first[0] as ThreadRef)).status).not.toBe("running");
-  // The limit admitted these calls. The kill may have cut a call after its record and before the server read it.
+  // The limit admitted these calls. The kill may have stopped a recorded call before the server received it.
   const mostUnknown = sent.requests - killed;
   await expectCounted(host, [...first, other as ThreadRef], [server], mostUnknown);
 }, 180_000);

@@ -27,7 +27,7 @@ describe.each(allModels)("the $name agent", (model) => {
     const thread = threadAt(model, { url: own.url, key });
     const { error } = await observed(() => model.agent()(thread, "You code"));
     expect(other.came).toEqual([]);
-    // The call is not repeated: the server redirects the next call, too.
+    // The agent does not repeat the call, because the server would redirect it again.
     expect(own.came).toHaveLength(1);
     const { message } = error as Error;
     expect(message).toContain(`${own.url} redirects to ${other.url}`);

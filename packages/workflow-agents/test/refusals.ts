@@ -10,7 +10,7 @@ const isObject = (value: unknown): value is Fields =>
 const listOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.filter(isObject) : []);
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** The first problem, or null. */
+/** Yields the problems of a request. Only the first one is reported. */
 type Problems = Iterable<string>;
 const firstOf = (problems: Problems): string | null => {
   for (const problem of problems) return problem;
@@ -186,7 +186,7 @@ function* chatProblems(body: Fields): Problems {
         yield `Missing required parameter: '${where}.tool_calls[${n}].id'.`;
       if (typeof json !== "string")
         yield `Invalid type for '${where}.tool_calls[${n}].function.arguments': expected a string, but got an object instead.`;
-      // Other servers read the arguments.
+      // OpenAI accepts invalid JSON here, but compatible servers parse the arguments.
       else if (!isJsonObject(json)) yield "Expecting value: line 1 column 1 (char 0)";
       open.push(textOf(call.id));
     }

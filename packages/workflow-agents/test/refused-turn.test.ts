@@ -5,7 +5,7 @@ import { programWords } from "../../cli-workflow/test/command.ts";
 import { type Model, ModelRuns } from "./model-runs.ts";
 import type { Reply } from "./wire.ts";
 
-/* A service refuses a recorded turn: a retry sends it again, the fork that the error names does not. */
+/* A service refuses a recorded turn. A retry sends the turn again. The fork that the error suggests does not. */
 let models: ModelRuns;
 let host: Host;
 let isBad = true;

@@ -10,7 +10,7 @@ let models: ModelRuns;
 let host: Host;
 let servers: ModelRuns["servers"];
 
-/** The model's answers by turn, and a fault that happens once at one of them. */
+/** The model's answers by turn, and a fault that occurs once at one turn. */
 let answers: string[] = [];
 let event: { turn: number; fault?: Fault } | null = null;
 

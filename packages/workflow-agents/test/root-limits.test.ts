@@ -135,7 +135,7 @@ describe("a thread under the limits of its storage root", () => {
       const work = paid(ctx, { stepID: "s" }, () => converse(provider, request, { env: {} }));
       let isOver = false;
       void work.then(() => (isOver = true));
-      // It checks repeatedly.
+      // A waiting call checks the limit repeatedly.
       let looks = 0;
       const reserve = own.reserve.bind(own);
       own.reserve = (call) => reserve(call).finally(() => (looks += 1));

@@ -104,7 +104,7 @@ describe("runCommand", () => {
 
   test("shows the beginning and the end of 100 MB, and keeps no more", async () => {
     const script = "echo first; head -c 104857600 /dev/zero | tr '\\0' x; echo; echo last";
-    // The first run's memory stays with the process.
+    // The process keeps the memory of the first run, so measure from here.
     await said(sh(script), { maxOutput: 200 });
     const before = memory();
     const text = await said(sh(script), { maxOutput: 200 });

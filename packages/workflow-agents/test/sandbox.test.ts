@@ -28,7 +28,7 @@ const users = [
   { user: "an ordinary user", as: asNobody, isHere: hasSandbox && canBeNobody },
 ];
 
-// An ordinary user must be able to use these paths too, and a sandbox has its own /tmp.
+// Not in /tmp, because a sandbox has its own. An ordinary user must also have access.
 let folder = "";
 let home = "";
 let cwd = "";

@@ -11,7 +11,7 @@ import { openaiServer } from "./openai-server.ts";
 import { responsesServer } from "./responses-server.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
-/* Secrets of the environment that models, tools, servers and providers repeat reach no file of a storage root. */
+/* Models, tools, servers and providers repeat secrets of the environment. No file of a storage root contains them. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-secrets-"));
 const host = openLocalHost({ path: join(folder, "root") });
 
@@ -105,7 +105,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
-/** Lists the files of the storage root with a secret, plain or as base64, with the text around it. */
+/** Lists the files of the storage root that contain a secret, plain or as base64. Includes the text around it. */
 function leaks(): string[] {
   const forms = planted.flatMap((secret) => [secret, Buffer.from(secret).toString("base64")]);
   const entries = readdirSync(host.root, { recursive: true, withFileTypes: true });

@@ -151,7 +151,7 @@ async function problemOf(
   if (isHarmless) return error === null && text === last ? null : { isHarmless, said, text };
   if (error === null) {
     if (text.trim() === "") return { text };
-    // Doubled or reordered parts look like a model's own text.
+    // A client can't distinguish doubled or reordered parts from a model's own text.
     if (names.some((name) => /doubled|moved|split/.test(name))) return null;
     // The stream has no end, or its whole end.
     const isCut = more.length === 0 && first.startsWith("cut");

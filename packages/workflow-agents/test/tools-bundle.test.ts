@@ -15,8 +15,8 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /**
- * Builds a workflow whose only step is the value of an expression of these imports, runs it with Bun and Node, and
- * reports its size.
+ * Builds a workflow whose only step is the value of an expression that uses `imports`. Runs the workflow with Bun and
+ * Node. Returns both outputs, and the size and the text of the bundle.
  */
 async function stepOf(expression: string, imports: Record<string, string>) {
   const lines = Object.entries(imports).map(

@@ -29,8 +29,8 @@ let event: Event | null = null;
 type Body = { messages?: { role?: string }[]; input?: { role?: string }[] };
 
 /**
- * Returns the turn that a request asks for. Each turn has text of the model, which also counts the Responses API's
- * items.
+ * Returns the turn that a request asks for. Counts the assistant messages. In the Responses API, each turn has one
+ * message among its items.
  */
 const turnOf = ({ messages, input = [] }: Body): number =>
   (messages ?? input).filter(({ role }) => role === "assistant").length + 1;
@@ -91,7 +91,7 @@ function bodiesOf(model: Model): Map<number, string[]> {
 }
 
 /**
- * Resumes the thread after its worker is gone, and returns how it ends. Expects its ledger to equal its server's
+ * Resumes the thread after its worker has exited. Returns the ended thread. Expects its ledger to equal its server's
  * counts.
  */
 async function resumed({ ref, env, cwd }: Run) {
@@ -119,7 +119,7 @@ async function conversationOf(model: Model): Promise<Map<number, string[]>> {
   return bodies;
 }
 
-/** Expects every request to equal one of the undisturbed run, byte for byte. Those of `twice` were sent again. */
+/** Expects the requests of the undisturbed run, byte for byte. The turns in `twice` must have two requests. */
 function expectSame(model: Model, whole: Map<number, string[]>, twice: number[]): void {
   const bodies = bodiesOf(model);
   for (let turn = 1; turn <= last; turn += 1) {
@@ -223,7 +223,7 @@ describe("a retry continues", () => {
     expect(came.length).toBe(last + 3);
     const [text = ""] = whole.get(last) ?? [];
     expect(bodiesOf("claude").get(last)).toEqual([text, text]);
-    // The first try requested it twice more, in its conversation.
+    // The first try requested the answer twice more in the same conversation.
     expect([last + 1, last + 2].map((turn) => bodiesOf("claude").get(turn)?.length)).toEqual([
       1, 1,
     ]);

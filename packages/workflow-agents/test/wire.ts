@@ -47,7 +47,7 @@ export type Reply = {
   fault?: Fault;
 };
 
-/** A server's counts, of one request or of all. */
+/** A server's token counts of one request or of all requests. */
 export type Counted = {
   requests: number;
   input: number;
@@ -97,7 +97,7 @@ export type Protocol<Body> = {
   /** Answers a request to another endpoint. Returns false for a 404. */
   other: (request: { path: string; body: unknown }, response: ServerResponse) => boolean;
   isAnswered: (path: string) => boolean;
-  /** Returns the problem of a request, which is then refused, or null. */
+  /** Returns the problem of a request that the server must refuse, or null. */
   invalid?: (body: Body) => string | null;
   refuse: (response: ServerResponse, fault: Fault & { kind: "status" }) => void;
   errorEvent: (fault: Fault & { kind: "error-event" }) => string;

@@ -21,7 +21,7 @@ import type { Reply, WireServer } from "./wire.ts";
 import { TestRepository } from "./worktree/repository.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
-/* Workers and git processes are killed at each moment. A step begins with the files of the last committed one. */
+/* Workers and git processes are killed at each moment. A step begins with the files of the last committed step. */
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-worktree-crash-")));
 const host = openLocalHost({ path: join(folder, "root") });
 const root = openRoot({ path: join(folder, "root") });
@@ -51,8 +51,8 @@ function repositoryOf(): TestRepository {
 }
 
 /**
- * A git that counts its calls and stops at one of them. `dies` then kills the worker that called it; git itself may be
- * in its own PID namespace, where it cannot.
+ * A git that counts its calls and stops at one of them. `dies` then kills the worker that called it; git itself cannot,
+ * because it may be in its own PID namespace.
  */
 function dyingGit(repository: TestRepository): {
   path: string;
@@ -216,7 +216,7 @@ describe("a continued conversation has the files that it knows", () => {
     const [tree] = treesOf(view);
     expect(repository.files(tree?.commit ?? "")).toEqual([".gitignore", "README.md", "a", "b"]);
     expect(existsSync(join(root, "worktrees", view.threadId, "coder/ignored/built"))).toBe(true);
-    // The source's files are gone, so the conversation and the files restart.
+    // Without the files of the source thread, the conversation and the files restart.
     rmSync(join(root, "worktrees", ref.threadId, "coder"), { recursive: true });
     const third = await host.fork(ref, retryOptions(failed, { env }));
     const anew = await settled(host, third);

@@ -19,7 +19,7 @@ import { runThread } from "@uncaged/workflow/testing";
 import { worktree } from "../src/entry/index.ts";
 import { TestRepository } from "./worktree/repository.ts";
 
-/* Agents write programs into the git directories that our own git uses. None of them may start. */
+/* Agents put programs into the git directories that our own git uses. Git must not start any of them. */
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-worktree-hostile-")));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

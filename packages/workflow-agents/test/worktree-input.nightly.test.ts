@@ -25,7 +25,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { worktree, type WorktreeOptions } from "../src/entry/index.ts";
 import { TestRepository } from "./worktree/repository.ts";
 
-/* Repositories, settings and agents that a worktree may meet. */
+/* Worktrees with unusual repositories, settings and agents. */
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-worktree-input-")));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -36,7 +36,7 @@ const repositoryOf = (options = {}) => new TestRepository(next("repository"), op
 type Work = (cwd: string, env: Readonly<Record<string, string>>) => void | Promise<void>;
 type Play = { works: Work[]; options?: WorktreeOptions; thread?: RunThreadOptions };
 
-/** Runs a thread whose role works in a worktree, once for each of these works. */
+/** Runs a thread whose role runs in a worktree. Each run of the role calls the next function of `works`. */
 async function play(repository: TestRepository, { works, options, thread }: Play) {
   const worktrees = join(next("root"), "worktrees", "thread");
   const worker: Role<object> = async ({ steps, cwd, env = {} }) => {
@@ -281,7 +281,7 @@ describe("an agent may", () => {
     const [first = "", second = "", third = "", last = ""] = trees.map(({ commit }) => commit);
     expect(repository.git("log", "--format=%s", first)).toBe("worker\nmine\nfirst\n");
     expect(repository.files(last)).toEqual(["README.md", "a", "b", "c", "d", "e"]);
-    // Its branch is where the agent left it.
+    // The branch of the agent is unchanged.
     expect(repository.git("rev-parse", "of-agent").trim()).toBe(first);
     for (const commit of [second, third])
       repository.git("merge-base", "--is-ancestor", commit, last);

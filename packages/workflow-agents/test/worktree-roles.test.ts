@@ -14,7 +14,7 @@ import { runThread } from "@uncaged/workflow/testing";
 import { roleSteps, worktree } from "../src/entry/index.ts";
 import { TestRepository } from "./worktree/repository.ts";
 
-/* Roles in a worktree that ask, that are retried, or that do not support one. */
+/* Roles in a worktree that ask or are retried, and roles that do not support a worktree. */
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-worktree-roles-")));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -87,7 +87,7 @@ test("codes in its own worktrees, and a fork begins with the files of its step",
     [...plan, "src/parser.js", "the printer.js"],
   ]);
   expect(trees.map(({ name }) => name)).toEqual(["thread", "alice", "bob", "thread", "thread"]);
-  // Bob is a command. Git works in his worktree as in any other.
+  // Bob is a command, which can use git in his worktree.
   expect(view.steps[2]?.content.trim()).toBe("2");
   expect(view.steps[3]?.meta).toMatchObject({ merged: ["alice", "bob"], conflicts: [] });
   // A step without changes keeps the commit that it began with.
@@ -96,7 +96,7 @@ test("codes in its own worktrees, and a fork begins with the files of its step",
   for (const what of ["status --porcelain", "stash list", "branch --all", "head"]) {
     expect([what, asSeen[what]]).toEqual([what, before[what]]);
   }
-  // People find the work by its branch.
+  // The branch points to the work, so that people can find it.
   expect(repository.git("log", "--format=%s", "-1", trees[1]?.branch ?? "").trim()).toBe("alice");
 
   texts = { alice: "parse(again)", bob: "print(again)", shared: "" };

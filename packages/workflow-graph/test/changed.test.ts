@@ -8,7 +8,7 @@ afterEach(removeStores);
 const before = [start("s"), agent("a"), agent("old"), approval("ask"), agent("b")];
 const links = "s -> a; a -> old; old -> ask; ask -approve-> b";
 
-/** Continues a run with another graph after its first steps. */
+/** Continues a run with another graph after the first `kept` steps. */
 async function goneOn(kept: number, nodes: Node[], connections: string, answers = ["yes"]) {
   const { steps } = await drawn(before, links, { answers: ["yes"] });
   const outcome = await drawn(nodes, connections, { steps: steps.slice(0, kept), answers });
@@ -21,7 +21,7 @@ describe("a run that continues with a changed graph", () => {
   test("ignores the steps of a removed node", async () => {
     expect(await goneOn(3, without, "s -> a; a -> ask; ask -approve-> b")).toEqual(["completed"]);
     expect(await goneOn(2, without, "s -> a; a -> ask; ask -approve-> b")).toEqual(["completed"]);
-    // Reruns from the node before it; the changed graph applies from there on.
+    // Rerun from the node before the removed one. The changed graph applies from that node.
     const again = await goneOn(1, without, "s -> a; a -> ask; ask -approve-> b");
     expect(again.map((text) => text.replace(/: .*/, ""))).toEqual([
       ...["completed", "a", "__wait__", "__input__", "b"],

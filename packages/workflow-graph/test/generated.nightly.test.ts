@@ -37,7 +37,7 @@ test(`${graphs} generated graphs follow the format, undisturbed and repeatedly k
     expect({ seed, runs: runsIn(killed.steps) }).toEqual({ seed, runs: runsIn(calm.steps) });
     seen.same += 1;
   }
-  // Each kind must occur often enough for the test to mean something.
+  // The test is meaningful only if each kind occurs often enough.
   for (const [what, count] of Object.entries(seen)) {
     expect({ what, isEnough: count > graphs / 4 }).toEqual({ what, isEnough: true });
   }

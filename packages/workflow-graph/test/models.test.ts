@@ -122,7 +122,7 @@ describe("the calls of a subagent", () => {
       ],
       "You help": ["help"],
     });
-    // Like a provider that gives no ids.
+    // Simulates a provider that sends no ids.
     const answer: ModelProvider["answer"] = async (...given) => {
       const { toolUses, ...answered } = await provider.answer(...given);
       return { ...answered, toolUses: toolUses.map((use) => ({ ...use, id: "" })) };

@@ -37,7 +37,7 @@ describe("the result of a run", () => {
     expect(shown("interrupted", working)).toEqual(["failed", false, "s", "Run was interrupted"]);
     expect(shown("corrupt", working)[0]).toBe("failed");
     expect(shown("killed", working)).toEqual(["cancelled", false, "s"]);
-    // The approval is reached, and the question is not committed yet.
+    // The run has reached the approval, but has not committed the question.
     expect(shown("running", steps.slice(0, 2))).toEqual(["paused", true, "p"]);
     expect(shown("waiting", steps)).toEqual(["paused", true, "p"]);
     const failed = { result: { summary: "no worker" } };
@@ -151,7 +151,7 @@ describe("another program's record of a run", () => {
     expect(texts(done).filter((text) => !text.startsWith("__"))).toEqual([
       ...["c: c(work)", "b: b(in\n\nasked)"],
     ]);
-    // Each worker that continues it finds the same state.
+    // Each worker that continues the thread finds the same state.
     for (let kept = 2; kept < done.steps.length; kept += 1) {
       const steps = done.steps.slice(0, kept);
       const again = await runThread(run, { options, steps, answers: ["yes"] });

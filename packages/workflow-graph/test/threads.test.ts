@@ -30,14 +30,14 @@ test("a worker killed with running agents, at a question and after an answer rep
   };
   const resume = () => host.control(ref, { kind: "resume", env: store.env });
 
-  // One agent is running, and the concurrent one is done.
+  // Wait until one agent has finished. The concurrent agent is still running.
   await store.whenSteps(ref, 2);
   await until(() => begun(store).length === 2);
   expect((await kill()).status).toBe("interrupted");
   writeFileSync(join(store.folder, "go-slow"), "");
   await resume();
 
-  // It waits, so it needs no worker.
+  // A waiting thread needs no worker.
   await store.whenStatus(ref, "waiting");
   expect((await kill()).status).toBe("waiting");
   const value = { decision: "reject", note: "shorter" };
@@ -46,7 +46,7 @@ test("a worker killed with running agents, at a question and after an answer rep
   await store.whenSteps(ref, 7);
   await store.whenStatus(ref, "waiting");
 
-  // The question was answered, and the next nodes run.
+  // The question has an answer, and the next nodes run.
   const late = { content: "yes", meta: { token: "ask#1" } };
   const again = host.control(ref, { kind: "answer", env: store.env, input: late });
   expect(again).rejects.toMatchObject({ code: "ANSWER_TOKEN" });

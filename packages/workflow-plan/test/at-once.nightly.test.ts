@@ -135,7 +135,7 @@ test("rebuilt rows do not undo an end that another process writes meanwhile", as
   const home = new TestHome();
   const { begun, go, id } = await confirmed(home, slow);
   await begun();
-  // The descriptor is requested after the log was read.
+  // The plan reads the log, and then requests the descriptor.
   const host = hostWith(home.host, "descriptor", async () => {
     go();
     await home.ended(id);

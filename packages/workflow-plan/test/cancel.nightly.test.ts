@@ -59,13 +59,13 @@ test("a shared name stays when one of its plans is removed", async () => {
     await plans.confirm(id);
     return { id, bundle: plans.get(id).metadata?.bundle ?? { name: "", hash: "" } };
   };
-  // Meanwhile another program registered another version under the name.
+  // Another program registers a different version under the name, so `remove` must keep the name.
   const one = await confirmed("One");
   const two = await confirmed("Two");
   await host.register(one.bundle.name, await bundleOf(home, two.bundle.hash));
   await plans.remove(one.id);
   expect(await host.workflow("one")).toMatchObject({ hash: two.bundle.hash });
-  // Another program registered the same plan under it before.
+  // Another program registers the same version first, so `remove` must also keep the name.
   await plans.remove(two.id);
   const three = await confirmed("Three");
   await plans.remove(three.id);

@@ -27,7 +27,7 @@ const whenGone = async (file: string) => {
   await until(() =>
     ids().every((id) => {
       try {
-        // A zombie without a parent to reap it counts as gone too.
+        // A zombie counts as gone, because its parent may never reap it.
         return readFileSync(`/proc/${id}/stat`, "utf8").includes(") Z");
       } catch {
         return true;

@@ -59,7 +59,7 @@ test("a step's session has its chosen id, is resumed, and is replaced when it is
   };
   const sessionId = crypto.randomUUID();
   try {
-    // The agent is killed during its answer, as with its worker. Only the chosen id is known.
+    // Kill the agent during its answer, as when its worker dies. The caller then knows only the chosen session id.
     const abort = new AbortController();
     const ended = failureOf(perform("do it", { sessionId }, abort.signal));
     await until(() => server.came.length > 0);

@@ -80,7 +80,7 @@ describe("a confirmed plan", () => {
     writeFileSync(join(project, "data.txt"), "text");
     await plans.run(id);
     expect((await home.ended(id)).runs[0]?.status).toBe("completed");
-    // No new confirmation is needed then.
+    // The plan is still active and needs no new confirmation.
     expect(await refusal(() => plans.confirm(id))).toContain("active");
   });
 

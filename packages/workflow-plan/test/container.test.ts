@@ -32,7 +32,7 @@ import { checkedSandbox } from "../src/step/view.ts";
 import { runCheck } from "../src/trigger/check-script.ts";
 import { changedEngine, preparedPodman, scriptedEngine } from "./engine.ts";
 
-/* Steps in containers: how they are started, their view from inside, and engines that ignore their arguments. */
+/* Steps in containers: their start, their view from inside, and engines that ignore arguments. */
 setDefaultTimeout(180_000);
 const top = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-engines-")));
 afterAll(() => rmSync(top, { recursive: true, force: true }));
@@ -132,7 +132,7 @@ for (const { image, missing, name, path, title } of engines) {
       );
     });
 
-    // Each case removes one barrier, and the container must be refused.
+    // Each case removes one barrier. The check must then refuse the container.
     inContainer.each([
       ["the network of this machine", `[ "$one" = none ] && one=host`, "connect ("],
       [
@@ -262,7 +262,7 @@ spawn(engine, args, { env, detached: true, stdio: ["ignore", "inherit", "inherit
       const planted = join(project, "bin");
       mkdirSync(planted);
       writeFileSync(join(planted, name), `#!/bin/sh\ntouch ${home}/executed\n`, { mode: 0o755 });
-      // A link elsewhere is refused as well.
+      // The check also refuses a link to a file elsewhere.
       rmSync(join(home, "bin", name));
       symlinkSync(join(planted, name), join(home, "bin", name));
       await failureOf(check());

@@ -8,7 +8,7 @@ import { does, hello, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 import { bot, closeBots } from "./router/chat.ts";
 
-/* One damaged row of `workflows`: it is named, and the other plans behave as if it were missing. */
+/* One damaged row of `workflows`: errors name the row, and the other plans work as if the row were missing. */
 setDefaultTimeout(180_000);
 afterEach(async () => {
   await closeBots();
@@ -57,7 +57,7 @@ test("other plans are shown, run, confirmed and notified beside a damaged plan w
   const [list] = await write("/list");
   expect(list).toContain(`completed  Waits`);
   expect(list).toContain(`the plan ${waits.id} is damaged: metadata_json is not valid JSON`);
-  // Its run ends all the same. Only its phase waits for the repair.
+  // The run of the damaged plan ends. Only the phase of the plan waits for the repair.
   writeFileSync(join(home.store.folder, "go"), "");
   const runOf = () => plans.findRun(runId ?? "");
   await until(async () => (await plans.refresh(), runOf().status === "completed"));

@@ -11,7 +11,7 @@ setDefaultTimeout(600_000);
 afterEach(removeStores);
 
 const minute = 60_000;
-/** The calls at which a pass is killed: all, or a sample. */
+/** Number of kill points from one kill to the next. Each call has two kill points: before and after it. */
 const stride = process.env.TEST_CASES === "all" ? 2 : 14;
 
 test(`a pass that is killed at every ${stride}. step of a fire loses no change and fires none twice`, async () => {

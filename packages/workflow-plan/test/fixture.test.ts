@@ -60,7 +60,7 @@ test("a fixture answers attempts, subtasks, notices and questions, and starts no
   const { answers, definition } = eventful();
   const first = await runPlan(definition, answers, { answers: ["retry"] });
   expect(result(first)).toEqual({ returnCode: 0, summary: "4 steps succeeded" });
-  // A retry would have waited for an hour.
+  // A real retry would wait for an hour.
   const slow = { ...definition, failure_policy: { ...definition.failure_policy } };
   slow.failure_policy.retry_delay_ms = 3_600_000;
   const second = await answered(slow, fixtureFrom(first));
@@ -114,6 +114,6 @@ test("a question gets the recorded answer of the same step's question, in any or
   const decisions = second.steps.flatMap(({ meta, role }, at) =>
     role === "__wait__" ? [[meta.stepId, second.steps[at + 1]?.content]] : [],
   );
-  // Aborted at the first question, the run asks no more.
+  // The run is aborted at the first question and asks no other question.
   expect(decisions).toEqual([["y", "abort"]]);
 });

@@ -18,7 +18,7 @@ test("the next pass removes only the folders of ended threads and of its own che
   const { id } = await plans.create(workflow(hello()));
   const { threadId } = await plans.confirm(id);
   await home.ended(id);
-  // A thread of the same plan that is not a run of it.
+  // Start another thread of the bundle, which is not a run of the plan.
   const { bundle } = plans.get(id).metadata ?? {};
   const given = { prompt: "", cwd: store.folder, env };
   const ref = await host.start({ ...given, workflow: bundle?.name ?? "" });

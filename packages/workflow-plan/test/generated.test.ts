@@ -48,7 +48,7 @@ test(`${plans} generated plans run as the protocol requires, undisturbed and wit
     }
     if (ends[0] === ends[1]) seen.same += 1;
   }
-  // Each event must occur often enough for the test to mean anything.
+  // The test is meaningful only if each event occurs often enough.
   for (const [what, count] of Object.entries(seen)) {
     expect({ what, isEnough: count > plans / 50 }).toEqual({ what, isEnough: true });
   }

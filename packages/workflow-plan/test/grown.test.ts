@@ -7,7 +7,7 @@ import { until } from "../../workflow/test/fixtures/until.ts";
 import { does, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 
-/* Only the new part of an open run's log is read. */
+/* A refresh reads only the new part of an open run's log. */
 setDefaultTimeout(90_000);
 afterEach(removeStores);
 

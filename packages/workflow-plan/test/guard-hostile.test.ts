@@ -4,7 +4,7 @@ import { refusalOf } from "../src/guard/guard.ts";
 
 const at = { home: "/home/me", cwd: "/home/me/projects/site" };
 
-// Variants of one command, and effects that the words don't show.
+// Variants of known commands, and commands whose words don't show their effect.
 const hostile: Record<string, string[]> = {
   "programs, options and paths that only the shell knows": [
     ...[

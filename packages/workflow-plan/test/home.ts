@@ -50,7 +50,7 @@ export class TestHome {
     this.plans = this.open(more);
   }
 
-  /** Opens it again, as another process does. */
+  /** Opens the plan home again, as another process does. */
   open(more: Partial<PlansOptions> = {}): Plans {
     const env = { ...this.store.env, PATH: process.env.PATH ?? "" };
     return openPlans({

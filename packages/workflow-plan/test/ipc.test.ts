@@ -179,7 +179,7 @@ test("the MCP server has the four tools, and their calls reach the step's run", 
     expect(await call("notify", { message, stepId: "other" })).toMatchObject({
       content: [{ text: "ok" }],
     });
-    // It is masked before it is written.
+    // Secrets are masked before the write.
     const masked = "it is [secret:A_TOKEN]";
     expect(seen).toEqual([
       { type: "progress", message: masked },

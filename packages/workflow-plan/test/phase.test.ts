@@ -9,7 +9,7 @@ import { openPlans } from "../src/entry/service.ts";
 import { move } from "../src/store/phase.ts";
 import { cron, hello, workflow } from "./home.ts";
 
-/* The phases of a plan: the allowed transitions, and one winner among concurrent ones. */
+/* The phases of a plan: only allowed transitions, and only one of several concurrent transitions, succeed. */
 const folder = mkdtempSync(join(tmpdir(), "uw-phases-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 let homes = 0;
@@ -63,7 +63,7 @@ test("one of several processes wins a concurrent transition", async () => {
   const won = await Promise.all(
     movers.map(async (one) => JSON.parse(await new Response(one.stdout).text()) as number[]),
   );
-  // Each round has one winner: the process that fires it. The next round begins when that run has ended.
+  // In each round, one process fires the plan. The next round begins when its run has ended.
   expect(won.flat().toSorted((a, b) => a - b)).toEqual(Array.from({ length: rounds }, (_, n) => n));
   expect(database.rows("SELECT count(*) AS n FROM workflow_runs")).toEqual([{ n: rounds }]);
 }, 180_000);
@@ -80,7 +80,7 @@ test("an invalid plan is neither added nor stored in another's place", async () 
   const metadata = { ...plan.metadata, cwd: "/elsewhere", bundle: { name: "x", hash: "y" } };
   const changed = await replace({ ...plan, name: "Another name", metadata });
   expect(changed).toMatchObject({ phase: "awaiting_confirmation", name: "Another name" });
-  // A person does not set learned metadata.
+  // A user can't set metadata that the program fills in.
   expect(changed.metadata).toEqual({ cwd: "/elsewhere", sandbox: "off" });
   expect(get(plan.id)).toEqual(changed);
 });

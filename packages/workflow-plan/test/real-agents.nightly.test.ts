@@ -27,8 +27,8 @@ import {
 } from "./real-agents/servers.ts";
 
 /*
- * The needs of agents and their programs in the sandbox: a login, an interpreter, git and npm. Plans run in workers, by
- * the command line, as root and as an ordinary user.
+ * The needs of agents and their programs in the sandbox: a login, an interpreter, git and npm. The command line starts
+ * plans in workers, as root and as an ordinary user.
  */
 setDefaultTimeout(600_000);
 

@@ -28,7 +28,7 @@ async function active(
     plans.database.run("UPDATE workflows SET phase = 'active' WHERE id = ?", id);
     others.push(id);
   }
-  // As if no plan had been checked yet.
+  // Reset the state to that of plans that were never checked.
   plans.database.run("DELETE FROM trigger_state");
   return [first.id, ...others];
 }
@@ -56,7 +56,7 @@ test("all processes together start no more runs than the limit", async () => {
   expect(await home.plans.startQueued()).toMatchObject([{ workflowId: ids[2] }]);
   await home.ended(ids[2] ?? "");
   expect((await home.host.threads()).rows).toHaveLength(3);
-  // A run that was paused before its start starts when it is resumed.
+  // Resuming a run that was paused before its start starts it.
   await home.plans.resume(paused);
   expect((await home.ended(paused)).phase).toBe("active");
 });

@@ -195,7 +195,7 @@ test("the folder of a run is removed at its end, or at the recovery from a crash
   mkdirSync(join(left, "homes/hello"), { recursive: true });
   const killed = folderOf((await own.confirm(cancelled.id)).threadId);
   await own.cancel(cancelled.id);
-  // Its worker may be starting, and end a moment later.
+  // Wait, because the worker may still be starting.
   await until(() => !existsSync(killed));
   const needed = folderOf((await own.confirm(going.id)).threadId);
   const foreign = folderOf("01J00000000000000000000000");

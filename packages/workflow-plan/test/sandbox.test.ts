@@ -28,7 +28,7 @@ import { runCheck } from "../src/trigger/check-script.ts";
 import { plan, step } from "./parts.ts";
 import { ownProgram } from "./surroundings.ts";
 
-/* Steps that try to escape their sandbox. Their agent executes its task as a shell script. */
+/* Steps that try to escape their sandbox. The agent executes its task as a shell script. */
 setDefaultTimeout(90_000);
 const command = fileURLToPath(new URL("./agents/script.mjs", import.meta.url));
 const missing = Bun.which("bwrap") ? "" : " (left out: bubblewrap is not installed)";

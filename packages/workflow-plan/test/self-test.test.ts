@@ -55,7 +55,7 @@ inSandbox(`a working sandbox is reported with its effective limits${missing}`, a
   expect(await testSandbox({ sandbox: "off" }, question())).toContain("the steps have your rights");
 });
 
-// Each case removes one barrier, and the test must find the hole.
+// Each case removes one barrier. The self-test must find the hole.
 inSandbox.each([
   ["the network of this machine", without("--unshare-net"), "connect"],
   ["its processes", without("--unshare-pid"), "processes of this machine"],
@@ -78,7 +78,7 @@ inSandbox.each([
   expect(error.message).toContain(`${what} (`);
 });
 
-/** Replaces the mount of a path inside, or leaves it out. */
+/** Replaces or removes the mount of a path inside the sandbox. */
 const mounting = (to: string, words: string) =>
   `while [ $# -gt 0 ]; do if [ "$3" = ${to} ]; then args+=(${words}); shift 3; else args+=("$1"); shift; fi; done`;
 

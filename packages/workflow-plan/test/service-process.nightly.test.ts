@@ -9,7 +9,7 @@ import { ServiceProcess } from "./service/process.ts";
 import { does, hello, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 
-/* The service in separate processes, beside other processes that change the same plan home. */
+/* Services in separate processes, while other processes change the same plan home. */
 setDefaultTimeout(120_000);
 const services: ServiceProcess[] = [];
 afterEach(async () => {

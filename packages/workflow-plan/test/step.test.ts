@@ -113,7 +113,7 @@ test("a container gets the step's folders, limits and variables by name, and is 
   });
   await until(() => readFileSync(join(top, "calls"), "utf8").includes("\nkill\n"));
   const calls = readFileSync(join(top, "calls"), "utf8");
-  // The first start looks for the interpreter of the launcher.
+  // Skip the first start, which looks for the interpreter of the launcher.
   const words = calls.slice(calls.lastIndexOf("\nrun\n--rm\n--interactive")).split("\n");
   const after = (word: string) => words[words.indexOf(word) + 1];
   expect(after("--memory")).toBe(String(1024 ** 3));

@@ -121,7 +121,7 @@ test("a registration resets the trigger, and an unchanged poll remembers its out
 
 type Look = [now: string, slot: string | null];
 
-/** Checks a trigger at several times, and expects the slots that fire. */
+/** Checks a trigger at several times. Expects the given slot, or null, to fire at each time. */
 function looks(
   trigger: CronTrigger,
   from: string,

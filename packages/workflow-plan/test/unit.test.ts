@@ -13,7 +13,7 @@ import {
 import { type UnitOptions } from "../src/service/unit.ts";
 import { codeOf } from "../../workflow/test/fixtures/until.ts";
 
-/* The unit files of the service, and their commands. Scripts that record their calls replace the system's managers. */
+/* The unit files of the service, and their commands. Scripts replace the system's managers and record the calls. */
 const folder = mkdtempSync(join(tmpdir(), "uw-unit-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -10,7 +10,7 @@ import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 
-/* Worktrees of agents whose thread another worker continues. */
+/* Tests worktrees of agents after another worker takes over their thread. */
 const writers = join(import.meta.dir, "../../workflow-agents/test/worktree/writers.ts");
 
 let cluster: TestCluster;

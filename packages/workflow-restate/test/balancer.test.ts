@@ -36,7 +36,8 @@ async function pair(): Promise<{ a: Program; b: Program; url: string }> {
 }
 
 /**
- * Returns the backends that responded, with a connection per request. Failed requests are retried, as a cluster does.
+ * Sends requests until `count` have succeeded, each with a new connection. Returns the names of the backends that
+ * responded.
  */
 async function answers(url: string, count: number): Promise<Set<string>> {
   const seen = new Set<string>();
@@ -46,13 +47,13 @@ async function answers(url: string, count: number): Promise<Set<string>> {
       seen.add(await (await fetch(url, { keepalive: false, signal })).text());
       done += 1;
     } catch {
-      // The connection was closed.
+      // The backend closed the connection, so retry.
     }
   }
   return seen;
 }
 
-/** Sends a request that the backend holds. Resolves with how the request ended. */
+/** Sends a request that the backend holds. Resolves with "answered" or "closed". */
 const hold = (url: string): Promise<string> =>
   fetch(`${url}/hold`, { keepalive: false }).then(
     () => "answered",

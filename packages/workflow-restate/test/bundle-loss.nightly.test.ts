@@ -23,7 +23,7 @@ afterAll(async () => {
   if (missingServer === "") await cluster.stop();
 });
 
-/** Replaces all workers by a new one, whose cache is empty. */
+/** Replaces all workers by a new worker with an empty cache. */
 const next = async () => cluster.use([await cluster.work({ register: false })]);
 
 const asking = (note: string) => `export const descriptor = { description: "asks", roles: {} };

@@ -50,7 +50,7 @@ describe.skipIf(missingServer !== "").each([1, 3] as const)(
         const { version } = await clusterState(cluster.address);
         expect(version).toBe("1.7.12");
         const [first] = cluster.nodes;
-        // Its temporary files are in its folder only.
+        // The server has temporary files only in its own folder.
         await until(() => readdirSync(join(folder, "tmp", "node-1")).length > 0);
         process.kill(first?.pid ?? 0, "SIGKILL");
         await until(() => !processesOf(`${folder}/node-1.toml`).some(isAlive));

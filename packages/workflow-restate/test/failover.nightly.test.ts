@@ -51,7 +51,7 @@ async function start(count: number, ms: number): Promise<ThreadRef> {
   return await host.start({ workflow, cwd: "/", env: {}, options });
 }
 
-/** Waits until a thread rests, for at most a minute. Returns its view then. */
+/** Waits for at most a minute until a thread rests. Returns the thread's view. */
 const rested = (ref: ThreadRef): Promise<ThreadView> =>
   settled(host, ref, { signal: AbortSignal.timeout(60_000) });
 

@@ -4,7 +4,7 @@ import { isWhole } from "../../workflow/test/fixtures/cases.ts";
 import { type FaultOptions, type Kind, kinds, runFaults } from "./faults/faults.ts";
 import { missingServer } from "./fixtures/server.ts";
 
-/** Each kind of fault once, then two at once. The whole run also uses three servers. */
+/** Trials: each kind of fault once, then pairs of simultaneous faults. The whole run also uses three servers. */
 const trials: Pick<FaultOptions, "faults" | "nodes">[] = isWhole
   ? [
       { nodes: 1, faults: 8 },

@@ -14,7 +14,7 @@ import {
   startCluster,
 } from "../src/entry/cluster.ts";
 
-/* A real cluster with one foreign response must not count as a cluster of this program. */
+/* The program must refuse a real cluster that gives one foreign response. */
 let cluster: Cluster;
 let folder: string;
 const servers: Bun.Server<unknown>[] = [];

@@ -42,7 +42,7 @@ async function start(body: string): Promise<ThreadRef> {
   return await host.start({ workflow: await cluster.put(host, bundle(body)), cwd: "/", env: {} });
 }
 
-/** Steps that are together larger than a message of the cluster, or than one message of a start. */
+/** Yields steps whose total size exceeds a message of the cluster, or one message of a start. */
 const steps = (count: number, megabytes: number): string => `
 for (let n = input.steps.length; n < ${count}; n += 1) {
   yield step("large", String(n).repeat(${megabytes} * 1024 * 1024));

@@ -10,7 +10,7 @@ import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 
-/** More threads than the index's list of the newest. */
+/** Number of threads, larger than the index's list of the newest threads. */
 const count = 400;
 
 let cluster: TestCluster;

@@ -85,7 +85,7 @@ class Speech {
   }
 }
 
-/** Returns the words of an event, each with its process. Words said at once share an event. */
+/** Returns the words of an event, each with its process. Simultaneous words share an event. */
 const wordsIn = (item: Observed): string[] =>
   item.kind === "event" && item.event.type === "llm_token"
     ? (String(item.event.payload.delta).match(/\w+@\d+/g) ?? [])
@@ -123,7 +123,7 @@ describe.skipIf(missingServer !== "")(`an observer of a thread${missingServer}`,
     await speech.heard("two");
     const inCluster = (await recordedWords(speech.ref)).map((word) => word.split("@")[0]);
     expect(inCluster).not.toContain("two");
-    // The refusal enters the debug log before lines that the worker has written and not yet sent.
+    // The refusal enters the debug log before lines that the worker still buffers.
     const input = { content: "yes" };
     const refused = host.control(speech.ref, { kind: "answer", input, env: {} });
     expect(await codeOf(refused)).toBe("NOT_WAITING");

@@ -99,7 +99,7 @@ const textsOf = async (side: Side, ref: ThreadRef) => {
   return [data, info, values].map((path) => readFileSync(path));
 };
 
-/** Returns the hosts on which a thread is. */
+/** Returns the hosts that have a thread. */
 async function placesOf({ threadId }: ThreadRef): Promise<Side[]> {
   const places: Side[] = [];
   for (const side of ["laptop", "cluster"] as const) {
@@ -182,7 +182,7 @@ async function courseOf(way: Way, ref: ThreadRef): Promise<Course> {
  */
 async function killed({ way, acts }: Course, target: number, ref: ThreadRef): Promise<string> {
   const [from, to] = ends(way);
-  // Without a copy at the destination, the move sends everything again.
+  // Remove the old copy at the destination, so that the move sends everything again.
   if (way === "push") await host.remove(ref);
   const [log] = await textsOf(from, ref);
   const { name = "", ms = 0 } = acts[target] ?? {};
@@ -221,7 +221,7 @@ describe.skipIf(missingServer !== "")(`a thread of ${stepCount} steps${missingSe
       }
     }
     expect(noted(notes)).toEqual([...Array(made).keys()]);
-    // Moves were killed before the thread had left, and while it was on no host.
+    // Some moves were killed before the thread left its host, and some while no host had the thread.
     const most = ["pull between", "pull cluster", "push between", "push laptop"];
     expect(places).toEqual(expect.arrayContaining(isWhole ? most : most.slice(-1)));
     for (const one of [local, cluster.open()]) expect((await one.verify()).problems).toEqual([]);

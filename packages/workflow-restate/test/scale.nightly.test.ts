@@ -11,7 +11,7 @@ import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 import { bearer } from "./fixtures/shared-cluster.ts";
 
-/** Numbers of waiting threads, and of threads that are answered at once. */
+/** Number of waiting threads, and number of threads with simultaneous answers. */
 const [waiting, answered] = isWhole ? [600, 150] : [150, 50];
 
 let cluster: TestCluster;

@@ -110,7 +110,7 @@ describe.skipIf(missingServer !== "")(`verify on a cluster${missingServer}`, () 
       `bundle/${hash}:`,
     ];
     expect(await problems()).toEqual(found.toSorted());
-    // A damaged value is refused, and never read as another kind of value.
+    // The host refuses a damaged value, and never reads it as another kind of value.
     expect(await codeOf(host.find(broken ?? ""))).toBe("LOG_CORRUPT");
     expect(await host.row(all[0] as ThreadRef)).toMatchObject({ threadId: changed });
     expect((await host.read(all[0] as ThreadRef)).status).toBe("corrupt");
@@ -173,7 +173,7 @@ describe.skipIf(missingServer !== "")(`gc on a cluster${missingServer}`, () => {
       frame({ key: numbered("code", 0) }, [Buffer.from(bundle("never"))]),
     );
     expect((await later(2 * hourMs)).removed).toEqual([]);
-    // A worker also restores it for a thread that was started meanwhile.
+    // A worker also restores the bundle for a thread that starts meanwhile.
     expect(await cluster.open().descriptor(hash)).toMatchObject({ description: "of a test" });
     expect((await settled(host, await host.start(ref))).status).toBe("completed");
     const gone = await later(2 * dayMs);

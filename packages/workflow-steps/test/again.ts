@@ -55,7 +55,7 @@ export class Trial {
     return recordedValues(this, thread, number, coming);
   }
 
-  /** Reruns a thread from the run of a step. Returns the roles that ran and the variables. */
+  /** Reruns a thread from one of its steps. Returns the roles that ran and the variables. */
   async again(
     thread: RecordedThread,
     number: number,
@@ -82,6 +82,6 @@ const works = {
   },
 };
 
-/** The number of a role's step: its first, or its `nth`. */
+/** Returns the number of the first or `nth` step of a role. */
 export const numberOf = ({ steps }: RecordedThread, role: string, nth = 1): number =>
   steps.flatMap((step, index) => (step.role === role ? [index + 1] : []))[nth - 1] ?? 0;

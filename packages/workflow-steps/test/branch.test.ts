@@ -106,7 +106,7 @@ test("a Branch may lead back to an earlier step, until a Stop", async () => {
     { id: "Branch_A", cases: [["$n < 5", "Set_N"]], next: "Stop_A" },
     { id: "Stop_A", reason: "='at ' + $n" },
   ];
-  // The cycle needs its own entry.
+  // A cycle has no first step, so it needs a separate entry.
   const entry: StepDocument = { id: "Set_Start", target: "$n", value: 0, next: "Set_N" };
   const { variables, status, payloads } = await ran(flow([entry, ...steps], { vars }));
   expect([status, variables.$n]).toEqual(["stopped", 5]);

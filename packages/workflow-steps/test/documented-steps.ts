@@ -1,6 +1,6 @@
 import type { StepDocument, WorkflowDocument } from "../src/entry/index.ts";
 
-/* The steps of the documented API and of its note on tools, copied character by character. */
+/* The steps of the documented API and of its note on tools, copied verbatim. */
 
 const readSpec = `{
   "id": "Tool_010_ReadSpec",
@@ -120,7 +120,7 @@ const documented = (
   };
 };
 
-/** Each step in a workflow with the variables, params and steps that it refers to. */
+/** The documented steps, each in a workflow with the variables, params and steps that the step refers to. */
 export const documentedSteps: Documented[] = [
   documented(
     "5.6: a tool step",

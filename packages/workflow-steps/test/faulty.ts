@@ -1,4 +1,4 @@
-/** A document with one fault, all reports about it, and whether the JSON Schema refuses it too. */
+/** A document with one fault, all reports about the fault, and whether the JSON Schema also refuses the document. */
 export type Faulty = { what: string; document: unknown; payloads: string[]; inSchema?: true };
 
 /** A step, or additional fields. */
@@ -39,7 +39,7 @@ export const one = (step: Fields) => workflow(chain(step));
 /** A workflow of one LLM step and a Stop. */
 export const llm = (fields: Fields) => one({ id: "LLM_A", ...fields });
 
-/** Documents with errors as a whole. */
+/** Documents with errors outside of their steps and registry. */
 export const faultyDocuments: Faulty[] = [
   {
     what: "a document that is not an object",

@@ -156,7 +156,7 @@ const failing: WorkflowDocument = {
   ],
 };
 
-/** A workflow whose steps fail in each way that does not fail the run, and a count of executed calls. */
+/** A workflow with every kind of step failure that does not fail the run, and a count of executed calls. */
 function failingRun() {
   const done: string[] = [];
   const { run } = stepsBundle(failing, {
@@ -198,7 +198,7 @@ test("failed steps fail again in the replay: handled, repeated, dropped, and in 
       value: { type: "rate_limit", code: "E_LUCK", retryable: true, message, stepID: "Work_Half" },
     },
   ]);
-  // A replayed thread is a fixture too, and a resumed thread replays the same run.
+  // A replayed thread can be a fixture, and a resumed thread replays the same run.
   const third = await answered(run, fixtureFrom(second));
   expect(written(third)).toEqual(written(second));
   for (let kept = 1; kept < second.steps.length; kept += 1) {
@@ -208,7 +208,7 @@ test("failed steps fail again in the replay: handled, repeated, dropped, and in 
   expect(done).toEqual(carriedOut);
 }, 30_000);
 
-/** Steps without the secret, which only one of the threads has. */
+/** Removes the secret from steps, because only one of the threads has the secret. */
 const bare = (steps: Step[]): Step[] =>
   JSON.parse(JSON.stringify(steps).replaceAll(env.LUCK_API_KEY, "***")) as Step[];
 

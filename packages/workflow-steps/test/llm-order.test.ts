@@ -4,7 +4,7 @@ import { flow, ran } from "./ran.ts";
 
 const vars = ["$a(STRING)", "$b(OBJECT)", "$e(OBJECT)"];
 
-/** One LLM step that writes two variables and a file, with a handler for its failure. */
+/** An LLM step that writes two variables and a file, and a handler for its failure. */
 const asking = (more: Partial<StepDocument> = {}) =>
   flow(
     [

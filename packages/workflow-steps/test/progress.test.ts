@@ -302,7 +302,7 @@ describe("the current step", () => {
         steps.push(step);
       }
     } catch {
-      // It fails at the second iteration.
+      // The thread fails at the second iteration.
     }
     const thread = { threadId: "T", prompt: "", steps, status: "failed" };
     const documents = { document: flow(failing, { vars }), subflows: {} };

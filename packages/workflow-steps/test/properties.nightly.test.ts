@@ -10,7 +10,7 @@ import { countsOf, endOf, foldOf, runBundle } from "./generated/run.ts";
 
 const workflows = process.env.TEST_CASES === "all" ? 1000 : 250;
 const seed = 20_261;
-// Number of prefixes to test of a longer log, spread over the log.
+// Maximum number of prefixes of a log to test, spread over the log.
 const mostBeginnings = 6;
 
 setDefaultTimeout(600_000);
@@ -24,7 +24,7 @@ const forAll = (
 
 const overJson = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value)) as Value;
 
-/** Numbers from 0 to `last`: all if they are few, else a sample. */
+/** Returns the numbers from 0 to `last`, or a sample if there are many. */
 function spread(last: number, first: number): number[] {
   const stride = Math.max(1, (last + 1) / mostBeginnings);
   const count = Math.min(last + 1, mostBeginnings);

@@ -70,7 +70,7 @@ export function trial(document: WorkflowDocument, { work = {}, ...options }: Tri
   return { engine, events, checkpoints };
 }
 
-/** Runs a workflow until it ends or pauses. Throws an error from before its first event. */
+/** Runs a workflow until it ends or pauses. Throws an error that occurs before the first event. */
 export async function ran(document: WorkflowDocument, given: Trial = {}): Promise<Ran> {
   const { engine, events, checkpoints } = trial(document, given);
   const { params, adapters, from, overrides } = given;
@@ -111,7 +111,7 @@ export const heard = (events: RunEvent[]): Pick<Ran, "of" | "started" | "payload
 /** A promise with the functions that settle it. */
 export const held = <Value = void>() => Promise.withResolvers<Value>();
 
-/** Runs everything that is ready to run. After a slow turn it also waits for a timer. */
+/** Waits until all ready work has run. After a slow turn of the event loop, also waits for a timer. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setTimeout(resolve));
 }

@@ -56,7 +56,7 @@ const documentOf = (steps: StepDocument[]) => ({
 
 type Run = { steps: RoleOutput[]; variables: Record<string, unknown>; error: unknown };
 
-/** Runs a thread that starts with `steps`. With `lose`, it ends just before that step would be committed. */
+/** Runs a thread that starts with `steps`. With `lose`, the thread ends before the commit of the step `lose`. */
 async function running(
   document: StepDocument[],
   { steps = [], lose, id = threadId }: { steps?: RoleOutput[]; lose?: string; id?: string } = {},
@@ -151,7 +151,7 @@ test("a call lost after its change runs once, whatever it changed", async () => 
   expect((await running(grow, { lose: "Tool_a" })).steps).toEqual([]);
   expect(text("a.txt")).toBe("aa");
   const kept = await blobsOf().ids();
-  // The next worker. The same edit would find its text in its own result.
+  // The next worker repeats the step. A repeated edit would find its text in its own result.
   const again = await running(grow, { lose: "Tool_undo_a" });
   expect(await blobsOf().ids()).toEqual(kept);
   expect([again.variables.$a, text("a.txt")]).toEqual([kept[0], "a"]);

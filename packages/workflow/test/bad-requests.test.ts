@@ -17,7 +17,7 @@ beforeAll(async () => {
     options: { wait: { expiresAt: Date.now() + 3_600_000 } },
   });
   await store.whenStatus(ref, "waiting");
-  // Happens within 50 ms of the worker's start.
+  // The worker creates its debug log within 50 ms of its start.
   await until(() => existsSync(infoPath(store.root, ref.hash, ref.threadId)));
 });
 afterAll(removeStores);

@@ -10,7 +10,7 @@ import { codeOf, until } from "./fixtures/until.ts";
 
 afterEach(removeStores);
 
-/** Counts beside a thread that misbehaves when its prompt is `evil`. */
+/** A counting workflow that runs `evil` if the prompt is `evil`. */
 const besides = (evil: string) =>
   bundleOf(`
     if (input.steps.length === 0) yield step("begin");

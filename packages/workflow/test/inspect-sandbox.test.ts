@@ -34,7 +34,7 @@ type Loading = {
   sandbox?: "required";
 };
 
-/** Loads a bundle with this top level, which sets the descriptor's description through `said`. */
+/** Loads a bundle with this top-level code. The code reports through `said`, which becomes the description. */
 async function loaded(
   topLevel: string,
   { as = [], env = {}, ...options }: Loading = {},

@@ -36,7 +36,7 @@ describe("kill (F11)", () => {
       const store = new TestStore();
       const ref = await store.start(await store.add(bundleOf(`${body} yield step("never");`)));
       await until(async () => (await listLive(store.root)).length === 1);
-      // None of the above ends within the limit of the test.
+      // None of these bodies ends within the time limit of the test.
       await killThread(store.root, ref);
       expect(store.lines(ref).at(-1)).toMatchObject(ended);
       expect((await store.read(ref)).status).toBe("killed");

@@ -29,7 +29,7 @@ const answer = ({ root }: TestStore, ref: ThreadRef, content: string, requestId?
 const resume = ({ root }: TestStore, ref: ThreadRef) =>
   openLocalHost({ path: root }).control(ref, { kind: "resume", env: {} });
 
-/** Asks three times, and stores data beside its log. */
+/** A workflow that asks three times, and stores data outside of its log. */
 const talk = bundleOf(`
   for (let n = input.steps.length; n < 6; n += 2) {
     if (n === 0) await options.blobs.put(new TextEncoder().encode("kept"));
@@ -165,7 +165,7 @@ describe("a thread that moves", () => {
           codeOf(openLocalHost({ path: one.root }).control(ref, { kind: "pause" })),
         ),
       );
-      // Only the host that has the thread refuses to pause it because it waits.
+      // Only the host with the thread answers NOT_RUNNING, because the thread waits.
       expect(codes.filter((code) => code === "NOT_RUNNING").length).toBeLessThan(2);
       const { moved } = await move(from, to, ref);
       if (isOver) expect(moved).toBe(false);

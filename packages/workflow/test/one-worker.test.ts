@@ -78,7 +78,7 @@ describe("one worker for a hash", () => {
       () => store.workers().length === 1 && existsSync(join(runDir(store.root), socketName(hash))),
     );
     const [worker] = store.workers();
-    // unlink can't remove a folder.
+    // Folders in place of the files, because unlink can't remove a folder.
     const planted = [socketName(hash), `${hash}.holder`].map((name) =>
       join(runDir(store.root), name),
     );

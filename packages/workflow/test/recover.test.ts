@@ -19,7 +19,7 @@ import { codeOf, until } from "./fixtures/until.ts";
 
 afterEach(removeStores);
 
-/** Its first step waits for the gate. */
+/** A workflow whose first step waits for the gate. */
 const gated = bundleOf(`
   for (let n = input.steps.length; ; n += 1) {
     if (n === 0) await opened();

@@ -109,7 +109,7 @@ for (const rethrow of ["", 'catch (error) { throw new Error("no work", { cause: 
     await store.whenStatus(ref, "failed");
     const failed = await readView(store.root, ref);
     expect(failed.steps.map(({ role }) => role)).toEqual(["lock", "other", "work", "unlock"]);
-    // Like a kill before the end record: the failure is replayed.
+    // Simulates a kill before the end record. The next worker replays the failure.
     const { env } = store;
     const keepAll = { keep: { atStep: 4 }, env };
     const replayed = await forkThread(store.root, ref, keepAll);

@@ -85,7 +85,7 @@ test("files of a removed thread that a crash left in its folder are restored wit
   const { store, host, ref, before } = await removed();
   const [name] = readdirSync(trashDir(store.root));
   const folder = join(trashDir(store.root), String(name));
-  // Like a worker killed after the first rename.
+  // Simulates a kill after the first rename.
   for (const one of readdirSync(folder)) {
     if (one === basename(dataPath(store.root, ref.hash, ref.threadId))) continue;
     renameSync(join(folder, one), join(threadsDir(store.root, ref.hash), one));
@@ -120,14 +120,14 @@ test("gc skips a thread that is being restored or removed", async () => {
   const data = basename(dataPath(store.root, hash, threadId));
   const rest = readdirSync(folder).filter((one) => one !== data);
   const here = threadsDir(store.root, hash);
-  // Like a restore before it moves the log: it holds the lock of the id.
+  // Simulates a restore that has not moved the log yet and holds the lock of the id.
   const lock = takeLock(startLockPath(store.root, threadId), 0);
   for (const one of rest) renameSync(join(folder, one), join(here, one));
   await host.collect();
   expect(readdirSync(here).sort()).toEqual(rest.sort());
   renameSync(join(folder, data), join(here, data));
   let isRemoved = false;
-  // Its wait for the lock may end before that of the restore.
+  // The removal may stop waiting for the lock before the restore does.
   const removing = host.remove(ref).then(
     () => (isRemoved = true),
     () => undefined,

@@ -97,7 +97,7 @@ describe("a twin in a bundle's place", () => {
     expect(await add("other")).toBe("HASH_COLLISION");
     rmSync(bundlePath(root, hash));
     expect(await add("asks")).toBe("HASH_COLLISION");
-    // The start record and the seal are enough.
+    // The start record and the seal suffice to detect the collision.
     await host.unregister("asks");
     expect(await add("asks")).toBe("HASH_COLLISION");
     rmSync(dataPath(root, hash, ref.threadId));
@@ -158,7 +158,7 @@ describe("between hosts", () => {
     expect(await codeOf(moveThread(from, to, one.ref))).toBe("BUNDLE_CHANGED");
     expect(existsSync(bundlePath(other.root, one.hash))).toBe(false);
     await one.host.register("asks", one.file);
-    // The other host has the twin under this hash: each is valid on its own host.
+    // The other host has the twin under this hash. Each bundle is valid on its own host.
     const [theirs, host] = [
       join(other.folder, "theirs.esm.js"),
       openLocalHost({ path: other.root }),

@@ -13,7 +13,7 @@ import { removeStores, TestStore } from "./fixtures/store.ts";
 
 afterAll(removeStores);
 
-/** Each step publishes a different value of `options.size` characters, and a constant value. */
+/** A workflow whose steps each publish a different value of `options.size` characters, and a constant value. */
 const teller = `import { channel } from "node:diagnostics_channel";
 const events = channel("uncaged.workflow");
 ${bundleOf(`

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Takes the arguments of Claude Code and puts out its lines: for the first line of its prompt `done: …`. While that
-# line stands in the file `waiting` of its folder it waits, and when it stands in `broken` it fails.
+# A replacement for Claude Code with the same arguments and output. Answers the first line of its prompt with
+# `done: …`. Waits while the file `waiting` in its folder contains that line, and fails when the file
+# `broken` contains it.
 task=$(head -n 1)
 cat >/dev/null
 session=
@@ -8,7 +9,7 @@ while [ $# -gt 0 ]; do
   [ "$1" = --session-id ] && session=$2
   shift
 done
-# Each call, for those who count them.
+# Records each call, so that tests can count them.
 printf '%s\n' "$session" >>calls
 put() { printf '{"type":"%s","subtype":"%s","session_id":"%s",%s}\n' "$1" "$2" "$session" "$3"; }
 put system init '"model":"scripted"'

@@ -3,8 +3,8 @@ import { spawn, spawnSync } from "node:child_process";
 import { createInterface } from "node:readline";
 
 /*
- * Takes the arguments of Claude Code and uses what they give it: asks the hook about two commands, and calls one of the tools. It
- * answers what came of that.
+ * A replacement for Claude Code that tests the hook and the tools in its arguments: asks the hook about two commands,
+ * and calls one tool. Answers with the results.
  */
 const valueOf = (name) => JSON.parse(process.argv[process.argv.indexOf(name) + 1]);
 const [{ hooks }] = valueOf("--settings").hooks.PreToolUse;

@@ -48,7 +48,7 @@ const usual: Record<string, string> = {
 /** Commands that report a problem and exit with 1. */
 const finds = new Set(["verify", "doctor"]);
 
-/** The sites whose hint was shown and whose commands worked. */
+/** The sites with a tested hint: a test showed it and its commands worked. */
 export const led = new Set<Site>();
 
 const name = "uncaged-workflow ";
@@ -59,7 +59,7 @@ const isCommand = (call: string) =>
   (commands.has(/^[a-z]+/.exec(call)?.[0] ?? "") && !/^serve\S* has /.test(call)) ||
   call.endsWith("--help");
 
-/** Returns the commands in a text, as written. An option after a command belongs to it. */
+/** Returns the commands in a text, as written, with their options. */
 export function commandsIn(text: string): string[] {
   const found: string[] = [];
   for (const clause of text.split(/[;\n]/)) {
@@ -79,9 +79,7 @@ export function commandsIn(text: string): string[] {
 /** The sites of hints that name a command. */
 export const all: Site[] = sites().filter(({ text }) => commandsIn(text).length > 0);
 
-/**
- * Returns the part whose tests show a hint. Hints about moves between clusters and storage roots have their own test.
- */
+/** Returns the part whose tests show a hint. A separate test covers moves between clusters and storage roots. */
 function partOf({ file, text }: Site): "plans" | "models" | "clusters" | "threads" {
   if (/workflow-plan|src.plan.|pages.plans/.test(file) || /plan confirm|^add it: /.test(text))
     return "plans";
@@ -91,8 +89,8 @@ function partOf({ file, text }: Site): "plans" | "models" | "clusters" | "thread
 }
 
 /**
- * Returns the hints of a part that this file did not test. `without` lists the hints that no test covers, by their
- * words, and why. An entry for a missing or tested hint is an error too.
+ * Returns the hints of a part that this file did not test. `without` maps the text of each uncovered hint
+ * to a reason. Also returns entries of `without` whose hint does not exist or has a test.
  */
 export function unled(part: ReturnType<typeof partOf>, without: Record<string, string>): string[] {
   const left = all.filter((site) => partOf(site) === part && !led.has(site));
@@ -103,7 +101,7 @@ export function unled(part: ReturnType<typeof partOf>, without: Record<string, s
   return [...wrong.map(({ file, text }) => `${file}: ${text}`), ...stale];
 }
 
-/** Splits a command line into words like a shell: quotes, and the output of a command. */
+/** Splits a command line into words like a shell. Supports quotes and command substitution. */
 async function wordsOf(call: string, { fill = {} }: Situation, run: Run): Promise<string[]> {
   let line = call;
   const [inner, command] = /\$\(uncaged-workflow ([^)]*)\)/.exec(line) ?? [];
@@ -115,8 +113,8 @@ async function wordsOf(call: string, { fill = {} }: Situation, run: Run): Promis
 type Run = (args: string[]) => Promise<Ended>;
 
 /**
- * Shows the hint of a situation, and runs each of its commands in a fresh state. Each command must succeed, or end as
- * the situation says, and must not report the same problem again.
+ * Shows the hint of a situation, and runs each of its commands in a fresh state. Each command must succeed or exit with
+ * one of the allowed codes, and must not report the same problem again.
  */
 export async function leadsOn(store: Store, situation: Situation): Promise<void> {
   const { env, stdin, codes = [], not = {} } = situation;

@@ -33,7 +33,7 @@ const acted =
     return id;
   };
 
-/** Starts a thread of a bundle that asks as `wait` says. */
+/** Returns a function that starts a thread whose question has the options in `wait`. */
 const asked =
   (wait: object, status = "waiting"): Make =>
   async (store) => {
@@ -145,7 +145,7 @@ export const tried = (make: Make, [command = "", ...options]: string[]): Situati
   },
 });
 
-/** Returns the next action that a command names after it has waited for a thread. */
+/** Waits for a thread and returns the next action that the command suggests. */
 async function next(store: Store, id: string): Promise<string> {
   const host = store.memory ?? openLocalHost({ path: store.root });
   if ((await host.trash()).some(({ threadId }) => threadId === id)) return "";

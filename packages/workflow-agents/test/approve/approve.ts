@@ -13,7 +13,7 @@ import {
   toolRegistry,
 } from "../../src/entry/index.ts";
 
-/* Roles with tools that need an approval. A tool leaves a mark. Its process dies where the file `die` says. */
+/* Roles with tools that need an approval. A tool leaves a mark. The file `die` selects where the process dies. */
 
 function dieAt(cwd: string, place: string): void {
   const file = join(cwd, "die");
@@ -34,7 +34,7 @@ const tools = toolRegistry([
   tool({ name: "mark", ...made, idempotent: false }),
   tool({ name: "deploy", ...made, approve: true, idempotent: false }),
   tool({ name: "pay", ...made, approve: ({ n }) => n > 5 }),
-  // A rule that a JSON Schema does not tell.
+  // The model does not see this rule, because JSON Schema can't express it.
   tool({ name: "few", ...made, input: input.refine(({ n }) => n < 5, "too many"), approve: true }),
   tool({ name: "late", ...made, approve: { within: "1s" } }),
   tool({ name: "lenient", ...made, approve: { within: "1s", otherwise: "approve" } }),
@@ -52,12 +52,11 @@ const responses = role({
   ...shared,
   agent: openaiAgent({ model: "gpt-5.2", api: "responses", tools }),
 });
-// Has long results.
 const big = tool({
   ...{ name: "big", description: "Leaves a mark", input },
   execute: (given, execution) => `${execute(given, execution)}${"x".repeat(given.n * 2 ** 20)}`,
 });
-// Has results in the file of values, followed by calls that wait for an approval.
+// Long results go to the file of values. Calls that wait for an approval follow them.
 const long = role({
   ...shared,
   agent: anthropicAgent({

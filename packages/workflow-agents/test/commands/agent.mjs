@@ -1,4 +1,4 @@
-// A command that stands for a coding agent: it does what its first argument says.
+// A replacement for a coding agent. The first argument selects its action.
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 

@@ -1,4 +1,4 @@
-// A server by stdio in plain JSON-RPC whose mode selects its answers: `odd.ts <mode>`.
+// An MCP server over stdio, in plain JSON-RPC. The mode selects its answers: `odd.ts <mode>`.
 import { createInterface } from "node:readline";
 
 type Message = { id?: number; method?: string };
@@ -68,7 +68,7 @@ for await (const line of createInterface({ input: process.stdin })) {
     const bad = [{ name: 7 }, null, "tool", { ...tool, name: "" }];
     const nulls = { description: null, outputSchema: null, annotations: null, title: null };
     const inputSchema = { type: "object", properties: null, required: null };
-    // The page cursors form a circle.
+    // The cursors alternate, so the list of pages never ends.
     const nextCursor = "ab"[(page += 1) % 2];
     const own = mode === "logs in JSON" ? { tools: [tool], nextCursor } : null;
     const tools = [...bad, { ...tool, inputSchema, ...nulls }, tool];

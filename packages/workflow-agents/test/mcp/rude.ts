@@ -1,4 +1,5 @@
-// A server whose requests exceed its client's capabilities, in plain JSON-RPC because the official SDK refuses them.
+// An MCP server that sends requests outside of its client's capabilities. Uses plain JSON-RPC, because the SDK refuses
+// such requests.
 import { appendFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 

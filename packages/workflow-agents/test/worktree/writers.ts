@@ -11,8 +11,8 @@ import { createRoleModerator, END, type Role } from "@uncaged/workflow";
 import { describe, worktree } from "../../src/entry/index.ts";
 
 /*
- * Two roles that write in turn, in the thread's worktree. The process dies where the file `die` beside the repository
- * says: during a role's work, or between its commit and the step's.
+ * Two roles that write in turn, in the thread's worktree. The file `<PLACE>-die` selects where the
+ * process dies: during a role's work, or between the git commit and the commit of the step.
  */
 const steps = 3;
 

@@ -4,7 +4,7 @@ import { answerTo } from "./graphs.ts";
 
 /*
  * A direct, slow model of graph execution that shares no code with the interpreter. It reads the steps of a thread and
- * checks that each is allowed: its node was started, and its arrivals and output are as expected.
+ * checks that each step is allowed: its node was started, and its inputs and output are as expected.
  */
 
 type Node = GraphDocument["nodes"][number];
@@ -35,7 +35,7 @@ export class Oracle {
   /** Whether the first of `waiting` is the open question. */
   isPaused = false;
   readonly #loops = new Map<string, Set<string>>();
-  /** Whether a node started only because all others waited for each other. */
+  /** Whether a node started only because all other nodes waited for each other. */
   wasBroken = false;
   #clock = 0;
 

@@ -52,7 +52,7 @@ export async function runGenerated(
   throw new Error("it never ended");
 }
 
-/** Drives one generator until its end, a failure, its death, or a question whose answer goes to the next generator. */
+/** Drives one generator until its end, a failure, a kill, or a question whose answer goes to the next generator. */
 async function drive(
   thread: Thread,
   commit: (step: RoleOutput) => Step,
@@ -64,17 +64,17 @@ async function drive(
       const { done, value } = await thread.next(sent);
       if (done) return "completed";
       sent = undefined;
-      // Killed before the step was durable, so the agent's work is lost.
+      // Kill the run before the step is durable, which loses the agent's work.
       if (kills && value.role !== "__wait__" && chance.is(0.05)) return "again";
       commit(value);
-      // Texts that a loop joins with themselves double in each round.
+      // Stop, because a loop that joins a text with itself doubles the text in each round.
       if (String(value.meta.output ?? value.meta.input).length > longestText) return "rounds";
       if (value.role !== "__wait__") continue;
       const { input, nodeId } = value.meta;
       const answer = JSON.parse(decisionOn(String(nodeId), input)) as object;
       const meta = { for: "approval", value: answer };
       sent = commit({ role: "__input__", content: JSON.stringify(answer), meta });
-      // Answered while no worker was running: the next worker finds the answer in the log.
+      // Kill the run after the answer. The next run finds the answer in the log.
       if (kills && chance.is(0.4)) return "again";
     }
     return "again";

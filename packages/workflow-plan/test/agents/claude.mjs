@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 
 /*
- * Takes the arguments of Claude Code and puts out its lines. What it does is the first word of its prompt: `say`,
- * `wait` (for the file `go` beside it), `write` (the file that it names), `fail-once`, `max-turns`, `nothing`, `empty`, `odd`, `odd-error`, `flood`, `child`.
+ * A replacement for Claude Code with the same arguments and output. The first word of the prompt selects the action:
+ * `say`, `wait` (until the file `go` exists), `write` (the named file), `fail-once`, `max-turns`, `nothing`, `empty`,
+ * `odd`, `odd-error`, `flood`, `child`.
  */
 const args = process.argv.slice(2);
 const valueOf = (name) => args[args.indexOf(name) + 1] ?? null;
@@ -30,7 +31,7 @@ if (what === "wait") {
 } else if (what === "fail-once" && resumed === null) {
   result({ subtype: "error_during_execution", is_error: true, errors: ["it broke"] });
 } else if (what === "max-turns") {
-  // Older versions give no `is_error` with it.
+  // Older versions send this result without `is_error`.
   result({ subtype: "error_max_turns" });
 } else if (what === "nothing") {
   process.exitCode = 0;
@@ -41,7 +42,7 @@ if (what === "wait") {
   const bad = { subtype: "error_during_execution", is_error: true, errors: ["ODD"] };
   const line = { type: "result", session_id, ...(what === "odd" ? good : bad) };
   const [before, after] = JSON.stringify(line).split("ODD");
-  // A zero byte, half of a pair, bytes that are no UTF-8, and JSON that ends too soon.
+  // A zero byte, half of a surrogate pair, invalid UTF-8, and incomplete JSON.
   const odd = [
     Buffer.from("a\\u0000b\\ud800c"),
     Buffer.from([0xff, 0xc3]),

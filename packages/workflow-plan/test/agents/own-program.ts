@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { guardCall, serveStepTools } from "../../src/entry/tools.ts";
 
-/* The two hidden commands of the command line, as a separate program. */
+/* A program with the two hidden commands of the command line. */
 const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: { folder: { type: "string" } },

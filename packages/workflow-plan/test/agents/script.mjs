@@ -2,7 +2,10 @@
 import { spawnSync } from "node:child_process";
 import { text } from "node:stream/consumers";
 
-/* Takes the arguments of Claude Code and puts out its lines. It executes its task as a shell script and answers what that printed. */
+/*
+ * A replacement for Claude Code with the same arguments and output. Executes its task as a shell script, and answers
+ * with the script's output.
+ */
 const prompt = await text(process.stdin);
 const [script = ""] = prompt.split("\n\nInputs:");
 const { stderr, stdout } = spawnSync("sh", ["-c", script], { encoding: "utf8" });

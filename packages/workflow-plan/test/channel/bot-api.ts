@@ -1,6 +1,6 @@
 /*
  * A server for Telegram's Bot API: long polling with confirmation by offset, MarkdownV2 with its reserved characters,
- * inline keyboards, and the errors of each. It shows a sent text as a user would read it.
+ * inline keyboards, and the errors of each. Shows a sent text as a user reads it.
  */
 type Json = Record<string, unknown>;
 export type SentMessage = {
@@ -21,7 +21,7 @@ type Refusal = {
   error_code: number;
   description: string;
   parameters?: Json;
-  /** The number of calls that pass before it. */
+  /** The number of calls that succeed before the refusal. */
   behind?: number;
 };
 

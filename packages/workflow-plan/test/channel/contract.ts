@@ -31,7 +31,7 @@ export const workflowOf = (more: Partial<Workflow> = {}): Workflow => ({
   ...more,
 });
 
-/** Waits until a condition holds, for at most half a minute. */
+/** Waits until a condition holds, for at most 30 seconds. */
 export async function until(holds: () => boolean, what: string): Promise<void> {
   const end = performance.now() + 30_000;
   while (!holds()) {

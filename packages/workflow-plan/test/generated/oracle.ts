@@ -3,8 +3,8 @@ import type { PlannerOutput } from "../../src/entry/index.ts";
 import { answerTo, decisionOn } from "./plans.ts";
 
 /*
- * A direct, slow model of a plan's run that shares no code with the interpreter. It reads a thread's records in order
- * and checks that each is allowed at its place.
+ * A direct, slow model of a plan's run that shares no code with the interpreter. The model reads a thread's records in
+ * order and checks that each record is allowed at its place.
  */
 
 type Committed = { role: string; content: string; meta: Record<string, unknown> };
@@ -119,7 +119,7 @@ export class Oracle {
     this.#must(at, this.#hasFailed(id, one) && one.series === this.#retries);
     one.state = "failed";
     this.#failures.push(id);
-    // It may have failed before it could be cancelled.
+    // The step may fail before the stopped plan cancels it.
     if (this.#stopped !== null) return;
     const { on_step_failure: policy } = this.#plan.failure_policy;
     if (policy === "stop") this.#stopped = id;

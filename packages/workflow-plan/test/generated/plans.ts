@@ -24,7 +24,7 @@ export function generatedPlan(seed: number): PlannerOutput {
   });
 }
 
-/** Returns the answer of a generated step's agent, which depends only on the step, its inputs and the attempt. */
+/** Returns the answer of a generated step's agent: a function of the step, its inputs and the attempt. */
 export function answerTo(
   seed: number,
   id: string,

@@ -7,12 +7,12 @@ import { answerTo, decisionOn, inputsIn } from "./plans.ts";
 export type Outcome = {
   steps: Step[];
   oracle: Oracle;
-  /** How often the run was resumed. */
+  /** The number of resumes. */
   resumed: number;
   result: { returnCode: number; summary: string };
 };
 
-/** Returns the agents of a generated plan. They take some turns, and fail as the plan says. */
+/** Returns the agents of a generated plan. They wait for some turns of the event loop, and fail as the plan says. */
 export const agentOf =
   (seed: number, chance: Chance): StepAgent =>
   async ({ attempt, prompt, stepId }, { thread }) => {
@@ -66,14 +66,14 @@ async function drive(
       const { done, value } = await thread.next(sent);
       if (done) return value;
       sent = undefined;
-      // Killed before the record was durable: the agent's work is lost.
+      // Kill the run before the record is durable, which loses the agent's work.
       if (kills && value.role !== "__wait__" && chance.is(0.05)) return null;
       commit(value);
       if (value.role !== "__wait__") continue;
       const { stepId, token } = value.meta as { stepId: string; token: string };
       const decision = decisionOn(seed, stepId, Number(token.split("#")[1]));
       sent = commit({ role: "__input__", content: decision, meta: { value: decision } });
-      // Answered while no worker ran: the next one finds the answer in the log.
+      // Kill the run after the answer. The next run finds the answer in the log.
       if (kills && chance.is(0.4)) return null;
     }
     return null;

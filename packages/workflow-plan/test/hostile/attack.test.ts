@@ -35,8 +35,8 @@ const named = (...names: string[]) => {
 const left = missing;
 let attacks = 0;
 /**
- * Tests as each user in `npm run test:all`, else as one of them in turn. `hostile.test.ts` always tries each kind as
- * both.
+ * Tests as each user in `npm run test:all`, else as alternating users. `hostile.test.ts` always tries each kind as
+ * both users.
  */
 const inSandbox = (name: string, act: (user: User) => Promise<void>) => {
   for (const user of some(users, users.length, attacks % users.length))
@@ -63,7 +63,7 @@ inSandbox("a step that is tried again has the host write through no link and no 
   }),
 );
 
-/** The private files of another plan while one of its folders is swapped: the link leads to `private`. */
+/** A folder of a plan that another step swaps for a link to `private`. */
 type Flip = {
   what: string;
   flipped: string;
@@ -106,7 +106,7 @@ for (const { flipped, look, what } of some(flips, 1)) {
       const before = victim.kept();
       const loop = victim.ran(flipping);
       await until(() => existsSync(join(victim.projects, ".link")));
-      // The confirmation may find the link; then it is refused.
+      // Retry, because the confirmation is refused while the folder is a link.
       await until(async () => {
         const { code } = await victim.run(["plan", "confirm", looking, "--agent", victim.agent]);
         return code === 0;
@@ -148,7 +148,7 @@ for (const [above, rootBelow] of [
           ]);
           const confirmed = await victim.run(["plan", "confirm", id, "--agent", victim.agent]);
           expect(confirmed.code).toBe(0);
-          // The root may be missing for a while, and the plan with it.
+          // Retry, because the root and the plan may be missing for a while.
           const isOver = ({ runs }: PlanView) => runs.every(({ status }) => status !== "running");
           await until(async () => {
             const { code, stdout } = await victim.run(["plan", "show", id, "--json"]);
@@ -187,7 +187,7 @@ inSandbox("a step's files in its project relax no setting and run nowhere else",
       "git: another repository in its place",
     );
     const project = victim.newProject(join(victim.projects, "site-5"));
-    // One plan each, because the hooks of a repository have no effect after it is replaced.
+    // Use one plan per attempt, because a replaced repository loses its hooks.
     const plans = attempts.map(({ name }) => ({
       steps: [victim.step(idOf(name), [name], { project })],
       cwd: project,

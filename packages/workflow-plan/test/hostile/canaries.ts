@@ -4,11 +4,12 @@ import { type AddressInfo, createServer, type Server } from "node:net";
 import { chmodSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 
-/** The answer that only the canaries give. */
+/** The answer of the canaries. No other server gives it. */
 export const canaryText = "canary-answer-7f3a";
 
 /**
- * Servers of this machine that a step must not reach, and a model that it may reach. Records each hit with its content.
+ * Servers of this machine that a step must not reach, and a model that it may reach. Records each request with its
+ * content.
  */
 export class Canaries {
   readonly hits: string[] = [];

@@ -7,7 +7,7 @@ import { TestCluster } from "../../../workflow-restate/test/fixtures/cluster.ts"
 import { hostileAttempts, reportsIn } from "./reports.ts";
 import { missing, users, Victim } from "./victim.ts";
 
-/* K4: a step reaches the cluster of its machine, adds its own bundle, and makes a worker run it outside. */
+/* K4: a step tries to reach the cluster of its machine, to add a bundle, and to make a worker run it outside. */
 setDefaultTimeout(600_000);
 const left = missing || missingServer;
 let cluster: TestCluster;

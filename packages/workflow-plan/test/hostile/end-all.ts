@@ -16,7 +16,7 @@ export function endAll(mark: string): boolean {
     try {
       process.kill(Number(id), "SIGKILL");
     } catch {
-      // It ended in between.
+      // The process has exited meanwhile.
     }
   }
   return left.length === 0;

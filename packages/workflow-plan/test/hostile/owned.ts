@@ -4,7 +4,7 @@ import type { Victim } from "./victim.ts";
 
 /**
  * Returns the effects of a project on outside programs after a step wrote to it: its user works there with git and with
- * the command line. Planted code writes a file in the home directory.
+ * the command line. Planted code that runs writes a file in the home directory.
  */
 export async function ownedBy(victim: Victim, project: string): Promise<string[]> {
   const owned = join(victim.home, "owned");
@@ -30,7 +30,7 @@ export async function ownedBy(victim: Victim, project: string): Promise<string[]
     await victim.run(words, { cwd: project });
     look(`uncaged-workflow ${words.join(" ")}`);
   }
-  // The next plan of the project runs in the sandbox, with the user's agent, whatever the project's files say.
+  // The project's files must not change the agent or the sandbox of the next plan.
   const [id = ""] = await victim.create([{ steps: [victim.step("nothing", [])], cwd: project }]);
   const env = { UNCAGED_PLAN_AGENT_COMMAND: victim.agent };
   await victim.run(["plan", "show", id], { cwd: project, env });

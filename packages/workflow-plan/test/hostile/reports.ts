@@ -32,7 +32,7 @@ export const idOf = (name: string): string =>
     .slice(0, 60)
     .replace(/-$/, "");
 
-/** Returns the reports of a run's steps. A step that was ended, or refused by the host, reports by its failure. */
+/** Returns the reports of a run's steps. For a step that the host ended or refused, the failure is the report. */
 export function reportsIn(view: PlanView, attempts: readonly Attempt[]): Report[] {
   const rows = view.runs[0]?.steps ?? [];
   return rows.flatMap(({ error, output_json, step_id }): Report[] => {
@@ -41,7 +41,7 @@ export function reportsIn(view: PlanView, attempts: readonly Attempt[]): Report[
       const reports: unknown = JSON.parse(String(JSON.parse(output_json ?? "")));
       if (Array.isArray(reports)) return reports as Report[];
     } catch {
-      // It gave no report.
+      // The step wrote no report.
     }
     return own.map(({ kind, name }) => ({
       ...{ kind, name, outcome: step_id === kind ? "lost" : "refused" },

@@ -58,15 +58,15 @@ type Ended = { code: number; stdout: string; stderr: string };
 type SpawnOptions = { cwd?: string; stdin?: string; env?: Record<string, string> };
 
 /**
- * A user with keys, a login, a project and other secrets, on whose machine steps run: in its own storage root, beside a
- * process, a server, and servers that a step must not reach.
+ * A user with keys, a login, a project and other secrets, on whose machine steps run. The user has a storage root, and
+ * runs a process, a server, and servers that a step must not reach.
  */
 export class Victim {
   readonly user: User;
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "hostile-")));
   readonly home = join(this.folder, "home");
   readonly projects = join(this.home, "projects");
-  /** Steps may write it and its folder `data`; `fixed` is read-only. */
+  /** The project. Steps may write to it and to its folder `data`; `fixed` is read-only. */
   readonly project: string;
   readonly root: string;
   readonly planHome: string;
@@ -74,7 +74,7 @@ export class Victim {
   readonly canaries = new Canaries();
   /** A mark in the command lines of processes that must stay hidden, and of processes that must not survive. */
   readonly mark = `hostile-mark-${randomBytes(6).toString("hex")}`;
-  /** The common prefix of the secrets in files. Only the test knows the rest. */
+  /** The common prefix of the secrets in files. Only the test knows the second half of each secret. */
   readonly secret = `CANARY-${randomBytes(6).toString("hex")}`;
   readonly rest = randomBytes(8).toString("hex");
   readonly env: Record<string, string> = {};
@@ -91,7 +91,7 @@ export class Victim {
     this.project = join(this.projects, "site");
     this.root = rootIn(this);
     this.planHome = join(this.root, "plans");
-    // Another user must reach it.
+    // Another user must have access.
     chmodSync(tmpdir(), statSync(tmpdir()).mode | 0o011);
     chmodSync(this.folder, 0o755);
   }
@@ -228,7 +228,7 @@ export class Victim {
 
   async #serve(): Promise<number> {
     if (this.user.id !== ownId) {
-      // Another user cannot build it, but reads it.
+      // Another user can read the console, but cannot build it.
       await buildConsole();
       Bun.spawnSync(["chmod", "-R", "a+rX", join(top, "apps/web/dist")]);
     }
@@ -308,7 +308,7 @@ export class Victim {
 
   /**
    * Waits for the end of a plan's run.
-   * @throws when it takes longer than a run with many attempts.
+   * @throws after `longestMs` milliseconds.
    */
   async ended(id: string, longestMs = 240_000): Promise<PlanView> {
     const isOver = ({ status }: { status: string }) => /^(completed|failed)$/.test(status);

@@ -5,12 +5,9 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { until } from "../../../workflow/test/fixtures/until.ts";
 
-/* The servers for a step's programs. Their files are in a folder of the test. */
+/* Servers for the programs of a step. Each keeps its files in a folder of the test. */
 
-/**
- * An address of this machine other than loopback, which programs reach through the HTTP proxy, or loopback if there is
- * none.
- */
+/** An address of this machine other than loopback, which programs reach through the HTTP proxy; else loopback. */
 const ownAddress =
   Object.values(networkInterfaces())
     .flatMap((all) => all ?? [])

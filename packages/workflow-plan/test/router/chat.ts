@@ -68,7 +68,7 @@ export async function bot(options: BotOptions = {}) {
     await model.stop();
     if (!options.server) await server.stop();
   });
-  // Messages of the first poll count as written before the start.
+  // The bot assumes that messages of the first poll are older than its start, so wait for the second poll.
   await until(() => server.offsets.length > polls, "connected");
   const texts = (chat = "42"): string[] =>
     server.sent.filter((one) => one.chat === chat).map(({ text }) => text);

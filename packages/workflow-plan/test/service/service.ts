@@ -4,9 +4,8 @@ import { openPlans, runService, type ServiceEvent, tick } from "../../src/entry/
 import { crashAt } from "./crash.ts";
 
 /*
- * The service of a plan home, or one pass, as a separate process. A given file holds its time. The process is killed
- * with
- * -9 at a given step of its work.
+ * The service of a plan home, or one pass, as a separate process. A file holds its current time. The process kills
+ * itself with -9 at a given point.
  */
 type Task = {
   root: string;

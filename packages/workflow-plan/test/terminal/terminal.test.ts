@@ -126,7 +126,7 @@ test("at a terminal a line that was started before the plan was shown does not c
   type("yes\ry");
   writeFileSync(gate, "");
   await sees("[Y]es");
-  // The cursor is behind the letter.
+  // The terminal shows the letter, with the cursor after it.
   await sees("> y\x1b[4G");
   type("es\r");
   // Three lines: one sent with the request, one waiting in the terminal, and one started before the question.
@@ -216,7 +216,7 @@ test("a slow refresh ends before the next one starts", async () => {
         seen.begun += 1;
         seen.atOnce += 1;
         seen.most = Math.max(seen.most, seen.atOnce);
-        // The first refresh is the one at the start. The second one lasts three intervals.
+        // The first refresh happens at the start. The second refresh lasts three intervals.
         if (seen.begun === 2) await gate;
         await send();
         seen.atOnce -= 1;

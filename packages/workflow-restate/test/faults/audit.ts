@@ -123,7 +123,7 @@ export type Known = {
   answers: { given: readonly string[]; acknowledged: readonly string[] };
   /** Records that an observer received. */
   shown: readonly string[];
-  /** Number of times that a process was held up: it may write the start of a step late. */
+  /** Number of times that a fault held up a process. The process may then write the start of a step late. */
   heldUp: (pid: number) => number;
   /** Freezes of processes during which nothing else failed. */
   freezes: readonly { pid: number; from: number; to: number }[];

@@ -12,7 +12,7 @@ export type Orders = {
 
 export const noOrders = (): Orders => ({ commands: 0, kill: "none", given: [], acknowledged: [] });
 
-/** Error codes of a command that came second, or whose worker or server was lost. */
+/** Error codes that are expected after an earlier command, or after the loss of a worker or a server. */
 const harmless = new Set(
   `THREAD_ENDED NOT_RUNNING NOT_WAITING ALREADY_RUNNING WAITING NO_CLUSTER NO_WORKER CALL_FAILED`.split(
     " ",

@@ -25,8 +25,8 @@ import {
 
 /*
  * Runs threads on a real cluster while workers, servers and connections fail at random moments and commands arrive.
- * Compares the effects of the threads with their records. A seed determines the faults; their timing depends on the
- * machine.
+ * Compares the effects of the threads with their records. A seed determines the faults, but the machine affects their
+ * timing.
  */
 
 export const kinds = ["kill", "freeze", "server", "network", "commands"] as const;
@@ -66,7 +66,7 @@ export type FaultReport = {
 type Tried = ThreadRef & { orders: Orders; shown: string[]; copied: number };
 
 const stepMs = 100;
-/** Time until a frozen worker thaws, in milliseconds. No takeover within it is a violation. */
+/** Maximum freeze of a worker, in milliseconds. A missing takeover within this time is a violation. */
 const mostFrozenMs = 25_000;
 
 /** Runs threads while faults happen, and reports violations. Deletes all its files and processes. */
@@ -287,7 +287,7 @@ class Trial {
     }
   }
 
-  /** Returns the effects of threads that only faults delayed. */
+  /** Returns the effects of each thread without commands, because commands also delay steps. */
   #measured() {
     const isOwn = ({ thread }: Effect) => this.#tried.get(thread)?.orders.commands === 0;
     return Map.groupBy(this.#effects.read().filter(isOwn), ({ thread }) => thread);
@@ -339,7 +339,7 @@ class Trial {
         status === "waiting"
           ? answer(this.#host, thread, thread.orders, this.#random)
           : status === "paused" && this.#host.control(thread, { kind: "resume", env: {} });
-      // The thread may have continued since it was read.
+      // Ignore a refusal, because the thread may have continued since the read.
       if (act) await act.catch(isRefused);
     }
     return [`${thread.threadId} does not end`];

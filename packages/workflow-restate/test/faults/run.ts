@@ -1,6 +1,6 @@
 import { type FaultReport, type Kind, runFaults } from "./faults.ts";
 
-/** Longest takeover by another worker, in milliseconds, by the kind of loss. */
+/** Maximum time until another worker takes over, in milliseconds, by the kind of loss. */
 const soonest: Record<string, number> = { kill: 2000, freeze: 15_000, network: 15_000 };
 
 /** Runs faults on a local cluster, prints the outcome, and returns the exit code. */

@@ -9,13 +9,13 @@ export const isAlone = (fault: Happened, at: number, faults: readonly Happened[]
 
 /** Sorted times until other workers continued the threads of a lost worker, in milliseconds. */
 export type Takeover = {
-  /** Takeovers without another fault meanwhile. */
+  /** Takeovers during which no other fault occurred. */
   alone: number[];
-  /** Takeovers with other faults meanwhile. */
+  /** Takeovers during which other faults occurred. */
   among: number[];
 };
 
-/** Longest step in progress, in milliseconds. After an older start, the thread rests or is already being taken over. */
+/** Maximum duration of a step, in milliseconds. If the start is older, the thread rests or a takeover has begun. */
 const freshMs = 1000;
 
 /**

@@ -22,9 +22,9 @@ type Traits = {
   hasCycles: boolean;
 };
 
-/** The place of a chain, with the limits for its steps. */
+/** The place of a chain in the workflow, and the limits for its steps. */
 type Place = {
-  /** The variable that only this chain writes, with the key of the iteration. */
+  /** The variable of this chain, which no other chain writes, with the key of the iteration. */
   variable: string;
   key: "" | "[_index]" | "[_item.key]";
   /** The loop that a BREAK ends. */
@@ -203,7 +203,7 @@ class Draft {
 
   #branch(plan: Of<"branch">, place: Place, next: string, around: Partial<StepDocument>): string {
     const { cases, hasElse, isShared } = plan;
-    // In an arm, a checkpoint names the step itself: earlier steps of the arm do not run again.
+    // A checkpoint in an arm names the step, so earlier steps of the arm do not run again.
     const counting = plan.inside.chains.length > 0 ? countingInside(place) : place.counting;
     const inner = { ...place, counting };
     const last = cases.length - 1;
@@ -222,7 +222,7 @@ class Draft {
     const isKeyed = place.key !== "";
     const isParallel = mode === "parallel";
     const sources = { tree: "=tree", subs: "=tree[0].subs", none: "=$none" };
-    // Serial iterations may write to one place, unless that hides how many of them ran.
+    // Serial iterations may share a variable, unless that hides the number of iterations that ran.
     const isOwn = isKeyed || isParallel || place.counting !== "all";
     const itemKey = isParallel && !isKeyed && isFlat(inside) ? "[_index]" : "[_item.key]";
     const fields = {
@@ -263,7 +263,7 @@ class Draft {
   }
 
   #cycle({ chain, leave, rounds }: Of<"cycle">, place: Place, next: string): string {
-    // A step that ends the chain would make the following steps unreachable.
+    // Leave out steps that end the chain, because following steps would be unreachable.
     const body = chain.filter(({ kind }) => kind !== "stop" && kind !== "break");
     if (place.counting === "none") return this.#chain(body, place, next);
     this.#shared.hasCycles = true;
@@ -323,7 +323,7 @@ class Draft {
     return { children, ...(strategy && { errorStrategy: strategy }) };
   }
 
-  // After a crash it may be unknown which iterations of a parallel loop had begun before a BREAK.
+  // After a crash, the log may not show which iterations of a parallel loop began before a BREAK.
   #breakIn({ loop }: Place): string {
     if (loop === "parallel") this.#shared.isTimed = true;
     return loop === "none" ? "RETURN" : "BREAK";

@@ -10,7 +10,7 @@ export type Failing = { at: "call" | "out"; then: "handled" | "allowed" | "fatal
 /** Chains that run concurrently inside a node. */
 export type Chains = { chains: Plan[][]; strategy: "fail_fast" | "continue" | "collect" | null };
 
-/** One action of a chain: usually one step; a cycle has several. */
+/** One action of a chain: one step, or several steps for a cycle. */
 export type Plan = { when: When; inside: Chains } & (
   | { kind: "noop" | "pause" | "stop" | "break" | "write" }
   | { kind: "set"; shape: number }
@@ -46,7 +46,7 @@ const failings: fc.Arbitrary<Failing> = fc.oneof(
     }),
     weight: 3,
   },
-  // A step whose failure is unhandled runs again after a crash, so it must not read its earlier writes.
+  // A step with an unhandled failure runs again after a crash, so it must not read its earlier writes.
   { arbitrary: fc.constant({ at: "call" as const, then: "fatal" as const }), weight: 1 },
 );
 
@@ -256,7 +256,7 @@ const deep = fc.letrec<{ node: Plan; chain: Plan[] }>((tie) => {
   };
 });
 
-/** Plans of small workflows that are mostly constructs in constructs. */
+/** Plans of small workflows with deeply nested constructs. */
 export const nestedPlans = (isCounting: boolean): fc.Arbitrary<WorkflowPlan> =>
   fc.record({
     entries: fc.tuple(deep.chain),

@@ -31,7 +31,7 @@ export function adaptersOf(seed: number): Adapters {
   };
 }
 
-/** Returns the handler of the custom type of step. */
+/** Returns the handler of the custom step type. */
 export function handlerOf(seed: number): Handler {
   const work = workOf(seed);
   return (context, step) => work(context.resolve(step.in));
@@ -51,7 +51,7 @@ function workOf(seed: number): (input: unknown) => Promise<unknown> {
   };
 }
 
-/** Returns the answer to a Pause, which is always the same. */
+/** Returns the answer to a Pause, a function of the step's id. */
 export const answerTo = (stepID: unknown): { to: unknown } => ({ to: stepID });
 
 const bundles = new WeakMap<Generated, Bundle>();
@@ -114,7 +114,7 @@ export function countsOf(steps: readonly RoleOutput[]): Record<string, number> {
   return counts;
 }
 
-/** Fails if a run hangs. */
+/** Throws if a run hangs. */
 export async function inTime<Value>(work: Promise<Value>, what: string): Promise<Value> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new Error(`${what} does not end`)), longestRun);

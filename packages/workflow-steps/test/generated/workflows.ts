@@ -5,9 +5,9 @@ import { nestedPlans, workflowPlans } from "./plan.ts";
 const mostSteps = 30;
 
 /**
- * Valid workflows of every construct, small enough for hundreds of runs. Their end does not depend on the duration of
- * calls, because concurrent chains never write to one place. With `isCounting` any step may count its earlier writes,
- * which reveals repeated runs; otherwise only top-level steps that no checkpoint repeats may count.
+ * Valid workflows of every construct, small enough for hundreds of runs. The duration of calls does not affect their
+ * result, because concurrent chains never write to one variable. With `isCounting` any step may count its earlier
+ * writes, which reveals repeated runs; otherwise only top-level steps that no checkpoint repeats may count.
  */
 export const generatedWorkflows = (isCounting: boolean): fc.Arbitrary<Generated> =>
   workflowPlans(isCounting)

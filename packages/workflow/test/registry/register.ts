@@ -1,4 +1,4 @@
-// Registers bundles under names of its own, or all under the name `only`, and prints each when it has been registered.
+// Registers bundles under unique names, or all under the name `only`. Prints each registered bundle.
 import { registerBundle } from "../../src/local/workflows.ts";
 import { openRoot } from "../../src/disk/root.ts";
 

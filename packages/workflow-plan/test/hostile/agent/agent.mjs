@@ -6,13 +6,14 @@ import { fileURLToPath } from "node:url";
 import { attemptsOf, workFolder } from "./attempts/attempt.mjs";
 
 /*
- * Takes the arguments of Claude Code. Its prompt begins with a line of JSON that names attempts and their targets. Each attempt
- * runs in a process of its own. The answer is a list of `{kind, name, outcome, detail}`, in which `outcome` is:
+ * A hostile replacement for Claude Code with the same arguments. Its prompt begins with a line of JSON that names
+ * attempts and their targets. Each attempt runs in its own process. The answer is a list of
+ * `{kind, name, outcome, detail}`, with these outcomes:
  *
- *   refused    it failed
- *   escaped    it got what it must not get
- *   done       the call succeeded, and only the outside shows whether it had an effect
- *   not tried  this machine lacks what it needs
+ *   refused    the attempt failed
+ *   escaped    the attempt got forbidden data or access
+ *   done       the call succeeded; only a check outside of the sandbox shows whether it had an effect
+ *   not tried  this machine lacks a requirement of the attempt
  */
 const self = fileURLToPath(import.meta.url);
 const args = process.argv.slice(2);
@@ -37,7 +38,7 @@ async function answer({ attempts, onRetry, targets }) {
   const reports = [];
   for (const name of attempts) reports.push(await report(name, targets));
   const result = { type: "result", subtype: "success", is_error: false, session_id };
-  // The host prepares the next attempt at a step after what this one has left.
+  // Fail the first time, so that the host prepares a retry with the files that this run left.
   const before = `${workFolder}/.attempted-` + attempts.join("-").replace(/\W+/g, "-");
   if (onRetry && !existsSync(before)) {
     writeFileSync(before, "");
@@ -47,7 +48,7 @@ async function answer({ attempts, onRetry, targets }) {
   process.exit();
 }
 
-/** What an attempt came to, in a process of its own: it may hang, crash, or print what it likes. */
+/** Runs an attempt in its own process, which may hang, crash, or print anything. Returns the report. */
 async function report(name, targets) {
   const [kind] = name.split(": ");
   const given = JSON.stringify({ ...targets, agentArguments: args });
@@ -59,7 +60,7 @@ async function report(name, targets) {
   child.stdout.on("data", (part) => (printed = (printed + part).slice(-100_000)));
   child.stderr.on("data", (part) => (complaint = (complaint + part).slice(-1000)));
   const timer = setTimeout(() => child.kill("SIGKILL"), longestMs);
-  // What an attempt leaves behind holds its pipes open.
+  // Wait for the exit only, because processes that the attempt leaves behind keep its pipes open.
   const [code, signal] = await new Promise((resolve) => {
     child.once("exit", (...how) => setTimeout(() => resolve(how), 50));
     child.once("error", (error) => resolve([error.message]));

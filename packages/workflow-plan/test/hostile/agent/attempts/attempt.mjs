@@ -2,26 +2,27 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-/* How an attempt is written, and what several of them need. */
+/* The registry of attempts, and helpers for attempts. */
 const all = [];
 
-/** The folder inside that all steps of a run share. */
+/** The folder in the sandbox that all steps of a run share. */
 export const workFolder = "/workspace/work";
 
-/** What the call did shows only from outside. */
+/** The result of a call whose effect shows only outside of the sandbox. */
 export class Done {
   constructor(detail) {
     this.detail = detail;
   }
 }
 
-/** This machine lacks what the attempt needs. */
+/** Thrown when this machine lacks a requirement of an attempt. */
 export class NotTried extends Error {}
 
 /**
- * Adds an attempt of a kind. `act` gets the targets. It returns what it got (a text) when it got out, a {@link Done} when only
- * the outside knows, and null or an error when it was refused. `more.needs` is `retry` for what the host meets when the step is
- * tried again, `end` for what may end the step, `project` for what needs a project of its own, and `small` for small limits.
+ * Adds an attempt of a kind. `act` receives the targets. It returns a text about the escape if it escaped, a {@link
+ * Done} if the effect shows only outside, and null if it was refused; an error also means refused. `more.needs` is
+ * `retry` if the host meets the effect in a retry of the step, `end` if the attempt may end the step, `project` if it
+ * needs its own project, and `small` if it needs small limits.
  */
 export function attempt(kind, what, act, more = {}) {
   const name = `${kind}: ${what}`;
@@ -29,7 +30,7 @@ export function attempt(kind, what, act, more = {}) {
   all.push({ kind, name, needs: more.needs ?? null, run: (targets) => outcomeOf(act, targets) });
 }
 
-/** Adds attempts of one kind, by a table from what is tried to what does it. */
+/** Adds attempts of one kind. `table` maps the name of each attempt to its function. */
 export function attempts(kind, table, more) {
   for (const [what, act] of Object.entries(table)) attempt(kind, what, act, more);
 }
@@ -54,7 +55,7 @@ export async function attemptsOf() {
   return all;
 }
 
-/** Runs a shell script and returns what it printed. @throws when it fails */
+/** Runs a shell script and returns its output. @throws when the script fails */
 export function sh(script, env = {}) {
   const options = { encoding: "utf8", timeout: 20_000, env: { ...process.env, ...env } };
   const { status, stderr, stdout } = spawnSync("/bin/sh", ["-c", script], options);
@@ -64,7 +65,7 @@ export function sh(script, env = {}) {
 
 const python = ["/usr/bin/python3", "/usr/local/bin/python3"].find((path) => existsSync(path));
 
-/** Runs a Python program, which reaches system calls that Node has no function for. Returns what it printed. @throws */
+/** Runs a Python program, which can make any system call. Returns its output. @throws when the program fails */
 export function py(program, ...args) {
   if (python === undefined) throw new NotTried("there is no python3");
   const options = { encoding: "utf8", timeout: 50_000, maxBuffer: 1 << 26 };
@@ -74,7 +75,7 @@ export function py(program, ...args) {
   return stdout.trim();
 }
 
-/** Needs a program. */
+/** Requires a program. @throws NotTried when the program is missing */
 export function needs(program) {
   const found = spawnSync("/bin/sh", ["-c", `command -v ${program}`]).status === 0;
   if (!found) throw new NotTried(`there is no ${program}`);
@@ -94,10 +95,10 @@ def mount(source, target, kind, flags=0, data=b""):
     return must(libc.mount(source, target, kind, ctypes.c_ulong(flags), data), "mount")
 `;
 
-/** The text of what a function reads when it has a canary's secret in it, else null. */
+/** Returns a text if it contains the secret, else null. */
 export const ifSecret = (text, { secret }) => (text.includes(secret) ? text : null);
 
-/** Runs the command line that the step's tools are of, which the sandbox shows, with other words. */
+/** Runs the program of the step's tools, which the sandbox shows, with other arguments. */
 export function ownCommand(...words) {
   const { agentArguments } = JSON.parse(process.env.HOSTILE_TARGETS);
   if (!agentArguments.includes("--mcp-config")) throw new NotTried("the step has no tools");

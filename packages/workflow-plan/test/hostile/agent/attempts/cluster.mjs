@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { attempt, NotTried, ownCommand, workFolder } from "./attempt.mjs";
 import { reach } from "./connect.mjs";
 
-/* A cluster on the same machine: a bundle that is added there runs outside, in a worker. */
+/* Attempts on a cluster on the same machine, whose workers run added bundles outside of the sandbox. */
 attempt(
   "cluster",
   "a bundle of its own that a worker runs",

@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { connect } from "node:net";
 import { attempt, attempts, NotTried, py } from "./attempt.mjs";
 
-/** Connects and returns what was answered; a connection that is only accepted counts. @throws when it can't */
+/** Connects and sends a text. Returns `connected: ` and the response, if any. @throws without a connection */
 export const reach = (where, sent = "") =>
   new Promise((resolve, reject) => {
     const socket = connect(where);

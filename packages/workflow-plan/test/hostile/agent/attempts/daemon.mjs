@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { attempts, Done, py, sh } from "./attempt.mjs";
 
-/* Processes that are to live on. The test looks for their mark when the run is over. */
+/* Processes that try to survive the run. The test looks for their mark after the run. */
 const loop = "trap '' TERM HUP INT PIPE; while :; do sleep 1; done";
 
 attempts("daemon", {

@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { attempts, Done, ifSecret } from "./attempt.mjs";
 
-/* A folder that the host shows to other steps is swapped for a link, again and again, while they start. */
+/* Repeatedly swaps a folder for a link while the host starts other steps that see the folder. */
 const project = "/workspace/project";
 const longestMs = 45_000;
 const tried = (act) => {

@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } fro
 import { attempts, Done, needs, sh } from "./attempt.mjs";
 import { owning, plant } from "./setting.mjs";
 
-/* The project's repository: the test commits and looks at it with the user's own git afterwards. */
+/* Attempts on the project's repository. Afterwards the test commits and reads it with the user's own git. */
 const git = "/workspace/project/.git";
 const program = "/workspace/project/evil.sh";
 const config = (targets) => {

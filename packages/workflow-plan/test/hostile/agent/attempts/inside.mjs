@@ -11,7 +11,7 @@ import {
 import { createInterface } from "node:readline";
 import { attempt, attempts, Done, NotTried, ownCommand, sh } from "./attempt.mjs";
 
-/* What a step is given on purpose: its environment, the folder of messages, its tools, the command line. */
+/* Attempts with allowed resources: the environment, the folder of messages, the tools, the command line. */
 attempts("environment", {
   "secrets that it does not name": () => {
     const names = ["OTHER_TOKEN", "DATABASE_PASSWORD", "PRIVATE_SETTING"];
@@ -154,7 +154,7 @@ attempts("message", {
   },
 });
 
-/** Calls a tool of the step as Claude Code does. */
+/** Calls a tool of the step, like Claude Code. */
 async function toolCall(name, input, count = 1) {
   const { agentArguments } = JSON.parse(process.env.HOSTILE_TARGETS);
   const given = agentArguments[agentArguments.indexOf("--mcp-config") + 1];

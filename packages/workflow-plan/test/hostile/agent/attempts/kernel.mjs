@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { attempt, attempts, py, sh, workFolder } from "./attempt.mjs";
 
-/** The files below a folder that open for writing; they are not written. */
+/** Returns the files below a folder that open for writing. Writes nothing. */
 function writable(folder, most = 5) {
   const found = [];
   const visit = (path) => {
@@ -20,7 +20,7 @@ function writable(folder, most = 5) {
           closeSync(openSync(inner, "r+"));
           found.push(inner);
         } catch {
-          // It is refused.
+          // The open was refused.
         }
       }
     }
@@ -67,7 +67,7 @@ attempts("kernel", {
         closeSync(openSync(path, "w"));
         return `opened ${path} for writing`;
       } catch {
-        // It is refused.
+        // The open was refused.
       }
     }
     return null;
@@ -131,7 +131,7 @@ print(size)`);
     return null;
   },
   "the end of the machine": () => {
-    // LINUX_REBOOT_CMD_CAD_ON changes no more than what a key does.
+    // LINUX_REBOOT_CMD_CAD_ON only changes the effect of Ctrl-Alt-Del.
     py("must(libc.reboot(0x89abcdef))");
     return "changed what a key does";
   },

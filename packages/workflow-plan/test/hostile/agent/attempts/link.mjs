@@ -9,7 +9,7 @@ import {
 } from "node:fs";
 import { attempts, Done, sh, workFolder } from "./attempt.mjs";
 
-/* What the host meets when it prepares the next attempt at the step, reads its folders, or removes them. */
+/* Files and links that the host meets when it retries the step, reads its folders, or removes them. */
 const login = "/workspace/home/.claude/.credentials.json";
 const clean = (path) => {
   rmSync(path, { recursive: true, force: true });

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { writeSync } from "node:fs";
 import { attempt, attempts, Done, py, sh, workFolder } from "./attempt.mjs";
 
-/* What floods, fills and starves. Each is bounded, and undone by the end of the step. */
+/* Attempts that use up output, memory, disk or processes. Each has a bound, and the end of the step undoes it. */
 const output = (name, act) =>
   attempt(
     "output",

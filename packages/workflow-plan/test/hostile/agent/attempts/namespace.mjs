@@ -44,7 +44,7 @@ for name in os.listdir("/proc/1/ns"):
         entered.append(name)
     except OSError: pass
 print(" ".join(entered))`);
-    // Which are its own ones already shows outside.
+    // Any entered namespace counts as an escape.
     return got === "" ? null : `entered ${got}`;
   },
   "of its parent (NS_GET_PARENT)": () => {
@@ -100,10 +100,10 @@ must(libc.syscall(442, -100, b"/usr", 0x8000, held, 32), "mount_setattr")`);
         sh(`printf '' | ${name === "newuidmap" ? "newuidmap $$ 0 0 1" : `${name} -c true`}`);
         got.push(name);
       } catch {
-        // It is refused.
+        // The program was refused or is missing.
       }
     }
-    // Root of the sandbox becomes root of the sandbox by these.
+    // If the step is already root in the sandbox, these programs change nothing.
     const { uid } = { uid: process.getuid() };
     return got.length === 0 || uid === 0 ? null : got.join(" ");
   },

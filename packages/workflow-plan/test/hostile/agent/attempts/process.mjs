@@ -9,7 +9,7 @@ const listed = (path) => {
   }
 };
 
-/** What descriptors lead to, of a process. */
+/** Returns the open descriptors of a process with their targets. */
 const opened = (id) =>
   listed(`/proc/${id}/fd`).flatMap((fd) => {
     try {
@@ -53,7 +53,7 @@ for id in ids:
     return got === "" ? null : got;
   },
   "sockets that it was given": () => {
-    // Its standard streams are pipes or sockets to who started it.
+    // Skips the standard streams, which may be sockets to the parent process.
     const found = opened("self").filter(({ fd, path }) => path.startsWith("socket:") && fd > 2);
     const own = opened(process.ppid).filter(({ path }) => found.some((one) => one.path === path));
     return own.length === 0 ? null : JSON.stringify(own);
@@ -78,7 +78,7 @@ print(" ".join(outside))`);
   },
 });
 
-// The first process stops when it is attached to, and with it the end of the step.
+// Attaching stops the first process, which then can't end the step.
 attempt(
   "trace",
   "of the first process",
@@ -161,7 +161,7 @@ attempt(
         try {
           process.kill(id, signal);
         } catch {
-          // There is none.
+          // The process does not exist.
         }
       }
     return new Done("sent each");

@@ -1,7 +1,7 @@
 import { attempt, NotTried } from "./attempt.mjs";
 import { reach } from "./connect.mjs";
 
-/* Ways to have the proxy connect to what it must not. What it reaches answers with the canary's text. */
+/* Attempts to make the proxy connect to forbidden addresses. A canary there answers with its text. */
 const proxy = () => {
   const named = process.env.HTTP_PROXY ?? process.env.http_proxy ?? "";
   if (named === "") throw new NotTried("there is no proxy");
@@ -11,7 +11,7 @@ const proxy = () => {
   return { where: { host: hostname, port: Number(port) }, head };
 };
 
-/** Sends to the proxy; `HEAD` in what is sent is what it wants in each request. Null when the canary did not answer. */
+/** Sends a text to the proxy, with the login header in place of `HEAD`. @throws when no canary answers */
 async function asked(sent, { canary }) {
   const { head, where } = proxy();
   const got = await reach(where, sent.replaceAll("HEAD", head));
@@ -25,7 +25,7 @@ const tunnel = (authority, then = "") =>
   `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\nHEAD\r\n${then}`;
 const inner = "GET /tunnelled HTTP/1.0\r\nHost: canary\r\n\r\n";
 
-/** How one may spell an address of this machine. */
+/** Spellings of an address of this machine. */
 const spellings = {
   "as it is": () => "127.0.0.1",
   "by name": () => "localhost",
@@ -84,7 +84,7 @@ for (const [how, hostOf] of Object.entries(spellings)) {
   });
 }
 
-/** Requests that may be read in two ways. `at` is closed, `open` is allowed. */
+/** Ambiguous requests. `at` is a forbidden address, `open` an allowed one. */
 const tricks = {
   "a user before the host": ({ at, open }) => get(`http://${open}@${at}/`),
   "a user after the host": ({ at, open }) => get(`http://${at}@${open}/`, at),

@@ -4,7 +4,7 @@ import { attempt, attempts, ifSecret, py, sh } from "./attempt.mjs";
 const read = (path) => readFileSync(path, "latin1");
 const processes = () => readdirSync("/proc").filter((name) => /^\d+$/.test(name));
 
-/** What the files of all processes have, those that can't be read left out. */
+/** Returns the contents of a file in `/proc` of each other process. Skips unreadable files. */
 const ofAll = (file) =>
   processes()
     .filter((id) => id !== String(process.pid))
@@ -106,7 +106,7 @@ for ring in (-3, -4, -5):
       : null,
 });
 
-/** The agent and its attempts know the secret: they are told what to look for. */
+/** Whether a process is the agent or an attempt. These have the secret as an argument, to search for it. */
 const ofOurs = (id) =>
   /agent\.mjs|HOSTILE_TARGETS/.test(
     `${tried(() => read(`/proc/${id}/cmdline`)) ?? ""}${tried(() => read(`/proc/${id}/environ`)) ?? ""}`,

@@ -3,8 +3,8 @@ import { dirname } from "node:path";
 import { attempts, Done } from "./attempt.mjs";
 
 /*
- * Files in the project that programs outside go by. The test runs its commands in the project afterwards: what is planted here
- * would write `owned` into the home directory.
+ * Files in the project that programs outside of the sandbox read. Afterwards the test runs such programs in the
+ * project. Planted code that runs writes `owned` in the home directory.
  */
 const project = "/workspace/project";
 export const owning = ({ home }) => `#!/bin/sh\necho owned >> '${home}/owned'\n`;

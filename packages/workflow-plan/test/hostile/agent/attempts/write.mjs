@@ -91,7 +91,7 @@ attempts("write", {
         if (path.startsWith("/") && !/^\/(dev|proc)\b/.test(path))
           put(`/dev/fd/${fd}/../../../../../../..${home}/planted`);
       } catch {
-        // It leads to no folder.
+        // The descriptor is not a folder.
       }
     }
     return new Done("tried each");
