@@ -28,7 +28,7 @@ const define = {
   ...portableNames,
 };
 const noExport = /No matching export in "(.*)" for import "(.*)"/;
-/** Our packages: lines in them are not the author's. */
+/** Names of our packages. Positions in them are not the author's code. */
 const runtimeName = /^@uncaged\/workflow(-(agents|steps|graph|plan|restate))?$/;
 const runtimeFolders = new Map<string, boolean>();
 
@@ -114,7 +114,7 @@ async function build(lent: Record<string, string>): Promise<string[]> {
     entrypoints: [source],
     target: "node",
     format: "esm",
-    // Errors are distinguished by class name, and steps may be named after functions.
+    // Keep names: workflows match errors by class name, and steps may have the names of functions.
     minify: { whitespace: true, syntax: true, keepNames: true },
     sourcemap: "external",
     loader,
@@ -158,7 +158,9 @@ function packageName(path: string): string | null {
   }
 }
 
-/** Whether a source of the map is not the author's: a file of ours, or a module generated from another file. */
+/**
+ * Whether a source of the map is not written by the author: one of our files, or a module generated from another file.
+ */
 function isRuntime(name: string): boolean {
   const path = resolvePath(dirname(source), name);
   return (path === source && dirname(source) === out) || isOwnFile(path);

@@ -15,8 +15,8 @@ import {
 } from "./errors.ts";
 
 /**
- * A built bundle. `map` is its source map, whose sources are named relative to the source's folder. `inputs` are the
- * paths of all files that it was built from.
+ * A built bundle. `map` is its source map, with paths relative to the source's folder. `inputs` are the paths of all
+ * files that it was built from.
  */
 export type Built = { code: Uint8Array; map: string; inputs: string[] };
 
@@ -60,8 +60,8 @@ export async function buildBundle(file: string, within?: string): Promise<Built>
 /**
  * Builds a module generated from another kind of source, as {@link buildBundle} builds a file.
  *
- * @param text the text of that source
- * @param file its name as the user gave it, for messages
+ * @param text the text of the original source
+ * @param file the name of the original source as the user gave it, for messages
  * @throws WorkflowError `BUILD_FAILED`.
  */
 export async function buildModule(
@@ -125,8 +125,8 @@ export function buildHint(problem: string): string {
 
 /**
  * Returns the `tsconfig.json` of a source: the nearest one from its folder up to its project's `package.json`, both
- * included; without a project, the one in its own folder. Files above the project are ignored: they would make the
- * bytes depend on the folder.
+ * included; without a project, the `tsconfig.json` in the source's folder. Files above the project are ignored: they
+ * would make the bytes depend on the folder.
  */
 function projectConfig(source: string): string | null {
   const own = dirname(source);
@@ -143,21 +143,21 @@ const firstConfig = (folders: string[]): string | null =>
 
 /**
  * A source's text as a module that can be built. `resolve` maps its imported packages to files of the running program,
- * because the source's own folder may lack them. `roles` has the position in the text at which each role is described,
+ * because the source's own folder may lack them. `roles` maps each role to the position of its description in the text,
  * for errors of that role.
  */
 export type SourceModule = {
   code: string;
   resolve: Readonly<Record<string, string>>;
-  /** Paths of other files whose text is in the module. */
+  /** Paths of other files that the module includes as text. */
   inputs?: readonly string[];
   roles?: RolePositions;
 };
 
 /**
- * A kind of source other than TypeScript, added by the calling program. It matches by file name, and by text where several
- * kinds share such names. `module` must depend on the text alone, so that the same source gives the same hash
- * everywhere. It throws problems of the source with their position.
+ * A kind of source other than TypeScript, added by the calling program. It matches by file name, and also by text if
+ * several kinds use the same file names. `module` must depend on the text alone, so that the same source gives the same
+ * hash everywhere. Errors of `module` name the position in the source.
  *
  * @example const sources = [{ matches: (file) => file.endsWith(".json"), module: toModule }];
  */

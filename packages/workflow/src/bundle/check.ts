@@ -60,7 +60,7 @@ function breachesIn(source: string, names: readonly string[]): Breach[] {
       offset: isListed ? each.start : each.exportStart,
     });
   }
-  // `export * from` a built-in may bring in any name, so the loaded module is checked instead.
+  // `export * from` a built-in may export any name, so the names are checked after loading the module.
   if (exports.some(({ type }) => type === "reexport-all")) return found;
   for (const name of ["run", "descriptor"]) {
     if (names.includes(name)) continue;
@@ -78,7 +78,7 @@ function breachOf({ type, specifier, importStart, start }: Import): Breach | nul
   if (isBuiltin(specifier)) return null;
   const what = /^bun(:|$)/.test(specifier) ? "is Bun's own" : "is not a Node built-in";
   const message = `imports ${JSON.stringify(specifier)}, which ${what}`;
-  // The text begins after its quote.
+  // `start` is after the opening quote.
   return { rule: "builtins-only", message, offset: start - 1 };
 }
 
@@ -89,7 +89,7 @@ function syntaxFinding(thrown: unknown, file: string): Finding {
 }
 
 /**
- * Refuses a bundle that breaks rules. `map` is its source map when the author knows another source.
+ * Refuses a bundle that breaks rules. `map` is its source map if the bundle was built from a source.
  *
  * @throws WorkflowError `BUNDLE_REFUSED`.
  */

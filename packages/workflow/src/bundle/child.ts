@@ -11,7 +11,7 @@ import { commandOf, type Program } from "../system/programs.ts";
 import { confined } from "./confined.ts";
 import { sandboxFailed, temporaryUnusable } from "./errors.ts";
 
-/** A program of ours to run in a child process, and its limits. */
+/** One of our programs to run in a child process, and its limits. */
 export type ChildTask = {
   program: Exclude<Program, "worker">;
   request: object;
@@ -54,9 +54,9 @@ export async function inTemporary<T>(
 const maxAnswer = 8 << 20;
 
 /**
- * Runs a program of this folder in its own process group, in a sandbox if `sandbox` says so: no input, discarded
- * output, and only the given environment. When it has answered, through {@link openChannel}, or has exceeded a limit,
- * its whole group is killed. Bun also ends it when this process dies.
+ * Runs a program of this folder in its own process group, and in a sandbox if `sandbox` is set. The program gets no
+ * input and only the given environment, and its output is discarded. Kills the whole group after the answer (see {@link
+ * openChannel}) or when a limit is exceeded. Bun also ends the program when this process dies.
  *
  * @throws WorkflowError `SANDBOX_MISSING`, `SANDBOX_FAILED` when the sandbox could not be set up
  */
@@ -87,7 +87,10 @@ export async function runChild(task: ChildTask): Promise<ChildEnd> {
 
 const mostComplaint = 4096;
 
-/** Returns a function that returns the error message of bubblewrap, if any. The first output is not the program's. */
+/**
+ * Collects error output, and returns a function that returns bubblewrap's error message, if any. Bubblewrap writes its
+ * message before the program can write.
+ */
 function complaintOf({ stderr }: ChildProcess): () => string | null {
   let text = "";
   stderr?.on("data", (chunk: Buffer) => {
@@ -106,7 +109,7 @@ async function endOf(child: ChildProcess, token: string): Promise<ChildEnd> {
   return { by: "exit", how: signal ? `was ended by ${signal}` : `ended with code ${code}` };
 }
 
-/** Returns the signal that an exit code of bubblewrap stands for. */
+/** Returns the signal that killed the program in bubblewrap, from the exit code. */
 const signalIn = (code: number | null): string | undefined =>
   Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0];
 
@@ -168,7 +171,7 @@ const channel = 3;
 
 /**
  * Returns the parent's request to this child, and a function that answers it once, with JSON. Call it before any
- * foreign code runs: that must not see the request, and may replace functions used by the answer.
+ * foreign code runs: foreign code must not see the request, and may replace functions that the answer uses.
  */
 export function openChannel(): { request: unknown; answer: (value: unknown) => void } {
   const [token, request] = process.argv.splice(2);

@@ -15,8 +15,8 @@ const firstDescriptor = 4;
 const temporaryBytes = 16 << 20;
 
 /**
- * Prepares to start a program of ours in bubblewrap. It sees the system, its own code and `files` read-only, and the
- * folder `cwd`. It has no network. Returns null where there is no sandbox.
+ * Prepares the start of one of our programs in bubblewrap. The program sees the system, its own code and `files`
+ * read-only, and the writable folder `cwd`. It has no network. Returns null when no sandbox is available.
  *
  * @throws WorkflowError `SANDBOX_MISSING`
  */
@@ -74,7 +74,7 @@ function codeOf(program: Program): string[] {
 const folderOf = (file: string): string[] =>
   file.endsWith(".ts") ? [dirname(dirname(file))] : [dirname(file)];
 
-/** Returns the folders that package imports of a source resolve in. A packed program contains them. */
+/** Returns the folders in which package imports of a source are resolved. A packed program contains them. */
 function packagesFor(file: string): string[] {
   if (!file.endsWith(".ts")) return [];
   const folders: string[] = [];

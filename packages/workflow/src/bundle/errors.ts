@@ -49,7 +49,7 @@ export const typesNotUtf8 = (path: string, cause: unknown): WorkflowError =>
     cause,
   );
 
-/** A file of JavaScript, which may be a source or a bundle. `plainName`: its name without an extension. */
+/** A JavaScript file that may be a source or a bundle. `plainName`: its name without an extension. */
 export const scriptUnclear = (path: string, plainName: string): WorkflowError =>
   WorkflowError.usage(
     "NOT_A_BUNDLE",
@@ -134,7 +134,7 @@ export const loadTimeout = (hash: string, timeoutMs: number): WorkflowError =>
     workInRun,
   );
 
-/** A worker that was ended because its bundle's top level did not end. */
+/** A worker was killed because its bundle's top level did not finish. */
 export const loadBlocked = (hash: string): WorkflowError =>
   WorkflowError.failed(
     "BUNDLE_LOAD_FAILED",

@@ -10,15 +10,15 @@ type BuiltMap = { mappings: string; sources: string[]; ignoreList?: number[]; de
 
 /**
  * Values for Bun's option `define`: Bun would write the absolute `__dirname` and `__filename` of each CommonJS file
- * into the code. Under these names they refer to the bundle itself at run time.
+ * into the code. The names defined here refer to the bundle itself at run time.
  */
 export const portableNames = { __dirname: dirname, __filename: filename };
 
 /**
  * Converts Bun's output to a bundle: removes the debug id (a digest over paths), defines {@link portableNames}, and
- * turns `import("node:fs")`, which packages use to work in browsers too, into a static import, which a bundle may have.
- * Classes and functions keep their names. Additions are lines of their own and replacements keep their length, so the
- * map stays valid. Sources of this program, selected by `isRuntime`, go on the map's `ignoreList`.
+ * turns each `import("node:fs")` into a static import, because bundles may not use `import()`; packages use it to
+ * support browsers. Classes and functions keep their names. Additions are separate lines and replacements keep their
+ * length, so the map stays valid. Adds this program's sources, selected by `isRuntime`, to the map's `ignoreList`.
  */
 export function finishBuild(
   code: string,

@@ -35,7 +35,7 @@ const endWatch = watchReads((what) => {
 
 try {
   const module = (await import(pathToFileURL(request.path).href)) as object;
-  // An unhandled rejection is reported a turn later.
+  // The runtime reports an unhandled rejection one turn later.
   await nextTurn();
   endWatch();
   const bundle = toBundle(module);
@@ -53,7 +53,10 @@ try {
   answerError(thrown);
 }
 
-/** Reports reads of this process's environment variables and working directory; returns a function that stops it. */
+/**
+ * Reports reads of this process's environment variables and working directory; returns a function that stops the
+ * reports.
+ */
 function watchReads(onRead: (what: string) => void): () => void {
   const { env } = process;
   const cwd = process.cwd.bind(process);

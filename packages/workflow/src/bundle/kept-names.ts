@@ -17,7 +17,7 @@ export function keptNames(code: string, map: string): string {
     const name = groups.declared ?? groups.listed ?? "";
     const original = nameAt(index + text.length - name.length);
     if (original === null || original === name) continue;
-    // Another scope may have the same name.
+    // Keep a name that has different originals in several scopes.
     found.set(name, found.has(name) && found.get(name) !== original ? name : original);
   }
   const renames = [...found].filter(([name, original]) => name !== original);
@@ -26,18 +26,20 @@ export function keptNames(code: string, map: string): string {
     ([name, original]) =>
       `[typeof ${name}=="function"&&${name},${JSON.stringify(name)},${JSON.stringify(original)}]`,
   );
-  // A name set by the class or function itself stays.
+  // Keep a name that the class or function has set itself.
   return `for(const[value,from,name]of[${entries.join()}])if(value&&value.name===from&&Object.getOwnPropertyDescriptor(value,"name")?.writable===false)Object.defineProperty(value,"name",{value:name,configurable:true});\n`;
 }
 
-/** Returns a function from an offset to the identifier in the sources; null for an offset without its own position. */
+/**
+ * Returns a function from an offset to the identifier in the sources; null for an offset without an entry in the map.
+ */
 function originalNames(code: string, text: string): (offset: number) => string | null {
   const map = new TraceMap(text);
   const starts = [0];
   for (let at = code.indexOf("\n"); at >= 0; at = code.indexOf("\n", at + 1)) starts.push(at + 1);
   const sources = new Map<number, string[]>();
   let line = 0;
-  // Offsets ascend.
+  // Callers pass ascending offsets.
   return (offset) => {
     while ((starts[line + 1] ?? Number.POSITIVE_INFINITY) <= offset) line += 1;
     const column = offset - (starts[line] ?? 0);

@@ -24,7 +24,7 @@ export function loadProblem(thrown: unknown, path: string): LoadProblem {
   }
 }
 
-/** Converts a load problem to an error that names the file, line and column: with a source map the author's. */
+/** Converts a load problem to an error with file, line and column, in the author's source if there is a source map. */
 export function loadFailed(
   { position, message }: LoadProblem,
   file: string,
@@ -35,7 +35,7 @@ export function loadFailed(
   return topLevelFailed(positionIn(file, position, map), `${message}${line}`);
 }
 
-/** Formats a position as `file:line:column`: with a source map the author's. */
+/** Formats a position as `file:line:column`, in the author's source if there is a source map. */
 export function positionIn(
   file: string,
   position: SourcePosition | null,
@@ -46,7 +46,7 @@ export function positionIn(
   return `${at.file}:${at.line}:${at.column}`;
 }
 
-/** Returns the position of a syntax error of Bun's (a BuildMessage); null for another error. */
+/** Returns the position of Bun's syntax error (a BuildMessage); null for any other error. */
 export function syntaxPlace(error: unknown): SourcePosition | null {
   const position = isRecord(error) ? error.position : null;
   if (!isRecord(position)) return null;

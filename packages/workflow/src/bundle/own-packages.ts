@@ -4,12 +4,12 @@ import { fileURLToPath } from "node:url";
 import { entryFiles } from "../document/entry-files.ts";
 
 /**
- * Packages that a source may import without installing them: the running copies are used. They are `@uncaged/workflow`,
- * and in a standalone binary all packages that it contains for this purpose.
+ * Packages that a source may import without installing them, because the build uses the running copies:
+ * `@uncaged/workflow`, and in a standalone binary all packages that it contains for this purpose.
  */
 export type OwnPackages = {
   names: readonly string[];
-  /** Returns the file for an import of one of them; null for an unknown entry point. */
+  /** Returns the file for an import of one of these packages; null for an unknown entry point. */
   fileOf(specifier: string): Promise<string | null>;
 };
 
@@ -19,12 +19,12 @@ const ofCore = `node_modules/${coreName}/**`;
 /** Entry points of the core that a bundle may contain. */
 const forBundles = [coreName, `${coreName}/interpreter`, `${coreName}/records`];
 
-/** @param folder where a standalone binary may write its packages for one build, when needed */
+/** @param folder into which a standalone binary may extract its packages for one build */
 export async function findOwnPackages(folder: string): Promise<OwnPackages> {
   if (!Bun.isStandaloneExecutable) {
     return { names: [coreName], fileOf: async (name) => coreFiles()[name] ?? null };
   }
-  // A project that depends on these packages; the script that makes the binary puts it here.
+  // The build script of the binary embeds this archive: a project that depends on these packages.
   const path = fileURLToPath(new URL("./library.tar", import.meta.url));
   const archive = new Bun.Archive(readFileSync(path));
   const manifest = await (await archive.files("package.json")).get("package.json")?.text();
@@ -57,12 +57,13 @@ function resolved(specifier: string, folder: string): string | null {
 
 const coreFiles = once(() => entryFiles(import.meta, forBundles));
 
-/** Files of a build by path, each with its imports: from Bun's metafile. */
+/** Files of a build by path, each with its imports, from Bun's metafile. */
 type Inputs = Bun.BuildMetafile["inputs"];
 
 /**
- * Returns the files of imports that a build left unresolved: those in `resolve`, and our own packages where an
- * importing file has no copy. All files then get one copy: that of another importing file, else the running one.
+ * Returns the files of imports that a build left unresolved: those in `resolve`, and our own packages that an importing
+ * file can't resolve. All importing files then share one copy: the copy of another importing file, or else the running
+ * copy.
  */
 export async function lentFiles(
   own: OwnPackages,
@@ -93,7 +94,7 @@ export async function lentFiles(
 
 /**
  * Writes a `tsconfig.json` that extends another one by files for import paths, and returns its path. A plugin that
- * resolves them would lose `sideEffects` of their packages, and the bytes would differ from build to build.
+ * resolves these imports would lose the `sideEffects` of their packages, and the bytes of two builds would differ.
  */
 export function writeConfig(folder: string, base: string, files: Record<string, string>): string {
   const lent = Object.entries(files).map(([specifier, file]) => [specifier, [file]] as const);
@@ -134,7 +135,7 @@ function settingsOf(file: string): PathSettings {
     if (baseUrl !== undefined) settings.baseUrl = resolvePath(folder, baseUrl);
     if (paths !== undefined) settings = { ...settings, paths, folder };
   } catch {
-    // Bun reports errors in it.
+    // Bun reports errors in `tsconfig.json`.
   }
   return settings;
 }

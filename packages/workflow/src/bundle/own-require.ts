@@ -1,6 +1,9 @@
 let isOwn = false;
 
-/** Loads a module of this program, even when the guard of `require` finds a bundle further up the stack. */
+/**
+ * Loads a module of this program, even when a bundle is further up the stack, which makes the guard of `require` refuse
+ * other loads.
+ */
 export function requireOwn<T>(load: () => T): T {
   isOwn = true;
   try {

@@ -8,8 +8,8 @@ const known = new WeakMap<Pick<Bundle, "descriptor">, Promise<Validate>>();
 
 /**
  * Checks the params of a new thread against its bundle's `descriptor.input`. A prompt without params is accepted,
- * because the workflow may parse it. `workflow` is its name, for the hint.
- * @throws WorkflowError `PARAMS_INVALID` (usage) that names all missing and invalid params.
+ * because the workflow may parse it. `workflow` is the workflow's name, for the hint.
+ * @throws WorkflowError `PARAMS_INVALID` (usage), with all missing and invalid params.
  */
 export async function checkStartParams(
   bundle: Pick<Bundle, "descriptor">,

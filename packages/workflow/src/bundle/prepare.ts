@@ -28,7 +28,7 @@ const maxTextSize = 16 << 20;
 export type PrepareOptions = {
   /** Path of a `.d.ts` file to keep beside the bundle. */
   types?: string;
-  /** Other kinds of sources than TypeScript; the first that matches makes the module. */
+  /** Kinds of sources other than TypeScript; the first matching kind makes the module. */
   sources?: readonly SourceKind[];
   /** A folder to which imports of a TypeScript source are limited. */
   within?: string;
@@ -41,9 +41,8 @@ export type PrepareOptions = {
 };
 
 /**
- * Makes a bundle from a file: an `.esm.js` is used unchanged; a `.ts`, `.mts` or `.tsx`, and a source of another kind
- * in `sources`, is built first. Then its source is checked and it is loaded in a child process. Writes nothing to a
- * storage root.
+ * Makes a bundle from a file: uses an `.esm.js` unchanged, and builds a `.ts`, `.mts`, `.tsx` or a source of a kind in
+ * `sources`. Then checks the bundle's code and loads the bundle in a child process. Writes nothing to a storage root.
  *
  * @throws WorkflowError those of `readSource`, `buildBundle`, `inspectBundle` and the kind of source; `NOT_A_BUNDLE`
  * (usage); `BUNDLE_REFUSED` with the first finding in the message and all in `details`.
@@ -52,7 +51,7 @@ export async function prepareBundle(
   file: string,
   { types, sandbox, onInputs, onWarning, ...options }: PrepareOptions = {},
 ): Promise<PreparedBundle> {
-  // The result is cached, and comes while the bundle is built and checked.
+  // Start the search early: its result is cached, and it runs while the bundle is built and checked.
   if (sandbox !== "off") void findBubblewrap({ PATH: process.env.PATH });
   const declared = types === undefined ? null : await readText(types, typesNotUtf8);
   const built = file.endsWith(".esm.js") ? null : await build(file, options);
@@ -79,8 +78,8 @@ export async function prepareBundle(
 const mapComment = "sourceMappingURL=";
 
 /**
- * Returns the source map of a bundle: inline, or in a file of the same folder, named by its comment or its own name. An
- * unreadable map is ignored: it is optional.
+ * Returns the source map of a bundle: inline, or in a file of the same folder that the bundle's comment or the bundle's
+ * file name identifies. An unreadable map is ignored: it is optional.
  */
 async function mapBeside(file: string, bytes: Uint8Array): Promise<SourceMap | undefined> {
   const code = new TextDecoder().decode(bytes);
@@ -105,7 +104,7 @@ function inlineText(url: string): string | null {
 }
 
 async function fileText(folder: string, name: string): Promise<string | null> {
-  // A foreign comment may name any file of this machine: look only beside the bundle.
+  // Look only in the bundle's folder: a foreign comment may name any file of this machine.
   if (name === "" || name !== basename(name)) return null;
   try {
     return new TextDecoder().decode(await readSource(join(folder, name), maxBundleSize));

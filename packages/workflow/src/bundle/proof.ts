@@ -1,7 +1,8 @@
 /*
  * XXH64 names a bundle, and SHA-256 proves it: collisions of XXH64 are easy to make.
  *
- * Owns: where the SHA-256 of a bundle is recorded, and which record decides. Does not own: reading and writing bundles.
+ * Owns: the places where the SHA-256 of a bundle is recorded, and their precedence. Does not own: reading and writing
+ * bundles.
  *
  * P1 The first record decides. A later file with other bytes is never accepted from any source.
  * P2 Records in their order: the registry, the start record of the newest thread, the seal beside the bundle.
@@ -28,9 +29,7 @@ import { hashOf } from "./hash.ts";
 import { sealIn } from "./seal.ts";
 import { bundleDiffers, recordDiffers } from "./errors.ts";
 
-/**
- * A recorded SHA-256 of a bundle, and the file and line of the record. `isSuspect`: that file was damaged or edited.
- */
+/** A recorded SHA-256 of a bundle, and the file and line of the record. `isSuspect`: the file was damaged or edited. */
 export type Proof = { sha256: string; where: string; isSuspect?: boolean };
 
 /** Maximum size of a stored descriptor, in bytes. */
@@ -84,7 +83,7 @@ function besideRegistry(root: Root, hash: string): Proof[] {
 
 /**
  * Adds the SHA-256 to each version of a registry, except versions whose bundle is missing or does not match its hash.
- * Returns the same registry if none was missing. `known` are bundles whose bytes the caller has.
+ * Returns the same registry if none was missing. `known` has the SHA-256 of bundles that the caller has read.
  */
 export function withProofs(
   root: Root,

@@ -4,7 +4,7 @@ import { type LoadProblem, stackPlace } from "./module.ts";
 import { isOwnRequire } from "./own-require.ts";
 import { requireRefused } from "./errors.ts";
 
-/** Node and Bun resolve every `require` with this function, from any kind of module. */
+/** Node and Bun resolve every `require` with this function, in any kind of module. */
 type Loader = {
   _resolveFilename: (
     this: unknown,

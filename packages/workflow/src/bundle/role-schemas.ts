@@ -45,14 +45,14 @@ export class RoleSchemas {
     const named = Object.hasOwn(this.#roles, role) ? this.#roles[role] : undefined;
     if (named === undefined) {
       const [whole = ""] = role.split("/", 1);
-      // A part of a role, such as a step of a child workflow: the descriptor does not cover it.
+      // The descriptor does not cover parts of a role, such as a step of a child workflow.
       if (whole !== role && Object.hasOwn(this.#roles, whole)) return null;
       const names = Object.keys(this.#roles).map(show).join(", ").slice(0, longestProblem);
       const problem = `the role ${show(role)} is not in the descriptor, which names ${names || "none"}`;
       return { of: "role", problem };
     }
     const { __durable__: mark, ...own } = meta;
-    // The work of a durable step threw: there is no output to check.
+    // The work of the durable step threw, so there is no output to check.
     if (isRecord(mark) && mark.failure !== undefined) return null;
     if (!this.#isCompiled) return undefined;
     const problem = (this.#validators.get(role) ?? fitsAll)(own);
@@ -95,7 +95,7 @@ export function roleSchemasOf(bundle: Bundle): RoleSchemas {
   return schemas;
 }
 
-/** Returns a bundle, after compiling its schemas if its steps may not be committed without them. */
+/** Resolves with a bundle, after compiling its schemas if its steps must match them. */
 export async function withStrictSchemas<Loaded extends Bundle>(
   loading: Promise<Loaded>,
 ): Promise<Loaded> {

@@ -5,17 +5,17 @@ import { lexModule } from "./syntax.ts";
 export type Sources = ReadonlyMap<string, string>;
 
 /**
- * Returns the roles that may behave differently in another version, by comparing files. A role belongs to the file that
- * it is imported from under its name (`import { planner } from "./planner.ts"`), any other role to the workflow's own
- * file. It has changed when that file has, or a file that it imports by a relative path, recursively. A changed library
- * changes every role.
+ * Returns the roles that may behave differently in another version, by comparing files. A role imported under its name
+ * (`import { planner } from "./planner.ts"`) belongs to that file; any other role belongs to the workflow's own file. A
+ * role has changed when its file has changed, or a file that its file imports by a relative path, recursively. A
+ * changed library changes every role.
  */
 export function changedRoles(before: Sources, after: Sources, roles: readonly string[]): string[] {
   const files = new Set([...before.keys(), ...after.keys()]);
   const edited = new Set([...files].filter((file) => before.get(file) !== after.get(file)));
   if (edited.size === 0) return [];
   const versions = [new Modules(before), new Modules(after)];
-  // A library's files may come or go with the imports of the author's files.
+  // The imports of the author's files decide which files of a library are present.
   const isLibrary = (file: string) =>
     isCode.test(file) &&
     before.has(file) &&
@@ -32,7 +32,7 @@ const isCode = /\.[cm]?[jt]sx?$/;
 /** An import by a relative path: the file, and the text between `import` and the path. */
 type RelativeImport = { file: string; clause: string };
 
-/** The author's part of a version's sources: the first module and its relative imports, recursively. */
+/** The author's files in a version's sources: the first module and its relative imports, recursively. */
 class Modules {
   readonly #sources: Sources;
   readonly #entries: readonly string[];

@@ -7,7 +7,7 @@ import { show } from "../contract/show.ts";
 /** Returns the reason why a value does not fit the schema, on one line; null when it fits. */
 export type Validate = (value: unknown) => string | null;
 
-/** A compiled schema, or its problem and the path of that. */
+/** A compiled schema, or the path and message of its problem. */
 export type CompiledSchema = { validate: Validate } | { path: JsonPath; message: string };
 
 // Keywords and formats unknown to ajv are ignored, as JSON Schema requires.
@@ -32,10 +32,10 @@ type Draft = keyof typeof drafts;
 const loaded = new Map<string, Promise<Ajv>>();
 
 /**
- * Compiles a JSON Schema of draft 06, 07, 2019-09 or 2020-12, by its `$schema` (07 without one). With `all` the
- * validator reports each reason why a value does not fit, else the first. `name` is the value's name in a reason, and
- * `of` the schema's, to name the path of the violated keyword. Every `$ref` must point into the schema itself: no
- * schema is fetched.
+ * Compiles a JSON Schema of draft 06, 07, 2019-09 or 2020-12, by its `$schema` (07 without one). The validator reports
+ * the first reason why a value does not fit, or every reason with `all`. `name` is the value's name in a reason. `of`
+ * is the schema's name, for the path of the violated keyword. Every `$ref` must point into the schema itself: no schema
+ * is fetched.
  */
 export async function compileSchema(
   schema: JsonSchema,
@@ -78,7 +78,7 @@ function reason(error: ErrorObject, name: string, of: string | undefined): strin
 
 const mostAllowed = 10;
 
-/** Returns the message of an error; names the allowed values, which the message of ajv lacks. */
+/** Returns the message of an error; adds the allowed values, which ajv's message omits. */
 function problemIn({ keyword, message = "", params }: ErrorObject): string {
   const { allowedValue, allowedValues } = params as {
     allowedValue?: unknown;

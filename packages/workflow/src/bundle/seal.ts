@@ -21,8 +21,8 @@ const sumOf = (text: string, { bundle, types, map }: Omit<Seal, "descriptor">): 
   sha256(`${JSON.stringify({ bundle, types, map })}\n${text}`);
 
 /**
- * Splits a stored descriptor into its seal and its text. The seal is null in an earlier version of the format, and
- * "broken" if the file has changed since it was sealed.
+ * Splits a stored descriptor into its seal and its text. The seal is null in files of an earlier version of the format,
+ * and "broken" if the file has changed since it was sealed.
  */
 export function sealIn(stored: string): { seal: Seal | null | "broken"; text: string } {
   if (!stored.startsWith(mark)) return { seal: null, text: stored };

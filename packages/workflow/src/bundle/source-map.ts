@@ -18,8 +18,8 @@ const linesAround = 2;
 const otherPackage = /(^|[/\\])node_modules[/\\]/;
 
 /**
- * Key of our extension of source maps: for a source that is data, the position at which each role is described, as
- * `[source, line, column]`.
+ * Key of our extension of source maps: for a source that is data, the position of each role's description as `[source,
+ * line, column]`.
  */
 const rolesKey = "x_uncaged_roles";
 
@@ -44,7 +44,7 @@ export class SourceMap {
     this.#folder = folder;
   }
 
-  /** Reads the source map at a path; null when there is none or it is unreadable. */
+  /** Reads the source map at a path; null when it is missing or unreadable. */
   static at(path: string): SourceMap | null {
     try {
       const bytes = readOwnFile(path, largestMap);
@@ -91,7 +91,7 @@ export class SourceMap {
     });
   }
 
-  /** Returns the position at which a role is described, if the source is data. */
+  /** Returns the position of a role's description, if the source is data. */
   ofRole(role: string): ErrorPosition | null {
     return this.#ask(({ map, roles }) => {
       const [index, line, column] = (Object.hasOwn(roles, role) && roles[role]) || [-1, 0, 0];
@@ -148,7 +148,7 @@ export class SourceMap {
   // Synchronous, because an attempt's end is recorded before the thread's.
   #parse(): Parsed | null {
     try {
-      // The published build includes it under exactly this name.
+      // Keep this literal name: the published build includes the package under it.
       const tracing = requireOwn(() => require("@jridgewell/trace-mapping") as Tracing);
       const json = JSON.parse(this.text) as SourceMapInput & { [rolesKey]?: Parsed["roles"] };
       const map = new tracing.TraceMap(json);

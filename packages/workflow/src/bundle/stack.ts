@@ -8,13 +8,13 @@ import { maxBundleSize } from "../disk/bundle-files.ts";
 const mostFrames = 30;
 const frameLine = /^(\s*at )(?:(.*) \()?(.*?):(\d+):(\d+)\)?$/;
 
-/** A line of a stack: `isKept` when it is the author's, or the platform's. */
+/** A line of a stack. `isKept`: it belongs to the author or to the platform. */
 type Frame = { line: string; isKept: boolean; original: Original | null };
 
 /**
- * Rewrites errors of a bundle: stacks, the throwing position and function names become those of the author's sources,
- * by the source map beside the bundle. Without a map they refer to the bundle, as `<hash>.esm.js`. Paths of the storage
- * root and of this program are removed. Bundle and map are read at the first error.
+ * Rewrites errors of a bundle: maps stacks, the throwing position and function names to the author's sources, by the
+ * source map beside the bundle. Without a map they refer to the bundle, as `<hash>.esm.js`. Paths of the storage root
+ * and of this program are removed. Bundle and map are read at the first error.
  */
 export class StackMapper {
   readonly #paths: { bundle: string; map: string };
@@ -32,7 +32,9 @@ export class StackMapper {
     return new StackMapper({ bundle: bundlePath(root, hash), map: mapPath(root, hash) });
   }
 
-  /** Rewrites an error with its causes and parts. An error without a position gets the role's, if known. */
+  /**
+   * Rewrites an error with its causes and parts. An error without a position gets the position of the role, if known.
+   */
   rewrite(error: AttemptError, role: string | null = null): AttemptError {
     const rewritten = this.#rewriteOne(error);
     const ofRole = rewritten.at || role === null ? null : this.#sourceMap?.ofRole(role);

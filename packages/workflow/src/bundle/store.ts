@@ -30,9 +30,9 @@ export type LoadedBundle = Bundle & { readonly sha256: string };
 export type SideFiles = { descriptor: Descriptor; types?: string; map?: string };
 
 /**
- * Stores a bundle and returns its hash. The files beside it stay those of the first call: equal content that is stored
- * again, as by a run of a document, only adds missing files. Existing files are rewritten with the same bytes, because
- * an earlier write may have failed to reach the disk while the cache still shows it.
+ * Stores a bundle and returns its hash. The first call decides the files beside the bundle: storing the same bundle
+ * again, for example for each run of a document, only adds missing files. Existing files are rewritten with the same
+ * bytes, because an earlier write may have failed to reach the disk while the cache still shows it.
  *
  * The bundle is written last: once it exists, all files beside it are durable.
  * @throws WorkflowError `HASH_COLLISION`, and those of the disk.
@@ -61,7 +61,7 @@ export async function putBundle(root: Root, bytes: Uint8Array, beside: SideFiles
 
 /**
  * Returns a file beside a bundle: the stored one if it is unchanged since it was first stored, else the given one.
- * `known` is the recorded sum of the first, used for a lost file that is not given.
+ * `known` is the recorded sum of the first stored file. It is used when the file is lost and no new one is given.
  */
 function sideFile(
   path: string,
@@ -77,8 +77,8 @@ function sideFile(
 }
 
 /**
- * Checks that a bundle with this SHA-256 may be stored under a hash: it must equal the recorded SHA-256, else that of
- * the stored bundle, if any.
+ * Checks that a bundle with this SHA-256 may be stored under a hash: it must equal the recorded SHA-256, or without a
+ * record the SHA-256 of the stored bundle, if any.
  *
  * @throws WorkflowError `HASH_COLLISION`
  */

@@ -4,7 +4,7 @@ import type { SourcePosition } from "./source-map.ts";
 const scanner = new Bun.Transpiler({ loader: "js" });
 
 /**
- * Returns the names that an ES module exports. Bun's parser reads all of it.
+ * Returns the names that an ES module exports, with Bun's parser, which checks the syntax of the whole module.
  *
  * @throws BuildMessage, or an AggregateError of them, for a syntax error.
  */

@@ -14,8 +14,8 @@ export function bounded(warnings: readonly string[]): string[] {
 }
 
 /**
- * Warns of modules that look for files relative to themselves: a bundle is one file, without its sources' neighbors.
- * One warning for each file.
+ * Warns of modules that look for files relative to themselves, once per file: a bundle does not contain the files
+ * beside its sources.
  */
 export function fileWarnings(code: string, map: SourceMap): string[] {
   const found = new Map<string, string>();

@@ -2,8 +2,8 @@ import { type AnsweredBy, answererKinds, type InputMeta } from "./contract.ts";
 import { isRecord } from "./show.ts";
 
 /**
- * Returns the person or program that answered an `__input__` step; null where the log does not say. Older plans wrote a
- * text into the answer's value: `console`, a channel's name and its sender's id, or a login name.
+ * Returns the person or program that answered an `__input__` step; null if the log does not record it. Older plans
+ * wrote a text into the answer's value: `console`, a channel's name and its sender's id, or a login name.
  */
 export function answererIn(meta: InputMeta): AnsweredBy | null {
   const { by, value } = meta;

@@ -15,8 +15,8 @@ export type Path = readonly PathPart[];
 export type AfterAttempt = { attempt: string; delay_ms: number };
 
 /**
- * The role of an attempt, its path, its title where that differs from the role, and in `after` the failed attempt that
- * it retries.
+ * The role of an attempt, its path, its title if it differs from the role, and in `after` the failed attempt that it
+ * retries.
  */
 export type AttemptSpec = { role: string; path?: Path; title?: string; after?: AfterAttempt };
 
@@ -51,8 +51,8 @@ export type OpenAttempt = {
  *     const content = await attempt.run(() => read(file));
  *     yield { role: "reader", content, meta: {}, attempt: attempt.id };
  *
- * A workflow that opens none has one attempt for each `next()`. An attempt opened in the async context of another
- * attempt is its child.
+ * A workflow that opens no attempts has one attempt for each `next()`. An attempt opened in the async context of
+ * another attempt is its child.
  */
 export type Attempts = {
   open(spec: AttemptSpec): OpenAttempt;

@@ -8,7 +8,7 @@ export type Refused = { ok: false; reason: string };
 
 /**
  * A valid step. `json` is its text, with exactly the keys role, content and meta; `step` is the parsed copy. `attempt`
- * is the id that it names, if any.
+ * is the attempt id in the step, if any.
  */
 export type CheckedStep = { ok: true; step: RoleOutput; json: string; attempt?: string } | Refused;
 
@@ -18,8 +18,8 @@ export type CheckedResult = { ok: true; result: WorkflowResult } | Refused;
  * Checks a yielded value: a string role and content, and a plain object meta that `toJson` accepts. Drops other keys.
  * Runs once for every step, so it compiles no schema.
  *
- * Reads every property once and makes the text from these reads, so a getter, a `toJSON` or a Proxy can't log a value
- * that was not checked. Never throws.
+ * Reads every property once and makes the text from these reads, so a getter, a `toJSON` or a Proxy can't put an
+ * unchecked value into the log. Never throws.
  */
 export function checkStep(value: unknown): CheckedStep {
   try {

@@ -57,11 +57,11 @@ export type Blobs = {
  * that started the thread. A host always gives `cwd`; it is optional for callers that implement only the bare contract,
  * and required in `ctx` and in the options of `durable`. One process runs many threads, so a workflow must read these
  * and never `process.cwd()` or `process.env`. `forkFrom` names the parent thread of a fork, the number of copied steps
- * in `steps`, and as `origin` the root thread where the parent is itself a fork. `attempts` assigns events to
- * concurrent roles. `blobs` stores bytes beside the thread's log, `journal` records the work of an uncommitted step,
- * `shared` holds values of all threads of the machine, `pause` is for a `run` that drains. `worktrees` is the folder of
- * the thread's git worktrees: create it before its first use; it is deleted with the thread. All other keys of the
- * starter's `parameters.options` are here under their own names.
+ * in `steps`, and in `origin` the root thread if the parent is itself a fork. `attempts` assigns events to concurrent
+ * roles. `blobs` stores bytes beside the thread's log, `journal` records the work of an uncommitted step, `shared`
+ * holds values of all threads of the machine, `pause` is for a `run` that drains. `worktrees` is the folder of the
+ * thread's git worktrees; the workflow creates it, and it is deleted with the thread. All other keys of the starter's
+ * `parameters.options` are here under their own names.
  */
 export type WorkflowOptions = {
   threadId: string;
@@ -149,8 +149,8 @@ export type END = typeof END;
 /**
  * Meta of a `__wait__` step. `for` names the expected answer; an answer's value must fit `schema`. After `expiresAt`
  * (milliseconds since the epoch) no answer is accepted and the thread continues with `onTimeout` as the value. With
- * `sleep` nothing is asked: the thread continues at `expiresAt`. An answer with a token must have this `token`. Other
- * keys are kept.
+ * `sleep` the step asks no question: the thread continues at `expiresAt`. An answer with a token must have this
+ * `token`. Other keys are kept.
  */
 export type WaitMeta = {
   for: string;

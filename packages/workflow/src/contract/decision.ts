@@ -6,8 +6,8 @@ export type ApprovalDecision = { decision: "approve" | "reject"; note: string };
 
 /**
  * Parses a decision from an answer: a word, a boolean, or an object with `decision` or a boolean `approved`, and
- * optionally a `note`. Words are trimmed and match in any case. Returns null for anything else, also where `decision`
- * and `approved` contradict each other: null must never count as an approval.
+ * optionally a `note`. Words are trimmed and match in any case. Returns null for any other answer, also if `decision`
+ * and `approved` contradict each other. Null must never count as an approval.
  */
 export function decisionOf(value: unknown): ApprovalDecision | null {
   if (typeof value !== "object") return decided(wordOf(value), "");
@@ -43,8 +43,8 @@ function wordOf(value: unknown): ApprovalDecision["decision"] | null {
 }
 
 /**
- * Converts an answer to an approval or a tool call question to the value that fits the question. Returns undefined for
- * any other question, which takes any value that fits its schema, and null where the value is not a decision.
+ * Converts an answer to an approval or a tool call question to the value that fits the question. Returns null if the
+ * value is not a decision, and undefined for other questions, which accept any value that fits their schema.
  */
 export function decidedValue(wait: WaitMeta, value: unknown): unknown {
   const { properties } = isRecord(wait.schema) ? wait.schema : {};
@@ -56,7 +56,7 @@ export function decidedValue(wait: WaitMeta, value: unknown): unknown {
   return { decision: given.decision };
 }
 
-/** Parses a decision on a tool call, which may also have another input, or a reason. */
+/** Parses a decision on a tool call, which may include a changed input or a reason. */
 function callDecision(value: unknown): unknown {
   if (isRecord(value) && Object.hasOwn(value, "approve")) return value;
   const given = decisionOf(value);

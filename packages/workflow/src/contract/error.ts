@@ -63,7 +63,7 @@ export function isWorkflowError(value: unknown): value is WorkflowError {
   return typeof value === "object" && value !== null && brand in value;
 }
 
-/** Converts an error to a record. Any value but a {@link WorkflowError} becomes `INTERNAL`. */
+/** Converts an error to a record. Any other value than a {@link WorkflowError} gets the code `INTERNAL`. */
 export function toErrorRecord(error: unknown): ErrorRecord {
   if (isWorkflowError(error)) {
     const { code, kind, message, hint, details } = error;
@@ -72,7 +72,9 @@ export function toErrorRecord(error: unknown): ErrorRecord {
   return { code: "INTERNAL", kind: "failed", message: messageOf(error) };
 }
 
-/** Combines findings into one error: `message` has the first and the number of others, `details` has all. */
+/**
+ * Combines findings into one error: `message` has the first finding and the number of further ones, `details` has all.
+ */
 export function foundProblems(problems: readonly string[]): {
   message: string;
   details?: string[];

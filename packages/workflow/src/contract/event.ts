@@ -11,11 +11,11 @@ export type Orphan = { pid: number; command: string; ended: "SIGTERM" | "SIGKILL
 
 /**
  * Payloads of the event types that the command line and the console show. Values that may be long are `unknown`: a
- * recorded event may hold a `TruncatedValue` in their place. The engine itself writes `worker_start`, `attempt_start`,
- * `attempt_end` and `journal`; the others are published by step workflows, roles and agents.
+ * recorded event may hold a `TruncatedValue` instead. The engine writes `worker_start`, `attempt_start`, `attempt_end`
+ * and `journal`; step workflows, roles and agents publish the other types.
  */
 export type EventPayloads = {
-  /** A worker starts to drive the thread, after `steps` committed ones: attempts still open are lost. */
+  /** A worker starts to drive the thread, after `steps` committed steps: attempts still open are lost. */
   worker_start: { pid: number; steps: number; orphans?: Orphan[] };
   attempt_start: {
     role: string | null;
@@ -26,8 +26,8 @@ export type EventPayloads = {
   };
   attempt_end: { outcome: AttemptOutcome; error?: AttemptError; retry?: RetriedTry };
   /**
-   * A step's record for its next execution, by the step's key. `after` is the number of the step's entries that were
-   * durable in the same debug log before it.
+   * A step's record for its next execution, by the step's key. `after` is the number of earlier entries of the step
+   * that were durable in the same debug log.
    */
   journal: { key: string; entry: unknown; after?: number };
   workflow_start: { name: unknown; version: unknown; params: unknown; resumedFrom?: string };
@@ -48,7 +48,7 @@ export type EventPayloads = {
     model: string;
     usage: unknown;
     cost_usd: number | null;
-    /** Whether the call continues, all of its tokens are counted, or it broke off before that. */
+    /** `open`: the call continues. `whole`: all of its tokens are counted. `broken`: it ended before that. */
     state: "open" | "whole" | "broken";
   };
   llm_token: { delta: string };
@@ -58,7 +58,7 @@ export type EventPayloads = {
   llm_retry: { attempt_number: number; delay_ms: number; error: unknown };
   /** A call waits for its provider's rate limit, for about `delay_ms`. */
   llm_wait: { delay_ms: number; reason: string };
-  /** One of several agents failed, and another takes over; they are counted from 1. */
+  /** One of several agents failed, and another agent takes over. Agents are counted from 1. */
   llm_fallback: { failed: number; next: number; code: string; error: unknown };
   llm_error: { error: unknown; type?: string; code?: string; retryable?: boolean };
   /** A conversation continues after the turns and tool calls recorded by an earlier execution of the step. */
@@ -101,8 +101,8 @@ export type ErrorPosition = {
 };
 
 /**
- * A thrown value. Where a source map has the position, `stack` and `at`, the author's line that threw, refer to the
- * sources. `errors` has the parts of an `AggregateError`.
+ * A thrown value. `at` is the author's line that threw. `stack` and `at` refer to the sources if a source map has the
+ * position. `errors` has the parts of an `AggregateError`.
  */
 export type AttemptError = {
   name: string;
@@ -115,9 +115,9 @@ export type AttemptError = {
 };
 
 /**
- * An event of a workflow, as one plain JSON object. `type` may also be a custom word. `stepID` is the name of the step
- * that the event belongs to, null for the workflow as a whole. `attempt` is the attempt's id; without it, the attempt
- * in whose async context the event is published.
+ * An event of a workflow, as one plain JSON object. `type` may also be a custom name. `stepID` is the name of the step
+ * that the event belongs to, null for the workflow as a whole. `attempt` is the attempt's id; without it, the event
+ * belongs to the attempt in whose async context it is published.
  *
  * A workflow need not publish anything. To publish, it imports only Node modules:
  *
@@ -137,8 +137,8 @@ export type WorkflowEvent = {
 };
 
 /**
- * An event in the debug log. `seq` counts up within the thread; `step` is the number, from 1, of the next step to be
- * committed when it was published; `timestamp` is in milliseconds since the epoch.
+ * An event in the debug log. `seq` counts up within the thread; `step` is the number, from 1, of the step that the
+ * thread was to commit next when the event was published; `timestamp` is in milliseconds since the epoch.
  */
 export type EventRecord = WorkflowEvent & { seq: number; step?: number; timestamp: number };
 
@@ -225,7 +225,7 @@ export const listNames: readonly string[] = ["resolvedInputs", "outputs"];
 
 /**
  * Marker in place of a value whose JSON is longer than 10 KB, of `length` characters. `at` is the byte offset of the
- * whole value in the thread's file of values; without it the rest is lost.
+ * whole value in the thread's file of values; without `at` only the preview is known.
  */
 export type TruncatedValue = {
   _truncated: true;
@@ -236,8 +236,9 @@ export type TruncatedValue = {
 };
 
 /**
- * Returns a value as an event may hold it: itself, or its marker when its JSON is longer than 10 KB. Recorders of
- * events do the same and keep the whole value: truncate only values that are recorded in full elsewhere.
+ * Returns a value as an event may hold it: itself, or its marker when its JSON is longer than 10 KB. Recording an event
+ * also truncates such values, and keeps the whole value. So use this function only for values that are recorded in full
+ * elsewhere.
  */
 export function truncated<T>(value: T): T | TruncatedValue {
   if (typeof value === "string" && value.length * 6 + 2 <= longestShown) return value;

@@ -1,12 +1,12 @@
 /*
- * Numbers of JSON texts that a JavaScript number can't hold: integers beyond 2^53 that would change, and numbers beyond
- * the maximum.
+ * Numbers in JSON texts that a JavaScript number can't hold: integers beyond 2^53 that would be rounded, and numbers
+ * beyond the maximum.
  */
 import { maxJsonDepth } from "./json.ts";
 import { isRecord } from "./show.ts";
 
 const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
-/** Matches any text that has a rounded number. */
+/** Matches every JSON text with a number that would be rounded, and some others. */
 const candidate = /\d{16}|[eE]\+?\d{3}/;
 
 /** Whether a number's text is an integer that a JavaScript number would write with other digits, or is out of range. */
@@ -37,7 +37,7 @@ export const roundedIn = (json: string): { text: string; offset: number } | null
   allRounded(json).next().value ?? null;
 
 /**
- * Parses JSON. `long` returns the value of each number that parsing would round, by default its text.
+ * Parses JSON. `long` returns the value for each number that parsing would round: by default its text.
  *
  * @throws SyntaxError
  */
@@ -70,7 +70,7 @@ export const rawNumber = (text: string): unknown => raw.rawJSON?.(text) ?? Numbe
 /** Whether a value comes from {@link rawNumber}. */
 export const isRawNumber = (value: unknown): boolean => raw.isRawJSON?.(value) ?? false;
 
-// Node 20 lacks both.
+// Node 20 has neither function.
 const raw = JSON as unknown as {
   rawJSON?: (text: string) => unknown;
   isRawJSON?: (value: unknown) => boolean;
@@ -90,11 +90,11 @@ export function exactJson(text: string): { value: unknown } | null {
   return isNested || isScalar ? losslessJson(trimmed) : null;
 }
 
-/** Parses JSON; null where the text is invalid, or has a number or a duplicate key that the value can't hold. */
+/** Parses JSON; null when the text is invalid, has a number that parsing would round, or has a duplicate key. */
 export function losslessJson(text: string): { value: unknown } | null {
   let depth = 0;
   let keys = 0;
-  // JSON.parse recurses for each level.
+  // Check the depth first: JSON.parse recurses for each level.
   for (const [part, colon] of text.matchAll(
     /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[[\]{}]|-?[0-9][0-9.eE+-]*/g,
   )) {

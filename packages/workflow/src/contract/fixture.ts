@@ -6,8 +6,8 @@ import { badFixture } from "./errors.ts";
 export const fixtureFormat = "uncaged-workflow-fixture";
 
 /**
- * A thread as a document: its prompt, its params and its steps, as in the log. As the option `fixture` of another
- * thread it answers that thread's roles: the n-th execution of a role gets the n-th recorded output.
+ * A thread as a document: its prompt, its params and its steps, as in the log. Passed to another thread as the option
+ * `fixture`, it replaces the execution of roles: the n-th execution of a role gets the n-th recorded output.
  */
 export type Fixture = {
   format: typeof fixtureFormat;

@@ -27,13 +27,13 @@ export type Journal = {
   /** Returns the records of earlier executions under a key, oldest first, without those of the running execution. */
   read(key: string): Promise<readonly JournalEntry[]>;
   /**
-   * Records a JSON value. Resolves once it is durable, without secrets; with false when it could not be recorded, and
-   * the next execution repeats the work. `taken` names model calls of earlier executions whose results this execution
-   * reuses: they then belong to the running attempt.
+   * Records a JSON value. Secrets are masked. Resolves once the record is durable, or with false if it could not be
+   * recorded: the next execution then repeats the work. `taken` names model calls of earlier executions whose results
+   * this execution reuses: they then belong to the running attempt.
    */
   record(key: string, entry: unknown, taken?: readonly string[]): Promise<boolean>;
-  /** Resolves when all records until now, model calls too, are durable or have failed. */
+  /** Resolves when all earlier records, including model calls, are durable or have failed. */
   settled?(): Promise<void>;
-  /** Model calls of this thread's earlier workers that no committed step records. */
+  /** Returns the model calls of this thread's earlier workers that are not recorded in a committed step. */
   paid?(): readonly PaidCall[];
 };

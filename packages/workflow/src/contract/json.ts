@@ -1,7 +1,7 @@
 import { messageOf } from "./error.ts";
 import { isPlainObject, kindOf, show } from "./show.ts";
 
-// Captured before a bundle is loaded, which may replace built-ins: records are written with these (rfc 0021).
+// Captured before a bundle is loaded: records must not use built-ins that a bundle has replaced (rfc 0021).
 const { stringify } = JSON;
 const { keys: keysOf } = Object;
 const { isArray } = Array;
@@ -12,19 +12,19 @@ export const maxJsonDepth = 1000;
 /** Maximum length of a JSON text in characters: that of a log's longest record. */
 export const maxJsonLength = 64 * 1024 * 1024;
 
-/** A value as JSON text, or the reason why it can't be one, with the path to the cause. */
+/** A value as JSON text, or the reason why it is not valid JSON, with the path to the cause. */
 export type JsonText = { ok: true; json: string } | { ok: false; reason: string };
 
 class Refusal extends Error {}
 
-/** Position of a walk: the first `depth` keys lead there, past the first `depth` parents. */
+/** Position of a walk: the first `depth` keys lead to it, through the first `depth` parents. */
 type Walk = { keys: (string | number)[]; parents: object[]; depth: number; length: number };
 
 /**
- * Writes a value as JSON, or refuses values that JSON would silently lose: functions, symbols, BigInt, NaN, the
- * infinities, `undefined` and holes in arrays, objects that are neither plain nor arrays, cycles, and values that are
- * too deep or too long. As in JSON, properties that are `undefined`, have a symbol as key or can't be listed are left
- * out.
+ * Writes a value as JSON, and refuses values that JSON would silently drop or change: functions, symbols, BigInt, NaN,
+ * the infinities, `undefined` and holes in arrays, objects that are neither plain nor arrays, cycles, and values that
+ * are too deep or too long. As in JSON, properties that are `undefined`, have a symbol as key or can't be listed are
+ * left out.
  *
  * Reads each property once and calls no `toJSON`: a getter or a Proxy that returns another value the next time can't
  * put unchecked data into the log. Never throws.

@@ -2,8 +2,8 @@ import { urlPassword } from "./url.ts";
 
 /**
  * Masks the secrets of an environment in a text: `mask(text)`. `value` masks the texts of a JSON value. `pending`
- * counts the characters at the end of a text that may be the start of a secret. `stream` holds those back: it masks a
- * text that comes in chunks, also a secret that spans two of them.
+ * counts the characters at the end of a text that may be the start of a secret. `stream` masks a text that arrives in
+ * chunks. It holds the pending characters back, so it also masks a secret that spans two chunks.
  */
 export type Mask = {
   (text: string): string;
@@ -17,17 +17,17 @@ const secretName =
 const headerLine = /^\s*([^:\s]+)\s*:\s*(.*\S)/gm;
 const secretHeader = /COOKIE/i;
 const shortestSecret = 8;
-/** Minimum length for explicitly named secrets. */
+/** Minimum length in characters of explicitly named secrets. */
 const shortestNamed = 6;
 /** Names of models must stay readable: prices are found by the names in the events of model calls. */
 const modelName = /(^|_)MODEL$/i;
 
 /**
- * Returns a mask of an environment. It masks, from 8 characters on, the values of variables with secret names (`…_KEY`,
- * `…TOKEN…`, `…_PWD`), passwords in addresses (`postgres://me:password@host`) and the headers of `…_HEADERS` with
- * secret names (`Authorization: Bearer …`); from 6 characters on, the values of the variables in `secrets`, except
- * model names. Values are masked whole and line by line, also in base64, hexadecimal and percent encoding. They become
- * `***`, and each value of `named`, from 6 characters on, `[secret:NAME]`.
+ * Returns a mask of an environment. It masks the values of variables with secret names (`…_KEY`, `…TOKEN…`, `…_PWD`),
+ * passwords in URLs (`postgres://me:password@host`) and the headers of `…_HEADERS` with secret names (`Authorization:
+ * Bearer …`), if they have at least 8 characters. It also masks the values of the variables in `secrets`, except model
+ * names, if they have at least 6 characters. Values are masked whole and line by line, also in base64, hexadecimal and
+ * percent encoding. The replacement is `***`, or `[secret:NAME]` for each value of `named` with at least 6 characters.
  */
 export function maskOf(
   env: Readonly<Record<string, string>>,

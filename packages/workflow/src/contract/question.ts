@@ -18,7 +18,7 @@ export type Questions = {
   ask(id: string, what: string, request: WaitRequest): Promise<Answered>;
 };
 
-/** Whether a step asks for the work of another, uncommitted step. */
+/** Whether a step is a question that the work of another, uncommitted step asks. */
 export const isStepQuestion = ({ role, meta }: RoleOutput): boolean =>
   role === WAIT && typeof meta.stepQuestion === "string";
 
@@ -41,12 +41,12 @@ export class QuestionLog {
     return true;
   }
 
-  /** Returns the answer to a queued question if another step has asked the same meanwhile. */
+  /** Returns the answer to a queued question if the log has it meanwhile, because another step asked the same. */
   given({ meta }: RoleOutput): RoleOutput | undefined {
     return this.#inputs.get(String(meta.stepQuestion));
   }
 
-  /** Returns the questions interface of a step, which asks with `ask`. */
+  /** Returns the questions interface of a step. `ask` asks a new question. */
   for(ask: AskOutside, signal: AbortSignal | undefined): Questions {
     const answered = (id: string) => this.#answers.get(id);
     return {

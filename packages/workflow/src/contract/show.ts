@@ -7,7 +7,7 @@ export function show(text: string): string {
   );
 }
 
-/** Describes the type of a value, to follow "is". */
+/** Describes the type of a value, for a message after the word "is". */
 export function kindOf(value: unknown): string {
   if (Number.isFinite(value)) return "a number";
   if (Array.isArray(value)) return "an array";

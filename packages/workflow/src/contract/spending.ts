@@ -2,14 +2,14 @@
 export type RootLimits = { costPerDay?: number; costPerMonth?: number };
 
 /**
- * A call that may cost up to `most` US dollars, and is useful from `least` on. `call` is the `call_id` of its
- * `llm_start`.
+ * A call that may cost up to `most` US dollars, and is worth making with at least `least` US dollars. `call` is the
+ * `call_id` of its `llm_start`.
  */
 export type CallToPay = { call: string; least: number; most: number };
 
 /**
- * Result of a reservation: `amount` US dollars are reserved; or calls in flight hold the remainder and may release
- * enough; or a limit, which is set in `file`, is used up until a time in milliseconds since the epoch.
+ * Result of a reservation. `reserved`: `amount` US dollars are reserved. `busy`: calls in flight hold the remainder and
+ * may release enough. `spent`: a limit, set in `file`, is used up until a time in milliseconds since the epoch.
  */
 export type RootReservation =
   | { kind: "reserved"; amount: number }

@@ -17,7 +17,7 @@ export type WaitRequest = {
 };
 
 /**
- * An answer. `value` is its parsed JSON, or its text where the schema takes text; `content` is the text as given;
+ * An answer. `value` is its parsed JSON, or its text if the schema accepts text; `content` is the text as given;
  * `timedOut` means that no answer came in time; `meta` is that of the `__input__` step.
  */
 export type Answer<T = unknown> = {
@@ -80,7 +80,7 @@ export function answerOf<T>(input: { content: string; meta: InputMeta }): Answer
 }
 
 /**
- * Checks the value that a driver sent to the `yield` of a `__wait__`, and returns it as the `__input__` step.
+ * Checks the value sent to the `yield` of a `__wait__`, and returns it as the `__input__` step.
  *
  * @throws WorkflowError `NO_ANSWER` for any other value.
  */

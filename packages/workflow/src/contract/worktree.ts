@@ -2,9 +2,9 @@ import type { RoleOutput } from "./contract.ts";
 import { isRecord } from "./show.ts";
 
 /**
- * Meta of a step under the key `worktree`, where its role worked in a git worktree of the thread. `name` identifies the
- * worktree, `repository` is the repository's git directory, `branch` the ref that a person uses. `commit` holds the
- * files after the step, `tree` is git's hash of these files, and `base` the commit before the step.
+ * Meta under the key `worktree` of a step whose role worked in a git worktree of the thread. `name` identifies the
+ * worktree, `repository` is the repository's git directory, `branch` is the ref for people. `commit` holds the files
+ * after the step, `tree` is git's hash of these files, and `base` the commit before the step.
  */
 export type WorktreeMeta = {
   name: string;
@@ -32,8 +32,8 @@ export function worktreeIn({ meta }: Pick<RoleOutput, "meta">): WorktreeMeta | n
 }
 
 /**
- * Git settings for a thread's worktrees, which override the user's: no hooks or other programs run, nothing is signed,
- * files keep their bytes, and writes survive a loss of power.
+ * Git settings for a thread's worktrees. They override the user's settings: git runs no hooks or other programs, signs
+ * no commits, keeps the bytes of files, and syncs its writes.
  */
 export const gitSettings: readonly string[] = [
   ...["-c", "core.hooksPath=/dev/null"],
@@ -52,7 +52,7 @@ export const gitSettings: readonly string[] = [
 
 /** Git variables for a thread's worktrees: git reaches no other repository and never prompts. */
 export const gitVariables: Readonly<Record<string, string>> = {
-  // The settings of a repository choose the program that reaches a remote: allow none.
+  // Allow no protocol: a repository's settings choose the program that connects to a remote.
   GIT_ALLOW_PROTOCOL: "none",
   GIT_NO_LAZY_FETCH: "1",
   GIT_TERMINAL_PROMPT: "0",

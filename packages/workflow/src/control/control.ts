@@ -43,7 +43,7 @@ export const engineOptions: ReadonlySet<string> = new Set([
   "attempts",
 ]);
 
-/** Time of a committed step's acknowledgment: after `fdatasync`, or once the operating system has the bytes. */
+/** When a committed step is acknowledged: after `fdatasync`, or once the operating system has the bytes. */
 export type Durability = "step" | "os";
 
 /** Environment of a thread. It must not be logged. `secrets` are names of variables in `env`. */
@@ -71,14 +71,14 @@ export type ForkRequest = {
   anew?: boolean | undefined;
 };
 
-/** Starts a thread with the caller's `threadId`, so repeated requests start one thread. */
+/** Request to start a thread with the caller's `threadId`. Repeated requests start one thread. */
 export type StartRequest = Surroundings & {
   threadId: string;
-  /** Whether the caller chose the id: a thread of another version may have it. */
+  /** Whether the caller chose the id, so that a thread of another version may already have it. */
   isGiven?: boolean;
   workflow: string;
   /**
-   * By default a fork has its source's prompt and maxRounds; another thread has an empty prompt and its bundle's
+   * A fork has its source's prompt and maxRounds by default. Any other thread has an empty prompt and its bundle's
    * maxRounds.
    */
   prompt?: string;
@@ -105,13 +105,13 @@ export type InputRequest = {
   by?: AnsweredBy;
 };
 
-/** `question` is the number of the answered `__wait__` step: the answer is for no other question. */
+/** `question` is the number of the answered `__wait__` step. The answer is refused if another question is open. */
 export type AnswerRequest = Surroundings & { input: InputRequest; question?: number };
 
 /** Variables from a folder's `.env` file for woken threads, or the reason why the file can't be read. */
 export type FolderEnv = { env: Record<string, string> } | { error: ErrorRecord };
 
-/** Wakes due threads that were started in one of these folders, or without a folder. */
+/** Request to wake due threads that were started in one of these folders, or without a folder. */
 export type WakeRequest = Surroundings & { folders: Record<string, FolderEnv> };
 
 /** Woken threads, threads that could not be woken, and whether more are due. */
@@ -124,19 +124,19 @@ export type WokenHere = {
 /** A host: a unique id, and a name for people. */
 export type HostIdentity = { id: string; name: string };
 
-/** Location of a thread: `host`, or here when that is null. `moves` is the number of its moves. */
+/** Location of a thread: `host`, or this host when `host` is null. `moves` is the number of its moves. */
 export type Location = {
   moves: number;
   host: HostIdentity | null;
   /** Time of its departure or arrival, in milliseconds since the epoch. */
   at: number;
-  /** Present when it was paused at its departure. */
+  /** Present when the thread was paused at its departure. */
   paused?: true;
 };
 
 export type RemoveRequest = { force: boolean };
 
-/** Releases a thread that continues on another host. */
+/** Request to release a thread that continues on another host. */
 export type LeaveRequest = { to: HostIdentity };
 
 /** `started` is false when the thread existed already. */

@@ -53,7 +53,7 @@ const fork = z.looseObject({
   anew: z.boolean().optional(),
 });
 
-/** A starter may set the folder, and no other option of the engine. */
+/** A starter may set the folder, but no other option of the engine. */
 const options = z
   .looseObject({ cwd: z.string().optional() })
   .refine(

@@ -6,7 +6,7 @@ import { makeFolder, readOwnFile, syncFolder, writeFileAtomic, writeFileLater } 
 import { blobsDir, namesIn, type Root } from "./paths.ts";
 import { blobDamaged } from "./errors.ts";
 
-// Same limit as for a thread's values: undo data must not fill the disk.
+// In bytes, the same limit as for a thread's values: undo data must not fill the disk.
 const mostBytes = 256 * 1024 * 1024;
 
 /** Lists the ids of a thread's blobs, unordered. */
@@ -24,7 +24,7 @@ export function threadBlobs(root: Root, hash: string, threadId: string): Blobs {
     async put(bytes) {
       const id = blobIdOf(bytes);
       if (isWhole(join(folder, id), id)) {
-        // The process that wrote it may have ended before its name was durable.
+        // The process that wrote the blob may have ended before the blob's name was durable.
         syncFolder(folder);
         return id;
       }

@@ -7,7 +7,7 @@ export class BundleLocks {
   readonly #heldHash: string | undefined;
   readonly #locks = new Map<string, { lock: Lock; claims: number }>();
 
-  /** @param heldHash The bundle whose lock is held for the life of the process. */
+  /** @param heldHash The bundle whose lock this process holds until it ends. */
   constructor(root: Root, heldHash?: string) {
     this.#root = root;
     this.#heldHash = heldHash;

@@ -73,7 +73,7 @@ export class DiskClaim implements Claim {
     this.#events = new EventFile(infoPath(root, hash, threadId), values);
     this.#journal = parts.journal;
     this.#dueAt = dueOf(thread.state);
-    // A storage root of an earlier version may lack an entry.
+    // A storage root of an earlier version may lack the entry.
     if (this.#dueAt !== null) this.#addDue(this.#dueAt);
   }
 
@@ -152,7 +152,7 @@ export class DiskClaim implements Claim {
     addDue(root, { ...this.ref, at }, writing.made);
   }
 
-  // Only once a loss of power can't show the thread asleep again (disk/due.ts, D2).
+  // Remove the entry only after a sync: a loss of power must not show the thread asleep again (disk/due.ts, D2).
   #forgetDue(at: number): void {
     const { root, writer } = this.#parts;
     this.#forgetting = this.#forgetting.then(async () => {

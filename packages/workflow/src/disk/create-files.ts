@@ -7,7 +7,8 @@ import { LogWriter } from "./writer.ts";
 import type { Writing } from "./writing.ts";
 
 /**
- * Writes the files of a new thread, its data log last: once that exists, the thread is complete. Durable on return.
+ * Writes the files of a new thread, its data log last: once the data log exists, the thread is complete. Durable on
+ * return.
  * @throws WorkflowError those of the disk
  */
 export function createFiles(root: Root, thread: NewThread, writing: Writing): LogWriter {

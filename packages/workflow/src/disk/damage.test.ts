@@ -90,7 +90,7 @@ describe("damage to a log", () => {
           const bytes = Buffer.from(log);
           bytes[at] = (bytes[at] as number) ^ (1 << bit);
           const found = seen(bytes).broken;
-          // A start record without its sum looks like one of an older version; the next record's sum reveals the
+          // A start record without its sum looks like a record of an older version; the next record's sum reveals the
           // damage.
           const isNamed = found?.line === line || (line === 1 && found?.line === 2);
           expect({ at, bit, line: found?.line, isNamed }).toMatchObject({ at, bit, isNamed: true });

@@ -3,7 +3,7 @@ import { WorkflowError } from "../contract/error.ts";
 const freeSpace = "free some space; nothing that was committed is lost";
 const checkMode = "check the owner and the mode of the storage root";
 
-/** By system code: the error's code, message and hint. */
+/** Code, message and hint of an error, by the system's code. */
 const causes: Record<string, [code: string, message: string, hint: string]> = {
   ENOSPC: ["DISK_FULL", "the disk is full", freeSpace],
   EDQUOT: ["DISK_FULL", "the disk quota is used up", freeSpace],

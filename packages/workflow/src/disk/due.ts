@@ -1,16 +1,17 @@
 /*
  * Owns: the folder `due/` of a storage root, which names the threads that continue at a given time: an empty file
  * `due/<hour>/<time>.<hash>.<threadId>` for each, in hours and milliseconds since the epoch. Does not own: whether a
- * thread sleeps, which only its log says.
+ * thread sleeps; only its log decides.
  *
  * D1 An entry is durable before the step that sleeps is committed. A crash may leave a superfluous entry, but never a
  *    missing one.
  * D2 Before acting on an entry, read the log, and remove the entry when the log disagrees. The entry of a continued
- *    thread is removed once the newline of its answer is durable: until then readers may show the thread asleep. It is
- *    postponed if that can't be made durable.
- * D3 Without the file `due/complete` threads may lack an entry: their logs are read, and then it is written.
+ *    thread is removed once the newline of its answer is durable: until then readers may show the thread asleep. If the
+ *    newline can't be made durable, the entry is postponed.
+ * D3 Without the file `due/complete` threads may lack an entry. The host then reads their logs, adds the missing
+ * entries and writes the file.
  * D4 Checking for due threads reads only the names of the hours and those in the current hour.
- * D5 A paused thread keeps its entry, and is not due.
+ * D5 A paused thread keeps its entry, but is not due.
  */
 import { dirname, join } from "node:path";
 import { O_CREAT, O_WRONLY } from "../system/port.ts";
@@ -67,7 +68,7 @@ export function postponeDue(root: Root, due: Due, until = system.clock.now() + t
     addDue(root, { ...due, at: until });
     removeDue(root, due);
   } catch {
-    // On a full disk it stays due.
+    // On a full disk the thread stays due.
   }
 }
 
@@ -83,7 +84,7 @@ export function listDue(root: Root, until: number): Due[] {
   return found.sort((a, b) => a.at - b.at);
 }
 
-/** Whether any thread of a storage root is due. Cheap when none is. */
+/** Whether any thread of a storage root is due. Cheap when no thread is due. */
 export function isAnythingDue(root: string): boolean {
   try {
     const now = system.clock.now();
@@ -106,7 +107,7 @@ export const misplacedDue = (root: Root): string[] =>
   );
 
 /**
- * Whether one of its entries wakes a sleeping thread in time: an entry for its time, or, once that has passed, an entry
+ * Whether an entry wakes a sleeping thread in time: an entry for its wake time, or, once that time has passed, an entry
  * within the delay after a failed wake.
  */
 export function isListedDue(root: Root, due: Due, moments: readonly number[]): boolean {
@@ -139,17 +140,17 @@ export function noteDueComplete(root: Root): void {
 
 const completePath = (root: Root): string => join(dueDir(root), "complete");
 
-/** Whether a name is that of an hour's folder. */
+/** Whether a name is the name of an hour's folder. */
 export const isDueHour = (name: string): boolean => /^[0-9]{1,10}$/.test(name);
 
-/** Whether a name is that of an entry. */
+/** Whether a name is the name of an entry. */
 export const isDueEntry = (name: string): boolean => dueIn(name).length > 0;
 
 const hoursIn = (root: Root): number[] => namesIn(dueDir(root)).filter(isDueHour).map(Number);
 
 const namesOf = (root: Root, hour: number): string[] => namesIn(join(dueDir(root), String(hour)));
 
-// There may be very many names, of which few are due, so parse the others only up to here.
+// A folder may have many names and few due ones: read only the time of the others.
 const timeOf = (name: string): number => Number.parseInt(name, 10);
 
 /** Parses a file name as an entry; empty if it is not one. */
@@ -167,6 +168,6 @@ function removeHour(root: Root, hour: number): void {
   try {
     system.files.removeFolder(join(dueDir(root), String(hour)));
   } catch {
-    // Another process is adding to it, or has removed it.
+    // Another process is adding an entry to the folder, or has removed the folder.
   }
 }

@@ -126,7 +126,7 @@ export const badFilePosition = (cursor: string, path: string): WorkflowError =>
     "read from the start",
   );
 
-/** Other processes hold the threads of its bundle. */
+/** Another process holds the threads of the bundle. */
 export const threadClaimed = (threadId: string): WorkflowError =>
   WorkflowError.failed(
     "THREAD_CLAIMED",

@@ -14,8 +14,8 @@ const fullNote = (now: number): string =>
   });
 
 /**
- * A thread's debug log and its long values, as files. The log is not synced, and open only during writes, because a
- * worker may have more threads than its limit of open files. Lines that can't be written, or that would make the file
+ * A thread's debug log and its long values, as files. The log is not synced. It is open only during writes, because a
+ * worker may have more threads than it may have open files. Lines that can't be written, or that would make the file
  * longer than 256 MiB, are dropped. Never throws.
  */
 export class EventFile implements Pick<Claim, "event" | "keepValue" | "lastSeq"> {

@@ -15,7 +15,7 @@ import { fileNotOurs, fileTooLarge } from "./errors.ts";
 
 /**
  * Opens a file of the storage root, created with mode 0600 if the flags ask for it. Follows no symbolic link, waits for
- * no FIFO and accepts only a plain file; for writing, only a file without a second name.
+ * no FIFO and accepts only a plain file; for writing, only a file without hard links.
  * @throws the system's error; `ENXIO` for any other kind of file.
  */
 export function openOwnFile(path: string, flags: number): number {
@@ -28,11 +28,11 @@ export function openOwnFile(path: string, flags: number): number {
   throw notPlain();
 }
 
-/** Error for a file that is not regular, or has a second name. */
+/** Error for a file that is not regular, or has hard links. */
 export const notPlain = (): Error =>
   Object.assign(new Error("not a regular file with one name"), { code: "ENXIO" });
 
-/** Calls `use` with a file of the storage root open, by default for reading. */
+/** Opens a file of the storage root, by default for reading, calls `use` with it and closes it. */
 export function withFile<T>(path: string, use: (fd: number) => T, flags = O_RDONLY): T {
   const fd = openOwnFile(path, flags);
   try {
@@ -93,7 +93,7 @@ export function writeAll(fd: number, bytes: Uint8Array): void {
 const newline = 10;
 
 /**
- * Appends whole lines, without a sync. Starts on a new line if a crash left a partial one. Returns the position of the
+ * Appends whole lines, without a sync. Starts a new line if a crash left a partial one. Returns the position of the
  * first line; null when the file would exceed `largest` bytes. A partial write is undone.
  * @throws the system's error.
  */
@@ -116,8 +116,8 @@ export function appendLines(path: string, lines: Uint8Array, largest: number): n
 }
 
 /**
- * Makes a folder, mode 0700, and its parents. On return its name is durable, even when another process made it and
- * ended before it could sync. The existence of a file therefore proves that its folders are durable.
+ * Makes a folder, mode 0700, and its parents. The folder's name is durable on return, even when another process made
+ * the folder and ended before it could sync. The existence of a file therefore proves that its folders are durable.
  */
 export function makeFolder(folder: string): void {
   try {
@@ -152,7 +152,10 @@ export function removeFile(path: string): void {
   }
 }
 
-/** Makes the names in a folder durable, including those of other processes. @throws WorkflowError those of the disk. */
+/**
+ * Makes the names in a folder durable, including names created by other processes. @throws WorkflowError those of the
+ * disk.
+ */
 export function syncFolder(folder: string): void {
   try {
     system.files.syncFolder(folder);
@@ -161,13 +164,15 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** Removes the remains of a failed write if possible. Errors are ignored in favor of the failure itself. */
+/**
+ * Removes the remains of a failed write if possible. Ignores errors, so that the caller can report the failed write.
+ */
 export function removeQuietly(path: string, isSynced = false): void {
   try {
     system.files.remove(path);
     if (isSynced) system.files.syncFolder(dirname(path));
   } catch {
-    // On a read-only disk removal fails even for a missing file.
+    // On a read-only disk the removal of a missing file fails too.
   }
 }
 
@@ -183,8 +188,8 @@ const bytesOf = (content: Uint8Array | string): Uint8Array =>
   typeof content === "string" ? Buffer.from(content) : content;
 
 /**
- * Replaces a file so that readers, and a crash, see either the old bytes or the new ones: written to a temporary file
- * with mode 0600, synced, renamed, and the folder synced.
+ * Replaces a file atomically: readers see either the old bytes or the new ones, also after a crash. Writes a temporary
+ * file with mode 0600, syncs it, renames it and syncs the folder.
  * @throws WorkflowError those of the disk; the old file is then unchanged.
  */
 export function writeFileAtomic(path: string, content: Uint8Array | string): void {

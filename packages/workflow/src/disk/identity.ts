@@ -66,7 +66,7 @@ export async function startedInRoot(
     const mark = rootMark(root);
     return mark === null ? undefined : { root: mark, env: envNames(env) };
   } catch {
-    // The thread can still start; it is then resumed only by a person.
+    // The thread can still start, but is then not resumed automatically.
     return undefined;
   }
 }
@@ -76,5 +76,5 @@ const newId = (): string =>
     .map((part) => part.toString(16).padStart(8, "0"))
     .join("");
 
-// The lock ends with its process.
+// Wait without a limit: the lock ends with its process.
 const noLimit = () => undefined;

@@ -28,11 +28,11 @@ class Chain extends ChainFold<unknown> {
 }
 
 /**
- * Writer of a thread's journal. The file is created with the first record, and a note beside the thread says that it
+ * Writer of a thread's journal. Creates the file with the first record, and a note beside the thread that a journal
  * exists.
  */
 export class JournalFile {
-  /** The torn tail of a crashed writer, which was cut off. */
+  /** The torn tail of a crashed writer that was cut off; null without one. */
   readonly cut: TornTail | null;
   readonly #root: Root;
   readonly #ref: ThreadRef;
@@ -56,7 +56,7 @@ export class JournalFile {
     this.#end = end && { size: end.size, sum: chain.sum ?? firstSum, isEnded: end.isEnded };
     const torn = end?.torn ?? 0;
     this.cut = torn > 0 ? truncateTail(path, `${threadId}.journal`, end?.size ?? 0, torn) : null;
-    // Its last records may not be durable yet, and the thread continues from them.
+    // The thread continues from the last records, which may not be durable yet.
     if (end && (torn > 0 || !end.isEnded || parts.isSuspect)) this.#writer = this.#open();
   }
 

@@ -73,7 +73,7 @@ describe("a journal", () => {
     writeFileSync(path, sealedLogOf(...records.map(text), taken("x", "c1"), taken("y", "c1", "z")));
     const { calls, attempts } = readJournal(path, null).fold;
     expect(calls.get("c1")?.attempt).toBe("y");
-    // Calls paid by another thread are not here.
+    // The journal has no calls that another thread paid for.
     expect([attempts.get("x")?.isForeign, attempts.get("y")?.isForeign]).toEqual([false, true]);
   });
 

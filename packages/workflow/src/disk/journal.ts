@@ -7,11 +7,11 @@ import { hasJournalNote } from "./location.ts";
 import { type FileEnd, foldFile } from "./log.ts";
 import { journalPath, type Root } from "./paths.ts";
 
-/** A journal as read. `end` describes the end of its file; null when there is none. */
+/** A journal as read. `end` describes the end of its file; null without a file. */
 export type ReadJournal = { fold: JournalFold; end: FileEnd | null; broken: Break | null };
 
 /**
- * Reads the valid part of a journal, also during writes. `head` is its head as recorded in the thread's log. With
+ * Reads the valid part of a journal, also during writes. `head` is the journal's head in the thread's log. With
  * `withUnended` a last record without its newline counts.
  * @throws the system's error for an existing but unreadable file.
  */
@@ -27,7 +27,7 @@ export function readJournal(
 
 /**
  * Returns the break in the journal of a thread of a storage root; null when it is valid, or never existed. `head` is
- * its head as recorded in the thread's log.
+ * the journal's head in the thread's log.
  * @throws the system's error for an existing but unreadable file.
  */
 export function checkJournal(root: Root, ref: ThreadRef, head: JournalHead | null): Break | null {

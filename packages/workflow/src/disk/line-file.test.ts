@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Continues at its last position, as every reader does. */
+/** A reader that continues at its last position. */
 class Reader {
   position: number;
   constructor(from = 0) {

@@ -2,7 +2,7 @@ import { type Line, lineOffsets, linesOf, newline, valueOf, type Window } from "
 import { byteAt, ifThere, readFully, sizeOf, whileOpen, withFile } from "./files.ts";
 import { replacedError } from "../record/errors.ts";
 
-// Larger windows make the garbage collector run during parsing.
+// In bytes. Larger windows make the garbage collector run during parsing.
 const windowSize = 512 * 1024;
 const pieceSize = 64 * 1024;
 const firstPiece = 4 * 1024;
@@ -20,8 +20,8 @@ export class LineFile {
   }
 
   /**
-   * Yields the lines after a position. Lines without any of the texts `holding` have the value undefined. `onRead` is
-   * called after each read of the file.
+   * Yields the lines after a position. Lines that contain none of the texts in `holding` get the value undefined.
+   * `onRead` is called after each read of the file.
    * @throws WorkflowError `LOG_REPLACED` when the file is shorter than the position.
    */
   forward(from = 0, holding?: readonly string[], onRead?: () => void): Generator<Line> {

@@ -2,14 +2,15 @@
  * Owns: the file `logs/<hash>/<threadId>.location.json`, which a thread has once it has moved between hosts, or has a
  * journal. Does not own: the order in which a thread is moved (host/move.ts).
  *
- * A thread is on one host at a time. While this file names another host, the thread here is only read and copied. Each
- * change replaces the whole file, and is durable on return.
+ * A thread is on one host at a time. While this file names another host, the local copy of the thread is only read and
+ * copied. Each change replaces the whole file, and is durable on return.
  *
  * The empty file `moved/<threadId>` is written first, so that a thread with a lost note is not mistaken for a local
  * one.
  *
- * A program without support for journals would repeat the work that a step's journal records. While a thread with a
- * journal is here, the file names a host that does not exist, with `here`: such a program takes the thread to be there.
+ * A program without support for journals would repeat the work that a step's journal records. So the file of a local
+ * thread with a journal names a host that does not exist, and has the key `here`: such a program treats the thread as
+ * moved.
  */
 import { dirname } from "node:path";
 import { isRecord } from "../contract/show.ts";
@@ -44,7 +45,7 @@ export function readLocation(root: Root, thread: Thread): Location | null {
 export const hasJournalNote = (root: Root, thread: Thread): boolean =>
   readNote(root, thread)?.here === true;
 
-/** Notes that a thread has a journal; durable on return. */
+/** Records in the note that a thread has a journal; durable on return. */
 export function noteJournal(root: Root, thread: Thread): void {
   const noted = readNote(root, thread);
   if (noted?.here) return;

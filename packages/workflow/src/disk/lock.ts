@@ -24,7 +24,7 @@ export function takeLock(path: string, waitMs: number): Lock | null {
   for (;;) {
     const fd = open(path);
     const isLocked = lock(fd, path);
-    // If the file was removed since it was opened, the lock is void.
+    // The lock is void if the file was removed after the open.
     if (isLocked && isAt(path, fd)) return { release: () => system.files.close(fd) };
     system.files.close(fd);
     if (isLocked) continue;

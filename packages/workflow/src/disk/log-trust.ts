@@ -1,4 +1,4 @@
-/** Codes of refusals to continue a log that do not come from the disk. */
+/** Codes of errors that refuse to continue a log for another reason than a disk failure. */
 export const refusals: ReadonlySet<string> = new Set([
   "THREAD_NOT_FOUND",
   "LOG_CORRUPT",
@@ -7,8 +7,9 @@ export const refusals: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Tracks the logs that a process must not continue as the system's cache shows them: logs that failed to sync, and with
- * `distrustsCache` all logs that it has not claimed or renewed yet.
+ * Tracks suspect logs: the system's cache may show bytes that are not on the disk, so a process must renew the log
+ * before it continues it. These are logs that failed to sync, and with `distrustsCache` all logs that the process has
+ * not claimed or renewed yet.
  */
 export class LogTrust {
   readonly #distrustsCache: boolean;
@@ -19,7 +20,7 @@ export class LogTrust {
     this.#distrustsCache = distrustsCache;
   }
 
-  /** Whether a log remains that failed to sync: the next process must not trust the system's cache. */
+  /** Whether a log is left unsynced after a failed sync, so that the next process must not trust the system's cache. */
   get hasUnsynced(): boolean {
     return this.#unsynced.size > 0;
   }

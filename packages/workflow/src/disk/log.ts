@@ -30,18 +30,18 @@ export type LogOutline = LogFacts & {
   torn: number;
   /** False when the file ends with a complete record that lacks its newline. */
   isEnded: boolean;
-  /** The last head of the journal that a record names. */
+  /** The journal's head in the last record that names one; null without one. */
   journal: JournalHead | null;
 };
 
 export type ThreadLog = Omit<LogOutline, "steps"> & { steps: Step[] };
 
-/** A file whose first record was never complete (`empty`: no thread was ever acknowledged) or is broken. */
+/** A log without a valid first record: never completed (`empty`, so the thread was never acknowledged), or broken. */
 export type Unreadable = { kind: "empty"; torn: number } | { kind: "headless"; broken: Break };
 
 /**
  * Reads a thread's log, also during writes. A record without its newline may not be durable yet, and is ignored: only
- * the next driver of the thread takes it (`withUnended`), if its sum is valid. Memory: the steps, and a window of 512
+ * the next driver of the thread accepts it (`withUnended`), if its sum is valid. Memory: the steps, and a window of 512
  * KiB (or the longest line).
  * @throws the system's error when the file can't be opened or read.
  */
@@ -71,8 +71,8 @@ export function readStart(path: string): StartRecord | null {
 }
 
 /**
- * The end of a log: a step or an end record; only its start record (`record` is null); not yet any line (`empty`); or
- * `unclear`, which needs the whole log. `size` counts the bytes of its complete lines.
+ * The end of a log: a step or an end record; `record` is null for a log with only its start record. `empty`: the log
+ * has no complete line yet. `unclear`: only the whole log shows its end. `size` counts the bytes of its complete lines.
  */
 export type LogLast =
   | { kind: "record"; record: Step | EndRecord | null; size: number }

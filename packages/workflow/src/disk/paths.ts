@@ -8,7 +8,7 @@ export type Root = string & { readonly __root: true };
 
 /** Path of the registry. All paths here need checked ids and hashes. */
 export const registryPath = (root: Root) => join(root, "workflow.yaml");
-/** The registry before its last change. */
+/** Path of the registry before its last change. */
 export const backupPath = (root: Root) => join(root, "workflow.yaml.bak");
 export const bundlesDir = (root: Root) => join(root, "bundles");
 export const bundlePath = (root: Root, hash: string) => join(root, "bundles", `${hash}.esm.js`);
@@ -21,19 +21,19 @@ export const dataPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.data.jsonl`);
 export const infoPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.info.jsonl`);
-/** Progress of uncommitted steps, and costs of model calls. */
+/** Path of a thread's journal: progress of uncommitted steps, and costs of model calls. */
 export const journalPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.journal.jsonl`);
-/** Marks a thread that should stop at its next yield. */
+/** Path of the file that marks a thread that should stop at its next yield. */
 export const pausedPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.paused`);
-/** Postpones a thread that could not be driven. */
+/** Path of the file that postpones a thread that could not be driven. */
 export const postponedPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.postponed`);
-/** Counts the automatic resumes of a thread. */
+/** Path of the file that counts the automatic resumes of a thread. */
 export const resumesPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.resumes.json`);
-/** Values that are too long for their events, which refer to them by `at`. */
+/** Path of the file of values that are too long for their events. Events refer to them by `at`. */
 export const valuesPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.values.jsonl`);
 /**
@@ -73,16 +73,16 @@ export const socketName = (hash: string) => `${hash}.sock`;
 export const lockPath = (root: Root, hash: string) => join(root, "run", `${hash}.lock`);
 export const workerInfoPath = (root: Root, hash: string) => join(root, "run", `${hash}.holder`);
 export const registryLockPath = (root: Root) => join(root, "run", "registry.lock");
-/** Lock for starting a thread with a caller's id, across versions. */
+/** Path of the lock for starting a thread with a caller's id, across versions. */
 export const startLockPath = (root: Root, threadId: string) =>
   join(root, "run", `${threadId}.lock`);
-/** Lock of the `dev` that registers versions of a workflow under {@link devNameOf} its name. */
+/** Path of the lock of the `dev` process that registers a workflow's versions under {@link devNameOf} its name. */
 export const devLockPath = (root: Root, name: string) => join(root, "run", `${name}.lock`);
-/** Address of the HTTP server, and its token. */
+/** Path of the file with the HTTP server's address and token. */
 export const serverPath = (root: Root) => join(root, "run", "server.json");
-/** A value shared by the threads of all versions. */
+/** Path of a value that the threads of all versions share. */
 export const sharedPath = (root: Root, name: string) => join(root, "run", `${name}${sharedEnding}`);
-/** Total spending of the threads; its lock and the root's limits are beside it. */
+/** Path of the file with the total spending of the threads. */
 export const spendingPath = (root: Root) => join(root, "run", "spending.json");
 export const spendingLockPath = (root: Root) => join(root, "run", "spending.lock");
 export const configPath = (root: Root) => join(root, "config.json");

@@ -14,14 +14,14 @@ import { dataPath, infoPath, resumesPath, type Root } from "./paths.ts";
 import { notRecovered } from "../record/errors.ts";
 
 const mostBytes = 4096;
-/** Longer than a worker's delay between the time in a record and its write. */
+/** In milliseconds, longer than a worker's delay between the time in a record and the record's write. */
 const restoredMs = 2_000;
 
 type Environment = Readonly<Record<string, string>>;
 
 /**
- * Returns the reason why a thread of a storage root is not resumed automatically, except for a restored log; null if it
- * may be.
+ * Returns the reason against an automatic resume of a thread, without checking for a restored log; null if there is
+ * none.
  */
 export function leftInRoot(
   root: Root,
@@ -38,7 +38,7 @@ export function leftInRoot(
   return leftBecause(thread, facts, { now: system.clock.now(), root: rootMark(root), env });
 }
 
-/** Returns the reason in the log of an unclaimed thread against an automatic resume; null if there is none. */
+/** Returns the reason against an automatic resume that the log of an unclaimed thread gives; null if there is none. */
 export const leftByLog = (root: Root, ref: ThreadRef): string | null =>
   isRestored(root, ref) ? "its log was restored from a copy" : null;
 
@@ -78,9 +78,9 @@ function triesOf(root: Root, ref: { hash: string; threadId: string }, steps: num
 }
 
 /**
- * Whether a log was changed after its worker's last write: its inode is newer than the last line of it and of the debug
- * log. A copy can't preserve the change time of an inode. A worker that renews a log then notes its start in the debug
- * log.
+ * Whether a log was changed after its worker's last write: its inode is newer than the last line of this log and of the
+ * debug log. A copy can't preserve the change time of an inode. A worker that renews a log then notes its start in the
+ * debug log.
  */
 function isRestored(root: Root, { hash, threadId }: ThreadRef): boolean {
   const path = dataPath(root, hash, threadId);

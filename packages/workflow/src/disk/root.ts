@@ -20,7 +20,10 @@ export const rootVariable = "UNCAGED_WORKFLOW_STORAGE_ROOT";
 /** Environment variable for the cluster on which threads run. */
 export const hostVariable = "UNCAGED_WORKFLOW_HOST";
 
-/** Selects a storage root: a folder, else that of an environment (by default this process's), else a project's. */
+/**
+ * Selects a storage root: the given folder, else the folder that an environment sets (by default this process's
+ * environment), else a project's.
+ */
 export type RootOptions = {
   path?: string;
   env?: Environment;
@@ -49,7 +52,7 @@ export function openRoot(options: RootOptions = {}): Root {
 
 /** Makes the root and its missing folders, mode 0700. A new root is excluded from git. */
 export function createRoot(root: Root): void {
-  // Created last: if it exists, the others are durable.
+  // The folder `run` is created last: if it exists, the other folders are durable.
   if (system.files.exists(runDir(root))) return;
   makeFolder(root);
   // A storage root does not belong in a repository.
@@ -70,7 +73,7 @@ function chosen({ path, env = process.env, project }: RootOptions): Chosen {
   throw noHome(rootVariable);
 }
 
-/** Expands `~` to the home folder, where a shell leaves it: in `--root=~/x` and in quotes. */
+/** Expands a `~` that the shell did not expand to the home folder: in `--root=~/x` and in quotes. */
 function inHome(path: string, { HOME }: Environment): string {
   if (path !== "~" && !path.startsWith("~/")) return path;
   if (HOME) return join(HOME, path.slice(1));
@@ -94,7 +97,7 @@ function checkRoot(root: Root, found: FileStat, toChange: string): void {
   if (!found.isDirectory()) throw rootNotAFolder(root, toChange);
   if (process.geteuid && found.uid !== process.geteuid()) throw rootNotOurs(root, toChange);
   if ((found.mode & 0o022) === 0) return;
-  // A folder that is not a storage root yet may be shared on purpose, like /tmp.
+  // Other users may need access to a folder that is not a storage root yet, like /tmp.
   const isOurs = system.files.exists(runDir(root));
   const hint = isOurs
     ? `run: chmod 700 ${root}`

@@ -20,7 +20,7 @@ const ref = { hash, threadId: "01KQXKW18CT8G75T53R8F4G7YG" };
 const own = { owner: "test", leaseMs };
 const timesOf = () => listDue(root, Number.POSITIVE_INFINITY).map(({ at }) => at);
 
-/** A store whose previous process was lost before it removed the entry of a continued thread. */
+/** Opens a store whose previous process was lost before it removed the entry of a continued thread. */
 async function afterLoss() {
   const at = Date.now() - 1000;
   const first = new DiskStore(root);

@@ -12,7 +12,7 @@ import { readThread } from "./thread-info.ts";
 import { LogWriter } from "./writer.ts";
 import { durableWriting } from "./writing.ts";
 
-/** Knowledge of a storage root's store about its threads. */
+/** Queries to a storage root's store about its threads. */
 export type KnownThreads = {
   info: (ref: ThreadRef) => ThreadInfo | null;
   list: () => Promise<ThreadInfo[]>;
@@ -59,7 +59,10 @@ export async function runnableThreads(
 const dueOf = (info: ThreadInfo | null): number | null =>
   info?.state.kind === "waiting" ? info.state.dueAt : null;
 
-/** Replaces an entry that the log contradicts. Without another, it stays until the log is durable (disk/due.ts, D2). */
+/**
+ * Replaces an entry that the log contradicts. If the thread needs no new entry, the old one stays until the log is
+ * durable (disk/due.ts, D2).
+ */
 async function correct(root: Root, entry: Due, known: KnownThreads): Promise<void> {
   const isSettled = known.info(entry) === null || (await settles(root, entry, known));
   // The thread may have gone to sleep meanwhile.

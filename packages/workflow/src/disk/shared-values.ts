@@ -6,7 +6,7 @@ import { type Lock, waitForLock } from "./lock.ts";
 import { isSharedName, type Root, sharedPath } from "./paths.ts";
 
 const mostBytes = 64 * 1024;
-// A holder that takes longer has been stopped.
+// A process that holds the lock for longer has been stopped.
 const mostWaitMs = 250;
 
 /**

@@ -54,7 +54,7 @@ describe("the spending of a storage root", () => {
     await spending.begin("T", "a");
     await spending.end("a", { cost: 0.25, tokens: 5 });
     expect(spending.left(limits)).toBe(0.75);
-    // The remainder bounds a call that alone would exceed the limit.
+    // A call that alone would exceed the limit reserves only the remainder.
     expect(await spending.reserve("T", limits, { call: "b", ...call })).toMatchObject({
       amount: 0.75,
     });
@@ -80,7 +80,7 @@ describe("the spending of a storage root", () => {
     const month = { kind: "spent", limit: "costPerMonth", amount: 2, spent: 2 };
     const [next, december] = [Date.UTC(2026, 10, 29), Date.UTC(2026, 11, 1)];
     expect(await asked({ costPerDay: 2 })).toEqual({ ...day, until: next } as never);
-    // Both are used up: the thread must wait for the longer one.
+    // Both limits are used up: the thread must wait for the limit that resets later.
     expect(await asked({ costPerDay: 2, costPerMonth: 2 })).toEqual({
       ...month,
       until: december,

@@ -5,7 +5,7 @@
  * M2 While it exists, each call is in it before it is made, and its cost when the call ends: a call is either in flight
  *    or counted.
  * M3 It is replaced as a whole under its lock, and durable before the lock is released.
- * M4 A call in flight whose worker has ended counts as recorded in its thread's journal.
+ * M4 A call in flight whose worker has ended counts with the cost in its thread's journal.
  * M5 A call counts on the day of UTC on which it ends.
  */
 import { isRecord } from "../contract/show.ts";
@@ -25,11 +25,11 @@ type Flying = ThreadRef & { cost: number };
 
 export type Book = {
   version: 1;
-  /** By day of UTC, as `2026-11-28`. */
+  /** Spending by day of UTC, as `2026-11-28`. */
   days: Record<string, Spent>;
   /** Calls in flight and their reservations, by id. */
   calls: Record<string, Flying>;
-  /** Calls found in the logs when the book was built, which their workers will count soon. */
+  /** Calls found in the logs when the book was built, whose workers will also report them. */
   found: string[];
 };
 
@@ -61,7 +61,7 @@ export class SpendingBook {
     this.#hash = hash;
   }
 
-  /** Whether spending is recorded: it is from the first limit on. */
+  /** Whether spending is recorded, which starts when the first limit is set. */
   get isKept(): boolean {
     return system.files.exists(spendingPath(this.#root));
   }
@@ -247,7 +247,7 @@ function reservation(
   const left = addCost(room, -reserved) ?? 0;
   const wanted = Math.min(most, room);
   if (left >= wanted) return { kind: "reserved", amount: wanted };
-  // Reservations of commands are tiny, and held for long.
+  // Commands hold tiny reservations for a long time: do not wait for them.
   if (reserved < wanted / 10 && left >= least) return { kind: "reserved", amount: left };
   return { kind: "busy" };
 }

@@ -11,7 +11,7 @@ import { foldFile, readLog } from "./log.ts";
 import { dataPath, journalPath, loggedHashes, type Root, threadIdsOf } from "./paths.ts";
 import { trashedThreads } from "./trash.ts";
 
-/** A payment at a time: for a model call in the journal, or for a step without recorded calls. */
+/** A payment and its time: for a model call in the journal, or for a step without recorded calls. */
 export type SpentAt = {
   at: number;
   cost: number | null;
@@ -22,8 +22,8 @@ export type SpentAt = {
 const restEveryMs = 8;
 
 /**
- * Yields the spending of a storage root's threads from a time on, including the trash. Copied steps of a fork were paid
- * by another thread. A damaged log counts up to the damage.
+ * Yields the spending of a storage root's threads from a time on, including the trash. Leaves out the copied steps of a
+ * fork, which another thread paid for. A damaged log counts up to the damage.
  */
 export async function* spentInLogs(root: Root, since: number): AsyncGenerator<SpentAt> {
   let restedAt = system.clock.elapsed();
@@ -74,7 +74,7 @@ function spentIn(files: Files): SpentAt[] {
     for (const id of journal.chainOf(attempt)) paid.add(id);
   }
   const steps = log.steps.slice(copiedIn(log.start)).flatMap(({ attempt, meta, timestamp }) => {
-    // Its calls are already counted, or another thread has paid for them.
+    // The calls are already counted, or another thread paid for them.
     const isElsewhere =
       attempt !== undefined && (paid.has(attempt) || journal.attempts.get(attempt)?.isForeign);
     if (isElsewhere) return [];

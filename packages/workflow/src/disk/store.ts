@@ -91,7 +91,7 @@ export class DiskStore implements ThreadStore {
     this.#trust = new LogTrust(options.distrustsCache);
   }
 
-  /** Whether a log remains that failed to sync: the next process must not trust the system's cache. */
+  /** Whether a log is left unsynced after a failed sync, so that the next process must not trust the system's cache. */
   get hasUnsynced(): boolean {
     return this.#trust.hasUnsynced;
   }
@@ -195,7 +195,7 @@ export class DiskStore implements ThreadStore {
   async find(threadId: string): Promise<ThreadInfo | null> {
     this.#check();
     const ref = isThreadId(threadId) ? threadWithId(this.#root, threadId) : null;
-    // The process that created it may have ended before its name was durable.
+    // The process that created the thread may have ended before the log's name was durable.
     if (ref) syncFolder(threadsDir(this.#root, ref.hash));
     return ref && this.#info(ref);
   }
@@ -277,13 +277,13 @@ export class DiskStore implements ThreadStore {
     if (before && !options.takeOver) return null;
     await before?.claim.fenced();
     this.#check();
-    // Another call may have claimed it meanwhile.
+    // Another call may have claimed the thread meanwhile.
     if (this.#claims.has(threadId) || !this.#locks.take(hash)) return null;
     try {
       return this.#open({ hash, threadId }, options);
     } catch (error) {
       this.#locks.release(hash);
-      // The disk error may come from a sync.
+      // The error may come from a failed sync.
       if (!isWorkflowError(error) || !refusals.has(error.code)) this.#trust.doubt(threadId);
       throw error;
     }

@@ -26,7 +26,7 @@ export const infoOf = (ref: ThreadRef, { start, end, last }: Facts, steps: numbe
   movedTo: null,
 });
 
-/** @throws WorkflowError `THREAD_NOT_FOUND`, `LOG_CORRUPT`, `NEWER_LOG`, or that of the disk. */
+/** @throws WorkflowError `THREAD_NOT_FOUND`, `LOG_CORRUPT`, `NEWER_LOG`, or the error of the disk. */
 export function readThread(path: string, threadId: string): ThreadLog {
   let log: ThreadLog | Unreadable;
   try {
@@ -44,7 +44,7 @@ const brokenOf = (log: Pick<ThreadLog, "broken"> | Unreadable) =>
   ("broken" in log && log.broken) || { line: 1, offset: 0, reason: "no start record" };
 
 /**
- * Reads a thread from its files; null when there is none. A damaged thread has no steps: its claim reports the damage.
+ * Reads a thread from its files; null when it is missing. A damaged thread has no steps: its claim reports the damage.
  */
 export function readInfo(root: Root, ref: ThreadRef, owner: string | null): ThreadInfo | null {
   const { hash, threadId } = ref;

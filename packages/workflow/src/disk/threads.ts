@@ -35,7 +35,7 @@ export function checkHere(root: Root, ref: ThreadRef): void {
   if (host) throw movedError(ref.threadId, host.name);
 }
 
-/** Whether a thread's log already has this answer, by its `requestId`. Answers without one are never equal. */
+/** Whether a thread's log already has an answer with this `requestId`. False for answers without one. */
 export function hasTaken(root: Root, { hash, threadId }: ThreadRef, input: InputRequest): boolean {
   const id = requestIdOf(input);
   if (id === undefined) return false;
@@ -57,14 +57,14 @@ export function wakingTime(root: Root, ref: ThreadRef): number | null {
   return at === null || movedTo(root, ref) !== null ? null : at;
 }
 
-/** Like {@link wakingTime}, by the log alone, on any host. */
+/** Like {@link wakingTime}, but uses only the log: the thread may be on another host. */
 export function lastWakingTime(root: Root, { hash, threadId }: ThreadRef): number | null {
   const last = ifThere(() => readLast(dataPath(root, hash, threadId)));
   if (last?.kind !== "record" || last.record === null || isEnd(last.record)) return null;
   return wakesAt(last.record);
 }
 
-/** Like {@link wakingTime}; null also for an unreadable thread, which can't be woken either. */
+/** Like {@link wakingTime}; null also for an unreadable thread, which can't be woken. */
 export function quietWakingTime(root: Root, ref: ThreadRef): number | null {
   try {
     return wakingTime(root, ref);
@@ -80,8 +80,8 @@ export const isCreated = (root: Root, hash: string, threadId: string): boolean =
 const startTimeoutMs = 5_000;
 
 /**
- * Runs a function while no worker of any version can create a thread with this id. @throws WorkflowError
- * `START_PENDING`.
+ * Runs a function under a lock that keeps workers of all versions from creating a thread with this id. @throws
+ * WorkflowError `START_PENDING`.
  */
 export async function withThreadId<T>(
   root: Root,
@@ -112,7 +112,7 @@ export const removeThreadFiles = (root: Root, hash: string, threadId: string): P
 
 function toTrash(root: Root, hash: string, threadId: string): void {
   const isThere = system.files.exists(dataPath(root, hash, threadId));
-  // The process that removed it may have ended before that was durable.
+  // The process that removed the thread may have ended before the removal was durable.
   if (!isThere && system.files.exists(threadsDir(root, hash))) syncFolder(threadsDir(root, hash));
   if (!isThere) throw notFound(threadId);
   const at = quietWakingTime(root, { hash, threadId });
@@ -141,7 +141,7 @@ export async function restoreThread(root: Root, threadId: string): Promise<Threa
 
 /**
  * Notes that a thread without a driver has moved to another host, and returns the note, or the existing one. Durable on
- * return: from then on the thread is only read and copied here.
+ * return. After that this host only reads and copies the thread.
  *
  * @throws WorkflowError `THREAD_MOVED` when it is on a third host, and those of the disk.
  */
@@ -163,7 +163,7 @@ export function noteLeft(
   };
   writeLocation(root, ref, location);
   notePaused(root, ref, false);
-  // A remaining entry is found to be wrong when it is due.
+  // A due entry that remains is corrected when it becomes due.
   if (wakes !== null) removeQuietly(duePath(root, { ...ref, at: wakes }));
   return location;
 }

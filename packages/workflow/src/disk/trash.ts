@@ -1,9 +1,9 @@
 /*
  * Owns: the folders `trash/<time>-<hash>-<threadId>/`, each with the files of a thread that a person has removed.
  *
- * R1 A thread exists while its data log is in `logs/`: the log is removed first and restored last, each by one rename.
- *    The next operation on the trash moves the files that a crash has left in `logs/`.
- * R2 While a thread is in the trash its bundle and its worktrees are kept.
+ * R1 A thread exists while its data log is in `logs/`: the log is removed first and restored last, with one rename. The
+ *    next operation on the trash moves the files that a crash has left in `logs/`.
+ * R2 The bundle and the worktrees of a thread are kept while the thread is in the trash.
  */
 import { basename, join } from "node:path";
 import { isHash, isThreadId } from "../contract/names.ts";

@@ -3,7 +3,7 @@ import { xxh64 } from "../record/xxh64.ts";
 import { windowsOf } from "./line-file.ts";
 import { newline, valueOf } from "../record/lines.ts";
 
-// Same limit as for the debug log that refers to it: diagnostics must not fill the disk.
+// In bytes, the same limit as for the debug log that refers to this file: diagnostics must not fill the disk.
 const largestFile = 256 * 1024 * 1024;
 const longestLine = 32 * 1024 * 1024;
 const mostRemembered = 256;

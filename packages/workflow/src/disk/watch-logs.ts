@@ -36,7 +36,7 @@ export function watchLogs(
         if (isThreadId(threadId)) onFile({ hash, threadId }, file);
       };
       const isNew = add(threadsDir(root, hash), report);
-      // Files created before the folder was watched.
+      // Report files that were created before the folder was watched.
       if (isNew && isBegun) for (const name of quietNames(threadsDir(root, hash))) report(name);
     }
   };
@@ -50,7 +50,7 @@ export function watchLogs(
   return { ensure, close };
 }
 
-// An unreadable folder may be readable at the next call.
+// Empty on errors: an unreadable folder may be readable at the next call.
 function hashesIn(root: Root): string[] {
   try {
     return loggedHashes(root);

@@ -1,7 +1,7 @@
 /*
- * Owns: the folder `worktrees/<threadId>/` of a thread that works in git worktrees, and its files that a host reads:
- * the notes `<name>.json`, which name the repository of the worktree `<name>/`, and `.commits.json`, the commits named
- * by a fork's copied steps. Does not own: the content of a worktree, and the rest of a note (workflow-agents).
+ * Owns: the folder `worktrees/<threadId>/` of a thread that works in git worktrees, and the files in it that a host
+ * reads: the notes `<name>.json`, which name the repository of the worktree `<name>/`, and `.commits.json`, the commits
+ * named by a fork's copied steps. Does not own: the content of a worktree, and the rest of a note (workflow-agents).
  */
 import { join } from "node:path";
 import type { Step } from "../contract/contract.ts";
@@ -11,11 +11,11 @@ import { makeFolder, readOwnFile, writeFileAtomic } from "./files.ts";
 import { namesIn, type Root } from "./paths.ts";
 import { isThreadId } from "../contract/names.ts";
 
-/** Path of the folder of a thread's worktrees, which exists once it has one. */
+/** Path of the folder of a thread's worktrees. It exists once the thread has a worktree. */
 export const worktreesDir = (root: Root, threadId: string): string =>
   join(root, "worktrees", threadId);
 
-/** Lists the threads with such a folder, including removed threads, unordered. */
+/** Lists the threads with a folder of worktrees, including removed threads, unordered. */
 export const worktreeThreads = (root: Root): string[] =>
   namesIn(join(root, "worktrees")).filter(isThreadId);
 
@@ -32,7 +32,7 @@ export class CopiedCommits {
     if (worktree) this.#commits.set(worktree.commit, worktree);
   }
 
-  /** Writes them for the fork; durable on return. */
+  /** Writes the collected commits for the fork; durable on return. */
   note(root: Root, threadId: string): void {
     if (this.#commits.size === 0) return;
     const folder = worktreesDir(root, threadId);
@@ -68,7 +68,7 @@ function jsonIn(path: string): unknown {
     const bytes = readOwnFile(path, mostBytes);
     return bytes && (JSON.parse(new TextDecoder().decode(bytes)) as unknown);
   } catch {
-    // A partial file of a crash names no repository.
+    // A crash may leave a partial file, which does not name a repository.
     return null;
   }
 }

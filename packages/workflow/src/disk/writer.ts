@@ -37,13 +37,13 @@ type KnownEnd = LogEnd & { isEnded: boolean };
 /**
  * The only writer of a chained log: of a thread's records, and of its journal.
  *
- * L1 A record is durable before `append` resolves. After the sync it gets its newline, without which no reader takes
- * it.
- * L2 A failed append leaves no part of a record, or every later append is refused.
+ * L1 A record is durable before `append` resolves. Its newline is written after the sync, and readers ignore a record
+ * without its newline.
+ * L2 A failed append removes the partial record. If that fails, every later append is refused.
  * L3 After a failed sync nothing is written: the pages may be lost though they look clean.
  * L4 If the file's length differs from this writer's, another writer has changed it, and this one stops.
- * L5 Records appended during a sync are synced together. Of these only the last gets its newline after the sync: a log
- * where that matters appends the next record when the last one is durable.
+ * L5 Records appended during a sync are synced together, and only the last of them gets its newline after the sync. A
+ * log that needs L1 for each record appends the next record when the last one is durable.
  */
 export class LogWriter {
   readonly #path: string;
@@ -66,7 +66,7 @@ export class LogWriter {
   }
 
   /**
-   * Makes a log of the records that `fill` adds. It appears complete or not at all, also when `fill` throws, and is
+   * Makes a log of the records that `fill` adds. The log appears complete or not at all, also when `fill` throws. It is
    * durable on return.
    */
   static create(path: string, fill: (add: AddRecord) => void, writing: Writing): LogWriter {
@@ -97,8 +97,8 @@ export class LogWriter {
   }
 
   /**
-   * Rewrites a log with this end into another file, which takes its name. After a failed sync, or a process that ended
-   * without reporting one, the system's cache may show bytes that are not on the disk.
+   * Copies a log with this end to a new file, and renames the new file over the log. Needed after a failed sync, also
+   * if a lost process did not report it: the system's cache may show bytes that are not on the disk.
    */
   static renew(path: string, { size, sum, isEnded }: KnownEnd, writing: Writing): LogWriter {
     const read = (fd: number) => {
@@ -126,7 +126,7 @@ export class LogWriter {
     writing: Writing,
     isNew: boolean,
   ): LogWriter {
-    // A log is renewed to make it durable, even where its steps are not synced.
+    // A renewed log is always synced, even if its steps are not.
     const isSynced = !isNew || writing.syncer !== null;
     const aside = asideName(path);
     let fd: number | null = null;
@@ -166,12 +166,12 @@ export class LogWriter {
   }
 
   /**
-   * Commits a record, given as its JSON text, after the records being committed.
+   * Commits a record, given as its JSON text, after all earlier records.
    * @throws WorkflowError when it is not committed: `DISK_FULL`, `DISK_ERROR`, `FOREIGN_WRITE`, `RECORD_TOO_LARGE` …
    */
   async append(record: string): Promise<void> {
     if (this.#last === null && this.#next === null) return await this.#commitAll([record]);
-    // Checked alone, so that an oversized record does not fail the records of its batch.
+    // Check each record before batching, so that an oversized record does not fail the other records of the batch.
     checkRecordSize(Buffer.byteLength(record));
     this.#next ??= this.#batch();
     this.#next.records.push(record);
@@ -200,8 +200,8 @@ export class LogWriter {
   }
 
   /**
-   * Makes the last record's newline durable too, where records are synced; resolves with whether it is. Without it,
-   * after a loss of power, readers show the thread without that record until it is continued. Never rejects.
+   * Makes the last record's newline durable if records are synced; resolves with whether it is durable. Without a
+   * durable newline, readers miss that record after a loss of power until the thread is continued. Never rejects.
    */
   async settle(): Promise<boolean> {
     await this.#idle();
@@ -282,7 +282,7 @@ export class LogWriter {
     try {
       truncateSynced(this.#fd, size);
     } catch {
-      // The record stays without its newline, so that no reader takes it.
+      // The record stays without its newline, so readers ignore it.
     }
     throw refusal;
   }
@@ -324,8 +324,8 @@ export class LogWriter {
 }
 
 /**
- * Gives a durable log its name. If that fails, a new log does not exist; a renewed one does, with the old bytes or the
- * same new ones.
+ * Gives a durable log its name. After a failure a new log does not exist. A renewed log exists, with the old file or
+ * with the new one.
  */
 function giveName(
   aside: string,
@@ -341,7 +341,7 @@ function giveName(
   }
 }
 
-// The caller that appended the record gets the failure.
+// The caller that appended the record handles the failure.
 const settled = (append: Promise<void>): Promise<void> => append.catch(() => undefined);
 
 // The descriptor is closed even after an error: close(2).

@@ -10,8 +10,8 @@ export type Writing = {
 export const durableWriting = (): Writing => ({ syncer: new Syncer(), made: new Set() });
 
 /**
- * Syncs the logs of a process. A single log is synced in place, which is fastest. As soon as several logs are written
- * in turn, their syncs run in parallel on the thread pool, where the disk combines them and other threads continue.
+ * Syncs the logs of a process. Syncs a single log in place, which is fastest. When several logs are written in turn,
+ * their syncs run in parallel on the thread pool: the disk combines them, and other workflows continue meanwhile.
  */
 export class Syncer {
   #last: object | null = null;

@@ -59,7 +59,7 @@ function parsed(text: string, kind: keyof typeof longest): Read {
   return kind === "YAML" ? readYaml(plain) : readJson(plain);
 }
 
-/** Returns a function from offsets to positions. The lines are counted once, at first use. */
+/** Returns a function from offsets to positions. Counts the lines once, at first use. */
 function positionsIn(text: string): (offset: number) => Position {
   let starts: number[] | null = null;
   return (offset) => {

@@ -1,6 +1,7 @@
 /**
- * Returns the files of entry points by their import names, for builds. `from` is the `import.meta` of the caller, whose
- * package, or its dependencies, has the entry points. Empty in a standalone binary, which contains them.
+ * Returns the files of entry points by their import names, for builds. `from` is the `import.meta` of the caller; the
+ * entry points belong to the caller's package or its dependencies. Empty in a standalone binary, which contains the
+ * entry points.
  */
 export function entryFiles(
   from: { dir: string },

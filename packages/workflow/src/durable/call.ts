@@ -57,7 +57,8 @@ type Results<F> = {
  *
  * **`yield* step.all({reader: work, critic: work})`**, also with calls, or a list of calls, runs them in parallel and
  * commits each as it finishes. A replay runs only the calls missing in the log. When one fails, the others finish and
- * are committed before its error is thrown. A list may also hold a `step.wait`, which is asked when all work is done.
+ * are committed before its error is thrown. A list may also hold a `step.wait`, which asks its question when all work
+ * is done.
  *
  * **`yield* step.wait("approval", {schema})`** asks for an answer from outside; `{for: "approval"}` as the only
  * argument is the same.

@@ -52,12 +52,12 @@ export type ValueOf<Returned> = Returned extends string
  *
  * The program runs from its start each time, and steps found in the log are not repeated. Code between steps must
  * therefore depend only on the input and on the values of steps. A replay that meets a step other than the recorded one
- * stops and yields nothing (`DIVERGED`), even if the program catches the error. A plain `yield` is a step too, and
+ * stops and yields nothing (`DIVERGED`), even if the program catches the error. A plain `yield` is a step too; it is
  * skipped when the log has it. Parts can be factored out into generators: `yield* review(step, plan)`.
  *
- * When the thread is closed, the program's `finally` blocks run.
+ * The program's `finally` blocks run when the thread is closed.
  *
- * @throws WorkflowError from the running thread: `DIVERGED`, `STEP_NOT_RUN` when a step was described without `yield*`,
+ * @throws WorkflowError from the running thread: `DIVERGED`, `STEP_NOT_RUN` when `step` was called without `yield*`,
  * `NO_ANSWER`. Uncaught errors of a step's work are thrown unchanged.
  */
 export function durable<Returned extends Returnable>(
@@ -107,7 +107,7 @@ async function advance(progress: Progress, steps: ReturnType<DurableProgram>, se
 
 type Commits = AsyncGenerator<RoleOutput, unknown, unknown>;
 
-/** Yields a new output; returns the recorded answer of one in the log. */
+/** Yields a new output; for an output in the log, returns the recorded answer. */
 async function* commit(progress: Progress, output: RoleOutput): Commits {
   if (progress.isOffered(output)) return yield* commitNew(progress, output);
   for await (const failure of progress.settle()) yield* commitNew(progress, failure);

@@ -2,7 +2,7 @@ import { WorkflowError } from "../contract/error.ts";
 import { durationHint } from "../contract/duration.ts";
 import { show } from "../contract/show.ts";
 
-/* The errors of durable workflows and their steps. They end up in the logs of threads. */
+/* The errors of durable workflows and their steps. The logs of threads record them. */
 
 export const badResult = (reason: string): WorkflowError =>
   WorkflowError.failed(
@@ -48,7 +48,7 @@ export const noRecordedAnswer = (threadId: string, role: string, n: number): Wor
     "use the fixture of a thread that took this path, or none to execute the role",
   );
 
-/** `taken`: the number of recorded steps that the workflow has followed. `did`: its action then. */
+/** `taken`: the number of recorded steps that the workflow followed. `did`: its next action. */
 export const diverged = (taken: number, found: string, did: string): WorkflowError =>
   WorkflowError.failed(
     "DIVERGED",

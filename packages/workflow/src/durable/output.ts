@@ -6,10 +6,10 @@ import { isPlainObject, isRecord } from "../contract/show.ts";
 import { contentNotJson, reservedMeta, valueNotJson } from "./errors.ts";
 
 /**
- * Key of the helper's own data in a step's meta, where role, content and meta do not suffice. `returned` is the type of
- * the work's return value (without it: the text, when meta is empty, and else content and meta). `member` is the index
- * among steps of one name in a `step.all`, from 0. `failure` is the thrown error. `retry` has the number of a failed
- * try, the number of tries, and the time of the next one.
+ * Key of the helper's own data in a step's meta, if role, content and meta do not suffice. `returned` is the type of
+ * the work's return value; without it, the value is the text if meta is empty, else content and meta. `member` is the
+ * index among steps of one name in a `step.all`, from 0. `failure` is the thrown error. `retry` has the number of a
+ * failed try, the number of tries, and the time of the next one.
  */
 const mark = "__durable__";
 type Mark = {
@@ -47,7 +47,7 @@ export function failureOutput(
   return marked(role, message, {}, note, member);
 }
 
-/** Returns the key of a step among all that may be open with it: its role, and its index in a `step.all`. */
+/** Returns the key of a step among concurrent steps: its role, and its index in a `step.all`. */
 export const memberKey = (role: string, member: number | null): string => `${member ?? ""} ${role}`;
 
 /** Returns the next try's data from the record of a failed try; null for any other record. */
@@ -107,8 +107,8 @@ export type StepFailureRecord = { name: string; message: string; code?: string }
 
 /**
  * Error that a durable workflow catches when the work of a step threw, with the `name`, the `message` (one line) and
- * the `code` of the original. These are the same on a replay, so a workflow may branch on them. `cause`, the original
- * error, exists on the first run only: do not branch on it.
+ * the `code` of the original. These fields are the same on a replay, so a workflow may branch on them. `cause`, the
+ * original error, exists on the first run only: do not branch on it.
  */
 export class StepFailure extends Error {
   readonly role: string;

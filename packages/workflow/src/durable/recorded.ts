@@ -12,7 +12,7 @@ import { memberKey, memberOf, tryOf } from "./output.ts";
 import { fixtureUnsupported, noRecordedAnswer } from "./errors.ts";
 
 /**
- * Returns the options of `run`: a thread's options, with the answers of their fixture, if any.
+ * Returns the options of `run`: a thread's options, and the answers of the fixture in them, if any.
  *
  * @throws WorkflowError `BAD_FIXTURE`; `FIXTURE_UNSUPPORTED` for a `run` that would execute its roles regardless.
  */

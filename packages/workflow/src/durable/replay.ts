@@ -88,7 +88,7 @@ export class Replay {
     return next;
   }
 
-  /** Adds a committed step, with its timestamp or the clock's. */
+  /** Adds a committed step. Without a timestamp it gets the current time. */
   record(step: RoleOutput & { timestamp?: number }): void {
     this.history.push({ timestamp: Date.now(), ...step });
     this.questions.take(step);
@@ -99,7 +99,9 @@ export class Replay {
     return this.#taken;
   }
 
-  /** Takes a recorded sleep of this name if it is next in the log. Returns its end if it is over. */
+  /**
+   * Takes a recorded sleep of this name if it is the next step in the log. Returns the end of the sleep if it is over.
+   */
   takeSleep(what: string): number | null {
     const next = this.peek();
     const until = next === undefined ? null : sleepsUntil(next);
@@ -130,7 +132,7 @@ export class Replay {
     throw error;
   }
 
-  /** Throws when the log has more steps than the workflow took. */
+  /** Throws when recorded steps remain that the workflow did not take. */
   finish(): void {
     if (this.peek() !== undefined) this.diverge(`ended after ${stepsOf(this.#taken)}`);
   }
@@ -158,7 +160,7 @@ export type Outcome =
   | { output: RoleOutput; value: unknown; failure: null; isTry: false }
   | { output: RoleOutput; failure: StepFailure; isTry: boolean };
 
-/** The work of a step, as described. */
+/** The work that a call of `step` describes. */
 export type StepWork = { role: string; fn: StepFn<unknown>; policy: Policy };
 
 /**
@@ -204,7 +206,7 @@ export class Progress {
     this.#isUndelayed = withoutDelays in options;
   }
 
-  /** Whether a fixture answers: then no work runs, and no wait takes time. */
+  /** Whether a fixture replaces the work of steps. Then waits take no time. */
   get isRecorded(): boolean {
     return this.#recorded !== null;
   }
@@ -226,7 +228,7 @@ export class Progress {
     return { role, member, n, fn, key, policy, tries: new Tries(role, policy) };
   }
 
-  /** Whether a taken record is one of a failed try, which it then adds to the tries. */
+  /** Adds the record of a failed try to the tries. Returns false for any other record. */
   isTry({ tries }: Work, record: RoleOutput): boolean {
     return tries.take(record, this.replay.taken <= (this.#thread.forkFrom?.steps ?? 0));
   }
@@ -282,7 +284,7 @@ export class Progress {
     let failure = StepFailure.of(role, thrown);
     let retry: FailedTry | null = null;
     try {
-      // A resume repeats work that was aborted with its thread.
+      // Do not retry work that was aborted with its thread: a resume repeats it.
       if (!this.signal.aborted && !this.isRecorded) retry = tries.failed(failure, attempt);
     } catch (error) {
       failure = StepFailure.of(role, error);

@@ -1,5 +1,5 @@
 /**
- * Scheduler of concurrent work whose results are committed one after the other.
+ * Scheduler of concurrent work that commits results one after the other.
  *
  * Owns: the one queue between concurrent tasks and the generator that yields their commits; the set of tasks in flight;
  * the limit; cancellation. Does not own: the work of a task, the content of an item, or its record. May call: the
@@ -7,18 +7,17 @@
  * the tests:
  *
  * - **S1** Items leave the queue in the order in which they were put in, one at a time, to one reader.
- * - **S2** `commit` resolves when the reader asks for the next item. A generator is asked for the next item when the
- * last one is durable, so a task continues only after a durable commit.
+ * - **S2** `commit` resolves when the reader asks for the next item. The engine asks a generator for the next item when
+ * the last one is durable, so a task continues only after a durable commit.
  * - **S3** While a wait is open no task is in flight and none starts. Tasks in flight finish first, and their items
  * come before the wait's. One wait at a time.
  * - **S4** At most `limit` tasks of one `concurrently` run, and a task is taken from its iterable when there is room
  * for it.
- * - **S5** `cancel` only aborts the signal: items put in are still read. After `close` no item is put in, and unread
- * commits never settle: a late result changes nothing.
- * - **S6** A failure passed to `close` is thrown after all items put in before. A reader that ends closes the
- * scheduler.
- * - **S7** A recorded commit belongs to the open task with its key, in any order of tasks. Tasks still open afterwards
- * are still to do.
+ * - **S5** `cancel` only aborts the signal: items put in are still read. After `close` the queue accepts no items, and
+ * unread commits never settle: a late result changes nothing.
+ * - **S6** A failure passed to `close` is thrown after all earlier items. The scheduler closes when its reader ends.
+ * - **S7** A recorded commit belongs to the open task with its key, in any order of tasks. Tasks that stay open must
+ * still run.
  */
 export class Scheduler<Item, Answer = undefined> {
   /** Tasks in flight, shared with the schedulers that run inside of one of these tasks. */
@@ -115,7 +114,7 @@ export class Scheduler<Item, Answer = undefined> {
 
 type Entry<Item, Answer> = { item: Item; settle: ((answer: Answer | undefined) => void) | null };
 
-/** Number of tasks in flight, and the open wait, during which none may start. */
+/** Number of tasks in flight, and the open wait, during which no task may start. */
 export class Flight {
   #count = 0;
   #wait: Promise<void> | null = null;
@@ -132,7 +131,9 @@ export class Flight {
     if (this.#count === 0) this.#onIdle?.();
   }
 
-  /** Runs a wait alone; `reenter` counts the waiting task before others may continue. */
+  /**
+   * Runs a wait while no task is in flight. `reenter` counts the waiting task again before other tasks may continue.
+   */
   async alone<T>(wait: () => Promise<T>, reenter: () => void): Promise<T> {
     let reopen = (): void => undefined;
     await this.whenClear(() => {
@@ -179,7 +180,7 @@ export class Turn {
       await this.enter();
       return result;
     } finally {
-      // A failed task does not wait for an answer first.
+      // If `inner` failed, count the task at once, without waiting for an open question.
       this.#count();
     }
   }
@@ -263,8 +264,8 @@ export function concurrently<T>(
 }
 
 /**
- * Folds commits into open tasks (S7): yields each commit with its task, or undefined when that is not open, and removes
- * it from `open`. Stops reading after the last commit that it needs.
+ * Folds commits into open tasks (S7): yields each commit with its task, or undefined if the task is not open, and
+ * removes the task from `open`. Stops reading after the last commit that it needs.
  */
 export function* recorded<Task, Commit>(
   open: Map<string, Task>,

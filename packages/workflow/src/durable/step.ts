@@ -45,7 +45,8 @@ class Call implements StepCall<unknown> {
     return this.#run();
   }
 
-  // Called by `await` and by `yield` without a star, which would otherwise go on without running the step.
+  // `await`, and `yield` without a star, call this function. Without the error, the workflow would continue without
+  // running the step.
   then(): never {
     throw stepAwaited(this.#name);
   }
@@ -72,7 +73,7 @@ export function stepFor(progress: Progress): DurableStep {
 
   const wait = (given: string | (WaitRequest & { for: string }), request?: WaitRequest): Call => {
     const { for: what, ...rest } = typeof given === "string" ? { ...request, for: given } : given;
-    // Checked here, where the stack has the position of the call.
+    // Check here, while the stack still has the position of the call.
     withinMs(what, rest);
     const ask = (): Steps<unknown> => runWait(progress, what, rest);
     return new Call(progress, what, { ask }, ask);
@@ -178,16 +179,16 @@ function memberIn(progress: Progress, call: StepCall<unknown>): Member {
   return call.member;
 }
 
-/** A member with work, and its index among all. */
+/** A member with work, and its index among all members. */
 type Open = Work & { index: number };
 
 /** Name of the sleep of a group in which all remaining members wait for their next try. */
 const groupName = "step.all";
 
 /**
- * Runs members concurrently. First takes the group's results from the log, in any order; then runs the others at once
- * and commits each as it finishes; then throws the first error, or asks the questions, one after the other. So no work
- * is in flight when it throws, asks or sleeps.
+ * Runs members concurrently. First takes the group's results from the log, in any order. Then runs the other members
+ * concurrently and commits each as it finishes. Finally throws the first error, or asks the questions, one after the
+ * other: so no work is in flight when it throws, asks or sleeps.
  */
 async function* runAll(progress: Progress, members: readonly Member[]): Steps<unknown[]> {
   yield* progress.settle();
@@ -277,7 +278,7 @@ function runOpen(progress: Progress, open: readonly Open[], before: number) {
   const tasks = open.map((member) =>
     scheduler.run(async (turn) => {
       const { tries } = member;
-      // Asked alone, when no work is in flight.
+      // Asks a question while no work is in flight.
       const ask: AskOutside = (wait) =>
         turn.wait(() => new Promise((answer) => scheduler.publish({ wait, answer })));
       while (!tries.mustSleep) {

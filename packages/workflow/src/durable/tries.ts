@@ -41,7 +41,7 @@ const mostAttempts = 1_000;
 const defaultBackoffMs = 1_000;
 const growth = 100;
 const yearMs = 365 * 86_400_000;
-/** Maximum delay of a timer. */
+/** Maximum delay of a timer, in milliseconds. */
 const longestTimer = 2 ** 31 - 1;
 
 /** @throws WorkflowError `BAD_STEP_OPTIONS` (usage). */
@@ -91,7 +91,7 @@ export function policyOf(role: string, options: StepOptions | undefined): Policy
   return { attempts, backoffMs, maxDelayMs, on, timeoutMs };
 }
 
-/** Key in the options of `run`: between tries no time passes, as in a test. */
+/** Key in the options of `run` that skips the delays between tries, for tests. */
 export const withoutDelays: unique symbol = Symbol.for("uncaged.workflow.withoutDelays") as never;
 
 /** A backoff from this length in milliseconds on is a sleep, which needs no process. */
@@ -101,7 +101,7 @@ const longBackoffMs = 10_000;
 export class Tries {
   readonly #role: string;
   readonly #policy: Policy;
-  /** Whether there were any, including those copied by a fork. */
+  /** Whether a try has failed, including tries copied by a fork. */
   any = false;
   #failed = 0;
   #at = 0;
@@ -132,7 +132,7 @@ export class Tries {
     if (until !== null && this.#at <= until) this.#at = 0;
   }
 
-  /** The try before the next one, for its attempt. */
+  /** The failed try before the next one, for the attempt of the next one. */
   get after(): { attempt: string; delay_ms: number } | undefined {
     const attempt = this.#attempt;
     return attempt === undefined ? undefined : { attempt, delay_ms: this.#delayMs };
@@ -239,8 +239,8 @@ class Countdown {
 }
 
 /**
- * Runs work with its own signal, which is aborted with the given one and after a timeout. A timeout is a failure at
- * once, even if the work ignores the signal. Time spent waiting `aside` does not count.
+ * Runs work with its own signal, which is aborted with the given one and after a timeout. Fails at once after a
+ * timeout, even if the work ignores the signal. Time spent waiting `aside` does not count.
  */
 export async function withTimeout<T>(
   role: string,

@@ -12,7 +12,7 @@ import { Threads } from "../worker/threads.ts";
 import { placeIn } from "../worker/worker.ts";
 import { bundleChanged, bundleMissing } from "../bundle/errors.ts";
 
-/** Workflows publish on one channel of the process, which is recorded once. */
+/** Whether this process records the channel of workflow events. All workflows share one channel. */
 let isRecording = false;
 
 /** Drives the threads of a store in this process, with one driver per bundle. */

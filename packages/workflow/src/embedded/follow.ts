@@ -18,7 +18,7 @@ export type Following = {
   closed: AbortSignal;
 };
 
-/** Poll interval: stores do not report expired leases as changes. */
+/** Poll interval in milliseconds: stores do not report expired leases as changes. */
 const lookEveryMs = 300;
 const mostOftenMs = 20;
 

@@ -6,9 +6,7 @@ import { replacedError } from "../record/errors.ts";
 
 const none = Buffer.alloc(0);
 
-/**
- * One of a thread's logs, read from its store, with the positions of the same log in a file. `refresh` adds new lines.
- */
+/** One of a thread's logs, read from its store. Positions are the same as in a log file. `refresh` adds new lines. */
 export class StoredLines implements Lines {
   readonly path: string;
   readonly #read: (cursor?: string) => ReturnType<ThreadStore["read"]>;

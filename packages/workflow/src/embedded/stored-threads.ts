@@ -94,7 +94,7 @@ export class StoredThreads {
     }
   }
 
-  /** `selectors` are those of the query's workflow. */
+  /** `selectors` match the query's workflow. */
   async page(query: ThreadQuery, selectors: readonly Selector[] | null): Promise<ThreadPage> {
     const { limit = 20, offset = 0, before, status, search = "" } = query;
     const statuses = status === undefined ? null : new Set([status].flat());
@@ -210,7 +210,7 @@ export class StoredThreads {
     return text.of(facts.start, facts.end);
   }
 
-  /** Returns the events of copied steps, from the source of a fork or the source's source. */
+  /** Returns the events of copied steps, from the source of a fork or an earlier source. */
   async #eventsOfCopied(data: StoredLines, forkFrom: ForkFrom): Promise<CopiedEvents> {
     const wanted: Map<string, EventRecord[]> = copiedAttempts(data, forkFrom);
     const seen = new Set<string>();
@@ -228,7 +228,7 @@ export class StoredThreads {
   }
 }
 
-/** Returns the notes of a store on a thread beside its log. */
+/** Returns the facts about a thread that the store keeps outside of its log. */
 export const notedIn = (info: ThreadInfo | null): Noted => ({
   movedTo: info?.movedTo ?? null,
   paused: info?.paused ?? false,

@@ -187,7 +187,7 @@ export class StoredWorkflows {
     return parsed(text);
   }
 
-  /** Changes the registry. Concurrent changes are all kept. */
+  /** Changes the registry without losing concurrent changes. */
   async #change<Change extends { registry: Registry }>(
     change: (registry: Registry) => Change | Promise<Change>,
   ): Promise<Change> {

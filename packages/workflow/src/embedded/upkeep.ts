@@ -46,7 +46,7 @@ export async function verify(
       }
       if (sum === null) withoutSums.push(threadId);
     } catch (error) {
-      // It was removed meanwhile.
+      // The thread was removed meanwhile.
       if (isWorkflowError(error) && error.code === "THREAD_NOT_FOUND") continue;
       problems.push({ path, message: messageOf(error) });
     }

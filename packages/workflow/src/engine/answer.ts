@@ -24,7 +24,7 @@ import {
   wrongToken,
 } from "./errors.ts";
 
-// A timer stops while the machine sleeps, and ignores changes of the clock.
+// In milliseconds. Timers are short, because a timer stops while the machine sleeps and ignores changes of the clock.
 const longestTimer = 10_000;
 
 /**
@@ -41,17 +41,17 @@ export async function schemaProblem(wait: WaitMeta, judge: SchemaJudge): Promise
   return "problem" in compiled ? `meta.schema is not a JSON Schema: ${compiled.problem}` : null;
 }
 
-/** Dependencies of questions and answers outside of the engine. */
+/** Dependencies of questions and answers that come from outside of the engine. */
 export type AnswerParts = {
   judge: SchemaJudge;
   /** Milliseconds since the epoch. */
   now: () => number;
   note: (tag: string, content: string) => void;
-  /** Called for a refused answer. `stepID` is that of the question, when it has one. */
+  /** Called for a refused answer. `stepID` is the question's, if it has one. */
   onRefused: (stepID: string | null, reason: string) => void;
 };
 
-/** Dependencies of questions and answers in the engine. */
+/** Dependencies of questions and answers that the engine provides. */
 type Committing = {
   threadId: string;
   /** Commits an `__input__` step. @throws WorkflowError when the thread has ended, or the log can't be written. */
@@ -83,10 +83,10 @@ export class Answers {
   readonly #engine: Committing;
   readonly #given: Map<string, Promise<void>>;
   #question: Question | null = null;
-  /** The answer that is being checked; it never rejects. */
+  /** The check in progress of an answer; it never rejects. */
   #taking: Promise<void> | null = null;
 
-  /** `steps` are the committed steps. Their answers count as given. */
+  /** `steps` are the committed steps. Answers among them count as accepted. */
   constructor(steps: readonly Step[], parts: AnswerParts, engine: Committing) {
     this.#parts = parts;
     this.#engine = engine;
@@ -144,7 +144,7 @@ export class Answers {
   async #take(input: InputRequest, number: number | undefined): Promise<void> {
     const question = this.#question;
     try {
-      // Answers that arrive meanwhile are checked in turn if the earlier one is refused.
+      // Answers that arrive during a check wait, and are checked in turn if it refuses the earlier one.
       while (this.#taking) await this.#taking;
       if (!question || this.#question !== question) throw notWaiting(this.#engine.threadId);
       await this.#alone(async () => {
@@ -175,7 +175,7 @@ export class Answers {
 
   /**
    * Continues a thread whose timeout has passed. Its step is durable when this resolves. Returns false before the
-   * timeout, when the thread no longer waits, and when another call already continues it.
+   * timeout, if the thread does not wait, and if another call already continues the thread.
    */
   async wake(): Promise<boolean> {
     const question = this.#question;
@@ -213,7 +213,7 @@ export class Answers {
 
 /**
  * Returns the `__input__` step for an answer. An answer that names its question, by number or token, is refused for any
- * other question, which its sender has not seen.
+ * other question, because its sender has not seen that one.
  * @throws WorkflowError `SLEEPING`, `STALE_ANSWER`, `ANSWER_TOKEN`, `ANSWER_LATE`, `NOT_A_DECISION`, `ANSWER_INVALID`.
  */
 export async function answerStep(
@@ -235,8 +235,8 @@ export async function answerStep(
 }
 
 /**
- * Parses an answer, and returns the reason if its value does not fit the question's schema. A text stays text where the
- * schema takes text; otherwise it is parsed as JSON. Without a schema only exact JSON is parsed.
+ * Parses an answer, and returns the reason if its value does not fit the question's schema. A text stays text if the
+ * schema accepts text; otherwise it is parsed as JSON. Without a schema only exact JSON is parsed.
  * @throws WorkflowError `NOT_A_DECISION` (usage)
  */
 export async function readAnswer(

@@ -26,7 +26,7 @@ export type AttemptParts = {
   current: () => string | null;
   /** Returns the outermost attempt in whose context the code runs. */
   outermost: () => string | null;
-  /** Maps an error's stacks to the author's sources; without a stack, to the failed role. */
+  /** Maps an error's stacks to the author's sources. An error without a stack gets the position of the failed role. */
   rewrite: (error: AttemptError, role: string | null) => AttemptError;
   now: () => number;
 };
@@ -35,7 +35,7 @@ export type AttemptParts = {
 export type Failure = { attempt?: string; role?: string; error: AttemptError };
 
 const mostFailures = 20;
-// The role of a plain bundle is unknown until it yields.
+// If the engine opens the attempt, the role is unknown until the workflow yields.
 const unknownRole = { role: null };
 
 /**
@@ -52,7 +52,7 @@ export class ThreadAttempts {
   readonly #nextId: () => string;
   /** Open attempts, each with its role. */
   readonly #open = new Map<string, string>();
-  /** Attempts that have ended and whose step may still come: the workflow has caught their failure. */
+  /** Failed attempts whose step may still follow, because the workflow has caught the failure. */
   readonly #ended = new Set<string>();
   #opensOwn: boolean;
   /** Errors of attempts. The workflow may rethrow those since the last commit. */
@@ -83,7 +83,7 @@ export class ThreadAttempts {
     this.#parts.onStart(this.pulled, unknownRole);
   }
 
-  /** Returns the attempt of a step that names `named`; undefined when it has none. */
+  /** Returns the attempt of a step, given the attempt `named` in the step; undefined when the step has none. */
   of(named: string | undefined): string | undefined {
     const isOurs = named !== undefined && (this.#open.has(named) || this.#ended.has(named));
     if (!isOurs) return this.pulled ?? undefined;
@@ -104,7 +104,7 @@ export class ThreadAttempts {
     this.#parts.takeBack(id);
   }
 
-  /** Called when the generator has returned. Its work since the last step is complete. */
+  /** Called when the generator has returned and its work since the last step is complete. */
   returned(): void {
     if (this.pulled !== null) this.#drop(this.pulled, "committed");
     this.pulled = null;

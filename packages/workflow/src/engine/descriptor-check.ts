@@ -6,12 +6,12 @@ type Warn = (attempt: string | undefined, payload: { role: string; problem: stri
 
 /**
  * Checks the steps of one thread against the descriptor. A strict descriptor refuses a step before its commit;
- * otherwise a warning follows it. Schemas are compiled at the first commit, which does not wait for them.
+ * otherwise a warning follows it. Schemas are compiled at the first commit, without delaying it.
  */
 export class DescriptorCheck {
   readonly #schemas: RoleSchemas;
   readonly #warn: Warn;
-  /** Roles missing in the descriptor: each is reported once. */
+  /** Roles missing in the descriptor that were already reported. */
   readonly #unnamed = new Set<string>();
   #pending: Promise<void> | null = null;
 
@@ -33,7 +33,7 @@ export class DescriptorCheck {
     else if (violation !== null) this.#report(step.role, violation, attempt);
   }
 
-  /** Resolves when the steps so far are checked; null when they already are. */
+  /** Resolves when all committed steps are checked; null when they already are. */
   settled(): Promise<void> | null {
     return this.#pending;
   }

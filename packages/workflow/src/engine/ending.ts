@@ -17,7 +17,7 @@ export type Outcome =
 
 type Mask = (text: string) => string;
 
-// 128 + SIGTERM, as in a shell.
+// The exit code of a shell after SIGTERM: 128 + 15.
 const killedCode = 143;
 
 const endOf = (content: string, meta: EndRecord["meta"], timestamp: number): EndRecord => ({
@@ -44,10 +44,10 @@ export const killed = (now: number): EndRecord =>
 const longestKept = 1024 * 1024;
 
 /**
- * Returns the end record of a thread that failed at a step, from 1. Beside the message it has the thrown value in the
- * format of an attempt's error, a `WorkflowError`'s hint, and `kept`: the error's property of that name, a plain object
- * of JSON values, in which a role can keep, for example, an invalid response. `kept` is left out when it is not JSON or
- * longer than 1 Mi characters. Never throws.
+ * Returns the end record of a thread that failed at a step, from 1. The record has the message, the thrown value in the
+ * format of an attempt's error, the hint of a `WorkflowError`, and the error's property `kept`: a plain object of JSON
+ * values in which a role can store, for example, an invalid response. A `kept` that is not JSON or longer than 1 Mi
+ * characters is left out. Never throws.
  */
 export function failed(
   thrown: unknown,
@@ -65,7 +65,7 @@ export function failed(
     const kept = keptOf(thrown, mask);
     if (kept !== null) error.kept = kept;
   } catch {
-    // A foreign error may throw when it is read: keep the record.
+    // Reading a foreign error may throw; the record is still written.
   }
   return endOf(mask(record.message), { returnCode: 1, reason: "failed", error }, now);
 }

@@ -1,16 +1,15 @@
 /**
  * The engine drives one thread: next, append, check, again.
  *
- * Owns: the generator, the order of commits, the one end record. Does not own: the log's bytes
- * (log), processes and sockets (worker). Called by: worker.
+ * Owns: the generator, the order of commits, the one end record. Does not own: the log's bytes (log), processes and
+ * sockets (worker). Called by: worker.
  *
  * E1 A step is durable before the next `next()`.
- * E2 `next()` is called here only, one at a time per thread.
- * E3 Kill aborts the signal, writes the end, then `return()`s with a bound: `return()` waits behind a
- *    pending `next()`.
- * E4 A generator that was never advanced runs no `finally`, and no code relies on one.
+ * E2 Only the engine calls `next()`, one call at a time per thread.
+ * E3 Kill aborts the signal, writes the end, then `return()`s with a bound: `return()` waits behind a pending `next()`.
+ * E4 A generator that was never advanced does not run its `finally`, and no code relies on that.
  * E5 Replaying recorded steps has no effect and writes no record.
- * E6 Exactly one end record; a process's exit is never read as an outcome.
+ * E6 A thread gets exactly one end record. The exit of a process never counts as an outcome.
  */
 import { opensAttempts } from "../contract/attempt.ts";
 import { checkResult, checkStep } from "../contract/check.ts";
@@ -55,7 +54,7 @@ export class ThreadEngine {
   readonly #settled = Promise.withResolvers<Outcome>();
   #generator: Generator | null = null;
   #state: EngineState = { kind: "running" };
-  /** A requested pause; it resolves when the thread is resumed. */
+  /** The requested pause, if any; it resolves when the thread is resumed. */
   #pause: PromiseWithResolvers<void> | null = null;
 
   constructor(thread: EngineThread, parts: EngineParts) {
@@ -110,12 +109,14 @@ export class ThreadEngine {
     return this.#answers.wait?.expiresAt ?? null;
   }
 
-  /** Whether the thread was released, or its end is written or being written. Its generator may still be closing. */
+  /**
+   * Whether the thread was released, or its end record is written or being written. The generator may still be closing.
+   */
   get over(): boolean {
     return ["ending", "ended", "released"].includes(this.#state.kind);
   }
 
-  /** Whether the thread counts as driven here: until it was released, or its end is durable. */
+  /** Whether this engine drives the thread: true until the thread is released, or its end record is durable. */
   get isDriven(): boolean {
     return this.#state.kind !== "released" && this.#state.kind !== "ended";
   }
@@ -125,7 +126,7 @@ export class ThreadEngine {
     return this.#attempts.pulled;
   }
 
-  /** Whether a pause was requested and the thread not resumed since. */
+  /** Whether a pause was requested since the last resume. */
   get isPausing(): boolean {
     return this.#pause !== null;
   }
@@ -184,7 +185,7 @@ export class ThreadEngine {
 
   async #drive(): Promise<void> {
     const { maxRounds } = this.#thread.options;
-    // The caller of `start` can still pause before the workflow runs.
+    // Lets the caller of `start` pause the thread before the workflow runs.
     await soon;
     if (this.#answers.wait && (await this.#awaitAnswer()) === stopped) return;
     let answer: Step | undefined;
@@ -258,7 +259,7 @@ export class ThreadEngine {
       this.#parts.check?.committed(step, attempt);
       return step;
     } catch (error) {
-      // The error of a workflow, not of the disk: nothing was written, so the end can be.
+      // The workflow caused the error, and nothing was written: the end record can still be written.
       if (!isWorkflowError(error) || error.code !== "RECORD_TOO_LARGE") throw error;
       await this.#fail(error);
       return null;
@@ -312,7 +313,7 @@ export class ThreadEngine {
     }
   }
 
-  // An ended thread stays ended.
+  // Never leave the state of an ended thread.
   #become(kind: "running" | "parked" | "waiting"): void {
     if (!this.over) this.#state = { kind };
   }
@@ -332,7 +333,7 @@ export class ThreadEngine {
     });
   }
 
-  // Warnings about the last steps precede the end, which another caller may have written meanwhile.
+  // Write warnings about the last steps before the end record, which another caller may have written meanwhile.
   async #endChecked(end: () => EndRecord): Promise<void> {
     await this.#parts.check?.settled();
     if (!this.over) await this.#end(end());

@@ -27,10 +27,10 @@ export function errorLine(error: AttemptError): string {
   return `${name}: ${message}${where}`.trimEnd();
 }
 
-/** An event truncates longer values, and an error without its name is invalid. */
+/** In characters. An event truncates longer values, which would make the error invalid. */
 const longest = 9000;
 
-/** Shortens an error to the size of an event: inner errors first lose their least important parts. */
+/** Shortens an error to the size of an event: removes the least important parts, first those of inner errors. */
 function fitted(error: AttemptError): AttemptError {
   const isShort = (one: AttemptError) => JSON.stringify(one).length <= longest;
   const parts = (one: AttemptError, shorter: (inner: AttemptError) => AttemptError) => ({
@@ -47,7 +47,7 @@ function fitted(error: AttemptError): AttemptError {
   return shorter.map((make) => make()).find(isShort) ?? bare(alone);
 }
 
-/** `above` holds the error and its ancestors, to stop at a cycle. */
+/** `above` holds the error and its ancestors, to detect a cycle. */
 function recordOf(thrown: unknown, above: readonly unknown[]): AttemptError {
   const message = messageOf(thrown).slice(0, longestMessage);
   const record: AttemptError = { name: nameOf(thrown), message };
@@ -62,7 +62,7 @@ function recordOf(thrown: unknown, above: readonly unknown[]): AttemptError {
     const errors = partsOf(thrown).filter((part) => isNew(part, above));
     if (errors.length > 0) record.errors = errors.map((part) => recordOf(part, [...above, part]));
   } catch {
-    // A foreign error may throw when it is read; its message is known.
+    // Reading a foreign error may throw; its message is already known.
   }
   return record;
 }

@@ -29,8 +29,8 @@ export function beginGenerator(
 }
 
 /**
- * Closes a generator so that its `finally` runs. `return()` waits behind a pending `next()`, so this waits for at most
- * `closingMs`. Errors of `return()` are noted. Never throws.
+ * Closes a generator so that its `finally` runs. `return()` waits behind a pending `next()`, so this function waits for
+ * at most `closingMs`. Notes errors of `return()`. Never throws.
  */
 export async function closeGenerator(
   generator: Generator,
@@ -80,8 +80,9 @@ export class Halt {
   }
 
   /**
-   * Resolves with the value of a promise, or `stopped`. One wait at a time. `Promise.race` with one promise for the
-   * thread's whole life would keep a reaction of each race, so the cost of a step would grow with the log.
+   * Resolves with the value of a promise, or `stopped`. One wait at a time. Does not use `Promise.race` with one
+   * promise for the thread's whole life: that promise would keep a reaction of each race, and the cost of a step would
+   * grow with the log.
    */
   or<T>(promise: Promise<T>): Promise<T | typeof stopped> {
     return new Promise<T | typeof stopped>((resolve, reject) => {

@@ -10,7 +10,7 @@ export type EngineParts = Omit<ClosingParts, "describe"> &
   AnswerParts & {
     log: { append(record: string, state: ThreadState): Promise<Appended> };
     attempts: AttemptParts;
-    /** Without it, steps are not checked. */
+    /** Checks steps against the bundle's descriptor. Without it, steps are not checked. */
     check?: DescriptorCheck;
     mask: (text: string) => string;
     /** Called when the thread begins to wait for an answer, and when a pause has stopped it. */

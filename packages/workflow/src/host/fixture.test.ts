@@ -216,7 +216,7 @@ test("a version without support for fixtures is not started with one", () => {
   const options = { threadId, maxRounds: 1, fixture };
   const begin = () => beginGenerator(run, { prompt: "", steps: [] }, options);
   expect(begin).toThrow("does not support fixtures");
-  // An unrelated option with the same name.
+  // The option `fixture` here is unrelated to fixtures.
   expect(() =>
     beginGenerator(run, { prompt: "", steps: [] }, { ...options, fixture: "mine" }),
   ).not.toThrow();

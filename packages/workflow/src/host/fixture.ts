@@ -22,7 +22,7 @@ export function fixtureOf(view: ThreadView): Fixture {
   };
 }
 
-/** The answer in a fixture to the open question of a thread with these steps, or null. */
+/** Returns the answer in a fixture to the open question of a thread with these steps, or null. */
 export function recordedInput({ steps }: Fixture, log: readonly Step[]): InputRequest | null {
   const asked = log.at(-1);
   if (asked?.role !== WAIT) return null;
@@ -41,7 +41,7 @@ export function recordedInput({ steps }: Fixture, log: readonly Step[]): InputRe
   return { ...answer, meta: { ...meta, requestId: `fixture ${log.length}` } };
 }
 
-/** Selects the answer to a log's last question from answers in the order of the questions; null if there is none. */
+/** Selects the answer to a log's last question from a list in the order of the questions; null if the list has none. */
 export function givenInput(
   answers: readonly TestAnswer[],
   log: readonly Step[],
@@ -53,7 +53,7 @@ export function givenInput(
   return { ...input, meta: { ...meta, requestId: `answer ${questions.length}` } };
 }
 
-/** Identifies a question by role and subject, equally in all threads of a workflow. */
+/** Identifies a question by role and subject. The result is the same in all threads of a workflow. */
 function questionOf({ meta }: RoleOutput): string {
   return JSON.stringify([meta.for, meta.role, meta.nodeId, meta.stepID, meta.stepId, meta.path]);
 }

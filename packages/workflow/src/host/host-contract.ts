@@ -185,7 +185,7 @@ const rules: Rules = {
     await refused(() => host.control(ref, { kind: "answer", input, env: {} }), "THREAD_ENDED");
   },
 
-  // Hosts that drive threads elsewhere can't end a remote process. The kill still counts.
+  // Hosts that drive threads on other machines can't end a remote process, but the kill still ends the thread.
   async "a forced kill ends a thread whose role blocks its worker"(trial) {
     const { host } = trial;
     const ref = await trial.start(blocking);

@@ -22,9 +22,9 @@ import type { RecoverOptions, Recovered, TrashedThread, WakeOptions, Woken } fro
 export type { RecoverOptions, Recovered, TrashedThread, WakeOptions, Woken } from "./woken.ts";
 
 /**
- * Stores workflows and runs threads: the storage root of this machine ({@link openLocalHost}), or another
- * place. Arguments and results are plain records; functions beside this interface compute everything that follows from
- * those records. Throws a `WorkflowError` for each error that a user can act on.
+ * Stores workflows and runs threads: the storage root of this machine ({@link openLocalHost}), or another host.
+ * Arguments and results are plain records; separate functions compute everything that follows from those records.
+ * Throws a `WorkflowError` for each error that a user can act on.
  */
 export interface Host {
   /** The path of the folder that holds its data. */
@@ -113,7 +113,7 @@ export interface Host {
   wake(options: WakeOptions): Promise<Woken>;
   /**
    * Resumes interrupted threads without a user's request, if they ran here until recently and their whole start
-   * environment is available. Hosts that continue their threads themselves, or live in one process, resume none.
+   * environment is available. Hosts that continue their threads themselves, or run in one process, resume none.
    */
   recover(options: RecoverOptions): Promise<Recovered>;
 
@@ -132,7 +132,7 @@ export interface Host {
 export type RegisterOptions = PrepareOptions & {
   /** Registers under the development name `<name>@dev`, which keeps no history. */
   dev?: boolean;
-  /** The required current version, or null for a new name; otherwise fails with `VERSION_CONFLICT`. */
+  /** The required current version, or null for a new name. Any other current version is a `VERSION_CONFLICT`. */
   expected?: string | null;
 };
 
@@ -196,7 +196,7 @@ export type StartOptions = {
   params?: unknown;
   /** Added to the second argument of `run`. */
   options?: Record<string, unknown>;
-  /** A ULID chosen by the caller as idempotency key: a second start with it starts nothing. */
+  /** A ULID chosen by the caller as idempotency key: a second start with the same id does not start a thread. */
   threadId?: string;
   /** An initial `__input__` step, which begins a rerun. */
   input?: InputRequest;
@@ -228,7 +228,9 @@ export type ForkOptions = {
   input?: InputRequest;
   /** The `__input__` step that begins a rerun of a step workflow after the kept steps. It answers no question. */
   rerun?: InputRequest;
-  /** Repeats the step in progress without its recorded turns and tool results. `keep` is then all steps by default. */
+  /**
+   * Repeats the step in progress without its recorded turns and tool results. By default `keep` then selects all steps.
+   */
   anew?: boolean | undefined;
   threadId?: string;
   durability?: Durability;
@@ -249,9 +251,11 @@ export type ThreadQuery = {
   before?: string;
   status?: Status | readonly Status[];
   workflow?: string;
-  /** Lists only threads with all of these words in id, name, roles, prompt, params, question, result or error. */
+  /**
+   * Lists only threads that contain all of these words in id, name, roles, prompt, params, question, result or error.
+   */
   search?: string;
-  /** False skips `next`, and the log reads that it needs. */
+  /** False skips computing `next`, which may need to read logs. */
   paged?: boolean;
 };
 
@@ -382,8 +386,8 @@ export type Garbage = {
 
 /**
  * The worker of a control socket. `silent`: it accepts connections and does not answer, for example while a role blocks
- * it. `stuck`: its process `pid` runs and no longer listens. `gone`: it ended without removing its socket; processes
- * that it started may still run (`orphans`).
+ * it. `stuck`: its process `pid` runs but does not listen. `gone`: it ended without removing its socket; processes that
+ * it started may still run (`orphans`).
  */
 export type WorkerState = {
   hash: string;

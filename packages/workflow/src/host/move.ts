@@ -24,7 +24,7 @@ export type Arrival = { from: HostIdentity; moves: number; paused: boolean };
 
 /** Options of moving a thread to another host. */
 export type MoveOptions = {
-  /** Called when parts arrive, with the bytes done and in total. */
+  /** Called when parts arrive, with the number of bytes copied so far and in total. */
   onProgress?: (done: number, all: number) => void;
 };
 
@@ -48,9 +48,9 @@ export interface MovingHost {
   check(root: string, ref: ThreadRef): Promise<void>;
   /** Hashes and stores a bundle, unless it is stored already. */
   takeBundle(root: string, hash: string): Promise<void>;
-  /** Lets a thread leave that is not running. @throws WorkflowError `THREAD_RUNNING`, `THREAD_MOVED`. */
+  /** Releases a thread that is not running to another host. @throws WorkflowError `THREAD_RUNNING`, `THREAD_MOVED`. */
   leave(ref: ThreadRef, to: HostIdentity): Promise<Location>;
-  /** Takes a thread after it has left its host. */
+  /** Receives a thread that has left its host. */
   arrive(root: string, ref: ThreadRef, arrival: Arrival, options: MoveOptions): Promise<void>;
 }
 
@@ -137,7 +137,7 @@ const namesOf = async (from: MovingHost, to: MovingHost) => ({
   to: (await to.identity()).name,
 });
 
-/** Whether the thread has arrived already; false when it may leave, or has left and may arrive. */
+/** Whether the thread has arrived already; false when it may still leave, or has left and may arrive. */
 function isDone(
   threadId: string,
   here: Presence,
@@ -154,7 +154,7 @@ function isDone(
     return true;
   }
   if (there && !host) throw threadExists(threadId, target.name, "it did not come from here");
-  // The copy here is stale: on the other host the thread has left since.
+  // This host's copy is stale: the thread has left the other host since.
   if (host && !away && (last > moves || host.id !== source.id)) {
     throw movedError(threadId, host.name);
   }

@@ -36,7 +36,7 @@ export async function settled(
  * Returns the options of the fork that retries a thread which failed, was killed or ran out of rounds. It keeps every
  * step, or the steps before the recorded failure that ended the thread.
  *
- * @throws WorkflowError `NOTHING_TO_RETRY` when the thread did not end that way, `THREAD_MOVED`.
+ * @throws WorkflowError `NOTHING_TO_RETRY` when the thread did not end in one of these ways, `THREAD_MOVED`.
  */
 export function retryOptions(source: ThreadView, options: Omit<ForkOptions, "keep">): ForkOptions {
   const { threadId, steps, status, maxRounds, movedTo } = source;
@@ -83,8 +83,9 @@ function redoneFrom(source: ThreadView): number {
 }
 
 /**
- * The number of steps before the last failure that a retry of a failed thread would replay. A workflow may catch the
- * failure of a step and then fail by its own code: its retry does no step again. Null when there is no such failure.
+ * The number of steps before the last failure that a retry of a failed thread would replay. Null if a retry would not
+ * replay a failure. A workflow may catch the failure of a step and then fail by its own code: a retry then repeats no
+ * step.
  */
 export function replayedFailure(source: ThreadView): number | null {
   if (source.status !== "failed" || source.error?.attempt !== undefined) return null;
@@ -130,10 +131,7 @@ function compared(step: Step | null) {
 /** A worktree of two threads, with its last commit in each. */
 export type ComparedTree = { name: string; repository: string; a: string; b: string };
 
-/**
- * The worktrees of two threads. When only one thread has a worktree of a name and repository, it is compared with its
- * base commit.
- */
+/** Pairs the worktrees of two threads. A worktree that only one thread has is compared with its base commit. */
 export function comparedTrees(
   a: Pick<ThreadView, "steps">,
   b: Pick<ThreadView, "steps">,

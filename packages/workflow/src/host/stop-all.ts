@@ -15,7 +15,7 @@ export type StopAll = { kind: "pause" } | { kind: "kill"; force?: boolean; env?:
 
 const pageLength = 500;
 const threadsAtOnce = 8;
-/** Limits the rounds: a thread may start others before it stops. */
+/** Maximum number of rounds: a thread may start other threads before it stops. */
 const mostRounds = 20;
 const over = new Set(["THREAD_ENDED", "THREAD_NOT_FOUND", "THREAD_MOVED", "NOT_RUNNING"]);
 

@@ -17,7 +17,7 @@ export const startUnreadable = (threadId: string): WorkflowError =>
     "find the damage: uncaged-workflow verify",
   );
 
-/** A clock set to a year that an id of a thread can't hold. */
+/** The clock is set to a year that a thread id can't represent. */
 export const clockWrong = (year: number): WorkflowError =>
   WorkflowError.failed(
     "CLOCK_WRONG",
@@ -46,7 +46,7 @@ export const nothingToEdit = (threadId: string): WorkflowError =>
     "keep at least one step: --from-role R or --at-step N",
   );
 
-/** A registered bundle that is not stored: `gc` can't tell which bundles are in use. */
+/** A registered bundle is missing: `gc` can't determine which bundles are in use. */
 export const registeredBundleMissing = (registry: string, hash: string): WorkflowError =>
   WorkflowError.failed(
     "BUNDLE_MISSING",

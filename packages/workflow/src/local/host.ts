@@ -48,7 +48,7 @@ export function openLocalHost(options: RootOptions = {}): Host {
 
 /** A host of a storage root with copies of another host's threads. */
 export type CopyHost = Omit<Host, "observe"> & {
-  /** `drivers` reports the thread's driver to this observer. */
+  /** Like `Host.observe`; `drivers` reports the thread's driver. */
   observe(
     ref: ThreadRef,
     cursor?: string,
@@ -58,8 +58,8 @@ export type CopyHost = Omit<Host, "observe"> & {
 };
 
 /**
- * Opens a storage root with copies of another host's threads and bundles. Reads as the local host does; `drivers`
- * reports the driver of a thread.
+ * Opens a storage root with copies of another host's threads and bundles. Reads like the local host. `drivers` reports
+ * the driver of a thread.
  */
 export const copyHost = (root: Root, drivers: Drivers): CopyHost => hostOf(root, drivers);
 
@@ -96,7 +96,7 @@ function hostOf(root: Root, drivers?: Drivers): CopyHost {
     async threads(query) {
       const page = await listThreads(root, query, index);
       lists += 1;
-      // A client that lists once may not list again, so the index is built on the second list.
+      // Build the index at the second list: a client may list only once.
       if (lists > 1 && (page.total ?? 0) >= worthIndexing) void index.build();
       return page;
     },

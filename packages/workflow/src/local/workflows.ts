@@ -185,7 +185,7 @@ export async function compareRoles(
 
 /**
  * Checks a bundle, stores it and makes it the name's current version. Writes nothing when the bundle, the name or the
- * registry is refused. Adding the same bytes again restores missing files.
+ * registry is refused. Restores missing files when the same bytes are added again.
  */
 export async function addWorkflow(
   root: Root,
@@ -201,7 +201,7 @@ export async function addWorkflow(
 }
 
 /**
- * Locks a workflow name for development in this process, until it ends or releases the lock.
+ * Locks a workflow name for development until this process ends or releases the lock.
  *
  * @throws WorkflowError `BAD_NAME` (usage), `DEV_RUNNING` when another process holds the lock.
  */
@@ -225,8 +225,8 @@ export async function storeBundle(
 }
 
 /**
- * Makes a checked bundle the name's current version. The bundle is durable before the registry names it: a crash in
- * between leaves a bundle that `gc` collects.
+ * Makes a checked bundle the name's current version. The bundle is durable before the registry names it; after a crash
+ * in between, `gc` collects the bundle.
  */
 export async function registerBundle(
   root: Root,

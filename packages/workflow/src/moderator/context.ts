@@ -30,8 +30,8 @@ export type RoleStep<M extends RoleMeta> = {
  * `__wait__` and `__input__` steps are in `allSteps`, which is the unmodified log. `role` is the name of the current
  * role, and `key` its idempotency key, which is the same after a resume, in a retry and in a fork. The other fields are
  * the input of `run`: see `WorkflowOptions`; `options` has further options of the start, and `forkFrom`. `attempt` is
- * opened for a role that uses it as its own (`usesAttempt`); a role that runs agents concurrently opens one for each in
- * `attempts`. Through `questions` a role asks while it works.
+ * set for a role that runs in the attempt of its caller (`usesAttempt`). A role that runs agents concurrently opens an
+ * attempt for each with `attempts`. A role asks questions during its work with `questions`.
  */
 export type ThreadContext<M extends RoleMeta = RoleMeta> = {
   threadId: string;

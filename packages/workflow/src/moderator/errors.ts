@@ -1,7 +1,7 @@
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 
-/* The errors of moderators and their roles. They end up in the logs of threads. */
+/* The errors of moderators and their roles. The logs of threads record them. */
 
 export const contextChanged = (role: string): WorkflowError =>
   WorkflowError.failed(
@@ -23,7 +23,7 @@ export const badRoleResult = (role: string, given: string): WorkflowError =>
     `role ${show(role)} returned ${given}, not {content: a string, meta: an object}`,
   );
 
-/** An `__input__` step of the log that does not follow a question. `number`: that of the step, from 1. */
+/** An `__input__` step of the log does not follow a question. `number`: the number of the step, from 1. */
 export const unasked = (number: number): WorkflowError =>
   WorkflowError.failed(
     "DIVERGED",

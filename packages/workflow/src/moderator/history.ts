@@ -50,7 +50,7 @@ export class ContextHistory {
       role: START,
       content: input.prompt,
       meta: { maxRounds, threadId },
-      // A ULID's time is the same at every resume, unlike the clock's.
+      // The time in a ULID is the same at every resume, unlike the clock.
       timestamp: isUlid.test(threadId) ? ulidTime(threadId) : now(),
     };
     this.context = Object.freeze({
@@ -87,7 +87,7 @@ export class ContextHistory {
     return this.#allSteps.length;
   }
 
-  /** Adds a committed step, with its own time or the clock's. */
+  /** Adds a committed step. Without a timestamp it gets the current time. */
   add(step: RoleOutput & { timestamp?: number }): void {
     const { role, content, meta, timestamp = this.#now() } = step;
     const committed = { role, content, meta, timestamp };
@@ -100,8 +100,8 @@ export class ContextHistory {
   }
 
   /**
-   * Returns the step that a moderator sees for a step of the log: the step itself; for an answer, the step of the role
-   * that asked; null for a question, or an answer to no role.
+   * Returns the step that a moderator sees for a step of the log: for an answer, the step of the role that asked; null
+   * for a question, and for an answer that no role asked for; otherwise the step itself.
    */
   #seen(step: Step): Step | null {
     const isAsked = this.#isAsked;
@@ -118,7 +118,7 @@ export class ContextHistory {
     return { ...step, role, meta: { ...step.meta, value: answerOf(step).value } };
   }
 
-  /** Throws `CONTEXT_CHANGED` when a role has changed the list that all of them share. */
+  /** Throws `CONTEXT_CHANGED` when a role has changed the list of steps, which all roles share. */
   checkUnchanged(role: string): void {
     if (this.#steps.length === this.#count) return;
     throw contextChanged(role);
@@ -141,7 +141,7 @@ export type WaitResult<T = unknown> = {
  *     const approval: Role<WaitResult<{ approved: boolean }>> = async () =>
  *       waitFor("approval", { content: "Ship it?", schema: { type: "object" } });
  *
- * While the thread waits its worker may exit. In `ctx.steps` the answered role has the answer's text as `content` and
+ * The worker may exit while the thread waits. In `ctx.steps` the answered role has the answer's text as `content` and
  * its value as `meta.value`: parsed JSON, or the text when it is not JSON.
  */
 export function waitFor<T = unknown>(

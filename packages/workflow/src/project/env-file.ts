@@ -23,7 +23,7 @@ type Broken = { what: string };
 const blank = /^\s*(#.*)?$/;
 const head = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=[^\S\n]*/;
 
-/** Parses a text into variables (the last of a name counts) and invalid lines. */
+/** Parses a text into variables and invalid lines. The last assignment to a name counts. */
 function parseEnv(text: string) {
   const variables = new Map<string, string>();
   const broken: { line: number; what: string }[] = [];

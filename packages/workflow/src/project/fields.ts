@@ -56,7 +56,7 @@ function locate(file: string, text: string, problems: readonly DocumentProblem[]
   throw projectInvalid(details);
 }
 
-/** All problems of the fields of the project in a folder. */
+/** Returns all problems of the fields of the project in a folder. */
 function problemsOf(fields: unknown, folder: string): DocumentProblem[] {
   if (!isPlainObject(fields)) return mustBe("an object", fields, []);
   const { $schema, root, host, env, workflows, limits } = fields;

@@ -9,7 +9,7 @@ import { limitsInvalid } from "./errors.ts";
 const names = ["costPerDay", "costPerMonth"] as const;
 const code = "CONFIG_INVALID";
 
-/** All problems of the `limits` of a file. */
+/** Returns all problems of the `limits` of a file. */
 export function limitsProblems(limits: unknown): DocumentProblem[] {
   const path = ["limits"];
   if (!isPlainObject(limits)) return mustBe("an object", limits, path);
@@ -24,7 +24,7 @@ export function limitsProblems(limits: unknown): DocumentProblem[] {
 /** The limits that a file sets. */
 export type FileLimits = { file: string; limits: RootLimits };
 
-/** Combines limits: the lowest of each kind. */
+/** Combines limits: takes the lowest limit of each kind. */
 export const stricter = (all: readonly FileLimits[]): RootLimits =>
   Object.fromEntries(
     names.flatMap((name) => {

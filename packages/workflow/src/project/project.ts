@@ -31,7 +31,7 @@ const manifestKey = "uncaged";
  * Finds the project of a folder: the nearest folder upwards with an `uncaged.json`, or with the key `uncaged` in its
  * `package.json`; null if there is none. A project in the home folder, which `env` names, uses the user's storage root.
  *
- * @throws WorkflowError `PROJECT_INVALID` with file, line and column, all findings of several in `details`;
+ * @throws WorkflowError `PROJECT_INVALID` with file, line and column, and all findings in `details`;
  * `PROJECT_NOT_OURS`; the errors of the disk.
  */
 export async function findProject(
@@ -80,7 +80,7 @@ function manifestFields(file: string): ProjectFields | null {
   try {
     text = readTextFile(file);
   } catch (error) {
-    // An invalid `package.json` need not be a project.
+    // Ignore an invalid `package.json`: it may not be a project.
     if (isWorkflowError(error)) return null;
     throw error;
   }

@@ -36,7 +36,7 @@ export class AttemptEntry {
   isNewTurn = false;
   #reported: AttemptEntry["committed"] = null;
   readonly #calls = new Map<string, Call & { at: number | null }>();
-  /** Sums of calls, reported after the calls. */
+  /** Sums that an agent reported after its calls. */
   readonly #sums: Call[] = [];
   /** Whether its calls are in the journal. */
   #isRecorded = false;
@@ -87,8 +87,8 @@ export class AttemptEntry {
   }
 
   /**
-   * Discards costs that events reported since the journal exists. `isKnown`: whether the journal has records of the
-   * attempt.
+   * Discards costs from events later than `since`, the start of the journal, which has these costs itself. `isKnown`:
+   * whether the journal has records of the attempt.
    */
   forget(since: number, isKnown: boolean): void {
     this.#isRecorded = isKnown;
@@ -110,7 +110,7 @@ export class AttemptEntry {
     // Only the record of a copied step counts: its events belong to the thread that paid.
     const isReported = !this.#isRecorded && !attempt.saved;
     const committed = this.committed ?? (isReported ? this.#reported : null);
-    // Agents that report each call may also report the sum.
+    // Ignore the sum of an agent that also reports each call.
     const isEach = this.#calls.size > 0 || this.#isRecorded;
     const calls = isEach ? [...this.#calls.values()] : this.#sums;
     const models = committed?.models ?? sumByModel(calls);

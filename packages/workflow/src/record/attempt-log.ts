@@ -20,8 +20,8 @@ import { spendingOf, textOr } from "./spending.ts";
 type Ending = { content?: string; meta: { reason: string; error?: unknown } };
 
 /**
- * Computes a thread's attempts from its records and events. It is incremental: it takes each record and each event
- * once, in the order of the log. Events of one attempt may come before and after its record.
+ * Computes a thread's attempts from its records and events. Incremental: takes each record and each event once, in the
+ * order of the log. Events of one attempt may come before and after its record.
  *
  *     const log = new AttemptLog();
  *     log.event(event);
@@ -98,7 +98,7 @@ export class AttemptLog {
 
   /**
    * Takes the thread's journal, after all of its records and events. For a call in the journal only the journal counts.
-   * The call belongs to the attempt that took it over last.
+   * The call belongs to the last attempt that reused it.
    */
   journal({ attempts, calls, since }: JournalFacts): void {
     if (since === null) return;
@@ -123,7 +123,7 @@ export class AttemptLog {
     for (const entry of this.#entries.values()) entry.count();
   }
 
-  /** Adds an attempt that only the journal has, and its parents. */
+  /** Adds an attempt from the journal, and its parents, if events did not report them. */
   #known(id: string, attempts: JournalFacts["attempts"]): void {
     if (this.#entries.has(id)) return;
     this.#entry(id, attemptTime(id));
@@ -160,7 +160,7 @@ export class AttemptLog {
     }
   }
 
-  /** Failed attempts before an attempt without a record. */
+  /** Returns the failed attempts before an attempt that has no record. */
   #triesBefore({ after }: EventPayloads["attempt_start"]): Retry[] {
     const before = this.find(after?.attempt ?? "");
     if (!after || !before) return [];
@@ -244,14 +244,14 @@ type Handlers = {
 };
 
 /**
- * Applies each type of event to its attempt; false puts the event among the notes. A tool call of a model and the start
- * and end that the tool reports are one turn.
+ * Applies each type of event to its attempt. False adds the event to the notes. A model's tool call, and the start and
+ * end that the tool reports, are one turn.
  */
 const handlers: Handlers = {
   attempt_start({ attempt }, { role, path = [], title = null, parent = null }, at) {
     Object.assign(attempt, { role, path, title, parent, startedAt: at });
   },
-  // Not for display: only the next execution reads it.
+  // Not shown: only the next execution reads it.
   journal: () => undefined,
   step_start({ attempt }, payload) {
     attempt.input = payload;

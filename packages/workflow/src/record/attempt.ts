@@ -52,9 +52,9 @@ export type Retry = { at: number; delayMs: number | null; error: string; attempt
  * `attempt` is its id; a record of an older log without an id is an attempt `step-<n>`. `step` is the number, from 1,
  * of the step that it committed. Its status is `lost` when its process was lost before it ended. `usage`, `cost` and
  * `models` come from the committed step, else from its calls; `unknown` counts calls that were cut off before all of
- * their tokens were reported. `paid`, by model, is the share of this thread when another thread paid for a part, else
- * null. `input` and `output` are the payloads of its `step_start` and `step_done`; `notes` has all events without a
- * field of their own. `saved` means that a fork copied it and another thread paid for it. `version` counts its changes.
+ * their tokens were reported. `paid`, by model, is this thread's share if another thread paid for a part, else null.
+ * `input` and `output` are the payloads of its `step_start` and `step_done`; `notes` has all events without a field of
+ * their own. `saved` means that a fork copied it and another thread paid for it. `version` counts its changes.
  */
 export type Attempt = {
   readonly attempt: string;
@@ -65,11 +65,11 @@ export type Attempt = {
   stepID: string | null;
   step: number | null;
   /**
-   * `parked`: its process ended while it, or an attempt in it, waited for an answer; another attempt continues its
-   * work.
+   * `parked`: the process ended while this attempt, or an attempt in it, waited for an answer. Another attempt
+   * continues its work.
    */
   status: "running" | "committed" | "failed" | "skipped" | "cancelled" | "lost" | "parked";
-  /** Null when it is not recorded. */
+  /** Null when the time is not recorded. */
   startedAt: number | null;
   endedAt: number | null;
   turns: AttemptTurn[];
@@ -115,7 +115,7 @@ export function nestedAttempts<T>(
     const start = (each: T) => attemptOf(each).startedAt ?? 0;
     for (const each of within.toSorted((a, b) => start(a) - start(b))) add(each, depth + 1);
   };
-  // Twice, because a foreign log may have an attempt that contains itself.
+  // Add all attempts again: in a foreign log an attempt may contain itself, and is then not reached from the top.
   for (const one of [...(called.get(null) ?? []), ...all]) add(one, 0);
   return [...nested.values()];
 }

@@ -28,7 +28,7 @@ const noStep = (code: string, message: string, roles: readonly string[]): Workfl
     roles.length > 0 ? `use one of its roles: ${roles.join(", ")}` : "wait for its first step",
   );
 
-/** `roles`, here and below: those of the thread's steps. */
+/** `roles`, here and below: the roles of the thread's steps. */
 export const roleNotFound = (role: string, roles: readonly string[]): WorkflowError =>
   noStep("NO_SUCH_ROLE", `no step of the role ${show(role)} found in the thread`, roles);
 
@@ -104,7 +104,7 @@ export const corruptError = (
     `restore the file from a backup${forkBefore(path, line)}`,
   );
 
-/** Returns the command that forks the steps before a line of a data log; empty when none are before it. */
+/** Returns the command that forks the steps before a line of a data log; empty when there are no steps before it. */
 function forkBefore(path: string, line: number): string {
   const [, threadId] = /([0-9A-Z]{26})\.data\.jsonl$/.exec(path) ?? [];
   if (threadId === undefined || line < 3) return "";

@@ -28,12 +28,12 @@ export abstract class ChainFold<Entry> {
   lines = 0;
   /** Sum of the last record; null in a log of an earlier version, without sums. */
   sum: Sum | null = firstSum;
-  /** The thread that the log must belong to; null when unknown. */
+  /** The thread to which the log must belong; null when unknown. */
   readonly #owner: ThreadRef | null;
-  /** Whether a log without sums is damaged; otherwise it counts as a log of an earlier version. */
+  /** Whether a log without sums counts as damaged, instead of as a log of an earlier version. */
   protected readonly needsSums: boolean = false;
 
-  /** @param of The thread that the log must belong to, or the log's path, which names the thread. */
+  /** @param of The thread to which the log must belong, or the log's path, which names the thread. */
   constructor(of: string | ThreadRef) {
     if (typeof of !== "string") this.#owner = of;
     else {
@@ -77,12 +77,12 @@ export abstract class ChainFold<Entry> {
 
   /**
    * Takes the bytes after the last newline, from `start` on. A whole record without its newline is returned as a line.
-   * The start of a record is a torn write of a crash. With anything else the log is broken there.
+   * The start of a record is a torn write of a crash. Any other bytes mean that the log is broken there.
    */
   takeRest(bytes: Buffer, start: number): Line | null {
     if (this.broken || bytes.length === 0) return null;
     const length = this.#wholeLength(bytes);
-    // A single NUL in place of the newline is a lost write, not a flipped bit.
+    // A single NUL in place of the newline is a lost write, not damage.
     const isUnended =
       length === bytes.length || (length === bytes.length - 1 && bytes[length] === 0);
     if (length !== null && isUnended) {
@@ -95,7 +95,7 @@ export abstract class ChainFold<Entry> {
     return null;
   }
 
-  /** Returns the length of the whole record at the start of the bytes; null when there is none. */
+  /** Returns the length of the whole record at the start of the bytes; null when they don't start with one. */
   #wholeLength(bytes: Buffer): number | null {
     const isFirst = this.lines === 0;
     const length = this.sum === null ? null : wholeLength(bytes, this.sum);

@@ -1,14 +1,14 @@
 /*
  * The records of a thread's journal, `<threadId>.journal.jsonl`, and the fold over them.
  *
- * Owns: the types, checks and meaning of the records. Does not own: where a journal is kept, and when records are
- * written (worker/journal).
+ * Owns: the types, checks and meaning of the records. Does not own: the place of a journal, and the time of its writes
+ * (worker/journal).
  *
  * J1 The journal is chained like the data log. A changed, lost, duplicate, swapped or foreign line breaks it there.
  * J2 Its first record names the thread.
  * J3 A record of the data log names the journal's head: its number of records at that time, and the sum of the last
  *    one. A journal that is shorter than the head, or has another sum there, is broken.
- * J4 The last records may be missing if no head names them: a crash came before they were durable.
+ * J4 The last records may be missing if no head names them: a crash happened before they were durable.
  * J5 Records of an unknown kind are skipped.
  */
 import type { PaidCall } from "../contract/journal.ts";
@@ -29,7 +29,7 @@ export type JournalRecord = { at: number } & (
   | { kind: "attempt"; attempt: string; role: string | null; parent?: string; step: number }
   /** An attempt failed. */
   | { kind: "failed"; attempt: string }
-  /** An entry of a step's execution; `taken` are model calls that its attempt took over. */
+  /** An entry of a step's execution. `taken` names the earlier model calls that its attempt reused. */
   | { kind: "entry"; key: string; entry: unknown; attempt?: string; taken?: readonly string[] }
   /** A model call starts. */
   | { kind: "call"; call: string; model: string; attempt?: string; stepID?: string }
@@ -69,7 +69,7 @@ export function violationOfJournal(value: unknown): string | null {
   return null;
 }
 
-/** An attempt in the journal. It is `lost` when its worker ended before it did. */
+/** An attempt in the journal. It is `lost` when its worker ended first. */
 export type JournalAttempt = {
   attempt: string;
   role: string | null;
@@ -100,7 +100,7 @@ export class JournalFold extends ChainFold<JournalRecord> {
     return { records: this.lines, sum: sumText(this.sum ?? 0n) };
   }
 
-  // The head is compared at its record.
+  // Take each record separately, to compare the head at its record.
   override takeAll(window: Window, onRecord: OnRecord<JournalRecord>): void {
     this.takeEach(window, onRecord);
   }
@@ -114,7 +114,7 @@ export class JournalFold extends ChainFold<JournalRecord> {
     return record;
   }
 
-  /** An attempt and its parents. */
+  /** Returns an attempt and its parents. */
   chainOf(attempt: string | null): string[] {
     const chain: string[] = [];
     for (let id: string | null = attempt; id !== null && !chain.includes(id); ) {

@@ -8,8 +8,8 @@ export type Keep = (json: string) => number | null;
 const cut = '"_truncated":true';
 
 /**
- * JSON of an event's payload with secrets masked. Each value of more than 10 KB is truncated, also each element of the
- * lists in {@link listNames}. `keep` gets the whole value first. Never throws.
+ * Returns the JSON of an event's payload with secrets masked. Truncates each value of more than 10 KB, also within the
+ * lists in {@link listNames}, after passing the whole value to `keep`. Never throws.
  */
 export function payloadJson(payload: unknown, mask: Mask, keep: Keep): string {
   try {
@@ -49,7 +49,7 @@ function cutJson(payload: unknown, mask: Mask, keep: Keep): string {
   return isListing(payload) ? payloadOf(payload) : (whole(payload) ?? "null");
 }
 
-/** Whether a value is an event of a child workflow, whose values are truncated one by one. */
+/** Whether a value is an event of a child workflow, whose values are truncated separately. */
 const isEvent = (value: unknown): value is Record<string, unknown> =>
   isListing(value) && typeof value.type === "string" && isListing(value.payload);
 
@@ -66,14 +66,14 @@ function recordJson(
 }
 
 /**
- * Whether the entries of an object are truncated one by one. The marker of a truncated value counts as a single value.
+ * Whether each entry of an object is truncated separately. The marker of a truncated value counts as a single value.
  */
 const isListing = (value: unknown): value is Record<string, unknown> =>
   isRecord(value) && value._truncated !== true && !ownJson(value);
 
 const ownJson = (value: unknown): boolean => isRecord(value) && typeof value.toJSON === "function";
 
-// A secret may look like a number or like JSON: only texts are changed.
+// Mask only texts: a secret may look like a number or like JSON syntax.
 function maskedJson(json: string, mask: Mask): string {
   if (mask(json) === json && !json.includes(cut)) return json;
   return JSON.stringify(mask.value(JSON.parse(json)), (_name, value: unknown) =>

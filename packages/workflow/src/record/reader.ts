@@ -15,7 +15,7 @@ import { badPosition } from "./errors.ts";
 /** A position in a thread's two logs: bytes of the data log, and of the debug log. */
 export type Position = { data: number; info: number };
 
-/** The position before everything. */
+/** The position at the start of both logs. */
 const origin: Position = { data: 0, info: 0 };
 const unbounded: Position = { data: Number.POSITIVE_INFINITY, info: Number.POSITIVE_INFINITY };
 const pattern = /^d(\d{1,15})\.i(\d{1,15})$/;
@@ -39,7 +39,7 @@ export function positionOf(cursor: string | undefined): Position {
  * lines.
  */
 export type Lines = {
-  /** Names the log in messages. */
+  /** Name of the log in messages. */
   readonly path: string;
   /** Yields the lines after a position. `onRead` is called after each read. */
   forward(from?: number, holding?: readonly string[], onRead?: () => void): Iterable<Line>;
@@ -77,7 +77,7 @@ export type LogItem = { position: Position } & (
  * before the step is written to the log. No file stays open between two reads.
  */
 export class LogReader {
-  /** Status of the thread up to the position. */
+  /** Facts about the thread from the log up to the position. */
   readonly facts: LogFold;
   readonly #data: Lines;
   readonly #info: Lines | null;
@@ -188,7 +188,7 @@ export class LogReader {
     if (end && record && !facts.broken) yield this.#give(record, end);
   }
 
-  // A whole record without its newline is yielded once it has one.
+  // Do not yield a whole record without its newline: it is yielded once the newline is written.
   #takeRest(end: Line | null): void {
     const from = end?.position ?? this.#position.data;
     this.facts.takeRest(this.#data.rest(from), from);
@@ -230,7 +230,7 @@ class Lookahead {
     this.#position = position;
   }
 
-  /** Returns the next of the lines present at the last {@link refresh}. */
+  /** Returns the next line that was present at the last {@link refresh}, without taking it. */
   peek(): Line | null {
     while (!this.#next) {
       if (!this.#lines && !this.#mayHaveGrown) return null;

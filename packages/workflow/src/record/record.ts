@@ -23,7 +23,7 @@ export type StartRecord = {
   timestamp: number;
   /** `origin` is the first ancestor, set when `threadId` is itself a fork. */
   forkFrom?: { threadId: string; steps: number; origin?: string };
-  /** Absent on hosts without automatic resumes, and in logs of an earlier version of the format. */
+  /** Place of the start. Absent on hosts without automatic resumes, and in logs of an earlier version of the format. */
   startedIn?: StartedIn;
 };
 
@@ -36,8 +36,8 @@ export type StartedIn = { root: string; env: string[] };
 export type EndReason = "returned" | "maxRounds" | "killed" | "failed";
 
 /**
- * Why a thread failed, beside the message: the thrown error, the number of the step (from 1), the failed attempt and
- * its role where known, the hint of a `WorkflowError`, and values that the error carried.
+ * The failure of a thread, without its message: the thrown error, the number of the step (from 1), the failed attempt
+ * and its role where known, the hint of a `WorkflowError`, and values that the error carried.
  */
 export type FailureRecord = Omit<AttemptError, "message"> & {
   step: number;
@@ -48,8 +48,8 @@ export type FailureRecord = Omit<AttemptError, "message"> & {
 };
 
 /**
- * The last line of an ended thread's log. `content` is the summary or the message, `value` the JSON value returned
- * beside the summary.
+ * The last line of an ended thread's log. `content` is the summary or the error message, `value` the returned JSON
+ * value.
  */
 export type EndRecord = {
   role: END;

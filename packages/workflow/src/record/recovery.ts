@@ -1,6 +1,6 @@
 /*
- * Decides which interrupted threads may be resumed automatically: threads that were running when their worker was lost,
- * in this storage root, recently, and whose environment is complete. All others are left to a person. Pure functions.
+ * Decides which interrupted threads may be resumed automatically: threads that ran in this storage root when their
+ * worker was lost, recently, and whose environment is complete. A person must resume all others. Pure functions.
  */
 import { isDevName } from "../contract/names.ts";
 import type { Step } from "../contract/contract.ts";
@@ -12,7 +12,7 @@ export type Interrupted = { start: StartRecord; steps: readonly Step[]; paused: 
 /** Facts about an interrupted thread from outside its log. */
 export type RecoveryFacts = {
   descriptor: object;
-  /** Whether it has moved between hosts. */
+  /** Whether the thread has moved between hosts. */
   hasMoved: boolean;
   /** Automatic resumes since its last step. */
   tries: number;
@@ -29,7 +29,7 @@ export type RecoveryPlace = {
 export const mostTries = 3;
 const longestMs = 24 * 60 * 60 * 1000;
 
-/** Variables of a shell, a terminal or a login: a service has others, and no workflow depends on them. */
+/** Variables of a shell, a terminal or a login. They differ in a service, and workflows do not depend on them. */
 const ofSession =
   /^(_|SHLVL|PWD|OLDPWD|LINES|COLUMNS|TERM|TERM_.*|COLORTERM|TMUX.*|STY|WINDOWID|SSH_.*|XDG_SESSION_.*|XDG_VTNR|XDG_SEAT|INVOCATION_ID|JOURNAL_STREAM|SYSTEMD_EXEC_PID|npm_.*|INIT_CWD|UNCAGED_WORKFLOW_IDLE_MS|UNCAGED_WORKFLOW_WORKER)$/;
 

@@ -21,7 +21,7 @@ export function unknownRow({ threadId, hash }: ThreadRef): ThreadRow {
 }
 
 /**
- * Returns the row of a thread in a state, with its times up to the last record. `away` is the host that it moved to.
+ * Returns the row of a thread in a state, with its times up to the last record. `away` is the host to which it moved.
  */
 export function rowFrom(
   { threadId, hash }: ThreadRef,

@@ -1,7 +1,7 @@
 import { type Step, WAIT } from "../contract/contract.ts";
 import type { EndRecord, StartRecord } from "./record.ts";
 
-/** Number of characters of each field that are searched. */
+/** Maximum number of characters of each field that a search covers. */
 const mostOfField = 4_000;
 const mostRoles = 100;
 const mostWords = 16;

@@ -18,7 +18,7 @@ export type Call = Spent & { model: string; state: "open" | "whole" | "broken" }
 export function sumByModel(calls: readonly Call[]): Record<string, Spent> {
   const models = new Map<string, Spent>();
   for (const { model, usage, cost } of calls) {
-    // A call that has reported nothing yet has no price that could be unknown.
+    // A call without reported tokens costs nothing, so its price is not unknown.
     const known = totalTokens(usage) === 0 ? (cost ?? 0) : cost;
     const sum = models.get(model) ?? { usage: noUsage, cost: 0 };
     models.set(model, { usage: addUsage(sum.usage, usage), cost: addCost(sum.cost, known) });

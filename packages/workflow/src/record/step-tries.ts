@@ -23,7 +23,7 @@ export class StepTries {
   }
 }
 
-/** Returns the failure that a durable step records when the workflow has caught it. */
+/** Returns the caught failure that a durable step records. */
 export function recordedFailure(meta: Record<string, unknown>): AttemptError | null {
   const mark = meta.__durable__;
   const failure = isRecord(mark) ? mark.failure : undefined;

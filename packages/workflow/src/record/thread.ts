@@ -46,8 +46,8 @@ export const failureOf = (state: ThreadStatus): ThreadFailure | null =>
     : null;
 
 /**
- * Status of a thread with the fields of that status. `pid` is its worker, `pausing` says that it pauses at the end of
- * its step, `movedTo` is the host that it moved to.
+ * Status of a thread with the fields of that status. `pid` is the process id of its worker, `pausing` means that it
+ * pauses at the end of its step, and `movedTo` is the host to which it moved.
  */
 export type ThreadStatus =
   | { status: "running"; pid: number; pausing?: true }
@@ -62,7 +62,7 @@ export type ThreadStatus =
 /** Identifies a thread: the hash of its version, and its id. */
 export type ThreadRef = { hash: string; threadId: string };
 
-/** A whole thread. Times are in milliseconds since the epoch. A corrupt one has the steps before the break. */
+/** A whole thread. Times are in milliseconds since the epoch. A corrupt thread has the steps before the break. */
 export type ThreadView = ThreadStatus &
   ThreadTimes & {
     threadId: string;
@@ -165,7 +165,7 @@ const nothingNoted: Noted = { movedTo: null, paused: false };
 /**
  * Computes the status of a thread. Its log decides first, then a move to another host, then the report of its live
  * worker (null without one), then a pause. The status is never stored. A paused thread with a question is `waiting`: it
- * can be answered and pauses then. A paused sleeping thread is `paused`: it does not wake.
+ * accepts an answer, and then pauses. A paused sleeping thread is `paused`: it does not wake.
  */
 export function statusOf(
   { broken, end, last }: LogFacts,
@@ -235,7 +235,10 @@ function exampleAnswer(schema: JsonSchema | undefined): string {
   return isWords ? "'your answer'" : "JSON";
 }
 
-/** @throws WorkflowError `NEWER_LOG` for a step of a reserved role that this version would take for a workflow's. */
+/**
+ * @throws WorkflowError `NEWER_LOG` for a step with a reserved role that this version would mistake for a workflow's
+ * role.
+ */
 export function checkRole(path: string, { role }: Step): void {
   if (!role.startsWith("__") || role === WAIT || role === INPUT) return;
   throw newerLog(path, role);

@@ -38,7 +38,7 @@ export function endTool(
   at: number,
 ): boolean {
   const turn = running(attempt, name);
-  // A tool call of a model ends with the result that the model gets.
+  // A model's tool call ends with the result that the model receives.
   if (turn?.id === "") finish(turn, output, isError, at);
   else if (turn) turn.output = output;
   return turn !== undefined;

@@ -7,7 +7,7 @@ import { xxh64 } from "./xxh64.ts";
  * last. A crash leaves such a prefix. Overwritten bytes are such a prefix only if the change is within an unfinished
  * text or number.
  *
- * @param previous The sum of the record before it; null in a log without sums, which may contain spaces.
+ * @param previous The sum of the record before it; null in a log without sums, whose records may contain spaces.
  */
 export function beginsRecord(bytes: Buffer, previous: Sum | null): boolean {
   if (bytes.length === 0 || !isUtf8Prefix(bytes)) return false;
@@ -26,7 +26,7 @@ export const isWholeWithoutSum = (bytes: Buffer, mayHaveSum: boolean): boolean =
 
 function isUtf8Prefix(bytes: Buffer): boolean {
   try {
-    // The end may be within a character, so decode as a stream.
+    // Decode as a stream, because the bytes may end within a character.
     new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: true });
     return true;
   } catch {
@@ -105,7 +105,7 @@ function scan(bytes: Buffer, hasSpaces: boolean): Scanned {
   return "beginning";
 }
 
-/** Returns the end of a text; a position after the bytes if they end within it; null for an invalid text. */
+/** Returns the end of a JSON text; a position after the bytes if they end within the text; null for an invalid text. */
 function endOfText(bytes: Buffer, start: number): number | null {
   for (let at = start + 1; at < bytes.length; at += 1) {
     const byte = bytes[at] as number;

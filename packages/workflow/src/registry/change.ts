@@ -10,7 +10,7 @@ import type { SyntaxViolation } from "./parse.ts";
 import { maxRegistryBytes, type Registry, serialiseRegistry } from "./registry.ts";
 import { registryChanged, registryFull, registryLocked, registryNewer } from "./errors.ts";
 
-// Concurrent changes take turns. Give up only when the lock makes no progress.
+// In milliseconds. Concurrent changes take turns, so give up only if the registry does not change during this time.
 const stuckMs = 10_000;
 
 /**
@@ -18,7 +18,7 @@ const stuckMs = 10_000;
  * change is lost. Nothing is written when `change` throws or returns the same registry. The previous text is kept as
  * `workflow.yaml.bak`.
  *
- * The file of a newer version is readable but can't be changed. Comments in a hand-edited file are lost.
+ * The file of a newer version is readable but can't be changed. Comments in a hand-edited file are dropped.
  * @throws WorkflowError `REGISTRY_LOCKED` after 10 seconds without any change; `REGISTRY_FULL` (more than 16 MiB); the
  * errors of {@link findOwn}, the disk and `change`.
  */

@@ -65,7 +65,7 @@ export const noLaterTimestamp = (name: string): WorkflowError =>
     "correct the timestamp in workflow.yaml",
   );
 
-/** A name whose current version on the target host is not on the source host. */
+/** The current version of a name on the target host does not exist on the source host. */
 export const versionUnknownHere = (name: string, there: string, here: string): WorkflowError =>
   WorkflowError.failed(
     "VERSION_CONFLICT",
@@ -106,7 +106,7 @@ export const nameTaken = (name: string, other: string): WorkflowError =>
     `use ${other}, or a name that is easier to distinguish from it`,
   );
 
-/** `isOnly`: it has no later version either. */
+/** `isOnly`: the name has no later version either. */
 export const nothingToRollBack = (name: string, hash: string, isOnly: boolean): WorkflowError =>
   WorkflowError.failed(
     "NOTHING_TO_ROLL_BACK",

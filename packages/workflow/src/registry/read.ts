@@ -11,7 +11,7 @@ export type Found = Parsed & { text: string | null };
 
 /**
  * Reads the registry of a storage root; empty when the root never had one. An empty, truncated or invalid file is an
- * error, and stays unchanged.
+ * error, and is not changed.
  * @throws WorkflowError `REGISTRY_BROKEN` with file, line and column.
  */
 export async function readRegistry(root: Root): Promise<Registry> {

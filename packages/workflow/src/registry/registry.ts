@@ -27,7 +27,10 @@ export const maxTimestamp = 8.64e15;
 export const isTimestamp = (value: unknown): value is number =>
   Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= maxTimestamp;
 
-/** Whether a text can be a version's hash. The RFC's example has a letter that hashes never have. */
+/**
+ * Whether a text can be a version's hash. The example in the RFC is not a valid hash: it has a letter that hashes never
+ * contain.
+ */
 export const isVersionHash = (text: string): boolean => /^[0-9A-Z]{13}$/.test(text);
 
 /** Whether a text can be the checksum of a registry. */

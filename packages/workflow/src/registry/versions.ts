@@ -16,8 +16,8 @@ import {
 /**
  * Registers a bundle as the name's current version. The previous version goes to the history; a version from the
  * history moves out of it and counts as registered now. `unchanged` when it is already the current version. Timestamps
- * within a name always increase, also within a millisecond and after the clock was set back. A name of `dev` has no
- * history: the threads that need an older version keep it.
+ * within a name always increase, also within a millisecond and after the clock was set back. A name registered by `dev`
+ * has no history: threads keep the older versions that they need.
  * @param expected the version that must be current, null for none, so that one of two concurrent writers is refused
  * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN` (another name differs by case only), `VERSION_CONFLICT`.
  */
@@ -36,15 +36,15 @@ export function register(
   const timestamp = Math.max(now, (versions[0]?.timestamp ?? -1) + 1);
   if (!isTimestamp(timestamp)) throw noLaterTimestamp(name);
   const history = isDevName(name) ? [] : versions.filter((version) => version.hash !== hash);
-  // A version that comes back keeps its proof.
+  // A version from the history keeps its SHA-256.
   const { sha256 } = versions.find((version) => version.hash === hash) ?? {};
   const workflow = { hash, ...(sha256 !== undefined && { sha256 }), timestamp, history };
   return { registry: new Map(registry).set(name, workflow), unchanged: false };
 }
 
 /**
- * Takes the versions of a name from another host. Its current version becomes current here; local versions stay in the
- * history.
+ * Takes the versions of a name from another host. The other host's current version becomes current here; local versions
+ * stay in the history.
  *
  * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN`; `VERSION_CONFLICT` when the other host lacks the local current
  * version and `force` is false; `HASH_COLLISION` when a hash names other bytes there.

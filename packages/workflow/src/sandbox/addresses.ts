@@ -9,8 +9,8 @@ const withPort = /^(\[[\da-f:.]+\]|[^[\]:/?#@\\\s]+):(\d{1,5})$/i;
 const hostName = /^[a-z\d_-]+(\.[a-z\d_-]+)*$/;
 
 /**
- * Parses `host:port` and `[v6]:port`; null when invalid. The host is read as in a URL, so that each spelling of an
- * address (`0x7f.1`, `2130706433`, full-width digits) has one result.
+ * Parses `host:port` and `[v6]:port`; null when invalid. Parses the host like the host of a URL, so that all spellings
+ * of an address (`0x7f.1`, `2130706433`, full-width digits) give the same result.
  */
 export function endpointOf(text: string): Endpoint | null {
   const [, written = "", digits] = withPort.exec(text) ?? [];
@@ -20,7 +20,7 @@ export function endpointOf(text: string): Endpoint | null {
   return valid ? { host, port } : null;
 }
 
-/** Returns a host in the form of a URL, an IPv6 address without its brackets. */
+/** Returns a host as a URL formats it, but an IPv6 address without its brackets. */
 function canonicalOf(host: string): string | null {
   // Without the slash, a URL would drop control characters at the end of the host.
   const url = `http://${host}/`;
@@ -49,15 +49,15 @@ const kinds: Record<string, string> = {
   uniqueLocal: "private address",
 };
 
-/** Metadata and control services of clouds at public addresses: Azure's. */
+/** Public addresses of cloud metadata and control services (Azure). */
 const services = new Set(["168.63.129.16"]);
 
 const global = ipaddr.IPv6.parseCIDR("2000::/3");
 const nat64 = ipaddr.IPv6.parseCIDR("64:ff9b::/96");
 
 /**
- * Returns the reason why a sandbox may not connect to an address; null for a public address of another machine. An IPv4
- * address inside a mapped or NAT64 address decides for both. Other special ranges are always refused.
+ * Returns the reason why a sandbox may not connect to an address; null for a public address of another machine. A
+ * mapped or NAT64 address is judged by the IPv4 address inside. Other special ranges are always refused.
  */
 export function refusalOf(text: string, own: readonly string[]): string | null {
   if (isIP(text) === 0) return "invalid address";
@@ -92,5 +92,8 @@ function isGlobal(address: ipaddr.IPv6): boolean {
   return address.match(global) && !((flags & 0xfdff) === 0 && marker === 0x5efe);
 }
 
-/** Allowed non-public addresses of a sandboxed step: `host:port` of the user's list and the model's address. */
+/**
+ * Addresses that a sandboxed step may reach although they are not public, as `host:port`: the user's list and the
+ * model's address.
+ */
 export type EgressPolicy = { allow: readonly string[] };

@@ -39,7 +39,7 @@ const shown = (isWritable = true): Shown => ({
   ...{ handle: Handle.open(project), to: "/w", isWritable },
 });
 
-/** Runs a script in a sandbox. `before` runs after everything is opened and before anything is mounted. */
+/** Runs a script in a sandbox. `before` runs after all handles are opened and before the mounts. */
 function run(
   folder: Shown,
   script: string,

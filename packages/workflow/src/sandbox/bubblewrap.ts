@@ -33,9 +33,7 @@ export function systemProgram(
 
 const namespaces = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net"];
 
-/**
- * Finds and tries bubblewrap; returns a text with the problem if it does not work. The result is cached for a minute.
- */
+/** Finds and tries bubblewrap; returns the problem as a text if it does not work. The result is cached for a minute. */
 export async function findBubblewrap(
   env: { PATH?: string },
   writable: readonly string[] = [],
@@ -50,7 +48,7 @@ export async function findBubblewrap(
   const outer = [...readOnlyHost, "--", path];
   const withUsers = await tried([path, ...outer, ...userNamespace, ...own]);
   if (withUsers.isOk) return { path, hasUserNamespace: true };
-  // Without user namespaces, processes inside can't create one either.
+  // Without user namespaces, processes inside can't create any either.
   const isRoot = process.getuid?.() === 0;
   if (
     isRoot &&
@@ -64,8 +62,8 @@ export async function findBubblewrap(
 const userNamespace = ["--unshare-user", "--disable-userns"];
 
 /**
- * Arguments of the outer bubblewrap. A read-only `/dev` has no devices, and a read-only `/proc` prevents mounts of
- * another one.
+ * Arguments of the outer bubblewrap. The read-only `/dev` has no devices, and the read-only `/proc` prevents the mount
+ * of another `/proc`.
  */
 const readOnlyHost = [
   ...["--die-with-parent", "--ro-bind", "/", "/"],
@@ -125,7 +123,7 @@ const usualDescriptor = 3;
  * link in a shared writable folder and have a file created anywhere. So bubblewrap runs in an outer bubblewrap in which
  * only the writable folders are writable.
  *
- * bubblewrap dies with its parent only once it is set up. Until then a signal to its process group must end it, so it
+ * Until bubblewrap is set up, it does not die with its parent. A signal to its process group must end it then, so it
  * stays in the group and session of its starter.
  */
 export function bubblewrapArguments(

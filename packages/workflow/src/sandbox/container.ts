@@ -19,10 +19,10 @@ export type Container = {
   isPodman: boolean;
   image: string;
   runtime: Runtime;
-  /** The seccomp filter, as text; null for the engine's own. */
+  /** The seccomp filter, as text; null to use the engine's own filter. */
   seccomp: string | null;
   limits: Pick<StepLimits, "memory" | "cpus" | "processes">;
-  /** The engine's variables, which are not visible inside. */
+  /** Variables of the engine's process. They are not visible inside. */
   env: Record<string, string>;
 };
 
@@ -112,7 +112,7 @@ async function profileOf(engine: string, env: Record<string, string>): Promise<s
     try {
       return narrowed(JSON.parse(readFileSync(path, "utf8")));
     } catch {
-      // The next one.
+      // Try the next path.
     }
   }
   return null;
@@ -136,7 +136,7 @@ export function narrowed(profile: Profile): string {
     .filter(({ names }) => names.length > 0);
   const plain = { index: 0, value: anyNamespace, valueTwo: 0, op: "SCMP_CMP_MASKED_EQ" };
   const clone = { names: ["clone"], action: allow, args: [plain] };
-  // The C library then uses clone, whose flags can be filtered.
+  // With ENOSYS the C library falls back to clone, whose flags can be filtered.
   const isMissing = profile.defaultErrnoRet === enosys;
   const clone3 = { names: ["clone3"], action: "SCMP_ACT_ERRNO", errnoRet: enosys };
   const syscalls = [...allowed, clone, ...(isMissing ? [] : [clone3])];
@@ -160,7 +160,7 @@ export type ContainerView = {
   /** Host folder with the {@link startFiles}. */
   folder: string;
   env: Readonly<Record<string, string>>;
-  /** The names of variables whose values the engine's process has. */
+  /** The names of variables whose values are in the environment of the engine's process. */
   envNames: readonly string[];
   cwd: string;
   temporaryBytes: number;
@@ -187,7 +187,7 @@ export function containerArguments(container: Container, view: ContainerView): s
     ...["--pids-limit", String(processes), ...walls(isPodman), "--tmpfs", temporary],
     ...(seccomp === null ? [] : ["--security-opt", `seccomp=${join(folder, startFiles.seccomp)}`]),
     ...[...mounts.values()].flatMap((mount) => ["--mount", mount]),
-    // By name only: every user can read a command line.
+    // Pass only the names: every user can read a command line.
     ...envNames.flatMap((variable) => ["--env", variable]),
     ...Object.entries(env).flatMap(([variable, value]) => ["--env", `${variable}=${value}`]),
     ...["--workdir", cwd, ...program(container)],
@@ -209,7 +209,7 @@ function walls(isPodman: boolean): string[] {
     ...["--pull", "never", "--network", "none", "--read-only"],
     ...["--cap-drop", "ALL", "--security-opt", "no-new-privileges"],
     ...(isPodman ? ["--read-only-tmpfs=false"] : []),
-    // Without it the user's own files belong to another user inside.
+    // Without this option, the user's own files belong to another user inside.
     ...(isPodman && uid !== 0 ? ["--userns", "keep-id"] : []),
     ...["--user", `${uid}:${gid}`],
   ];

@@ -7,10 +7,10 @@ export type DiskUse = { bytes: number; files: number; levels: number };
 
 /**
  * Counts allocated bytes, files and nesting below folders while a hostile program writes to them. Ends early when
- * `isEnough` returns true. Never throws: vanished files are not counted.
+ * `isEnough` returns true. Does not count files that vanish meanwhile. Never throws.
  *
- * Each folder is opened from its parent's handle without following links, so swapped folders and paths beyond the
- * system's length limit can't mislead it.
+ * Opens each folder from its parent's handle without following links, so swapped folders and paths beyond the system's
+ * length limit do not change the result.
  */
 export async function countFiles(
   folders: readonly string[],

@@ -2,7 +2,7 @@ import { WorkflowError } from "../contract/error.ts";
 
 /* The errors of sandboxes: their settings, their folders and their network. */
 
-/** A required sandbox that this machine can't provide. */
+/** A sandbox is required, but this machine can't provide it. */
 export const sandboxMissing = (problem: string): WorkflowError =>
   WorkflowError.failed(
     "SANDBOX_MISSING",
@@ -30,7 +30,7 @@ export const folderReplaced = (path: string): WorkflowError =>
     "end the program that replaces it, and try again",
   );
 
-/** A file `commondir` outside of a worktree. */
+/** A file `commondir` in a git folder that does not belong to a worktree. */
 export const foreignGitFolder = (path: string): WorkflowError =>
   WorkflowError.failed(
     "FOREIGN_GIT_FOLDER",

@@ -32,8 +32,8 @@ const asPlace = hasOpenFiles ? 0o10000000 : O_RDONLY | O_NONBLOCK;
  * An open file or directory of the host that a sandboxed process may have written to, or may replace.
  *
  * The host reaches such folders only through handles: {@link Handle.open} follows the links of a path once and reports
- * where it arrived; the methods that take a name never follow a link. On Linux a handle keeps its file when a path is
- * swapped for a link. Elsewhere the identity of the file is compared at each use.
+ * the resulting path; methods with a name as an argument never follow a link. On Linux a handle keeps its file when a
+ * path is swapped for a link. On other systems each use compares the identity of the file.
  */
 export class Handle implements Disposable {
   readonly fd: number;
@@ -172,7 +172,7 @@ export class Handle implements Disposable {
     throw folderReplaced(join(this.path, name));
   }
 
-  /** Removes an entry with all below it. Links are removed, not followed. */
+  /** Removes an entry and everything in it. Removes links without following them. */
   remove(name: string): void {
     rmSync(this.place(name), { recursive: true, force: true });
   }
@@ -195,7 +195,7 @@ export class Handle implements Disposable {
   }
 }
 
-/** Whether a path without links leads to an open file. */
+/** Whether a path leads to an open file; false for a link. */
 function isSame(path: string, { identity }: Pick<Handle, "identity">): boolean {
   try {
     const fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);

@@ -31,8 +31,8 @@ export type SandboxRequest = {
   command: readonly string[];
   cwd: string;
   /**
-   * All variables of the command. `set` has other values for inside; `unset` are only for the programs that start the
-   * sandbox.
+   * All variables of the command. `set` replaces values inside the sandbox; the variables in `unset` exist only for the
+   * programs that start the sandbox.
    */
   env: Readonly<Record<string, string>>;
   set: Readonly<Record<string, string>>;
@@ -43,7 +43,7 @@ export type SandboxRequest = {
   ownFolders?: readonly Shown[];
   /** Host code that is visible read-only under its own path. */
   code: readonly string[];
-  /** Host programs that are found by name, in any folder. An image has its own programs. */
+  /** Host programs that the command finds by name, from any folder. An image has its own programs. */
   commands?: readonly { name: string; path: string }[];
   /** Hidden paths within the folders, without links. */
   hidden: readonly string[];
@@ -98,7 +98,7 @@ const sshConfig = ({ argv }: Runtime): string => `Host *
 type Layout = { top: Handle; shown: Shown[]; covered: Covered[] };
 
 /**
- * Prepares the start of a command in a sandbox. `folder` is for this start only, and only the host writes to it; the
+ * Prepares the start of a command in a sandbox. `folder` serves only this start, and only the host writes to it. The
  * caller removes it after {@link SandboxedCommand.end}. `limit` is a command line that limits bubblewrap.
  * @throws WorkflowError when the proxy can't listen
  */
@@ -156,7 +156,7 @@ export async function prepareSandbox(
     return {
       ...inContainer(where, request, layout),
       async end() {
-        // A container that is still being created finds no task.
+        // After this removal, a container that is still being created does not find its task.
         top.remove("task.json");
         life?.close();
         await killContainer(where.container, where.name);
@@ -175,7 +175,7 @@ export async function prepareSandbox(
 }
 
 /**
- * Like {@link prepareSandbox}, with its own folder in a run's folder, which `end` removes.
+ * Like {@link prepareSandbox}, but creates a folder for the start in a run's folder, which `end` removes.
  * @throws WorkflowError when the proxy can't listen
  */
 export async function prepareInRun(
@@ -228,7 +228,7 @@ function inBubblewrap(
     env: { ...env },
     descriptors(opened) {
       if (filter === null) return descriptors;
-      // bubblewrap reads the descriptor to its end, and a duplicate would share that position.
+      // Open the file again: bubblewrap reads the descriptor to its end, and a duplicate would share that position.
       const own = top.descriptor("filter");
       opened.push(own);
       return [...descriptors, own];

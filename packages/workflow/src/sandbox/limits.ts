@@ -41,14 +41,14 @@ export function heldLimits({ cpus, disk, memory, processes }: StepLimits): strin
   ];
 }
 
-/** Whether this machine has the files that {@link watchLimits} reads. */
+/** Whether this machine has the files in `/proc` that {@link watchLimits} reads. */
 export const isWatched = (): boolean => existsSync("/proc/self/stat");
 
 /**
  * Returns the command line prefix for bubblewrap. A scope of the user's service manager limits all processes together
- * if its control group supports the limits; the watchdog limits them everywhere. Each command of the prefix replaces
- * itself by the next, so the process id and the open files stay the same. Programs below `writable` are not used: a
- * step may have written them.
+ * if its control group supports the limits; the watchdog limits them everywhere. Each command of the prefix executes
+ * the next one in its own process, so the process id and the open files stay the same. Programs below `writable` are
+ * not used: a step may have written them.
  */
 export async function limitCommand(
   limits: StepLimits,
@@ -77,14 +77,15 @@ export async function limitCommand(
   };
 }
 
-// Large enough that the watchdog sees a file beyond the limit before its writer is refused, and names the limit.
+// In bytes. Lets a file exceed the limit a little, so that the watchdog sees it and names the limit before the system
+// refuses a write.
 const overshoot = 1024 ** 2;
 
 type Scope = { argv: string[]; env: Record<string, string> };
 
 /**
- * Returns a scope of the user's service manager. Null without a manager, or when the files of its control group lack a
- * limit: a manager accepts properties of controllers that the system has not delegated to it.
+ * Returns a scope of the user's service manager. Null without a manager, or when its control group does not have all
+ * limits: a manager also accepts properties of controllers that the system has not delegated to it.
  */
 async function groupScope(
   limits: StepLimits,

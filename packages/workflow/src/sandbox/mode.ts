@@ -1,11 +1,11 @@
 import { type Bubblewrap, findBubblewrap } from "./bubblewrap.ts";
 import { sandboxMissing } from "./errors.ts";
 
-/** Use of bubblewrap: never, if it works, or required. */
+/** Use of bubblewrap: `off` never uses it, `auto` uses it if it works, `required` fails without it. */
 export type SandboxMode = "off" | "auto" | "required";
 
 /**
- * Finds bubblewrap according to a mode; returns a text with the reason when there is no sandbox. Programs below
+ * Finds bubblewrap according to a mode; returns the reason as a text when there is no sandbox. Programs below
  * `writable` are not used: sandboxed code may have written them.
  *
  * @throws WorkflowError `SANDBOX_MISSING` when a sandbox is required and bubblewrap does not work here

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 /** Folders of system programs. `PATH` is not used: it may name a folder that a step can write to. */
 const folders = ["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"];
 
-/** Settings of ssh. In a user namespace they seem to belong to another user, and ssh then refuses them. */
+/** Settings of ssh. In a user namespace these files seem to belong to another user, and ssh refuses them. */
 const sshSettings = "/etc/ssh/ssh_config.d";
 
 /**
@@ -16,7 +16,7 @@ export type OwnProcesses = (argv: readonly string[], graceMs: number) => string[
 let found: Promise<OwnProcesses | null> | null = null;
 
 /**
- * Returns a launcher that runs a command in its own PID namespace with bubblewrap. When the command has ended, all
+ * Returns a launcher that runs a command in its own PID namespace with bubblewrap. After the command has ended, all
  * processes that it left, in any session, get SIGTERM, and SIGKILL after the grace period. The exit code is the
  * command's, or 128 plus the signal that killed it. Bubblewrap writes the pid of the command's process group as JSON to
  * descriptor 3 (`child-pid`). Null when bubblewrap or namespaces are missing. The result is cached.
@@ -28,8 +28,8 @@ export function ownProcesses(): Promise<OwnProcesses | null> {
 
 const shell = "/bin/sh";
 const pollsPerSecond = 20;
-// The first process of the namespace: it can signal only processes inside. Its own output is discarded, because it is
-// not the command's.
+// The script of the namespace's first process, which can signal only processes inside. Its output is discarded, because
+// it does not come from the command.
 const script = `[ "$$" = 1 ] || exit 125
 left=$1
 shift

@@ -20,7 +20,7 @@ export function readProcess(pid: number): Process | null {
   } catch {
     return null;
   }
-  // The name before it is the process's own choice, and may have spaces and parentheses.
+  // The process chooses its own name, the field before, which may contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return {
     pid,
@@ -44,7 +44,7 @@ export async function readTree(pid: number): Promise<Process[]> {
   const root = readProcess(pid);
   if (root === null) return [];
   const tree = new Map([[pid, root]]);
-  // A pid may be reused during the reading, so a descendant can seem to be its own ancestor.
+  // The system may reuse a pid during the reading, so a descendant can seem to be its own ancestor.
   for (const { pid: parent } of tree.values()) {
     for (const one of children.get(parent) ?? []) if (!tree.has(one.pid)) tree.set(one.pid, one);
   }
@@ -124,7 +124,7 @@ function pageSize(): number {
       }
     }
   } catch {
-    // 4 KiB is the smallest page size.
+    // Assume 4 KiB, the smallest page size.
   }
   return knownPageSize;
 }

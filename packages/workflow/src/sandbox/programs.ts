@@ -15,7 +15,8 @@ export type Program = {
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * Finds a command in the absolute entries of PATH: its name there and its path without links; null when there is none.
+ * Finds a command in the absolute entries of PATH: the path in the entry, and that path without links; null when no
+ * entry has the command.
  */
 export function placeOf(command: string, { PATH = "" }: Env): { at: string; path: string } | null {
   const candidates = command.includes(sep)
@@ -52,7 +53,10 @@ export function programOf(command: string, env: Env): Program | null {
   return { path, needs: [...new Set(needs)], commands };
 }
 
-/** Returns the directory of an npm package, or of its scope: the parts of a program may be packages of one scope. */
+/**
+ * Returns the directory of an npm package, or of its scope if it has one: a program may consist of several packages of
+ * one scope.
+ */
 function packageOf(path: string): string[] {
   const parts = path.split(`${sep}node_modules${sep}`);
   const inner = parts.pop();
@@ -62,8 +66,8 @@ function packageOf(path: string): string[] {
 }
 
 /**
- * Directories of an installation with programs and their libraries. Others, such as `share` in `~/.local`, are user
- * data.
+ * Names of directories in an installation that hold programs and their libraries. Other directories, such as `share` in
+ * `~/.local`, hold user data.
  */
 const installed = ["bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg"];
 

@@ -24,7 +24,8 @@ export type EgressProxy = { close(): Promise<void> };
  * P1 A connection goes to an address that was checked, or to an entry of the policy.
  * P2 Each client connection carries one request, so later bytes are never parsed as another request.
  * P3 No header or body is kept or logged.
- * P4 Clients and targets can't end this process, nor make it hold more than the buffers of `connections` connections.
+ * P4 Clients and targets can't crash this process, and can't make it use more memory than the buffers of `connections`
+ * connections.
  */
 
 /** Maximum number of concurrent connections, and the idle timeout of a connection. */
@@ -33,7 +34,7 @@ export type EgressLimits = { connections: number; idleMs: number; startTimer: St
 /** Runs `act` after a timeout. `refresh` restarts the timeout. */
 export type StartTimer = (act: () => void, ms: number) => Disposable & { refresh(): void };
 
-/** A model may think for ten minutes before it answers. */
+/** The idle timeout is long because a model may think for ten minutes before it answers. */
 const usualLimits: EgressLimits = {
   connections: 256,
   idleMs: 30 * 60_000,
@@ -215,7 +216,7 @@ async function listen(server: Server, path: string): Promise<void> {
   });
 }
 
-/** Ends `other` once `one` is closed and its last bytes have passed. */
+/** Ends `other` once `one` is closed and its last bytes are forwarded. */
 function endTogether(one: Duplex, other: Duplex): void {
   one.once("close", () => {
     if (!one.readableEnded || other.writableFinished) other.destroy();
@@ -231,7 +232,7 @@ function absoluteOf(url: string): { to: Endpoint | null; path: string } {
   return { to, path: rest.startsWith("/") ? rest : `/${rest}` };
 }
 
-/** Hop-by-hop headers, and host and length, which are set again. */
+/** Headers that are not forwarded: hop-by-hop headers, and the host and length, which the proxy sets itself. */
 const ofConnection = new Set(
   `connection content-length expect host keep-alive proxy-authenticate proxy-authorization
   proxy-connection te trailer transfer-encoding upgrade`.split(/\s+/),
@@ -279,7 +280,7 @@ function refuse(client: Duplex, status: number, line: string): void {
     return;
   }
   client.end(answerOf(status, line));
-  // A client that still sends would lose the answer if the connection were reset at once.
+  // Read on: a client that is still sending would lose the answer if the connection were reset at once.
   client.resume();
   const linger = setTimeout(() => client.destroy(), lingerMs);
   client.once("close", () => clearTimeout(linger));

@@ -18,7 +18,8 @@ export type Network = {
 
 /** The network of this machine. */
 export const realNetwork: Network = {
-  // With `node:dns`, a lookup holds a thread of the pool that file access shares: a few silent names would stop it.
+  // Do not use `node:dns`: its lookups occupy the thread pool that file access needs, so a few slow lookups would block
+  // file access.
   resolve: async (host) =>
     (await Bun.dns.lookup(host, { backend: "c-ares" })).map((one) => one.address),
   own: ownAddresses,
@@ -28,7 +29,7 @@ export const realNetwork: Network = {
 /** Reason for a failed connection: the HTTP status and one line. `reason` is set when the policy refused the target. */
 export type Unreached = { status: 403 | 502 | 504; problem: string; reason?: string };
 
-/** Connects to a target, or returns why not. Gives up when `gone` aborts. Never throws. */
+/** Connects to a target, or returns the reason for the failure. Gives up when `gone` aborts. Never throws. */
 export type Reach = (target: Endpoint, gone: AbortSignal) => Promise<Socket | Unreached>;
 
 /**
@@ -59,7 +60,7 @@ export function reachBy({ allow }: EgressPolicy, network: Network): Reach {
       const open = openOf(target, found);
       if (!Array.isArray(open)) return open;
       const socket = await dialFirst(open, target.port, network.connectMs, signal);
-      // A route can make an address local that no interface has.
+      // A route can make an address local that does not belong to an interface.
       if (socket.localAddress !== socket.remoteAddress || lifted.has(keyOf(target))) return socket;
       socket.destroy();
       return refused(target, "address of this machine");

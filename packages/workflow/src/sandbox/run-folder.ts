@@ -5,7 +5,7 @@ import type { Environment } from "../system/port.ts";
 
 /**
  * Folder of a thread in the user's cache: files that its sandboxed commands share, and homes with the sessions of
- * agents. It is outside of the storage root because commands may write secrets.
+ * agents. It is outside of the storage root because commands may write secrets to it.
  */
 export const runFolder = (env: Environment, threadId: string): string =>
   join(runsFolder(env), threadId);
@@ -25,7 +25,7 @@ export function runFolders(env: Environment): string[] {
   }
 }
 
-/** Removes the folder of a thread. The next recovery removes files that an ending process writes later. */
+/** Removes the folder of a thread. If a process that is ending writes more files, the next recovery removes them. */
 export function removeRunFolder(folder: string): void {
   try {
     rmSync(folder, { recursive: true, force: true });

@@ -16,7 +16,7 @@ export function claudeLogin(env: Environment, folder: string): { content: string
   return [{ content: readFileSync(path, "utf8"), to: `${folder}/${loginFile}` }];
 }
 
-/** Returns the addresses, as `host:port`, of the models that an environment sets instead of the providers' own. */
+/** Returns the model addresses, as `host:port`, that an environment sets in place of the providers' addresses. */
 export function modelEndpoints(env: Environment): string[] {
   return [env.ANTHROPIC_BASE_URL, env.OPENAI_BASE_URL].flatMap((given) => {
     const url = URL.parse(given ?? "");
@@ -25,7 +25,9 @@ export function modelEndpoints(env: Environment): string[] {
   });
 }
 
-/** Returns the folders of this user's clusters. Their servers accept every request over the sockets in them. */
+/**
+ * Returns the folders of this user's clusters. A cluster's servers accept every request over the sockets in its folder.
+ */
 export function clusterFolders(env: Environment): string[] {
   const state = env.XDG_STATE_HOME || join(env.HOME ?? homedir(), ".local/state");
   const notes = join(state, "uncaged-workflow/clusters");

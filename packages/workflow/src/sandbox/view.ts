@@ -8,7 +8,10 @@ export type Shown = { handle: Handle; to: string; isWritable: boolean };
 /** A path inside that hides the host's content: an empty directory, or an empty file. */
 export type Covered = { to: string; identity: string; isFolder: boolean };
 
-/** Files that make git execute programs and that a repository lacks: a process inside may create one. */
+/**
+ * Files that would make git execute programs and that do not exist in a repository yet: a process inside may create
+ * one.
+ */
 export type Unwanted = { git: Handle; names: string[] };
 
 /** Mounts over the visible folders of a sandbox. */
@@ -40,8 +43,8 @@ const passedOver = new Set(["node_modules", ".git", ".cache", "target", "dist", 
 
 /**
  * Covers and protects the parts of a folder that a sandbox must not see or change: the paths in `hidden`, storage roots
- * of other projects, and, in a writable folder, settings and git hooks of the host. The folders on the way become mount
- * points, so a process inside can't move them away.
+ * of other projects, and, in a writable folder, settings and git hooks of the host. The folders above these paths
+ * become mount points, so that a process inside can't move them away.
  */
 export function overlayOf(folder: Shown, hidden: readonly string[]): Overlay {
   const overlay: Overlay = { shown: [], covered: [], unwanted: [] };
@@ -115,13 +118,13 @@ function addHooks(git: Handle | null): void {
   try {
     folder.folder("hooks").close();
   } catch (error) {
-    // A step runs as the same user, and can't create one there either.
+    // A step runs as the same user, so it can't create the directory either.
     const { code = "" } = error as NodeJS.ErrnoException;
     if (!["EACCES", "EPERM", "EROFS"].includes(code)) throw error;
   }
 }
 
-/** Lists the folders with git settings: a repository's, and in it those of its submodules and worktrees. */
+/** Lists the folders with git settings: the repository's, and those of its submodules and worktrees. */
 function gitFoldersIn(top: Handle, git: readonly string[]): string[][] {
   const found = [[...git]];
   for (const name of entriesOf(top, [...git, "worktrees"])) found.push([...git, "worktrees", name]);
@@ -148,7 +151,7 @@ function entriesOf(top: Handle, way: readonly string[]): string[] {
 }
 
 /**
- * Lists the unwanted files that a repository lacks.
+ * Lists the unwanted files that do not exist in a repository.
  * @throws WorkflowError for a file that a valid repository never has
  */
 function missingIn(git: Handle, way: readonly string[]): string[] {
@@ -176,7 +179,7 @@ function foldersIn(top: Handle): string[][] {
   const found: string[][] = [];
   const open: string[][] = [[]];
   for (let visited = 0; open.length > 0; visited += 1) {
-    // A process inside may have created very many folders to hide others from this search.
+    // A process inside may have created many folders to hide other folders from this search.
     if (visited === mostFolders) throw tooManyFolders(top.path, mostFolders);
     const names = open.shift() ?? [];
     using handle = names.length === 0 ? Handle.open(top.place()) : top.below(names);
@@ -193,7 +196,7 @@ function foldersIn(top: Handle): string[][] {
   return found;
 }
 
-/** Lists the sockets in a git folder: that of its file system monitor. */
+/** Lists the sockets in a git folder: the socket of its file system monitor. */
 function socketsOfGit(parent: Handle, way: readonly string[]): string[][] {
   using git = parent.entry(way.at(-1) ?? "");
   const entries = git?.entries() ?? [];

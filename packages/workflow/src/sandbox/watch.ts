@@ -32,7 +32,7 @@ export type WatchedStep = {
 const pollMs = 250;
 const longestPollMs = 2000;
 const diskPollMs = 1000;
-// A poll may take a fifth of the time of one processor, and the counting of files a tenth.
+// Polling may use a fifth of one processor, and counting files a tenth.
 const pollShare = 4;
 const diskShare = 9;
 
@@ -44,9 +44,9 @@ const reserve = 512 * 1024 ** 2;
  * Watches a step from outside and ends it with SIGKILL when it exceeds a limit. All descendants of its process count;
  * the first process of its PID namespace inherits orphans, so none can escape. Does nothing without `/proc`.
  *
- * Memory counts anonymous, swapped and shared pages once each, and open files in memory, but not mapped files. Files
- * are counted below `folders`, with deleted files that are still open on a disk of the step. A step is also ended when
- * it leaves less than 512 MiB of a disk free, or less than half of the space that was free at its start.
+ * Memory counts anonymous, swapped and shared pages once each, and open files in memory, but not mapped files. Counts
+ * files below `folders`, and deleted files that are still open on a disk of the step. A step is also ended when it
+ * leaves less than 512 MiB of a disk free, or less than half of the space that was free at its start.
  */
 export function watchLimits(step: WatchedStep): { stop(): void } {
   if (!isWatched()) return { stop: () => undefined };
@@ -56,7 +56,7 @@ export function watchLimits(step: WatchedStep): { stop(): void } {
   return { stop: () => watch.stop() };
 }
 
-/** Open files without a name, which are in no folder. */
+/** Bytes of open files without a name, which folders do not list. */
 type Unnamed = { onDisk: number; inMemory: number };
 
 class Watch {
@@ -136,7 +136,7 @@ class Watch {
     const { inMemory } = this.#unnamed;
     const swaps = hasSwap();
     const turns = new Turns(0);
-    // The cheap sum first: it counts shared pages repeatedly, and mapped files, so it is never too low.
+    // Compute the cheap sum first. It counts mapped files, and shared pages repeatedly, so it is never too low.
     let most = inMemory;
     for (const { pid, resident } of tree) {
       most += resident + (swaps ? readSwapped(pid) : 0);
@@ -169,7 +169,8 @@ class Watch {
     this.#step.onExceeded(reason);
     const isThere = (one: Process) => readProcess(one.pid)?.started === one.started;
     const [root, ...others] = this.#tree;
-    // The process is the parent of a PID namespace's first process, whose end ends all others in it.
+    // The killed process is the parent of a PID namespace's first process, whose end ends all processes of the
+    // namespace.
     if (root && isThere(root)) kill(-root.pid);
     const turns = new Turns(0);
     for (const one of others) {

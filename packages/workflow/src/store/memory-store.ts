@@ -191,7 +191,7 @@ class MemoryStore implements ThreadStore {
     const listener = (change: StoreChange): void => {
       const threadId = "ref" in change ? change.ref.threadId : null;
       if (ref && ref.threadId !== threadId) return;
-      // Move the key to the end of the map: a removed thread may have been created again.
+      // Move the key to the end of the map, because a removed thread may have been created again.
       changes.delete(threadId ?? "");
       changes.set(threadId ?? "", change);
       wake();

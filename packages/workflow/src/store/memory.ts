@@ -137,7 +137,7 @@ export class Memory {
         thread.state = { ...state };
         thread.postponedUntil = 0;
         this.changed(thread);
-        // Yield as other media do: a workflow that never waits must not block the process.
+        // Wait for a turn as other media do: a workflow that never waits must not block the process.
         await system.clock.turn();
         return { paused: thread.paused };
       },

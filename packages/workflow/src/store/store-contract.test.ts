@@ -322,7 +322,7 @@ const broken: [string, Changes][] = [
 /** Returns the first rule that a store breaks; null if it breaks none. */
 async function brokenRule(changes: Changes): Promise<string | null> {
   for (const { name, check } of storeContract()) {
-    // The rule fails here when the change is never reported.
+    // Fails the rule if the change is never reported.
     const late = new Promise<never>((_, reject) => {
       setTimeout(() => reject(new Error("it waits")), 2000).unref();
     });

@@ -83,7 +83,7 @@ export class Session {
     note();
   }
 
-  /** Performs an act. The returned function records it in the model. */
+  /** Performs an act, and returns a function that records it in the model. */
   async call(act: Act, store: ThreadStore): Promise<() => void> {
     const { model, ref } = this;
     if (act.do === "create") {

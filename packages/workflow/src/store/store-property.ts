@@ -131,8 +131,7 @@ class RandomSession {
     const takeOver = this.#random() < 0.3;
     const before = known.claim;
     const claim = await store.claim(ref, { owner: "a", leaseMs, takeOver });
-    // Stores differ in whether a live holder can be fenced, and whether a dead holder's claim lasts until its lease
-    // expires.
+    // Stores may or may not fence a live holder, and may or may not keep a dead holder's claim until its lease expires.
     if (!before) assert.ok(claim, "a thread that is not held is claimed");
     else if (!takeOver && !known.isOrphan)
       assert.equal(claim, null, "a held thread is not claimed");
@@ -163,7 +162,7 @@ class RandomSession {
       if (holds) model.events.push(event(act.seq));
     } else if (act.do === "value") {
       const at = claim.keepValue(act.json);
-      // A holder may not know yet that it was fenced. Its writes are lost.
+      // A fenced holder may not know yet that it was fenced. Its writes are lost.
       if (!holds) assert.ok(at === null || !claim.lost.aborted);
       else if (at !== null) model.values.set(at, act.json);
     } else if (act.do === "blob") {

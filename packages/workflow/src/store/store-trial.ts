@@ -17,22 +17,22 @@ export type StoreUnderTest = {
   /** Opens a store over the medium, as another process would. */
   open: () => Promise<ThreadStore>;
   /**
-   * Ends a store as a crash of its process does: nothing is released, and none of its calls writes from now on. The
+   * Ends a store as a crash of its process does: it releases nothing, and its pending calls write nothing more. The
    * rules do not use the store afterwards.
    */
   die: (store: ThreadStore) => Promise<void>;
   /** Lets leases of this length expire. Absent when the store has no leases. */
   expire?: (leaseMs: number) => Promise<void>;
   /**
-   * Leaves the first half of a record at the end of a log, as a crash during the write does. Absent when crashes can't
-   * do that.
+   * Leaves the first half of a record at the end of a log, as a crash during the write does. Absent when a crash can't
+   * leave partial records.
    */
   tear?: (ref: ThreadRef, log: LogName, record: string) => Promise<void>;
   /** Changes one byte within a line, counted from 0. Absent when the medium can't be changed outside of the store. */
   damage?: (ref: ThreadRef, log: LogName, line: number) => Promise<void>;
   /** Number of random sessions; 300 by default. */
   seeds?: number;
-  /** A holder dies at every n-th place of a session; at each place by default. */
+  /** Interval of the places in a session at which a holder dies; 1 by default. */
   deathsEvery?: number;
   /** Closes the stores that are still open, and removes the medium. */
   close: () => Promise<void>;

@@ -195,7 +195,7 @@ class Watched {
     }
   }
 
-  /** Returns the next change of this kind that no call has returned or skipped. */
+  /** Returns the next matching change, and skips all changes before it. */
   async next(is: (change: StoreChange) => boolean): Promise<StoreChange> {
     for (;;) {
       for (; this.#used < this.seen.length; this.#used += 1) {

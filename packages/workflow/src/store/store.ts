@@ -17,15 +17,16 @@ import type { ThreadRef } from "../record/thread.ts";
  * S3 Records are kept in the order in which they were appended. Each gets the chained checksum of `record/sum.ts` as
  *    its last field; `read` returns records with it. The data log and the journal have a chain each; events have no
  *    checksums.
- * S4 A write that fails with an error other than a refusal may have happened. The claim is over then: its holder claims
+ * S4 A write that fails with an error other than a refusal may have happened. The claim is then over: its holder claims
  *    the thread again and reads its logs.
  * S5 Nothing follows the record that ends a thread, except events and their values: `append` and `journal` throw
- *    `WorkflowError` `THREAD_ENDED`, and the claim still holds. An ended thread can be claimed for its events.
+ *    `WorkflowError` `THREAD_ENDED`, and the claim still holds. An ended thread can still be claimed, to write its
+ *    events.
  * S6 A store that finds damage throws a `WorkflowError` that names the place. It never skips a record.
  *
  * Texts are JSON without line breaks. Times are milliseconds since the epoch. A store copies the bytes that it gets. A
- * ref must have its thread's hash to match the thread. Every method may throw the `WorkflowError` of its medium (a full
- * disk, a lost connection), and `STORE_CLOSED` after `close`.
+ * ref matches a thread only if its hash is the thread's. Every method may throw the `WorkflowError` of its medium (a
+ * full disk, a lost connection), and `STORE_CLOSED` after `close`.
  */
 export interface ThreadStore {
   /** Maximum length of a record for `append` and `journal`, in bytes of UTF-8 without the checksum. */
@@ -81,7 +82,7 @@ export interface ThreadStore {
   /**
    * Reads a page of whole lines of one of a thread's logs, from a cursor or from the start. A page has at least one
    * line if any is left, and at most about a mebibyte unless its only line is longer. A log that was never written is
-   * empty. Reading from the returned cursor continues, now or later, in any process.
+   * empty. The returned cursor continues the read, now or later, in any process.
    * @throws WorkflowError `BAD_POSITION` for a text that is not a cursor, or a position within a line or after the end
    * of this log; `THREAD_NOT_FOUND`
    */
@@ -104,9 +105,9 @@ export interface ThreadStore {
    */
   claim(ref: ThreadRef, options: ClaimOptions): Promise<Claim | null>;
   /**
-   * Returns the threads that a worker may drive at this time, longest due first: neither ended, nor paused, nor
-   * claimed, and running, or waiting with a `dueAt` in the past. A running thread is due since its last record.
-   * `hashes` limits the result to these bundles, `onlyDue` to waiting threads. A hint, not a reservation: claim
+   * Returns the threads that a worker may drive at this time, longest due first: running threads, and waiting threads
+   * with a `dueAt` in the past, except paused and claimed ones. A running thread is due since its last record. `hashes`
+   * limits the result to these bundles, `onlyDue` to waiting threads. The result is a hint, not a reservation: `claim`
    * decides.
    */
   runnable(options: RunnableOptions): Promise<ThreadInfo[]>;
@@ -128,15 +129,15 @@ export interface ThreadStore {
  */
 export interface Claim {
   readonly ref: ThreadRef;
-  /** Higher than that of every earlier claim on the thread. */
+  /** Fencing number, higher than that of every earlier claim on the thread. */
   readonly fence: number;
   /** The thread at the time of the claim. */
   readonly thread: ThreadInfo;
-  /** Its records at that time, without their verified checksums. An ended thread has an `end`. */
+  /** Records of the thread at that time, without their verified checksums. An ended thread has an `end`. */
   readonly start: StartRecord;
   readonly steps: readonly Step[];
   readonly end: EndRecord | null;
-  /** The last journal head named by one of the records. */
+  /** The journal head in the last record that names one; null without one. */
   readonly journalHead: JournalHead | null;
   /** Torn write of a crashed writer that was cut off the end of a log; null when there was none. */
   readonly cut: Cut | null;
@@ -147,7 +148,8 @@ export interface Claim {
   /** Extends the lease. Returns false when the claim is over. A store without leases only checks the claim. */
   renew(): Promise<boolean>;
   /**
-   * Appends a record, without its checksum, and the thread's state after it. A refused record leaves no part.
+   * Appends a record, without its checksum, and the thread's state after it. A refused record is not written, not even
+   * in part.
    * @throws FencedError; WorkflowError `RECORD_TOO_LARGE`, after which the claim still holds
    */
   append(record: string, state: ThreadState): Promise<Appended>;
@@ -159,13 +161,13 @@ export interface Claim {
   /**
    * Adds lines to the debug log, before the next appended record. Best effort: lines are lost without an error when the
    * claim is over, its process dies or the medium fails. Lines keep their order, and each is stored whole or not at
-   * all. They are readable after a later `append` or `release` resolves.
+   * all. Lines are readable after a later `append` or `release` resolves.
    */
   event(lines: readonly string[]): void;
   /**
    * Stores a value that is too long for its event and returns its number, unique in the thread, for {@link
-   * ThreadStore.readValue}; null when it can't be stored. It is readable before any later event. Best effort: a claim
-   * fenced by another process may return a number until it notices, and that value is lost like its events.
+   * ThreadStore.readValue}; null when it can't be stored. The value is readable before any later event. Best effort: a
+   * claim fenced by another process may return a number until it notices, and that value is lost like its events.
    */
   keepValue(json: string): number | null;
   /**
@@ -195,7 +197,7 @@ export type RegistryState = { text: string; version: string };
 /** Whether a thread runs, waits for an answer or a time, or has ended. */
 export type ThreadState =
   | { kind: "running" }
-  /** `dueAt`: time at which it continues without an answer; null if never. */
+  /** `dueAt`: time at which the thread continues without an answer; null if never. */
   | { kind: "waiting"; dueAt: number | null }
   | { kind: "ended" };
 
@@ -210,9 +212,9 @@ export type ThreadInfo = ThreadRef & {
   records: number;
   state: ThreadState;
   paused: boolean;
-  /** Holder of the claim, as far as this store can tell; null when unclaimed. */
+  /** Holder of the claim, if this store knows it; null when unclaimed. */
   owner: string | null;
-  /** Name of the host that it moved to; null for a local thread. A moved thread is only read and copied. */
+  /** Name of the host to which the thread moved; null for a local thread. A moved thread is only read and copied. */
   movedTo: string | null;
 };
 
@@ -244,7 +246,7 @@ export type ClaimOptions = {
   /** Length of the lease, in milliseconds. A store on one machine may instead hold the claim until its process ends. */
   leaseMs: number;
   takeOver?: boolean;
-  /** `os`: a write is acknowledged once the operating system has it, if the medium distinguishes that. */
+  /** `os`: acknowledges a write once the operating system has it, if the medium makes this distinction. */
   durability?: Durability;
 };
 

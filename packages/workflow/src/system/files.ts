@@ -60,10 +60,13 @@ export const files: Files = {
   watch: watchFile,
 };
 
-/** Bun drops a change up to two milliseconds after another of the same file (oven-sh/bun: PathWatcher). */
+/**
+ * In milliseconds. Bun drops a change that follows another change of the same file within 2 ms (oven-sh/bun:
+ * PathWatcher).
+ */
 const dropsWithinMs = 4;
 
-/** Reports each change again a moment later, because Bun drops an event that follows another within 2 ms. */
+/** Reports each change again a moment later, because Bun may have dropped a second change. */
 function watchFile(path: string, onChange: (name: string) => void, onError: () => void) {
   const again = new Map<string, ReturnType<typeof setTimeout>>();
   const watcher = watch(path, { persistent: false }, (_event, given) => {

@@ -1,8 +1,8 @@
 import { dlopen, FFIType, type Pointer, read } from "bun:ffi";
 
 /*
- * flock(2), which neither Node nor Bun offers. POSIX locks are not an alternative: they belong to the process, and
- * closing any other descriptor of the same file drops them.
+ * flock(2) through FFI, because neither Node nor Bun offers it. POSIX locks are not an alternative: they belong to the
+ * process, and closing any other descriptor of the same file releases them.
  */
 
 const isMac = process.platform === "darwin";
@@ -53,7 +53,7 @@ function loadLibc(): Libc {
     flock: { args: [FFIType.i32, FFIType.i32], returns: FFIType.i32 },
     [location]: { args: [], returns: FFIType.ptr },
   } as const;
-  // The file name of musl contains the architecture.
+  // The file name of the musl library contains the architecture.
   const musl = `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`;
   const names = isMac ? ["libSystem.B.dylib"] : ["libc.so.6", musl];
   let cause: unknown;

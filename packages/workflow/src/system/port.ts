@@ -6,8 +6,8 @@ import { constants } from "node:fs";
  * own.
  *
  * S1 Errors are the system's: they have a `code` such as `ENOSPC`.
- * S2 A function without a `Promise` in its type is done on return.
- * S3 No function needs its `this`.
+ * S2 A function that does not return a `Promise` has finished its work on return.
+ * S3 Every function works without its `this`.
  */
 
 /** The flags of open(2). */
@@ -43,7 +43,7 @@ export type Files = {
   close(fd: number): void;
   /** Reads at a position of the file into `buffer`, from index `from`. Returns the number of bytes, 0 at the end. */
   read(fd: number, buffer: Uint8Array, from: number, position: number): number;
-  /** Appends bytes from index `from`, perhaps only some of them. Returns their number. */
+  /** Appends bytes from index `from`, possibly only some of them. Returns the number of written bytes. */
   write(fd: number, bytes: Uint8Array, from: number): number;
   truncate(fd: number, size: number): void;
   sync(fd: number): void;
@@ -85,7 +85,7 @@ export type Clock = {
   /** Runs `act` after a timeout. Returns a cancel function. */
   after(ms: number, act: () => void): () => void;
   sleep(ms: number): Promise<void>;
-  /** Blocks the whole process. */
+  /** Blocks the whole process for `ms` milliseconds. */
   sleepSync(ms: number): void;
   /** Resolves after one turn of the event loop. */
   turn(): Promise<void>;
@@ -104,7 +104,7 @@ export type SocketOutcome =
   | { kind: "silent" }
   | { kind: "lost"; error: unknown };
 
-/** Unix sockets, by their whole path, however long it is. */
+/** Unix sockets by their whole path, of any length. */
 export type Sockets = {
   /** Answers requests until the process ends. `answer` never rejects. The path must be free. */
   listen(path: string, answer: (request: SocketRequest) => Promise<SocketResponse>): void;
@@ -140,7 +140,10 @@ export type Processes = {
   readonly pid: number;
   /** Machine id of systemd or D-Bus; empty without one. */
   machineId(): string;
-  /** Processes that were started with one of these values of a variable; empty where environments are unreadable. */
+  /**
+   * Returns the processes whose environment has one of these values of a variable; empty if environments are
+   * unreadable.
+   */
   withVariable(name: string, values: ReadonlySet<string>): FoundProcess[];
   /**
    * Whether this process, an ancestor or the first process of its PID namespace was started with a variable, or an

@@ -7,13 +7,16 @@ const sources = {
 
 export type Program = keyof typeof sources;
 
-/** Flags that keep Bun from reading the configuration or the `.env` of the folder it runs in. */
+/** Flags that keep Bun from reading the configuration or the `.env` of its working folder. */
 export const bunFlags = ["--no-env-file", "--no-install", `--config=/dev/null`];
 
 /** Returns the first argument that makes a standalone binary run one of its programs instead of its command line. */
 export const programArgument = (program: Program): string => `__${program}`;
 
-/** Returns the entry file of a program: beside the running file if that is packed; null in a standalone binary. */
+/**
+ * Returns the entry file of a program: in a packed package, a file in the folder of the running file; null in a
+ * standalone binary.
+ */
 export function fileOf(program: Program): string | null {
   if (Bun.isStandaloneExecutable) return null;
   const file = import.meta.url.endsWith(".ts") ? sources[program] : `./${program}.js`;

@@ -50,7 +50,7 @@ const nobody = new Set(["ENOENT", "ECONNREFUSED", "FailedToOpenSocket", "Connect
 
 const sockets: Sockets = {
   listen(path, answer) {
-    // By its name alone, because a path may be too long.
+    // Use only the socket's name, because its path may be too long.
     const before = process.cwd();
     process.chdir(dirname(path));
     serve({
@@ -95,7 +95,7 @@ async function send(
   const { signal } = controller;
   const timer = setTimeout(() => controller.abort(), timeoutMs);
   try {
-    // A connection that is kept alive may lead to a worker that has exited.
+    // Do not keep connections alive: the worker at the other end may have exited.
     const given = { unix, method, signal, keepalive: false, ...(body !== undefined && { body }) };
     const response = await fetch(`http://worker${path}`, given);
     const text = await response.text();
@@ -157,7 +157,7 @@ const processes: Processes = {
       if (processes.identify(identity.pid)?.startTime === identity.startTime)
         kill(identity.pid, signal);
     } catch {
-      // It has ended, or belongs to another user; the caller checks again.
+      // The process has ended, or belongs to another user; the caller checks again.
     }
   },
   startWorker(args, { folder, env, output }) {
@@ -184,20 +184,22 @@ const processes: Processes = {
   exit,
 };
 
-// proc_pid_stat(5): the start time is field 22; the command in field 2 may hold spaces and brackets.
 /** Whether a process is a zombie. In a container without an init process zombies may stay. */
 const isDead = (state: string): boolean => state.startsWith("Z") || state.startsWith("X");
 
 const readText = (path: string): string => readFileSync(path, "utf8");
 
-/** Returns the fields from the third on, the state. */
+/**
+ * Returns the fields of `/proc/PID/stat` from the third on, the state. The start time is field 22. Field 2, the
+ * command, may contain spaces and parentheses: proc_pid_stat(5).
+ */
 const fieldsOf = (stat: string): string[] => stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 
 function identifyByProc(id: number): ProcessIdentity | null {
   try {
     const [state = "", ...fields] = fieldsOf(readText(`/proc/${id}/stat`));
     const [threads, , startTime = null] = fields.slice(16);
-    // Remaining threads keep files and locks open, even after the main thread has ended.
+    // Other threads of the process keep files and locks open, even after the main thread has ended.
     if (isDead(state) && Number(threads) <= 1) return null;
     const bootId = readText("/proc/sys/kernel/random/boot_id").trim();
     return { pid: id, startTime, bootId };
@@ -272,7 +274,7 @@ const random = (): number => (crypto.getRandomValues(drawn)[0] as number) / 2 **
 const databaseBusyMs = 1_000;
 
 async function openDatabase(path: string): Promise<Database> {
-  // Imported late: few processes need it, and all should start quickly.
+  // Import SQLite only here: few processes need it, and all should start quickly.
   const { Database } = await import("bun:sqlite");
   const database = new Database(path, { create: true });
   database.run(`PRAGMA busy_timeout = ${databaseBusyMs}`);

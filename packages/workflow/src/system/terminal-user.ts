@@ -8,7 +8,7 @@ export function terminalUser(): AnsweredBy {
   return { kind: "terminal", ...(name !== undefined && { name }) };
 }
 
-// Bun takes the name from the environment, and calls a user without one "unknown".
+// Bun reads the name from the environment, and returns "unknown" without one.
 function loginName(): string | undefined {
   const { uid, username } = userInfo();
   return nameInPasswd(uid) ?? (username === "unknown" ? undefined : username);

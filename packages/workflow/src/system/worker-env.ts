@@ -1,4 +1,7 @@
-/** The environment variable that holds a worker's mark. Processes without it are left alone when the worker is lost. */
+/**
+ * The environment variable that holds a worker's mark. After the loss of a worker, only processes with its mark are
+ * ended.
+ */
 export const markVariable = "UNCAGED_WORKFLOW_WORKER";
 
 /** Size of Bun's and libuv's thread pool, and so the number of logs that are synced concurrently. */

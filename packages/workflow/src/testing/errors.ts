@@ -4,7 +4,7 @@ import { show } from "../contract/show.ts";
 
 /* The errors of tests of workflows. */
 
-/** `differences`: one for each restart that ends differently. */
+/** `differences`: one text for each restart with another end. */
 export const replayDiffers = (differences: string[]): WorkflowError =>
   new WorkflowError({
     code: "REPLAY_DIFFERS",
@@ -13,7 +13,7 @@ export const replayDiffers = (differences: string[]): WorkflowError =>
     details: differences,
   });
 
-/** `hint`, on how to come to the expected end. */
+/** `hint` explains how to reach the expected end. */
 export const replayNotCompleted = (
   end: { message: string; hint: string; status: string },
   expected: string,

@@ -156,7 +156,9 @@ class TestThread {
     }
   }
 
-  /** The end of the thread after its last step, or the answer to that step, which the generator is sent. */
+  /**
+   * Returns the end of the thread after its last step, or the answer to that step, which is then sent to the generator.
+   */
   async #settle(): Promise<Ending | { sent?: Step }> {
     const last = this.steps.at(-1);
     const asks = last?.role === WAIT && this.steps.length < this.#maxRounds;

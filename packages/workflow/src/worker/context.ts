@@ -33,7 +33,7 @@ export type ThreadContext = {
 /** The results of `process.env` and `process.cwd()` in a thread, which may change its own copy of the environment. */
 export type Surroundings = { env: Readonly<Record<string, string>>; cwd: string | undefined };
 
-// Bun collects an unreferenced channel with its subscribers, so the module holds it.
+// Keep a reference: Bun garbage-collects an unreferenced channel with its subscribers.
 const events = channel(eventsChannel);
 
 const contexts = new AsyncLocalStorage<ThreadContext>();
@@ -138,7 +138,7 @@ export function recordEvents(): void {
     try {
       record(message);
     } catch {
-      // A foreign object may throw on access, and an event must not fail its thread.
+      // Reading a foreign object may throw, but an event must not fail its thread.
     }
   });
 }
@@ -162,7 +162,7 @@ function record(message: unknown): void {
 
 const paidTypes: ReadonlySet<string> = new Set(["llm_start", "llm_usage"]);
 
-// Types reserved for this and earlier engines: a bundle can't end an attempt or a worker by an event.
+// Types reserved for this and earlier engines, so that a bundle can't fake them, for example the end of an attempt.
 const reservedTypes: ReadonlySet<string> = new Set([
   "worker_start",
   "attempt_start",

@@ -138,7 +138,10 @@ async function answerIn(
   throw notAQuestion(threadId, number, question);
 }
 
-/** The number of a thread's first question after a step, else of the last one before it; null if there is none. */
+/**
+ * Returns the number of a thread's first question after a step, else of the last question before it; null if there is
+ * none.
+ */
 async function questionNear(
   store: ThreadStore,
   ref: ThreadRef,
@@ -193,8 +196,8 @@ export async function hasTaken(
 }
 
 /**
- * The steps copied by a fork. `isAll`: all steps of a thread that has not returned, so the fork continues from its
- * journal; `head` is that journal's head in the log.
+ * The steps copied by a fork. `isAll`: the fork keeps all steps of a thread that has not returned, so it continues from
+ * that thread's journal. `head` is the journal's head in the log.
  */
 type Copied = {
   start: StartRecord;
@@ -204,7 +207,7 @@ type Copied = {
   head: JournalHead | null;
 };
 
-/** The recorded steps that a fork keeps, with the edit of the last one. */
+/** Returns the recorded steps that a fork keeps, with the edit of the last one. */
 async function copiedSteps(store: ThreadStore, fork: ForkRequest): Promise<Copied> {
   const { hash, threadId, keep, edit } = fork;
   const count = keptBy(keep);

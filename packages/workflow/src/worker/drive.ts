@@ -38,7 +38,10 @@ export type ThreadPlace = {
   worktrees: (threadId: string) => string;
   /** Maps positions in the bundle to the author's sources. */
   stacks: StackMapper;
-  /** Tracks a thread's spending under the limits of its storage root; absent without limits, as on a cluster. */
+  /**
+   * Tracks a thread's spending under the limits of its storage root. Absent on hosts without such limits, such as a
+   * cluster.
+   */
   spending?: (thread: Spender) => ThreadSpending;
 };
 
@@ -50,8 +53,8 @@ export const rootPlace = (root: Root, hash: string): ThreadPlace => ({
 });
 
 /**
- * Opens the journal of a claimed thread in a storage root, and the entries kept elsewhere by earlier versions. `find`
- * makes the fork's source thread available in the root.
+ * Opens the journal of a claimed thread in a storage root, and the entries that earlier versions stored elsewhere.
+ * `find` makes the fork's source thread available in the root.
  * @throws WorkflowError `LOG_CORRUPT`
  */
 export async function rootJournal(
@@ -82,7 +85,7 @@ export type Driving = {
   /** Options that override the thread's start record. */
   options?: Partial<WorkflowOptions>;
   info: InfoLog;
-  /** The journal entries at the time of the claim, and entries kept elsewhere by an earlier version. */
+  /** The journal entries at the time of the claim, and entries that an earlier version stored elsewhere. */
   journal: Pick<JournalParts, "reader" | "old">;
   mask: Mask;
   /** Called when the thread starts to wait for an answer, and when a pause has stopped it. */
@@ -91,8 +94,8 @@ export type Driving = {
 
 /**
  * Creates the engine of a claimed thread in a new async context, and a function that fails the thread for an error
- * outside its generator. Logs how driving ended in the debug log. The engine stops when the claim is lost. The caller
- * releases the claim.
+ * outside its generator. Writes the outcome of driving to the debug log. The engine stops when the claim is lost. The
+ * caller releases the claim.
  */
 export function engineFor({ store, claim, bundle, place, env, ...driving }: Driving): {
   engine: ThreadEngine;
@@ -164,7 +167,7 @@ export function engineFor({ store, claim, bundle, place, env, ...driving }: Driv
   return { engine, fail };
 }
 
-/** A journal that is settled when the costs of its calls are also counted. */
+/** Returns a journal that is settled only once the costs of its calls are also counted. */
 const countedIn = (journal: Journal, spending: ThreadSpending): Journal => ({
   ...journal,
   settled: async () => void (await Promise.all([journal.settled?.(), spending.settled()])),

@@ -40,7 +40,7 @@ export const threadStepNotFound = (
     `see them: uncaged-workflow thread ${threadId}`,
   );
 
-/** A thread's start record that names another bundle of the same hash. */
+/** A thread's start record names another bundle with the same hash. */
 export const bundleSwapped = (log: string, hash: string): WorkflowError =>
   WorkflowError.failed(
     "BUNDLE_CHANGED",
@@ -55,7 +55,7 @@ export const bundleExited = (exitCode: string): WorkflowError =>
     "return {returnCode, summary} instead",
   );
 
-/** A worker that exits: the client sends the request to another one. */
+/** The worker is exiting: the client sends the request to another worker. */
 export const workerClosing = (): WorkflowError =>
   WorkflowError.failed("WORKER_CLOSING", "the worker is closing", "try again");
 
@@ -66,7 +66,7 @@ export const unknownRequest = (method: string, path: string): WorkflowError =>
     "wait until the worker's threads have ended: it may have another version",
   );
 
-/** An answer of a fork to step `number` of its source, which asks nothing. `question` is a step that does. */
+/** A fork answers step `number` of its source, which is not a question. `question` is the number of one. */
 export function notAQuestion(
   threadId: string,
   number: number,
@@ -83,7 +83,7 @@ export function notAQuestion(
   return WorkflowError.usage("NOT_A_QUESTION", `${what}${more}`, hint);
 }
 
-/** A fork that keeps an answer without its question. `number` is that of the answer, from 1. */
+/** A fork keeps an answer without its question. `number` is the number of the answer, from 1. */
 export const questionNotKept = (number: number): WorkflowError =>
   WorkflowError.usage(
     "QUESTION_NOT_KEPT",

@@ -50,8 +50,8 @@ export function inputStep(input: InputRequest): Step {
 }
 
 /**
- * Edits a step. An edited answer gets the value of its new text, and is checked as if it were given in place of the
- * old one. `before` is the step before it.
+ * Edits a step. An edited answer gets the value of its new text, and passes the same checks as a new answer. `before`
+ * is the step before it.
  * @throws WorkflowError those of {@link answerStep}
  */
 export async function edited(
@@ -67,7 +67,7 @@ export async function edited(
   const answer = await answerAtTime(before, given, timestamp);
   if (answer !== null) return answer;
   const other = inputStep(given);
-  // It must not become another kind of input.
+  // Keep `for`: an edit must not make another kind of input.
   return { ...other, meta: { ...other.meta, for: step.meta.for }, timestamp };
 }
 

@@ -4,7 +4,7 @@ import type { Mask } from "../contract/mask.ts";
 import { system } from "../system/system.ts";
 import type { InfoRecord } from "../record/record.ts";
 
-/** An entry of the debug log: a line, an event with its payload's JSON, streamed text. */
+/** An entry of the debug log: a line, an event with its payload's JSON, or streamed text. */
 export type Entry = { tag: string; timestamp: number } & (
   | { kind: "line"; content: string }
   | ({ kind: "event"; json: string } & Source)
@@ -28,10 +28,10 @@ const longestEntry = 16 * 1024;
 const quietMs = 50;
 
 /**
- * The unwritten lines of a debug log, in order. Text that an attempt streams without an event in between is one entry;
- * only concurrent streams of several attempts lose their relative order. Entries don't end within a secret: a possible
- * start of a secret is held back until the rest arrives or the stream ends. The start of an attempt waits for the
- * attempt's first event, or 50 ms: an attempt committed earlier appears only in the thread's log.
+ * The unwritten lines of a debug log, in order. Text that an attempt streams without an event in between is one entry,
+ * so concurrent streams of several attempts lose their relative order. Entries don't end within a secret: a possible
+ * start of a secret is held back until the rest arrives or the stream ends. The start of an attempt is held until its
+ * first event, or for 50 ms. An attempt committed before that appears only in the thread's log.
  */
 export class InfoBatch {
   readonly #mask: Mask;
@@ -39,7 +39,7 @@ export class InfoBatch {
   readonly #startEntry: (id: string, payload: unknown) => EventEntry;
   #first: (() => EventEntry) | null = null;
   readonly #starts = new Map<string, unknown>();
-  // Most attempts are committed before another starts, so they don't need the map.
+  // Avoids the map: most attempts are committed before another starts.
   #lastId: string | null = null;
   #lastPayload: unknown;
   #entries: Entry[] = [];
@@ -48,7 +48,7 @@ export class InfoBatch {
   size = 0;
   hasEvents = false;
 
-  /** @param startEntry Creates the entry of an attempt's start when it is written; most are not. */
+  /** @param startEntry Creates the entry of an attempt's start, only if it is written: most are not. */
   constructor(mask: Mask, startEntry: (id: string, payload: unknown) => EventEntry) {
     this.#mask = mask;
     this.#startEntry = startEntry;
@@ -187,7 +187,10 @@ const sourceKey = ({ attempt, stepID }: Source): string | null =>
 const longestLine = 256 * 1024;
 const longestText = 32 * 1024;
 
-/** Formats an entry as lines without line breaks and secrets. `number` returns an event's `seq`. Never throws. */
+/**
+ * Formats an entry as lines, without line breaks in them and without secrets. `number` returns an event's `seq`. Never
+ * throws.
+ */
 export function linesOf(entry: Entry, mask: Mask, number: () => number): string[] {
   switch (entry.kind) {
     case "line": {

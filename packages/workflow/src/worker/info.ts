@@ -15,7 +15,7 @@ type NewEvent = Source & { tag: string; payload: unknown };
 export const eventTag = "QK4DX8TM";
 const flushAfterMs = 50;
 const flushAtLength = 64 * 1024;
-// Written immediately: if the worker is killed, no step records the cost of the call.
+// Event types that are written immediately: after a kill of the worker, no step records the cost of the call.
 const atOnce: ReadonlySet<string> = new Set(["llm_start", "llm_usage"]);
 
 /**

@@ -5,7 +5,7 @@ import { writeAll } from "../disk/files.ts";
 import { currentContext } from "./context.ts";
 import { bundleExited } from "./errors.ts";
 
-/** The printing methods of a `node:console` console. */
+/** The printing methods of a console of `node:console`. */
 const printing = [
   ...([
     "log",
@@ -80,7 +80,7 @@ function lendSurroundings(): void {
   const cwd = process.cwd.bind(process);
   const chdir = process.chdir.bind(process);
   const env = () => currentContext()?.surroundings.env ?? own;
-  // Threads of one shell share a frozen copy until a thread changes its environment.
+  // Threads started from one shell share a frozen copy until a thread changes its environment.
   const changed = () => {
     const surroundings = currentContext()?.surroundings;
     if (!surroundings) return own;
@@ -108,7 +108,10 @@ function lendSurroundings(): void {
   };
 }
 
-/** Fails the only thread ever driven in this process, if there was only one; notes an uncaught error in all threads. */
+/**
+ * The threads of a process. `failOnly` fails the only thread that the process has ever driven, null if there were
+ * several; `noteUncaught` notes an uncaught error in all threads.
+ */
 export type Driven = {
   readonly failOnly: ((thrown: unknown) => void) | null;
   noteUncaught(thrown: unknown): void;

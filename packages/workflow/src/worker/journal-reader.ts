@@ -10,7 +10,7 @@ type Entry = Extract<JournalRecord, { kind: "entry" }>;
 /** The place of an entry: a line of the page after a cursor, and the checksum of the record before it. */
 type Place = { cursor: string | undefined; line: number; before: Sum; attempt: string | null };
 
-/** Reads the journal of a claimed thread, and keeps its state and the places of its entries. */
+/** Reads the journal of a claimed thread. Keeps the journal's state and the places of its entries in memory. */
 export class JournalReader {
   readonly fold: JournalFold;
   readonly #store: JournalSource;
@@ -29,7 +29,7 @@ export class JournalReader {
 
   /**
    * Reads the journal of a newly claimed thread.
-   * @throws WorkflowError `LOG_CORRUPT` when it is damaged, or lacks records that the thread's log knows.
+   * @throws WorkflowError `LOG_CORRUPT` when it is damaged, or lacks records that the thread's log counts.
    */
   static async open(
     store: JournalSource,

@@ -11,7 +11,7 @@ import type { Claim } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import type { JournalReader } from "./journal-reader.ts";
 
-/** Entries kept elsewhere by an earlier version. */
+/** Entries that an earlier version stored elsewhere. */
 export type OldEntries = {
   of(key: string, isOpen: (attempt: string) => boolean): readonly JournalEntry[];
 };
@@ -39,7 +39,7 @@ export class ThreadJournal {
   readonly journal: Journal;
   readonly #parts: JournalParts;
   readonly #paid: readonly PaidCall[];
-  /** The start time of this worker, before all of its events. */
+  /** The start time of this worker, earlier than all of its events. */
   readonly #since = system.clock.now();
   /** The number of durable records. */
   #records: number;
@@ -103,8 +103,8 @@ export class ThreadJournal {
   }
 
   /**
-   * Resolves to the journal's head when all records until now are durable; null without a journal. A record of the
-   * thread's log names the head.
+   * Resolves to the journal's head, for a record of the thread's log, when all earlier records are durable; null
+   * without a journal.
    */
   head(): Promise<JournalHead | null> | null {
     return this.#records + this.#pending.size === 0 ? null : this.#head();
@@ -174,7 +174,7 @@ export class ThreadJournal {
     return pending;
   }
 
-  /** Starts the journal with the record of its thread, and this worker's records with a worker record. */
+  /** Starts a new journal with the record of its thread, and this worker's records with a `worker` record. */
   #begin(): Promise<void> {
     this.#begun ??= this.#writeFirst().catch((error: unknown) => {
       this.#begun = null;

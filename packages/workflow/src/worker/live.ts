@@ -16,7 +16,7 @@ export type Live = {
   gone: Promise<void>;
 };
 
-/** A worker stays for a thread that continues within this time, in milliseconds. */
+/** A worker does not exit while a thread continues within this time, in milliseconds. */
 const soonMs = 15 * 60_000;
 
 /** Whether a thread runs, is paused, or continues soon without an answer. */

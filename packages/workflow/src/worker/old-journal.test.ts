@@ -120,7 +120,7 @@ describe("a journal of an earlier version", () => {
         refused += 1;
       }
     }
-    // Except for bits of the checksum field itself, which is then not recognized.
+    // Some flips in the checksum field are not refused: the field is then not recognized.
     expect(refused).toBeGreaterThan(end - 60);
   });
 

@@ -2,8 +2,8 @@
  * Reads the journals of earlier versions, whose entries are events of the debug log. This version does not write them.
  *
  * J1 An entry counts exactly as it was written, or not at all: its line and its long value have a checksum.
- * J2 An entry names the number of durable entries of its step before it, and so does a `__wait__` of the thread's log.
- *    If fewer are found, some are damaged or lost, and the journal of that step is not read.
+ * J2 An entry, like a `__wait__` of the thread's log, names the number of earlier durable entries of its step. If fewer
+ *    are found, some are damaged or lost, and the journal of that step is not read.
  * J3 The last entries of an execution may be missing if no later record counts them: a crash or power loss cut them
  *    off.
  * J4 Entries of the version before have neither checksum nor count, and are read without them.
@@ -38,8 +38,9 @@ const journalFiles = (root: Root, { hash, threadId }: ThreadRef): JournalFiles =
 type Find = (threadId: string) => Promise<ThreadRef | null>;
 
 /**
- * The journals that apply to a thread, oldest first: its own, and its source's if the fork continues where the source
- * stopped. A fork that leaves out steps, or whose source committed more since, repeats its steps.
+ * Returns the journals that apply to a thread, oldest first: its own, and its source's if the thread is a fork that
+ * continues at the end of the source. A fork that leaves out steps, or whose source has committed more steps since,
+ * repeats the work.
  */
 export async function oldJournals(
   root: Root,
@@ -170,7 +171,7 @@ export class OldJournal {
     }
   }
 
-  /** The entry count of each step, as named by the thread's last `__wait__` step about it. */
+  /** Returns the entry count of each step, from the thread's last `__wait__` step that names it. */
   #namedIn(): Map<string, { count: number; step: number }> {
     if (this.#named) return this.#named;
     const named = new Map<string, { count: number; step: number }>();
@@ -203,7 +204,7 @@ export class OldJournal {
     return chain;
   }
 
-  /** Reads an entry: undefined if its whole value was never kept, null if it can't be read. */
+  /** Reads an entry: undefined if its whole value was never stored, null if it can't be read. */
   #read({ key, start }: Place): { entry: unknown } | null {
     const [line] = new LineFile(this.#files.info).forward(start);
     const payload = readEvent(line?.value)?.payload;
@@ -225,7 +226,7 @@ export class OldJournal {
     return isSame ? { entry: JSON.parse(json) as unknown } : null;
   }
 
-  /** The error for fewer entries than named. */
+  /** Returns the error for fewer entries than named. */
   #lacks({ all, lost, checked, count }: StepEntries, named: number, where: string, at?: Place) {
     const seen = all.slice(0, checked);
     const broken = seen.findLast(({ start }) => lost.has(start));

@@ -58,23 +58,23 @@ export class Orphans {
   readonly ended: Promise<void>;
   #found: Orphan[] = [];
 
-  /** Calls `onEnded` when all of them have ended. */
+  /** Calls `onEnded` when all processes have ended. */
   constructor(marks: readonly string[], onEnded: () => void) {
     this.ended = marks.length === 0 ? Promise.resolve() : this.#end(marks, onEnded);
   }
 
-  /** The found processes, for the response to a continued thread; empty if there were none. */
+  /** The found processes, for the response to the request that continues a thread; empty if there were none. */
   get report(): Report {
     return reportOf(this.#found);
   }
 
-  /** Ends the processes left by the worker of a fork's source, also of another version, and reports them. */
+  /** Ends and reports the processes left by the worker of a fork's source, which may be another version. */
   async besideFork(root: Root, hash: string, source?: string): Promise<Report> {
     if (source === undefined) return {};
     if (source === hash) return this.report;
     const { marks } = readWorkerInfo(workerInfoPath(root, source)) ?? { marks: [] };
     const lock = marks.length === 0 ? null : takeLock(lockPath(root, source), 0);
-    // The holder of the lock drives that version and has ended its orphans.
+    // A worker that holds the lock drives that version and has ended its orphans.
     if (!lock) return {};
     try {
       return reportOf(await endOrphans(marks));

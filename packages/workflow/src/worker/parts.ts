@@ -8,7 +8,7 @@ import type { SharedEnv } from "./context.ts";
 import type { ThreadPlace } from "./drive.ts";
 import type { OldEntries } from "./journal.ts";
 
-/** The processes that lost workers left running. Nothing is driven before they are ended. */
+/** The processes that lost workers left running. No thread is driven before they have ended. */
 export type LostProcesses = {
   ended: Promise<void>;
   report: Pick<Controlled, "orphans">;

@@ -48,7 +48,7 @@ export function stillWaiting({
 }
 
 /**
- * Checks that a thread without a worker can be paused: it is paused already, or wakes at a time.
+ * Checks that a thread without a worker can be paused: it is already paused, or wakes at a given time.
  * @throws WorkflowError `THREAD_ENDED`, `THREAD_MOVED`, `NOT_RUNNING`
  */
 export function checkPausable({ threadId, state, paused, movedTo }: ThreadInfo): void {
@@ -59,7 +59,7 @@ export function checkPausable({ threadId, state, paused, movedTo }: ThreadInfo):
   throw notRunning(threadId, stands);
 }
 
-/** The error for answering a thread that does not wait. Also noted in the thread's debug log. */
+/** Returns the error for answering a thread that does not wait, and notes it in the thread's debug log. */
 export function noteRefusal(claim: Claim, { env, secrets }: Surroundings): WorkflowError {
   const { threadId } = claim.ref;
   const refused = notWaiting(threadId);
@@ -83,8 +83,8 @@ export const recordRefusal = (
 ): void => info.event(rejection(reason, stepID, step));
 
 /**
- * The debug log lines of a refused answer, as text, for a host that keeps the log elsewhere. Without `seq`, the event's
- * number, only the note.
+ * Returns the debug log lines of a refused answer as text, for a host that stores the log elsewhere. Without `seq`, the
+ * event's number, returns only the note.
  */
 export function refusalLines(
   { reason, stepID, step }: { reason: string; stepID: string | null; step: number },

@@ -17,7 +17,7 @@ export class ThreadSpending implements RootSpending {
   readonly #root: Root;
   readonly #book: SpendingBook;
   readonly #thread: Spender;
-  /** The amount counted for each call: a call may report its end twice. */
+  /** The amount counted for each call, because a call may report its end twice. */
   readonly #counted = new Map<string, number>();
   #limits: FileLimits[] | null = null;
   #pending: Promise<unknown> = Promise.resolve();
@@ -65,7 +65,7 @@ export class ThreadSpending implements RootSpending {
     await this.#pending;
   }
 
-  // A full disk must not fail a paid call: the logs hold unstored amounts.
+  // Ignore errors: a full disk must not fail a paid call, and the logs have the amounts too.
   #keep(work: Promise<void>): void {
     const kept = work.catch(() => undefined);
     this.#pending = Promise.all([this.#pending, kept]);

@@ -40,7 +40,7 @@ export class Threads {
   /** Threads in creation: they run as soon as they are visible. */
   readonly #creating = new Map<string, { workflow: string; since: number }>();
   readonly #turns = new Turns();
-  /** The only thread ever driven here; null if there were several. */
+  /** The only thread that this worker has ever driven; null if there were several. */
   #onlyDriven: string | null | undefined;
   #isReleased = false;
 
@@ -88,7 +88,7 @@ export class Threads {
     const { threadId, workflow } = request;
     this.#checkOpen();
     if (this.#live.has(threadId)) return { threadId, started: false };
-    // A client without a response checks this note.
+    // A client that gets no response checks this note.
     note(threadId, true);
     this.#creating.set(threadId, { workflow, since: system.clock.elapsed() });
     let claim: Claim | null = null;
@@ -182,7 +182,7 @@ export class Threads {
     await this.#find(threadId);
     let woken: Promise<boolean> | undefined;
     await this.#turns.alone(threadId, async () => {
-      // Another request may drive it by now.
+      // Another request may have started to drive the thread.
       if (this.#live.has(threadId)) return;
       const surroundings = (claim: Claim) =>
         isDue(claim, system.clock.now()) ? surroundingsFor(claim.start, request) : null;
@@ -215,7 +215,7 @@ export class Threads {
     return { threadId, ...(!live && orphans.report) };
   }
 
-  /** Ends a thread that is not driven; returns the thread if it is driven by now. */
+  /** Ends a thread that is not driven; returns the thread if it is driven meanwhile. */
   async #end(threadId: string): Promise<Live | null> {
     const live = this.#live.get(threadId);
     if (live) return live;
@@ -343,7 +343,7 @@ export class Threads {
     this.#parts.onChange();
   }
 
-  // A thread whose end is written must not change until its generator is closed.
+  // Wait until the generator of an ended thread is closed: the thread must not change before that.
   async #find(threadId: string): Promise<Live | null> {
     const live = this.#live.get(threadId) ?? null;
     if (!live?.engine.over) return live;
@@ -356,7 +356,7 @@ export class Threads {
     this.#parts.note(threadId, false);
   }
 
-  /** Continues a thread from its log in `surroundings`; leaves it alone when they are null or throw. */
+  /** Continues a thread from its log in `surroundings`. Does not change the thread if they are null or throw. */
   async #driveAgain(
     bundle: LoadedBundle,
     threadId: string,

@@ -24,8 +24,8 @@ export type WorkerInfo = {
  */
 export class WorkerInfoFile {
   /**
-   * Whether a previous worker left its file since the system started: it was lost, or could not sync a log. The
-   * affected logs are unknown, so a worker that follows a lost worker leaves its file too.
+   * Whether a previous worker left its file since the system started, because it was lost or could not sync a log. The
+   * affected logs are unknown, so a worker that follows a lost worker also leaves its file.
    */
   readonly followsLost: boolean;
   /** The marks of lost workers before this one. */
@@ -68,7 +68,7 @@ export class WorkerInfoFile {
     try {
       write(this.#path, line, O_WRONLY | O_APPEND);
     } catch {
-      // Harmless: without the note, a forced kill leaves a thread interrupted, or a mark is searched for again.
+      // Ignore errors: without the note, a forced kill leaves a thread interrupted, or a mark is searched for again.
     }
   }
 

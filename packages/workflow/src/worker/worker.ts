@@ -23,13 +23,15 @@ import { Threads } from "./threads.ts";
 import { WorkerInfoFile } from "./worker-info.ts";
 import { loadTimeout } from "../bundle/errors.ts";
 
-/** Shorter than a client's timeout, so that the reason reaches the client. */
+/** In milliseconds, shorter than a client's timeout, so that the reason reaches the client. */
 const loadTimeoutMs = controlTimeoutMs - 5_000;
 /** The exit code of a worker that did not get the lock. */
 const busyCode = 75;
-/** Longest wait of a new worker for its first request, whatever its idle timeout is, in milliseconds. */
+/** Minimum idle timeout of a worker before its first request, in milliseconds. */
 const firstRequestMs = 5_000;
-/** Time in which a worker that has released its threads still refuses earlier requests, in milliseconds. */
+/**
+ * Time for which a worker that has released its threads still answers waiting requests with a refusal, in milliseconds.
+ */
 const lingerMs = 250;
 
 /** `mark` is the value of {@link markVariable}, which the processes of its bundle inherit. */
@@ -37,9 +39,9 @@ export type WorkerOptions = { root: Root; hash: string; idleMs: number; mark?: s
 
 /**
  * Runs the worker of a hash in this process until it exits. It takes the hash's lock or exits with 75, serves the
- * control socket, and exits after `idleMs` milliseconds without work, but not before its first request or
- * {@link firstRequestMs}. It loads the bundle at once, and again for each request that needs a bundle whose load has
- * failed; the failure is then the response.
+ * control socket, and exits after `idleMs` milliseconds without work, but waits at least {@link firstRequestMs} for its
+ * first request. It loads the bundle at once, and again for each request that needs a bundle whose load has failed; the
+ * failure is then the response.
  *
  * All state is in this call. `isolate` is called once, before the bundle's top level runs.
  */
@@ -51,7 +53,7 @@ export function runWorker(
   if (!lock) system.processes.exit(busyCode);
 
   const info = new WorkerInfoFile(workerInfoPath(root, hash), mark);
-  // No thread may run beside the processes of a lost worker.
+  // No thread may run while processes of a lost worker run.
   const { lostMarks } = info;
   const orphans = new Orphans(lostMarks, () => info.forget(lostMarks));
   let bundle: Promise<LoadedBundle> | null = null;
@@ -126,7 +128,7 @@ export function runWorker(
         isReleased = true;
       },
       () => (info.followsLost || store.hasUnsynced ? info.forget([mark]) : info.remove()),
-      // A thread that is still driven keeps the lock until this process ends.
+      // While a thread is still driven, keep the lock until this process ends.
       () => isReleased && lock?.release(),
       () => system.clock.sleep(lingerMs),
     ];

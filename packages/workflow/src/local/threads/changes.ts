@@ -14,8 +14,8 @@ const freshMs = 400;
 const listEveryMs = 2_000;
 
 /**
- * Streams changes: the system reports growing logs; workers are asked for their threads twice a second, because logs
- * don't record a pause or the loss of a worker; and from time to time everything is listed. @see Host.changes
+ * Streams changes. The system reports growing logs. Asks the workers for their threads twice a second, because logs
+ * don't record a pause or the loss of a worker. Periodically lists everything. @see Host.changes
  */
 export async function* changes(root: Root, signal: AbortSignal): AsyncGenerator<HostChange> {
   const seen = new SeenThreads(root);
@@ -28,7 +28,7 @@ export async function* changes(root: Root, signal: AbortSignal): AsyncGenerator<
   });
   signal.addEventListener("abort", rouse);
   try {
-    // An unreadable storage root may be readable at the next look.
+    // Ignore errors: an unreadable storage root may be readable at the next look.
     await seen.begin().catch(() => undefined);
     yield { kind: "ready" };
     while (!signal.aborted) {
@@ -67,7 +67,7 @@ class SeenThreads {
     for (const ref of allThreads(this.#root)) {
       this.#seen.set(ref.threadId, { ref, steps: -1, status: null, live: false });
     }
-    // A thread that was live a moment ago may have lost its worker since; no other change would report it.
+    // A thread that was live a moment ago may have lost its worker since, which no other change would report.
     for (const row of await listLive(this.#root)) {
       const { steps, status } = row;
       this.#seen.set(row.threadId, { ref: row, steps, status, live: true });
@@ -80,7 +80,7 @@ class SeenThreads {
     this.#changed.set(ref.threadId, ref);
   }
 
-  /** Returns the changes since the last look. Reads that may throw come before any state changes. */
+  /** Returns the changes since the last look. Performs reads that may throw before it changes any state. */
   async look(): Promise<HostChange[]> {
     const live = await this.#askLive();
     const isDue = system.clock.elapsed() - this.#listedAt >= listEveryMs;

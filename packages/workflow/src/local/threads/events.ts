@@ -113,7 +113,7 @@ export async function readAttempts(
   });
 }
 
-/** The events of copied steps, by attempt. */
+/** Events of copied steps, by attempt. */
 export type CopiedEvents = ReadonlyMap<string, EventRecord[]>;
 
 /** A thread's data outside of its log and debug log: events of copied steps, and its journal. */

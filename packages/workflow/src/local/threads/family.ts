@@ -13,7 +13,7 @@ export type FamilySource = {
   find: (text: string) => Promise<ThreadRef>;
   all: () => Promise<ThreadRef[]>;
   start: (ref: ThreadRef) => Promise<StartRecord | null>;
-  /** Starts reading many rows. */
+  /** Returns a reader for many rows. */
   rows: () => (ref: ThreadRef) => Promise<ThreadRow | null>;
 };
 
@@ -73,7 +73,7 @@ export class Families {
     this.#known = known;
   }
 
-  // A removed first thread still connects its forks.
+  // A removed common ancestor still connects its forks.
   #firstOf(threadId: string): string {
     const seen = new Set([threadId]);
     for (let first = threadId; ; ) {

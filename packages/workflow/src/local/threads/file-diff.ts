@@ -5,8 +5,8 @@ import type { ThreadView } from "../../record/thread.ts";
 import { git } from "../upkeep/git.ts";
 
 /**
- * A changed file: `patch` turns `a` into `b`; it is null for binary, too long or too many files. A `renamed` file was
- * at `from`.
+ * A changed file: `patch` turns `a` into `b`. It is null for a binary or too long file, or if there are too many files.
+ * A `renamed` file was at `from`.
  */
 export type FileChange = {
   path: string;
@@ -68,7 +68,7 @@ async function changesIn({ repository, a, b }: ComparedTree) {
   });
 }
 
-/** Parses a raw diff. A file that becomes a link, or a link a file, has two sections in the patch. */
+/** Parses a raw diff. A file that was replaced by a link, or a link by a file, has two sections in the patch. */
 function filesIn(raw: string): (FileChange & { sections: number })[] {
   const fields = raw.split("\0");
   const files: (FileChange & { sections: number })[] = [];

@@ -30,7 +30,10 @@ const restEveryMs = 8;
 /** Selects threads by name, by version, or by both. */
 export type Selector = { name?: string; hash?: string };
 
-/** The statuses and selectors of a list: a thread must match one of each. Null matches all. */
+/**
+ * Filter of a list: a thread must match one of the statuses and one of the selectors, and contain all words. Null
+ * matches all.
+ */
 type Filter = {
   statuses: ReadonlySet<Status> | null;
   selectors: readonly Selector[] | null;
@@ -38,8 +41,8 @@ type Filter = {
 };
 
 /**
- * Returns a page of threads, newest first. Reads whole logs only for the page; for filtered threads, only the first or
- * last line, unless the filter asks for corrupt threads. Unreadable threads are corrupt.
+ * Returns a page of threads, newest first. Reads whole logs only for the page. Filters by the first or last line of a
+ * log, unless the filter selects corrupt threads. Unreadable threads are corrupt.
  *
  * @throws WorkflowError `VERSION_AMBIGUOUS` (usage): the workflow is the prefix of several hashes.
  */
@@ -52,7 +55,7 @@ export async function listThreads(
   const statuses = status === undefined ? null : new Set([status].flat());
   const selectors = workflow ? await selectorsOf(root, workflow) : null;
   const words = wordsOf(search);
-  // Running threads are known to their workers, and paused threads have a file, so no other log is read.
+  // Workers know their running threads, and paused threads have a marker file, so no other logs need to be read.
   const areLive = statuses !== null && [...statuses].every(isMoving);
   const filter: Filter = { statuses, selectors, words };
   const indexed = areLive || !index ? null : await indexedPage(root, index, query, filter);
@@ -120,7 +123,7 @@ async function* rowsOf(
   let passed = 0;
   let restedAt = system.clock.elapsed();
   for (const ref of refs) {
-    // A filter may skip very many threads: a server must answer other requests in between.
+    // A filter may skip many threads: let the server answer other requests in between.
     if (system.clock.elapsed() - restedAt > restEveryMs) {
       await system.clock.turn();
       restedAt = system.clock.elapsed();
@@ -154,7 +157,7 @@ function textOf(root: Root, ref: ThreadRef): string {
   }
 }
 
-/** The same page from the index; null when the index is out of date and can't be refreshed quickly. */
+/** Returns the page from the index; null when the index is out of date and can't be refreshed quickly. */
 async function indexedPage(
   root: Root,
   index: ThreadIndex,
@@ -203,7 +206,7 @@ async function indexedPage(
 /** The number of logs from which a list uses an index. */
 export const worthIndexing = 1_000;
 
-/** Maximum number of logs to read for a list without a search. With more, listing without the index is faster. */
+/** Maximum number of logs to read for a list without a search. For more logs, listing without the index is faster. */
 const mostAtOnce = 200;
 
 /** A thread's row for the index, without the state of a worker that may drive it. */
@@ -244,7 +247,7 @@ async function prefilter(
     if (!statuses) return "yes";
     const { record, size } = found;
     const [end, last] = record && isEnd(record) ? [record, null] : [null, record];
-    // A log that grows during the look is read whole.
+    // A log that grows during this check is read whole.
     if (!end && ((await live.find(ref)) || sizeOf(path) !== size)) return "maybe";
     const { status } = statusOf({ broken: null, end, last }, null, notedOf(root, ref));
     return statuses.has(status) ? "maybe" : "no";

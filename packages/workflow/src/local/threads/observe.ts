@@ -28,7 +28,7 @@ const mostMarks = 1_000;
 export class Marks {
   readonly #marks = new Map<string, Mark>();
 
-  /** Takes the mark of a position, which is then removed. */
+  /** Removes and returns the mark of a position. */
   take({ threadId }: ThreadRef, { data }: Position): Mark | undefined {
     const key = `${threadId} ${data}`;
     const mark = this.#marks.get(key);
@@ -81,7 +81,7 @@ export async function* observe(
         ? null
         : await live.find(ref, changedAt, facts.last?.role === WAIT);
       if (!reader.exists) return yield { kind: "removed", cursor: at };
-      // The worker may have written more before it answered: its answer then belongs to a longer log.
+      // The worker may have written more records before it answered: the answer then describes a longer log.
       if (reader.isBehind) continue;
       const state = statusOf(facts, driver, notedOf(root, ref));
       const text = JSON.stringify(state);

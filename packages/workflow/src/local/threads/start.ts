@@ -151,7 +151,7 @@ export async function forkThread(
   return { ...started, forkFrom: { threadId: ref.threadId, steps } };
 }
 
-/** The source thread of a fork. `isFromStep`: a step started this process, which can't answer then. */
+/** The source thread of a fork. `isFromStep`: a step started this process, so it may not answer questions. */
 export type ForkSource = {
   start: () => Promise<StartRecord | null>;
   view: () => Promise<ThreadView>;
@@ -227,7 +227,7 @@ async function keptOf(
   anew = false,
 ): Promise<{ keep: ForkRequest["keep"]; workflow: string }> {
   if (keep && "atStep" in keep && Number.isSafeInteger(keep.atStep) && keep.atStep >= 0) {
-    // The worker counts the steps: it reads the log in any case.
+    // Do not read the log here: the worker reads it anyway and counts the steps.
     const start = await source.start();
     if (start) return { keep: { first: keep.atStep }, workflow: start.name };
   }

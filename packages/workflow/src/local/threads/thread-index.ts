@@ -2,9 +2,9 @@
  * Owns: the file `index/threads.sqlite` of a storage root, with a row for each log. Does not own: the state of a
  * thread, which only its log defines.
  *
- * I1 A row is valid while its log has the size and modification time of the read. Logs without an end, and all logs
- *    that are shown, are checked each time. Ended logs don't change, and removing a log removes its row. A pause does
- *    not change the log, so it is compared separately.
+ * I1 A row is valid while its log has the size and modification time that it had when it was read. Logs without an end,
+ *    and all listed logs, are checked each time. Ended logs don't change, and removing a log removes its row. A pause
+ *    does not change the log, so it is compared separately.
  * I2 A folder is listed again when its modification time changes. Changes within the resolution of that time are not
  *    trusted.
  * I3 An index file that can't be opened, is broken or has another format is deleted and rebuilt. Without a writable
@@ -23,11 +23,11 @@ import { searchText } from "./search.ts";
 import { hasWords } from "../../record/search.ts";
 
 const format = 4;
-/** A file changed more recently than this may change again with the same modification time. */
+/** In milliseconds. A file changed more recently may change again with the same modification time. */
 const unclearMs = 1_000;
 const atOnceMs = 8;
 const chunk = 100;
-/** Maximum number of threads found by words. With more matches, each thread is checked, newest first. */
+/** Maximum number of threads to find by words in the index. With more matches, each thread is checked, newest first. */
 const mostFew = 2_000;
 
 const schema = `
@@ -45,7 +45,7 @@ const schema = `
   PRAGMA user_version = ${format};
 `;
 
-/** An indexed thread. A worker may report more of a thread that is not over. */
+/** An indexed thread. If it is not over, a worker may report newer facts. */
 export type IndexedRow = ThreadRow & { isOver: boolean };
 
 /** An indexed log, with the size and modification time of its file; `row` is null if the log holds no thread. */
@@ -95,7 +95,7 @@ export class ThreadIndex {
     return system.files.exists(this.#path);
   }
 
-  /** Updates the index from the logs. False when more logs remain, or an index is not possible. */
+  /** Updates the index from the logs. Returns false when more logs remain, or the index can't be used. */
   refresh(options: Refreshing): Promise<boolean> {
     if (this.#isBuilding && options.most !== Number.POSITIVE_INFINITY)
       return Promise.resolve(false);
@@ -253,7 +253,7 @@ export class ThreadIndex {
     this.close();
     if (!system.files.exists(this.#root)) return false;
     system.files.makeFolder(join(this.#root, "index"));
-    // Created here so that only its owner can read it.
+    // Create the file here with a mode that lets only its owner read it.
     system.files.close(system.files.open(this.#path, O_CREAT | O_RDWR));
     this.#database = await system.openDatabase(this.#path);
     const [found] = this.#rows<{ user_version: number }>("PRAGMA user_version");

@@ -45,7 +45,7 @@ export function startOf(root: Root, { hash, threadId }: ThreadRef): StartRecord 
   }
 }
 
-/** A thread's log and its worker's report, from the same moment. @throws the system's error. */
+/** Reads a thread's log and its worker's report of the same moment. @throws the system's error. */
 export async function readDriven<Log extends ThreadLog | LogOutline>(
   root: Root,
   ref: ThreadRef,
@@ -56,7 +56,7 @@ export async function readDriven<Log extends ThreadLog | LogOutline>(
   const log = read(path);
   if (!("start" in log) || log.end || log.broken) return { log, driver: null };
   const driver = await live.find(ref);
-  // The worker's report refers to the current log.
+  // Read the log again if it changed: the worker's report refers to the current log.
   return { log: sizeOf(path) === log.size + log.torn ? log : read(path), driver };
 }
 

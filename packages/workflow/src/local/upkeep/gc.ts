@@ -38,12 +38,12 @@ const dayMs = 24 * hourMs;
 const weekMs = 7 * dayMs;
 
 /**
- * Collects every bundle that names, histories, threads and live workers don't use and that was stored more than an hour
- * ago, and files older than an hour that crashes left behind. `dryRun` reports them and writes nothing.
+ * Collects bundles that were stored more than an hour ago and that no name, history, thread or live worker uses, and
+ * files older than an hour that crashes left behind. `dryRun` reports them and writes nothing.
  *
  * Bundles go to `trash/<time>-<hash>/`; a `gc` at least a day later deletes them. It holds the registry's lock, so that
  * no `add` runs concurrently, and each bundle's hash lock while it moves the bundle, so that no worker starts to use
- * it. An error does not undo earlier deletions.
+ * the bundle. An error does not undo earlier deletions.
  */
 export async function collectGarbage(
   root: Root,
@@ -106,7 +106,7 @@ async function collect(root: Root, { now, trash, act }: Collecting): Promise<Gar
   return garbage;
 }
 
-// With a damaged hash in the registry, the bundle that it named would look like garbage.
+// If a hash in the registry is damaged, its bundle looks like garbage.
 function checkComplete(root: Root, registered: ReadonlySet<string>): void {
   const stored = new Set(storedHashes(root));
   const lost = [...registered].find((hash) => !stored.has(hash));
@@ -114,7 +114,7 @@ function checkComplete(root: Root, registered: ReadonlySet<string>): void {
   throw registeredBundleMissing(registryPath(root), lost);
 }
 
-/** Runs `work` while the hash has no live worker; false when it has one. */
+/** Runs `work` while the hash has no live worker; returns false when it has one. */
 function withHash(root: Root, hash: string, act: boolean, work: () => boolean): boolean {
   const path = lockPath(root, hash);
   // Without a lock file there is no worker, and a dry run must not create one.
@@ -148,7 +148,7 @@ class WorktreeRemoval {
     this.acts = acts;
   }
 
-  /** Returns whether the thread's worktrees are gone, or would go. */
+  /** Returns whether the thread's worktrees are removed, or would be in a dry run. */
   async of(threadId: string): Promise<boolean> {
     if (!this.acts) return true;
     const path = worktreesDir(this.#root, threadId);
@@ -193,7 +193,7 @@ function discard(root: Root, hash: string, files: string[], now: number): boolea
   try {
     system.files.removeFolder(threadsDir(root, hash));
   } catch {
-    // Notes or leftovers may remain; the next gc handles them.
+    // Some files may remain; the next `gc` handles them.
   }
   for (const name of namesIn(runDir(root))) {
     if (name.startsWith(`${hash}.`)) system.files.remove(join(runDir(root), name));
@@ -255,7 +255,7 @@ function findLeftovers(root: Root, before: number): Leftover[] {
   ];
 }
 
-/** Shared values unchanged since a time: limits of keys that are no longer used. */
+/** Shared values unchanged since a time, such as rate limits of unused API keys. */
 const unusedValues = (root: Root, before: number): Leftover[] =>
   namesIn(runDir(root))
     .filter(isSharedFile)

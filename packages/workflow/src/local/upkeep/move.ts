@@ -91,7 +91,7 @@ export async function takeWorkflow(
   return { unchanged };
 }
 
-/** A thread that is only noted as arriving here. */
+/** Returns a thread that has a location here but no log yet; null if there is none. */
 function arriving(root: Root, threadId: string): ThreadRef | null {
   const hash = loggedHashes(root).find((one) => readLocation(root, { hash: one, threadId }));
   return hash === undefined ? null : { hash, threadId };
@@ -145,7 +145,9 @@ function arrive(
   writeLocation(root, ref, { moves, host: null, at });
 }
 
-/** The files of a thread with their targets, the log last. Deletes target files that the thread no longer has. */
+/**
+ * Returns the files of a thread with their targets, the log last. Deletes target files that the thread no longer has.
+ */
 function filesOf(root: Root, from: Root, { hash, threadId }: ThreadRef): [string, string][] {
   const files: [string, string][] = [];
   const blobs = blobIds(from, hash, threadId);

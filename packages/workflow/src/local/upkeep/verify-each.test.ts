@@ -47,8 +47,8 @@ const map = (file: string) =>
   JSON.stringify({ version: 3, sources: [file], sourcesContent: [file], mappings: "" });
 
 /**
- * Two files of a kind. The store has two versions of a name, and two threads that sleep, keep blobs, values and
- * journals, and moved.
+ * Two files of a kind. The store has two versions of a name, and two threads: both sleep, have blobs, values and
+ * journals, and have moved.
  */
 type Pair = [string, string];
 let root: Root;
@@ -158,7 +158,7 @@ test("a store with all of these is sound", async () => {
 });
 
 describe.each(pairs)("a %s", (kind, pair) => {
-  /** A missing due entry is reported at its sleeping thread. */
+  /** Returns the reported path: a missing due entry is reported at its sleeping thread. */
   const shown = (path: string, n: number) =>
     short(kind === "due entry" ? dataPath(root, hashes[0], ids[n] as string) : path);
 

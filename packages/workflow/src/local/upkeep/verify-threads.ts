@@ -232,7 +232,7 @@ export function moveProblems(root: Root): Problem[] {
   return isSound ? lost : lost.concat({ path, message: "it has no id of this storage root" });
 }
 
-/** Threads whose log is missing beside their other files. */
+/** Returns the threads whose log is missing although other files exist. */
 export async function lostLogs(root: Root): Promise<Problem[]> {
   const lost = () =>
     loggedHashes(root).flatMap((hash) => {
@@ -244,7 +244,7 @@ export async function lostLogs(root: Root): Promise<Problem[]> {
     });
   const before = new Set(lost());
   if (before.size === 0) return [];
-  // A removal deletes the log first.
+  // Check twice: a removal deletes the log first.
   await system.clock.sleep(removalMs);
   const message = "the log is missing, but other files of the thread exist";
   return lost().flatMap((path) => (before.has(path) ? [{ path, message }] : []));
@@ -252,16 +252,14 @@ export async function lostLogs(root: Root): Promise<Problem[]> {
 
 const removalMs = 200;
 
-/**
- * Whether a log is lost: it is written before its debug log and values. A note alone may belong to an arriving thread.
- */
+/** Whether a log is lost: files exist that are written after the log. A note alone may belong to an arriving thread. */
 function isLost(root: Root, ref: ThreadRef, names: ReadonlySet<string>): boolean {
   const { threadId } = ref;
   if (names.has(`${threadId}.data.jsonl`)) return false;
   const beside = ["journal", "info", "values"].map((kind) => `${threadId}.${kind}.jsonl`);
   if (!beside.some((name) => names.has(name))) return false;
   try {
-    // An arriving thread's files come before its log.
+    // The files of an arriving thread are written before its log.
     return !readLocation(root, ref)?.host;
   } catch {
     return true;

@@ -26,9 +26,9 @@ import { bundleProblems, registryProblems } from "./verify-bundles.ts";
 import { dueProblems, lostLogs, moveProblems, threadProblems } from "./verify-threads.ts";
 
 /**
- * Reads the whole store and reports each violation, without changing or running anything. Reads the registry, bundles
+ * Reads the whole store and reports each violation, without changing or running anything. Covers the registry, bundles
  * and the files beside them, logs, journals, values and blobs of threads, due entries, and notes of moved threads. Also
- * reports unknown files, links, and files open to other users. Threads may be written meanwhile.
+ * reports unknown files, links, and files open to other users. Workers may write threads meanwhile.
  */
 export async function verifyStore(
   root: Root,

@@ -62,7 +62,7 @@ function textIn(path: string): string | null {
 
 /**
  * Removes the worktrees and refs of a removed thread. Skips repositories that were moved or deleted.
- * @throws WorkflowError `WORKTREE_NOT_REMOVED`; the folder of the thread's worktrees stays then.
+ * @throws WorkflowError `WORKTREE_NOT_REMOVED`; the folder of the thread's worktrees then stays.
  */
 export async function removeWorktrees(root: Root, threadId: string): Promise<void> {
   const folder = worktreesDir(root, threadId);
@@ -70,7 +70,7 @@ export async function removeWorktrees(root: Root, threadId: string): Promise<voi
   const noted = notedWorktrees(root, threadId);
   const copied = copiedCommits(root, threadId).map(({ repository }) => repository);
   const repositories = new Set([...noted.map(({ repository }) => repository), ...copied]);
-  // Run the step that may fail first.
+  // First run the step that may fail.
   for (const repository of repositories) {
     if (system.files.exists(join(repository, "objects"))) {
       await removeRefs(root, threadId, repository);
@@ -117,7 +117,7 @@ async function ask(repository: string, args: readonly string[], input = ""): Pro
   throw worktreeRefsKept(repository, answer.problem);
 }
 
-/** Removed threads with worktrees left, untouched since a time (milliseconds). */
+/** Returns removed threads whose worktrees still exist and are unchanged since a time (milliseconds). */
 export const leftWorktrees = (root: Root, before: number): string[] =>
   worktreeThreads(root).filter((threadId) => {
     const found = system.files.statLink(worktreesDir(root, threadId));

@@ -58,7 +58,10 @@ export async function control(
   }
 }
 
-/** Stops a running thread at its next yield; until then its status is `running`. A paused sleep does not wake. */
+/**
+ * Stops a running thread at its next yield; until then its status is `running`. A sleeping thread that is paused does
+ * not wake.
+ */
 export async function pauseThread(root: Root, ref: ThreadRef): Promise<Controlled> {
   checkOpen(root, await readView(root, ref));
   const reply = await askListening<Controlled>(root, ref.hash, toThread("POST", ref, "pause"));
@@ -67,7 +70,7 @@ export async function pauseThread(root: Root, ref: ThreadRef): Promise<Controlle
   const thread = readInfo(root, ref, null);
   if (!thread) throw notFound(ref.threadId);
   checkPausable(thread);
-  // A worker that starts to drive it meanwhile sees the note at its next step.
+  // A worker that starts to drive the thread meanwhile sees the note at its next step.
   notePaused(root, ref, true);
   return { threadId: ref.threadId };
 }
@@ -143,7 +146,7 @@ type Killed = Controlled & { resumed: string[] };
 
 /**
  * Ends a thread. Its end record is durable on return. `force` ends an unresponsive worker with all of its processes and
- * resumes its other threads with `env`; also a worker that an ended thread still blocks in its `finally`.
+ * resumes its other threads with `env`. This includes a worker that an ended thread still blocks in its `finally`.
  */
 export async function killThread(
   root: Root,
@@ -172,7 +175,7 @@ export async function killThread(
     return await send();
   } catch (error) {
     const code = force && isWorkflowError(error) ? error.code : null;
-    // A worker that froze while loading has been ended; its successor can do this without the bundle.
+    // The worker that froze while loading has been ended. The next worker can end the thread without the bundle.
     if (code === "BUNDLE_LOAD_FAILED") return await send();
     if (code !== "WORKER_SILENT") throw error;
   }
@@ -193,8 +196,8 @@ async function isStuckIn(root: Root, { hash, threadId }: ThreadRef): Promise<boo
 }
 
 /**
- * Ends the worker, then the thread unless it has ended, and resumes the worker's other threads. The system closes a
- * dead process's files one by one: its socket may accept a request after its lock is free, so requests are repeated.
+ * Ends the worker, then the thread unless it has ended, and resumes the worker's other threads. Repeats requests,
+ * because the system closes a dead process's files one by one: its socket may accept a request after its lock is free.
  */
 async function endStuck(root: Root, view: ThreadView, env: Environment): Promise<Killed> {
   const { hash, threadId } = view;

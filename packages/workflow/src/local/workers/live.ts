@@ -25,7 +25,7 @@ const probing = (timeoutMs: number) => ({ method: "GET", path: "/threads", timeo
 
 /**
  * The threads that a hash's live worker drives. A worker that accepts the connection without answering, or whose answer
- * is invalid, is stuck: its threads are then the noted threads without an end.
+ * is invalid, is stuck: its threads are then those in its notes whose log has no end.
  */
 export async function askLive(root: Root, hash: string): Promise<LiveRow[]> {
   const reply = await probe(root, hash);
@@ -73,7 +73,7 @@ export class LiveWorkers {
   readonly #freshMs: number;
   readonly #answers = new Map<string, Answer>();
 
-  /** `freshMs` is how long a report is valid, in milliseconds. */
+  /** `freshMs` is the time for which a report is valid, in milliseconds. */
   constructor(root: Root, freshMs = Number.POSITIVE_INFINITY) {
     this.#root = root;
     this.#freshMs = freshMs;
@@ -81,8 +81,8 @@ export class LiveWorkers {
 
   /**
    * A worker's report of a thread; null when no worker drives it. `since` is the time of the thread's last change
-   * (`clock.elapsed()`): an older report counts only if it says that the thread runs and the log does not say that it
-   * waits (`waits`).
+   * (`clock.elapsed()`). An older report counts only if the thread runs in it, and the thread does not wait by its log
+   * (`waits`).
    */
   async find({ hash, threadId }: ThreadRef, since = 0, waits = false): Promise<LiveRow | null> {
     const known = this.#answers.get(hash);
@@ -123,7 +123,7 @@ const states = { reply: "answers", silent: "silent" } as const;
 const passingMs = 1_500;
 
 /**
- * Lists the workers with a control socket in this storage root, also lost and stuck workers. Read-only.
+ * Lists the workers with a control socket in this storage root, including lost and stuck workers. Read-only.
  * @throws WorkflowError `NO_LOCKS` on a system where workers can't run.
  */
 export async function listWorkers(root: Root): Promise<WorkerState[]> {
@@ -138,7 +138,7 @@ export async function listWorkers(root: Root): Promise<WorkerState[]> {
 async function workerState(root: Root, hash: string): Promise<WorkerState> {
   const late = system.clock.elapsed() + passingMs;
   for (;;) {
-    // A starting and an exiting worker look the same here: neither listens.
+    // Neither a starting nor an exiting worker listens.
     const reply = await askOnce<LiveThreads>(root, hash, probing(probeMs)).catch(() => null);
     const info = readWorkerInfo(workerInfoPath(root, hash));
     const runs = info !== null && isAlive(info.identity);

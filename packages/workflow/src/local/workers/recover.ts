@@ -16,7 +16,7 @@ import { askAgain } from "./worker-client.ts";
 
 const pageLength = 500;
 const threadsAtOnce = 8;
-/** Error codes when another process resumed the thread first, or its state changed. */
+/** Error codes that mean that another process resumed the thread first, or that its state changed. */
 const passed = new Set([
   "ALREADY_RUNNING",
   "THREAD_ENDED",
@@ -89,8 +89,8 @@ async function recoverOne(
 }
 
 /**
- * Unique names of the workers that were lost while they drove threads, including replaced workers. A new name means new
- * interrupted threads.
+ * Returns unique names of the workers that were lost while they drove threads, including workers that were replaced
+ * since. A new name means new interrupted threads.
  */
 export function lostWorkers(root: string): string[] {
   const folder = runDir(root as Root);

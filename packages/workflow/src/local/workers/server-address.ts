@@ -5,7 +5,7 @@ import { createRoot } from "../../disk/root.ts";
 
 /**
  * The current or last address of this storage root's HTTP server, and its token. Stored in `run/server.json`, which
- * only its owner can read. It outlives the server, so that an open page continues after a restart.
+ * only its owner can read. The file outlives the server, so that an open page continues after a restart.
  */
 export type ServerAddress = { url: string; token: string; pid: number };
 

@@ -27,8 +27,8 @@ export type ControlRequest = {
 export type Reply<T> = { kind: "reply"; value: T } | { kind: "nobody" } | { kind: "silent" };
 
 /**
- * Sends one request to the worker of a hash. While no worker listens but one is alive, it is starting or exiting: the
- * request is then sent again until its timeout.
+ * Sends one request to the worker of a hash. A live worker that does not listen is starting or exiting: the request is
+ * then sent again until its timeout.
  *
  * @throws WorkflowError the worker's own error, `WORKER_LOST`, `VALUE_NOT_JSON` (usage).
  */
@@ -54,7 +54,7 @@ function isManned(root: Root, hash: string): boolean {
   return worker !== null && isAlive(worker.identity);
 }
 
-/** Like {@link ask}, without waiting for a worker that does not listen yet. */
+/** Like {@link ask}, but does not wait for a worker that does not listen yet. */
 export async function askOnce<T>(
   root: Root,
   hash: string,
@@ -126,8 +126,8 @@ function openWorkerLog(path: string): number {
 }
 
 /**
- * Sends a request to the worker of a hash, and starts a worker when none listens. The lock lets one of several that
- * start at once stay.
+ * Sends a request to the worker of a hash, and starts a worker when none listens. If several workers start at once, the
+ * lock decides which of them stays.
  *
  * @throws WorkflowError the worker's own error, `WORKER_SILENT`, `WORKER_FAILED`.
  */
@@ -153,8 +153,8 @@ export async function askWorker<T>(root: Root, hash: string, request: ControlReq
 }
 
 /**
- * `wasLost`: whether the worker was lost during an earlier request. `done` returns the reply when the next worker
- * refuses with an error code because the lost worker had done the work.
+ * `wasLost`: whether the worker was lost during an earlier request. `done` returns the reply for an error code with
+ * which the next worker refuses the request because the lost worker had already done the work.
  */
 type Again<T> = {
   wasLost?: boolean;
@@ -188,7 +188,7 @@ export const silentWorker = (root: Root, hash: string): WorkflowError =>
   endStuckLoader(root, hash) ?? workerSilent(hash, controlTimeoutMs);
 
 // A worker notes each thread before it touches its log. A silent worker without noted threads is stuck in its bundle's
-// top level, and has no thread for a forced kill.
+// top level, and a forced kill of a thread can't reach it.
 function endStuckLoader(root: Root, hash: string): WorkflowError | null {
   const worker = readWorkerInfo(workerInfoPath(root, hash));
   if (!worker || worker.drove || !isAlive(worker.identity)) return null;
@@ -199,7 +199,7 @@ function endStuckLoader(root: Root, hash: string): WorkflowError | null {
 const hasEnded = ({ exitCode, signalCode }: Child): boolean =>
   exitCode !== null || signalCode !== null;
 
-// A candidate that did not get the lock, was asked to close or was killed has not failed: the next one may serve.
+// A worker that did not get the lock, was asked to close or was killed has not failed: the next worker may answer.
 const hasFailed = ({ exitCode }: Child): boolean =>
   exitCode !== null && exitCode !== 0 && exitCode !== busyCode;
 
@@ -214,7 +214,7 @@ function failedToStart(root: Root, hash: string, { exitCode }: Child): WorkflowE
   return workerFailed(hash, { code: exitCode, reason: record.message }, path);
 }
 
-// Bun ends the report of an error or a crash with a stack and its version.
+// Skip the stack and the version with which Bun ends the report of an error or a crash.
 const causeLine = /^(?:\w*error|panic[^:]*): /i;
 
 const recordOf = (line: string): ErrorRecord => ({
