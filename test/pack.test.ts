@@ -233,7 +233,7 @@ describe("the installed command", () => {
     writeFileSync(join(folder, "plan.json"), JSON.stringify(plan));
     expect(uncaged("add", "planned", "plan.json")).toMatchObject(added);
     const { stdout } = uncaged("run", "planned", "--wait", "--json");
-    const summary = 'step only failed: the command "claude" is not there';
+    const summary = 'step only failed: the command "claude" is not found';
     expect(JSON.parse(stdout)).toMatchObject({ status: "failed", result: { summary } });
   });
 

@@ -121,7 +121,10 @@ onCluster(`a cluster that does not start is one line${missingServer}`, () => {
     const server = Bun.listen({ hostname: "127.0.0.1", port, socket: { data: () => undefined } });
     const { code, line } = await started();
     server.stop(true);
-    expect([code, line]).toEqual([1, expect.stringMatching(/^error: the port \d+, [^\n]*\n$/)]);
+    expect([code, line]).toEqual([
+      1,
+      expect.stringMatching(/^error: another program uses port \d+ [^\n]*\n$/),
+    ]);
     expect((await other.run(["cluster", "status"])).code).toBe(4);
   });
 
@@ -193,6 +196,6 @@ onCluster(`a cluster is chosen${missingServer}`, () => {
         ),
       });
     }
-    expect((await named(["cluster", "up"])).line).toContain("a cluster runs already");
+    expect((await named(["cluster", "up"])).line).toContain("a cluster already runs");
   });
 });
