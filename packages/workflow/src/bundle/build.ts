@@ -45,7 +45,7 @@ const maxMemory = 4 * 2 ** 30;
  * `node_modules` reach the build. No code of the source runs. Without a `node_modules` the source may import
  * `@uncaged/workflow`, which resolves to the running copy.
  * @param within a folder to which imports are limited, except for the running program's own packages
- * @throws WorkflowError those of `statSource`; `BUILD_FAILED` with file, line and column.
+ * @throws WorkflowError the errors of `statSource`; `BUILD_FAILED` with file, line and column.
  */
 export async function buildBundle(file: string, within?: string): Promise<Built> {
   await statSource(file);
@@ -167,7 +167,7 @@ export type SourceKind = {
   module(text: string, file: string): Promise<SourceModule>;
 };
 
-/** @throws WorkflowError `NO_SUCH_FILE`, `NOT_A_FILE`, `BAD_PATH`, `EMPTY_FILE`, and those of the disk. */
+/** @throws WorkflowError `NO_SUCH_FILE`, `NOT_A_FILE`, `BAD_PATH`, `EMPTY_FILE`, and the errors of the disk. */
 export async function statSource(path: string): Promise<void> {
   try {
     checkStats(path, await stat(path));

@@ -10,7 +10,7 @@ import { commandOf, fileOf, type Program } from "../system/programs.ts";
 /** A command line in a sandbox, and the open descriptors of its process from number 4 on. */
 export type Confined = Disposable & { argv: string[]; descriptors: number[] };
 
-/** First descriptor after that of the answer channel. */
+/** First descriptor after the answer channel's. */
 const firstDescriptor = 4;
 const temporaryBytes = 16 << 20;
 

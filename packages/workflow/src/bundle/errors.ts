@@ -150,7 +150,7 @@ export const bundleMissing = (place: string, workflow?: string): WorkflowError =
     "add the same file again, or roll back to another version",
   );
 
-/** `hash`: that of its current bytes. */
+/** `hash`: the hash of its current bytes. */
 export const bundleChanged = (place: string, hash: string): WorkflowError =>
   WorkflowError.failed(
     "BUNDLE_CHANGED",

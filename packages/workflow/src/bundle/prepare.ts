@@ -44,8 +44,8 @@ export type PrepareOptions = {
  * Makes a bundle from a file: uses an `.esm.js` unchanged, and builds a `.ts`, `.mts`, `.tsx` or a source of a kind in
  * `sources`. Then checks the bundle's code and loads the bundle in a child process. Writes nothing to a storage root.
  *
- * @throws WorkflowError those of `readSource`, `buildBundle`, `inspectBundle` and the kind of source; `NOT_A_BUNDLE`
- * (usage); `BUNDLE_REFUSED` with the first finding in the message and all in `details`.
+ * @throws WorkflowError the errors of `readSource`, `buildBundle`, `inspectBundle` and the kind of source;
+ * `NOT_A_BUNDLE` (usage); `BUNDLE_REFUSED` with the first finding in the message and all in `details`.
  */
 export async function prepareBundle(
   file: string,

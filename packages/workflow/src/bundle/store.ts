@@ -35,7 +35,7 @@ export type SideFiles = { descriptor: Descriptor; types?: string; map?: string }
  * bytes, because an earlier write may have failed to reach the disk while the cache still shows it.
  *
  * The bundle is written last: once it exists, all files beside it are durable.
- * @throws WorkflowError `HASH_COLLISION`, and those of the disk.
+ * @throws WorkflowError `HASH_COLLISION`, and the errors of the disk.
  */
 export async function putBundle(root: Root, bytes: Uint8Array, beside: SideFiles): Promise<string> {
   const hash = hashOf(bytes);
@@ -97,10 +97,10 @@ const storedSeal = (root: Root, hash: string) => {
 };
 
 /**
- * Returns the problems of the files beside a bundle with this SHA-256, each with its path. A bundle of an earlier
- * version of the format has none, because its descriptor has no seal.
+ * Returns the problems of the files beside a bundle with this SHA-256, each with its path. Empty for a bundle of an
+ * earlier version of the format, whose descriptor lacks a seal.
  *
- * @throws WorkflowError those of the disk
+ * @throws WorkflowError the errors of the disk
  */
 export function sideProblems(
   root: Root,
@@ -131,7 +131,7 @@ export function sideProblems(
 /**
  * Reads a stored bundle and verifies its hash and its recorded SHA-256.
  *
- * @throws WorkflowError `BUNDLE_MISSING` (missing), `BUNDLE_CHANGED`, and those of the disk.
+ * @throws WorkflowError `BUNDLE_MISSING` (missing), `BUNDLE_CHANGED`, and the errors of the disk.
  */
 export async function readBundle(root: Root, hash: string): Promise<Uint8Array> {
   const bytes = readHashed(root, hash);

@@ -9,7 +9,7 @@ const { isFinite } = Number;
 
 /** Maximum nesting depth of values; the value itself is the first level. */
 export const maxJsonDepth = 1000;
-/** Maximum length of a JSON text in characters: that of a log's longest record. */
+/** Maximum length of a JSON text in characters, the same as for a log's longest record. */
 export const maxJsonLength = 64 * 1024 * 1024;
 
 /** A value as JSON text, or the reason why it is not valid JSON, with the path to the cause. */

@@ -18,7 +18,7 @@ export type WaitRequest = {
 
 /**
  * An answer. `value` is its parsed JSON, or its text if the schema accepts text; `content` is the text as given;
- * `timedOut` means that no answer came in time; `meta` is that of the `__input__` step.
+ * `timedOut` means that no answer came in time; `meta` is the meta of the `__input__` step.
  */
 export type Answer<T = unknown> = {
   value: T;

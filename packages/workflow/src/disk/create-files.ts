@@ -9,7 +9,7 @@ import type { Writing } from "./writing.ts";
 /**
  * Writes the files of a new thread, its data log last: once the data log exists, the thread is complete. Durable on
  * return.
- * @throws WorkflowError those of the disk
+ * @throws WorkflowError the errors of the disk
  */
 export function createFiles(root: Root, thread: NewThread, writing: Writing): LogWriter {
   const { hash, threadId, state, records, journal = [], blobsFrom } = thread;

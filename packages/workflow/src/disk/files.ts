@@ -15,7 +15,7 @@ import { fileNotOurs, fileTooLarge } from "./errors.ts";
 
 /**
  * Opens a file of the storage root, created with mode 0600 if the flags ask for it. Follows no symbolic link, waits for
- * no FIFO and accepts only a plain file; for writing, only a file without hard links.
+ * no FIFO and accepts only a plain file; for writing, only a file without additional hard links.
  * @throws the system's error; `ENXIO` for any other kind of file.
  */
 export function openOwnFile(path: string, flags: number): number {
@@ -28,7 +28,7 @@ export function openOwnFile(path: string, flags: number): number {
   throw notPlain();
 }
 
-/** Error for a file that is not regular, or has hard links. */
+/** Error for a file that is not regular, or has additional hard links. */
 export const notPlain = (): Error =>
   Object.assign(new Error("not a regular file with one name"), { code: "ENXIO" });
 
@@ -143,7 +143,7 @@ function syncParent(parent: string, isOurs: boolean): void {
   }
 }
 
-/** Removes a file, if it exists. @throws WorkflowError those of the disk. */
+/** Removes a file, if it exists. @throws WorkflowError the errors of the disk. */
 export function removeFile(path: string): void {
   try {
     system.files.remove(path);
@@ -153,8 +153,8 @@ export function removeFile(path: string): void {
 }
 
 /**
- * Makes the names in a folder durable, including names created by other processes. @throws WorkflowError those of the
- * disk.
+ * Makes the names in a folder durable, including names created by other processes.
+ * @throws WorkflowError the errors of the disk.
  */
 export function syncFolder(folder: string): void {
   try {
@@ -190,7 +190,7 @@ const bytesOf = (content: Uint8Array | string): Uint8Array =>
 /**
  * Replaces a file atomically: readers see either the old bytes or the new ones, also after a crash. Writes a temporary
  * file with mode 0600, syncs it, renames it and syncs the folder.
- * @throws WorkflowError those of the disk; the old file is then unchanged.
+ * @throws WorkflowError the errors of the disk; the old file is then unchanged.
  */
 export function writeFileAtomic(path: string, content: Uint8Array | string): void {
   const aside = asideName(path);
@@ -210,7 +210,7 @@ export function writeFileAtomic(path: string, content: Uint8Array | string): voi
 
 const pieceBytes = 1024 * 1024;
 
-/** Copies a file atomically, like {@link writeFileAtomic}. @throws WorkflowError those of the disk. */
+/** Copies a file atomically, like {@link writeFileAtomic}. @throws WorkflowError the errors of the disk. */
 export function copyFileAtomic(from: string, path: string): void {
   const aside = asideName(path);
   const copy = (source: number) => {
@@ -259,7 +259,7 @@ export async function writeFileLater(path: string, content: Uint8Array | string)
 
 /**
  * Reads a small file of the storage root; null when it is missing. Never holds more than `maxBytes`.
- * @throws WorkflowError `NOT_A_FILE`, `NOT_OURS`, `FILE_TOO_LARGE`, `PLANTED_LINK` and those of the disk.
+ * @throws WorkflowError `NOT_A_FILE`, `NOT_OURS`, `FILE_TOO_LARGE`, `PLANTED_LINK` and the errors of the disk.
  */
 export function readOwnFile(path: string, maxBytes: number): Uint8Array<ArrayBuffer> | null {
   const read = (fd: number) => {

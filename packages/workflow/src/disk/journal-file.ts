@@ -41,7 +41,7 @@ export class JournalFile {
   readonly #end: (LogEnd & { isEnded: boolean }) | null;
   #writer: LogWriter | null = null;
 
-  /** Checks an existing journal. @throws WorkflowError `LOG_CORRUPT`, and those of the disk */
+  /** Checks an existing journal. @throws WorkflowError `LOG_CORRUPT`, and the errors of the disk */
   constructor(root: Root, ref: ThreadRef, parts: JournalWriting) {
     const { hash, threadId } = ref;
     const path = journalPath(root, hash, threadId);

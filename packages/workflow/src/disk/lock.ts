@@ -17,7 +17,7 @@ export type Lock = { release(): void };
  * closes of the file, even by a bundle in this process, do not release it.
  *
  * Blocks the thread while it waits.
- * @throws WorkflowError `NOT_A_LOCK`; `NO_LOCKS` where the file system has none; those of the disk.
+ * @throws WorkflowError `NOT_A_LOCK`; `NO_LOCKS` where the file system has none; the errors of the disk.
  */
 export function takeLock(path: string, waitMs: number): Lock | null {
   const deadline = system.clock.elapsed() + waitMs;

@@ -116,7 +116,7 @@ export const storedHashes = (root: Root): string[] =>
 /** Lists the hashes with a folder of logs, even an empty one. */
 export const loggedHashes = (root: Root): string[] => namesIn(logsDir(root)).filter(isHash).sort();
 
-/** Lists the ids of one bundle's threads, unordered: there may be very many. */
+/** Lists the ids of one bundle's threads, unordered, because sorting many ids takes long. */
 export const threadIdsOf = (root: Root, hash: string): string[] =>
   stems(threadsDir(root, hash), ".data.jsonl").filter(isThreadId);
 

@@ -72,7 +72,7 @@ export class SpendingBook {
     return Math.max(0, roomIn(book, limits).room - reservedIn(book));
   }
 
-  /** Reserves the cost of a call. @throws WorkflowError those of the disk */
+  /** Reserves the cost of a call. @throws WorkflowError the errors of the disk */
   async reserve(threadId: string, limits: RootLimits, call: CallToPay): Promise<Reservation> {
     this.#own.add(call.call);
     const reply = await this.#change((book) => {
@@ -118,7 +118,7 @@ export class SpendingBook {
     });
   }
 
-  /** Applies changes one after the other, in the order of the calls. @throws WorkflowError those of the disk */
+  /** Applies changes one after the other, in the order of the calls. @throws WorkflowError the errors of the disk */
   #change<T>(act: (book: Book) => T): Promise<T> {
     const changed = this.#last.then(() => this.#locked(act));
     this.#last = changed.catch(() => undefined);

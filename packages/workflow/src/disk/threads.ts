@@ -80,8 +80,8 @@ export const isCreated = (root: Root, hash: string, threadId: string): boolean =
 const startTimeoutMs = 5_000;
 
 /**
- * Runs a function under a lock that keeps workers of all versions from creating a thread with this id. @throws
- * WorkflowError `START_PENDING`.
+ * Runs a function under a lock that keeps workers of all versions from creating a thread with this id.
+ * @throws WorkflowError `START_PENDING`.
  */
 export async function withThreadId<T>(
   root: Root,
@@ -105,7 +105,7 @@ export async function withThreadId<T>(
 
 /**
  * Moves all files of a thread to the trash. Durable on return.
- * @throws WorkflowError `THREAD_NOT_FOUND` and those of the disk.
+ * @throws WorkflowError `THREAD_NOT_FOUND` and the errors of the disk.
  */
 export const removeThreadFiles = (root: Root, hash: string, threadId: string): Promise<void> =>
   withThreadId(root, threadId, () => toTrash(root, hash, threadId));
@@ -122,7 +122,7 @@ function toTrash(root: Root, hash: string, threadId: string): void {
 
 /**
  * Restores a thread from the trash. Durable on return.
- * @throws WorkflowError `NOT_IN_TRASH` (missing), `THREAD_EXISTS`, and those of the disk
+ * @throws WorkflowError `NOT_IN_TRASH` (missing), `THREAD_EXISTS`, and the errors of the disk
  */
 export async function restoreThread(root: Root, threadId: string): Promise<ThreadRef> {
   if (!system.files.exists(root)) throw notInTrash(threadId);
@@ -143,7 +143,7 @@ export async function restoreThread(root: Root, threadId: string): Promise<Threa
  * Notes that a thread without a driver has moved to another host, and returns the note, or the existing one. Durable on
  * return. After that this host only reads and copies the thread.
  *
- * @throws WorkflowError `THREAD_MOVED` when it is on a third host, and those of the disk.
+ * @throws WorkflowError `THREAD_MOVED` when it is on a third host, and the errors of the disk.
  */
 export function noteLeft(
   root: Root,

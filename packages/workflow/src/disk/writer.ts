@@ -364,7 +364,7 @@ export type TornTail = { bytes: number; keptIn: string };
  * first saved beside the log in `<threadId>.torn-<size>`.
  *
  * Only the process that holds the hash's lock may call this.
- * @throws WorkflowError those of the disk; the log is then unchanged.
+ * @throws WorkflowError the errors of the disk; the log is then unchanged.
  */
 export function truncateTail(path: string, threadId: string, size: number, torn: number): TornTail {
   const keptIn = join(dirname(path), `${threadId}.torn-${size}`);

@@ -46,7 +46,7 @@ export class Replay {
     if (this.#divergence !== null) throw this.#divergence;
   }
 
-  /** Returns the next recorded step. Questions of a running step precede it, and are taken with it. */
+  /** Returns the next recorded step. Also takes the questions of a running step, which precede that step. */
   peek(): RoleOutput | undefined {
     this.check();
     for (let next = this.#next; next && isStepQuestion(next); next = this.#next) {

@@ -56,7 +56,7 @@ export class StoredThreads {
 
   /**
    * Finds the thread that a text selects.
-   * @throws WorkflowError those of `pickThread`.
+   * @throws WorkflowError the errors of `pickThread`.
    */
   async find(text: string): Promise<ThreadRef> {
     const found = isThreadId(text) ? await this.#store.find(text) : null;

@@ -55,7 +55,7 @@ export class ThreadAttempts {
   /** Failed attempts whose step may still follow, because the workflow has caught the failure. */
   readonly #ended = new Set<string>();
   #opensOwn: boolean;
-  /** Errors of attempts. The workflow may rethrow those since the last commit. */
+  /** Errors of attempts. The workflow may rethrow the errors since the last commit. */
   readonly #failures: (Failure & { thrown: unknown })[] = [];
   #latest: Failure | null = null;
 

@@ -17,7 +17,7 @@ export type ClosingParts = {
   closingMs: number;
 };
 
-/** Starts a workflow. @throws WorkflowError `NO_GENERATOR`, those of `withRecorded`, and any error of `run`. */
+/** Starts a workflow. @throws WorkflowError `NO_GENERATOR`, the errors of `withRecorded`, and any error of `run`. */
 export function beginGenerator(
   run: WorkflowFn,
   input: ThreadInput,

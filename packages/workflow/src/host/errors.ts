@@ -28,7 +28,7 @@ export const corruptNotExported = (threadId: string): WorkflowError =>
     "fork it with the steps before the damage, and export the fork",
   );
 
-/** A position, in bytes, at which a thread's log of values has no value. */
+/** A position, in bytes, at which no value starts in a thread's file of values. */
 export const valueNotFound = (threadId: string, at: number): WorkflowError =>
   WorkflowError.missing(
     "VALUE_NOT_FOUND",

@@ -83,7 +83,7 @@ export const answerRules: Rules = {
     await answer("yes", 1, "first");
     await refused(() => answer("yes", 1), "STALE_ANSWER");
     equal((await host.read(ref)).steps.length, 3);
-    // Among concurrent answers to both questions, those to the first one are refused.
+    // Among concurrent answers to both questions, the answers to the first question are refused.
     const both = [1, 3, 1].map((question) => answer("no", question).then(() => question));
     const taken = (await Promise.allSettled(both)).map(({ status }) => status);
     equal(taken, ["rejected", "fulfilled", "rejected"]);

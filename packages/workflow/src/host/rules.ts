@@ -75,7 +75,7 @@ function redoneFrom(source: ThreadView): number {
   const index = steps.findLastIndex((step) => {
     const failure = tryOf(step) === null ? recordedFailure(step.meta) : null;
     if (failure === null) return false;
-    // A thread of an earlier version that ended during a replay has no attempt id.
+    // The failure lacks an attempt id in a thread of an earlier version that ended during a replay.
     const isAlike = failure.message === message && failure.name === name;
     return attempt === undefined ? isAlike : step.attempt === attempt;
   });

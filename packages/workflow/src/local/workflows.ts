@@ -70,7 +70,7 @@ export async function historyOf(root: Root, name: string): Promise<VersionRow[]>
   }));
 }
 
-/** @throws WorkflowError those of `rollBack` and of `changeRegistry`, `BUNDLE_MISSING`. @see Host.rollback */
+/** @throws WorkflowError the errors of `rollBack` and of `changeRegistry`, `BUNDLE_MISSING`. @see Host.rollback */
 export async function rollbackWorkflow(
   root: Root,
   name: string,
@@ -85,7 +85,7 @@ export async function rollbackWorkflow(
   return { name, hash, previous };
 }
 
-/** @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), and those of `changeRegistry`. @see Host.unregister */
+/** @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), and the errors of `changeRegistry`. @see Host.unregister */
 export async function removeWorkflow(root: Root, name: string): Promise<{ name: string }> {
   workflowOf(await readRegistry(root), name, root);
   await changeProven(root, (registry) => ({ registry: unregister(registry, name) }));
@@ -124,7 +124,7 @@ export async function descriptorOf(root: Root, hash: string): Promise<Descriptor
 
 const maxMapBytes = 256 << 20;
 
-/** @throws WorkflowError those of `resolveWorkflow`, and `BUNDLE_CHANGED`. @see Host.version */
+/** @throws WorkflowError the errors of `resolveWorkflow`, and `BUNDLE_CHANGED`. @see Host.version */
 export async function showVersion(root: Root, version: string): Promise<VersionView> {
   const { name, hash } = await resolveWorkflow(root, version);
   const { length: bytes } = await readBundle(root, hash);
@@ -134,7 +134,7 @@ export async function showVersion(root: Root, version: string): Promise<VersionV
   return { workflow: name, hash, bytes, descriptor, sources, document };
 }
 
-/** @throws WorkflowError those of `showVersion`, `NO_SUCH_SOURCE` (missing). @see Host.source */
+/** @throws WorkflowError the errors of `showVersion`, `NO_SUCH_SOURCE` (missing). @see Host.source */
 export async function readVersionText(root: Root, version: string, file?: string): Promise<string> {
   const { name, hash } = await resolveWorkflow(root, version);
   if (file === undefined) return new TextDecoder().decode(await readBundle(root, hash));
@@ -167,7 +167,7 @@ export function sourcesIn(map: string): Map<string, string> {
   }
 }
 
-/** @throws WorkflowError those of `resolveWorkflow`, and `BUNDLE_CHANGED`. @see Host.changedRoles */
+/** @throws WorkflowError the errors of `resolveWorkflow`, and `BUNDLE_CHANGED`. @see Host.changedRoles */
 export async function compareRoles(
   root: Root,
   [before, after]: readonly [string, string],

@@ -29,7 +29,7 @@ type Ending = { content?: string; meta: { reason: string; error?: unknown } };
  *     log.attempts; // one, committed
  */
 export class AttemptLog {
-  /** Events without an attempt: those of the workflow as a whole, and all events of older logs. */
+  /** Events without an attempt: events of the workflow as a whole, and all events of older logs. */
   readonly lines: EventRecord[] = [];
   readonly #saved: number;
   readonly #entries = new Map<string, AttemptEntry>();

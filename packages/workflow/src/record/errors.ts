@@ -13,7 +13,7 @@ export const notFound = (
     hint,
   );
 
-/** `shown`: the first of so many ids. */
+/** `shown`: the first of the `count` matching ids. */
 export const threadAmbiguous = (text: string, count: number, shown: string): WorkflowError =>
   WorkflowError.usage(
     "THREAD_AMBIGUOUS",

@@ -8,7 +8,7 @@ import type { Covered, Shown } from "./view.ts";
 /** The usable bubblewrap of this machine. */
 export type Bubblewrap = {
   path: string;
-  /** Whether it creates a user namespace that allows no further ones. */
+  /** Whether it creates a user namespace in which no further user namespace can be created. */
   hasUserNamespace: boolean;
 };
 
@@ -107,7 +107,7 @@ export type BubblewrapView = {
   env: Readonly<Record<string, string>>;
   unsetEnv: readonly string[];
   cwd: string;
-  /** Whether a seccomp filter follows as the last descriptor, after the returned ones. */
+  /** Whether the caller appends a seccomp filter as the last descriptor. */
   hasFilter: boolean;
   /** Maximum size of /tmp, and of /dev/shm, in bytes. */
   temporaryBytes: number;

@@ -124,7 +124,7 @@ function addHooks(git: Handle | null): void {
   }
 }
 
-/** Lists the folders with git settings: the repository's, and those of its submodules and worktrees. */
+/** Lists the folders with git settings: of the repository, its submodules and its worktrees. */
 function gitFoldersIn(top: Handle, git: readonly string[]): string[][] {
   const found = [[...git]];
   for (const name of entriesOf(top, [...git, "worktrees"])) found.push([...git, "worktrees", name]);

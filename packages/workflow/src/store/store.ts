@@ -225,7 +225,7 @@ export type NewThread = ThreadRef & {
   /** Records without checksums; the first is the start record. */
   records: readonly string[];
   journal?: readonly string[];
-  /** Blobs to copy from another thread of the store. Missing ones are skipped. */
+  /** Blobs to copy from another thread of the store. Missing blobs are skipped. */
   blobsFrom?: { ref: ThreadRef; ids: readonly string[] };
   state: ThreadState;
 };

@@ -124,7 +124,7 @@ async function* linesOf(store: ThreadStore, ref: ThreadRef): AsyncGenerator<stri
   }
 }
 
-/** @throws WorkflowError `NOT_A_QUESTION`, those of {@link answerTo} */
+/** @throws WorkflowError `NOT_A_QUESTION`, the errors of {@link answerTo} */
 async function answerIn(
   store: ThreadStore,
   { hash, threadId, keep }: ForkRequest,

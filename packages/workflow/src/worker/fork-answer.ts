@@ -25,7 +25,7 @@ export type SourceStep = { threadId: string; step: Step | undefined; number: num
 
 /**
  * Returns the answer of a fork to its last kept step, or null if that step is not a question.
- * @throws WorkflowError those of {@link answerStep}
+ * @throws WorkflowError the errors of {@link answerStep}
  */
 export async function answerTo(asked: SourceStep, input: InputRequest): Promise<Step | null> {
   return await answerAtTime(asked, input, system.clock.now());
@@ -52,7 +52,7 @@ export function inputStep(input: InputRequest): Step {
 /**
  * Edits a step. An edited answer gets the value of its new text, and passes the same checks as a new answer. `before`
  * is the step before it.
- * @throws WorkflowError those of {@link answerStep}
+ * @throws WorkflowError the errors of {@link answerStep}
  */
 export async function edited(
   step: Step,

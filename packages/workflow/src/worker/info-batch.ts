@@ -69,7 +69,7 @@ export class InfoBatch {
     this.#push(entry, entry.kind === "event" ? entry.json.length : entry.content.length);
   }
 
-  /** Adds an event before all others. It is created with the next entry, or when entries are taken. */
+  /** Adds an event before all others. Calls `make` with the next entry, or when the entries are taken. */
   addFirst(make: () => EventEntry): void {
     this.#first = make;
   }

@@ -12,7 +12,7 @@ export type Live = {
   workflow: string;
   since: number;
   fail: (thrown: unknown) => void;
-  /** Resolves when it is no longer driven and its log is closed. */
+  /** Resolves when the thread is no longer driven and its log is closed. */
   gone: Promise<void>;
 };
 

@@ -82,7 +82,7 @@ export class ThreadSpending implements RootSpending {
   }
 }
 
-/** The limits of a thread: the storage root's, and those of a project with this root. */
+/** Returns the limits of a thread: of the storage root, and of a project with this root. */
 function limitsOf(root: Root, { cwd, env }: Spender): FileLimits[] {
   const folders = [dirname(root), ...(cwd === undefined ? [] : [cwd])];
   const projects = folders.flatMap((folder) => projectAt(folder, env) ?? []);

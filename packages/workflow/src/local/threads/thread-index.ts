@@ -70,7 +70,7 @@ export type IndexQuery = {
 type Selector = { name?: string; hash?: string };
 type Condition = readonly [column: string, value: Column];
 
-/** Reads a log; null if there is no thread. */
+/** Reads a log; null if it does not hold a thread. */
 export type ReadIndexed = (ref: ThreadRef) => IndexedRow | null;
 
 /** Limits of a refresh: the maximum number of logs to read, and whether to update search texts of open threads. */

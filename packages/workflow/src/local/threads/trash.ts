@@ -19,7 +19,7 @@ export const listTrash = (root: Root): TrashedThread[] =>
     return { hash, threadId, workflow, prompt: parameters?.prompt ?? "", removedAt: at };
   });
 
-/** @see Host.restore @throws WorkflowError `NOT_IN_TRASH`, `THREAD_EXISTS`, and those of `pickThread` */
+/** @see Host.restore @throws WorkflowError `NOT_IN_TRASH`, `THREAD_EXISTS`, and the errors of `pickThread` */
 export async function restoreFromTrash(root: Root, text: string): Promise<ThreadRef> {
   return await restoreThread(root, isThreadId(text) ? text : trashedId(root, text));
 }

@@ -117,7 +117,7 @@ function checkComplete(root: Root, registered: ReadonlySet<string>): void {
 /** Runs `work` while the hash has no live worker; returns false when it has one. */
 function withHash(root: Root, hash: string, act: boolean, work: () => boolean): boolean {
   const path = lockPath(root, hash);
-  // Without a lock file there is no worker, and a dry run must not create one.
+  // A missing lock file means that no worker runs, and a dry run must not create the file.
   if (!act && !system.files.exists(path)) return work();
   const lock = takeLock(path, 0);
   if (!lock) return false;

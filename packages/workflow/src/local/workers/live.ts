@@ -25,7 +25,7 @@ const probing = (timeoutMs: number) => ({ method: "GET", path: "/threads", timeo
 
 /**
  * The threads that a hash's live worker drives. A worker that accepts the connection without answering, or whose answer
- * is invalid, is stuck: its threads are then those in its notes whose log has no end.
+ * is invalid, is stuck: its threads are then the threads in its notes whose log lacks an end record.
  */
 export async function askLive(root: Root, hash: string): Promise<LiveRow[]> {
   const reply = await probe(root, hash);
