@@ -11,12 +11,11 @@ export const badResult = (reason: string): WorkflowError =>
     "return a string, {returnCode, summary, value?} or a value that survives JSON",
   );
 
-const badStepValue = (message: string): WorkflowError =>
-  WorkflowError.failed(
-    "BAD_STEP_VALUE",
-    message,
-    "return a string, {content, meta} or another value that survives JSON",
-  );
+const badStepValue = (
+  message: string,
+  hint = "return a string, {content, meta} or a value that survives JSON",
+  cause?: unknown,
+): WorkflowError => WorkflowError.failed("BAD_STEP_VALUE", message, hint, cause);
 
 export const reservedMeta = (role: string, key: string): WorkflowError =>
   badStepValue(`step ${show(role)} returned the reserved key meta.${key}`);
@@ -26,18 +25,17 @@ export const valueNotJson = (role: string, reason: string): WorkflowError =>
 
 /** A recorded step with a JSON value whose content is not JSON. */
 export const contentNotJson = (role: string, cause: unknown): WorkflowError =>
-  WorkflowError.failed(
-    "BAD_STEP_VALUE",
-    `the recorded step ${show(role)} has a JSON value, but its content is not JSON`,
-    "give it JSON as content, or fork the thread before it",
+  badStepValue(
+    `step ${show(role)} has a JSON value, but its content is not JSON`,
+    "make the content JSON, or fork before it",
     cause,
   );
 
 export const fixtureUnsupported = (): WorkflowError =>
   WorkflowError.failed(
     "FIXTURE_UNSUPPORTED",
-    "this version does not support fixtures: it is a plain generator, or was built before fixtures existed",
-    "write it with createRoleModerator or durable, or build it again; or run it without a fixture",
+    "this version does not support fixtures",
+    "build it again, with createRoleModerator or durable; or run it without one",
   );
 
 /** `n`: the number of the execution, from 1. */
@@ -45,7 +43,7 @@ export const noRecordedAnswer = (threadId: string, role: string, n: number): Wor
   WorkflowError.failed(
     "NO_RECORDED_ANSWER",
     `the fixture of ${threadId} has no answer for execution ${n} of role ${show(role)}`,
-    "use the fixture of a thread that took this path, or none to execute the role",
+    "use the fixture of a thread that took this path, or none to run the role",
   );
 
 /** `taken`: the number of recorded steps that the workflow followed. `did`: its next action. */
@@ -53,23 +51,22 @@ export const diverged = (taken: number, found: string, did: string): WorkflowErr
   WorkflowError.failed(
     "DIVERGED",
     `step ${taken + 1} of the log is ${found}, but the workflow ${did}`,
-    `outside of steps, don't let a clock, random number, environment or file decide; a fork that keeps the first ${taken === 1 ? "1 step" : `${taken} steps`} continues without the rest`,
+    "between steps, use no clock, random number, environment or file; or fork before it",
+  );
+
+const notRun = (role: string, problem: string): WorkflowError =>
+  WorkflowError.failed(
+    "STEP_NOT_RUN",
+    `step ${show(role)} ${problem}`,
+    "write yield* before it, or pass it to step.all",
   );
 
 export const stepNotRun = (role: string): WorkflowError =>
-  WorkflowError.failed(
-    "STEP_NOT_RUN",
-    `step ${show(role)} was described but never run`,
-    "write yield* before it, or pass it to step.all",
-  );
+  notRun(role, "was described but never run");
 
 /** A call of `step` as the operand of `await`, `yield` or `return`. */
 export const stepAwaited = (role: string): WorkflowError =>
-  WorkflowError.failed(
-    "STEP_NOT_RUN",
-    `step ${show(role)} needs yield*, not await, yield or return`,
-    "write yield* before it, or pass it to step.all",
-  );
+  notRun(role, "needs yield*, not await, yield or return");
 
 export const stepTimeout = (role: string, ms: number): WorkflowError =>
   WorkflowError.failed("STEP_TIMEOUT", `step ${show(role)} took longer than ${ms} ms`);
