@@ -80,7 +80,7 @@ const columns: readonly Column[] = [
     name: "Role",
     cell: "text-muted max-md:col-start-1 max-md:row-start-2",
     titleOf: ({ sleepingUntil }) => (sleepingUntil === undefined ? "" : moment(sleepingUntil)),
-    show: ({ role, sleepingUntil }, now) => {
+    show: ({ at: { role }, sleepingUntil }, now) => {
       if (sleepingUntil !== undefined) return `wakes ${until(sleepingUntil, now)}`;
       return role ? roleName(role) : "–";
     },
@@ -96,9 +96,9 @@ const columns: readonly Column[] = [
     name: "Tokens",
     both: `text-right ${wide}`,
     cell: "text-muted",
-    show: ({ spent }) => tokens(spent?.tokens ?? 0),
+    show: ({ spent }) => tokens(spent.tokens),
   },
-  { name: "Cost", both: roomy, cell: "text-muted", show: ({ spent }) => cost(spent?.cost ?? 0) },
+  { name: "Cost", both: roomy, cell: "text-muted", show: ({ spent }) => cost(spent.cost) },
   {
     name: "Started",
     both: `${roomy} max-lg:hidden`,
