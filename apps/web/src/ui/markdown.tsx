@@ -1,6 +1,8 @@
-import type { ReactNode } from "react";
-import Markdown, { defaultUrlTransform } from "react-markdown";
+import { memo, type ReactNode, useMemo } from "react";
+import Markdown, { type Components, defaultUrlTransform } from "react-markdown";
 import remarkGfm from "remark-gfm";
+import { blocksIn } from "./markdown-blocks.ts";
+import { isLight } from "./prose.tsx";
 
 const plugins = [remarkGfm];
 
@@ -19,39 +21,48 @@ const outside = /^(https?|mailto):/i;
 const nowhere = "#";
 const withoutPrograms = (url: string): string => defaultUrlTransform(url) || nowhere;
 
-/** A text as Markdown. Shows HTML as text and fetches no pictures. Links open a new tab. */
+/**
+ * A text as Markdown. Shows HTML as text and fetches no pictures. Links open a new tab. Each block is rendered once, also
+ * while the text grows.
+ */
 export default function MarkdownText({ text }: { text: string }) {
+  const blocks = useMemo(() => blocksIn(text), [text]);
   return (
-    <div className="markdown flex flex-col gap-2 wrap-anywhere">
-      <Markdown
-        remarkPlugins={plugins}
-        urlTransform={withoutPrograms}
-        components={{
-          a: ({ href = "", children }) =>
-            outside.test(href) ? (
-              <a href={href} target="_blank" rel="noreferrer noopener">
-                {children}
-              </a>
-            ) : href === nowhere ? (
-              <a href={nowhere} onClick={(event) => event.preventDefault()}>
-                {children}
-              </a>
-            ) : (
-              <span title={href || undefined}>{children}</span>
-            ),
-          img: ({ alt, src }) => (
-            <code>{`![${alt ?? ""}](${typeof src === "string" ? src : ""})`}</code>
-          ),
-          ...headings,
-          table: ({ children }) => (
-            <div className="overflow-x-auto">
-              <table>{children}</table>
-            </div>
-          ),
-        }}
-      >
-        {text}
-      </Markdown>
+    <div className="markdown flex w-full flex-col gap-2 wrap-anywhere">
+      {blocks.map((block, index) => (
+        <Block key={index} text={block} />
+      ))}
     </div>
   );
 }
+
+const Block = memo(function Block({ text }: { text: string }) {
+  if (!isLight(text)) return <div className="anywhere">{text}</div>;
+  return (
+    <Markdown remarkPlugins={plugins} urlTransform={withoutPrograms} components={components}>
+      {text}
+    </Markdown>
+  );
+});
+
+const components: Components = {
+  a: ({ href = "", children }) =>
+    outside.test(href) ? (
+      <a href={href} target="_blank" rel="noreferrer noopener">
+        {children}
+      </a>
+    ) : href === nowhere ? (
+      <a href={nowhere} onClick={(event) => event.preventDefault()}>
+        {children}
+      </a>
+    ) : (
+      <span title={href || undefined}>{children}</span>
+    ),
+  img: ({ alt, src }) => <code>{`![${alt ?? ""}](${typeof src === "string" ? src : ""})`}</code>,
+  ...headings,
+  table: ({ children }) => (
+    <div className="overflow-x-auto">
+      <table>{children}</table>
+    </div>
+  ),
+};

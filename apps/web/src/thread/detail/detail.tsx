@@ -6,7 +6,6 @@ import { cost, duration, moment, roleName, tokens, until, useNow } from "../../l
 import { type Card, failedAmong, type ThreadLog } from "../../lib/thread-log.ts";
 import type { ForkPoint } from "../../lib/threads.ts";
 import { Button, Copy } from "../../ui/button.tsx";
-import { type Fact, Facts } from "../../ui/facts.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import type { TraceRow } from "../trace/rows.ts";
 import { AttemptDetail } from "./attempt-detail.tsx";
@@ -33,20 +32,26 @@ export function Detail(props: Props) {
   const { row, log, thread, onForkPoint, canRerun, foot, onSelect } = props;
   return (
     <article className="flex min-w-0 flex-col" aria-label={`Details of ${titleOf(row)}`}>
-      <header className="flex flex-col gap-2 px-4 py-3">
-        <div className="flex items-center gap-2">
-          <RowState status={row.status} />
-          <h2 className="min-w-0 text-title wrap-anywhere">{titleOf(row)}</h2>
-          <span className="flex-none text-faint">{kinds[row.kind]}</span>
+      <header className="flex flex-col gap-1 px-4 py-3">
+        <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+          <div className="flex min-w-40 flex-1 items-baseline gap-2">
+            <span className="self-center">
+              <RowState status={row.status} />
+            </span>
+            <h2 className="min-w-0 text-title wrap-anywhere">{titleOf(row)}</h2>
+            {kinds[row.kind] !== undefined && (
+              <span className="flex-none text-faint">{kinds[row.kind]}</span>
+            )}
+          </div>
+          <Actions
+            row={row}
+            log={log}
+            thread={thread}
+            onForkPoint={onForkPoint}
+            canRerun={canRerun}
+          />
         </div>
         <Figures row={row} />
-        <Actions
-          row={row}
-          log={log}
-          thread={thread}
-          onForkPoint={onForkPoint}
-          canRerun={canRerun}
-        />
       </header>
       {foot}
       <Body row={row} log={log} thread={thread} onSelect={onSelect} />
@@ -54,25 +59,22 @@ export function Detail(props: Props) {
   );
 }
 
-const kinds: Record<TraceRow["kind"], string> = {
-  attempt: "",
+const kinds: Partial<Record<TraceRow["kind"], string>> = {
   loop: "loop",
   iteration: "iteration",
   branch: "branch",
-  thinking: "",
-  text: "",
   tool: "tool call",
-  question: "",
-  answer: "",
-  wait: "",
-  pause: "",
   retry: "retry",
 };
 
-const titleOf = ({ name, kind, card }: TraceRow): string =>
-  card?.step && (kind === "attempt" || kind === "question" || kind === "answer")
-    ? roleName(card.step.role, card.step.meta)
-    : roleName(name);
+function titleOf({ name, kind, number, card }: TraceRow): string {
+  if (kind === "text") return "Response";
+  if (kind === "thinking") return "Thinking";
+  if (kind === "retry") return "Tried again";
+  if (card?.step && (kind === "question" || kind === "answer"))
+    return roleName(card.step.role, card.step.meta);
+  return name === "unnamed" && number !== null ? `Step ${number}` : name;
+}
 
 function Figures({ row }: { row: TraceRow }) {
   const { card, number, startedAt, endedAt } = row;
@@ -83,28 +85,36 @@ function Figures({ row }: { row: TraceRow }) {
   const tried = card && row.kind === "attempt" ? tryOf(card) : null;
   const answerer = card?.step?.role === "__input__" ? answererIn(card.step.meta) : null;
   const models = card ? (spendingOf(card)?.models ?? []) : [];
-  const facts: Fact[] = [
-    ["Step", number],
-    ["Try", tried && (tried.of === null ? tried.number : `${tried.number} of ${tried.of}`)],
-    ["By", answerer && answererText(answerer)],
-    ["Took", took === null ? null : duration(took), startedAt === null ? "" : moment(startedAt)],
-    ["Started", startedAt === null ? null : moment(startedAt)],
-    ["Tokens", row.tokens > 0 ? tokens(row.tokens) : null],
-    ["Cost", row.cost === null || row.cost === 0 ? null : cost(row.cost)],
-    ["Model", models.join(", ") || null],
-    ["Id", card && <IdOf key="id" id={card.attempt.attempt} />],
+  const facts: [text: string | null, title?: string][] = [
+    [number === null ? null : `Step ${number}`],
+    [tried && (tried.of === null ? `try ${tried.number}` : `try ${tried.number} of ${tried.of}`)],
+    [answerer && `by ${answererText(answerer)}`],
+    [took === null ? null : duration(took), startedAt === null ? "" : moment(startedAt)],
+    [row.tokens > 0 ? `${tokens(row.tokens)} tokens` : null],
+    [row.cost === null || row.cost === 0 ? null : cost(row.cost)],
+    [row.turn === null ? models.join(", ") || null : null],
+    [startedAt === null ? null : moment(startedAt)],
   ];
-  return <Facts look="row" facts={facts} />;
+  return (
+    <p className="flex flex-wrap items-center gap-x-3 text-small text-muted">
+      {facts.map(([text, title], at) =>
+        text === null ? null : (
+          <span key={at} title={title}>
+            {text}
+          </span>
+        ),
+      )}
+      {card && (
+        <span className="inline-flex items-center">
+          <code title={card.attempt.attempt}>{shortOf(card.attempt.attempt)}</code>
+          <Copy text={card.attempt.attempt} what="the id" />
+        </span>
+      )}
+    </p>
+  );
 }
 
-const IdOf = ({ id }: { id: string }) => (
-  <span className="inline-flex items-center gap-1">
-    <code className="code" title={id}>
-      {id.length > 12 ? `…${id.slice(-8)}` : id}
-    </code>
-    <Copy text={id} what="the id" />
-  </span>
-);
+const shortOf = (id: string): string => (id.length > 12 ? `…${id.slice(-8)}` : id);
 
 /** The point of a row at which a new thread may start; null for none. `isOver` means that its step can be kept. */
 function pointOf(row: TraceRow, log: ThreadLog): { number: number; isOver: boolean } | null {
@@ -161,11 +171,21 @@ function Body({ row, log, thread, onSelect }: BodyProps) {
     );
   }
   if (kind === "loop" || kind === "iteration" || kind === "branch") {
-    return <Parts row={row} log={log} onSelect={onSelect} />;
+    return (
+      <>
+        {card && <AttemptDetail row={row} card={card} thread={thread} />}
+        <Parts row={row} log={log} onSelect={onSelect} />
+      </>
+    );
   }
   if (kind === "retry" && card) return <RetryOf row={row} card={card} />;
-  if (!card) return <Pausing row={row} />;
-  return <AttemptDetail row={row} card={card} log={log} thread={thread} />;
+  if (!card || row.id !== card.attempt.attempt) return <Pausing row={row} />;
+  return (
+    <>
+      <Asleep card={card} />
+      <AttemptDetail row={row} card={card} thread={thread} />
+    </>
+  );
 }
 
 function RetryOf({ row, card }: { row: TraceRow; card: Card }) {
@@ -194,7 +214,7 @@ function Pausing({ row }: { row: TraceRow }) {
 }
 
 /** The end of a sleep; null for other rows. */
-export function Asleep({ card }: { card: Card }) {
+function Asleep({ card }: { card: Card }) {
   const at = card.step && sleepsUntil(card.step);
   const now = useNow(1_000, at !== null && at > Date.now());
   if (at === null) return null;

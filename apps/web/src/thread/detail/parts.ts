@@ -78,14 +78,10 @@ function writtenBy({ variables }: Readonly<Record<string, unknown>>): Record<str
   );
 }
 
-/** The content of a step; null if the model's text or the error already shows it. */
-export function contentBeside({ attempt, step }: Card): string | null {
+/** The content of a step; null if its error already shows it. */
+export function contentOf({ attempt, step }: Card): string | null {
   const content = step?.content ?? null;
-  if (content !== null && content === attempt.error?.message) return null;
-  const isWritten = attempt.turns.some(
-    (turn) => turn.kind === "text" && turn.text.trim() === content?.trim(),
-  );
-  return isWritten ? null : content;
+  return content !== null && content === attempt.error?.message ? null : content;
 }
 
 export type TurnGroup =

@@ -22,7 +22,7 @@ import { Prose } from "../../ui/prose.tsx";
 import { Section } from "../../ui/section.tsx";
 import { Nothing, Value, Values } from "../../ui/value.tsx";
 import {
-  contentBeside,
+  contentOf,
   groupsOf,
   isCommit,
   logLineOf,
@@ -42,7 +42,7 @@ type Props = { card: Card; isRunning: boolean };
 export function CardBody({ card, isRunning }: Props) {
   const { attempt } = card;
   const inputs = attempt.input?.resolvedInputs;
-  const content = contentBeside(card);
+  const content = contentOf(card);
   return (
     <>
       {attempt.error && <Thrown error={attempt.error} />}
