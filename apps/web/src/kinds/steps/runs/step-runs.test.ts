@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { cardsOf } from "../../../lib/thread-log.ts";
 import { liveNodes } from "./live.ts";
-import { RunLines } from "./run-events.ts";
+import { EventLines } from "../../../thread/events/lines.ts";
 import { KeptTexts, readSessions, withoutSession, withSession } from "./sessions.ts";
 import { declaredBeginning, paramsOf } from "./start.ts";
 
@@ -65,7 +65,7 @@ describe("the events of a run", () => {
   });
 
   test("are all events except tokens, with checkpoints and reruns", () => {
-    const lines = new RunLines();
+    const lines = new EventLines();
     lines.takeEvent(event("llm_token", { delta: "x" }, 1));
     lines.takeEvent(event("tool_message", { name: "ReadFile", level: "warn", message: "big" }, 2));
     lines.takeEvent(event("var_changed", { name: "$x", oldValue: null, newValue: { a: 1 } }, 3));
@@ -82,7 +82,7 @@ describe("the events of a run", () => {
   });
 
   test("are the last 2,000, with the number of dropped ones", () => {
-    const lines = new RunLines();
+    const lines = new EventLines();
     for (let n = 0; n < 2_010; n += 1) lines.takeEvent(event("step_print", { value: n }, n));
     expect([lines.lines.length, lines.dropped, lines.lines[0]?.text]).toEqual([2_000, 10, "10"]);
   });
