@@ -36,8 +36,6 @@ type ThreadFilter = {
   status?: readonly Status[];
   workflow?: string;
   search?: string;
-  /** Whether to also read the running role and the spending. */
-  details?: boolean;
 };
 
 const pageSize = 100;
@@ -49,12 +47,12 @@ export const threadKeys = {
   one: (id: string) => ["threads", "one", id] as const,
 };
 
-export const threadsQuery = ({ status, workflow, search, details = true }: ThreadFilter) =>
+export const threadsQuery = ({ status, workflow, search }: ThreadFilter) =>
   infiniteQueryOptions({
-    queryKey: [...threadKeys.lists, { status, workflow, search, details }],
+    queryKey: [...threadKeys.lists, { status, workflow, search }],
     queryFn: ({ pageParam, signal }) =>
       requestPage<ThreadRow>("/threads", {
-        query: { status, workflow, search, limit: pageSize, before: pageParam, details },
+        query: { status, workflow, search, limit: pageSize, before: pageParam },
         signal,
       }),
     initialPageParam: undefined as string | undefined,

@@ -119,7 +119,7 @@ test("a history shows the current version and how many threads each has run", as
   addThread(a, "01KQXKW18CT8G75T53R8F4G7YG");
   addThread(a, "01KQXKW18CT8G75T53R8F4G7YH");
   await rollbackWorkflow(root, "w");
-  expect(await historyOf(root, "w")).toEqual([
+  expect(await historyOf(root, "w")).toMatchObject([
     { hash: b, sha256: sha256("2"), timestamp: 2, current: false, threads: 0 },
     { hash: a, sha256: sha256("1"), timestamp: 1, current: true, threads: 2 },
   ]);

@@ -84,7 +84,7 @@ export function SaveDialog({ kind, name, base, document, isOpen, onClose, onSave
             !(saved.error instanceof ApiError && saved.error.code === "VERSION_CONFLICT") && (
               <FailureNotice error={saved.error} />
             )}
-          <div className="flex flex-wrap justify-end gap-5">
+          <div className="flex flex-wrap justify-end gap-2">
             <Button onClick={close}>Not now</Button>
             {isOwn && (
               <Button
