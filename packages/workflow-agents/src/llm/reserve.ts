@@ -13,7 +13,7 @@ import {
 } from "./provider.ts";
 import { retried } from "./retry.ts";
 
-/** Returns the retry policy of a provider's call: the role's, else the provider's. */
+/** Returns the retry policy of a provider's call: the role's policy, else the provider's default. */
 export const retrying = ({ maxRetries = 2 }: ModelProvider): Retrying =>
   currentRun().retrying ?? {
     policy: callPolicy({ attempts: maxRetries + 1 }),

@@ -38,8 +38,8 @@ const none: Sandbox = {
 };
 
 /**
- * Chooses the sandbox that settings ask for, among the working ones of this machine. Programs below `writable` are not
- * used, because a step may have written them.
+ * Chooses the sandbox that settings ask for, among the working sandboxes of this machine. Programs below `writable` are
+ * not used, because a step may have written them.
  * @throws ConfigError when a named or required sandbox does not work.
  */
 export async function chosenSandbox(

@@ -30,7 +30,7 @@ export type LogOutline = LogFacts & {
   torn: number;
   /** False when the file ends with a complete record that lacks its newline. */
   isEnded: boolean;
-  /** The journal's head in the last record that names one; null without one. */
+  /** The journal's head in the last record that names a head; null if no record does. */
   journal: JournalHead | null;
 };
 

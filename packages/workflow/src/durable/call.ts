@@ -5,7 +5,7 @@ import type { Questions } from "../contract/question.ts";
 import type { StepOptions } from "./tries.ts";
 import type { Answer, WaitRequest } from "../contract/wait.ts";
 
-/** Context of a step's function. All values are those of the thread, never of its process. */
+/** Context of a step's function. All values belong to the thread, never to its process. */
 export type StepContext = {
   signal: AbortSignal;
   cwd: string;

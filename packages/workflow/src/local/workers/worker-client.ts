@@ -161,7 +161,7 @@ type Again<T> = {
   done?: (refusal: string) => T | null | Promise<T | null>;
 };
 
-/** Like {@link askWorker}, for idempotent requests: if the worker is lost before it answers, the next one is asked. */
+/** Like {@link askWorker}, for idempotent requests: if the worker is lost before it answers, asks the next worker. */
 export async function askAgain<T>(
   root: Root,
   hash: string,
