@@ -211,7 +211,7 @@ export async function plannersOf(
     });
 }
 
-/** Returns the settings for the steps of new plans, as far as they differ from the defaults. */
+/** Returns the settings for the steps of new plans that differ from the defaults. */
 export function surroundings({ container, sandbox }: CueclawConfig): PlanMetadata {
   const { engine, image, timeout } = container;
   const { mode, network, required } = sandbox;

@@ -36,8 +36,8 @@ type Reserved = Capped & {
 };
 
 /**
- * Reserves a call's highest cost within the thread's limits, and bounds its answer by the rest of them. The service
- * counts the input only if an estimate by its bytes would exceed a limit.
+ * Reserves a call's highest cost within the thread's limits, and bounds its answer by the remaining amounts. The
+ * service counts the input only if an estimate by its bytes would exceed a limit.
  */
 export async function reserveCall(
   provider: ModelProvider,

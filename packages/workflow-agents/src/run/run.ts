@@ -84,7 +84,7 @@ export type RoleRun = {
 
 /**
  * The least output that a call accepts (default: all), and whether it waits for other calls (default: yes). `atRoot`
- * replaces the amount to reserve of the storage root's limits, for a command whose cost is known only afterwards.
+ * replaces the amount to reserve from the storage root's limits, for a command whose cost is known only at its end.
  */
 export type ReserveOptions = {
   least?: number;

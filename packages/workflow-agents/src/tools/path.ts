@@ -9,7 +9,7 @@ import { brokenLink, missingParent, outside, zeroByte } from "./errors.ts";
  * not followed either.
  */
 
-/** A path inside: `root` and `path` are real and without links. `name` is relative to `root`. */
+/** A path below `root`. `root` and `path` are real paths without links. `name` is relative to `root`. */
 export type ConfinedPath = { root: string; path: string; name: string };
 
 /** Resolves `given` to a file or folder, which may be missing if its parent folder exists. */

@@ -17,7 +17,7 @@ export type SandboxKind = "off" | "bubblewrap" | "container";
 /** A sandbox that works on this machine: its start, and its enforced limits. */
 export type Sandbox = {
   kind: SandboxKind;
-  /** The command line that sets limits, before that of bubblewrap. Empty without limits. */
+  /** The command line that sets limits, before the command line of bubblewrap. Empty without limits. */
   argv: string[];
   bubblewrap: Bubblewrap | null;
   container: Container | null;

@@ -61,7 +61,7 @@ type Results<F> = {
  * is done.
  *
  * **`yield* step.wait("approval", {schema})`** asks for an answer from outside; `{for: "approval"}` as the only
- * argument is the same.
+ * argument has the same effect.
  *
  * **`yield* step.sleep("1h")`**, also with milliseconds or a Date, continues after that time; no process needs to run
  * meanwhile. A time in the past continues at once.

@@ -97,10 +97,10 @@ export interface ThreadStore {
   listBlobs(ref: ThreadRef): Promise<string[]>;
 
   /**
-   * Claims a thread for `owner`. Returns null when another claim holds it, even one of the same owner: a claim holds
-   * until its release or the expiry of its lease. A store may reserve all threads of a bundle for the process that
-   * holds one of them. `takeOver` fences the other claim; a store that can't fence a live holder still returns null. A
-   * torn write of a crashed holder at the end of a log is cut off and reported as `cut`.
+   * Claims a thread for `owner`. Returns null when another claim holds it, even a claim of the same owner: a claim
+   * holds until its release or the expiry of its lease. A store may reserve all threads of a bundle for the process
+   * that holds one of them. `takeOver` fences the other claim; a store that can't fence a live holder still returns
+   * null. A torn write of a crashed holder at the end of a log is cut off and reported as `cut`.
    * @throws WorkflowError `THREAD_NOT_FOUND`; `LOG_CORRUPT`; `THREAD_MOVED`
    */
   claim(ref: ThreadRef, options: ClaimOptions): Promise<Claim | null>;
@@ -129,7 +129,7 @@ export interface ThreadStore {
  */
 export interface Claim {
   readonly ref: ThreadRef;
-  /** Fencing number, higher than that of every earlier claim on the thread. */
+  /** Fencing number, higher than the number of every earlier claim on the thread. */
   readonly fence: number;
   /** The thread at the time of the claim. */
   readonly thread: ThreadInfo;
@@ -233,7 +233,7 @@ export type NewThread = ThreadRef & {
 /** The logs of a thread: its records, its journal, its debug log. */
 export type LogName = "data" | "journal" | "events";
 
-/** Whole lines, and the cursor after the last of them. `isEnd`: the log has no more lines for now. */
+/** Whole lines, and the cursor after the last line. `isEnd`: the log has no more lines for now. */
 export type LogPage = { lines: string[]; cursor: string; isEnd: boolean };
 
 /** `before`: only threads with a smaller id. `limit` is 20 by default. */

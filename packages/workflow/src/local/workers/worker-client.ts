@@ -127,7 +127,7 @@ function openWorkerLog(path: string): number {
 
 /**
  * Sends a request to the worker of a hash, and starts a worker when none listens. If several workers start at once, the
- * lock decides which of them stays.
+ * lock decides which worker stays.
  *
  * @throws WorkflowError the worker's own error, `WORKER_SILENT`, `WORKER_FAILED`.
  */
