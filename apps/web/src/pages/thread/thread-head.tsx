@@ -41,8 +41,8 @@ export function ThreadHead({ thread, status, log, rows, onFork, onAnswer }: Prop
   const isStopped = (log.end?.result ?? thread.result)?.reason === "maxRounds";
   return (
     <header className="flex flex-none flex-col gap-2 px-4 pt-4 pb-2 max-sm:pt-3">
-      <div className="flex flex-wrap items-start justify-between gap-x-6 gap-y-2">
-        <h1 className="line-clamp-2 flex-[1_1_20rem]">{subjectIn(thread)}</h1>
+      <div className="flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
+        <h1 className="line-clamp-2 flex-[1_1_12rem]">{subjectIn(thread)}</h1>
         <Controls
           thread={thread}
           status={status}

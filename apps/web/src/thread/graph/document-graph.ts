@@ -59,32 +59,35 @@ function documentIdOf({ card }: TraceRow): string | null {
 const isOwn = ({ card }: TraceRow): boolean =>
   card !== null && !card.attempt.path.some((part) => "run" in part);
 
-/** The construct around each step: chains of steps begin at the children and the cases of a construct. */
+/** The construct around each step: the chains of a construct begin at its children and its cases. */
 function parentsIn(documents: readonly StepRecord[]): ReadonlyMap<string, string> {
-  const steps = new Map(documents.map((step) => [step.id, step]));
-  const reached = new Set<string>();
-  const follow = (id: string): void => {
-    for (let next: unknown = id; typeof next === "string" && !reached.has(next); ) {
-      reached.add(next);
-      next = steps.get(next)?.next;
+  const references = new Map(documents.map((step) => [step.id, referencesOf(step)]));
+  const all = [...references.values()].flat();
+  const targets = new Set(all.map(({ to }) => to));
+  /** The steps of the chain that begins at a step, without those at which `stops` holds. */
+  const chainFrom = (head: string, stops: (id: string) => boolean): ReadonlySet<string> => {
+    const chain = new Set<string>();
+    for (const todo = [head]; todo.length > 0; ) {
+      const id = todo.pop() ?? "";
+      if (!references.has(id) || chain.has(id) || stops(id)) continue;
+      chain.add(id);
+      for (const { kind, to } of references.get(id) ?? []) if (!isInner(kind)) todo.push(to);
     }
+    return chain;
   };
-  const inner = new Set(
-    documents.flatMap((step) =>
-      referencesOf(step).flatMap(({ kind, to }) => (isInner(kind) ? to : [])),
-    ),
-  );
   // The steps after a construct are not in it, even if one of its chains leads there too.
-  for (const { id } of documents) if (!inner.has(id)) follow(id);
+  const outer = new Set(
+    documents
+      .filter(({ id }, index) => index === 0 || !targets.has(id))
+      .flatMap(({ id }) => [...chainFrom(id, () => false)]),
+  );
   const parents = new Map<string, string>();
-  for (const step of documents) {
-    for (const { kind, to } of referencesOf(step)) {
+  for (const [construct, inner] of references) {
+    for (const { kind, to } of inner) {
       if (!isInner(kind)) continue;
-      for (let next: unknown = to; typeof next === "string"; next = steps.get(next)?.next) {
-        if (!steps.has(next) || reached.has(next) || parents.has(next)) break;
-        if (isAround(next, step.id, parents)) break;
-        parents.set(next, step.id);
-      }
+      const isTaken = (id: string) =>
+        outer.has(id) || parents.has(id) || isAround(id, construct, parents);
+      for (const id of chainFrom(to, isTaken)) parents.set(id, construct);
     }
   }
   return parents;

@@ -218,7 +218,7 @@ function RoleBox({ data: { node, isSelected } }: NodeProps<RoleNode>) {
       <Icon className={isGroup ? "mt-0.5" : ""} />
       <span className="flex min-w-0 flex-1 flex-col">
         <span className="truncate font-semibold">{roleName(label)}</span>
-        {note !== null && note !== label && (
+        {note !== null && note !== label && !isGroup && (
           <span className="truncate font-mono text-small text-faint">{note}</span>
         )}
       </span>

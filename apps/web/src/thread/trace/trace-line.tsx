@@ -70,8 +70,14 @@ export const TraceLine = memo(
           </span>
           <Mark row={row} />
           {number !== null && <span className="text-small text-faint">{number}</span>}
-          <span className={`truncate ${isMain(kind) ? "font-semibold text-ink" : ""}`}>{name}</span>
-          {title && <span className="truncate text-small text-faint">{title}</span>}
+          <span
+            className={`min-w-0 flex-[0_1_auto] truncate ${isMain(kind) ? "font-semibold text-ink" : ""}`}
+          >
+            {name}
+          </span>
+          {title && (
+            <span className="min-w-0 flex-[1_1_0] truncate text-small text-faint">{title}</span>
+          )}
           {status === "copied" && number !== null && (
             <span className="text-small text-faint">copied</span>
           )}
