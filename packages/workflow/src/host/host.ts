@@ -164,8 +164,8 @@ export type WorkflowView = {
 };
 
 /**
- * A line of `history --json`. `sha256` is the bundle's, or null when it is not recorded yet; `threads` is the number of
- * threads of the version.
+ * A line of `history --json`. `sha256` is the SHA-256 of the bundle, null until it is recorded; `threads` is the number
+ * of threads of the version.
  */
 export type VersionRow = VersionFigures & {
   hash: string;

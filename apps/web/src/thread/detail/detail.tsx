@@ -214,7 +214,7 @@ function Pausing({ row }: { row: TraceRow }) {
 }
 
 /** The end of a sleep; null for other rows. */
-function Asleep({ card }: { card: Card }) {
+export function Asleep({ card }: { card: Card }) {
   const at = card.step && sleepsUntil(card.step);
   const now = useNow(1_000, at !== null && at > Date.now());
   if (at === null) return null;
