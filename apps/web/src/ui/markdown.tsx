@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import { type ReactNode, useLayoutEffect, useRef } from "react";
 import Markdown, { defaultUrlTransform } from "react-markdown";
 import remarkGfm from "remark-gfm";
 
@@ -19,10 +19,25 @@ const outside = /^(https?|mailto):/i;
 const nowhere = "#";
 const withoutPrograms = (url: string): string => defaultUrlTransform(url) || nowhere;
 
+/** The letters and digits of a text, without the numbers of list items, which are not text when rendered. */
+export const lettersOf = (text: string): string =>
+  text.replace(/^([ \t>*+-]*)\d{1,9}[.)](?=\s)/gm, "$1").replace(/[^\p{L}\p{N}]/gu, "");
+
+type Props = {
+  text: string;
+  /** Called before the first paint if the rendered text lacks letters of the source. */
+  onHiding?: () => void;
+};
+
 /** A text as Markdown. Shows HTML as text and fetches no pictures. Links open a new tab. */
-export default function MarkdownText({ text }: { text: string }) {
+export default function MarkdownText({ text, onHiding }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const shown = box.current?.textContent ?? "";
+    if (onHiding && lettersOf(shown) !== lettersOf(text)) onHiding();
+  }, [onHiding, text]);
   return (
-    <div className="markdown flex flex-col gap-2 wrap-anywhere">
+    <div ref={box} className="markdown flex flex-col gap-2 wrap-anywhere">
       <Markdown
         remarkPlugins={plugins}
         urlTransform={withoutPrograms}

@@ -14,7 +14,7 @@ import type { TruncatedValue } from "@uncaged/workflow/records";
 import { filePathOf, isTruncated } from "../lib/values.ts";
 import { Button } from "./button.tsx";
 import { type Fact, Facts } from "./facts.tsx";
-import { LongText } from "./prose.tsx";
+import { LongText, useHides } from "./prose.tsx";
 import { FailureNotice, Skeleton } from "./states.tsx";
 
 /** A value: a text unchanged, other values as JSON. Loads truncated values in full. */
@@ -36,7 +36,13 @@ export function Value({ value }: { value: unknown }) {
   if (typeof value === "object" && value !== null && isMoreThan(value, mostText)) {
     return <Entries of={value} />;
   }
-  return <code className="code anywhere">{textOf(value)}</code>;
+  return <Code value={value} />;
+}
+
+function Code({ value }: { value: unknown }) {
+  const text = jsonOf(value);
+  useHides(text === null);
+  return <code className="code anywhere">{text ?? tooDeep}</code>;
 }
 
 export function Values({ values }: { values: Readonly<Record<string, unknown>> }) {
@@ -52,6 +58,7 @@ const entriesAtOnce = 50;
 function Entries({ of }: { of: object }) {
   const [shown, setShown] = useState(entriesAtOnce);
   const names = useMemo(() => Object.keys(of), [of]);
+  useHides(names.length > shown);
   const values = of as Readonly<Record<string, unknown>>;
   const facts = names
     .slice(0, shown)
@@ -90,8 +97,11 @@ const shortest = 72;
 /** The text of a value: a text unchanged, other values as JSON. */
 export function textOf(value: unknown): string {
   if (typeof value === "string") return value || "“”";
-  return formatJson(value, shortest) ?? "Nested too deeply to show.";
+  return jsonOf(value) ?? tooDeep;
 }
+
+const jsonOf = (value: unknown): string | null => formatJson(value, shortest);
+const tooDeep = "Nested too deeply to show.";
 
 export type ValueSource = {
   /** Identifies the source, because equal truncated values of two threads may have different full values. */
@@ -125,6 +135,7 @@ function Whole({ value, children }: WholeProps) {
     gcTime: 0,
     retry: false,
   });
+  useHides(!data);
   if (data) return children(data.value);
   const address = value.length > mostInPage ? source.addressOf(value) : null;
   const all = `(${size(value.length)})`;

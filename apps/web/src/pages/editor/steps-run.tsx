@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { AnswerForm } from "../../thread/question/answer-form.tsx";
+import { Question } from "../../thread/question/question.tsx";
 import { EventPanel } from "../../kinds/steps/runs/event-panel.tsx";
 import { liveNodes } from "../../kinds/steps/runs/live.ts";
 import { useRunLines } from "../../kinds/steps/runs/run-events.ts";
@@ -66,8 +66,7 @@ function Selected({ runID, log }: { runID: string; log: ThreadLog }) {
       </p>
       {question && (
         <div className="overflow-hidden rounded-md border">
-          <p className="p-3 whitespace-pre-wrap wrap-anywhere">{question.content}</p>
-          <AnswerForm key={question.number} thread={thread} question={question} asked={0} />
+          <Question key={question.number} threadId={runID} step={question} asked={0} />
         </div>
       )}
       {result && (

@@ -2,7 +2,7 @@ import { sleepsUntil } from "@uncaged/workflow/records";
 import type { Status, Thread } from "@uncaged/workflow-server/api-types";
 import { ArrowDownToLine, Hourglass, LoaderCircle, Moon, RotateCcw } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
-import { AnswerForm } from "../../thread/question/answer-form.tsx";
+import { Question } from "../../thread/question/question.tsx";
 import { softOf, StatusIcon, stoppedText } from "../../thread/status/status.tsx";
 import { LogLines } from "../../thread/trace/card-body.tsx";
 import { StepList } from "../../thread/trace/step-list.tsx";
@@ -60,10 +60,10 @@ export function StepsView(props: Props) {
               number: question.number,
               node:
                 wakesAt === null ? (
-                  <AnswerForm
+                  <Question
                     key={question.number}
-                    thread={thread}
-                    question={question}
+                    threadId={thread.threadId}
+                    step={question}
                     asked={askedToAnswer}
                   />
                 ) : (
