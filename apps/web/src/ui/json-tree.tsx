@@ -3,6 +3,7 @@ import { ChevronDown, ChevronRight, ChevronUp, FileText, Link2 } from "lucide-re
 import {
   type KeyboardEvent,
   type ReactNode,
+  use,
   useEffect,
   useId,
   useMemo,
@@ -28,22 +29,22 @@ import { writing } from "../lib/json-slices.ts";
 import { inSlices } from "../lib/slices.ts";
 import { filePathOf, isTruncated } from "../lib/values.ts";
 import { Button, Copy } from "./button.tsx";
-import { Prose } from "./prose.tsx";
+import { HidesContext, Prose, useHides } from "./prose.tsx";
 import { Whole } from "./whole.tsx";
 
 type Props = {
   value: unknown;
   /** The accessible name. */
   name: string;
-  /** Whether everything is open at first, unless it is very long. */
-  isOpen?: boolean;
 };
 
 /** Trees with more visible rows scroll, and render only the rows in view. */
 const mostUnscrolled = 100;
 
 /** JSON as a tree of any size, with search and copies of values and paths. */
-export function JsonTree({ value, name, isOpen = false }: Props) {
+export function JsonTree({ value, name }: Props) {
+  // The subject of an approval must be shown whole.
+  const isOpen = use(HidesContext) !== null;
   const root = useMemo(() => rootOf(value), [value]);
   const [open, setOpen] = useState(() => openAtFirst(root, isOpen));
   const [of, setOf] = useState(root);
@@ -58,6 +59,10 @@ export function JsonTree({ value, name, isOpen = false }: Props) {
   }
   const nodes = useMemo(() => visibleIn(root, open), [root, open]);
   const isScrolled = nodes.length > mostUnscrolled;
+  const isFolded = useMemo(
+    () => nodes.some((node) => canOpen(node) && !open.has(node.id)),
+    [nodes, open],
+  );
   const virtual = useVirtualizer({
     count: isScrolled ? nodes.length : 0,
     getScrollElement: () => box.current,
@@ -65,6 +70,10 @@ export function JsonTree({ value, name, isOpen = false }: Props) {
     overscan: 12,
     getItemKey: (index) => nodes[index]?.id ?? index,
   });
+  const [seen, setSeen] = useState(0);
+  const last = virtual.getVirtualItems().at(-1)?.index ?? 0;
+  if (last > seen) setSeen(last);
+  useHides(isFolded || (isScrolled && seen < nodes.length - 1));
   const at = nodes.findIndex((node) => node.id === active);
   const go = (index: number) => {
     const node = nodes[Math.min(Math.max(index, 0), nodes.length - 1)];
@@ -270,7 +279,10 @@ function Summary({ node, isOpen }: { node: JsonNode; isOpen: boolean }) {
     );
   }
   const members = sizeOf(value);
-  if (members === 0) return <span className={lookOf(value)}>{previewOf(value)}</span>;
+  if (members === 0) {
+    const text = typeof value === "string" ? JSON.stringify(value) : previewOf(value);
+    return <span className={lookOf(value)}>{text}</span>;
+  }
   const amount = Array.isArray(value) ? counted(members, "item") : counted(members, "key");
   return (
     <>

@@ -1,4 +1,4 @@
-import { memo, type ReactNode, useMemo } from "react";
+import { memo, type ReactNode, useLayoutEffect, useMemo, useRef } from "react";
 import Markdown, { type Components, defaultUrlTransform } from "react-markdown";
 import remarkGfm from "remark-gfm";
 import { blocksIn } from "./markdown-blocks.ts";
@@ -21,14 +21,28 @@ const outside = /^(https?|mailto):/i;
 const nowhere = "#";
 const withoutPrograms = (url: string): string => defaultUrlTransform(url) || nowhere;
 
+/** The letters and digits of a text, without the numbers of list items, which are not text when rendered. */
+export const lettersOf = (text: string): string =>
+  text.replace(/^([ \t>*+-]*)\d{1,9}[.)](?=\s)/gm, "$1").replace(/[^\p{L}\p{N}]/gu, "");
+
+type Props = {
+  text: string;
+  /** Called before the first paint if the rendered text lacks letters of the source. */
+  onHiding?: (() => void) | undefined;
+};
+
 /**
  * A text as Markdown. Shows HTML as text and fetches no pictures. Links open a new tab. Each block is rendered once, also
  * while the text grows.
  */
-export default function MarkdownText({ text }: { text: string }) {
+export default function MarkdownText({ text, onHiding }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    if (onHiding && lettersOf(box.current?.textContent ?? "") !== lettersOf(text)) onHiding();
+  }, [onHiding, text]);
   const blocks = useMemo(() => blocksIn(text), [text]);
   return (
-    <div className="markdown flex w-full flex-col gap-2 wrap-anywhere">
+    <div ref={box} className="markdown flex w-full flex-col gap-2 wrap-anywhere">
       {blocks.map((block, index) => (
         <Block key={index} text={block} />
       ))}

@@ -1,4 +1,13 @@
-import { lazy, type ReactNode, Suspense, use, useMemo, useState } from "react";
+import {
+  createContext,
+  lazy,
+  type ReactNode,
+  Suspense,
+  use,
+  useLayoutEffect,
+  useMemo,
+  useState,
+} from "react";
 import { count, size } from "../lib/format.ts";
 import { formatJson, readJson } from "../lib/json.ts";
 import { Button } from "./button.tsx";
@@ -20,6 +29,15 @@ function WhenLoaded({ children }: { children: ReactNode }) {
   return children;
 }
 
+/** Counts the hidden parts of the content below it. Returns a function for when the part is shown. */
+export const HidesContext = createContext<(() => () => void) | null>(null);
+
+/** Reports a hidden part of a text or value, which disables an approval of it. */
+export function useHides(isHiding: boolean): void {
+  const hide = use(HidesContext);
+  useLayoutEffect(() => (isHiding && hide ? hide() : undefined), [hide, isHiding]);
+}
+
 const mostLines = 24;
 const mostLetters = 2_400;
 const mostGrowing = 20_000;
@@ -34,16 +52,20 @@ type Props = {
   isMarkdown?: boolean;
   /** Whether the whole text is shown initially. */
   isOpen?: boolean;
+  /** Called if rendering as Markdown hides a part of the text, such as the address of a link. */
+  onHiding?: () => void;
 };
 
 /** A text of any length. Shortens long texts until the user expands them; formats JSON. */
-export function Prose({ text, isGrowing = false, isMarkdown = false, isOpen = false }: Props) {
+export function Prose(props: Props) {
+  const { text, isGrowing = false, isMarkdown = false, isOpen = false, onHiding } = props;
   const [isWhole, setWhole] = useState(isOpen);
   const json = useMemo(() => (isGrowing ? null : jsonIn(text)), [text, isGrowing]);
   const shown = json ?? (isGrowing ? endOf(text) : text);
   const lines = useMemo(() => shown.split("\n"), [shown]);
   const isLong = !isGrowing && (lines.length > mostLines || shown.length > mostLetters);
   const isCut = isLong && !isWhole;
+  useHides(isCut);
   const part = isCut ? `${lines.slice(0, mostLines).join("\n").slice(0, mostLetters)}…` : shown;
   const isHuge = part.length > pieceLetters;
   const plain = (
@@ -56,7 +78,7 @@ export function Prose({ text, isGrowing = false, isMarkdown = false, isOpen = fa
     <div className="flex max-w-208 flex-col items-start gap-2 *:max-w-full">
       {isRendered ? (
         <Suspense fallback={plain}>
-          <MarkdownText text={part} />
+          <MarkdownText text={part} onHiding={onHiding} />
         </Suspense>
       ) : (
         plain
@@ -80,6 +102,7 @@ export function LongText({ text }: { text: string }) {
   const ends = useMemo(() => endsOf(text), [text]);
   const shown = ends.slice(0, pieces);
   const left = text.length - (shown.at(-1) ?? 0);
+  useHides(left > 0);
   return (
     <>
       {shown.map((end, index) => (

@@ -5,7 +5,7 @@ import { useNow } from "../../lib/format.ts";
 import type { ThreadLog } from "../../lib/thread-log.ts";
 import { type ForkPoint, isLive } from "../../lib/threads.ts";
 import { Asleep, Detail } from "../../thread/detail/detail.tsx";
-import { AnswerForm } from "../../thread/question/answer-form.tsx";
+import { Question } from "../../thread/question/question.tsx";
 import type { TraceRow } from "../../thread/trace/rows.ts";
 import { TracePane } from "../../thread/trace/trace-pane.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -133,5 +133,5 @@ function footOf(row: TraceRow, thread: Thread, asked: number) {
   const step = row.card?.step;
   if (!row.card || !step || row.status !== "waiting") return undefined;
   if (row.kind === "wait") return <Asleep card={row.card} />;
-  return <AnswerForm key={step.number} thread={thread} question={step} asked={asked} />;
+  return <Question key={step.number} threadId={thread.threadId} step={step} asked={asked} />;
 }
