@@ -12,9 +12,9 @@ import { ButtonLink } from "../../ui/button.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";
 import { SectionsContext } from "../../ui/section.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
-import { addressOf, readValue } from "../../lib/values.ts";
+import { readValue } from "../../lib/values.ts";
 import { Tabs } from "../../ui/tabs.tsx";
-import { type ValueSource, ValueSourceContext } from "../../ui/value.tsx";
+import { type ValueSource, ValueSourceContext } from "../../ui/whole.tsx";
 import { Outcome } from "./outcome.tsx";
 import { rowAtStep } from "./selection.ts";
 import { subjectIn, ThreadHead } from "./thread-head.tsx";
@@ -66,7 +66,6 @@ function ThreadView({ thread }: { thread: Thread }) {
     (): ValueSource => ({
       name: threadId,
       read: (value, signal) => readValue(value, { threadId, prompt, steps: log.steps }, signal),
-      addressOf: (value) => addressOf(threadId, value),
     }),
     [threadId, prompt, log],
   );
