@@ -70,6 +70,7 @@ export function JsonTree({ value, name }: Props) {
     overscan: 12,
     getItemKey: (index) => nodes[index]?.id ?? index,
   });
+  const hasFolds = useMemo(() => nodes.some(canOpen), [nodes]);
   const [seen, setSeen] = useState(0);
   const last = virtual.getVirtualItems().at(-1)?.index ?? 0;
   if (last > seen) setSeen(last);
@@ -137,6 +138,7 @@ export function JsonTree({ value, name }: Props) {
       node={node}
       isOpen={open.has(node.id)}
       isActive={node.id === active}
+      hasFolds={hasFolds}
       hasCopies={node.id === active || node.id === hovered}
       onHover={() => setHovered(node.id)}
       onToggle={() => {
@@ -209,12 +211,15 @@ type RowProps = {
   node: JsonNode;
   isOpen: boolean;
   isActive: boolean;
+  /** Whether a node of the tree can be folded. */
+  hasFolds: boolean;
   hasCopies: boolean;
   onHover: () => void;
   onToggle: () => void;
 };
 
-function Row({ id, node, isOpen, isActive, hasCopies, onHover, onToggle }: RowProps) {
+function Row(props: RowProps) {
+  const { id, node, isOpen, isActive, hasFolds, hasCopies, onHover, onToggle } = props;
   const { name, value, depth, range, position, siblings } = node;
   const isFoldable = canOpen(node);
   const label = name ?? "value";
@@ -235,10 +240,12 @@ function Row({ id, node, isOpen, isActive, hasCopies, onHover, onToggle }: RowPr
         className={`flex min-h-6 items-baseline gap-1 py-0.5 pr-2 max-sm:min-h-10 ${isFoldable ? "cursor-pointer" : ""}`}
         onClick={onToggle}
       >
-        <ChevronRight
-          aria-hidden
-          className={`self-center text-faint ${isFoldable ? "" : "invisible"} ${isOpen ? "rotate-90" : ""}`}
-        />
+        {hasFolds && (
+          <ChevronRight
+            aria-hidden
+            className={`self-center text-faint ${isFoldable ? "" : "invisible"} ${isOpen ? "rotate-90" : ""}`}
+          />
+        )}
         {name !== null && (
           <span className="flex-none text-muted max-w-1/2 wrap-anywhere">{name}:</span>
         )}

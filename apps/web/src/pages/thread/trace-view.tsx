@@ -4,6 +4,7 @@ import { lazy, Suspense, useCallback, useEffect, useRef, useState } from "react"
 import { useNow } from "../../lib/format.ts";
 import type { ThreadLog } from "../../lib/thread-log.ts";
 import { type ForkPoint, isLive } from "../../lib/threads.ts";
+import { pointOf } from "../../thread/detail/fork-point.ts";
 import { Asleep, Detail } from "../../thread/detail/detail.tsx";
 import { Question } from "../../thread/question/question.tsx";
 import type { TraceRow } from "../../thread/trace/rows.ts";
@@ -11,7 +12,7 @@ import { TracePane } from "../../thread/trace/trace-pane.tsx";
 import { Button } from "../../ui/button.tsx";
 import { useKeys } from "../../ui/page.tsx";
 import { Empty, Skeleton } from "../../ui/states.tsx";
-import { leadingRow, pointOf } from "./selection.ts";
+import { leadingRow } from "./selection.ts";
 
 const GraphView = lazy(async () => ({
   default: (await import("../../thread/graph/graph-view.tsx")).GraphView,

@@ -1,6 +1,7 @@
 import type { Thread } from "@uncaged/workflow-server/api-types";
 import { RefreshCw } from "lucide-react";
 import { counted, moment, tokens, until, useNow } from "../../lib/format.ts";
+import { sizeOf } from "../../lib/json-nodes.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { Card } from "../../lib/thread-log.ts";
 import { Copy } from "../../ui/button.tsx";
@@ -22,9 +23,10 @@ type Props = { row: TraceRow; card: Card; thread: Thread };
 export function AttemptDetail({ row, card, thread }: Props) {
   const { attempt, step } = card;
   const isRunning = row.status === "running";
-  const content = contentOf(card);
-  const outputs = outputsOf(card);
-  const hasOutputs = (step !== null || attempt.output !== null) && Object.keys(outputs).length > 0;
+  const isOpenQuestion = row.status === "waiting" && row.kind === "question";
+  const outputs = resultOf(row, card);
+  const hasOutputs = (step !== null || attempt.output !== null) && sizeOf(outputs) > 0;
+  const content = isOpenQuestion ? null : contentOf(card, hasOutputs);
   const inputs = attempt.input?.resolvedInputs;
   const notes = notesOf(card);
   const spending = spendingOf(card);
@@ -92,7 +94,7 @@ export function AttemptDetail({ row, card, thread }: Props) {
           {() => <Notes notes={notes} />}
         </Section>
       )}
-      {step && isCommit(step.meta) && (
+      {step && (isCommit(step.meta) || step.role.startsWith("__")) && (
         <Section name="record" title="Record" note="as in the log" heading="h3">
           {() => <Values values={step.meta} name="Record" />}
         </Section>
@@ -112,6 +114,13 @@ export function AttemptDetail({ row, card, thread }: Props) {
 }
 
 const errorText = ({ attempt: { error } }: Card): string => (error ? thrownText(error) : "");
+
+/** The values that a row shows as its result. The meta of a question or an answer is in its record. */
+function resultOf({ kind }: TraceRow, card: Card): Readonly<Record<string, unknown>> {
+  const { meta = {} } = card.step ?? {};
+  if (kind === "answer") return isRecord(meta.value) ? meta.value : {};
+  return kind === "question" || kind === "wait" ? {} : outputsOf(card);
+}
 
 /** Whether an attempt said more than its result. */
 const hasConversation = ({ attempt: { turns } }: Card, content: string | null): boolean =>

@@ -1,5 +1,6 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { count, duration } from "../../lib/format.ts";
+import { readJson } from "../../lib/json.ts";
 import { previewOf } from "../../lib/json-nodes.ts";
 import { Button, Copy } from "../../ui/button.tsx";
 import { jsonOf } from "../../ui/json-tree.tsx";
@@ -93,13 +94,28 @@ function Part({ title, value }: { title: string; value: unknown }) {
         {title}
         <Copy text={() => jsonOf(value)} what={`the ${title.toLowerCase()}`} />
       </h5>
-      <Shown value={value} />
+      <Shown value={value} name={title} />
     </section>
   );
 }
 
-const Shown = ({ value }: { value: unknown }) =>
-  typeof value === "string" ? <Prose text={value} isOpen /> : <Value value={value} />;
+/** A value; JSON in a text as a tree. */
+function Shown({ value, name }: { value: unknown; name: string }) {
+  const json = useMemo(() => (typeof value === "string" ? objectIn(value) : null), [value]);
+  if (json !== null) return <Value value={json} name={name} />;
+  if (typeof value === "string") return <Prose text={value} isOpen />;
+  return <Value value={value} name={name} />;
+}
+
+/** Longer texts are shown as written. */
+const longestJson = 500_000;
+
+/** The object or list that a text has as JSON; null for other texts. */
+function objectIn(text: string): object | null {
+  if (text.length > longestJson || !/^\s*[{[]/.test(text)) return null;
+  const { value } = readJson(text);
+  return typeof value === "object" ? value : null;
+}
 
 function Messages({ of }: { of: readonly string[] }) {
   if (of.length === 0) return null;
@@ -126,7 +142,7 @@ export function ToolDetail({ call }: { call: ToolCall }) {
         isOpen
         actions={<Copy text={() => jsonOf(call.input)} what="the input" />}
       >
-        {() => <Shown value={call.input} />}
+        {() => <Shown value={call.input} name="Input" />}
       </Section>
       {call.messages.length > 0 && (
         <Section name="tool/messages" title="Messages" heading="h3" isOpen>
@@ -142,7 +158,7 @@ export function ToolDetail({ call }: { call: ToolCall }) {
           isOpen
           actions={<Copy text={() => jsonOf(output.value)} what="the output" />}
         >
-          {() => <Shown value={output.value} />}
+          {() => <Shown value={output.value} name="Output" />}
         </Section>
       )}
     </>

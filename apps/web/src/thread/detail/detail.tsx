@@ -3,11 +3,12 @@ import type { Thread } from "@uncaged/workflow-server/api-types";
 import { GitFork, RotateCcw } from "lucide-react";
 import type { ReactNode } from "react";
 import { cost, duration, moment, roleName, tokens, until, useNow } from "../../lib/format.ts";
-import { type Card, failedAmong, type ThreadLog } from "../../lib/thread-log.ts";
+import type { Card, ThreadLog } from "../../lib/thread-log.ts";
 import type { ForkPoint } from "../../lib/threads.ts";
 import { Button, Copy } from "../../ui/button.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import type { TraceRow } from "../trace/rows.ts";
+import { pointOf } from "./fork-point.ts";
 import { AttemptDetail } from "./attempt-detail.tsx";
 import { Parts } from "./children.tsx";
 import { ToolDetail } from "./conversation.tsx";
@@ -30,15 +31,16 @@ type Props = {
 /** Everything about one row of a thread's trace. */
 export function Detail(props: Props) {
   const { row, log, thread, onForkPoint, canRerun, foot, onSelect } = props;
+  const title = titleOf(row, log);
   return (
-    <article className="flex min-w-0 flex-col" aria-label={`Details of ${titleOf(row)}`}>
+    <article className="flex min-w-0 flex-col" aria-label={`Details of ${title}`}>
       <header className="flex flex-col gap-1 px-4 py-3">
         <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
           <div className="flex min-w-40 flex-1 items-baseline gap-2">
             <span className="self-center">
               <RowState status={row.status} />
             </span>
-            <h2 className="min-w-0 text-title wrap-anywhere">{titleOf(row)}</h2>
+            <h2 className="min-w-0 text-title wrap-anywhere">{title}</h2>
             {kinds[row.kind] !== undefined && (
               <span className="flex-none text-faint">{kinds[row.kind]}</span>
             )}
@@ -67,13 +69,13 @@ const kinds: Partial<Record<TraceRow["kind"], string>> = {
   retry: "retry",
 };
 
-function titleOf({ name, kind, number, card }: TraceRow): string {
+function titleOf({ name, kind, number, card }: TraceRow, log: ThreadLog): string {
   if (kind === "text") return "Response";
   if (kind === "thinking") return "Thinking";
   if (kind === "retry") return "Tried again";
   if (card?.step && (kind === "question" || kind === "answer"))
     return roleName(card.step.role, card.step.meta);
-  return name === "unnamed" && number !== null ? `Step ${number}` : name;
+  return name === "unnamed" ? `Step ${number ?? log.steps.length + 1}` : name;
 }
 
 function Figures({ row }: { row: TraceRow }) {
@@ -116,35 +118,26 @@ function Figures({ row }: { row: TraceRow }) {
 
 const shortOf = (id: string): string => (id.length > 12 ? `…${id.slice(-8)}` : id);
 
-/** The point of a row at which a new thread may start; null for none. `isOver` means that its step can be kept. */
-function pointOf(row: TraceRow, log: ThreadLog): { number: number; isOver: boolean } | null {
-  const { card } = row;
-  const number = card?.step?.number ?? row.number;
-  if (number !== null && number !== undefined) return { number, isOver: true };
-  const hasFailed = card !== null && log.end !== null && failedAmong(log.cards).includes(card);
-  return hasFailed ? { number: log.steps.length + 1, isOver: false } : null;
-}
-
 function Actions({ row, log, onForkPoint, canRerun }: Omit<Props, "foot" | "onSelect">) {
-  const point = pointOf(row, log);
-  if (!point) return null;
-  const { number, isOver } = point;
+  const fork = pointOf(row, log, "fork");
+  const rerun = canRerun ? pointOf(row, log, "rerun") : null;
+  if (!fork && !rerun) return null;
   return (
     <div className="flex flex-wrap gap-2">
-      {isOver && (
+      {fork && (
         <Button
           icon={<GitFork />}
-          title="Keep this step, change its values and continue after it"
-          onClick={() => onForkPoint({ kind: "fork", number })}
+          title="Keep this step, change its values and continue after it (f)"
+          onClick={() => onForkPoint(fork)}
         >
           Fork from here
         </Button>
       )}
-      {canRerun && (
+      {rerun && (
         <Button
           icon={<RotateCcw />}
-          title="Run this step again in a new thread, with other values"
-          onClick={() => onForkPoint({ kind: "rerun", number })}
+          title="Run this step again in a new thread, with other values (r)"
+          onClick={() => onForkPoint(rerun)}
         >
           Rerun from here
         </Button>
@@ -173,8 +166,8 @@ function Body({ row, log, thread, onSelect }: BodyProps) {
   if (kind === "loop" || kind === "iteration" || kind === "branch") {
     return (
       <>
-        {card && <AttemptDetail row={row} card={card} thread={thread} />}
         <Parts row={row} log={log} onSelect={onSelect} />
+        {card && <AttemptDetail row={row} card={card} thread={thread} />}
       </>
     );
   }
@@ -182,7 +175,6 @@ function Body({ row, log, thread, onSelect }: BodyProps) {
   if (!card || row.id !== card.attempt.attempt) return <Pausing row={row} />;
   return (
     <>
-      <Asleep card={card} />
       <AttemptDetail row={row} card={card} thread={thread} />
     </>
   );

@@ -98,9 +98,11 @@ describe("the turns of an attempt", () => {
   });
 });
 
-test("the content of a step is shown unless its error has it", () => {
-  expect(contentOf(cardOf("Hello", {}, ["llm_token", { delta: "Hello" }]))).toBe("Hello");
-  expect(contentOf(cardOf("no", {}, ["step_error", { error: "no" }]))).toBeNull();
+test("the content of a step is shown unless its error or its outputs have it", () => {
+  const commit = { phase: "done", variables: [] };
+  expect(contentOf(cardOf("$n set", commit), true)).toBeNull();
+  expect(contentOf(cardOf("Hello", {}, ["llm_token", { delta: "Hello" }]), false)).toBe("Hello");
+  expect(contentOf(cardOf("no", {}, ["step_error", { error: "no" }]), false)).toBeNull();
 });
 
 test("a tool that was allowed to fail is marked: its step continued", () => {

@@ -78,10 +78,11 @@ function writtenBy({ variables }: Readonly<Record<string, unknown>>): Record<str
   );
 }
 
-/** The content of a step; null if its error already shows it. */
-export function contentOf({ attempt, step }: Card): string | null {
-  const content = step?.content ?? null;
-  return content !== null && content === attempt.error?.message ? null : content;
+/** The content of a step; null if its error shows it, or if it only sums up the outputs of a document's step. */
+export function contentOf({ attempt, step }: Card, hasOutputs: boolean): string | null {
+  if (!step || step.content === attempt.error?.message) return null;
+  const isSummary = isCommit(step.meta) && (hasOutputs || attempt.path.length > 0);
+  return isSummary ? null : step.content;
 }
 
 export type TurnGroup =

@@ -17,7 +17,7 @@ export type EventLine = {
   payload: Readonly<Record<string, unknown>>;
 };
 
-/** Maximum number of lines. Beyond it, the oldest lines are dropped. */
+/** The number of lines that are kept when there are a tenth more. The oldest lines are dropped. */
 const most = 50_000;
 
 const streamed: ReadonlySet<string> = new Set(["llm_token", "llm_thinking"]);
