@@ -78,22 +78,15 @@ export function JsonTree({ value, name }: Props) {
   const at = nodes.findIndex((node) => node.id === active);
   const go = (index: number) => {
     const node = nodes[Math.min(Math.max(index, 0), nodes.length - 1)];
-    if (!node) return;
-    setActive(node.id);
-    show(node.id);
+    if (node) setActive(node.id);
   };
-  const show = (nodeId: string) => {
-    requestAnimationFrame(() => {
-      if (!isScrolled)
-        box.current?.querySelector(".is-active")?.scrollIntoView({ block: "nearest" });
-    });
-    const index = nodes.findIndex((node) => node.id === nodeId);
-    if (isScrolled && index >= 0) virtual.scrollToIndex(index);
-  };
-  // A match may become visible only when its parents open.
   useEffect(() => {
-    if (isScrolled && at >= 0) virtual.scrollToIndex(at);
-    // eslint-disable-next-line react-hooks/exhaustive-deps
+    if (at < 0) return;
+    const isNear = virtual.getVirtualItems().some(({ index }) => index === at);
+    if (isScrolled && !isNear) virtual.scrollToIndex(at, { align: "center" });
+    requestAnimationFrame(() =>
+      box.current?.querySelector(".is-active")?.scrollIntoView({ block: "nearest" }),
+    );
   }, [isScrolled, at, virtual]);
   const setIsOpen = (node: JsonNode, isNowOpen: boolean) =>
     setOpen((before) => {
@@ -279,10 +272,10 @@ function Summary({ node, isOpen }: { node: JsonNode; isOpen: boolean }) {
   if (isTruncated(value)) return <Faint>{size(value.length)}</Faint>;
   if (isLongText(value)) {
     return (
-      <>
-        {!isOpen && <span className="line-clamp-1">{previewOf(value)}</span>}
+      <span className="flex min-w-0 items-baseline gap-2">
         {value.length > mostUnsized && <Faint>{size(value.length)}</Faint>}
-      </>
+        {!isOpen && <span className="min-w-0 flex-1 truncate">{previewOf(value)}</span>}
+      </span>
     );
   }
   const members = sizeOf(value);
@@ -292,10 +285,10 @@ function Summary({ node, isOpen }: { node: JsonNode; isOpen: boolean }) {
   }
   const amount = Array.isArray(value) ? counted(members, "item") : counted(members, "key");
   return (
-    <>
-      {!isOpen && <span className="line-clamp-1 text-muted">{previewOf(value)}</span>}
+    <span className="flex min-w-0 items-baseline gap-2">
       {(isOpen || members > mostUncounted) && <Faint>{amount}</Faint>}
-    </>
+      {!isOpen && <span className="min-w-0 flex-1 truncate text-muted">{previewOf(value)}</span>}
+    </span>
   );
 }
 
@@ -303,7 +296,7 @@ const mostUnsized = 1_000;
 const mostUncounted = 8;
 
 const Faint = ({ children }: { children: ReactNode }) => (
-  <span className="text-small text-faint">{children}</span>
+  <span className="flex-none text-small text-faint">{children}</span>
 );
 
 const lookOf = (value: unknown): string => (typeof value === "string" ? "" : "text-accent");

@@ -1,13 +1,14 @@
 import { answererIn, answererText, sleepsUntil } from "@uncaged/workflow/records";
 import type { Thread } from "@uncaged/workflow-server/api-types";
 import { GitFork, RotateCcw } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useRef } from "react";
 import { cost, duration, moment, roleName, tokens, until, useNow } from "../../lib/format.ts";
 import type { Card, ThreadLog } from "../../lib/thread-log.ts";
 import type { ForkPoint } from "../../lib/threads.ts";
 import { Button, Copy } from "../../ui/button.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import type { TraceRow } from "../trace/rows.ts";
+import { useFollowedEnd } from "./follow.ts";
 import { pointOf } from "./fork-point.ts";
 import { AttemptDetail } from "./attempt-detail.tsx";
 import { Parts } from "./children.tsx";
@@ -32,8 +33,10 @@ type Props = {
 export function Detail(props: Props) {
   const { row, log, thread, onForkPoint, canRerun, foot, onSelect } = props;
   const title = titleOf(row, log);
+  const article = useRef<HTMLElement>(null);
+  useFollowedEnd(article, row.status === "running");
   return (
-    <article className="flex min-w-0 flex-col" aria-label={`Details of ${title}`}>
+    <article ref={article} className="flex min-w-0 flex-col" aria-label={`Details of ${title}`}>
       <header className="flex flex-col gap-1 px-4 py-3">
         <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
           <div className="flex min-w-40 flex-1 items-baseline gap-2">
