@@ -124,7 +124,7 @@ export const nightlyTier = (): Tier => ({
       tests(name, files, { cases: "all", parallel: processes }),
     ),
     browser(nightly, "all"),
-    // Fails on a dead link, also in doc comments.
+    // Fails on a dead link, even in doc comments.
     [stage("site", bun, "run", "site")],
     [
       ...cluster(nightly, "all"),

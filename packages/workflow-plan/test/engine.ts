@@ -96,7 +96,7 @@ export type Podman = { path: string; image: string; bare: string } | { missing: 
 const image = "uncaged-test-agent";
 const bare = "uncaged-test-bare";
 
-/** Prepares a podman that works on this machine, also in a container. */
+/** Prepares a podman that works on this machine, even in a container. */
 export function preparedPodman(folder: string): Podman {
   const podman = Bun.which("podman");
   if (podman === null) return { missing: "podman is not installed" };

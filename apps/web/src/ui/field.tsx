@@ -137,7 +137,7 @@ export function SearchField({ label, value, onChange, onLeave }: SearchProps) {
   );
 }
 
-/** Shows the problems of a form and focuses the first one. `show` renders them. */
+/** Shows the problems of a form and focuses the first problem. `show` renders them. */
 export function showProblems(form: HTMLElement | null, show: () => void): void {
   flushSync(show);
   form?.querySelector<HTMLElement>("[aria-invalid]")?.focus();

@@ -8,8 +8,8 @@ import { tokensAbout } from "./tokens.ts";
 import { invalidContext } from "./errors.ts";
 
 /**
- * When to summarise a conversation: at the share `compactAt` (0.8) of the model's `window` in tokens, by default the
- * listed window.
+ * Condition for summarising a conversation: at the share `compactAt` (0.8) of the model's `window` in tokens, by
+ * default the listed window.
  */
 export type ContextOptions = { window?: number; compactAt?: number };
 

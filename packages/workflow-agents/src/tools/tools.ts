@@ -71,7 +71,7 @@ export type ReadyTool = ToolDefinition & {
   execute(input: unknown, execution: ToolExecution): unknown;
 };
 
-/** Tools that are known only when a thread runs, such as those of an MCP server. */
+/** Tools that are known only when a thread runs, such as the tools of an MCP server. */
 export type ToolSource = { tools(context: ToolContext): Promise<ReadyTool[]> };
 
 /**
@@ -94,7 +94,7 @@ export type ToolRunner = {
 
 /**
  * The timeout of a tool without its own (2 minutes), and the maximum length of its answer (100,000 characters).
- * `approve` applies to the tools without their own rule, including those of an MCP server.
+ * `approve` applies to the tools without their own rule, including the tools of an MCP server.
  */
 export type ToolLimits = {
   timeoutMs?: number;
@@ -102,7 +102,7 @@ export type ToolLimits = {
   approve?: true | ((tool: string, input: unknown) => boolean | Promise<boolean>);
 };
 
-/** Tools by name. `all` returns the tools of a thread, including those of its sources. */
+/** Tools by name. `all` returns the tools of a thread, including the tools of its sources. */
 export type ToolRegistry = ToolRunner & {
   readonly limits: Readonly<Required<Omit<ToolLimits, "approve">>>;
   all(context: ToolContext): Promise<ReadyTool[]>;

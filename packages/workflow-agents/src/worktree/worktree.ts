@@ -77,7 +77,7 @@ export type Worktree = {
 /**
  * Returns a git worktree of a thread, or of each of its roles, under the storage root. Roles in it, their commands and
  * their tools have it as `ctx.cwd`. Each step is committed there, and `meta.worktree.commit` names the commit. A
- * repeated step, and a fork, begin with the files of the last one.
+ * repeated step, and a fork, begin with the files of the last execution.
  *
  *     const own = worktree({ from: "main", of: "role" });
  *     const run = createRoleModerator({ roles: { coder: own(coder), tester: own(tester) }, moderator });

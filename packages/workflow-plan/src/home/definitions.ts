@@ -83,7 +83,7 @@ export class Definitions {
 
   /**
    * Returns the plan with an id or a unique prefix of it.
-   * @throws ExecutorError, also when its row is damaged.
+   * @throws ExecutorError, including when its row is damaged.
    */
   get(id: string): Workflow {
     return workflowOf(this.row(id));

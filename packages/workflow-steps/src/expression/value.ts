@@ -110,7 +110,7 @@ export function mapped(value: unknown, leaf: (value: unknown) => unknown, depth 
   if (depth > deepest) throw valueTooDeep(deepest);
   if (Array.isArray(value)) return value.map((item) => mapped(item, leaf, depth + 1));
   if (!isPlain(value)) return leaf(value);
-  // fromEntries defines own properties, also for the key `__proto__`.
+  // fromEntries defines own properties, even for the key `__proto__`.
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [key, mapped(item, leaf, depth + 1)]),
   );

@@ -80,7 +80,7 @@ const literals: ReadonlySet<string> = new Set(["true", "false", "null"]);
 
 /**
  * Parses a text that is the exact form of a JSON value: an object, an array, a boolean, null, or a number as JSON
- * writes it. Returns null for any other text, also for a string in quotes, `007`, `1.0`, an integer above 2^53, or an
+ * writes it. Returns null for any other text, including a string in quotes, `007`, `1.0`, an integer above 2^53, or an
  * object with a duplicate key.
  */
 export function exactJson(text: string): { value: unknown } | null {

@@ -150,7 +150,7 @@ const hoursIn = (root: Root): number[] => namesIn(dueDir(root)).filter(isDueHour
 
 const namesOf = (root: Root, hour: number): string[] => namesIn(join(dueDir(root), String(hour)));
 
-// A folder may have many names and few due ones: read only the time of the others.
+// Parse only the time: a folder may have many names and few due names.
 const timeOf = (name: string): number => Number.parseInt(name, 10);
 
 /** Parses a file name as an entry; empty if it is not one. */

@@ -107,7 +107,7 @@ test("registrations within a millisecond or after the clock was set back keep th
   expect(workflowOf(registry, "w").timestamp).toBe(1002);
 });
 
-test("after a rollback a new version is later than all others", () => {
+test("after a rollback a new version is later than all other versions", () => {
   let registry = rollBack(added(A, B, C), "w", A).registry;
   registry = register(registry, "w", D, 0).registry;
   expect(versionsOf(workflowOf(registry, "w")).map(({ hash }) => hash)).toEqual([D, C, B, A]);
