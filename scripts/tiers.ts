@@ -19,7 +19,7 @@ export type Stage = {
 };
 
 export type Tier = {
-  /** Stages of a group run in parallel, one per core. Groups run one after the other. */
+  /** Stages of a group run in parallel, one per core. Groups run in sequence. */
   groups: Stage[][];
   /** Whether later groups still run after a failed group. */
   goesOn: boolean;

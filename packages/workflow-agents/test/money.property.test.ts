@@ -56,7 +56,7 @@ function planOf(random: Random): Plan {
   };
 }
 
-/** A chain of threads. Each is a retry of the previous one. */
+/** A chain of threads. Each is a retry of the previous thread. */
 type Line = { world: World; threads: string[] };
 
 const metaOf = ({ world, threads }: Line) =>
@@ -116,7 +116,7 @@ async function disturbed(
 
 const id = (n: number): string => `01J000000000000000000000${String(n).padStart(2, "0")}`;
 
-/** Compares a seed's result with the expected one. */
+/** Compares a seed's result with the expected result. */
 const expectOf = (seed: number, found: object, expected: object): void =>
   expect({ seed, ...found }).toEqual({ seed, ...expected });
 

@@ -51,7 +51,7 @@ export function scriptedEngine(path: string, image: string): void {
 }
 
 /**
- * Writes an engine that wraps another one. `change` is shell code that reads each start argument in `$one`, and may
+ * Writes an engine that wraps another engine. `change` is shell code that reads each start argument in `$one`, and may
  * change it.
  */
 export function changedEngine(path: string, behind: string, change: string): void {

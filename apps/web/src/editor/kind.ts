@@ -135,7 +135,7 @@ export type LiveNode = {
   /** US dollars. */
   cost: number;
   durationMs: number | null;
-  /** Number of runs of the node, including the current one. */
+  /** Number of runs of the node, including the current run. */
   run: number;
 };
 

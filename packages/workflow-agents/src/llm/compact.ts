@@ -46,7 +46,7 @@ export function compactAtOf(
 /** Asks the model itself for a summary, with the messages so far. */
 export type AskAside = (messages: readonly Message[]) => Promise<ModelAnswer>;
 
-// Longest unshortened result, and the start and end that remain of a longer one, in characters.
+// Longest unshortened result, and the start and end that remain of a longer result, in characters.
 const [longestResult, shownStart, shownEnd] = [6000, 3000, 1000];
 // The longest last exchange that is kept unchanged, in characters.
 const longestTail = 10_000;

@@ -80,7 +80,7 @@ export type WriteOptions = {
 };
 
 /**
- * Writes a file whole, or leaves it unchanged. A new file replaces the old one and gets its mode, so other hard links
+ * Writes a file whole, or leaves it unchanged. A new file replaces the old file and gets its mode, so other hard links
  * of the old file keep their content. Creates missing folders.
  * @throws WorkflowError `FILE_TOO_LONG`, `GIT_FOLDER`, `FILE_EXISTS`, and the errors of {@link confinedPath}.
  */

@@ -83,7 +83,8 @@ export type ToolAnswer = { content: string; is_error: boolean; parts?: Part[] };
 /**
  * The tools of an agent. `run` never rejects: every failure is an answer with `is_error`. `run` publishes the `tool_*`
  * events; the agent publishes `llm_tool_use` and `llm_tool_result`. `callId` is the model's id of its call. A call that
- * needs an approval runs only with the approval in the context (`approved`). `approval` tells whether a call needs one.
+ * needs an approval runs only with the approval in the context (`approved`). `approval` tells whether a call needs an
+ * approval.
  */
 export type ToolRunner = {
   definitions(context: ToolContext): Promise<ToolDefinition[]>;

@@ -281,7 +281,7 @@ export class Definitions {
     });
   }
 
-  /** Discards an unconfirmed plan, or the draft of a confirmed one. @throws ExecutorError */
+  /** Discards an unconfirmed plan, or the draft of a confirmed plan. @throws ExecutorError */
   async reject(id: string): Promise<Workflow> {
     return await this.store.change(() => {
       const { id: whole, metadata } = this.get(id);

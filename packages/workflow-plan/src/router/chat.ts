@@ -101,7 +101,7 @@ export class Chat {
     );
   }
 
-  /** Stores a question, and replaces the previous one on the same topic. */
+  /** Stores a question, and replaces the previous question on the same topic. */
   ask(about: string, question: Question, change: Partial<ChatState> = {}): void {
     const { [about]: _, ...others } = this.#state.questions;
     const kept = Object.entries(others).slice(1 - mostQuestions);

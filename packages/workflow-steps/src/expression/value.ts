@@ -23,7 +23,7 @@ export function numberIn(value: unknown): number | undefined {
 /**
  * Converts a value to text for `+` and print. Texts stay as they are, objects and arrays become JSON, and null,
  * undefined, functions and symbols become "". `space` is passed to `JSON.stringify`.
- * @throws TypeError for an object that JSON can't hold, such as a cyclic one.
+ * @throws TypeError for an object that JSON can't hold, such as a cyclic object.
  */
 export function toText(value: unknown, space?: number): string {
   if (typeof value === "string") return value;

@@ -6,7 +6,7 @@ import { maxJsonDepth } from "./json.ts";
 import { isRecord } from "./show.ts";
 
 const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
-/** Matches every JSON text with a number that would be rounded, and some others. */
+/** Matches every JSON text with a number that would be rounded, and some other JSON texts. */
 const candidate = /\d{16}|[eE]\+?\d{3}/;
 
 /** Whether a number's text is an integer that a JavaScript number would write with other digits, or is out of range. */

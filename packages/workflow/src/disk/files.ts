@@ -93,7 +93,7 @@ export function writeAll(fd: number, bytes: Uint8Array): void {
 const newline = 10;
 
 /**
- * Appends whole lines, without a sync. Starts a new line if a crash left a partial one. Returns the position of the
+ * Appends whole lines, without a sync. Starts a new line if a crash left a partial line. Returns the position of the
  * first line; null when the file would exceed `largest` bytes. A partial write is undone.
  * @throws the system's error.
  */

@@ -1,5 +1,5 @@
 /**
- * Scheduler of concurrent work that commits results one after the other.
+ * Scheduler of concurrent work that commits results in sequence.
  *
  * Owns: the one queue between concurrent tasks and the generator that yields their commits; the set of tasks in flight;
  * the limit; cancellation. Does not own: the work of a task, the content of an item, or its record. May call: the
@@ -282,7 +282,7 @@ export function* recorded<Task, Commit>(
   }
 }
 
-/** Limits the number of working tasks; the others queue. */
+/** Limits the number of working tasks; all other tasks queue. */
 export class Limit {
   #free: number;
   readonly #waiting: (() => void)[] = [];

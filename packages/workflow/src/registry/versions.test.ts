@@ -12,7 +12,7 @@ const [A, B, C, D] = ["A", "B", "C", "D"].map((digit) => digit.repeat(13)) as [
 ];
 const none: Registry = new Map();
 
-/** Registers the hashes one after the other, a millisecond apart. */
+/** Registers the hashes in sequence, a millisecond apart. */
 const added = (...hashes: string[]): Registry =>
   hashes.reduce((registry, hash, i) => register(registry, "w", hash, i + 1).registry, none);
 const current = (registry: Registry) => workflowOf(registry, "w").hash;

@@ -102,7 +102,7 @@ export function checkNewName(registry: Registry, name: string): void {
 }
 
 /**
- * Moves the name's pointer to the version registered before the current one, or to `version` (a hash or a unique
+ * Moves the name's pointer to the version registered before the current version, or to `version` (a hash or a unique
  * prefix). Versions and timestamps do not change.
  * @throws WorkflowError `WORKFLOW_NOT_FOUND`, `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS` (usage),
  * `NOTHING_TO_ROLL_BACK` (failed) at the first version.

@@ -208,7 +208,7 @@ function identifyByProc(id: number): ProcessIdentity | null {
   }
 }
 
-// proc(5): unreadable means another user's process or an ended one; a zombie's file is empty.
+// proc(5): unreadable means another user's process or an ended process; a zombie's file is empty.
 function findByProc(id: number, having: string): FoundProcess | null {
   try {
     const environ = readText(`/proc/${id}/environ`);
