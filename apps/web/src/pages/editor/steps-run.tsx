@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { EventsView } from "../../thread/events/events-view.tsx";
-import { AnswerForm } from "../../thread/question/answer-form.tsx";
+import { Question } from "../../thread/question/question.tsx";
 import { liveNodes } from "../../kinds/steps/runs/live.ts";
 import { RunControls } from "../../kinds/steps/runs/session-bar.tsx";
 import type { LiveNode } from "../../editor/kind.ts";
@@ -65,8 +65,7 @@ function Selected({ runID, log }: { runID: string; log: ThreadLog }) {
       </p>
       {question && (
         <div className="overflow-hidden rounded-md border">
-          <p className="p-3 whitespace-pre-wrap wrap-anywhere">{question.content}</p>
-          <AnswerForm key={question.number} thread={thread} question={question} asked={0} />
+          <Question key={question.number} threadId={runID} step={question} asked={0} />
         </div>
       )}
       {result && (

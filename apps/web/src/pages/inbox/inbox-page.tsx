@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import type { PlanRow, PlanView, ThreadRow } from "@uncaged/workflow-server/api-types";
 import { Inbox as InboxIcon } from "lucide-react";
 import { type RefObject, useEffect, useRef, useState } from "react";
-import { AnswerForm } from "../../thread/question/answer-form.tsx";
+import { Question as ThreadQuestion } from "../../thread/question/question.tsx";
 import { Confirmation } from "../../kinds/plan/confirmation.tsx";
 import { Decisions } from "../../kinds/plan/decisions.tsx";
 import { ago, count, moment, useNow } from "../../lib/format.ts";
@@ -133,7 +133,7 @@ function Question({ thread, now }: { thread: ThreadRow; now: number }) {
         )}
       </div>
       {question && (
-        <AnswerForm key={question.number} thread={thread} question={question} asked={0} />
+        <ThreadQuestion key={question.number} threadId={threadId} step={question} asked={0} />
       )}
     </section>
   );

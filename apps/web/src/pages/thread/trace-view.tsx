@@ -4,14 +4,15 @@ import { lazy, Suspense, useCallback, useEffect, useRef, useState } from "react"
 import { useNow } from "../../lib/format.ts";
 import type { ThreadLog } from "../../lib/thread-log.ts";
 import { type ForkPoint, isLive } from "../../lib/threads.ts";
+import { pointOf } from "../../thread/detail/fork-point.ts";
 import { Asleep, Detail } from "../../thread/detail/detail.tsx";
-import { AnswerForm } from "../../thread/question/answer-form.tsx";
+import { Question } from "../../thread/question/question.tsx";
 import type { TraceRow } from "../../thread/trace/rows.ts";
 import { TracePane } from "../../thread/trace/trace-pane.tsx";
 import { Button } from "../../ui/button.tsx";
 import { useKeys } from "../../ui/page.tsx";
 import { Empty, Skeleton } from "../../ui/states.tsx";
-import { leadingRow, pointOf } from "./selection.ts";
+import { leadingRow } from "./selection.ts";
 
 const GraphView = lazy(async () => ({
   default: (await import("../../thread/graph/graph-view.tsx")).GraphView,
@@ -133,5 +134,5 @@ function footOf(row: TraceRow, thread: Thread, asked: number) {
   const step = row.card?.step;
   if (!row.card || !step || row.status !== "waiting") return undefined;
   if (row.kind === "wait") return <Asleep card={row.card} />;
-  return <AnswerForm key={step.number} thread={thread} question={step} asked={asked} />;
+  return <Question key={step.number} threadId={thread.threadId} step={step} asked={asked} />;
 }
