@@ -178,7 +178,8 @@ test("a fork from a card continues with the edited value, and the two are compar
   const id = await serving.run("chooser");
   await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}`);
-  await page.getByRole("button", { name: "Fork from here, after step 1" }).click();
+  const step = await detailsOf(page, 1, "chosen");
+  await step.getByRole("button", { name: "Fork from here" }).click();
   const dialog = page.getByRole("dialog");
   const meta = dialog.getByLabel(/^Meta of step 1/);
   await meta.fill('{ "choice": ');
@@ -187,7 +188,7 @@ test("a fork from a card continues with the edited value, and the two are compar
   await meta.fill('{ "choice": "coffee" }');
   await dialog.getByRole("button", { name: "Fork" }).click();
   await page.waitForURL((url) => !url.href.includes(id));
-  await page.getByText("after coffee").waitFor();
+  await page.getByText("after coffee").first().waitFor();
   const fork = await serving.until(idOf(page), "completed");
   expect(fork.forkFrom).toEqual({ threadId: id, steps: 1 });
 

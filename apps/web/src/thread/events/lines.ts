@@ -64,7 +64,7 @@ export class EventLines {
     this.version += 1;
     this.types.set(line.type, (this.types.get(line.type) ?? 0) + 1);
     this.lines.push(line);
-    if (this.lines.length < most * 1.1) return;
+    if (this.lines.length < most + most / 10) return;
     const old = this.lines.splice(0, this.lines.length - most);
     this.dropped += old.length;
     for (const { type } of old) this.types.set(type, (this.types.get(type) ?? 1) - 1);

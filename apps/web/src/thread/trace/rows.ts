@@ -74,6 +74,9 @@ function nodeOf(card: Card, log: ThreadLog): TraceNode {
     cost: attempt.cost,
     card,
   };
+  // Without a worker, an attempt is over at its last event.
+  if (row.status === "lost" || row.status === "parked")
+    row.endedAt ??= log.lastAtOf(attempt.attempt);
   if (step?.role === "__wait__") {
     row.startedAt = step.timestamp;
     row.endedAt = log.steps[step.number]?.timestamp ?? (isOpen(card, log) ? null : log.lastAt);
