@@ -28,12 +28,14 @@ type Props = {
   step: NumberedStep;
   /** Number of requests to show the question. Each request focuses it. */
   asked: number;
+  /** Whether the question was answered elsewhere. */
+  isOver?: boolean;
   /** Called after the answer was accepted. */
   onAnswered?: () => void;
 };
 
 /** The question of a waiting thread: who asks, the whole subject, and the answer. */
-export function Question({ threadId, step, asked, onAnswered }: Props) {
+export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
   const client = useQueryClient();
   const question = useMemo(() => questionOf(step), [step]);
   const { text, expiresAt, call, approval } = question;
@@ -60,7 +62,7 @@ export function Question({ threadId, step, asked, onAnswered }: Props) {
   ) : null;
   const around: Around = {
     from: <Asker threadId={threadId} step={step} by={question.asker} />,
-    ...{ prompt: text, subject, expiresAt, onSent: onAnswered },
+    ...{ prompt: text, subject, expiresAt, isOver, onSent: onAnswered },
   };
   return (
     <section ref={box} tabIndex={-1} aria-label="Question" className="min-w-0 p-4 outline-none">
@@ -110,8 +112,16 @@ function Asker({ threadId, step, by }: AskerProps) {
   );
 }
 
-const approve = { label: "Approve", look: "solid", icon: <Check />, needsSubject: true } as const;
-const reject = { label: "Reject", look: "danger", icon: <X /> } as const;
+type Button = Omit<Choice, "send" | "act">;
+
+const approve: Button = {
+  name: "approve",
+  label: "Approve",
+  look: "solid",
+  icon: <Check />,
+  needsSubject: true,
+};
+const reject: Button = { name: "reject", label: "Reject", look: "danger", icon: <X /> };
 
 type ApprovalProps = Around & {
   /** Storage key of the unsent note; null stores nothing. */
