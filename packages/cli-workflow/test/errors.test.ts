@@ -116,7 +116,7 @@ describe("an error three calls deep in a role of a minified bundle", () => {
   });
 });
 
-test("has the line of the other version's source in a fork on that version", async () => {
+test("has the line in the source of the new version in a fork on that version", async () => {
   const { id } = await failing("reads");
   writeFileSync(
     join(store.folder, "lib/net.ts"),

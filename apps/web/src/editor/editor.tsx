@@ -35,7 +35,7 @@ export type EditorProps = {
   /** A banner above the canvas. */
   notice?: ReactNode;
   panels?: readonly Panel[];
-  /** The visible panel; `node` is the editor's own. */
+  /** The visible panel. The editor itself provides the panel `node`. */
   panel?: string;
   onPanel?: (panel: string) => void;
   /** Called when a node is opened by a double click or Enter. Returns whether the page handled it. */

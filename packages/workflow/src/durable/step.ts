@@ -253,7 +253,7 @@ function takeAll(progress: Progress, open: Map<string, Open>, values: unknown[])
   return failure;
 }
 
-/** Returns the members with work, by their keys. Each has an index when others have the same role. */
+/** Returns the members with work, by their keys. Members with the same role have an index. */
 function openOf(progress: Progress, members: readonly Member[]): Map<string, Open> {
   const works = members.flatMap((member, index) => ("fn" in member ? { member, index } : []));
   const counts = new Map<string, number>();

@@ -43,7 +43,7 @@ const handles = ({ connections }: Pick<Drawn, "connections">): string[] =>
   });
 
 describe("the conditions of a node", () => {
-  test("lose the lines of a removed condition, and higher ones are renumbered", () => {
+  test("lose the lines of a removed condition, and higher conditions are renumbered", () => {
     const next = set(branching({ conditions: three }), "if", ["conditions", 1], undefined);
     expect(next.nodes[0]?.data).toEqual({ conditions: [condition("a"), condition("c")] });
     expect(handles(next)).toEqual([
@@ -106,7 +106,7 @@ describe("an agent", () => {
     ],
   };
 
-  test("loses its subagent lines when subagents are turned off, and no others", () => {
+  test("loses only its subagent lines when subagents are turned off", () => {
     const off = set(team, "a", ["tools", "subagents"], false);
     expect(off.connections).toEqual([team.connections[1]]);
     expect(off.nodes[0]?.data).toEqual({ tools: { subagents: false, readFile: true } });

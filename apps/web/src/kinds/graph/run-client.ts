@@ -36,7 +36,7 @@ export const cancelRun = (runId: string) =>
   request<unknown>("/cancel", { ...post, json: { runId } });
 
 /**
- * Continues a failed or interrupted run, or retries it from a node. The returned id may be that of a new run with the
+ * Continues a failed or interrupted run, or retries it from a node. The returned id may belong to a new run with the
  * kept steps.
  */
 export const retryRun = (runId: string, nodeId?: string) =>

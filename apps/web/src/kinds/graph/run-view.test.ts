@@ -70,7 +70,7 @@ test("a node has an item for each of its runs", () => {
   expect(agentIn(items, 2).state).toBe("running");
 });
 
-test("a running agent shows its text so far, each concurrent one its own", () => {
+test("each of several running agents shows its own text so far", () => {
   const logs = logsOf(["b", "step_start"], ["a", "llm_response", "whole"], ["b", "step_start"]);
   const each = {
     nodes: [...graph.nodes.slice(0, 2), { id: "b", type: "agent", data: { join: "each" } }],

@@ -27,7 +27,7 @@ import { FailureNotice } from "../../ui/states.tsx";
 type Props = {
   /** API path for the first message, which requests a new plan or a change of a plan. */
   path: string;
-  /** The conversation in the page's address; null for a new one. */
+  /** The conversation in the page's address; null for a new conversation. */
   session: string | null;
   onSession: (session: string) => void;
   label: string;

@@ -4,7 +4,7 @@ import { listOf, type StepRecord, typeOf } from "./steps.ts";
 
 const longest = 44;
 
-/** The lines of a step's body: its action, its inputs, the target of its result. */
+/** Returns the lines of a step's body: its action, its inputs, the target of its result. */
 export function linesOf(step: StepRecord, registry: Readonly<Record<string, unknown>>): string[] {
   const { next } = step;
   const condition = step.if === undefined ? [] : [`if ${written(step.if)}`];
@@ -32,7 +32,7 @@ export function inputsOf({ in: inputs, input }: StepRecord): Readonly<Record<str
   return isRecord(found) ? found : {};
 }
 
-/** The text of a value: an expression without its `=`, other text unchanged. */
+/** Returns the text of a value: an expression without its `=`, a text that begins with `==` without the first `=`. */
 function written(value: unknown): string {
   if (typeof value === "string")
     return value.startsWith("==") ? value.slice(1) : value.replace(/^=/, "");

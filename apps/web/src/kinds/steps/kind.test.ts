@@ -312,7 +312,7 @@ describe("renaming", () => {
 });
 
 describe("copy and paste", () => {
-  test("assigns new ids, keeps lines between the copies and ends the others", () => {
+  test("assigns new ids, keeps lines between the copies, and removes lines to other steps", () => {
     const fragment = kind.copy(looped, ["Loop_B"]);
     const made = after(looped, kind.paste(looped, fragment, { x: 0, y: 0 }, null));
     expect(made.steps).toHaveLength(12);
@@ -330,7 +330,7 @@ describe("copy and paste", () => {
     expect(made.steps[1]).toMatchObject({ id: "Tool_2_ReadFile", tool: "ReadFile" });
   });
 
-  test("accepts a step or a workflow of another program, and nothing else", () => {
+  test("accepts a step without a workflow around it, and refuses other data", () => {
     expect(
       after(looped, kind.paste(looped, { id: "LLM_New" }, { x: 0, y: 0 }, "Loop_B")).steps[1]
         ?.children,

@@ -12,7 +12,7 @@ import { isRecord } from "../../lib/json.ts";
 /** A step of a document. Its id is unique; other fields are unchecked. */
 export type StepRecord = Readonly<Record<string, unknown>> & { readonly id: string };
 
-/** The parsed steps of a document, without invalid ones. */
+/** The valid steps of a document, parsed. */
 export type Steps = {
   all: ReadonlyMap<string, { step: StepRecord; index: number; path: DocumentPath }>;
   /** Length of `steps` including invalid items; null if it is not a list. */

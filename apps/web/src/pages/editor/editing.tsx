@@ -34,7 +34,7 @@ export type Editing = {
 
 type Props = {
   kind: DocumentKind;
-  /** The workflow's name; null for a new one. */
+  /** The workflow's name; null for a new workflow. */
   name: string | null;
   /** Storage key of the draft. */
   draftKey: string;

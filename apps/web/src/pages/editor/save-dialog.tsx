@@ -72,8 +72,8 @@ export function SaveDialog({ kind, name, base, document, isOpen, onClose, onSave
       >
         <DialogBody>
           <p>
-            Nothing was saved. If you save yours on top, both become versions of {target}, and yours
-            is current.
+            Nothing was saved. If you save your version on top, {target} keeps both versions, and
+            your version becomes the current one.
           </p>
           <DrawnComparison
             kind={kind}
@@ -95,7 +95,7 @@ export function SaveDialog({ kind, name, base, document, isOpen, onClose, onSave
                   close();
                 }}
               >
-                Take the saved one
+                Take the saved version
               </Button>
             )}
             <Button look="solid" isBusy={saved.isPending} onClick={() => saved.mutate(other.hash)}>
@@ -119,7 +119,7 @@ export function SaveDialog({ kind, name, base, document, isOpen, onClose, onSave
           label="Name"
           hint={
             isOwn
-              ? "It becomes the current version. The others stay."
+              ? "The saved text becomes the current version. Earlier versions are kept."
               : "The name of a new workflow."
           }
           value={chosen}

@@ -19,7 +19,7 @@ import { RunEvents, RunPanel, useSelectedRun } from "./steps-run.tsx";
 
 type Props = {
   document: EditedDocument;
-  /** The workflow's name; null for a new one. */
+  /** The workflow's name; null for a new workflow. */
   name: string | null;
   /** The thread that the user came from, which joins the list of runs; null for none. */
   run: string | null;

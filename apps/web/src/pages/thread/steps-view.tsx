@@ -139,7 +139,7 @@ type EndNoteProps = {
   onRerun: () => void;
 };
 
-/** How a thread ended, or why it stopped. */
+/** The end of a thread, or the reason why it stopped. */
 function EndNote({ thread, status, hasCard, onRerun }: EndNoteProps) {
   const { result, failure, stepCount, movedTo } = thread;
   const end = isEnded(status) ? result : null;
@@ -184,7 +184,7 @@ const nearPx = 48;
 
 const endsMs = 2_000;
 
-/** A scroll within this time after an input event counts as the user's, in milliseconds. */
+/** A scroll within this time after an input event counts as a scroll by the user, in milliseconds. */
 const handMs = 1_000;
 const hands = ["wheel", "touchmove", "keydown", "pointerdown", "pointermove"] as const;
 

@@ -35,7 +35,7 @@ describe("a fork", () => {
     });
   });
 
-  test("can start before the first step, and after the last one at a failure", () => {
+  test("can start before the first step, and at a failure after the last step", () => {
     const first = { kind: "rerun", number: 1 } as const;
     const draft = draftAt(first, steps, "p");
     expect(draft).toMatchObject({ content: "", meta: "{}" });

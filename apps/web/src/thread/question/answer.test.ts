@@ -65,7 +65,7 @@ describe("an approval", () => {
 });
 
 describe("a text", () => {
-  test("is the answer of a text question and of an unspecific one", () => {
+  test("is the answer to a text question and to a question without a type", () => {
     const texts = [{}, { schema: { type: "string" } }, { for: "pause" }].map(question);
     expect(texts.map(takesText)).toEqual([true, true, true]);
     const others = [{ type: "string", enum: ["a"] }, { type: "number" }, { type: "object" }];

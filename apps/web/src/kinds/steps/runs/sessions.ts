@@ -10,7 +10,7 @@ export type SessionList = { all: readonly Session[]; selected: string | null };
 const keptMs = 24 * 60 * 60 * 1_000;
 const most = 12;
 
-/** Reads stored sessions, without expired and invalid ones. */
+/** Reads stored sessions. Skips expired and invalid sessions. */
 export function readSessions(text: string | null, now: number): SessionList {
   const value = text === null ? null : readJson(text).value;
   const { all, selected } = isRecord(value) ? value : {};

@@ -9,7 +9,7 @@ const hour = 60 * 60 * 1_000;
 const session = (runID: string, startedAt = 0) => ({ runID, label: "Run", startedAt });
 
 describe("the sessions of an editor", () => {
-  test("are kept for a day, at most twelve, without invalid ones", () => {
+  test("are kept for a day, at most twelve, and invalid sessions are dropped", () => {
     const stored = JSON.stringify({
       all: [session("old", 0), session("new", 20 * hour), { runID: 3 }, null],
       selected: "old",
@@ -81,7 +81,7 @@ describe("the events of a run", () => {
     ]);
   });
 
-  test("are the last 2,000, with the number of dropped ones", () => {
+  test("are the last 2,000, with the number of dropped lines", () => {
     const lines = new RunLines();
     for (let n = 0; n < 2_010; n += 1) lines.takeEvent(event("step_print", { value: n }, n));
     expect([lines.lines.length, lines.dropped, lines.lines[0]?.text]).toEqual([2_000, 10, "10"]);
