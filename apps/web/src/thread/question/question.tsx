@@ -56,12 +56,12 @@ export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
   };
   const form = { question, keep, answer };
   const subject = call ? (
-    <Subject title={`Input of ${call.tool}`} value={call.input} />
+    <Subject title={`Input of ${call.tool}`} value={call.input} isCode />
   ) : approval && approval.subject !== undefined ? (
     <Subject title="To be approved" value={approval.subject} />
   ) : null;
   const around: Around = {
-    from: <Asker threadId={threadId} step={step} by={question.asker} />,
+    from: <Asker threadId={threadId} step={step} by={question.asker} tool={call?.tool ?? null} />,
     ...{ prompt: text, subject, expiresAt, isOver, onSent: onAnswered },
   };
   return (
@@ -87,15 +87,17 @@ type Answer = (given: AnswerThread) => Promise<void>;
 
 type Around = Omit<Parameters<typeof Decision>[0], "choices" | "children">;
 
-type AskerProps = { threadId: string; step: NumberedStep; by: string | null };
+type AskerProps = Pick<Props, "threadId" | "step"> & { by: string | null; tool: string | null };
 
 /** Who asks, in which thread, and since when. */
-function Asker({ threadId, step, by }: AskerProps) {
+function Asker({ threadId, step, by, tool }: AskerProps) {
   const { data: thread } = useQuery(threadQuery(threadId));
   const now = useNow(10_000);
   return (
     <p className="text-small text-muted wrap-anywhere">
-      <span className="font-semibold text-ink">{by ?? "The workflow"}</span> asks
+      <span className="font-semibold text-ink">{by ?? "The workflow"}</span>{" "}
+      {tool === null ? "asks" : "asks to run "}
+      {tool !== null && <code className="font-semibold text-ink">{tool}</code>}
       {thread && (
         <>
           {" in "}
