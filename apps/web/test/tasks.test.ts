@@ -10,6 +10,7 @@ import * as graphHand from "./graph-hand.ts";
 import { nodeOf, scriptedModel, statusIs } from "./graph-runs.ts";
 import { keyboard } from "./hand.ts";
 import * as stepsHand from "./steps-hand.ts";
+import { detailsOf } from "./trace.ts";
 import { violationsOf } from "./violations.ts";
 
 /* The ten main tasks of the console on one server. The rest is in `*.nightly.test.ts`. */

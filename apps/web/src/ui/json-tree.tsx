@@ -269,7 +269,14 @@ function Summary({ node, isOpen }: { node: JsonNode; isOpen: boolean }) {
   const path = filePathOf(value);
   if (path !== null) return <FileValue path={path} />;
   if (range !== null) return <Faint>{counted(range.to - range.from, "item")}</Faint>;
-  if (isTruncated(value)) return <Faint>{size(value.length)}</Faint>;
+  if (isTruncated(value)) {
+    return (
+      <span className="flex min-w-0 items-baseline gap-2">
+        <Faint>{size(value.length)}</Faint>
+        {!isOpen && <span className="min-w-0 flex-1 truncate">{value.preview}</span>}
+      </span>
+    );
+  }
   if (isLongText(value)) {
     return (
       <span className="flex min-w-0 items-baseline gap-2">

@@ -106,7 +106,7 @@ function Figures({ a, b }: { a: Side; b: Side }) {
         <col className="w-24 max-sm:w-16" />
         <col />
         <col />
-        <col className="w-28 max-sm:w-20" />
+        <col className="w-40 max-sm:w-20" />
       </colgroup>
       <thead>
         <tr>

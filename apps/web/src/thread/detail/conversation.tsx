@@ -1,13 +1,12 @@
-import { useMemo, useState } from "react";
+import { useState } from "react";
 import { count, duration } from "../../lib/format.ts";
-import { readJson } from "../../lib/json.ts";
 import { previewOf } from "../../lib/json-nodes.ts";
 import { Button, Copy } from "../../ui/button.tsx";
 import { jsonOf } from "../../ui/json-tree.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { Section } from "../../ui/section.tsx";
-import { Value } from "../../ui/value.tsx";
 import { groupsOf, type ToolCall, type TurnGroup } from "./parts.ts";
+import { Shown } from "./shown.tsx";
 import { RowState } from "./row-state.tsx";
 
 /** Maximum number of groups of turns shown at once. Earlier groups are shown on demand. */
@@ -97,24 +96,6 @@ function Part({ title, value }: { title: string; value: unknown }) {
       <Shown value={value} name={title} />
     </section>
   );
-}
-
-/** A value; JSON in a text as a tree. */
-function Shown({ value, name }: { value: unknown; name: string }) {
-  const json = useMemo(() => (typeof value === "string" ? objectIn(value) : null), [value]);
-  if (json !== null) return <Value value={json} name={name} />;
-  if (typeof value === "string") return <Prose text={value} isOpen />;
-  return <Value value={value} name={name} />;
-}
-
-/** Longer texts are shown as written. */
-const longestJson = 500_000;
-
-/** The object or list that a text has as JSON; null for other texts. */
-function objectIn(text: string): object | null {
-  if (text.length > longestJson || !/^\s*[{[]/.test(text)) return null;
-  const { value } = readJson(text);
-  return typeof value === "object" ? value : null;
 }
 
 function Messages({ of }: { of: readonly string[] }) {
