@@ -56,17 +56,26 @@ describe.skipIf(missingServer !== "")(`the console of a cluster${missingServer}`
       return lines(body);
     });
     const page = await open(serving, `/threads/${id}`);
-    await page.getByText(/one@\d+/).first().waitFor();
+    await page
+      .getByText(/one@\d+/)
+      .first()
+      .waitFor();
     say("one .\ntwo half ");
     await rowOf(page, 1, "speak").waitFor();
-    await page.getByText(/half@\d+/).first().waitFor();
+    await page
+      .getByText(/half@\d+/)
+      .first()
+      .waitFor();
     await keepPicture(page, "cluster-live");
 
     const [driven] = await host.live();
     const worker = cluster.workers.find(({ child }) => child.pid === driven?.pid);
     worker?.child.kill("SIGKILL");
     const other = cluster.workers.find(({ child }) => child !== worker?.child)?.child.pid;
-    await page.getByText(new RegExp(`half@${other}`)).first().waitFor();
+    await page
+      .getByText(new RegExp(`half@${other}`))
+      .first()
+      .waitFor();
     await keepPicture(page, "cluster-failover");
     say("one .\ntwo half .\nthree .");
     await page.getByText("completed", { exact: true }).first().waitFor();

@@ -12,7 +12,10 @@ const back = /Connected again/;
 test("a notice reports a killed server, and no event is missed when it is back", async () => {
   const id = await serving.run("counter", { count: 60, delayMs: 100 });
   const page = await open(serving, `/threads/${id}`);
-  await page.getByRole("row", { name: /\d count/ }).first().waitFor();
+  await page
+    .getByRole("row", { name: /\d count/ })
+    .first()
+    .waitFor();
   const { port } = serving;
   await serving.stop("SIGKILL");
   await page.getByText(lost).waitFor();
@@ -111,7 +114,10 @@ test("without a shared worker a hidden tab has no stream, so the ninth tab is li
     for (const name of ["requestfailed", "requestfinished"] as const)
       page.on(name as "requestfailed", (request) => count(request, -1));
     await page.goto(`http://127.0.0.1:${serving.port}/threads/${id}`);
-    await page.getByRole("row", { name: /\d count/ }).first().waitFor();
+    await page
+      .getByRole("row", { name: /\d count/ })
+      .first()
+      .waitFor();
     await until(() => streams.get(page) === 1);
     await setHidden(page, true);
     await until(() => streams.get(page) === 0);

@@ -39,7 +39,8 @@ test("a thread shows the value that its workflow returned as indented JSON", asy
   const page = await open(serving, `/threads/${id}`);
   const outcome = page.getByRole("region", { name: "Outcome" });
   await outcome.getByRole("button", { name: "Show the result" }).click();
-  for (const text of ["total", "12", "Ada Lovelace"]) await outcome.getByText(text).first().waitFor();
+  for (const text of ["total", "12", "Ada Lovelace"])
+    await outcome.getByText(text).first().waitFor();
   expect(await outcome.getByText('{"total":12').count()).toBe(0);
 }, 600_000);
 

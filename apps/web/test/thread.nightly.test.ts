@@ -40,7 +40,10 @@ test("a sleeping thread shows its end, asks nothing, and continues after its wor
   await row.getByText(/wakes in 5\d m/).waitFor();
   await page.getByRole("link", { name: long }).click();
   await page.getByRole("article", { name: "Details of Sleep" }).waitFor();
-  await page.getByRole("timer").getByText(/in 5\d m/).waitFor();
+  await page
+    .getByRole("timer")
+    .getByText(/in 5\d m/)
+    .waitFor();
   expect(await page.getByRole("button", { name: /^(Answer|Go to question)$/ }).count()).toBe(0);
   expect(await page.getByRole("article").getByRole("textbox").count()).toBe(0);
   await page.goto(`http://127.0.0.1:${serving.port}/threads/${short}`);
