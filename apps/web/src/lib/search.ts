@@ -69,6 +69,11 @@ export const readAddSearch = ({ name }: Given): { name?: string } => ({
 });
 
 /** `session` is a conversation with the planner. */
+/** `item` is the key of the item that the inbox shows. */
+export const readInboxSearch = ({ item }: Given): { item?: string } => ({
+  item: textOf(item) || undefined,
+});
+
 export const readPlannerSearch = ({ session }: Given): { session?: string } => ({
   session: textOf(session) || undefined,
 });

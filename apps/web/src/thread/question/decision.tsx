@@ -8,6 +8,8 @@ import { FailureNotice } from "../../ui/states.tsx";
 
 /** A way to end a question. */
 export type Choice = {
+  /** Name for the keys of the inbox. */
+  name?: "approve" | "reject";
   label: string;
   look?: "solid" | "plain" | "danger";
   icon?: ReactNode;
@@ -39,6 +41,8 @@ type Props = {
   choices: readonly Choice[];
   /** Time of the timeout in milliseconds since the epoch; null for none. */
   expiresAt?: number | null;
+  /** Whether the question is no longer open. */
+  isOver?: boolean;
   /** Called after the answer was accepted. */
   onSent?: () => void;
 };
@@ -51,7 +55,7 @@ const closed = new Set(["STALE_ANSWER", "NOT_WAITING", "THREAD_ENDED", "ANSWER_L
  * after the answer, when the question is no longer open, and, for an approval, while a part of the subject is hidden.
  */
 export function Decision(props: Props) {
-  const { from, prompt = "", subject, children, choices, expiresAt = null, onSent } = props;
+  const { from, prompt = "", subject, children, choices, expiresAt = null, isOver, onSent } = props;
   const [hidden, setHidden] = useState(0);
   const hide = useCallback(() => {
     setHidden((count) => count + 1);
@@ -67,7 +71,7 @@ export function Decision(props: Props) {
     },
   });
   const { error } = work;
-  const isClosed = error instanceof ApiError && closed.has(error.code);
+  const isClosed = isOver === true || (error instanceof ApiError && closed.has(error.code));
   const press = (choice: Choice, clicks: number) => {
     // The second click of a double click may hit the next question.
     if (clicks > 1 || isSent.current) return;
@@ -91,7 +95,7 @@ export function Decision(props: Props) {
           {children}
           <div className="flex flex-wrap gap-2" data-choices>
             {choices.map((choice) => {
-              const { label, look, icon, title, about, needsSubject, isDisabled } = choice;
+              const { name, label, look, icon, title, about, needsSubject, isDisabled } = choice;
               return (
                 <Button
                   key={label}
@@ -100,6 +104,7 @@ export function Decision(props: Props) {
                   look={look}
                   icon={icon}
                   title={title}
+                  data-choice={name}
                   isBusy={work.isPending || work.isSuccess}
                   disabled={isDisabled || isClosed || (needsSubject === true && hidden > 0)}
                   onClick={({ detail }) => press(choice, detail)}
@@ -123,7 +128,10 @@ export function Decision(props: Props) {
               Sent.
             </p>
           )}
-          {isClosed ? <Closed /> : error && <FailureNotice error={error} />}
+          <p className="hidden text-small text-muted [form:has([data-choice]:focus-visible)>&]:block">
+            Enter sends the focused choice.
+          </p>
+          {isClosed && !work.isSuccess ? <Closed /> : error && <FailureNotice error={error} />}
         </form>
       </AfterMarkdown>
     </div>

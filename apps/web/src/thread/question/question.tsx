@@ -28,12 +28,14 @@ type Props = {
   step: NumberedStep;
   /** Number of requests to show the question. Each request focuses it. */
   asked: number;
+  /** Whether the question was answered elsewhere. */
+  isOver?: boolean;
   /** Called after the answer was accepted. */
   onAnswered?: () => void;
 };
 
 /** The question of a waiting thread: who asks, the whole subject, and the answer. */
-export function Question({ threadId, step, asked, onAnswered }: Props) {
+export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
   const client = useQueryClient();
   const question = useMemo(() => questionOf(step), [step]);
   const { text, expiresAt, call, approval } = question;
@@ -54,13 +56,13 @@ export function Question({ threadId, step, asked, onAnswered }: Props) {
   };
   const form = { question, keep, answer };
   const subject = call ? (
-    <Subject title={`Input of ${call.tool}`} value={call.input} />
+    <Subject title={`Input of ${call.tool}`} value={call.input} isCode />
   ) : approval && approval.subject !== undefined ? (
     <Subject title="To be approved" value={approval.subject} />
   ) : null;
   const around: Around = {
-    from: <Asker threadId={threadId} step={step} by={question.asker} />,
-    ...{ prompt: text, subject, expiresAt, onSent: onAnswered },
+    from: <Asker threadId={threadId} step={step} by={question.asker} tool={call?.tool ?? null} />,
+    ...{ prompt: text, subject, expiresAt, isOver, onSent: onAnswered },
   };
   return (
     <section ref={box} tabIndex={-1} aria-label="Question" className="min-w-0 p-4 outline-none">
@@ -85,15 +87,17 @@ type Answer = (given: AnswerThread) => Promise<void>;
 
 type Around = Omit<Parameters<typeof Decision>[0], "choices" | "children">;
 
-type AskerProps = { threadId: string; step: NumberedStep; by: string | null };
+type AskerProps = Pick<Props, "threadId" | "step"> & { by: string | null; tool: string | null };
 
 /** Who asks, in which thread, and since when. */
-function Asker({ threadId, step, by }: AskerProps) {
+function Asker({ threadId, step, by, tool }: AskerProps) {
   const { data: thread } = useQuery(threadQuery(threadId));
   const now = useNow(10_000);
   return (
     <p className="text-small text-muted wrap-anywhere">
-      <span className="font-semibold text-ink">{by ?? "The workflow"}</span> asks
+      <span className="font-semibold text-ink">{by ?? "The workflow"}</span>{" "}
+      {tool === null ? "asks" : "asks to run "}
+      {tool !== null && <code className="font-semibold text-ink">{tool}</code>}
       {thread && (
         <>
           {" in "}
@@ -110,8 +114,16 @@ function Asker({ threadId, step, by }: AskerProps) {
   );
 }
 
-const approve = { label: "Approve", look: "solid", icon: <Check />, needsSubject: true } as const;
-const reject = { label: "Reject", look: "danger", icon: <X /> } as const;
+type Button = Omit<Choice, "send" | "act">;
+
+const approve: Button = {
+  name: "approve",
+  label: "Approve",
+  look: "solid",
+  icon: <Check />,
+  needsSubject: true,
+};
+const reject: Button = { name: "reject", label: "Reject", look: "danger", icon: <X /> };
 
 type ApprovalProps = Around & {
   /** Storage key of the unsent note; null stores nothing. */

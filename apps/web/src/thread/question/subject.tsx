@@ -1,23 +1,26 @@
 import { useCallback, useMemo, useState } from "react";
-import { isRecord } from "../../lib/json.ts";
+import { formatJson, isRecord } from "../../lib/json.ts";
 import { isTruncated } from "../../lib/values.ts";
 import { Button } from "../../ui/button.tsx";
 import { isPatch, Patch } from "../../ui/diff.tsx";
-import { isLight, jsonIn, Prose } from "../../ui/prose.tsx";
-import { Nothing, textOf, Value, Values } from "../../ui/value.tsx";
+import { Facts } from "../../ui/facts.tsx";
+import { isLight, jsonIn, LongText, Prose, useHides } from "../../ui/prose.tsx";
+import { Nothing, Value } from "../../ui/value.tsx";
 
 type Props = {
   title: string;
   value: unknown;
+  /** Whether its texts are code, such as the input of a tool. */
+  isCode?: boolean;
 };
 
 /** The whole subject of a question: a report as Markdown or as written, a patch, or values. */
-export function Subject({ title, value }: Props) {
+export function Subject({ title, value, isCode = false }: Props) {
   const shown = useMemo(() => revealed(value), [value]);
   return (
     <section className="flex min-w-0 flex-col gap-2" aria-label="To be approved">
       <h3 className="text-small text-muted">{title}</h3>
-      <div className="max-w-208 rounded-md border bg-surface p-3">
+      <div className={`max-w-208 rounded-md border bg-surface p-3 ${isCode ? "code" : ""}`}>
         <Content value={shown} />
       </div>
     </section>
@@ -29,27 +32,48 @@ function Content({ value }: { value: unknown }) {
   if (typeof value === "string") {
     return isPatch(value) ? <Patch text={value} /> : <Report text={value} />;
   }
-  return isRecord(value) && !isTruncated(value) ? (
-    <Record value={value} />
-  ) : (
-    <Value value={value} />
-  );
+  if (isTruncated(value)) return <Value value={value} />;
+  return isRecord(value) ? <Fields value={value} /> : <Json value={value} />;
 }
 
-/** The values of a record. Their JSON tells texts from numbers. */
-function Record({ value }: { value: Readonly<Record<string, unknown>> }) {
+/** The values of a record, unfolded. Their JSON tells texts from numbers. */
+function Fields({ value }: { value: Readonly<Record<string, unknown>> }) {
   const [isJson, setJson] = useState(false);
+  const names = Object.keys(value);
+  if (names.length === 0) return <Nothing>No values.</Nothing>;
   return (
     <div className="flex flex-col items-start gap-2 *:w-full">
-      {isJson ? <Prose text={textOf(value)} isOpen /> : <Values values={value} />}
-      {Object.keys(value).length > 0 && (
-        <Switch onClick={() => setJson(!isJson)}>
-          {isJson ? "Show formatted" : "Show as JSON"}
-        </Switch>
+      {isJson ? (
+        <Json value={value} />
+      ) : (
+        <Facts
+          look="list"
+          facts={names.map((name) => [name, <Field key={name} value={value[name]} />])}
+        />
       )}
+      <Switch onClick={() => setJson(!isJson)}>{isJson ? "Show formatted" : "Show as JSON"}</Switch>
     </div>
   );
 }
+
+const Field = ({ value }: { value: unknown }) =>
+  isTruncated(value) || typeof value === "string" ? (
+    <Value value={value} />
+  ) : (
+    <Json value={value} />
+  );
+
+function Json({ value }: { value: unknown }) {
+  const text = formatJson(value, shortestLine);
+  useHides(text === null);
+  return (
+    <div className="code anywhere">
+      {text === null ? "Nested too deeply to show." : <LongText text={text} />}
+    </div>
+  );
+}
+
+const shortestLine = 72;
 
 function Report({ text }: { text: string }) {
   const hasLayout = useMemo(() => isLight(text) && jsonIn(text) === null, [text]);
