@@ -155,7 +155,7 @@ test("the text of a model is visible while it streams", async () => {
   const go = `${serving.folder}/go`;
   const id = await serving.run("writer", { go });
   const page = await open(serving, `/threads/${id}`);
-  await page.getByText("The first part").waitFor();
+  await page.getByText("The first part").first().waitFor();
   expect(await page.getByText("and the last").count()).toBe(0);
   serving.write("go", "");
   await page.getByText("The first part, and the last").first().waitFor();
@@ -175,7 +175,7 @@ test("a question is answered in the inbox, and the thread continues", async () =
   expect(steps.at(-1)?.content).toBe("you answered true");
 }, 600_000);
 
-test("a fork from a card continues with the edited value, and the two are compared", async () => {
+test("a fork from a row continues with the edited value, and the two are compared", async () => {
   const id = await serving.run("chooser");
   await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}`);
@@ -189,18 +189,14 @@ test("a fork from a card continues with the edited value, and the two are compar
   await meta.fill('{ "choice": "coffee" }');
   await dialog.getByRole("button", { name: "Fork" }).click();
   await page.waitForURL((url) => !url.href.includes(id));
-  await page.getByText("after coffee").first().waitFor();
+  await (await detailsOf(page, 2, "choose")).getByText("after coffee").first().waitFor();
   const fork = await serving.until(idOf(page), "completed");
   expect(fork.forkFrom).toEqual({ threadId: id, steps: 1 });
 
-  await page.getByRole("button", { name: "More actions" }).click();
-  await page.getByRole("menuitem", { name: /Compare/ }).click();
-  const other = page.getByRole("dialog").getByLabel("The other thread");
-  expect(await other.inputValue()).toBe(id);
-  await page.getByRole("dialog").getByRole("button", { name: "Compare" }).click();
+  await page.getByRole("button", { name: "Compare with original" }).click();
   await page.getByText(/They differ from the first step on; 2 steps differ/).waitFor();
   const second = page.getByRole("region", { name: "Step 2" });
-  expect(await second.locator("mark").allTextContents()).toEqual(["coffee", "tea"]);
+  expect(await second.locator("mark").allTextContents()).toEqual(["tea", "coffee"]);
   await page.getByText("Step 3 is the same").waitFor();
 }, 600_000);
 
