@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { anthropicServer } from "../../../packages/workflow-agents/test/anthropic-server.ts";
 import { open, useConsoleProcess } from "./browser.ts";
-import { detailsOf, rowOf } from "./trace.ts";
+import { rowOf } from "./trace.ts";
 
 /* Unsent text: keys of an input method do not send the text, and Escape and a reload keep it. */
 
