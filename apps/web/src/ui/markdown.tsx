@@ -1,6 +1,8 @@
-import { type ReactNode, useLayoutEffect, useRef } from "react";
-import Markdown, { defaultUrlTransform } from "react-markdown";
+import { memo, type ReactNode, useLayoutEffect, useMemo, useRef } from "react";
+import Markdown, { type Components, defaultUrlTransform } from "react-markdown";
 import remarkGfm from "remark-gfm";
+import { blocksIn } from "./markdown-blocks.ts";
+import { isLight } from "./prose.tsx";
 
 const plugins = [remarkGfm];
 
@@ -26,47 +28,55 @@ export const lettersOf = (text: string): string =>
 type Props = {
   text: string;
   /** Called before the first paint if the rendered text lacks letters of the source. */
-  onHiding?: () => void;
+  onHiding?: (() => void) | undefined;
 };
 
-/** A text as Markdown. Shows HTML as text and fetches no pictures. Links open a new tab. */
+/**
+ * A text as Markdown. Shows HTML as text and fetches no pictures. Links open a new tab. Each block is rendered once, also
+ * while the text grows.
+ */
 export default function MarkdownText({ text, onHiding }: Props) {
   const box = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
-    const shown = box.current?.textContent ?? "";
-    if (onHiding && lettersOf(shown) !== lettersOf(text)) onHiding();
+    if (onHiding && lettersOf(box.current?.textContent ?? "") !== lettersOf(text)) onHiding();
   }, [onHiding, text]);
+  const blocks = useMemo(() => blocksIn(text), [text]);
   return (
-    <div ref={box} className="markdown flex flex-col gap-2 wrap-anywhere">
-      <Markdown
-        remarkPlugins={plugins}
-        urlTransform={withoutPrograms}
-        components={{
-          a: ({ href = "", children }) =>
-            outside.test(href) ? (
-              <a href={href} target="_blank" rel="noreferrer noopener">
-                {children}
-              </a>
-            ) : href === nowhere ? (
-              <a href={nowhere} onClick={(event) => event.preventDefault()}>
-                {children}
-              </a>
-            ) : (
-              <span title={href || undefined}>{children}</span>
-            ),
-          img: ({ alt, src }) => (
-            <code>{`![${alt ?? ""}](${typeof src === "string" ? src : ""})`}</code>
-          ),
-          ...headings,
-          table: ({ children }) => (
-            <div className="overflow-x-auto">
-              <table>{children}</table>
-            </div>
-          ),
-        }}
-      >
-        {text}
-      </Markdown>
+    <div ref={box} className="markdown flex w-full flex-col gap-2 wrap-anywhere">
+      {blocks.map((block, index) => (
+        <Block key={index} text={block} />
+      ))}
     </div>
   );
 }
+
+const Block = memo(function Block({ text }: { text: string }) {
+  if (!isLight(text)) return <div className="anywhere">{text}</div>;
+  return (
+    <Markdown remarkPlugins={plugins} urlTransform={withoutPrograms} components={components}>
+      {text}
+    </Markdown>
+  );
+});
+
+const components: Components = {
+  a: ({ href = "", children }) =>
+    outside.test(href) ? (
+      <a href={href} target="_blank" rel="noreferrer noopener">
+        {children}
+      </a>
+    ) : href === nowhere ? (
+      <a href={nowhere} onClick={(event) => event.preventDefault()}>
+        {children}
+      </a>
+    ) : (
+      <span title={href || undefined}>{children}</span>
+    ),
+  img: ({ alt, src }) => <code>{`![${alt ?? ""}](${typeof src === "string" ? src : ""})`}</code>,
+  ...headings,
+  table: ({ children }) => (
+    <div className="overflow-x-auto">
+      <table>{children}</table>
+    </div>
+  ),
+};

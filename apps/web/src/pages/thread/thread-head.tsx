@@ -105,7 +105,7 @@ function timesOf(thread: Thread, status: Status, log: ThreadLog, now: number): T
 }
 
 function Figures({ thread, status, log, rows }: Omit<Props, "onFork" | "onAnswer">) {
-  const { createdAt, threadId, maxRounds } = thread;
+  const { createdAt, threadId, maxRounds, limits = {} } = thread;
   const { data: ledger } = useQuery({ ...ledgerQuery(threadId), enabled: isEnded(status) });
   const now = useNow(isLive(status) ? 1_000 : 30_000);
   const { workedMs, waitedMs } = timesOf(thread, status, log, now);
@@ -121,15 +121,29 @@ function Figures({ thread, status, log, rows }: Omit<Props, "onFork" | "onAnswer
         ...(waitedMs > 0 ? ([["waited", duration(waitedMs)]] as const) : []),
         ...(spent.tokens > 0
           ? ([
-              ["tokens", tokens(spent.tokens)],
-              ["cost", `${cost(spent.cost)}${noPrice && "+"}`, noPrice],
+              [
+                "",
+                <Used key="tokens" value={spent.tokens} most={limits.maxTokens}>
+                  {tokens(spent.tokens)}
+                  <Of>{limits.maxTokens && `of ${tokens(limits.maxTokens)}`} tokens</Of>
+                </Used>,
+              ],
+              [
+                "",
+                <Used key="cost" value={spent.cost} most={limits.maxCost}>
+                  {cost(spent.cost)}
+                  {noPrice && "+"}
+                  <Of>{limits.maxCost && `of ${cost(limits.maxCost)}`} cost</Of>
+                </Used>,
+                noPrice,
+              ],
             ] as const)
           : []),
         [
           "",
           <Used key="steps" value={steps} most={maxRounds}>
             {count(steps)}
-            <span className="font-normal text-muted">of {count(maxRounds)} steps</span>
+            <Of>of {count(maxRounds)} steps</Of>
           </Used>,
           `Stops at ${count(maxRounds)} steps`,
         ],
@@ -139,10 +153,15 @@ function Figures({ thread, status, log, rows }: Omit<Props, "onFork" | "onAnswer
   );
 }
 
-type UsedProps = { value: number; most: number; children: ReactNode };
+const Of = ({ children }: { children: ReactNode }) => (
+  <span className="font-normal text-muted">{children}</span>
+);
 
-/** An amount with a bar of its share of a limit. */
+type UsedProps = { value: number; most: number | undefined; children: ReactNode };
+
+/** An amount with a bar of its share of a limit, if there is one. */
 function Used({ value, most, children }: UsedProps) {
+  if (most === undefined) return <span className="inline-flex gap-1">{children}</span>;
   const share = Math.min(1, value / most);
   const ink = share >= 0.9 ? "bg-amber" : "bg-solid";
   return (

@@ -1,9 +1,10 @@
 import type { Status, Thread } from "@uncaged/workflow-server/api-types";
-import { ArrowLeft, Hourglass, LoaderCircle } from "lucide-react";
+import { ArrowDownToLine, ArrowLeft, Hourglass, LoaderCircle } from "lucide-react";
 import { lazy, Suspense, useCallback, useEffect, useRef, useState } from "react";
 import { useNow } from "../../lib/format.ts";
 import type { ThreadLog } from "../../lib/thread-log.ts";
 import { type ForkPoint, isLive } from "../../lib/threads.ts";
+import { pointOf } from "../../thread/detail/fork-point.ts";
 import { Asleep, Detail } from "../../thread/detail/detail.tsx";
 import { Question } from "../../thread/question/question.tsx";
 import type { TraceRow } from "../../thread/trace/rows.ts";
@@ -11,7 +12,7 @@ import { TracePane } from "../../thread/trace/trace-pane.tsx";
 import { Button } from "../../ui/button.tsx";
 import { useKeys } from "../../ui/page.tsx";
 import { Empty, Skeleton } from "../../ui/states.tsx";
-import { leadingRow, pointOf } from "./selection.ts";
+import { leadingRow } from "./selection.ts";
 
 const GraphView = lazy(async () => ({
   default: (await import("../../thread/graph/graph-view.tsx")).GraphView,
@@ -58,7 +59,7 @@ export function TraceView(props: Props) {
   const isIdle = status === "running" && !rows.some((one) => one.status === "running");
   return (
     <div className="grid min-h-0 flex-1 grid-cols-[minmax(0,1fr)] xl:grid-cols-[minmax(0,1.2fr)_minmax(0,1fr)]">
-      <div className={`flex min-h-0 min-w-0 flex-col ${isOpen ? "max-xl:hidden" : ""}`}>
+      <div className={`relative flex min-h-0 min-w-0 flex-col ${isOpen ? "max-xl:hidden" : ""}`}>
         {view === "graph" ? (
           <Suspense fallback={<Skeleton lines={8} />}>
             <GraphView
@@ -95,6 +96,19 @@ export function TraceView(props: Props) {
             }
           />
         )}
+        {isLive(status) && !isFollowing && view === "trace" && (
+          <Button
+            className="absolute bottom-4 left-1/2 -translate-x-1/2 rounded-full! max-sm:min-h-10"
+            icon={<ArrowDownToLine />}
+            title="Show the newest row"
+            onClick={() => {
+              setFollowing(true);
+              props.onSelect(null);
+            }}
+          >
+            Follow
+          </Button>
+        )}
       </div>
       <div
         ref={pane}
@@ -120,7 +134,7 @@ export function TraceView(props: Props) {
             onForkPoint={onForkPoint}
             canRerun={canRerun}
             onSelect={onSelect}
-            foot={footOf(row, thread, askedToAnswer)}
+            foot={status === "waiting" && footOf(row, thread, askedToAnswer)}
           />
         )}
       </div>

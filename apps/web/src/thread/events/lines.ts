@@ -57,7 +57,7 @@ export class EventLines {
     const stepID = isRerun && typeof meta.stepID === "string" ? meta.stepID : role;
     const text = isRerun ? content : `step ${number} committed`;
     const line = { key: `step ${number}`, at, type, stepID, text, payload: meta };
-    this.#add({ ...line, attempt: attempt ?? null });
+    this.#add({ ...line, attempt: attempt ?? `step-${number}` });
   }
 
   #add(line: EventLine): void {

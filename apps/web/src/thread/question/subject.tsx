@@ -16,11 +16,12 @@ type Props = {
 
 /** The whole subject of a question: a report as Markdown or as written, a patch, or values. */
 export function Subject({ title, value, isCode = false }: Props) {
+  const shown = useMemo(() => revealed(value), [value]);
   return (
     <section className="flex min-w-0 flex-col gap-2" aria-label="To be approved">
       <h3 className="text-small text-muted">{title}</h3>
       <div className={`max-w-208 rounded-md border bg-surface p-3 ${isCode ? "code" : ""}`}>
-        <Content value={revealed(value)} />
+        <Content value={shown} />
       </div>
     </section>
   );
@@ -102,15 +103,15 @@ const Switch = (props: { onClick: () => void; children: string }) => (
 const unseen =
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]|[\u{e0000}-\u{e007f}]/gu;
 
-const shown = (character: string): string =>
+const named = (character: string): string =>
   `[U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}]`;
 
 /** A value with names in place of invisible characters, which could hide or reorder parts of it. */
 export function revealed(value: unknown): unknown {
-  if (typeof value === "string") return value.replace(unseen, shown);
+  if (typeof value === "string") return value.replace(unseen, named);
   if (Array.isArray(value)) return value.map(revealed);
   if (!isRecord(value) || isTruncated(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [name.replace(unseen, shown), revealed(one)]),
+    Object.entries(value).map(([name, one]) => [name.replace(unseen, named), revealed(one)]),
   );
 }
