@@ -123,8 +123,9 @@ export function LongText({ text }: { text: string }) {
 function endsOf(text: string): number[] {
   const ends: number[] = [];
   for (let from = 0; from < text.length; from = ends.at(-1) ?? text.length) {
-    const line = text.lastIndexOf("\n", from + pieceLetters) + 1;
-    ends.push(Math.min(text.length, line > from ? line : from + pieceLetters));
+    const most = from + pieceLetters;
+    const line = text.lastIndexOf("\n", most) + 1;
+    ends.push(text.length <= most ? text.length : line > from ? line : most);
   }
   return ends;
 }

@@ -207,7 +207,7 @@ function Plan({ id, isOver, onSent }: Omit<ShownProps, "item"> & { id: string })
   return (
     <div className="p-4">
       <Loaded query={query} lines={5}>
-        {(plan) => <PlanConfirmation plan={plan} isOver={isOver} hasSteps onSent={onSent} />}
+        {(plan) => <PlanConfirmation plan={plan} isOver={isOver} onSent={onSent} />}
       </Loaded>
     </div>
   );
