@@ -6,7 +6,6 @@ import { anthropicServer } from "../../../packages/workflow-agents/test/anthropi
 import type { Reply } from "../../../packages/workflow-agents/test/wire.ts";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { open, useConsoleProcess } from "./browser.ts";
-import { detailsOf } from "./trace.ts";
 import * as graphHand from "./graph-hand.ts";
 import { nodeOf, scriptedModel, statusIs } from "./graph-runs.ts";
 import { keyboard } from "./hand.ts";

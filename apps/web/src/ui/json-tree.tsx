@@ -328,7 +328,7 @@ function Opened({ value }: { value: unknown }) {
   if (!isLongText(value)) return null;
   return (
     <div className="pb-1 pl-5 font-sans text-body">
-      <Prose text={value} isOpen={value.length < mostUnsized} />
+      <Prose text={value} isOpen />
     </div>
   );
 }
