@@ -62,11 +62,11 @@ const Block = memo(function Block({ text }: { text: string }) {
 const components: Components = {
   a: ({ href = "", children }) =>
     outside.test(href) ? (
-      <a href={href} target="_blank" rel="noreferrer noopener">
+      <a href={href} className="underline" target="_blank" rel="noreferrer noopener">
         {children}
       </a>
     ) : href === nowhere ? (
-      <a href={nowhere} onClick={(event) => event.preventDefault()}>
+      <a href={nowhere} className="underline" onClick={(event) => event.preventDefault()}>
         {children}
       </a>
     ) : (

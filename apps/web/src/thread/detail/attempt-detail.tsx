@@ -26,7 +26,8 @@ export function AttemptDetail({ row, card, thread }: Props) {
   const isOpenQuestion = row.status === "waiting" && row.kind === "question";
   const outputs = resultOf(row, card);
   const hasOutputs = (step !== null || attempt.output !== null) && sizeOf(outputs) > 0;
-  const content = isOpenQuestion ? null : contentOf(card, hasOutputs);
+  const isConstruct = row.kind === "loop" || row.kind === "branch";
+  const content = isOpenQuestion || isConstruct ? null : contentOf(card, hasOutputs);
   const inputs = attempt.input?.resolvedInputs;
   const notes = notesOf(card);
   const spending = spendingOf(card);

@@ -49,7 +49,9 @@ function Group({ group, isGrowing }: { group: TurnGroup; isGrowing: boolean }) {
   if (group.kind === "text") return prose;
   return (
     <details className="text-muted" open={isGrowing}>
-      <summary className="truncate text-small">Thinking: {oneLine(group.text)}</summary>
+      <summary className="truncate text-small max-sm:leading-10">
+        Thinking: {oneLine(group.text)}
+      </summary>
       <div className="border-l-2 pt-1 pl-3">{prose}</div>
     </details>
   );
@@ -89,10 +91,10 @@ function ToolItem({ call }: { call: ToolCall }) {
 function Part({ title, value }: { title: string; value: unknown }) {
   return (
     <section className="flex min-w-0 flex-col gap-1">
-      <h5 className="flex items-center gap-1 text-small font-semibold text-muted">
+      <h4 className="flex items-center gap-1 text-small font-semibold text-muted">
         {title}
         <Copy text={() => jsonOf(value)} what={`the ${title.toLowerCase()}`} />
-      </h5>
+      </h4>
       <Shown value={value} name={title} />
     </section>
   );
