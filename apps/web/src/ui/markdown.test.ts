@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import MarkdownText from "./markdown.tsx";
-import { blocksIn } from "./markdown-blocks.ts";
-import { isLight } from "./prose.tsx";
+import { blocksIn, isLight } from "./markdown-blocks.ts";
 
 describe("a text is rendered as Markdown", () => {
   test("if it has the usual size and structure", () => {

@@ -1,8 +1,7 @@
 import { memo, type ReactNode, useLayoutEffect, useMemo, useRef } from "react";
 import Markdown, { type Components, defaultUrlTransform } from "react-markdown";
 import remarkGfm from "remark-gfm";
-import { blocksIn } from "./markdown-blocks.ts";
-import { isLight } from "./prose.tsx";
+import { blocksIn, isLight } from "./markdown-blocks.ts";
 
 const plugins = [remarkGfm];
 

@@ -223,7 +223,7 @@ function TextPair({ a, b }: { a: string; b: string }) {
   );
 }
 
-/** What differs, in a sentence. */
+/** The differences in a sentence. */
 export function verdictOf({ same, prompt, steps }: ThreadDiff, hasOtherParams: boolean): string {
   if (same && !hasOtherParams) return "Both have the same steps.";
   const differing = steps.filter((pair) => !pair.same).length;

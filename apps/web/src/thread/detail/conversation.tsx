@@ -14,7 +14,7 @@ const mostGroups = 40;
 
 type Props = { turns: Parameters<typeof groupsOf>[0]; isRunning: boolean };
 
-/** What an agent thought, wrote and called, in order. */
+/** The thoughts, texts and tool calls of an agent, in order. */
 export function Conversation({ turns, isRunning }: Props) {
   const [isWhole, setWhole] = useState(false);
   const all = groupsOf(turns);
