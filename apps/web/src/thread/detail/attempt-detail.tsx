@@ -5,7 +5,7 @@ import { sizeOf } from "../../lib/json-nodes.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { Card } from "../../lib/thread-log.ts";
 import { Copy } from "../../ui/button.tsx";
-import { jsonOf } from "../../ui/json-tree.tsx";
+import { jsonOf } from "../../ui/json-search.tsx";
 import { Section } from "../../ui/section.tsx";
 import { Warnings } from "../../ui/states.tsx";
 import { Values } from "../../ui/value.tsx";

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { count, duration } from "../../lib/format.ts";
 import { previewOf } from "../../lib/json-nodes.ts";
 import { Button, Copy } from "../../ui/button.tsx";
-import { jsonOf } from "../../ui/json-tree.tsx";
+import { jsonOf } from "../../ui/json-search.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { Section } from "../../ui/section.tsx";
 import { groupsOf, type ToolCall, type TurnGroup } from "./parts.ts";
