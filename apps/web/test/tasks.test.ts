@@ -144,8 +144,8 @@ test("a thread is started by a form of the workflow's schema, and its steps appe
   await dialog.getByLabel("Loud").check();
   await dialog.getByRole("button", { name: "Start" }).click();
   await page.waitForURL(/\/threads\/\w+/);
-  await page.getByText("HELLO Ada").waitFor();
-  await page.getByText("HELLO all").waitFor();
+  await page.getByText("HELLO Ada").first().waitFor();
+  await page.getByText("HELLO all").first().waitFor();
   await status(page, "completed");
   const thread = await serving.until(idOf(page), "completed");
   expect(thread.steps.map(({ content }) => content)).toEqual(["HELLO Ada", "HELLO all"]);
