@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { open, useConsole } from "./browser.ts";
-import { pressUntil } from "./hand.ts";
 import { detailsOf } from "./trace.ts";
 
 const serving = useConsole();
