@@ -296,7 +296,7 @@ test("a thread is started, answered and left by keyboard alone", async () => {
   await hand.choose("Workflow", "asker");
   await hand.write("Prompt", "by keys");
   await hand.press("button", "Start", page.getByRole("dialog"));
-  await page.getByText("May I?").waitFor();
+  await page.getByText("May I?").first().waitFor();
   await hand.press("button", "Approve");
   await page.getByText("you answered true").waitFor();
   await page.keyboard.press("g");

@@ -124,7 +124,8 @@ function noteOf({ name, kind, card }: TraceRow): string {
   if (card === null || (kind !== "attempt" && kind !== "question" && kind !== "answer")) return "";
   const { attempt, step } = card;
   if (attempt.title !== null && attempt.title !== name) return attempt.title;
-  return attempt.turns.length === 0 && step !== null ? lineIn(step.content) : "";
+  const line = attempt.turns.length === 0 && step !== null ? lineIn(step.content) : "";
+  return line.startsWith(`${name}: `) ? line.slice(name.length + 2) : line;
 }
 
 const isMain = (kind: TraceRow["kind"]): boolean =>
