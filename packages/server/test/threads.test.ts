@@ -57,7 +57,10 @@ test("threads are listed by status and workflow, page by page", async () => {
   const several = await serving.ok<ThreadRow[]>("/api/threads?status=completed&status=waiting");
   expect(new Set(several.map(({ status }) => status))).toEqual(new Set(["completed", "waiting"]));
   const [row] = await serving.ok<ThreadRow[]>("/api/threads?workflow=asker");
-  expect(row).toMatchObject({ at: { role: null, text: "Continue?" }, spent: { tokens: 0, cost: 0, unpriced: 0 } });
+  expect(row).toMatchObject({
+    at: { role: null, text: "Continue?" },
+    spent: { tokens: 0, cost: 0, unpriced: 0 },
+  });
 });
 
 test("a list has the running role before its first step is committed", async () => {

@@ -49,9 +49,7 @@ export const versionRowSchema = z
     p95Ms: number.nullable(),
     cost: number.describe("The known cost in US dollars."),
     tokens: number,
-    newestFailure: z
-      .object({ threadId, subject: text, error: text, at: milliseconds })
-      .nullable(),
+    newestFailure: z.object({ threadId, subject: text, error: text, at: milliseconds }).nullable(),
     days: z
       .array(z.object({ at: milliseconds, completed: number, failed: number }))
       .describe("The days (UTC) of the last 30 with threads, oldest first."),
