@@ -27,7 +27,6 @@ export {
   type RolledBack,
   type StartedThread,
   type StartOptions,
-  type SummaryQuery,
   type ThreadCommand,
   type ThreadFilter,
   type ThreadPage,

@@ -65,5 +65,6 @@ export { type LoadedBundle, readBundle } from "../bundle/store.ts";
 export { readRegistry } from "../registry/read.ts";
 export type { Workflow as RegisteredWorkflow } from "../registry/registry.ts";
 export { resolve, type Resolved } from "../registry/versions.ts";
-export { type Selector, selectorsIn } from "../local/threads/list.ts";
+export { selectorsIn } from "../local/threads/list.ts";
+export type { Selector } from "../record/filter.ts";
 export type { CollectOptions, VerifyOptions } from "../host/host.ts";

@@ -172,8 +172,13 @@ export type LiveRow = ThreadTimes & {
   pausing?: true;
 };
 
-/** Report of a live worker on a thread. */
-export type LiveFacts = { status: LiveStatus; pid: number; pausing?: true };
+/** Report of a live worker on a thread. `role` is the running role, if known. */
+export type LiveFacts = {
+  status: LiveStatus;
+  pid: number;
+  pausing?: true;
+  role?: string | null;
+};
 
 /** Notes on a thread beside its log: the host that it moved to, and whether a person paused it. */
 export type Noted = { movedTo: string | null; paused: boolean };

@@ -4,7 +4,7 @@ import type { Root } from "../../disk/paths.ts";
 import { watchLogs } from "../../disk/watch-logs.ts";
 import { system } from "../../system/system.ts";
 import type { LiveRow, ThreadRef } from "../../record/thread.ts";
-import { readRow } from "./list.ts";
+import { readRow } from "./row.ts";
 import { listLive } from "../workers/live.ts";
 import { allThreads } from "./view.ts";
 
