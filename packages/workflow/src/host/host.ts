@@ -315,8 +315,9 @@ export type ControlResult<Command extends ThreadCommand> = Command["kind"] exten
   : Controlled;
 
 /**
- * A change on a host. `ready` comes first: all later changes are reported. `thread` reports a new thread, or a new
- * status or number of steps; `removed` a removed thread; `workflows` a name that was added, moved or removed.
+ * A change on a host. `ready` comes first: all later changes are reported. `thread` reports a new thread, or a change
+ * of a thread's status, steps, place, spending or errors; `removed` a removed thread; `workflows` a name that was
+ * added, moved or removed.
  */
 export type HostChange =
   | { kind: "ready" }

@@ -68,8 +68,10 @@ function placeOf(
   driver: LiveFacts | null,
 ): ThreadPlace {
   switch (state.status) {
-    case "failed":
-      return { role: state.error?.role ?? role, text: firstLine(state.result.summary) };
+    case "failed": {
+      const failed = state.error ? (state.error.role ?? null) : role;
+      return { role: failed, text: firstLine(state.result.summary) };
+    }
     case "waiting":
       return { role: asker, text: firstLine(state.question.content) };
     case "running":
@@ -81,3 +83,7 @@ function placeOf(
 
 /** Returns a row with its times at `now`. */
 export const rowAt = (row: ThreadRow, now: number): ThreadRow => ({ ...row, ...timesAt(row, now) });
+
+/** Returns the parts of a row whose changes are reported, as text. */
+export const shownOf = ({ status, steps, at, spent, hasError }: ThreadRow): string =>
+  JSON.stringify([status, steps, at, spent, hasError]);

@@ -145,8 +145,9 @@ export type ThreadRow = ThreadTimes & {
 };
 
 /**
- * Place of a thread. `role` is the failed role, the role that asks, the running role, or the role of the last step.
- * `text` is the first line of the error or question; null for other threads. At most 200 characters.
+ * Place of a thread. `role` is the failed role or the role that asks, null if it is unknown; else the running role, or
+ * the role of the last step. `text` is the first line of the error or question; null for other threads. At most 200
+ * characters.
  */
 export type ThreadPlace = { role: string | null; text: string | null };
 
