@@ -58,7 +58,7 @@ test("threads are listed by status and workflow, page by page", async () => {
   expect(new Set(several.map(({ status }) => status))).toEqual(new Set(["completed", "waiting"]));
   const [row] = await serving.ok<ThreadRow[]>("/api/threads?workflow=asker");
   expect(row).toMatchObject({
-    at: { role: null, text: "Continue?" },
+    at: { role: null, text: "may I?" },
     spent: { tokens: 0, cost: 0, unpriced: 0 },
   });
 });

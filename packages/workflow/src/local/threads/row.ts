@@ -3,7 +3,9 @@ import { type LogOutline, scanLog, type Unreadable } from "../../disk/log.ts";
 import { systemCode } from "../../disk/disk-error.ts";
 import { dataPath, journalPath, type Root } from "../../disk/paths.ts";
 import { notedOf } from "../../disk/threads.ts";
+import type { Step } from "../../contract/contract.ts";
 import { journalState } from "../../record/journal.ts";
+import { type EndRecord, isEnd } from "../../record/record.ts";
 import { rowAt, rowFrom, unknownRow } from "../../record/row.ts";
 import { statusOf, type ThreadRef, type ThreadRow } from "../../record/thread.ts";
 import { type ThreadWork, WorkFold } from "../../record/work.ts";
@@ -49,13 +51,24 @@ export async function readRow(
   return unknownRow(ref);
 }
 
-/** Reads a thread for the index, without the state of a worker that may drive it. */
-export function readIndexed(root: Root, ref: ThreadRef): IndexedThread | null {
+/**
+ * Reads a thread for the index, without the state of a worker that may drive it. `more` are records after those in its
+ * log; the times do not include them.
+ */
+export function readIndexed(
+  root: Root,
+  ref: ThreadRef,
+  more: readonly (Step | EndRecord)[] = [],
+): IndexedThread | null {
   const unknown = { row: unknownRow(ref), isOver: false, figures: { roles: [], models: [] } };
   try {
     const log = outlineWork(dataPath(root, ref.hash, ref.threadId));
     if (log.kind === "empty") return null;
     if (log.kind === "headless") return unknown;
+    for (const record of more) {
+      if (isEnd(record)) log.end = record;
+      else log.fold.step((log.last = record), log.start);
+    }
     const noted = notedOf(root, ref);
     const state = statusOf(log, null, noted);
     const work = workOf(root, ref, log, false);
