@@ -26,7 +26,7 @@ export const describeHandler =
   ): Promise<object> => {
     const meta = await metaOf(ctx);
     if (meta?.incarnation !== incarnation || meta.records !== records) return {};
-    ctx.set("figures", figures);
+    ctx.set("work", figures);
     const described = { ...meta, subject, shown: { ...shown, records } };
     ctx.set("meta", described);
     const rests = meta.end !== null || meta.last?.waits === true;

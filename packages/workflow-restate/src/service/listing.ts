@@ -48,7 +48,7 @@ export async function listThread(
   else if (!before || now !== isLive(before)) sent.push(live({ threadId, hash, isLive: now }));
   if (before === null || (isResting && !pause)) {
     const text = `${(await ctx.get<string>("text")) ?? ""}\n${more.toLowerCase().slice(0, 4000)}`;
-    const figures = await ctx.get<WorkFigures>("figures");
+    const figures = await ctx.get<WorkFigures>("work");
     const row = {
       ...{ ...rowOf(meta), text, isShown: hasShown(meta) },
       ...(forkFrom && { forkFrom }),

@@ -174,7 +174,7 @@ async function append(ctx: Object, message: Uint8Array) {
   const { meta, kind } = appended;
   if (kind === "done") {
     if (record) setLine(ctx, meta.records - 1, line);
-    if (record?.figures) ctx.set("figures", record.figures);
+    if (record?.figures) ctx.set("work", record.figures);
     if (request.journal) ctx.set(numbered("j", request.n), line, serde.binary);
     if (batch) {
       const { claim } = meta;

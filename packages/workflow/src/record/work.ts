@@ -52,8 +52,11 @@ export class WorkFold {
     const models = new Sums();
     let total = noTally;
     let hasError = false;
-    for (const { role, saved, status } of log.attempts) {
-      if (saved) continue;
+    const known = new Set(log.attempts.map(({ attempt }) => attempt));
+    // An attempt without a model call or a step is in the journal alone.
+    const others = [...journal.attempts.values()].filter(({ attempt }) => !known.has(attempt));
+    const own = log.attempts.filter(({ saved }) => !saved);
+    for (const { role, status } of [...own, ...others]) {
       hasError ||= status === "failed";
       if (role !== null) roles.count(role, status === "failed");
     }
