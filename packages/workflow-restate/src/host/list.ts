@@ -46,6 +46,8 @@ export const overStatuses: ReadonlySet<Status> = new Set(["completed", "failed",
 
 /** Size of the first page of an hour's threads. Each further page is four times as large. */
 const firstPage = 100;
+/** Number of threads whose logs are read at once. */
+const atOnce = 50;
 /** Size of the first page of a summary. */
 const summedPage = 1_000;
 
@@ -301,13 +303,16 @@ async function indexedRows(
   const moving = indexed.filter((row) => !isFinal(row));
   const metas = await context.metas(moving.map(({ threadId }) => threadId));
   await context.driven([...metas.values()]);
-  const found: { row: ThreadRow; figures?: WorkFigures }[] = [];
-  for (const one of indexed) {
+  const read = async (one: IndexRow) => {
     const { text: _, forkFrom: __, isShown: ___, figures, ...row } = one;
     const kept = figures && { figures };
     const meta = metas.get(row.threadId);
-    if (isFinal(one)) found.push({ row, ...kept });
-    else if (meta?.hash === row.hash) found.push({ ...kept, ...(await indexedNow(context, meta)) });
+    if (isFinal(one)) return [{ row, ...kept }];
+    return meta?.hash === row.hash ? [{ ...kept, ...(await indexedNow(context, meta)) }] : [];
+  };
+  const found: { row: ThreadRow; figures?: WorkFigures }[] = [];
+  for (let n = 0; n < indexed.length; n += atOnce) {
+    found.push(...(await Promise.all(indexed.slice(n, n + atOnce).map(read))).flat());
   }
   return found;
 }
