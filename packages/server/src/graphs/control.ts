@@ -13,6 +13,7 @@ import {
 import type { Context } from "../routes/route.ts";
 import { withUpload } from "../routes/upload.ts";
 import { accessVariables, hasAccess } from "./config.ts";
+import { shownName } from "../runs/shown-name.ts";
 import type { GraphRun } from "./graph-run.ts";
 import {
   graphInvalid,
@@ -46,10 +47,10 @@ export class GraphControl {
    * Builds a graph and starts a thread on its unnamed bundle.
    * @throws WorkflowError `GRAPH_INVALID` (usage), `NO_PROVIDER_KEY`, `GRAPH_NOT_RUN`.
    */
-  async start(graph: Partial<GraphDocument>): Promise<GraphRun> {
+  async start(graph: Partial<GraphDocument>, name?: string): Promise<GraphRun> {
     await this.#checkKeys(graph);
     try {
-      const started = await this.#startBuilt(graph, {});
+      const started = await this.#startBuilt(graph, { name: shownName(name) });
       return { ref: started, document: graph };
     } catch (error) {
       throw isOwn(error) ? error : notRun(error);
@@ -67,7 +68,7 @@ export class GraphControl {
 
   async #startBuilt(
     graph: Partial<GraphDocument>,
-    more: { threadId?: string; options?: Record<string, unknown> },
+    { name, ...more }: { threadId?: string; name?: string; options?: Record<string, unknown> },
   ): Promise<ThreadRef> {
     const { host, env, cwd } = this.#context;
     const text = JSON.stringify(graph);
@@ -75,6 +76,7 @@ export class GraphControl {
     const startOn = async (workflow: string) => {
       const { hash, threadId } = await host.start({
         ...{ workflow, prompt, maxRounds: rounds, env, cwd },
+        ...(name !== undefined && { name }),
         ...more,
       });
       return { hash, threadId };
