@@ -12,11 +12,11 @@ describe("the local host", () => {
     test(name, async () => {
       const store = new TestStore();
       const host = openLocalHost({ path: store.root });
-      const put = async (bundle: string, name?: string): Promise<string> => {
-        if (name === undefined) return await store.add(bundle);
+      const put = async (bundle: string, as?: string): Promise<string> => {
+        if (as === undefined) return await store.add(bundle);
         const file = join(store.folder, "bundle.esm.js");
         writeFileSync(file, bundle);
-        return (await host.register(name, file, { sandbox: "off" })).hash;
+        return (await host.register(as, file, { sandbox: "off" })).hash;
       };
       await check({ host, put });
     });

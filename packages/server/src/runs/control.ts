@@ -7,13 +7,12 @@ import {
   WorkflowError,
   type AnsweredBy,
 } from "@uncaged/workflow/host";
-import { movedError, isThreadId } from "@uncaged/workflow/internal";
+import { firstLine, movedError, isThreadId } from "@uncaged/workflow/internal";
 import type { z } from "zod";
 import { rewritten } from "../guard/error-response.ts";
 import type { Context } from "../routes/route.ts";
 import { withUpload } from "../routes/upload.ts";
 import type { rerunBody, resumeRunBody, runBody } from "../schema/run.ts";
-import { shownName } from "./shown-name.ts";
 import type { Run, Runs } from "./run.ts";
 import { neitherWorkflow, noAnswerToken, unknownCheckpoint } from "./errors.ts";
 
@@ -59,8 +58,8 @@ async function versionOf(
   try {
     return await withUpload(file, files, async (path) => {
       const { hash } = await host.store(path, { sources: [source] });
-      const name = "name" in document ? shownName(document.name) : undefined;
-      return { workflow: hash, ...(name !== undefined && { name }) };
+      const name = "name" in document ? firstLine(String(document.name)) : "";
+      return { workflow: hash, ...(name !== "" && { name }) };
     });
   } catch (error) {
     if (!isWorkflowError(error)) throw error;

@@ -14,7 +14,7 @@ export function described(
     const last: LastRecord = { role, timestamp, waits: false };
     return { last, end: { returnCode, reason }, text: content.slice(0, 4000) };
   }
-  const last = lastOf([record as Step], state) as LastRecord;
+  const last = lastOf([record], state) as LastRecord;
   return { last, ...(last.waits && { text: content.slice(0, 4000) }) };
 }
 

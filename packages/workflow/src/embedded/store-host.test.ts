@@ -34,8 +34,8 @@ describe("the host over a store in memory", () => {
       const host = openMemoryHost(memory);
       open.push(host);
       const store = memoryStore(memory);
-      const put = async (text: string, name?: string): Promise<string> => {
-        if (name !== undefined) return await registered(host, name, text);
+      const put = async (text: string, as?: string): Promise<string> => {
+        if (as !== undefined) return await registered(host, as, text);
         const code = new TextEncoder().encode(text);
         const hash = hashOf(code);
         const descriptor = descriptorYaml({ description: "a test", roles: {} });

@@ -1,6 +1,6 @@
 import type { ThreadRow } from "./thread.ts";
 import { roundedCost } from "./tally.ts";
-import type { WorkFigures } from "./work.ts";
+import type { NamedFigures, WorkFigures } from "./work.ts";
 
 /** Figures of the threads that started in one hour, which begins at `at`. Percentiles are of the time worked. */
 export type HourFigures = {
@@ -14,17 +14,6 @@ export type HourFigures = {
 
 /** Figures of threads by the hour of their start. */
 export type ThreadSummary = { hours: HourFigures[] };
-
-/**
- * Calls, spending and failures of a role or a model. A call of a role is one attempt, a call of a model one request.
- */
-export type NamedFigures = {
-  name: string;
-  calls: number;
-  tokens: number;
-  cost: number;
-  failed: number;
-};
 
 /** The newest failed thread of a version. `at` is the time of the failure. */
 export type VersionFailure = { threadId: string; subject: string; error: string; at: number };

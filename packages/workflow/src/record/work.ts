@@ -1,11 +1,21 @@
 import { INPUT, type Step, WAIT } from "../contract/contract.ts";
 import { AttemptLog } from "./attempt-log.ts";
-import type { NamedFigures } from "./figures.ts";
 import type { JournalState } from "./journal.ts";
 import { spendingParts } from "./parts.ts";
 import type { EndRecord, StartRecord } from "./record.ts";
 import { addTally, noTally, type Tally } from "./tally.ts";
 import type { ThreadSpending } from "./thread.ts";
+
+/**
+ * Calls, spending and failures of a role or a model. A call of a role is one attempt, a call of a model one request.
+ */
+export type NamedFigures = {
+  name: string;
+  calls: number;
+  tokens: number;
+  cost: number;
+  failed: number;
+};
 
 /** The work of a thread: its roles, spending and failures, without the work that a fork copied. */
 export type ThreadWork = {

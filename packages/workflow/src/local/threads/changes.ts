@@ -3,7 +3,7 @@ import { readRegistry } from "../../registry/read.ts";
 import type { Root } from "../../disk/paths.ts";
 import { watchLogs } from "../../disk/watch-logs.ts";
 import { system } from "../../system/system.ts";
-import { isMoving, type LiveRow, type ThreadRef, type ThreadRow } from "../../record/thread.ts";
+import { isMoving, type LiveRow, type ThreadRef } from "../../record/thread.ts";
 import { shownOf } from "../../record/row.ts";
 import { readRow } from "./row.ts";
 import { listLive } from "../workers/live.ts";
