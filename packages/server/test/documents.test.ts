@@ -56,7 +56,7 @@ test("a document is returned byte for byte as first saved, for each version", as
   expect((await documentOf(`drawn@${hash}`)).text).toBe(odd);
 });
 
-test("a step workflow is returned with its child workflows, also as YAML", async () => {
+test("a step workflow is returned with its child workflows, as JSON and as YAML", async () => {
   const { steps: _, ...head } = asking;
   const run = { id: "Subflow_A", in: { workflow_path: "parts/b.json" }, next: "RETURN" };
   const text = `# asks\n${Bun.YAML.stringify({ ...head, steps: [run] })}`;
@@ -79,7 +79,7 @@ export async function* run() { return { returnCode: 0, summary: "" }; }`;
   expect([status, body.error.code]).toEqual([404, "NO_DOCUMENT"]);
 });
 
-test("of two concurrent saves on one version, one is refused and the other is kept", async () => {
+test("of several concurrent saves on one version, exactly one is kept", async () => {
   const none = await Promise.all(
     ["a", "b"].map((one) => save("tabs", JSON.stringify(graph(one)), "tabs.json", "none")),
   );

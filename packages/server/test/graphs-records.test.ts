@@ -43,7 +43,7 @@ async function recorded(runId: string, status: RunResult["status"]): Promise<Run
   return read();
 }
 
-test("a record is a copy of the run at its pause and at its end, also if another program causes them", async () => {
+test("a record is a copy of the run at its pause and at its end, even if another program causes the pause or the end", async () => {
   const { runId } = (await drawn.post("run", { graph })).body;
   expect(await recorded(runId, "paused")).toEqual(await drawn.run(runId));
   await drawn.serving.ok(`/api/threads/${runId}/input`, {
@@ -84,7 +84,7 @@ test("a graph with an id that no run can have is refused as a client error", asy
   }
 });
 
-test("the default files are those of PROJECT_ROOT", async () => {
+test("the default files are the files of PROJECT_ROOT", async () => {
   expect((await drawn.serving.ask("/api/default-workflow")).status).toBe(404);
   mkdirSync(join(home, ".config"));
   writeFileSync(join(home, ".config", "default-workflow.json"), JSON.stringify(graph));

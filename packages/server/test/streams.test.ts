@@ -18,8 +18,8 @@ import { eventsOf } from "./sse.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 
 /*
- * The real limits are too long for a test, so the server runs in this process with shorter ones. The test itself writes
- * the log.
+ * The real limits are too long for a test, so the server runs in this process with shorter limits. The test itself
+ * writes the log.
  */
 const hash = "EYHPV6X8XHTCS";
 const threadId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
@@ -71,7 +71,7 @@ test("a reader that stops reading for long is disconnected, and reconnects at th
       received += bytes.toString("latin1");
     });
     socket.pause();
-    // Only one stream may be open, so the server accepts another one after it has closed the stalled one.
+    // Only one stream may be open, so the server accepts another stream after it has closed the stalled stream.
     void until(async () => {
       const other = await open();
       await other.body?.cancel();

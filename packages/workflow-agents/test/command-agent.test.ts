@@ -157,7 +157,7 @@ describe("a command agent", () => {
     expect(await play(again, "You code in Zig.", 0)).toBe("Go on.");
   });
 
-  test("starts a new session after an edit to a step that the last session saw, also to its own step", async () => {
+  test("starts a new session after an edit to a step that the last session saw, even to its own step", async () => {
     const play = role({
       description: "",
       agent: agent("lines", { output: reader, args: [["{session}"]] }),
@@ -190,7 +190,7 @@ describe("a command agent", () => {
     expect(raw).not.toContain("fix the sum");
   });
 
-  test("starts a new session when the old one is missing", async () => {
+  test("starts a new session when the old session is missing", async () => {
     const memory = { sessions: [{ command: "node", session: "gone", steps: 1 }] };
     const script = `if (process.argv[1]) { console.error("No session gone"); process.exit(1) }
       console.log(require("fs").readFileSync(0, "utf8"))`;
@@ -278,7 +278,7 @@ describe("a failing command", () => {
     expect(await wrong(observe("env", { output: reader }))).toContain("COMMAND_SAID_NOTHING");
   });
 
-  test("has the secrets in its output masked, also in two pieces", async () => {
+  test("has the secrets in its output masked, even in two pieces", async () => {
     const run = await observe("secret");
     expect(run.text).toBe("my token is ***, keep it");
     const deltas = run.events

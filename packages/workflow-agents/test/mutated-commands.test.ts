@@ -57,7 +57,7 @@ test("an answer of Claude Code is the answer or an error in words", async () => 
   }
 });
 
-test("a result that is not text fails the command, also with a custom reader", async () => {
+test("a result that is not text fails the command, even with a custom reader", async () => {
   const odd = { ...lines[2], result: { text: { a: 1 } } };
   expect((await run([...lines.slice(0, 1), odd])).error).toMatchObject({
     code: "COMMAND_FAILED",
@@ -68,7 +68,7 @@ test("a result that is not text fails the command, also with a custom reader", a
   ];
   expect((await run([{ result: [1] }], own)).error).toMatchObject({
     code: "COMMAND_FAILED",
-    message: 'the command "cat" failed: its result is a list, not text',
+    message: 'the command "cat" failed: invalid result: a list, not text',
   });
 });
 

@@ -21,14 +21,14 @@ describe("a run that continues with a changed graph", () => {
   test("ignores the steps of a removed node", async () => {
     expect(await goneOn(3, without, "s -> a; a -> ask; ask -approve-> b")).toEqual(["completed"]);
     expect(await goneOn(2, without, "s -> a; a -> ask; ask -approve-> b")).toEqual(["completed"]);
-    // Rerun from the node before the removed one. The changed graph applies from that node.
+    // Rerun from the node before the removed node. The changed graph applies from that node.
     const again = await goneOn(1, without, "s -> a; a -> ask; ask -approve-> b");
     expect(again.map((text) => text.replace(/: .*/, ""))).toEqual([
       ...["completed", "a", "__wait__", "__input__", "b"],
     ]);
   });
 
-  test("follows neither a removed connection nor a new one from a finished node", async () => {
+  test("follows neither a removed connection nor a new connection from a finished node", async () => {
     expect(await goneOn(2, before, "s -> a; old -> ask; ask -approve-> b")).toEqual(["completed"]);
     const more = [...before, agent("new")];
     const added = await goneOn(2, more, `${links}; a -> new`);

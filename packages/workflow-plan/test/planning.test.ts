@@ -34,7 +34,7 @@ async function home(...replies: Reply[]) {
   return { plans: store.plans, planning, asked, stop: () => model.stop() };
 }
 
-test("one of two concurrent turns in a session is refused, and the other loses nothing", async () => {
+test("of two concurrent turns in a session, the second is refused and the first is complete", async () => {
   const { asked, planning, plans, stop } = await home(
     ...[ask("Where?"), ask("When?"), create(hello())],
   );
@@ -54,7 +54,7 @@ test("one of two concurrent turns in a session is refused, and the other loses n
   await stop();
 });
 
-test("one of two concurrent changes of a plan is refused, also in separate sessions", async () => {
+test("one of two concurrent changes of a plan is refused, even in separate sessions", async () => {
   const named = (name: string) => create(hello({ name, trigger: cron }));
   const { planning, plans, stop } = await home(named("One"), named("Two"), named("Three"));
   const { session, workflow } = await planning().planning.start("go");

@@ -56,7 +56,7 @@ test("a check without any line changes only its time, and the first output is ke
   expect(checked.state).toEqual({ last_check_at: "1970-01-01T00:00:00.000Z", last_error: null });
 });
 
-test("any change fires with the new text, also when it became empty", () => {
+test("any change fires with the new text, even when the text is empty", () => {
   const trigger = poll({ diff_mode: "any_change" });
   expect(firesOf(["a\n", "a\n", "a", "", "", "b"], trigger)).toEqual([
     ...[null, null, "a", "", null, "b"],
@@ -169,7 +169,7 @@ test("slots before the registration never fire", () => {
   ]);
 });
 
-test("a skipped local time is left out, and a repeated one fires at its first occurrence", () => {
+test("a skipped local time is left out, and a repeated local time fires at its first occurrence", () => {
   looks(cron("30 2 * * *", "Europe/Berlin"), "2026-03-28T12:00:00Z", [
     ["2026-03-29T00:30:00Z", null],
     ["2026-03-29T01:00:00Z", null],

@@ -42,7 +42,7 @@ describe("fork and retry", () => {
     }
   });
 
-  test("retry continues failed and killed threads with every step, and refuses others", async () => {
+  test("retry continues failed and killed threads with every step, and refuses all other threads", async () => {
     const store = new TestStore();
     const hash = await store.add(
       bundleOf(`yield step("a"); if (input.steps.length < 2) throw new Error("not yet");`),
@@ -88,7 +88,7 @@ describe("maxRounds", () => {
   const described = (rounds: unknown) =>
     counter.replace("roles: {}", `roles: {}, maxRounds: ${JSON.stringify(rounds)}`);
 
-  test("is the starter's, else the descriptor's, else 100; a fork has its source's", async () => {
+  test("comes from the starter, else the descriptor, else it is 100; a fork keeps the limit of its source", async () => {
     const store = new TestStore();
     const roundsOf = async (source: string, maxRounds?: number) => {
       const ref = await store.start(await store.add(source), "", { maxRounds });

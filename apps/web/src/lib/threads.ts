@@ -84,7 +84,7 @@ export const familyQuery = (id: string) => ofThread<Relative[]>(id, ["family"], 
 export const diffQuery = (id: string, other: string) =>
   ofThread<ThreadDiff>(id, ["diff"], ["diff", other], { with: other });
 
-/** The attempts of a thread. Copied ones include the records of the original thread. */
+/** The attempts of a thread. Copied attempts include the records of the original thread. */
 export const readAttempts = (id: string) => request<Attempts>(pathOf("threads", id, "attempts"));
 
 const act = <Answer>(id: string, action: string, json: unknown = {}) =>

@@ -151,7 +151,7 @@ export const addQuery = z.object({
   file: text.openapi({
     description:
       "The file's name, with an extension: .esm.js is a bundle; .ts, .mts, .tsx are sources; " +
-      ".json, .yaml, .yml are step workflows and agent graphs. Of several files the path of the workflow's own.",
+      ".json, .yaml, .yml are step workflows and agent graphs. With several files: the path of the workflow's own file.",
     example: "review.ts",
   }),
   expects: text

@@ -64,7 +64,7 @@ export function ledgerOf(attempts: readonly Attempt[]): Ledger {
   };
 }
 
-/** Computes the ledger from steps only. A fork copied the first `saved` of them. */
+/** Computes the ledger from steps only. A fork copied the first `saved` steps. */
 export function ledgerOfSteps(
   steps: readonly { role: string; meta: Record<string, unknown> }[],
   saved = 0,

@@ -54,7 +54,7 @@ export type Conversation = Surroundings & {
   toolbox?: Toolbox;
   maxTurns?: number;
   allowTruncated?: boolean;
-  /** When to summarise a conversation that fills its model's window. By default, or with `false`: never. */
+  /** Condition for summarising a conversation that fills its model's window. By default, or with `false`: never. */
   context?: ContextOptions | false;
   /** The form of the last answer. The model is asked again if its answer does not fit. */
   form?: AnswerForm;
@@ -70,7 +70,7 @@ export type Conversed = ModelAnswer & { hasToolUse: boolean };
 
 /**
  * Calls a model until it ends its turn: runs the tools that it calls, and lets it continue after a pause. Without a
- * toolbox, an answer with tool calls is the last. The text is that of the last turn with text.
+ * toolbox, an answer with tool calls is the last. The text comes from the last turn with text.
  *
  *     const { text } = await converse(anthropicProvider(), request, { env: options.env });
  *

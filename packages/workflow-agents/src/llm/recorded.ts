@@ -42,7 +42,7 @@ export function placeOf(
 }
 
 /**
- * A summary that replaces everything before a turn. `at` is the token count for the next one, if a provider revealed
+ * A summary that replaces everything before a turn. `at` is the token count for the next turn, if a provider revealed
  * it.
  */
 export type Summarised = { summary: string; at?: number | undefined };
@@ -94,7 +94,7 @@ export class Recorded {
     const recorded = new Recorded(place);
     const entries = (await place?.journal.read(place.key)) ?? [];
     for (const each of entries) recorded.#take(each, isLast);
-    // If this execution also fails, this entry tells the next execution where this one continued.
+    // If this execution fails too, the next execution reads here where it continued.
     const { turns } = recorded;
     const paid = recorded.#paid();
     takeOver(paid);

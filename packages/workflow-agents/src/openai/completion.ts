@@ -314,7 +314,7 @@ export class CompletionAccumulator extends Accumulator {
     const known = this.#known(index, id);
     const named = name || (known?.next ?? "");
     const isWhole = known !== undefined && named !== "" && isObjectText(String(known.json));
-    // Each call has one name. A second name starts a call that reuses the index, or even the id, of an earlier one.
+    // Each call has one name. A second name starts a call that reuses the index, or even the id, of an earlier call.
     const isNext = isWhole && json !== "";
     if (isNext && id !== "" && known.name === name && String(known.json) === json) return;
     const call: Call =
@@ -370,7 +370,7 @@ function stopOf(given: string | null, hasUses: boolean): Stop {
   return (Object.hasOwn(stops, reason) ? stops[reason] : null) ?? "unknown";
 }
 
-/** Reads the usage. OpenAI counts cached tokens as part of the prompt's; the ledger keeps them separate. */
+/** Reads the usage. OpenAI counts cached tokens as part of the prompt's tokens; the ledger keeps them separate. */
 function usageOf(usage: Fields): Usage {
   const { prompt_tokens_details: prompt, completion_tokens_details: completion } = usage;
   const read = countOf(prompt, "cached_tokens");

@@ -83,7 +83,7 @@ export class Definitions {
 
   /**
    * Returns the plan with an id or a unique prefix of it.
-   * @throws ExecutorError, also when its row is damaged.
+   * @throws ExecutorError, including when its row is damaged.
    */
   get(id: string): Workflow {
     return workflowOf(this.row(id));
@@ -163,7 +163,7 @@ export class Definitions {
 
   /**
    * Replaces the plan with the id of a changed plan. If the plan was confirmed, the changed plan is a draft until it is
-   * confirmed, too. The draft stays in the given planner session, or in a new one.
+   * confirmed, too. The draft stays in the given planner session, or in a new session.
    * @throws PlannerError, ExecutorError
    */
   async replace(given: Workflow, { session }: { session?: string } = {}): Promise<Workflow> {
@@ -281,7 +281,7 @@ export class Definitions {
     });
   }
 
-  /** Discards an unconfirmed plan, or the draft of a confirmed one. @throws ExecutorError */
+  /** Discards an unconfirmed plan, or the draft of a confirmed plan. @throws ExecutorError */
   async reject(id: string): Promise<Workflow> {
     return await this.store.change(() => {
       const { id: whole, metadata } = this.get(id);

@@ -8,14 +8,14 @@ export const noRun = (id: string): ExecutorError =>
 export const planExists = (id: string): ExecutorError =>
   new ExecutorError(`plan ${id} already exists`);
 
-/** The beginning of several ids; `more`: whether there are more than the given ones. */
+/** The beginning of several ids; `more`: whether there are more ids. */
 export const ambiguousId = (id: string, ids: readonly string[], more: boolean): ExecutorError =>
   new ExecutorError(`${JSON.stringify(id)} is the beginning of more than one id`, {
     kind: "usage",
     hint: `write more of it: ${ids.join(", ")}${more ? " and more" : ""}`,
   });
 
-/** A plan that differs from the shown one. */
+/** A plan that differs from the shown plan. */
 export const planChanged = (id: string): ExecutorError =>
   new ExecutorError(`this plan has changed: ${id}`, { hint: "look at it again, then confirm it" });
 

@@ -73,7 +73,7 @@ export class RunReader {
     const ref = known?.ref ?? (await findThread(this.#host, threadIdOf(run.id)));
     if (ref === null) return null;
     const followed = known ?? { ref, fold: null, cursor: undefined, rows: null };
-    // Two reads may overlap: the second one starts over.
+    // Two reads may overlap: the second read starts over.
     this.#followed.delete(run.id);
     try {
       await this.#read(followed, run, other);
@@ -113,7 +113,7 @@ function isOf({ parameters }: StartRecord, { id, workflow_id }: RunRef): boolean
   return workflowId === workflow_id && runId === id;
 }
 
-/** Returns the definition that a thread runs: its bundle's, or `other` if that is unreadable. */
+/** Returns the definition that a thread runs, from its bundle, or `other` if the bundle is unreadable. */
 export async function definitionIn(
   host: Host,
   { hash }: ThreadRef,

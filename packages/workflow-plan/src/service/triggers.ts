@@ -47,8 +47,8 @@ export function earliestDue(plans: Plans, now: number): number | null {
 }
 
 /**
- * Returns the time when the next trigger fires, also of a plan with an open run: `now` or later; null if none ever
- * does.
+ * Returns the time when the next trigger fires, including triggers of plans with open runs: `now` or later; null if
+ * none ever does.
  */
 export function nextFire(plans: Plans, now: number): number | null {
   const statement = `${looksAtAll} SELECT min(due) AS due FROM look`;
@@ -94,7 +94,7 @@ type Looked = {
 };
 
 /**
- * Checks triggers, and fires the due ones.
+ * Checks triggers and fires the due triggers.
  *
  * **F1** Each check of a trigger reads definition and state again. Its result is written only if both are unchanged.
  * **F2** A fire is one transaction: the trigger's state, the phase, the run's row. **F3** Checks of a plan never

@@ -44,7 +44,7 @@ export type ThreadMeta = {
    * Location after the thread has moved between hosts. While another host has the thread, this meta does not change.
    */
   location?: Location;
-  /** Number of journal records and checksum of the last one. */
+  /** Number of journal records, and checksum of the last record. */
   journal?: { records: number; sum: string };
   /** Whether holders of claims drive the thread: the cluster orders no drive and does not wake it. */
   byClaims?: true;

@@ -8,7 +8,7 @@ import type { LastRecord, LiveAddress, ShownFields, ThreadMeta } from "./meta.ts
  * Rules of a thread in a cluster, as pure functions of its meta and a request. The object's handlers read clocks and
  * make calls.
  *
- * T1 A writer must hold the claim (epoch, claim). A later claim fences all earlier ones.
+ * T1 A writer must hold the claim (epoch, claim). A later claim fences all earlier claims.
  * T2 An append carries the next number. The object acknowledges a repeated append without a change.
  * T3 A log has one end record, and no record follows it.
  * T4 An epoch is one order to drive the thread. It ends when the thread waits, is paused or has ended.

@@ -10,7 +10,7 @@
  *    newline can't be made durable, the entry is postponed.
  * D3 Without the file `due/complete` threads may lack an entry. The host then reads their logs, adds the missing
  * entries and writes the file.
- * D4 Checking for due threads reads only the names of the hours and those in the current hour.
+ * D4 Checking for due threads reads only the names of the hours and the names in the current hour.
  * D5 A paused thread keeps its entry, but is not due.
  */
 import { dirname, join } from "node:path";
@@ -150,10 +150,10 @@ const hoursIn = (root: Root): number[] => namesIn(dueDir(root)).filter(isDueHour
 
 const namesOf = (root: Root, hour: number): string[] => namesIn(join(dueDir(root), String(hour)));
 
-// A folder may have many names and few due ones: read only the time of the others.
+// Parse only the time: a folder may have many names and few due names.
 const timeOf = (name: string): number => Number.parseInt(name, 10);
 
-/** Parses a file name as an entry; empty if it is not one. */
+/** Parses a file name as an entry; empty if the name is not an entry. */
 function dueIn(name: string): Due[] {
   const [at = "", hash = "", threadId = "", ...rest] = name.split(".");
   const isSound = /^[0-9]{1,16}$/.test(at) && isHash(hash) && isThreadId(threadId);

@@ -30,7 +30,7 @@ export type LogOutline = LogFacts & {
   torn: number;
   /** False when the file ends with a complete record that lacks its newline. */
   isEnded: boolean;
-  /** The journal's head in the last record that names one; null without one. */
+  /** The journal's head in the last record that names a head; null if no record does. */
   journal: JournalHead | null;
 };
 
@@ -40,7 +40,7 @@ export type ThreadLog = Omit<LogOutline, "steps"> & { steps: Step[] };
 export type Unreadable = { kind: "empty"; torn: number } | { kind: "headless"; broken: Break };
 
 /**
- * Reads a thread's log, also during writes. A record without its newline may not be durable yet, and is ignored: only
+ * Reads a thread's log, even during writes. A record without its newline may not be durable yet, and is ignored: only
  * the next driver of the thread accepts it (`withUnended`), if its sum is valid. Memory: the steps, and a window of 512
  * KiB (or the longest line).
  * @throws the system's error when the file can't be opened or read.
@@ -61,7 +61,7 @@ export const scanLog = (path: string, onStep: OnStep): LogOutline | Unreadable =
 /** Like {@link readLog}, but keeps only the outline. */
 export const outlineLog = (path: string): LogOutline | Unreadable => fold(path, {});
 
-/** Reads the start record of a log; null when its first line is not one. Reads only as far as needed. */
+/** Reads the start record of a log; null when its first line is not a start record. Reads no more bytes than needed. */
 export function readStart(path: string): StartRecord | null {
   return withFile(path, (fd) => {
     const [window] = windowsOf(fd, { size: 4 * 1024 });

@@ -35,7 +35,7 @@ export function checkHere(root: Root, ref: ThreadRef): void {
   if (host) throw movedError(ref.threadId, host.name);
 }
 
-/** Whether a thread's log already has an answer with this `requestId`. False for answers without one. */
+/** Whether a thread's log already has an answer with this `requestId`. False for answers without a `requestId`. */
 export function hasTaken(root: Root, { hash, threadId }: ThreadRef, input: InputRequest): boolean {
   const id = requestIdOf(input);
   if (id === undefined) return false;
@@ -140,8 +140,8 @@ export async function restoreThread(root: Root, threadId: string): Promise<Threa
 }
 
 /**
- * Notes that a thread without a driver has moved to another host, and returns the note, or the existing one. Durable on
- * return. After that this host only reads and copies the thread.
+ * Notes that a thread without a driver has moved to another host, and returns the note, or the existing note. Durable
+ * on return. After that this host only reads and copies the thread.
  *
  * @throws WorkflowError `THREAD_MOVED` when it is on a third host, and the errors of the disk.
  */

@@ -41,8 +41,8 @@ type KnownEnd = LogEnd & { isEnded: boolean };
  * without its newline.
  * L2 A failed append removes the partial record. If that fails, every later append is refused.
  * L3 After a failed sync nothing is written: the pages may be lost though they look clean.
- * L4 If the file's length differs from this writer's, another writer has changed it, and this one stops.
- * L5 Records appended during a sync are synced together, and only the last of them gets its newline after the sync. A
+ * L4 If the file's length differs from this writer's, another writer has changed it, and this writer stops.
+ * L5 Records appended during a sync are synced together, and only the last record gets its newline after the sync. A
  * log that needs L1 for each record appends the next record when the last one is durable.
  */
 export class LogWriter {
@@ -53,7 +53,7 @@ export class LogWriter {
   #sum: Sum | null;
   #refusal: WorkflowError | null = null;
   #last: Promise<void> | null = null;
-  /** Records to write once the last ones are durable. */
+  /** Records to write once the last records are durable. */
   #next: { records: string[]; done: Promise<void> } | null = null;
   #isSuspect = false;
 
@@ -66,7 +66,7 @@ export class LogWriter {
   }
 
   /**
-   * Makes a log of the records that `fill` adds. The log appears complete or not at all, also when `fill` throws. It is
+   * Makes a log of the records that `fill` adds. The log appears complete or not at all, even when `fill` throws. It is
    * durable on return.
    */
   static create(path: string, fill: (add: AddRecord) => void, writing: Writing): LogWriter {

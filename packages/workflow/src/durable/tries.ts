@@ -132,7 +132,7 @@ export class Tries {
     if (until !== null && this.#at <= until) this.#at = 0;
   }
 
-  /** The failed try before the next one, for the attempt of the next one. */
+  /** The failed try before the next try, for the attempt of the next try. */
   get after(): { attempt: string; delay_ms: number } | undefined {
     const attempt = this.#attempt;
     return attempt === undefined ? undefined : { attempt, delay_ms: this.#delayMs };
@@ -239,7 +239,7 @@ class Countdown {
 }
 
 /**
- * Runs work with its own signal, which is aborted with the given one and after a timeout. Fails at once after a
+ * Runs work with its own signal, which is aborted with the given signal and after a timeout. Fails at once after a
  * timeout, even if the work ignores the signal. Time spent waiting `aside` does not count.
  */
 export async function withTimeout<T>(

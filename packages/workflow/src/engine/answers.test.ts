@@ -55,7 +55,7 @@ function answers(steps: Step[] = []) {
 }
 
 describe("answers", () => {
-  test("with the same request id count once, also when concurrent", async () => {
+  test("with the same request id count once, even when concurrent", async () => {
     const { give, taken } = answers();
     expect(await Promise.all([give("a"), give("a")])).toEqual(["taken", "taken"]);
     expect(await give("a", "it is over")).toBe("taken");
@@ -95,7 +95,7 @@ describe("answers", () => {
     expect(taken()).toBe(2);
   });
 
-  test("to a closed question are stale, also beside an answer to the open one", async () => {
+  test("to a closed question are stale, also beside an answer to the open question", async () => {
     const { given, taken } = answers();
     const give = (number: number, requestId?: string) =>
       given.give({ content: `to ${number}`, meta: { requestId } }, number).then(

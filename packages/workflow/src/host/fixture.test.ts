@@ -74,7 +74,7 @@ describe("a fixture answers", () => {
     expect(second.steps[0]?.meta).toEqual({ model: "m" });
   });
 
-  test("a thread resumed after any step like an uninterrupted one", async () => {
+  test("a thread resumed after any step like an uninterrupted thread", async () => {
     const { steps } = await runThread(team, { answers: ["no", "yes"] });
     const fixture = recorded(steps);
     executed = 0;
@@ -207,7 +207,7 @@ describe("an unrecorded answer", () => {
   });
 });
 
-test("a version without support for fixtures is not started with one", () => {
+test("a version without support for fixtures is not started with a fixture", () => {
   const fixture = recorded([]);
   const run: WorkflowFn = async function* () {
     yield* [];

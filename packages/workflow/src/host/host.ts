@@ -98,7 +98,7 @@ export interface Host {
   ): Promise<ControlResult<Command>>;
   /** Starts a thread whose log begins with copied steps of another thread. */
   fork(ref: ThreadRef, options: ForkOptions): Promise<Forked>;
-  /** Removes a thread; `force` also removes an unfinished one. `inTrash`: it can be restored for a while. */
+  /** Removes a thread; `force` also removes an unfinished thread. `inTrash`: it can be restored for a while. */
   remove(
     ref: ThreadRef,
     options?: { force?: boolean },
@@ -143,7 +143,7 @@ export type RegisterOptions = PrepareOptions & {
 /** The output of `add --json`. `unchanged` is true when the bundle was the current version already. */
 export type Added = { name: string; hash: string; unchanged: boolean };
 
-/** The result of a rollback: the current hash and the previous one. */
+/** The result of a rollback: the current hash and the previous hash. */
 export type RolledBack = { name: string; hash: string; previous: string };
 
 /** A line of `list --json`. `versions` includes the current version. */
@@ -165,8 +165,8 @@ export type WorkflowView = {
 };
 
 /**
- * A line of `history --json`. `sha256` is the bundle's, or null when it is not recorded yet; `threads` is the number of
- * threads of the version.
+ * A line of `history --json`. `sha256` is the SHA-256 of the bundle, null until it is recorded; `threads` is the number
+ * of threads of the version.
  */
 export type VersionRow = VersionFigures & {
   hash: string;

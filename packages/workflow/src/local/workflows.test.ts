@@ -126,7 +126,7 @@ test("a history shows the current version and how many threads each has run", as
 });
 
 describe("rollback", () => {
-  test("walks back, ends at the first version, and goes forward to a named one", async () => {
+  test("walks back, ends at the first version, and goes forward to a named version", async () => {
     const [a, b, c] = [await add("w", "1", 1), await add("w", "2", 2), await add("w", "3", 3)];
     expect(await rollbackWorkflow(root, "w")).toEqual({ name: "w", hash: b, previous: c });
     expect(await rollbackWorkflow(root, "w")).toEqual({ name: "w", hash: a, previous: b });

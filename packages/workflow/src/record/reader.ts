@@ -51,7 +51,7 @@ export type Lines = {
   end(): number;
   /** Whether a line ends at a position, or it is the start. */
   endsAt(position: number): boolean;
-  /** Counts the lines up to a position, and returns the start of the last of them; null when none ends there. */
+  /** Counts the lines up to a position, and returns the start of the last line; null when no line ends there. */
   countTo(position: number): { count: number; lastStart: number } | null;
 };
 
@@ -70,7 +70,7 @@ export type LogItem = { position: Position } & (
 );
 
 /**
- * Reads a thread's log and its events as one stream. A reader, also in another process, can continue at the position of
+ * Reads a thread's log and its events as one stream. A reader, even in another process, can continue at the position of
  * any item without a gap or a repetition.
  *
  * An event comes before the step that it belongs to: it carries the step's number and is written to the debug log

@@ -1,6 +1,6 @@
 /*
  * Decides which interrupted threads may be resumed automatically: threads that ran in this storage root when their
- * worker was lost, recently, and whose environment is complete. A person must resume all others. Pure functions.
+ * worker was lost, recently, and whose environment is complete. A person must resume all other threads. Pure functions.
  */
 import { isDevName } from "../contract/names.ts";
 import type { Step } from "../contract/contract.ts";
@@ -18,7 +18,7 @@ export type RecoveryFacts = {
   tries: number;
 };
 
-/** Place of a resume: the mark of the storage root, null without one, and the environment of threads. */
+/** Place of a resume: the mark of the storage root (null if it has none), and the environment of threads. */
 export type RecoveryPlace = {
   now: number;
   root: string | null;

@@ -9,7 +9,7 @@ export type Tally = { usage: Usage; tokens: number; cost: number; unpriced: numb
 /** An empty tally. */
 export const noTally: Tally = { usage: noUsage, tokens: 0, cost: 0, unpriced: 0 };
 
-/** Adds two tallies. Costs are in US dollars, rounded like a ledger's. */
+/** Adds two tallies. Costs are in US dollars, rounded like the costs of a ledger. */
 export const addTally = (a: Tally, b: Tally): Tally => ({
   usage: addUsage(a.usage, b.usage),
   tokens: a.tokens + b.tokens,
