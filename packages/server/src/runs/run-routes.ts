@@ -105,12 +105,12 @@ export function runRoutes(context: Context): OpenAPIHono {
     headers: z.object({ "last-event-id": z.string().optional() }),
     answer: ["Server-sent events: see docs/reference/server.md.", z.string(), "text/event-stream"],
     others: allRead,
-    run: ({ params }, call) =>
-      context.streams.send(call, async (signal) => {
-        const run = await runs.find(params.runID);
-        const last = seqIn(call.req.header("last-event-id"));
-        return run ? followRun(context, run.ref, last, signal) : nothing();
-      }),
+    async run({ params }, call) {
+      const run = await runs.find(params.runID);
+      if (!run) return context.streams.send(call, nothing, { greets: false });
+      const last = seqIn(call.req.header("last-event-id"));
+      return context.streams.send(call, (signal) => followRun(context, run.ref, last, signal));
+    },
   });
   routes.app.route("/", streams.app);
   return routes.app;
