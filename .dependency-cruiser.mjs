@@ -175,9 +175,9 @@ const packages = [
   },
   {
     home: "apps/web",
-    layers: ["lib", "ui", "editor", "features", "pages"],
+    layers: ["lib", "ui", ["editor", "thread"], "workflow", "kinds", "pages"],
     // Their own folders do not import each other.
-    divided: ["features", "pages"],
+    divided: ["kinds", "pages"],
     mayImport: [
       "@uncaged/workflow/records",
       "@uncaged/workflow-graph/document",

@@ -79,7 +79,7 @@ function writeCommand(work: string): void {
 const writeManifest = (folder: string, manifest: object): void =>
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
 
-/** Builds the packages in a temporary folder, so that no project sees incomplete ones. */
+/** Builds the packages in a temporary folder, so that no project sees an incomplete package. */
 function make(): void {
   mkdirSync(join(top, ".pack"), { recursive: true });
   const work = mkdtempSync(join(top, ".pack/linking-"));

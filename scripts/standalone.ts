@@ -120,8 +120,8 @@ async function collectLibrary(
 }
 
 /**
- * Returns files with all their imports, at any depth. The bundler lists only the files in its output, but resolves all
- * of them.
+ * Returns files with all their imports, at any depth. The bundler lists only the files in its output, but resolves
+ * every import.
  */
 function importedBy(files: readonly string[]): string[] {
   const found = new Set(files);

@@ -268,7 +268,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
       "spending is read from the logs again if its file is %p, also of removed threads and forks",
     ],
     "packages/workflow/src/disk/spending.test.ts": [
-      "keeps reservations of live workers, and releases those of lost ones",
+      "keeps the reservations of live workers, and releases the reservations of lost workers",
       "is never exceeded by concurrent reservations",
     ],
   },

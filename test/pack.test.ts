@@ -290,7 +290,7 @@ describe("the installed command", () => {
 });
 
 describe("the agents, installed beside the command", () => {
-  test("are published like the others", () => {
+  test("are published like the other packages", () => {
     const installedAgents = join(withAgents, "node_modules/@uncaged/workflow-agents");
     const text = readFileSync(join(installedAgents, "package.json"), "utf8");
     expect(text).not.toMatch(/workspace:|(?<!\.d)\.ts"|"private"|claude-code/);

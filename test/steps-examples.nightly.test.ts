@@ -67,7 +67,7 @@ describe("loops", () => {
 });
 
 describe("a fan-out", () => {
-  test("joins its chains and drops a failed one", async () => {
+  test("joins its chains and drops a failed chain", async () => {
     const cwd = house.place();
     writeFileSync(join(cwd, "notes.md"), "some notes\n");
     const thread = await house.run("fan-out", { cwd });

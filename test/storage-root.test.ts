@@ -156,7 +156,7 @@ describe("reading an old storage root", () => {
     expect(await ledger("plain fork")).toMatchObject({ total: { tokens: 0 }, saved: one });
   });
 
-  test("derives an attempt from each step's record alone", async () => {
+  test("derives an attempt from each step's record without other data", async () => {
     type Shown = { attempts: Record<string, unknown>[] };
     const { attempts } = await store.json<Shown>([
       "thread",

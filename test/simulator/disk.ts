@@ -204,7 +204,7 @@ export type OpenFile = {
   owner: object;
 };
 
-/** Returns an error like that of a system call. */
+/** Returns an error like a failed system call. */
 export const systemError = (code: string, path: string): Error =>
   Object.assign(new Error(`${code}: ${path}`), { code });
 

@@ -1,6 +1,6 @@
 import { Random } from "./random.ts";
 
-/** Kinds of faults. Tests, and the minimizing of a schedule, can leave out any of them. */
+/** Kinds of faults. Tests, and the minimizing of a schedule, can leave out any kind. */
 export type FaultKind =
   | "workerDies"
   | "clientDies"

@@ -6,7 +6,7 @@ import { system } from "../../packages/workflow/src/system/system.ts";
 /** Storage root of a simulation. Its parent folders are missing too. */
 export const rootPath = "/home/user/.uncaged/workflow";
 
-/** Params of a thread: the number of its workflow's records, and which of them ask. */
+/** Params of a thread: the number of its workflow's records, and the numbers of the records that ask. */
 export type Params = {
   count: number;
   asksAt: number[];

@@ -8,6 +8,6 @@ const candidates = [
   "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 ];
 
-/** Path of Chromium: `CHROMIUM`, else the system's; null without one. */
+/** Path of Chromium: `CHROMIUM`, else an installed Chromium; null if none is found. */
 export const findChromium = (): string | null =>
   candidates.find((path) => path !== undefined && existsSync(path)) ?? null;

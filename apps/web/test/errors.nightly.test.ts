@@ -81,7 +81,7 @@ export const run = durable(async function* (step, { params }) {
 });
 `;
 
-test("each try of a step is an attempt, and a failed one shows the time of the next", async () => {
+test("each try of a step is an attempt, and a failed attempt shows the time of the next try", async () => {
   const start = async (backoff: string) => {
     const body = { workflow: "tried", params: { backoff } };
     return (await serving.ok<{ threadId: string }>("/api/threads", body)).threadId;

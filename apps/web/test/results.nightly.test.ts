@@ -24,7 +24,7 @@ beforeAll(async () => {
   expect(await serving.spawn("add", "giver", file).exited).toBe(0);
 }, 600_000);
 
-/** A thread of the workflow that has ended. */
+/** Runs a thread that returns `give`, waits for its end and returns its id. */
 async function given(give: unknown): Promise<string> {
   const { threadId } = await serving.ok<{ threadId: string }>("/api/threads", {
     ...{ workflow: "giver", prompt: "give it", params: { give } },
@@ -33,7 +33,7 @@ async function given(give: unknown): Promise<string> {
   return threadId;
 }
 
-test("a thread shows the value that its workflow has returned, and not its text in one line", async () => {
+test("a thread shows the value that its workflow returned as indented JSON", async () => {
   const names = ["Ada Lovelace", "Grace Hopper", "Alan Turing", "Barbara Liskov"];
   const id = await given({ total: 12, names, none: null });
   const page = await open(serving, `/threads/${id}`);

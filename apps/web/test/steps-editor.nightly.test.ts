@@ -193,7 +193,7 @@ describe("the editor of a saved step workflow", () => {
 
 const examples = join(import.meta.dir, "../../../examples/steps");
 
-test("a Subflow opens its workflow: a file of its version to view, a registered one to edit", async () => {
+test("a Subflow opens its workflow: a file of its version to view, a registered workflow to edit", async () => {
   for (const file of ["subflow.json", "subflow-greet.json"]) {
     serving.write(file, readFileSync(join(examples, file), "utf8"));
   }

@@ -47,7 +47,7 @@ test("a new team of agents type-checks, runs without a key, asks before it write
   expect(ledger).toMatchObject({ total: { cost: 0, unpriced: 0 } });
 });
 
-test("the types of a new team of agents check the guide's scorer, and name the errors of a wrong one", async () => {
+test("the types of a new team of agents accept the guide's scorer, and name the errors of a wrong scorer", async () => {
   const store = new Store();
   const { dir } = await store.json<{ dir: string }>(["new", "team", "--template", "agents"]);
   const guide = readFileSync(join(import.meta.dir, "../../../docs/guides/evals.md"), "utf8");

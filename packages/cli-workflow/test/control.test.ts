@@ -356,7 +356,7 @@ describe("all threads of a storage root", () => {
 });
 
 describe("an interrupted thread", () => {
-  test("is resumed by wake --resume or after confirmation, and the others are listed", async () => {
+  test("is resumed by wake --resume or after confirmation; threads that are not resumed are listed", async () => {
     const onRoot = await playStore();
     const id = await onRoot.play({ ms: 60_000 });
     await onRoot.until(id, "running");

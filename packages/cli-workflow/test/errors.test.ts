@@ -31,6 +31,10 @@ export const run = durable(async function* (step, { prompt }) {
       return promise;
     });
   }
+  if (prompt === "forgotten") {
+    step("reader", () => "never");
+    return "done";
+  }
   if (prompt === "string") yield* step("reader", () => { throw process.env.HOME ?? "only text"; });
   return yield* step("reader", () => outermost("network"));
 });
@@ -112,7 +116,7 @@ describe("an error three calls deep in a role of a minified bundle", () => {
   });
 });
 
-test("has the line of the other version's source in a fork on that version", async () => {
+test("has the line in the source of the new version in a fork on that version", async () => {
   const { id } = await failing("reads");
   writeFileSync(
     join(store.folder, "lib/net.ts"),
@@ -129,6 +133,13 @@ test("has the line of the other version's source in a fork on that version", asy
   // The process that recorded the error decides, not the reader.
   const before = await store.json<Thread>(["thread", id]);
   expect(before.error?.at).toMatchObject({ file: "lib/net.ts", line: 2 });
+});
+
+test("a step that was described and not run has the line that described it", async () => {
+  const { id, stderr } = await failing("reads", "--prompt", "forgotten");
+  expect(stderr).toContain('> 24 |     step("reader", () => "never");');
+  const { error } = await store.json<Thread>(["thread", id]);
+  expect(error).toMatchObject({ code: "STEP_NOT_RUN", at: { file: "flow.ts", line: 24 } });
 });
 
 test("a bundle built by another program uses its own source map", async () => {

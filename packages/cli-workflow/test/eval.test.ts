@@ -70,7 +70,7 @@ test("an eval without any score ends with 1, and shows the scorer's line that th
   });
 });
 
-test("a case answers its thread's questions; without an answer, or with a wrong one, it has no score", async () => {
+test("a case answers its thread's questions; without a valid answer it has no score", async () => {
   const store = new Store();
   const workflow = `import { durable } from "@uncaged/workflow";
     export const descriptor = { description: "", roles: {} };

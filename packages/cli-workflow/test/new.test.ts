@@ -100,7 +100,7 @@ describe("new in a folder with files", () => {
     await ok("add");
   });
 
-  test("gives a project with a TypeScript configuration a second one for the workflow", async () => {
+  test("adds a second TypeScript configuration for the workflow to a project that has one", async () => {
     const own = '{"compilerOptions":{"outDir":"out","module":"nodenext"}}';
     const { read, json } = folderWith({ "package.json": "{}", "tsconfig.json": own });
     await json<Made>("new", ".", "--template", "agents");

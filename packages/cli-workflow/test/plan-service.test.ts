@@ -56,7 +56,7 @@ test("a pass fires each due trigger once, and reports the next due time", async 
   expect(stderr).toContain("no plan waits for its trigger");
 });
 
-test("a service fires, is shown, is the only one, and ends on request", async () => {
+test("a service fires, is shown, is the only service, and ends on request", async () => {
   const status = () => store.json<Status>(["plan", "service", "status"]);
   expect(await status()).toEqual({ home: join(store.root, "plans"), running: null, unit: null });
   const nobody = await store.run(["plan", "service", "stop"]);

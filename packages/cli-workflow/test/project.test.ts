@@ -219,7 +219,7 @@ export async function* run() {
     expect(await ok("add", "good")).toHaveLength(13);
   });
 
-  test("are added by name alone", async () => {
+  test("are added by name only", async () => {
     const { run, ok } = listing({ good: "src/good.ts" });
     const { stderr } = await run("run", "good");
     expect(stderr).toContain("the project lists it: add it first: uncaged-workflow add good");

@@ -140,6 +140,32 @@ test("a prompt may look like an option", async () => {
   expect(await promptOf(id)).toBe("--json");
 });
 
+test("a prompt without quotes is refused with the option that takes it", async () => {
+  for (const words of [
+    ["a", "b"],
+    ["--prompt", "a", "b"],
+  ]) {
+    const { code, stderr } = await store.run(["run", "play", ...words]);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining("uncaged-workflow run <workflow> --prompt 'TEXT'"),
+    });
+  }
+});
+
+test("retry names the command that takes another prompt or other params", async () => {
+  const hints = {
+    "--params": "uncaged-workflow rerun <id> --params JSON",
+    "--prompt": "uncaged-workflow rerun <id> --prompt TEXT",
+    "--prompt-file": "uncaged-workflow rerun <id> --prompt-file <file>",
+  };
+  for (const [option, hint] of Object.entries(hints)) {
+    const { code, stderr } = await store.run(["retry", "@last", option, "{}"]);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(hint) });
+  }
+  expect((await store.run(["retry", "@last", "--nope"])).stderr).toContain("retry --help");
+});
+
 test("ids may be shortened to a prefix or a suffix, and @last is the newest", async () => {
   const id = await store.play({}, "--wait");
   for (const text of [id.slice(-8), id.slice(-8).toLowerCase(), id.slice(0, 20), "@last"]) {

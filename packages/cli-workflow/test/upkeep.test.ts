@@ -57,7 +57,7 @@ test("doctor names each problem on a line, with a hint", async () => {
   expect(await codes(store)).toEqual(["ROOT_OPEN_TO_OTHERS"]);
 });
 
-test("a command that needs a temporary folder reports a missing one", async () => {
+test("a command reports that its temporary folder is missing", async () => {
   const store = await playStore();
   const env = { TMPDIR: join(store.folder, "nowhere") };
   writeFileSync(join(store.folder, "flow.ts"), readFileSync(playBundle));
@@ -115,7 +115,7 @@ test("doctor reports all problems, not only the first", async () => {
   ]);
 });
 
-test("verify accepts a valid store, and names the file and the line of a broken one", async () => {
+test("verify accepts a valid store, and names the file and the line of a fault", async () => {
   const store = await playStore();
   const id = await store.play({}, "--wait");
   const sound = await store.run(["verify"]);

@@ -65,7 +65,7 @@ test("the spending of a killed worker is in the ledger", async () => {
   expect(whole.total).toMatchObject({ tokens: 150, cost: 0.147 });
   expect(whole.lost).toEqual(broken.lost);
 
-  const rows = await serving.ok<ThreadRow[]>("/api/threads?details=true");
+  const rows = await serving.ok<ThreadRow[]>("/api/threads");
   const { tokens, cost, unpriced } = whole.total;
   expect(rows.find(({ threadId }) => threadId === id)?.spent).toEqual({ tokens, cost, unpriced });
 }, 180_000);

@@ -79,7 +79,7 @@ export async function* run() { return { returnCode: 0, summary: "" }; }`;
   expect([status, body.error.code]).toEqual([404, "NO_DOCUMENT"]);
 });
 
-test("of two concurrent saves on one version, one is refused and the other is kept", async () => {
+test("of several concurrent saves on one version, exactly one is kept", async () => {
   const none = await Promise.all(
     ["a", "b"].map((one) => save("tabs", JSON.stringify(graph(one)), "tabs.json", "none")),
   );

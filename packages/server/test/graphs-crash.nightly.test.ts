@@ -47,7 +47,7 @@ const rolesOf = async (runId: string) =>
 
 const requests = () => drawn.model.came.length;
 
-test("a waiting run is answered after a crash, a running one continues on request, and so do their records", async () => {
+test("after a crash a waiting run can be answered and a running run continues on request, and their records follow", async () => {
   hangs = true;
   const paused = resultOf(await drawn.stream("run-stream", { graph }));
   const { runId } = paused;

@@ -84,7 +84,7 @@ test("a graph with an id that no run can have is refused as a client error", asy
   }
 });
 
-test("the default files are those of PROJECT_ROOT", async () => {
+test("the default files are the files of PROJECT_ROOT", async () => {
   expect((await drawn.serving.ask("/api/default-workflow")).status).toBe(404);
   mkdirSync(join(home, ".config"));
   writeFileSync(join(home, ".config", "default-workflow.json"), JSON.stringify(graph));

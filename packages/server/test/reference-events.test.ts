@@ -144,7 +144,7 @@ async function inThread(
 const typesOf = (events: Event[]): string[] =>
   [...new Set(events.map(({ type }) => type))].toSorted();
 
-/** Returns the keys of events that differ from the table's, as `type: keys`. */
+/** Returns the keys of events that differ from the table, as `type: keys`. */
 function strangers(events: Event[], more: (type: string) => string[] = () => []): string[] {
   return events.flatMap(({ type, payload }) => {
     const documented = [...(table.get(type) ?? []), ...more(type)];

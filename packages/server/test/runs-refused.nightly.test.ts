@@ -42,7 +42,7 @@ describe("a workflow in the request", () => {
     expect((await running.until(again, "completed")).variables).toMatchObject({ $n: 42 });
   });
 
-  test("runs a workflow of the server's folder, or a registered one, by its path", async () => {
+  test("runs a workflow in the server's folder, or a registered workflow, by its path", async () => {
     const child = { ...own, name: "child" };
     writeFileSync(join(serving.folder, "child.json"), JSON.stringify(child));
     for (const workflow_path of ["/child.json", "story"]) {

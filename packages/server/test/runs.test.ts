@@ -157,7 +157,7 @@ test("a run without remaining rounds has failed", async () => {
 });
 
 describe("a Pause", () => {
-  test("accepts one answer with its token, and no other", async () => {
+  test("accepts one answer, only with its token", async () => {
     const runID = await running.run({ workflowName: "asking" });
     const { paused } = await running.until(runID, "paused");
     expect(paused?.nodeID).toBe("Pause_Leave");

@@ -91,7 +91,7 @@ test("a client that disconnects within its body causes no logged error", async (
     await new Promise((written) => socket.write(`${head}5\r\n{"a":\r\n`, written));
     socket.destroy();
   }
-  // After these requests, the server has handled the broken ones.
+  // After these requests, the server has handled the broken requests.
   for (let n = 0; n < 20; n += 1) {
     const url = `http://127.0.0.1:${server.port}/api/server`;
     await (await fetch(url, { headers })).text();

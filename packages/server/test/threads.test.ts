@@ -56,18 +56,21 @@ test("threads are listed by status and workflow, page by page", async () => {
   expect(atOnce(shown)).toEqual(atOnce(rows));
   const several = await serving.ok<ThreadRow[]>("/api/threads?status=completed&status=waiting");
   expect(new Set(several.map(({ status }) => status))).toEqual(new Set(["completed", "waiting"]));
-  const [row] = await serving.ok<ThreadRow[]>("/api/threads?workflow=asker&details=true");
-  expect(row).toMatchObject({ role: "__wait__", spent: { tokens: 0, cost: 0, unpriced: 0 } });
+  const [row] = await serving.ok<ThreadRow[]>("/api/threads?workflow=asker");
+  expect(row).toMatchObject({
+    at: { role: null, text: "Continue?" },
+    spent: { tokens: 0, cost: 0, unpriced: 0 },
+  });
 });
 
 test("a list has the running role before its first step is committed", async () => {
   const id = await serving.run("talker", { delayMs: 600_000 });
   const rowOf = async () =>
-    (await serving.ok<ThreadRow[]>("/api/threads?details=true")).find((row) => row.threadId === id);
-  await until(async () => (await rowOf())?.role === "talk");
+    (await serving.ok<ThreadRow[]>("/api/threads")).find((row) => row.threadId === id);
+  await until(async () => (await rowOf())?.at.role === "talk");
   expect(await rowOf()).toMatchObject({ status: "running", steps: 0 });
   await serving.ok(`/api/threads/${id}/kill`, {});
-  expect(await rowOf()).toMatchObject({ status: "killed", role: null });
+  expect(await rowOf()).toMatchObject({ status: "killed", at: { role: null } });
 });
 
 test("a list has the total if it is known, and the URL of the next page", async () => {
@@ -80,10 +83,10 @@ test("a list has the total if it is known, and the URL of the next page", async 
     return { ...response, total: headers.get("x-total-count"), link };
   };
   const all = await serving.ok<ThreadRow[]>("/api/threads?limit=1000");
-  const first = await page("/api/threads?limit=2&details=true");
+  const first = await page("/api/threads?limit=2");
   expect(first).toMatchObject({
     total: String(all.length),
-    link: `</api/threads?limit=2&details=true&before=${all[1]?.threadId}>; rel="next"`,
+    link: `</api/threads?limit=2&before=${all[1]?.threadId}>; rel="next"`,
   });
   const ids: string[] = [];
   for (let next: string | null = "/api/threads?workflow=asker&limit=1"; next; ) {

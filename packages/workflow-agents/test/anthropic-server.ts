@@ -13,7 +13,7 @@ import {
   type WireServer,
 } from "./wire.ts";
 
-/** The received count requests, and the refusals for the next ones. */
+/** The received count requests, and the refusals for the next requests. */
 export type Counting = {
   counts: { body: unknown }[];
   refuseCounts: (fault: CountFault) => void;

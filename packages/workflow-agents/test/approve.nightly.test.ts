@@ -218,7 +218,7 @@ test("an input that a person edits must fit the schema and the tool's own check"
   expect(marksIn(run)).toEqual(["2"]);
 });
 
-test("an approval holds in a retry and in a fork that keeps it, and for no other input", async () => {
+test("an approval holds in a retry and in a fork that keeps it, but not for another input", async () => {
   const run = await start("claude", { calls: [[call("deploy", 2)]] });
   await asked(run);
   await host.control(run.ref, { kind: "kill" });

@@ -82,7 +82,7 @@ describe("a role as a tool", () => {
     expect(meta).toMatchObject({ model: "claude-sonnet-5-5" });
   });
 
-  test("has its own description, or a given one", async () => {
+  test("has its own or a given description", async () => {
     const one = member("one", {});
     expect(asTool(one, { name: "one" }).description).toBe("Is one");
     expect(asTool(one, { name: "one", description: "Asks one" }).description).toBe("Asks one");

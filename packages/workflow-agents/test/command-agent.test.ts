@@ -190,7 +190,7 @@ describe("a command agent", () => {
     expect(raw).not.toContain("fix the sum");
   });
 
-  test("starts a new session when the old one is missing", async () => {
+  test("starts a new session when the old session is missing", async () => {
     const memory = { sessions: [{ command: "node", session: "gone", steps: 1 }] };
     const script = `if (process.argv[1]) { console.error("No session gone"); process.exit(1) }
       console.log(require("fs").readFileSync(0, "utf8"))`;

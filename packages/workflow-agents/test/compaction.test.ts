@@ -251,7 +251,7 @@ describe.each(some(models))("a conversation over $name", (one) => {
 /** The ids of calls contain the request number, which restarts with a second server. */
 const withoutIds = (text: string): string => text.replace(/"(toolu|call)_\d+_\d+(_\d+)?"/g, '"$1"');
 
-/** Returns a journal in memory: each execution reads the entries of the previous ones. */
+/** Returns a journal in memory: each execution reads the entries of earlier executions. */
 function journaled(entries: JournalEntry[]): Pick<ThreadContext, "journal" | "key" | "attempts"> {
   const read = entries.slice();
   const journal: Journal = {

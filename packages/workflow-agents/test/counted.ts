@@ -79,8 +79,8 @@ export async function expectCounted(
 }
 
 /**
- * Waits until the threads' logs have all usage that servers reported, including that of unfinished answers. The end of
- * an answer may still be unread.
+ * Waits until the threads' logs have all usage that servers reported, including the usage of unfinished answers. The
+ * end of an answer may still be unread.
  */
 export async function untilRead(
   host: Host,

@@ -56,10 +56,10 @@ const claude = (script: string, options = {}) => play(script, claudeCode(options
 
 describe("an answer of Claude Code is accepted, with a warning,", () => {
   test.each([
-    ["where its result is empty", result(""), "it reports no result"],
-    ["where its result is missing", result(undefined), "it reports no result"],
+    ["where its result is empty", result(""), "no result reported"],
+    ["where its result is missing", result(undefined), "no result reported"],
     ["where its result is not text", result({ a: 1 }), "result has a part without text"],
-    ["where there is no result", "", "it reports no result"],
+    ["where there is no result", "", "no result reported"],
     ["where it ends with 1", `${result("the answer")}exit 1\n`, "it ended with exit code 1"],
     ["where it is killed", `${result("the answer")}kill -9 $$\n`, "it was ended by SIGKILL"],
   ])("%s", async (_, rest, warning) => {
@@ -161,7 +161,7 @@ describe("the spending of Claude Code", () => {
   const used = { inputTokens: 1000, outputTokens: 100 };
   const spent = (more: object) => claude(init("claude-opus-4-8[1m]") + result("ok", more));
 
-  test("is that of the model, without the suffix for its context", async () => {
+  test("is attributed to the model without the suffix for its context", async () => {
     const since = { "claude-opus-4-8[1m]": { ...used, costUSD: 0.5 } };
     const run = await spent({ model_usage_since_last_result: since });
     expect(run.spent).toMatchObject([{ model: "claude-opus-4-8", cost: 0.5 }]);

@@ -146,17 +146,20 @@ describe("a server by HTTP", () => {
     return { calls, call, stop: () => server.stop(true) };
   };
 
-  test.each([404, 400])("gets a new session after it answers %d to a lost one", async (status) => {
-    let current = "first";
-    const gone = () => new Response("Bad Request: no valid session", { status });
-    const reply: Reply = (session) => (session === current ? null : gone());
-    const { call, calls, stop } = serverOf(reply, () => current);
-    expect(await call()).toEqual({ content: "noon", is_error: false });
-    current = "after a restart";
-    expect(await call()).toEqual({ content: "noon", is_error: false });
-    expect(calls.filter((method) => method === "initialize")).toHaveLength(2);
-    await stop();
-  });
+  test.each([404, 400])(
+    "gets a new session after it answers %d to a lost session",
+    async (status) => {
+      let current = "first";
+      const gone = () => new Response("Bad Request: no valid session", { status });
+      const reply: Reply = (session) => (session === current ? null : gone());
+      const { call, calls, stop } = serverOf(reply, () => current);
+      expect(await call()).toEqual({ content: "noon", is_error: false });
+      current = "after a restart";
+      expect(await call()).toEqual({ content: "noon", is_error: false });
+      expect(calls.filter((method) => method === "initialize")).toHaveLength(2);
+      await stop();
+    },
+  );
 
   test("is retried after its own delay when it is busy", async () => {
     let busy = 2;

@@ -207,7 +207,7 @@ describe.each(models)("the $name agent", (model) => {
     expect(await failureOf(play(within(1000)))).toMatchObject({ code: "BUDGET_EXCEEDED" });
   });
 
-  test("answers with the last text of a model that ends without one", async () => {
+  test("answers with the last text of a model whose last turn has no text", async () => {
     const server = await serve([{ text: "I add.", tools: [{ name: "add" }] }, {}]);
     const agent = model.agent({ tools: testTools() });
     expect(await agent(threadAt(model, server), "")).toBe("I add.");

@@ -68,7 +68,7 @@ test("a result that is not text fails the command, also with a custom reader", a
   ];
   expect((await run([{ result: [1] }], own)).error).toMatchObject({
     code: "COMMAND_FAILED",
-    message: 'the command "cat" failed: its result is a list, not text',
+    message: 'the command "cat" failed: invalid result: a list, not text',
   });
 });
 

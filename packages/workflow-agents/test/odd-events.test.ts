@@ -6,7 +6,7 @@ import { allModels, type Model, threadAt } from "./models.ts";
 import { observed } from "./published.ts";
 import { key } from "./stream-property.ts";
 
-/* Answers with other events or types than the protocol's. */
+/* Answers with events or types that the protocol does not have. */
 let server: ReturnType<typeof Bun.serve> | null = null;
 afterEach(() => server?.stop(true));
 
@@ -38,7 +38,7 @@ test.each<[string, string, object[], unknown[]]>([
   ["anthropic", "a text in place of its content", [whole.anthropic ?? {}], []],
   [
     "responses",
-    "a text at its end alone",
+    "a text only at its end",
     [added({ type: "message" }), item("output_text.done", { text: "hi" }), completed],
     [],
   ],
@@ -50,7 +50,7 @@ test.each<[string, string, object[], unknown[]]>([
   ],
   [
     "responses",
-    "arguments at their end alone",
+    "arguments only at their end",
     [
       added({ type: "function_call", arguments: "" }),
       item("function_call_arguments.done", { arguments: json }),

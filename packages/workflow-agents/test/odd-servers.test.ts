@@ -207,7 +207,7 @@ describe("chat completions of other servers", () => {
     expect([text, thought.map(({ payload }) => payload.delta)]).toEqual(["the answer", ["hm"]]);
   });
 
-  test("may refuse max_tokens, and are asked once more with the other parameter", async () => {
+  test("may refuse max_tokens, and get a second request with max_completion_tokens", async () => {
     const refusal =
       "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
     const { text, bodies } = await played(

@@ -24,7 +24,7 @@ export function numberIn(file: string): number {
   }
 }
 
-/** Returns the pids of the processes that work in a folder, also of those in their own PID namespace. */
+/** Returns the pids of the processes that work in a folder, including processes in their own PID namespace. */
 export function processesIn(folder: string): number[] {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   return pids.map(Number).filter((pid) => isAlive(pid) && folderOf(pid) === folder);

@@ -28,7 +28,7 @@ const users = [
   { user: "an ordinary user", as: asNobody, isHere: hasSandbox && canBeNobody },
 ];
 
-// Not in /tmp, because a sandbox has its own. An ordinary user must also have access.
+// The folder is not in /tmp, because a sandbox has its own /tmp. The ordinary user must have access too.
 let folder = "";
 let home = "";
 let cwd = "";
@@ -66,25 +66,28 @@ const auto = { sandbox: "auto" };
 describe.each(users)("a command of $user in a sandbox", ({ as, isHere }) => {
   const inSandbox = test.skipIf(!isHere);
 
-  inSandbox("works in the thread's directory at its own path, and sees nothing else", async () => {
-    const script = `pwd; echo made >made; cat ${home}/.ssh/id ${home}/letter ${cwd}/.uncaged/workflow.yaml;
+  inSandbox(
+    "works in the thread's directory at its own path, and sees no other files",
+    async () => {
+      const script = `pwd; echo made >made; cat ${home}/.ssh/id ${home}/letter ${cwd}/.uncaged/workflow.yaml;
       echo hook >.git/hooks/post-commit; echo x >${home}/escaped; echo "$HOME $TMPDIR"; ls -A ${home}`;
-    const [tool, agent] = await played(
-      [
-        { tool: `(${script}) 2>/dev/null`, options: auto },
-        { agent: `(${script}) 2>/dev/null`, options: auto },
-      ],
-      { as },
-    );
-    const seen = [cwd, "/workspace/home /tmp", "project"].join("\n");
-    expect([tool?.text, agent?.text?.trim()]).toEqual([seen, seen]);
-    expect([tool?.warnings, agent?.warnings]).toEqual([[], []]);
-    expect(readFileSync(join(cwd, "made"), "utf8")).toBe("made\n");
-    expect(existsSync(join(home, "escaped"))).toBe(false);
-    expect(readdirSync(join(cwd, ".git/hooks"))).toEqual([]);
-  });
+      const [tool, agent] = await played(
+        [
+          { tool: `(${script}) 2>/dev/null`, options: auto },
+          { agent: `(${script}) 2>/dev/null`, options: auto },
+        ],
+        { as },
+      );
+      const seen = [cwd, "/workspace/home /tmp", "project"].join("\n");
+      expect([tool?.text, agent?.text?.trim()]).toEqual([seen, seen]);
+      expect([tool?.warnings, agent?.warnings]).toEqual([[], []]);
+      expect(readFileSync(join(cwd, "made"), "utf8")).toBe("made\n");
+      expect(existsSync(join(home, "escaped"))).toBe(false);
+      expect(readdirSync(join(cwd, ".git/hooks"))).toEqual([]);
+    },
+  );
 
-  inSandbox("has a home for the thread, which is that of its role", async () => {
+  inSandbox("has a home directory for each role of the thread", async () => {
     const keep = "echo kept >~/note; cat ~/note";
     const look = "cat ~/note 2>&1 || true";
     const calls = [
@@ -101,30 +104,33 @@ describe.each(users)("a command of $user in a sandbox", ({ as, isHere }) => {
     expect(readdirSync(join(run, "launch"))).toEqual([]);
   });
 
-  inSandbox("reaches the model's address and the allowed ones alone, or nothing", async () => {
-    const serve = () =>
-      Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("in") });
-    using model = serve();
-    using allowed = serve();
-    using other = serve();
-    const ask = [model, allowed, other]
-      .map(({ port }) => `curl -s -m 20 --noproxy '' http://127.0.0.1:${port}/ || echo no`)
-      .join("; echo; ");
-    const options = { ...auto, env: ["ANTHROPIC_BASE_URL"] };
-    const [some, none] = await played(
-      [
-        { tool: ask, options: { ...options, allow: [`127.0.0.1:${allowed.port}`] } },
-        { tool: ask, options: { ...options, network: "none" } },
-      ],
-      { as, env: { ANTHROPIC_BASE_URL: `http://127.0.0.1:${model.port}` } },
-    );
-    expect(some?.text.split("\n").slice(0, 2)).toEqual(["in", "in"]);
-    expect(some?.text.split("\n")[2]).not.toBe("in");
-    expect(some?.warnings.join()).toContain(`127.0.0.1:${other.port}`);
-    expect(none?.text).not.toContain("in");
-  });
+  inSandbox(
+    "reaches only the model's address and allowed addresses, or with network none no address",
+    async () => {
+      const serve = () =>
+        Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("in") });
+      using model = serve();
+      using allowed = serve();
+      using other = serve();
+      const ask = [model, allowed, other]
+        .map(({ port }) => `curl -s -m 20 --noproxy '' http://127.0.0.1:${port}/ || echo no`)
+        .join("; echo; ");
+      const options = { ...auto, env: ["ANTHROPIC_BASE_URL"] };
+      const [some, none] = await played(
+        [
+          { tool: ask, options: { ...options, allow: [`127.0.0.1:${allowed.port}`] } },
+          { tool: ask, options: { ...options, network: "none" } },
+        ],
+        { as, env: { ANTHROPIC_BASE_URL: `http://127.0.0.1:${model.port}` } },
+      );
+      expect(some?.text.split("\n").slice(0, 2)).toEqual(["in", "in"]);
+      expect(some?.text.split("\n")[2]).not.toBe("in");
+      expect(some?.warnings.join()).toContain(`127.0.0.1:${other.port}`);
+      expect(none?.text).not.toContain("in");
+    },
+  );
 
-  inSandbox("is Claude Code with the login of the host", async () => {
+  inSandbox("gives the host's login to Claude Code only", async () => {
     mkdirSync(join(home, ".claude"));
     writeFileSync(join(home, ".claude/.credentials.json"), '{"token":1}', { mode: 0o644 });
     const claude = join(folder, "claude");
@@ -145,31 +151,34 @@ describe.each(users)("a command of $user in a sandbox", ({ as, isHere }) => {
     expect(tool?.text).toContain("No such file");
   });
 
-  inSandbox("leaves no process behind, and fails as without one", async () => {
-    const mark = `mark-${crypto.randomUUID()}`;
-    const [left, failed, missing] = await played(
-      [
-        {
-          tool: `setsid sh -c ': ${mark}; sleep 600; true' >/dev/null 2>&1 & echo done`,
-          options: auto,
-        },
-        { tool: "echo said; exit 7", options: auto },
-        { agent: "exit 3", options: auto },
-      ],
-      { as },
-    );
-    expect(left?.text).toBe("done");
-    expect(Bun.spawnSync(["ps", "-eo", "args"]).stdout.toString()).not.toContain(mark);
-    expect(failed?.text).toBe("said\n[exit code 7]");
-    expect(missing?.code).toBe("COMMAND_FAILED");
-  });
+  inSandbox(
+    "leaves no process behind, and reports the same errors as without a sandbox",
+    async () => {
+      const mark = `mark-${crypto.randomUUID()}`;
+      const [left, failed, missing] = await played(
+        [
+          {
+            tool: `setsid sh -c ': ${mark}; sleep 600; true' >/dev/null 2>&1 & echo done`,
+            options: auto,
+          },
+          { tool: "echo said; exit 7", options: auto },
+          { agent: "exit 3", options: auto },
+        ],
+        { as },
+      );
+      expect(left?.text).toBe("done");
+      expect(Bun.spawnSync(["ps", "-eo", "args"]).stdout.toString()).not.toContain(mark);
+      expect(failed?.text).toBe("said\n[exit code 7]");
+      expect(missing?.code).toBe("COMMAND_FAILED");
+    },
+  );
 });
 
 describe.skipIf(!hasSandbox)("where bubblewrap is missing", () => {
   const as = [bwrap, "--dev-bind", "/", "/", "--ro-bind", "/dev/null", bwrap, "--"];
   const problem = "bubblewrap is not installed";
 
-  test("a command runs without a sandbox and reports that, or is refused when one is required", async () => {
+  test("a command runs without a sandbox and warns, or is refused if a sandbox is required", async () => {
     const [tool, agent, required, network, agentRequired] = await played(
       [
         { tool: "echo ran", options: auto },
@@ -191,26 +200,29 @@ describe.skipIf(!hasSandbox)("where bubblewrap is missing", () => {
   });
 });
 
-test.skipIf(!hasSandbox)("a directory that no sandbox can show is said, or refused", async () => {
-  const [auto1, required] = await played(
-    [
-      { tool: "pwd", options: auto },
-      { tool: "pwd", options: { sandbox: "required" } },
-    ],
-    { at: "/" },
-  );
-  const problem = "the thread's directory is the whole file system";
-  expect(auto1).toMatchObject({ text: "/" });
-  expect(auto1?.warnings).toContain(`the command runs without a sandbox: ${problem}`);
-  expect(required?.text).toContain(`a sandbox is required: ${problem}`);
-});
+test.skipIf(!hasSandbox)(
+  "the whole file system as directory causes a warning, or is refused if a sandbox is required",
+  async () => {
+    const [auto1, required] = await played(
+      [
+        { tool: "pwd", options: auto },
+        { tool: "pwd", options: { sandbox: "required" } },
+      ],
+      { at: "/" },
+    );
+    const problem = "the thread's directory is the whole file system";
+    expect(auto1).toMatchObject({ text: "/" });
+    expect(auto1?.warnings).toContain(`the command runs without a sandbox: ${problem}`);
+    expect(required?.text).toContain(`a sandbox is required: ${problem}`);
+  },
+);
 
 test.each([
   [{ sandbox: "read-only" }, 'sandbox can\'t be "read-only"'],
   [{ sandbox: "auto", network: "off" }, 'network can\'t be "off"'],
   [{ sandbox: "auto", allow: ["here"] }, 'allow: "here" is not host:port'],
   [{ network: "none" }, "network and allow need a sandbox"],
-])("options that make no sense are refused at once: %j", (options, message) => {
+])("invalid options are refused at once: %j", (options, message) => {
   const given = options as object;
   for (const make of [
     () => runCommand(given),

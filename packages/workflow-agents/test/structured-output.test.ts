@@ -122,7 +122,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
     expect((await play([wrong], { repairs: 0 })).bodies).toHaveLength(1);
   });
 
-  test("are those of the last answer, after its tools", async () => {
+  test("come from the last answer, after its tools", async () => {
     let ran = 0;
     const look = tool({
       ...{ name: "look", description: "Looks", input: z.object({}) },

@@ -108,7 +108,7 @@ describe("an approval", () => {
 });
 
 describe("approvals beside running nodes", () => {
-  test("ask one after the other if two are reached at once", async () => {
+  test("ask in turn if two are reached at once", async () => {
     const both = [start("s"), approval("p"), approval("q"), agent("a"), agent("b")];
     const { result, log } = await published(() =>
       drawn(both, "s -> p, q; p -approve-> a; q -approve-> b", { answers: ["approve", "approve"] }),

@@ -28,7 +28,7 @@ describe("a run that continues with a changed graph", () => {
     ]);
   });
 
-  test("follows neither a removed connection nor a new one from a finished node", async () => {
+  test("follows neither a removed connection nor a new connection from a finished node", async () => {
     expect(await goneOn(2, before, "s -> a; old -> ask; ask -approve-> b")).toEqual(["completed"]);
     const more = [...before, agent("new")];
     const added = await goneOn(2, more, `${links}; a -> new`);

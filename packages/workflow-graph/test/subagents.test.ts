@@ -62,7 +62,7 @@ describe("a tree of subagents", () => {
     ]);
   });
 
-  test("is called as tools, each call an attempt in its caller's, and all spending belongs to the node", async () => {
+  test("is called as tools, each call is an attempt within the caller's attempt, and all spending belongs to the node", async () => {
     const agents = scripted({
       "You lead": [
         [

@@ -251,7 +251,7 @@ describe("the agent of a confirmed plan", () => {
     });
 });
 
-test("a plan that was confirmed with a sandbox does not run without one until it is confirmed again", async () => {
+test("a plan that was confirmed with a sandbox does not run without a sandbox until it is confirmed again", async () => {
   const { home, plans, project, userHome } = inProject();
   let mode: "off" | "bubblewrap" = "bubblewrap";
   const check = () => Promise.resolve({ mode });

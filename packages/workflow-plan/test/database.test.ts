@@ -46,7 +46,7 @@ test("a new database has exactly the tables and indexes of the protocol", () => 
   expect(statSync(join(plans.home, "plans.db")).mode & 0o777).toBe(0o600);
 });
 
-test("a database with the protocol's first tables opens, gets the missing ones, and keeps its rows", () => {
+test("a database with the protocol's first tables opens, gets the missing tables, and keeps its rows", () => {
   const home = newHome();
   mkdirSync(home, { mode: 0o700 });
   const old = new Database(join(home, "plans.db"), { create: true });

@@ -56,7 +56,7 @@ const errorsIn = () => readdirSync(join(path, "errors")).sort((a, b) => a.locale
 const answerTo = (name: string): unknown =>
   JSON.parse(readFileSync(join(path, "input", name), "utf8"));
 
-test("messages are read in the order of their names, each once, and answered under their names", async () => {
+test("each message is read once, in the order of the names; an answer has the name of its message", async () => {
   mkdirSync(join(path, "input"), { recursive: true });
   writeFileSync(join(path, "input", "of-an-earlier-attempt.json"), "{}");
   writeFileSync(join(path, "_close"), "");
@@ -128,7 +128,7 @@ test("ids in a message have no effect: a message belongs to its folder's step", 
   await folder.close();
 });
 
-test("a folder that replaces another is not read, and ends the step", async () => {
+test("a link in place of the output folder is not followed, and closes the step", async () => {
   const folder = open();
   const victim = join(path, "../victim");
   mkdirSync(victim);
@@ -141,7 +141,7 @@ test("a folder that replaces another is not read, and ends the step", async () =
   expect(seen).toEqual([]);
 });
 
-test("a folder that is removed during an answer ends only the step", async () => {
+test("removing a folder during an answer closes only the step", async () => {
   const folder = StepFolder.open(path, {
     answer: async () => rmSync(join(path, "input"), { recursive: true }),
     onClose: () => (closes += 1),

@@ -121,7 +121,7 @@ describe("a mount is refused", () => {
   });
 });
 
-test("a mount is writable only where its root allows it, and for other workflows than the main one only with that permission", () => {
+test("a mount is writable only if its root allows it, and with nonMainReadOnly only for the main workflow", () => {
   const writing = { readonly: false };
   const reading = { allowedRoots: [{ path: root, allowReadWrite: false }] };
   expect(() => mounted(root, writing, rules(reading))).toThrow(/must be read-only/);

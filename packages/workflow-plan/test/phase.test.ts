@@ -28,7 +28,7 @@ const allowed: Record<WorkflowPhase, WorkflowPhase[]> = {
 };
 const phases = Object.keys(allowed) as WorkflowPhase[];
 
-test("each transition of the table is allowed, and every other one is refused with both phases", async () => {
+test("each transition of the table is allowed, and every other transition is refused with both phases", async () => {
   const { create, database, get } = bound(open());
   const { id } = await create(workflow(hello()));
   const at = "2026-01-01T00:00:00.000Z";
@@ -68,7 +68,7 @@ test("one of several processes wins a concurrent transition", async () => {
   expect(database.rows("SELECT count(*) AS n FROM workflow_runs")).toEqual([{ n: rounds }]);
 }, 180_000);
 
-test("an invalid plan is neither added nor stored in another's place", async () => {
+test("an invalid plan is neither added nor stored in place of another plan", async () => {
   const { create, get, replace } = bound(open());
   const plan = workflow(hello());
   const cyclic = { ...plan, steps: plan.steps.map((one) => ({ ...one, depends_on: [one.id] })) };

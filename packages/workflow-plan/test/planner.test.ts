@@ -279,7 +279,7 @@ describe("a modification", () => {
     expect(unanswered(requests()[1]?.messages ?? [])).toEqual([]);
   });
 
-  test("that fails keeps the plan, keeps the phase of a confirmed plan, and is refused for a running one", async () => {
+  test("that fails keeps the plan, keeps the phase of a confirmed plan, and is refused for a running plan", async () => {
     const { options, planner } = await planning((_, nth) =>
       calls(create(nth === 0 ? sound : broken)),
     );

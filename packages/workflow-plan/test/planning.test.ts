@@ -34,7 +34,7 @@ async function home(...replies: Reply[]) {
   return { plans: store.plans, planning, asked, stop: () => model.stop() };
 }
 
-test("one of two concurrent turns in a session is refused, and the other loses nothing", async () => {
+test("of two concurrent turns in a session, the second is refused and the first is complete", async () => {
   const { asked, planning, plans, stop } = await home(
     ...[ask("Where?"), ask("When?"), create(hello())],
   );

@@ -22,7 +22,7 @@ afterAll(removeStores);
 const seeds = process.env.TEST_CASES === "all" ? 20 : 4;
 
 test.each(Array.from({ length: seeds }, (_, n) => n + 1))(
-  "tables that are repeatedly dropped end like those of an undisturbed process: seed %i",
+  "tables that are repeatedly dropped end like the tables of an undisturbed process: seed %i",
   async (seed) => {
     const chance = new Chance(seed);
     const home = new TestHome();

@@ -61,7 +61,7 @@ test("all processes together start no more runs than the limit", async () => {
   expect((await home.ended(paused)).phase).toBe("active");
 });
 
-test("an interrupted run is resumed once, unless its plan is paused, and another's live run is left alone", async () => {
+test("an interrupted run is resumed once, unless its plan is paused; the live run of another process is not touched", async () => {
   const home = new TestHome();
   const ids = await active(home, 3, plan([does("slow", "wait")]));
   for (const id of ids) await fire(home, id);
@@ -118,7 +118,7 @@ test("the rows of runs are rebuilt from their logs, byte for byte", async () => 
   await plans.cancel(waiting);
 });
 
-test("a run without its log or its plan is over or left alone, and no run starts in its place", async () => {
+test("a run without its log or its plan has ended or is not touched, and no run starts in its place", async () => {
   const home = new TestHome();
   const { plans, host } = home;
   const [gone = "", orphan = ""] = await active(home, 2, plan([does("slow", "wait")]));

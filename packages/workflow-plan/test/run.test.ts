@@ -96,7 +96,7 @@ describe("the policy skip_dependents", () => {
   // The example of the protocol: D depends on B, B on A, and C on nothing.
   const example = plan([step("a"), step("b", ["a"]), step("c"), step("d", ["b"])]);
 
-  test("skips the transitive dependents of a failed step, and continues with the others", async () => {
+  test("skips the transitive dependents of a failed step, and continues with the other steps", async () => {
     const outcome = await runPlan(example, { a: new Error("no") });
     expect(statesIn(outcome.steps)).toEqual({
       ...{ a: "failed", b: "skipped", c: "succeeded", d: "skipped" },

@@ -70,7 +70,7 @@ test("confirmations, pauses, changes and removals by another process take effect
   expect(service.lines.filter(({ kind }) => kind === "error")).toEqual([]);
 });
 
-test("a second service is refused, a pass beside one does nothing, and a killed one leaves no lock", async () => {
+test("a second service is refused, a pass beside a service does nothing, and a killed service leaves no lock", async () => {
   const home = new TestHome();
   const first = served(home);
   await first.reported("ready");
@@ -106,7 +106,7 @@ test("a service ends on request, and its runs continue", async () => {
   expect((await home.ended(id)).phase).toBe("completed");
 });
 
-test("a drained service pauses its runs between steps, and the next one resumes them", async () => {
+test("a drained service pauses its runs between steps, and the next service resumes them", async () => {
   const home = new TestHome();
   const { id } = await home.plans.create(
     workflow(plan([does("a", "wait"), does("b", "say b", ["a"])])),

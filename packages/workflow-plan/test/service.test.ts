@@ -7,7 +7,7 @@ import { plan } from "./parts.ts";
 setDefaultTimeout(180_000);
 afterEach(removeStores);
 
-test("a confirmed manual plan runs to its end, and its rows equal those of its thread", async () => {
+test("a confirmed manual plan runs to its end, and its rows agree with its thread", async () => {
   const { ended, plans } = bound(new TestHome());
   const { id } = await plans.create(
     workflow(

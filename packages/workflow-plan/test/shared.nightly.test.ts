@@ -61,7 +61,7 @@ async function ended(plans: Plans, id: string) {
   return await plans.show(id);
 }
 
-test("another machine sees a change, and makes the next one", async () => {
+test("another machine sees a change, and makes the next change", async () => {
   const rows = new Rows();
   const [one, other] = [await open(rows), await open(rows)];
   const { id } = await one.create(workflow(hello()));

@@ -102,7 +102,7 @@ test("a killed worker's step repeats with its session, and successful steps do n
   expect(shown.map(({ status }) => status)).toContain("lost");
 });
 
-test("a failed attempt is followed by one with its session, and an invalid result is a failure", async () => {
+test("the attempt after a failed attempt continues its session, and an invalid result is a failure", async () => {
   const policy = { on_step_failure: "skip_dependents", max_retries: 1, retry_delay_ms: 1 } as const;
   const { ref, store } = await started(
     plan(

@@ -169,7 +169,7 @@ test("slots before the registration never fire", () => {
   ]);
 });
 
-test("a skipped local time is left out, and a repeated one fires at its first occurrence", () => {
+test("a skipped local time is left out, and a repeated local time fires at its first occurrence", () => {
   looks(cron("30 2 * * *", "Europe/Berlin"), "2026-03-28T12:00:00Z", [
     ["2026-03-29T00:30:00Z", null],
     ["2026-03-29T01:00:00Z", null],

@@ -68,7 +68,7 @@ test("a killed backend gets no connection, and the client loses no request", asy
   expect(await answers(url, 20)).toEqual(new Set(["b"]));
 });
 
-test("a frozen backend loses its connections, and gets new ones when it thaws", async () => {
+test("a frozen backend loses its connections, and gets new connections when it thaws", async () => {
   const { a, b, url } = await pair();
   const held = [hold(url), hold(url)];
   a.kill("SIGSTOP");

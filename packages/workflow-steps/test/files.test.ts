@@ -45,7 +45,7 @@ test("a Write reports its file, which is in the snapshot and the checkpoint", as
   });
 });
 
-test("without a reported size, the size is that of the data", async () => {
+test("without a reported size, the size of the data is used", async () => {
   const files = new Map<string, unknown>();
   const file: FileAdapter = {
     read: async () => "",

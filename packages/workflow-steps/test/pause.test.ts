@@ -194,7 +194,7 @@ test("before the question, other branches finish their current step and start no
   expect(context.snapshot()).toMatchObject({ status: "stopped", variables: { $other: { c: 1 } } });
 });
 
-test("two concurrent Pauses ask one after the other: the first is done before the second asks", async () => {
+test("two concurrent Pauses ask in turn: the first is done before the second asks", async () => {
   const document = flow(
     [
       { id: "Fork_A", children: ["Pause_A", "Pause_B"], next: "Stop_A" },

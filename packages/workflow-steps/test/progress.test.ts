@@ -234,7 +234,7 @@ describe("the current step", () => {
     expect(context.snapshot()).toMatchObject({ status: "paused", currentStepID: "Pause_B" });
   });
 
-  test("of a thread waiting at a Pause in a fork, or failed in its chain, is that step", async () => {
+  test("of a thread that waits at a Pause in a fork or failed in its chain is the waiting or failed step", async () => {
     const document = flow(
       [
         { id: "Noop_F", children: ["Set_A", "Set_B"], next: "RETURN" },

@@ -78,7 +78,7 @@ describe("an answer with a token", () => {
   const giver = (store: TestStore, ref: ThreadRef) => (content: string, meta: object) =>
     codeOf(resumeThread(store.root, ref, { env: {}, input: { content, meta: { ...meta } } }));
 
-  test("is refused by a question without one, and an answer without a token is accepted", async () => {
+  test("is refused by a question without a token, and an answer without a token is accepted", async () => {
     const { store, ref } = await asked();
     expect(await giver(store, ref)("no", { token: "t0" })).toBe("ANSWER_TOKEN");
     const other = await asked(wait);

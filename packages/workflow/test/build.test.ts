@@ -261,7 +261,7 @@ describe("a failed build is one error with its position", () => {
     expect(hint).toBe("see what that module exports");
   });
 
-  test("a misspelt name, with the right one", async () => {
+  test("a misspelt name, with the right name", async () => {
     const own = {
       "flow.ts": 'import { createRoleModeratr } from "@uncaged/workflow"; createRoleModeratr();',
     };

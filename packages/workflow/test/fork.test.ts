@@ -88,7 +88,7 @@ describe("maxRounds", () => {
   const described = (rounds: unknown) =>
     counter.replace("roles: {}", `roles: {}, maxRounds: ${JSON.stringify(rounds)}`);
 
-  test("is the starter's, else the descriptor's, else 100; a fork has its source's", async () => {
+  test("comes from the starter, else the descriptor, else it is 100; a fork keeps the limit of its source", async () => {
     const store = new TestStore();
     const roundsOf = async (source: string, maxRounds?: number) => {
       const ref = await store.start(await store.add(source), "", { maxRounds });

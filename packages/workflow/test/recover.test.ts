@@ -183,7 +183,7 @@ describe("is left to a person, with the reason:", () => {
     expect((await store.read(ref)).status).toBe("interrupted");
   });
 
-  test("a thread of another identity, and a thread without a recorded one", async () => {
+  test("a thread of another identity, and a thread without a recorded identity", async () => {
     const store = new TestStore();
     const hash = await store.add(endless);
     await written(store, hash, { startedIn: { root: "f".repeat(32), env: [] } });

@@ -53,7 +53,7 @@ async function calling(failures: number, retry: object) {
   return { store, ref, tries };
 }
 
-test("each try is an attempt, and the last one lists the earlier ones", async () => {
+test("each try is an attempt, and the last attempt lists the earlier attempts", async () => {
   const { store, ref, tries } = await calling(2, { attempts: 5, backoff: 5 });
   await store.whenStatus(ref, "completed");
   const attempts = await readAttempts(store.root, ref);

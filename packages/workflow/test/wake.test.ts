@@ -139,7 +139,7 @@ test("threads are woken with their projects' .env files, and not at all when one
   expect(store.roles(bad)).toEqual([undefined, "__wait__"]);
 });
 
-test("verify checks the due entries and reports a thread without one", async () => {
+test("verify checks the due entries and reports a thread without an entry", async () => {
   const { store, ref, wake, due } = await asleep();
   await wake();
   expect((await verifyStore(store.root)).problems).toEqual([]);

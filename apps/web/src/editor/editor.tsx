@@ -35,7 +35,7 @@ export type EditorProps = {
   /** A banner above the canvas. */
   notice?: ReactNode;
   panels?: readonly Panel[];
-  /** The visible panel; `node` is the editor's own. */
+  /** The visible panel. The editor itself provides the panel `node`. */
   panel?: string;
   onPanel?: (panel: string) => void;
   /** Called when a node is opened by a double click or Enter. Returns whether the page handled it. */
@@ -288,10 +288,7 @@ function Broken() {
   const broken = useDocumentPart(document, (state) => state.broken);
   if (!broken) return null;
   return (
-    <p
-      className="flex items-center gap-4 bg-red-soft px-10 py-3.5 text-small text-red"
-      role="alert"
-    >
+    <p className="flex items-center gap-2 bg-red-soft px-4 py-1 text-small text-red" role="alert">
       <TriangleAlert />
       Invalid JSON in line {broken.line}: {broken.message}. The drawing shows the last valid
       version.
@@ -312,10 +309,10 @@ function NoticeText() {
   return (
     <div
       role="alert"
-      className="pointer-events-none absolute inset-x-0 top-7.5 z-20 grid justify-items-center px-7.5"
+      className="pointer-events-none absolute inset-x-0 top-3 z-20 grid justify-items-center px-3"
     >
       {notice && (
-        <p className="max-w-260 rounded-md border border-amber bg-amber-soft px-7.5 py-5 wrap-anywhere text-amber shadow-lg">
+        <p className="max-w-104 rounded-md border border-amber bg-amber-soft px-3 py-2 wrap-anywhere text-amber shadow-lg">
           {notice.text}
         </p>
       )}

@@ -37,7 +37,7 @@ export function Inspector(props: Props) {
   const shown = panels.find(({ value }) => value === panel);
   const own = (
     <section
-      className="min-h-0 flex-1 overflow-y-auto p-7.5"
+      className="min-h-0 flex-1 overflow-y-auto p-3"
       id="editor-form"
       aria-label="Node"
       // Makes a panel without fields scrollable by keyboard.
@@ -48,7 +48,7 @@ export function Inspector(props: Props) {
   );
   return (
     <aside
-      className="flex w-170 flex-none xl:w-210 flex-col border-l bg-surface max-md:h-[45%] max-md:w-full max-md:border-t max-md:border-l-0"
+      className="flex w-68 flex-none xl:w-84 flex-col border-l bg-surface max-md:h-[45%] max-md:w-full max-md:border-t max-md:border-l-0"
       aria-label="Selection"
     >
       {panels.length === 0 ? (
@@ -74,7 +74,7 @@ function ToForm({ onOpen }: { onOpen: () => void }) {
   const chosen = useDocumentPart(useEdited(), ({ selection }) => selection.nodes.size);
   if (chosen !== 1) return null;
   return (
-    <div className="flex flex-none justify-end border-b px-7.5 py-3">
+    <div className="flex flex-none justify-end border-b px-3 py-1">
       <Button small look="quiet" icon={<Pencil />} onClick={onOpen}>
         Show the selected node
       </Button>
@@ -93,10 +93,10 @@ function Selected(props: Props) {
   if (node) return <OneNode {...props} node={node} />;
   if (ids.size === 0 && edges.size === 0) return <ProblemList />;
   return (
-    <div className="flex flex-col gap-7.5">
+    <div className="flex flex-col gap-3">
       <h2>{ids.size > 0 ? counted(ids.size, "node") : counted(edges.size, "line")} selected</h2>
       {!isReadOnly && (
-        <div className="flex flex-wrap gap-4">
+        <div className="flex flex-wrap gap-2">
           {ids.size > 0 && (
             <Button small icon={<Copy />} onClick={() => actions.duplicate()}>
               Duplicate
@@ -127,14 +127,14 @@ function OneNode({
   const mine = problems.filter(({ path }) => node.path.every((key, depth) => path[depth] === key));
   const canStart = node.ports.some(({ role, isOpen }) => role === "out" && isOpen);
   return (
-    <div className="flex flex-col gap-7.5">
+    <div className="flex flex-col gap-3">
       <div>
         <h2 className="wrap-anywhere">{node.title}</h2>
         <p className="text-small text-muted">
           {item?.label ?? node.type} <code className="text-faint">{node.id}</code>
         </p>
       </div>
-      <div className="flex flex-wrap gap-3">
+      <div className="flex flex-wrap gap-1">
         {nodeActions(node).map(({ label, icon, onSelect, isDisabled }) => (
           <Button key={label} small icon={icon} disabled={isDisabled} onClick={onSelect}>
             {label}
@@ -163,7 +163,7 @@ function OneNode({
       {mine.map(({ message, severity }) => (
         <p
           key={message}
-          className={`flex gap-4 text-small ${severity === "error" ? "text-red" : "text-amber"}`}
+          className={`flex gap-2 text-small ${severity === "error" ? "text-red" : "text-amber"}`}
         >
           <CircleAlert className="mt-[1px]" /> <span className="wrap-anywhere">{message}</span>
         </p>
@@ -184,15 +184,15 @@ function Lines({ node, actions, isReadOnly }: LinesProps) {
   const titleOf = (id: string): string => nodes.find((one) => one.id === id)?.title ?? id;
   return (
     <section aria-label="Lines">
-      <h3 className="mb-3">Lines</h3>
-      <ul className="flex flex-col gap-1">
+      <h3 className="mb-1">Lines</h3>
+      <ul className="flex flex-col gap-0.5">
         {own.map(({ id, source, target, sourcePort }) => {
           const port = nodes
             .find((one) => one.id === source)
             ?.ports.find((one) => one.role === "out" && one.id === sourcePort);
           const name = source === node.id ? `to ${titleOf(target)}` : `from ${titleOf(source)}`;
           return (
-            <li key={id} className="flex items-center gap-4 text-small">
+            <li key={id} className="flex items-center gap-2 text-small">
               <span className="min-w-0 flex-1 truncate">
                 {name}
                 {port?.label && <span className="text-faint"> ({port.label})</span>}
@@ -222,17 +222,17 @@ function ProblemList() {
   const problems = useDocumentPart(document, (state) => state.problems);
   const { nodes, edges } = useDocumentPart(document, (state) => state.drawing);
   return (
-    <div className="flex flex-col gap-7.5">
+    <div className="flex flex-col gap-3">
       <p className="text-muted">
         {counted(nodes.length, "node")}, {counted(edges.length, "line")}. Select a node to edit it.
       </p>
       {problems.length > 0 && (
-        <ul className="flex flex-col gap-2" aria-label="Problems">
+        <ul className="flex flex-col gap-1" aria-label="Problems">
           {problems.slice(0, mostListed).map(({ path, message, severity }, index) => (
             <li key={index}>
               <button
                 type="button"
-                className="flex w-full cursor-pointer gap-4 rounded-md px-4 py-3 text-left text-small hover:bg-hover"
+                className="flex w-full cursor-pointer gap-2 rounded-md px-2 py-1 text-left text-small hover:bg-hover"
                 onClick={() => document.reveal(path)}
               >
                 <CircleAlert

@@ -14,7 +14,7 @@ export function Palette({ onAdd }: Props) {
   const { palette } = useEdited().kind;
   return (
     <div
-      className="flex w-max min-w-75 flex-none flex-col gap-2.5 overflow-y-auto border-r bg-surface p-5 max-lg:w-25 max-lg:min-w-0"
+      className="flex w-max min-w-30 flex-none flex-col gap-1 overflow-y-auto border-r bg-surface p-2 max-lg:w-10 max-lg:min-w-0"
       role="group"
       aria-label="Add a node"
     >
@@ -26,7 +26,7 @@ export function Palette({ onAdd }: Props) {
             type="button"
             draggable
             title={`${hint} (a ${key})`}
-            className="flex flex-none cursor-grab items-center gap-4 rounded-md border bg-surface px-5 py-4 text-left text-small font-medium hover:bg-hover max-lg:justify-center max-lg:px-2"
+            className="flex flex-none cursor-grab items-center gap-2 rounded-md border bg-surface px-2 py-2 text-left text-small font-semibold hover:bg-hover max-lg:justify-center max-lg:px-1"
             onClick={() => onAdd(type)}
             onDragStart={({ dataTransfer }) => {
               dataTransfer.setData(draggedType, type);
@@ -64,7 +64,7 @@ export function AddDialog({ isOpen, onClose, onAdd }: DialogProps) {
     >
       <DialogBody>
         <div
-          className="grid grid-cols-2 gap-4"
+          className="grid grid-cols-2 gap-2"
           onKeyDown={({ key }) => {
             const item = shown.find((one) => one.key === key);
             if (item) add(item.type);

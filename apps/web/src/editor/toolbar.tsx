@@ -43,7 +43,7 @@ export function Toolbar(props: Props) {
   const { actions, name, isReadOnly, isTextShown, onText, onHelp, onShow, children } = props;
   return (
     <div
-      className="flex flex-none flex-wrap items-center gap-4 border-b bg-surface px-7.5 py-4"
+      className="flex flex-none flex-wrap items-center gap-2 border-b bg-surface px-3 py-2"
       role="toolbar"
       aria-label="Editor"
     >
@@ -158,7 +158,7 @@ function Search({ onShow }: { onShow: (id: string) => void }) {
     if (node) onShow(node.id);
   };
   return (
-    <div className="flex min-w-60 flex-[0_1_16rem] items-center gap-4">
+    <div className="flex min-w-24 flex-[0_1_16rem] items-center gap-2">
       <SearchField
         label="Find a node"
         value={text}
@@ -183,7 +183,7 @@ function Problems() {
   const count = problems.length + (isBroken ? 1 : 0);
   if (count === 0) {
     return (
-      <span className="flex items-center gap-3 text-small text-green" role="status">
+      <span className="flex items-center gap-1 text-small text-green" role="status">
         <CircleCheck /> <span className="max-sm:sr-only">No problems</span>
       </span>
     );

@@ -86,7 +86,7 @@ export function isMoreThan(value: unknown, most: number): boolean {
   }
 }
 
-/** The own property of a record, without inherited ones. */
+/** The own property of a record. Ignores inherited properties. */
 export const ownIn = <Value>(
   all: Readonly<Record<string, Value>>,
   name: string,

@@ -31,7 +31,7 @@ export class ThreadLog {
   readonly #cards = new Map<string, Card>();
   readonly #copied = new Map<string, CopiedAttempt>();
 
-  /** The attempts in the order of their end, then the running ones. */
+  /** The ended attempts in the order of their ends, then the running attempts. */
   get cards(): readonly Card[] {
     return this.#fold.attempts.filter(isShown).map((attempt) => this.#cardOf(attempt));
   }

@@ -36,8 +36,6 @@ type ThreadFilter = {
   status?: readonly Status[];
   workflow?: string;
   search?: string;
-  /** Whether to also read the running role and the spending. */
-  details?: boolean;
 };
 
 const pageSize = 100;
@@ -49,12 +47,12 @@ export const threadKeys = {
   one: (id: string) => ["threads", "one", id] as const,
 };
 
-export const threadsQuery = ({ status, workflow, search, details = true }: ThreadFilter) =>
+export const threadsQuery = ({ status, workflow, search }: ThreadFilter) =>
   infiniteQueryOptions({
-    queryKey: [...threadKeys.lists, { status, workflow, search, details }],
+    queryKey: [...threadKeys.lists, { status, workflow, search }],
     queryFn: ({ pageParam, signal }) =>
       requestPage<ThreadRow>("/threads", {
-        query: { status, workflow, search, limit: pageSize, before: pageParam, details },
+        query: { status, workflow, search, limit: pageSize, before: pageParam },
         signal,
       }),
     initialPageParam: undefined as string | undefined,
@@ -86,7 +84,7 @@ export const familyQuery = (id: string) => ofThread<Relative[]>(id, ["family"], 
 export const diffQuery = (id: string, other: string) =>
   ofThread<ThreadDiff>(id, ["diff"], ["diff", other], { with: other });
 
-/** The attempts of a thread. Copied ones include the records of the original thread. */
+/** The attempts of a thread. Copied attempts include the records of the original thread. */
 export const readAttempts = (id: string) => request<Attempts>(pathOf("threads", id, "attempts"));
 
 const act = <Answer>(id: string, action: string, json: unknown = {}) =>

@@ -45,15 +45,15 @@ export function Shell() {
   return (
     <>
       <a
-        className="fixed -top-40 left-7.5 z-60 rounded-md bg-solid px-9 py-5 text-on-solid focus:top-5"
+        className="fixed -top-16 left-3 z-60 rounded-md bg-solid px-4 py-2 text-on-solid focus:top-2"
         href="#main"
       >
         Skip to the content
       </a>
-      <header className="sticky top-0 z-30 flex h-header items-center gap-12.5 border-b bg-surface px-12.5 max-sm:gap-6 max-sm:px-7.5">
+      <header className="sticky top-0 z-30 flex h-header items-center gap-5 border-b bg-surface px-5 max-sm:gap-2 max-sm:px-3">
         <Link
           to="/"
-          className="flex min-h-17.5 min-w-17.5 items-center gap-5.5 font-semibold text-ink hover:no-underline"
+          className="flex min-h-7 min-w-7 items-center gap-2 font-semibold text-ink hover:no-underline"
           aria-label="uncaged-workflow, to the threads"
         >
           <img src="/icon.svg" alt="" width={22} height={22} />
@@ -62,14 +62,14 @@ export function Shell() {
         <ServedProject />
         <nav
           ref={nav}
-          className="flex min-w-0 flex-1 gap-1.5 overflow-x-auto scrollbar-none"
+          className="flex min-w-0 flex-1 gap-0.5 overflow-x-auto scrollbar-none"
           aria-label="Pages"
         >
           {sections.map(({ to, label, paths }) => (
             <Link
               key={to}
               to={to}
-              className="flex-none rounded-md px-6.5 py-3 font-medium text-muted -outline-offset-2 hover:bg-hover hover:no-underline aria-[current]:bg-accent-soft aria-[current]:text-accent max-sm:px-5"
+              className="flex-none rounded-md px-3 py-1 font-semibold text-muted -outline-offset-2 hover:bg-hover hover:no-underline aria-[current]:bg-accent-soft aria-[current]:text-accent max-sm:px-2"
               aria-current={paths.test(path) ? "page" : undefined}
             >
               {label}
@@ -77,7 +77,7 @@ export function Shell() {
             </Link>
           ))}
         </nav>
-        <div className="flex gap-1.5">
+        <div className="flex gap-0.5">
           <Button
             look="quiet"
             className="max-sm:hidden"
@@ -118,7 +118,7 @@ function WaitingBadge() {
   return (
     <>
       {" "}
-      <span className="ml-2 rounded-full bg-solid px-3.5 py-px text-tiny font-semibold text-on-solid">
+      <span className="ml-1 rounded-full bg-solid px-1 py-px text-small font-semibold text-on-solid">
         {count}
         {isMore && "+"}
         <span className="sr-only"> waiting</span>
@@ -134,7 +134,7 @@ function ServedProject() {
   const name = server.project.split(/[/\\]/).at(-1);
   return (
     <span
-      className="max-w-80 truncate rounded-md border px-5 py-1.5 text-small text-muted max-sm:max-w-45"
+      className="max-w-32 truncate rounded-md border px-2 py-0.5 text-small text-muted max-sm:max-w-18"
       title={`The project in ${server.project}`}
     >
       <span className="sr-only">Project </span>
@@ -275,7 +275,7 @@ function LostNotice() {
     <div ref={box} className="sticky top-header z-25" aria-live="polite">
       {notice && (
         <p
-          className={`flex items-center justify-center gap-5 px-10 py-3.5 text-small font-medium ${notice.look}`}
+          className={`flex items-center justify-center gap-2 px-4 py-1 text-small font-semibold ${notice.look}`}
         >
           <notice.icon /> {notice.text}
         </p>

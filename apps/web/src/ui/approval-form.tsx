@@ -22,11 +22,11 @@ export function ApprovalForm({ subject, keep, isBusy, onDecide }: Props) {
   const [note, setNote] = useKept(keep ?? null, "");
   const decide = (decision: ApprovalDecision["decision"]) => onDecide({ decision, note });
   return (
-    <div className="flex max-w-520 min-w-0 flex-col gap-7">
+    <div className="flex max-w-208 min-w-0 flex-col gap-3">
       {subject !== undefined && (
-        <section className="flex flex-col gap-4" aria-label="To be approved">
-          <p className="text-small font-medium text-muted">To be approved</p>
-          <div className="rounded-md border bg-surface p-7.5">
+        <section className="flex flex-col gap-2" aria-label="To be approved">
+          <p className="text-small font-semibold text-muted">To be approved</p>
+          <div className="rounded-md border bg-surface p-3">
             <Subject subject={subject} />
           </div>
         </section>
@@ -38,7 +38,7 @@ export function ApprovalForm({ subject, keep, isBusy, onDecide }: Props) {
           value={note}
           onChange={({ target }) => setNote(target.value)}
         />
-        <div className="flex flex-wrap gap-5">
+        <div className="flex flex-wrap gap-2">
           <Button look="solid" icon={<Check />} isBusy={isBusy} onClick={() => decide("approve")}>
             Approve
           </Button>
@@ -64,7 +64,7 @@ function TextSubject({ text }: { text: string }) {
   const hasLayout = useMemo(() => isLight(text) && jsonIn(text) === null, [text]);
   const [isMarkdown, setMarkdown] = useState(!hidden.test(text));
   return (
-    <div className="flex flex-col items-start gap-5 *:w-full">
+    <div className="flex flex-col items-start gap-2 *:w-full">
       <Prose text={text} isMarkdown={isMarkdown} isOpen />
       {hasLayout && (
         <div>

@@ -17,8 +17,8 @@ const looks = {
 } as const;
 
 const sizes = {
-  normal: { height: "min-h-20", text: "px-7", bare: "min-w-20" },
-  small: { height: "min-h-16 text-small [&_svg]:size-[13px]", text: "px-5", bare: "min-w-16" },
+  normal: { height: "min-h-8", text: "px-3", bare: "min-w-8" },
+  small: { height: "min-h-6 text-small [&_svg]:size-[13px]", text: "px-2", bare: "min-w-6" },
 } as const;
 
 type Face = {
@@ -30,7 +30,7 @@ type Face = {
 
 function faceOf({ look = "plain", small = false }: Face, hasText: boolean, more = ""): string {
   const { height, text, bare } = sizes[small ? "small" : "normal"];
-  return `inline-flex flex-none cursor-pointer items-center justify-center gap-4 rounded-md border leading-[1.2] font-medium whitespace-nowrap hover:no-underline focus-visible:rounded-[3px] disabled:cursor-default disabled:opacity-55 aria-disabled:cursor-default aria-disabled:opacity-55 aria-busy:cursor-progress ${looks[look]} ${height} ${hasText ? text : bare} ${more}`;
+  return `inline-flex flex-none cursor-pointer items-center justify-center gap-2 rounded-md border leading-[1.2] font-semibold whitespace-nowrap hover:no-underline focus-visible:rounded-[3px] disabled:cursor-default disabled:opacity-55 aria-disabled:cursor-default aria-disabled:opacity-55 aria-busy:cursor-progress ${looks[look]} ${height} ${hasText ? text : bare} ${more}`;
 }
 
 type ButtonProps = ComponentProps<"button"> &
@@ -95,7 +95,7 @@ export function Copy({ text, what }: { text: string; what: string }) {
 /** A terminal command with a copy button. */
 export function Command({ children }: { children: string }) {
   return (
-    <div className="inline-flex max-w-full items-center gap-5 rounded-md border bg-sunken py-2 pr-3 pl-7 text-left">
+    <div className="inline-flex max-w-full items-center gap-2 rounded-md border bg-sunken py-1 pr-1 pl-3 text-left">
       <code className="overflow-x-auto whitespace-nowrap">
         <span className="text-faint select-none" aria-hidden>
           ${" "}

@@ -43,18 +43,18 @@ export function Dialog(props: Props) {
           finalFocus={finalFocus}
           onInput={() => (isTyped.current = true)}
         >
-          <Base.Title className="pt-9 pr-30 pb-4 pl-12.5 text-title font-semibold wrap-anywhere">
+          <Base.Title className="pt-4 pr-12 pb-2 pl-5 text-title font-semibold wrap-anywhere">
             {title}
           </Base.Title>
           {description && (
-            <Base.Description className="px-12.5 pb-5 text-muted" render={<div />}>
+            <Base.Description className="px-5 pb-2 text-muted" render={<div />}>
               {description}
             </Base.Description>
           )}
           {children}
           {/* Last, so that the focus starts at the content. */}
           <Base.Close
-            className="absolute top-7.5 right-7.5"
+            className="absolute top-3 right-3"
             render={<Button look="quiet" small icon={<X />} aria-label="Close" />}
           />
         </Base.Popup>
@@ -82,7 +82,7 @@ function useFinalFocus(isOpen: boolean) {
 
 export function DialogBody({ children }: { children: ReactNode }) {
   return (
-    <div className="flex min-h-0 flex-col gap-9 overflow-y-auto px-12.5 pt-5 pb-10">{children}</div>
+    <div className="flex min-h-0 flex-col gap-4 overflow-y-auto px-5 pt-2 pb-4">{children}</div>
   );
 }
 
@@ -111,7 +111,7 @@ export function DialogForm(props: FormProps) {
         {children}
         {work?.error && <FailureNotice error={work.error} />}
       </DialogBody>
-      <footer className="flex flex-wrap justify-end gap-5 border-t px-12.5 py-7.5">
+      <footer className="flex flex-wrap justify-end gap-2 border-t px-5 py-3">
         <Button onClick={onClose}>Cancel</Button>
         <Button
           look={look}
@@ -139,14 +139,14 @@ type KeysProps = {
 export const KeysDialog = ({ keys, children, ...dialog }: KeysProps) => (
   <Dialog {...dialog}>
     <DialogBody>
-      <dl className="grid gap-4">
+      <dl className="grid gap-2">
         {keys.map(([key, what]) => (
           <div key={key} className="grid grid-cols-[11.5rem_1fr] items-center">
-            <dt className="flex gap-3">
+            <dt className="flex gap-1">
               {key.split(/ {2}/).map((one) => (
                 <kbd
                   key={one}
-                  className="min-w-15 rounded-sm border border-b-2 border-line-strong bg-sunken px-4 py-0.5 text-center"
+                  className="min-w-6 rounded-sm border border-b-2 border-line-strong bg-sunken px-2 py-px text-center"
                 >
                   {one}
                 </kbd>

@@ -62,12 +62,12 @@ type LinesProps = { lines: readonly DiffLine[]; label: string };
 function Lines({ lines, label }: LinesProps) {
   return (
     <div
-      className="max-h-320 overflow-auto rounded-md border bg-surface"
+      className="max-h-128 overflow-auto rounded-md border bg-surface"
       role="region"
       aria-label={label}
       tabIndex={0}
     >
-      <div className="w-max min-w-full py-3">
+      <div className="w-max min-w-full py-1">
         {lines.map((line) => (
           <Line key={line.key} line={line} />
         ))}
@@ -79,14 +79,14 @@ function Lines({ lines, label }: LinesProps) {
 function Line({ line }: { line: DiffLine }) {
   if (line.kind === "skipped") {
     return (
-      <div className="bg-sunken px-20 py-1 text-small text-faint">
+      <div className="bg-sunken px-8 py-0.5 text-small text-faint">
         {counted(line.count, "unchanged line")}
       </div>
     );
   }
   return (
-    <div className={`code pr-7.5 leading-[1.6] whitespace-pre ${looks[line.kind]}`}>
-      <span className="inline-block w-20 text-center text-faint select-none" aria-hidden>
+    <div className={`code pr-3 leading-[1.6] whitespace-pre ${looks[line.kind]}`}>
+      <span className="inline-block w-8 text-center text-faint select-none" aria-hidden>
         {signs[line.kind]}
       </span>
       {line.kind !== "same" && <span className="sr-only">{line.kind}: </span>}

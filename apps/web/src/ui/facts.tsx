@@ -7,20 +7,20 @@ const column = { item: "", label: "text-small text-faint", value: "" };
 
 /** Classes by layout. `row`, `columns` and `moments` put facts side by side, each value below its label. */
 const looks = {
-  row: { ...column, list: "flex flex-wrap gap-x-20 gap-y-3.5 max-sm:gap-x-12.5" },
+  row: { ...column, list: "flex flex-wrap gap-x-8 gap-y-1 max-sm:gap-x-5" },
   columns: {
     ...column,
-    list: "grid grid-cols-[8.5rem_4rem_5rem] gap-10 max-lg:flex max-lg:flex-wrap max-lg:gap-x-12.5 max-lg:gap-y-2",
-    item: "max-lg:flex max-lg:gap-3.5 max-lg:text-small",
+    list: "grid grid-cols-[8.5rem_4rem_5rem] gap-4 max-lg:flex max-lg:flex-wrap max-lg:gap-x-5 max-lg:gap-y-1",
+    item: "max-lg:flex max-lg:gap-1 max-lg:text-small",
   },
   moments: {
     ...column,
-    list: "grid grid-cols-[6rem_6rem_10rem] gap-10 max-lg:flex max-lg:flex-wrap max-lg:gap-x-12.5 max-lg:gap-y-2",
-    item: "max-lg:flex max-lg:gap-3.5 max-lg:text-small",
+    list: "grid grid-cols-[6rem_6rem_10rem] gap-4 max-lg:flex max-lg:flex-wrap max-lg:gap-x-5 max-lg:gap-y-1",
+    item: "max-lg:flex max-lg:gap-1 max-lg:text-small",
   },
   list: {
-    list: "grid gap-3.5",
-    item: "grid grid-cols-[clamp(5.5rem,22%,10rem)_minmax(0,1fr)] gap-7.5 max-sm:grid-cols-[minmax(0,1fr)] max-sm:gap-1",
+    list: "grid gap-1",
+    item: "grid grid-cols-[clamp(5.5rem,22%,10rem)_minmax(0,1fr)] gap-3 max-sm:grid-cols-[minmax(0,1fr)] max-sm:gap-0.5",
     label: "text-muted wrap-anywhere",
     value: "wrap-anywhere",
   },

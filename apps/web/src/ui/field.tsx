@@ -14,7 +14,7 @@ type Around = {
 
 /** The style of an input. */
 const box =
-  "w-full min-h-20 rounded-md border border-line-control bg-surface placeholder:text-faint focus-visible:border-accent focus-visible:outline-offset-0 aria-invalid:border-red";
+  "w-full min-h-8 rounded-md border border-line-control bg-surface placeholder:text-faint focus-visible:border-accent focus-visible:outline-offset-0 aria-invalid:border-red";
 
 type Wiring = { id: string; "aria-describedby"?: string; "aria-invalid"?: true };
 
@@ -29,8 +29,8 @@ function Field({ label, hint, problem, children }: FieldProps) {
     ...(problem && { "aria-invalid": true }),
   };
   return (
-    <div className="flex min-w-0 flex-col gap-3">
-      <label className="font-medium" htmlFor={id}>
+    <div className="flex min-w-0 flex-col gap-1">
+      <label className="font-semibold" htmlFor={id}>
         {label}
       </label>
       {children(wiring)}
@@ -53,7 +53,7 @@ export function TextField({ label, hint, problem, suggestions = [], ...rest }: T
     <Field label={label} hint={hint} problem={problem}>
       {(wiring) => (
         <>
-          <input type="text" {...rest} {...wiring} {...suggesting} className={`${box} px-6 py-3`} />
+          <input type="text" {...rest} {...wiring} {...suggesting} className={`${box} px-2 py-1`} />
           {suggestions.length > 0 && (
             <datalist id={list}>
               {suggestions.map((one) => (
@@ -71,7 +71,7 @@ type AreaProps = Around & ComponentProps<"textarea"> & { code?: boolean };
 
 /** A multi-line field. `code` uses a monospace font without a spell checker. */
 export function TextArea({ label, hint, problem, code = false, ...rest }: AreaProps) {
-  const look = `${box} min-h-50 resize-y px-6 py-3 ${code ? "code leading-[1.55] tab-2" : ""}`;
+  const look = `${box} min-h-20 resize-y px-2 py-1 ${code ? "code leading-[1.55] tab-2" : ""}`;
   return (
     <Field label={label} hint={hint} problem={problem}>
       {(wiring) => <textarea spellCheck={!code} {...rest} {...wiring} className={look} />}
@@ -82,7 +82,7 @@ export function TextArea({ label, hint, problem, code = false, ...rest }: AreaPr
 export function SelectField({ label, hint, problem, ...rest }: Around & ComponentProps<"select">) {
   return (
     <Field label={label} hint={hint} problem={problem}>
-      {(wiring) => <select {...rest} {...wiring} className={`${box} px-6 py-3`} />}
+      {(wiring) => <select {...rest} {...wiring} className={`${box} px-2 py-1`} />}
     </Field>
   );
 }
@@ -90,8 +90,8 @@ export function SelectField({ label, hint, problem, ...rest }: Around & Componen
 type CheckProps = Pick<Around, "label" | "hint"> & ComponentProps<"input">;
 
 export const CheckField = ({ label, hint, ...rest }: CheckProps) => (
-  <label className="flex items-start gap-5">
-    <input type="checkbox" {...rest} className="mt-1.5 size-10 accent-solid" />
+  <label className="flex items-start gap-2">
+    <input type="checkbox" {...rest} className="mt-0.5 size-4 accent-solid" />
     <span>
       {label}
       {hint && <span className="block text-small text-faint">{hint}</span>}
@@ -112,11 +112,11 @@ export function SearchField({ label, value, onChange, onLeave }: SearchProps) {
   const input = useRef<HTMLInputElement>(null);
   useKeys({ "/": () => input.current?.focus() });
   return (
-    <div className="relative max-w-240 flex-[1_1_15rem]">
-      <Search className="absolute top-1/2 left-6 -translate-y-1/2 text-faint" />
+    <div className="relative max-w-96 flex-[1_1_15rem]">
+      <Search className="absolute top-1/2 left-2 -translate-y-1/2 text-faint" />
       <input
         ref={input}
-        className={`peer ${box} px-20`}
+        className={`peer ${box} px-8`}
         type="search"
         aria-label={label}
         placeholder={label}
@@ -129,7 +129,7 @@ export function SearchField({ label, value, onChange, onLeave }: SearchProps) {
       />
       <kbd
         aria-hidden
-        className="absolute top-1/2 right-5 -translate-y-1/2 rounded-sm border border-line-strong px-3.5 text-[0.7rem] text-faint peer-focus:hidden peer-not-placeholder-shown:hidden"
+        className="absolute top-1/2 right-2 -translate-y-1/2 rounded-sm border border-line-strong px-1 text-small text-faint peer-focus:hidden peer-not-placeholder-shown:hidden"
       >
         /
       </kbd>

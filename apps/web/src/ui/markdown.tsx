@@ -22,7 +22,7 @@ const withoutPrograms = (url: string): string => defaultUrlTransform(url) || now
 /** A text as Markdown. Shows HTML as text and fetches no pictures. Links open a new tab. */
 export default function MarkdownText({ text }: { text: string }) {
   return (
-    <div className="markdown flex flex-col gap-6 wrap-anywhere">
+    <div className="markdown flex flex-col gap-2 wrap-anywhere">
       <Markdown
         remarkPlugins={plugins}
         urlTransform={withoutPrograms}

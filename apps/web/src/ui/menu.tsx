@@ -9,7 +9,7 @@ const List = ({ align, anchor, ...popup }: ListProps) => (
     <Base.Positioner className="z-40" anchor={anchor} sideOffset={4} align={align}>
       <Base.Popup
         {...popup}
-        className="min-w-110 rounded-[8px] border bg-surface p-2.5 shadow-lg outline-none"
+        className="min-w-44 rounded-[8px] border bg-surface p-1 shadow-lg outline-none"
       />
     </Base.Positioner>
   </Base.Portal>
@@ -70,7 +70,7 @@ type ItemProps = {
 export function MenuItem({ icon, danger = false, onClick, children }: ItemProps) {
   return (
     <Base.Item
-      className={`flex cursor-pointer items-center gap-5.5 rounded-[5px] px-6 py-4 select-none data-highlighted:bg-hover data-highlighted:outline-none ${danger ? "text-red" : "[&_svg]:text-faint"}`}
+      className={`flex cursor-pointer items-center gap-2 rounded-[5px] px-2 py-2 select-none data-highlighted:bg-hover data-highlighted:outline-none ${danger ? "text-red" : "[&_svg]:text-faint"}`}
       onClick={onClick}
     >
       {icon}

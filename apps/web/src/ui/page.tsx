@@ -10,13 +10,13 @@ type Props = { title: ReactNode; note?: ReactNode; actions?: ReactNode; children
 
 export function Page({ title, note, actions, children }: Props) {
   return (
-    <div className="mx-auto flex max-w-900 flex-col gap-10 px-12.5 pt-12.5 pb-20 max-sm:px-7.5 max-sm:pt-9">
-      <div className="flex min-h-20 flex-wrap items-center justify-between gap-7.5">
+    <div className="mx-auto flex max-w-360 flex-col gap-4 px-5 pt-5 pb-8 max-sm:px-3 max-sm:pt-4">
+      <div className="flex min-h-8 flex-wrap items-center justify-between gap-3">
         <div className="min-w-0 wrap-anywhere">
           <h1>{title}</h1>
           {note && <p className="text-muted">{note}</p>}
         </div>
-        {actions && <div className="flex flex-wrap gap-5">{actions}</div>}
+        {actions && <div className="flex flex-wrap gap-2">{actions}</div>}
       </div>
       {children}
     </div>
@@ -25,7 +25,7 @@ export function Page({ title, note, actions, children }: Props) {
 
 /** A highlighted part of a page, such as a result. */
 export const Panel = (props: ComponentProps<"section">) => (
-  <section {...props} className="panel flex flex-col gap-6 px-10 pt-9 pb-10 shadow-sm" />
+  <section {...props} className="panel flex flex-col gap-2 px-4 pt-4 pb-4 shadow-sm" />
 );
 
 /**

@@ -57,7 +57,7 @@ export function Prose({ text, isGrowing = false, isMarkdown = false, isOpen = fa
     </div>
   );
   return (
-    <div className="flex max-w-520 flex-col items-start gap-5 *:max-w-full">
+    <div className="flex max-w-208 flex-col items-start gap-2 *:max-w-full">
       {isMarkdown && !isGrowing && json === null && isLight(part) ? (
         <Suspense fallback={plain}>
           <MarkdownText text={part} />

@@ -32,7 +32,7 @@ export function Section(props: Props) {
       <Heading>
         <button
           type="button"
-          className="group flex w-full cursor-pointer items-center gap-4 px-9 py-3.5 text-left text-small font-medium text-muted -outline-offset-2 hover:bg-hover hover:text-ink"
+          className="group flex w-full cursor-pointer items-center gap-2 px-4 py-1 text-left text-small font-semibold text-muted -outline-offset-2 hover:bg-hover hover:text-ink"
           aria-expanded={open}
           aria-controls={open ? id : undefined}
           onClick={toggle}
@@ -43,7 +43,7 @@ export function Section(props: Props) {
         </button>
       </Heading>
       {open && (
-        <div id={id} className="pt-1.5 pr-9 pb-7.5 pl-22 max-sm:pl-9">
+        <div id={id} className="pt-0.5 pr-4 pb-3 pl-9 max-sm:pl-4">
           {children()}
         </div>
       )}

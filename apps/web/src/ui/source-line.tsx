@@ -7,10 +7,10 @@ type Props = { number: number; tokens: readonly Token[]; isMarked?: boolean };
 export function SourceLine({ number, tokens, isMarked = false }: Props) {
   return (
     <div
-      className={`source code flex h-[20px] pr-10 leading-[20px] whitespace-pre tab-2 ${isMarked ? "bg-red-soft" : ""}`}
+      className={`source code flex h-[20px] pr-4 leading-[20px] whitespace-pre tab-2 ${isMarked ? "bg-red-soft" : ""}`}
     >
       <span
-        className={`sticky left-0 w-35 flex-none pr-10 text-right select-none ${isMarked ? "bg-red-soft font-semibold text-red" : "bg-surface text-faint"}`}
+        className={`sticky left-0 w-14 flex-none pr-4 text-right select-none ${isMarked ? "bg-red-soft font-semibold text-red" : "bg-surface text-faint"}`}
         aria-hidden
       >
         {number}

@@ -27,11 +27,11 @@ const pills = {
 type BadgeProps = ComponentProps<"span"> & { icon: LucideIcon; look: string; large?: boolean };
 
 export function Badge({ icon: Icon, look, large = false, children, ...rest }: BadgeProps) {
-  const size = large ? "py-2 pr-6.5 pl-5 text-body" : "py-1 pr-5 pl-4 text-small";
+  const size = large ? "py-1 pr-3 pl-2 text-body" : "py-0.5 pr-2 pl-2 text-small";
   return (
     <span
       {...rest}
-      className={`inline-flex items-center gap-3.5 rounded-full font-medium whitespace-nowrap ${size} ${look}`}
+      className={`inline-flex items-center gap-1 rounded-full font-semibold whitespace-nowrap ${size} ${look}`}
     >
       <Icon />
       {children}
@@ -59,7 +59,7 @@ type PillProps = { look?: keyof typeof pills; className?: string; children: Reac
 
 export function Pill({ look = "plain", className = "", children }: PillProps) {
   return (
-    <span className={`rounded-full px-4 text-tiny font-medium ${pills[look]} ${className}`}>
+    <span className={`rounded-full px-2 text-small font-semibold ${pills[look]} ${className}`}>
       {children}
     </span>
   );
@@ -79,9 +79,9 @@ type EmptyProps = { icon?: ReactNode; title: string; children?: ReactNode };
 
 export function Empty({ icon, title, children }: EmptyProps) {
   return (
-    <div className="flex flex-col items-center gap-6 px-10 py-35 text-center text-muted [&>p]:max-w-340">
+    <div className="flex flex-col items-center gap-2 px-4 py-14 text-center text-muted [&>p]:max-w-136">
       {icon && (
-        <div className="grid size-27.5 place-items-center rounded-full bg-accent-soft text-accent [&>svg]:size-[20px]">
+        <div className="grid size-11 place-items-center rounded-full bg-accent-soft text-accent [&>svg]:size-[20px]">
           {icon}
         </div>
       )}
@@ -97,7 +97,7 @@ export function Warnings({ of }: { of: readonly string[] }) {
   return (
     <ul aria-label="Warnings">
       {of.map((warning) => (
-        <li key={warning} className="flex gap-4.5 wrap-anywhere text-amber">
+        <li key={warning} className="flex gap-2 wrap-anywhere text-amber">
           <TriangleAlert className="mt-[3px]" /> {warning}
         </li>
       ))}
@@ -114,13 +114,13 @@ export function FailureNotice({ error, onRetry }: FailureProps) {
   return (
     <div
       role="alert"
-      className="flex items-start gap-6.5 rounded-md border border-red/35 bg-red-soft px-9 py-7.5"
+      className="flex items-start gap-3 rounded-md border border-red/35 bg-red-soft px-4 py-3"
     >
       <CircleAlert className="mt-[2px] text-red" />
-      <div className="flex min-w-0 flex-1 flex-col gap-2.5 wrap-anywhere">
-        <p className="font-medium">{sentence(error.message)}</p>
+      <div className="flex min-w-0 flex-1 flex-col gap-1 wrap-anywhere">
+        <p className="font-semibold">{sentence(error.message)}</p>
         {details.length > 1 && (
-          <ul className="code list-disc pl-10">
+          <ul className="code list-disc pl-4">
             {details.map((detail) => (
               <li key={detail}>{detail}</li>
             ))}
@@ -171,11 +171,11 @@ type SkeletonProps = { lines?: number; what?: string };
 
 export function Skeleton({ lines = 6, what = "Loading" }: SkeletonProps) {
   return (
-    <div className="flex flex-col gap-7.5 p-10" role="status" aria-label={what}>
+    <div className="flex flex-col gap-3 p-4" role="status" aria-label={what}>
       {Array.from({ length: lines }, (_, line) => (
         <span
           key={line}
-          className="h-9 w-[85%] animate-shimmer rounded-sm bg-[linear-gradient(90deg,var(--color-line)_25%,var(--color-hover)_50%,var(--color-line)_75%)] bg-size-[300%_100%] nth-[3n+1]:w-[92%] nth-[3n+2]:w-[78%]"
+          className="h-4 w-[85%] animate-shimmer rounded-sm bg-[linear-gradient(90deg,var(--color-line)_25%,var(--color-hover)_50%,var(--color-line)_75%)] bg-size-[300%_100%] nth-[3n+1]:w-[92%] nth-[3n+2]:w-[78%]"
         />
       ))}
     </div>

@@ -23,14 +23,14 @@ export function Tabs({ label, tabs, value, onChange, fills = false, children }: 
       onValueChange={(chosen) => onChange(String(chosen))}
     >
       <Base.List
-        className="flex flex-none gap-2.5 overflow-x-auto border-b scrollbar-none"
+        className="flex flex-none gap-1 overflow-x-auto border-b scrollbar-none"
         aria-label={label}
       >
         {tabs.map((tab) => (
           <Base.Tab
             key={tab.value}
             value={tab.value}
-            className={`relative cursor-pointer px-6.5 py-5 font-medium whitespace-nowrap text-muted -outline-offset-2 hover:text-ink aria-selected:text-ink aria-selected:after:absolute aria-selected:after:inset-x-4 aria-selected:after:-bottom-px aria-selected:after:h-[2px] aria-selected:after:rounded-[2px] aria-selected:after:bg-accent ${tab.className ?? ""}`}
+            className={`relative cursor-pointer px-3 py-2 font-semibold whitespace-nowrap text-muted -outline-offset-2 hover:text-ink aria-selected:text-ink aria-selected:after:absolute aria-selected:after:inset-x-2 aria-selected:after:-bottom-px aria-selected:after:h-[2px] aria-selected:after:rounded-[2px] aria-selected:after:bg-accent ${tab.className ?? ""}`}
           >
             {tab.label}
           </Base.Tab>

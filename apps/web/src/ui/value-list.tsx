@@ -33,7 +33,7 @@ export function ValueList({ title, values, edits, first, onChange }: ValueListPr
   if (names.length === 0) return null;
   return (
     <section aria-labelledby={id}>
-      <h3 id={id} className="pb-3 text-small text-muted">
+      <h3 id={id} className="pb-1 text-small text-muted">
         {title}
       </h3>
       <ul className="divide-y rounded-md border">
@@ -86,11 +86,11 @@ function ValueRow({ name, value, edit, isFirst, onEdit }: ValueRowProps) {
     toggle.current?.focus();
   };
   return (
-    <li className="flex flex-col gap-2.5 pt-4 pr-5 pb-5 pl-7.5">
-      <div className="flex min-h-17.5 items-center gap-5">
+    <li className="flex flex-col gap-1 pt-2 pr-2 pb-2 pl-3">
+      <div className="flex min-h-7 items-center gap-2">
         <code className="text-small font-semibold wrap-anywhere">{name}</code>
         {hasChanged && <Pill look="changed">changed</Pill>}
-        <span className="ml-auto flex flex-none gap-2.5">
+        <span className="ml-auto flex flex-none gap-1">
           {hasChanged && (
             <Button
               small
@@ -135,7 +135,7 @@ type EditorProps = {
 function Editor({ name, edit, problem, onEdit }: EditorProps) {
   const { isText, text } = edit;
   return (
-    <div className="flex flex-col items-start gap-2.5 [&>div]:w-full">
+    <div className="flex flex-col items-start gap-1 [&>div]:w-full">
       <TextArea
         key={String(isText)}
         autoFocus
@@ -146,7 +146,7 @@ function Editor({ name, edit, problem, onEdit }: EditorProps) {
         problem={problem}
         onChange={({ target }) => onEdit({ text: target.value, isText })}
       />
-      <Button small look="quiet" className="-ml-5" onClick={() => onEdit(switched(edit))}>
+      <Button small look="quiet" className="-ml-2" onClick={() => onEdit(switched(edit))}>
         {isText ? "Edit as JSON" : "Edit as text"}
       </Button>
     </div>
@@ -162,9 +162,9 @@ function Shown({ name, value }: { name: string; value: unknown }) {
   const isLong = json.length > mostAtOnce;
   const text = textOf(value);
   return (
-    <div className="flex min-w-0 flex-col gap-2.5">
+    <div className="flex min-w-0 flex-col gap-1">
       {isLong && (
-        <span className="flex items-center gap-2.5 text-small text-muted">
+        <span className="flex items-center gap-1 text-small text-muted">
           ({size(json.length)})
           <Button
             small

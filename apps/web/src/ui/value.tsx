@@ -22,7 +22,7 @@ export function Value({ value }: { value: unknown }) {
   const path = filePathOf(value);
   if (path !== null) {
     return (
-      <span className="code inline-flex items-center gap-3.5">
+      <span className="code inline-flex items-center gap-1">
         <FileText className="text-faint" /> {path}
       </span>
     );
@@ -59,7 +59,7 @@ function Entries({ of }: { of: object }) {
       (name): Fact => [<code key={name}>{name}</code>, <Value key={name} value={values[name]} />],
     );
   return (
-    <div className="flex flex-col items-start gap-3.5 *:w-full">
+    <div className="flex flex-col items-start gap-1 *:w-full">
       <Facts facts={facts} look="list" />
       {names.length > shown && (
         <div>
@@ -81,7 +81,7 @@ export const Pre = ({ className = "", ...rest }: ComponentProps<"pre">) => (
   <pre
     tabIndex={0}
     {...rest}
-    className={`max-h-200 overflow-auto rounded-md bg-sunken px-7.5 py-5 text-small ${className}`}
+    className={`max-h-80 overflow-auto rounded-md bg-sunken px-3 py-2 text-small ${className}`}
   />
 );
 
@@ -129,7 +129,7 @@ function Whole({ value, children }: WholeProps) {
   const address = value.length > mostInPage ? source.addressOf(value) : null;
   const all = `(${size(value.length)})`;
   return (
-    <div className="flex flex-col items-start gap-3.5">
+    <div className="flex flex-col items-start gap-1">
       <code className="code anywhere">{value.preview}</code>
       {!isOpen && address !== null && (
         <a href={address} target="_blank" rel="noreferrer">

@@ -12,7 +12,7 @@ export type DecisionOptions = { approve?: boolean; edit?: string; refuse?: strin
 export type CallDecision = { approve: boolean; input?: unknown; reason?: string };
 
 /**
- * Returns the decision in the options; undefined without one.
+ * Returns the decision in the options; undefined if the options have none.
  * @throws WorkflowError `BAD_JSON`, or a usage error.
  */
 export async function callDecision(

@@ -6,8 +6,7 @@ export default defineCommand({
   declare: (command) =>
     command
       .argument("[ids...]", "the threads, or @last")
-      .option("--all", "all threads of the storage root that run or sleep")
-      .option("--yes", "with --all: pause them without a question"),
+      .option("--all", "all threads of the storage root that run or sleep"),
   examples: ["uncaged-workflow pause @last", "uncaged-workflow pause --all"],
   run(session, options: AllOptions, ids: string[]) {
     checkAll(options, ids);

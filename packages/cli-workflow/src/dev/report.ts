@@ -8,7 +8,7 @@ import type { TypeProblem } from "./types.ts";
 
 const shownProblems = 10;
 
-/** Reports of `dev` about everything except the thread: lines for people, or with `--json` one object each. */
+/** Writes the reports of `dev`, but not the steps of threads: lines of text, or with `--json` one object per report. */
 export class Report {
   /** Called before a line is written. */
   onWrite: () => void = () => {};
@@ -102,7 +102,7 @@ export class Report {
 }
 
 /**
- * Returns a file's path relative to the user's folder; the absolute path if the file is outside or the folder is gone.
+ * Returns a file's path relative to the current folder; the absolute path if the file is outside or the folder is gone.
  */
 export function shownPath({ cwd }: Pick<Session, "cwd">, file: string): string {
   const path = existsSync(cwd) ? relative(cwd, file) : file;

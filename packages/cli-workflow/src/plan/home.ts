@@ -30,7 +30,7 @@ export const agentOption = (command: Command): Command =>
 
 export type AgentOptions = { agent?: string };
 
-/** `creates` creates the plan home if it is missing. */
+/** Options of a command that opens plans. With `creates`, a missing plan home is created. */
 export type OpenOptions = AgentOptions & { creates?: boolean };
 
 /** Returns the storage root that contains the plan home. The root is on this machine, also for plans on a cluster. */
@@ -102,7 +102,7 @@ export async function configOf(session: Session): Promise<CueclawConfig> {
 }
 
 /**
- * Opens the plans of a command. `agent` runs the steps of runs that the command begins.
+ * Opens the plans of a command. `agent` is the agent command of new runs.
  * @throws ConfigError, ExecutorError
  */
 export async function openPlansOf(
@@ -146,7 +146,7 @@ export async function openPlansOf(
   return openPlans(local, { creates });
 }
 
-/** Returns a command line whose program may be a path relative to the current folder. */
+/** Returns a command line with a relative path of a program resolved against the current folder. */
 const commandOf = ({ cwd }: Session, command: string): string =>
   command.includes(sep) ? resolve(cwd, command) : command;
 
@@ -211,7 +211,7 @@ export async function plannersOf(
     });
 }
 
-/** Returns the settings for the steps of new plans, as far as they differ from the defaults. */
+/** Returns the settings for the steps of new plans that differ from the defaults. */
 export function surroundings({ container, sandbox }: CueclawConfig): PlanMetadata {
   const { engine, image, timeout } = container;
   const { mode, network, required } = sandbox;
@@ -239,7 +239,7 @@ export async function sandboxOf(
   { agentCommand, home: planHome }: Plans,
   workflow: Workflow,
 ): Promise<Pick<SandboxReport, "facts">> {
-  if (session.clusterChosen) return { facts: ["that of the worker that carries out a step"] };
+  if (session.clusterChosen) return { facts: ["the sandbox of the worker that runs the step"] };
   const { checkSandbox } = await import("@uncaged/workflow-plan/service");
   const { env, host } = session;
   const { agent, sandbox } = await configOf(session);

@@ -61,7 +61,24 @@ function usageRecord({ code, message }: CommanderError, command: string | undefi
   const what = isAlone ? `${command ?? "it"} needs a command` : first.replace(/\.$/, "");
   const suggestion = didYouMean?.replace(/^\(Did you mean (.*)\)$/, "did you mean $1");
   const help = `see: uncaged-workflow ${command === undefined ? "" : `${command} `}--help`;
-  return toErrorRecord(usage(what, suggestion ?? help));
+  return toErrorRecord(usage(what, rightUse(code, first, command) ?? suggestion ?? help));
+}
+
+const values: Record<string, string> = {
+  params: "JSON",
+  prompt: "TEXT",
+  "prompt-file": "<file>",
+};
+
+/** Returns the hint for an option of another command, or for a prompt without quotes. */
+function rightUse(code: string, problem: string, command: string | undefined): string | null {
+  if (command === "run" && code === "commander.excessArguments")
+    return "quote the prompt: uncaged-workflow run <workflow> --prompt 'TEXT'";
+  if (command !== "retry" || code !== "commander.unknownOption") return null;
+  const [, option = ""] = /^unknown option '--([a-z-]+)/.exec(problem) ?? [];
+  return Object.hasOwn(values, option)
+    ? `start again from the first step: uncaged-workflow rerun <id> --${option} ${values[option]}`
+    : null;
 }
 
 // An updated checkout lacks new dependencies until the user installs them.

@@ -85,6 +85,7 @@ export const registry: Record<string, Situation> = {
   },
   "a bundle is built": { in: async () => ["build", playBundle], fill: file },
   "an unknown option": { in: async () => ["run", "--nope"] },
+  "a prompt without quotes": { in: async () => ["run", "play", "a", "prompt"] },
   "no command": { in: async () => ["nope"] },
   "nothing is registered, in a project": {
     in: async (store) => {

@@ -6,7 +6,7 @@ import { dataPath } from "../../../workflow/src/disk/paths.ts";
 import { openRoot } from "../../../workflow/src/disk/root.ts";
 import { asker, bundleOf } from "../../../workflow/test/fixtures/bundles.ts";
 import { whatNext } from "../../src/output/outcome.ts";
-import type { Store } from "../program.ts";
+import { playBundle, type Store } from "../program.ts";
 import type { Situation } from "./leads.ts";
 
 export type Make = (store: Store) => Promise<string>;
@@ -192,6 +192,16 @@ export const threads: Record<string, Situation> = {
   },
   "params that do not fit": {
     in: async () => ["run", "picky", "--params", '{"days":"x"}'],
+  },
+  "a retry with other params": {
+    in: async (store) => ["retry", await completed(store), "--params", "{}"],
+  },
+  "a retry with another prompt": {
+    in: async (store) => ["retry", await completed(store), "--prompt", "x"],
+  },
+  "a retry with the prompt of a file": {
+    in: async (store) => ["retry", await completed(store), "--prompt-file", "x"],
+    fill: { "<file>": playBundle },
   },
   "a fork of too many steps": {
     in: async (store) => ["fork", await completed(store), "--at-step", "9"],

@@ -96,7 +96,7 @@ export type CaseChange = { case: string; before: CaseMean; after: CaseMean };
 /** The runs of one case on a version, with their mean score. */
 export type CaseMean = { score: number; passed: number; runs: number; threadIds: string[] };
 
-/** The cases whose results are worse or better than the baseline's, among all cases that ran on both versions. */
+/** The cases with worse or better results than on the baseline, among all cases that ran on both versions. */
 export type Changes = { hash: string; workflow: string; worse: CaseChange[]; better: CaseChange[] };
 
 /** Compares a version with the baseline, case by case. */

@@ -72,7 +72,7 @@ export function listEvals(place: EvalPlace): EvalView[] {
 }
 
 /**
- * Returns an eval; null for a missing one.
+ * Returns an eval; null if it is missing.
  * @throws WorkflowError `EVAL_DAMAGED`, and errors of the disk.
  */
 export function readEval({ root, cluster }: EvalPlace, id: string): EvalView | null {

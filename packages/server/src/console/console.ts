@@ -122,8 +122,8 @@ export function refusalPage({ headers }: Request, status: number, refusal: Refus
   if (code === "FOREIGN_ORIGIN" && isVisit) return plainPage(200, ["One moment…"], again);
   if (status !== 401) return plainPage(status, [message, hint ?? ""].map(sentence));
   return plainPage(status, [
-    "This server requires its token, and this browser does not have it, or no longer.",
-    "Open the address that <code>uncaged-workflow serve</code> has printed in its terminal.",
+    "This server requires its token, and this browser has no valid token.",
+    "Open the address that <code>uncaged-workflow serve</code> printed in its terminal.",
   ]);
 }
 

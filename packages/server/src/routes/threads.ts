@@ -1,10 +1,10 @@
 import { ledgerOf } from "@uncaged/workflow-agents/ledger";
 import { z } from "@hono/zod-openapi";
 import { attemptJson } from "@uncaged/workflow/records";
-import { type Host, threadDiff, threadJson, type ThreadRow } from "@uncaged/workflow/host";
-import { isMoving, fileDiff } from "@uncaged/workflow/internal";
+import { threadDiff, threadJson } from "@uncaged/workflow/host";
+import { fileDiff } from "@uncaged/workflow/internal";
 import { attemptsSchema } from "../schema/attempt.ts";
-import { idPath, threadsQuery } from "../schema/request.ts";
+import { idPath, threadsFilter, threadsQuery } from "../schema/request.ts";
 import * as schema from "../schema/thread.ts";
 import { count, flag } from "../schema/value.ts";
 import { type Context, Routes } from "./route.ts";
@@ -29,20 +29,24 @@ function linkToNext(url: string, before: string): string {
 }
 
 export function threadRoutes({ host }: Context) {
-  const shownBeside = spendings(host);
   const routes = new Routes("Threads");
   routes.add("GET /threads", {
     summary: "List threads, newest first",
     query: threadsQuery,
     answer: ["A page of threads.", z.array(schema.threadRowSchema)],
     answerHeaders: pageHeaders,
-    async run({ query: { details, ...query } }, call) {
+    async run({ query }, call) {
       const { rows, total, next } = await host.threads(query);
       if (total !== null) call.header("X-Total-Count", String(total));
       if (next !== null) call.header("Link", linkToNext(call.req.url, next));
-      if (details !== "true") return rows;
-      return Promise.all(rows.map(async (row) => ({ ...row, ...(await shownBeside(row)) })));
+      return rows;
     },
+  });
+  routes.add("GET /threads/summary", {
+    summary: "Show the figures of threads by the hour of their start",
+    query: threadsFilter,
+    answer: ["The hours with threads, oldest first.", schema.summarySchema],
+    run: ({ query }) => host.summary(query),
   });
   routes.add("GET /live", {
     summary: "List the threads that a worker runs now",
@@ -117,52 +121,4 @@ export function threadRoutes({ host }: Context) {
     },
   });
   return routes.app;
-}
-
-/** The running role, or the role of the last step, and the spending. */
-type Spending = { role: string | null; spent: { tokens: number; cost: number; unpriced: number } };
-
-const mostKnown = 10_000;
-const restMs = 1_000;
-
-/**
- * Returns a cached reader of the role and spending for lists of threads. Reads a thread again only when its row has
- * changed, because a lost worker changes the spending without a step. Reads a running thread at most once a second.
- */
-function spendings(host: Host): (row: ThreadRow) => Promise<Spending> {
-  const known = new Map<string, { row: ThreadRow; readAt: number; spending: Spending }>();
-  return async (row) => {
-    const { threadId } = row;
-    let entry = known.get(threadId);
-    if (!entry || hasChanged(entry.row, row, entry.readAt)) {
-      entry = { row, readAt: performance.now(), spending: await spendingOf(host, row) };
-      if (known.size >= mostKnown) known.clear();
-      known.set(threadId, entry);
-    }
-    return { ...entry.spending, ...(await atWork(host, row)) };
-  };
-}
-
-function hasChanged(before: ThreadRow, row: ThreadRow, readAt: number): boolean {
-  if (before.status !== row.status) return true;
-  const isSame = before.steps === row.steps && before.updatedAt === row.updatedAt;
-  return !isSame && (!isMoving(row.status) || performance.now() - readAt > restMs);
-}
-
-async function atWork(host: Host, row: ThreadRow): Promise<{ role?: string }> {
-  if (row.status !== "running") return {};
-  for await (const { record } of host.log(row, { backward: true })) {
-    const { stepID, step = 0 } = record;
-    if (step <= row.steps) break;
-    if (typeof stepID === "string") return { role: stepID };
-  }
-  return {};
-}
-
-async function spendingOf(host: Host, row: ThreadRow): Promise<Spending> {
-  // A removed or unreadable thread still has its row in the list.
-  const thread = await host.read(row).catch(() => null);
-  if (!thread) return { role: null, spent: { tokens: 0, cost: 0, unpriced: 0 } };
-  const { tokens, cost, unpriced } = ledgerOf(await host.attempts(row)).total;
-  return { role: thread.steps.at(-1)?.role ?? null, spent: { tokens, cost, unpriced } };
 }

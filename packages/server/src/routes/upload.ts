@@ -97,7 +97,7 @@ const plainPart = /^[^\p{C}\p{Zl}\p{Zp}\\/:*?"<>|]+$/u;
 const device = /^(con|prn|aux|nul|(com|lpt)[0-9¹²³])(\.|$)/i;
 const unsent: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 
-/** Checks that every operating system can store the files in one folder, and that `file` is one of them. */
+/** Checks that every operating system can store the files in one folder, and that `file` is among the files. */
 export function checkFiles(files: SentFiles, file: string): void {
   if (files.size > mostFiles) throw tooManyFiles(files.size, mostFiles);
   const byFolded = new Map<string, string>();

@@ -38,8 +38,8 @@ export async function startRun(
 }
 
 /**
- * Returns the name or the hash of a request's workflow; undefined without one. Builds a document and stores its bundle
- * without a name, so that registered workflows don't change.
+ * Returns the name or the hash of a request's workflow; undefined if the request names none. Builds a document and
+ * stores its bundle without a name, so that registered workflows don't change.
  */
 async function nameOf(
   { host, cwd }: Pick<Context, "host" | "cwd">,

@@ -197,7 +197,7 @@ export const definitionBody = z
     metadata: z
       .record(text, json)
       .optional()
-      .describe("cwd, container, sandbox, missed_slots, …: to replace the plan's own."),
+      .describe("cwd, container, sandbox, missed_slots, …: replaces the plan's metadata."),
   })
   .openapi("PlanDefinition");
 export const confirmBody = z

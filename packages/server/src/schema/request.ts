@@ -3,7 +3,7 @@ import { threadIdPattern } from "@uncaged/workflow/internal";
 import { statusSchema } from "./thread.ts";
 import {
   count,
-  flag,
+  number,
   optionalFields,
   optionalNumber,
   optionalText,
@@ -11,6 +11,7 @@ import {
   text,
 } from "./value.ts";
 
+const latestTime = 8.64e15 - 1;
 const durability = z.enum(["step", "os"]).optional();
 const anyVersion = text.describe("A name, name@hash, or the hash of a bundle.");
 
@@ -21,7 +22,14 @@ export const idPath = z.object({
 export const namePath = z.object({ name: text.describe("A workflow's name.") });
 export const versionPath = z.object({ workflow: anyVersion });
 
-export const threadsQuery = z.object({
+const amount = text
+  .regex(/^\d{1,15}(\.\d{1,15})?$/, "must be a number")
+  .transform(Number)
+  .pipe(number)
+  .openapi({ type: "number", minimum: 0 });
+const moment = count(0, latestTime).optional();
+
+export const threadsFilter = z.object({
   status: z
     .union([statusSchema, z.array(statusSchema)])
     .optional()
@@ -42,13 +50,26 @@ export const threadsQuery = z.object({
     .describe(
       "Only threads with all of these words in their id, name, roles, prompt, params, question, result or error.",
     ),
+  since: moment.describe("Only threads created at this time or later, in milliseconds."),
+  until: moment.describe("Only threads created at this time or earlier, in milliseconds."),
+  minWorkedMs: count(0, latestTime)
+    .optional()
+    .describe("Only threads that worked for at least this time."),
+  minCost: amount.optional().describe("Only threads that cost at least this, in US dollars."),
+  hasError: z
+    .literal("true")
+    .transform(() => true as const)
+    .optional()
+    .describe("Only threads that failed or have a failed attempt."),
+});
+
+export const threadsQuery = threadsFilter.extend({
   limit: count(1, 1000).default(20),
   offset: count(0, 1_000_000_000).default(0),
   before: text
     .regex(threadIdPattern, "must be a thread's whole id")
     .optional()
     .describe("Only threads older than this thread, even if it was removed."),
-  details: flag.describe("Adds `role` and `spent` to each row."),
 });
 
 export const startBody = z
@@ -130,7 +151,7 @@ export const addQuery = z.object({
   file: text.openapi({
     description:
       "The file's name, with an extension: .esm.js is a bundle; .ts, .mts, .tsx are sources; " +
-      ".json, .yaml, .yml are step workflows and agent graphs. Of several files the path of the workflow's own.",
+      ".json, .yaml, .yml are step workflows and agent graphs. With several files: the path of the workflow's own file.",
     example: "review.ts",
   }),
   expects: text

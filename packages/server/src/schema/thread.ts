@@ -63,17 +63,44 @@ export const threadRowSchema = z
       .optional()
       .describe("The end of its sleep; absent if it does not sleep."),
     movedTo,
-    role: text
-      .nullable()
-      .optional()
-      .describe(
-        "The running role, if its events name one; else the role of the last step. Only with details=true.",
-      ),
-    spent: spentSchema
-      .optional()
-      .describe("The spending of its own steps. Only with details=true."),
+    subject: text.describe(
+      "The first line of its prompt, else its params, else its workflow's name; at most 200 characters.",
+    ),
+    at: z
+      .object({
+        role: text
+          .nullable()
+          .describe(
+            "The failed role, the role that asks, the running role, or the role of the last step.",
+          ),
+        text: text
+          .nullable()
+          .describe("The first line of the error or question, at most 200 characters."),
+      })
+      .describe("Where the thread is."),
+    spent: spentSchema.describe(
+      "The spending of its own steps, and of its lost and running attempts.",
+    ),
+    hasError: z.boolean().describe("Whether the thread, or one of its attempts, failed."),
   })
   .openapi("ThreadRow");
+
+const percentile = number.nullable();
+
+export const summarySchema = z
+  .object({
+    hours: z.array(
+      z.object({
+        at: milliseconds.describe("The start of the hour, in milliseconds since the epoch."),
+        runs: number,
+        failed: number,
+        p50Ms: percentile.describe("The median `workedMs` of ended threads; null without one."),
+        p95Ms: percentile,
+        cost: number,
+      }),
+    ),
+  })
+  .openapi("ThreadSummary");
 
 export const threadSchema = z
   .object({

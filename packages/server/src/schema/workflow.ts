@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { hash, milliseconds, number, orNull, text } from "./value.ts";
+import { hash, milliseconds, number, orNull, text, threadId } from "./value.ts";
 
 const jsonSchema = z.union([z.boolean(), z.record(text, z.unknown())]);
 
@@ -24,6 +24,14 @@ export const workflowSchema = z
   })
   .openapi("Workflow");
 
+const figuresSchema = z.object({
+  name: text,
+  calls: number.describe("For a role its executions, for a model the attempts that called it."),
+  tokens: number,
+  cost: number,
+  failed: number,
+});
+
 export const versionRowSchema = z
   .object({
     hash,
@@ -33,6 +41,20 @@ export const versionRowSchema = z
     timestamp: milliseconds,
     current: z.boolean(),
     threads: number,
+    completed: number,
+    failed: number,
+    p50Ms: number
+      .nullable()
+      .describe("The median `workedMs` of its ended threads; null without one."),
+    p95Ms: number.nullable(),
+    cost: number.describe("The known cost in US dollars."),
+    tokens: number,
+    newestFailure: z.object({ threadId, subject: text, error: text, at: milliseconds }).nullable(),
+    days: z
+      .array(z.object({ at: milliseconds, completed: number, failed: number }))
+      .describe("The days (UTC) of the last 30 with threads, oldest first."),
+    roles: z.array(figuresSchema),
+    models: z.array(figuresSchema),
   })
   .openapi("VersionRow");
 

@@ -16,7 +16,7 @@ export type ProcessGroup = {
   end: () => Promise<void>;
 };
 
-// Longest wait for output of processes that the first one left behind.
+// Longest wait for output of processes that the command left behind.
 const drainMs = 250;
 const pollMs = 10;
 const lastMs = 200;

@@ -37,7 +37,7 @@ export type CommandOptions = SandboxOptions & {
    * that prefix.
    */
   env?: readonly string[];
-  /** Variables that override the thread's. */
+  /** Variables that override the thread's environment. */
   set?: Readonly<Record<string, string>>;
   /** Values to replace by `[secret:NAME]` in the command's output, in addition to the secrets of its environment. */
   secrets?: Readonly<Record<string, string>>;

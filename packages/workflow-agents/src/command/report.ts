@@ -35,7 +35,7 @@ export class CommandReport {
   #lastStray = "";
   #errors = 0;
 
-  /** `reportsSpending`: this command reports its spending, so a run without a report was cut short. */
+  /** @param reportsSpending Whether the command reports its spending. If so, a run without a report was cut short. */
   constructor(
     name: string,
     mask: Mask,
@@ -101,7 +101,7 @@ export class CommandReport {
       case "result":
         // A custom reader may pass on unchecked values.
         if (typeof output.text !== "string") {
-          this.failure = `its result is ${kindOf(output.text)}, not text`;
+          this.failure = `invalid result: ${kindOf(output.text)}, not text`;
           this.#isUnread = true;
           return;
         }
@@ -112,7 +112,7 @@ export class CommandReport {
         this.failure = null;
         return;
       case "failed":
-        this.failure = this.#mask(output.message) || "it gives no reason";
+        this.failure = this.#mask(output.message) || "no reason given";
         this.#isUnread = output.isUnread === true;
         this.isOverBudget = output.overBudget === true;
     }
@@ -132,7 +132,7 @@ export class CommandReport {
   conclude(): void {
     if (this.result !== "" || this.#said === "" || (this.failure !== null && !this.#isUnread))
       return;
-    this.note("warn", `${this.failure ?? "it reports no result"}: its last message is the answer`);
+    this.note("warn", `${this.failure ?? "no result reported"}: the last message is the answer`);
     this.result = this.#said;
     this.failure = null;
   }
@@ -301,7 +301,7 @@ export function readText(maxOutput: number, report: CommandReport): ByteReader {
   };
 }
 
-/** Strips a line of leading and trailing terminal sequences and of text that a carriage return overwrites. */
+/** Removes terminal sequences, a byte order mark and text that a carriage return overwrites from a line. */
 function withoutDisplay(line: string): string {
   // oxlint-disable-next-line no-control-regex
   const plain = line.replace(
@@ -323,7 +323,7 @@ const longestLine = 64 * 1024 * 1024;
 
 /**
  * Returns a reader of output lines.
- * @param most The maximum bytes of all lines together.
+ * @param most The maximum number of bytes of all lines together.
  */
 export function readLines(reader: LineReader, report: CommandReport, most: number): ByteReader {
   const read = reader();

@@ -137,7 +137,7 @@ describe("a redirected call", () => {
     expect((await failureOf(`${server.url}/alike`, init)).message).not.toContain("@");
   });
 
-  test("keeps the user of its own URL within the origin, and takes it to no other", async () => {
+  test("sends the user of its URL within the origin, but not to another origin", async () => {
     const other = serve();
     const server = serve(({ pathname }) => {
       if (pathname === "/same") return redirect(302, "/end");

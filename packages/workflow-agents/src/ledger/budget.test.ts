@@ -82,7 +82,7 @@ describe("a budget", () => {
     expect((await drive({ maxTokens: 100_000 }, {}, "house-model")).status).toBe("completed");
   });
 
-  test("uses the user's prices, first those of the options, then those of the environment", async () => {
+  test("takes the user's prices from the options, then from the environment", async () => {
     const env = { UNCAGED_WORKFLOW_PRICES: '{"house-model":{"input":1,"output":1}}' };
     expect((await drive({ maxCost: 0.002 }, { env }, "house-model")).asked).toBe(0);
     expect((await drive({ maxCost: 0.004 }, { env }, "house-model")).asked).toBe(1);

@@ -37,7 +37,7 @@ export type Ledger = {
 /** An empty tally. */
 export const noTally: Tally = { usage: noUsage, tokens: 0, cost: 0, unpriced: 0 };
 
-/** Adds two tallies. Costs are in US dollars, rounded like a ledger's. */
+/** Adds two tallies. Costs are in US dollars, rounded like the costs of a ledger. */
 export const addTally = (a: Tally, b: Tally): Tally => ({
   usage: addUsage(a.usage, b.usage),
   tokens: a.tokens + b.tokens,
@@ -91,7 +91,7 @@ export function ledgerOf(attempts: readonly Attempt[]): Ledger {
   };
 }
 
-/** Computes the ledger from steps only. A fork copied the first `saved` of them. */
+/** Computes the ledger from steps only. A fork copied the first `saved` steps. */
 export function ledgerOfSteps(
   steps: readonly { role: string; meta: Record<string, unknown> }[],
   saved = 0,

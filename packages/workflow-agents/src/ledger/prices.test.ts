@@ -35,7 +35,7 @@ describe("a call's cost", () => {
     expect(priceOf(name, { "claude-opus-4-8": own })).toEqual(own);
   });
 
-  test("is null for an unknown model, and never that of a similar one", () => {
+  test("is null for an unknown model, and never the price of a similar model", () => {
     for (const model of [
       "",
       "gpt-99",

@@ -101,7 +101,7 @@ describe("a call", () => {
     expect(time.msAfter(8)).toBe(0);
   });
 
-  test("waits for the reset when nothing remains, and counts the calls after the answered one", () => {
+  test("waits for the reset when nothing remains, and counts the calls after the answered call", () => {
     const time = new Timed();
     const [first] = [time.go(), time.go()];
     time.answer(
@@ -114,7 +114,7 @@ describe("a call", () => {
     expect(time.msAfter(1)).toBe(1000);
   });
 
-  test("ignores an answer that arrives after a newer one", () => {
+  test("ignores an answer that arrives after a newer answer", () => {
     const time = new Timed();
     const [first, second] = [time.go(), time.go()];
     time.answer(second, full);

@@ -98,7 +98,7 @@ class Line {
     // Node 20 has no Promise.withResolvers.
     let waiter: Waiter | undefined;
     const gone = new Promise<Mark | null>((go, fail) => {
-      // Another call's check may report this one's wait.
+      // The check of another call may report the wait of this call.
       const onWait = call.onWait && AsyncResource.bind(call.onWait);
       waiter = { call: { ...call, onWait }, announced: null, go, fail };
       this.#waiters.push(waiter);

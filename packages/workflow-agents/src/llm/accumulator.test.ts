@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { argumentsOf, GrowingText } from "./accumulator.ts";
 
-test("arguments are an object, and no arguments an empty one", () => {
+test("arguments are an object; without arguments the object is empty", () => {
   expect(argumentsOf('{"a": 1}')).toEqual({ input: { a: 1 } });
   expect(argumentsOf("")).toEqual({ input: {} });
 });

@@ -37,7 +37,7 @@ export class Approvals {
     this.#recorded = recorded;
   }
 
-  /** Decides on the calls of a turn, one after the other, before the first one starts. */
+  /** Decides on the calls of a turn in order, before the first call starts. */
   async decide(turn: number, uses: readonly ToolUse[], tools: Tools): Promise<Decision[]> {
     const decisions: Decision[] = [];
     for (const use of uses) {

@@ -70,7 +70,7 @@ export type Conversed = ModelAnswer & { hasToolUse: boolean };
 
 /**
  * Calls a model until it ends its turn: runs the tools that it calls, and lets it continue after a pause. Without a
- * toolbox, an answer with tool calls is the last. The text is that of the last turn with text.
+ * toolbox, an answer with tool calls is the last. The text comes from the last turn with text.
  *
  *     const { text } = await converse(anthropicProvider(), request, { env: options.env });
  *

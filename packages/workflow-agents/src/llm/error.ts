@@ -28,7 +28,7 @@ const kinds = {
   LLM_UNREACHABLE: again("connection_error", "check the base URL and the network, then retry"),
   LLM_REDIRECTED: once("connection_error", "give the agent the base URL that it redirects to"),
   LLM_CUT_OFF: again("connection_error", "retry the thread: the answer did not arrive whole"),
-  LLM_BAD_STREAM: again("json_parse_error", "check that the base URL is that of a model's API"),
+  LLM_BAD_STREAM: again("json_parse_error", "check that the base URL belongs to a model's API"),
   LLM_BAD_ANSWER: once(
     "unknown_error",
     "check that the server speaks the protocol of the agent; a retry asks and pays again",
@@ -96,7 +96,7 @@ export class ProviderError extends WorkflowError {
 export type HttpFailure = {
   kind: "http";
   status: number;
-  /** The status in an error within an answer. The answer itself started with another. */
+  /** The status in an error within an answer. The answer itself started with a different status. */
   answered?: number;
   word: string;
   message: string;

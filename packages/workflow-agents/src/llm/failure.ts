@@ -33,7 +33,7 @@ export function failureIn(value: unknown): HttpFailure {
   return {
     kind: "http",
     status: 0,
-    // Some errors within an answer have their own status, which differs from that of the answer.
+    // Some errors within an answer have their own status, which differs from the answer's status.
     answered: numbers.find((one) => one >= 400 && one < 600) ?? 0,
     word: words.find((word) => /^[a-z][\w.-]{2,63}$/i.test(word) && word !== "error") ?? "",
     message: [message, inner].filter((one) => one !== "").join(": "),

@@ -28,7 +28,7 @@ export class Places {
   }
 
   /**
-   * Returns the place of a starting part: a new one when its index is missing or belongs to another part.
+   * Returns the place of a starting part: a new place when its index is missing or belongs to another part.
    *
    * @throws UnreadableContent
    */

@@ -94,7 +94,7 @@ export class Recorded {
     const recorded = new Recorded(place);
     const entries = (await place?.journal.read(place.key)) ?? [];
     for (const each of entries) recorded.#take(each, isLast);
-    // If this execution also fails, this entry tells the next execution where this one continued.
+    // If this execution fails too, the next execution reads here where it continued.
     const { turns } = recorded;
     const paid = recorded.#paid();
     takeOver(paid);

@@ -13,7 +13,7 @@ import {
 } from "./provider.ts";
 import { retried } from "./retry.ts";
 
-/** Returns the retry policy of a provider's call: the role's, else the provider's. */
+/** Returns the retry policy of a provider's call: the role's policy, else the provider's default. */
 export const retrying = ({ maxRetries = 2 }: ModelProvider): Retrying =>
   currentRun().retrying ?? {
     policy: callPolicy({ attempts: maxRetries + 1 }),
@@ -36,8 +36,8 @@ type Reserved = Capped & {
 };
 
 /**
- * Reserves a call's highest cost within the thread's limits, and bounds its answer by the rest of them. The service
- * counts the input only if an estimate by its bytes would exceed a limit.
+ * Reserves a call's highest cost within the thread's limits, and bounds its answer by the remaining amounts. The
+ * service counts the input only if an estimate by its bytes would exceed a limit.
  */
 export async function reserveCall(
   provider: ModelProvider,

@@ -27,7 +27,7 @@ export async function retried<T>(
   }
 }
 
-/** Returns the delay until the next try, or null without one. */
+/** Returns the delay until the next try; null if there is no next try. */
 function delayAfter(error: unknown, attempt: number, policy: CallPolicy): number | null {
   const { attempts, backoffMs, maxDelayMs, on } = policy;
   if (!(error instanceof ProviderError) || attempt >= attempts) return null;

@@ -12,7 +12,7 @@ const anthropic = anthropicForms.rules;
 const schemaOf = (zod: z.ZodObject): object => formOf(zod).schema;
 
 describe("a schema in the form that a mode allows", () => {
-  test("requires all properties for OpenAI, where null means an omitted one", () => {
+  test("requires all properties for OpenAI, where null means an omitted property", () => {
     const given = schemaOf(z.object({ a: z.string().optional(), b: z.number().nullish() }));
     const strict = strictSchema(given, openai);
     expect(strict).toMatchObject({

@@ -3,7 +3,7 @@ import { isObject } from "../run/error.ts";
 
 /** The JSON Schema subset of a provider's structured-output mode. */
 export type SchemaRules = {
-  /** Whether every property must be required. Optional ones are then nullable instead. */
+  /** Whether every property must be required. Optional properties then become nullable. */
   areAllRequired: boolean;
   mayRecur: boolean;
   /** Whether the mode enforces a keyword. Other keywords are shown to the model, and the caller checks them. */

@@ -179,7 +179,7 @@ class Conversation {
 const hasResults = (message: Message | undefined): boolean =>
   message?.role === "user" && listOf(message).some(({ type }) => type === "tool_result");
 
-/** Returns the blocks of a message without empty ones. */
+/** Returns the blocks of a message that are not empty. */
 function listOf({ content }: Message): Block[] {
   const blocks: Block[] =
     typeof content === "string" ? [{ type: "text", text: content }] : [...content];

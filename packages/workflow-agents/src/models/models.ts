@@ -21,7 +21,7 @@ export const anthropicModels = (access?: AnthropicAccess): Models => ({
   keyVariable: "ANTHROPIC_API_KEY",
 });
 
-/** Returns the models of OpenAI, or of any server with its protocol, under the name `openai` or another. */
+/** Returns the models of OpenAI, or of any server with its protocol, under the name `openai` or a given name. */
 export const openaiModels = ({
   name = "openai",
   ...access

@@ -370,7 +370,7 @@ function stopOf(given: string | null, hasUses: boolean): Stop {
   return (Object.hasOwn(stops, reason) ? stops[reason] : null) ?? "unknown";
 }
 
-/** Reads the usage. OpenAI counts cached tokens as part of the prompt's; the ledger keeps them separate. */
+/** Reads the usage. OpenAI counts cached tokens as part of the prompt's tokens; the ledger keeps them separate. */
 function usageOf(usage: Fields): Usage {
   const { prompt_tokens_details: prompt, completion_tokens_details: completion } = usage;
   const read = countOf(prompt, "cached_tokens");

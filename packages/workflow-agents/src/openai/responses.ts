@@ -270,7 +270,7 @@ export class ResponseAccumulator extends Accumulator {
     return one;
   }
 
-  /** Returns the items as they ended, else those of the whole response, else the streamed ones. */
+  /** Returns the ended items; without them the items of the whole response, else the streamed items. */
   #ended({ output }: Fields): Item[] {
     const found = new Map(this.#items);
     const ids = new Set([...found.values()].map(({ id }) => id));
@@ -286,7 +286,7 @@ export class ResponseAccumulator extends Accumulator {
     return withIds(items.map(plainCall));
   }
 
-  /** Reads the usage. OpenAI counts cached tokens as part of the input's; the ledger keeps them separate. */
+  /** Reads the usage. OpenAI counts cached tokens as part of the input's tokens; the ledger keeps them separate. */
   #count({ usage }: Fields): void {
     if (!isObject(usage)) return;
     const { input_tokens_details: input, output_tokens_details: output } = usage;

@@ -12,7 +12,7 @@ import {
 } from "@uncaged/workflow";
 import { isStepQuestion, usesAttempt } from "@uncaged/workflow/interpreter";
 
-/** Plays a role as a step of a durable workflow, with its own prompt or the thread's, and with retries. */
+/** Plays a role as a step of a durable workflow, with its own prompt or the prompt of the thread, and with retries. */
 export type RoleSteps = <Meta>(
   name: string,
   role: Role<Meta>,

@@ -42,7 +42,7 @@ const unavailable: ReadonlySet<string> = new Set([
  *
  *     agent: fallback([anthropicAgent({ model: "claude-opus-5-5" }), openaiAgent({ model: "gpt-5.2" })])
  *
- * @throws WorkflowError `BAD_FALLBACK` at once; from the running agent the error of the last one.
+ * @throws WorkflowError `BAD_FALLBACK` at once; from the running agent the error of the last agent.
  */
 export function fallback(agents: readonly AgentFn[], { on }: FallbackOptions = {}): AgentFn {
   check(agents, on);

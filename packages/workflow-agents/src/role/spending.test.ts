@@ -14,7 +14,7 @@ const threadOf = (options: Record<string, unknown> = {}): ThreadContext => ({
   options,
 });
 
-/** Makes one call that may take at most this number of tokens, and takes all of them. */
+/** Makes one call that may use at most this number of tokens, and uses exactly this number. */
 async function spend(input_tokens: number): Promise<string> {
   const { reserve, spent } = currentRun();
   const usage = { ...noUsage, input_tokens };

@@ -72,7 +72,7 @@ export type RoleRun = {
   agents?: AgentCount;
   /** The required form of the role's answer, if it asks its agent for one. */
   form?: AnswerForm;
-  /** The roles that call each other as tools, the outermost first and this one last. */
+  /** The roles that call each other as tools, from the outermost role to this role. */
   roles?: readonly { name: string; role: unknown }[];
   /** The number of further levels of roles that may be called as tools. */
   levels?: number;
@@ -84,7 +84,7 @@ export type RoleRun = {
 
 /**
  * The least output that a call accepts (default: all), and whether it waits for other calls (default: yes). `atRoot`
- * replaces the amount to reserve of the storage root's limits, for a command whose cost is known only afterwards.
+ * replaces the amount to reserve from the storage root's limits, for a command whose cost is known only at its end.
  */
 export type ReserveOptions = {
   least?: number;

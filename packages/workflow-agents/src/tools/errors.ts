@@ -214,7 +214,7 @@ export const argvOrCommand = (): WorkflowError =>
 export const noProgram = (): WorkflowError =>
   pathError("COMMAND_MISSING", "", "is not a command", "name a program");
 
-/** `output`: the command's, which the model reads as the hint. */
+/** `output`: the output of the command, which the model reads as the hint. */
 export const commandTimeout = (name: string, ms: number, output: string): WorkflowError =>
   failure(
     "COMMAND_TIMEOUT",

@@ -131,7 +131,7 @@ describe("no tool leaves the thread's directory", () => {
   test("a folder that is repeatedly swapped for a link reveals nothing outside", async () => {
     put("folder/a.txt", "inside");
     mkdirSync(join(top, "other"));
-    // The tool recreates the folder if it is missing: then the next turn moves that one away.
+    // The tool recreates the folder if it is missing: then the next turn moves the new folder away.
     const swap = `const { renameSync, symlinkSync, unlinkSync } = require("fs");
       const attempt = (act) => { try { act(); } catch {} };
       console.log("on");

@@ -9,10 +9,10 @@ import { brokenLink, missingParent, outside, zeroByte } from "./errors.ts";
  * not followed either.
  */
 
-/** A path inside: `root` and `path` are real and without links. `name` is relative to `root`. */
+/** A path below `root`. `root` and `path` are real paths without links. `name` is relative to `root`. */
 export type ConfinedPath = { root: string; path: string; name: string };
 
-/** Resolves `given` to an existing file or folder, or a missing one in an existing folder. */
+/** Resolves `given` to a file or folder, which may be missing if its parent folder exists. */
 export async function confinedPath(cwd: string, given: string): Promise<ConfinedPath> {
   if (given.includes("\0")) throw zeroByte(given);
   const root = await realpath(cwd);
@@ -38,7 +38,7 @@ async function realPlace(path: string, given: string): Promise<string> {
   return join(folder, basename(path));
 }
 
-/** Returns the nearest existing folder above a path, and the names of the missing ones below it. */
+/** Returns the nearest existing folder above a path, and the names of the missing folders below it. */
 export async function nearestConfined(
   cwd: string,
   given: string,

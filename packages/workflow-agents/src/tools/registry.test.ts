@@ -147,7 +147,7 @@ describe("a call", () => {
     expect(events[1]?.payload.message).toMatchObject({ _truncated: true, length: 20_002 });
   });
 
-  test("of an unknown tool returns an answer that names the known ones", async () => {
+  test("of an unknown tool returns an answer that names the known tools", async () => {
     const { content, is_error } = await toolRegistry([returning(() => 1)]).run("rm", {}, here());
     expect(content).toBe('unknown tool "rm"\ntools: try_it');
     expect(is_error).toBe(true);

@@ -27,7 +27,10 @@ const stored =
   /^(core\.(repositoryformatversion|bare|filemode|symlinks|ignorecase|precomposeunicode|sharedrepository)|extensions\.(objectformat|refstorage)|(user|author|committer)\.(name|email))$/;
 const mostBytes = 1024 * 1024;
 
-/** Returns the text of a repository's configuration, or an empty text if it is missing or not a plain file. */
+/**
+ * Returns the text of a repository's configuration; an empty text if the file is missing, not a plain file or too
+ * large.
+ */
 function configOf(repository: string): string {
   let file: number;
   try {
@@ -46,8 +49,8 @@ function configOf(repository: string): string {
 const known = new Map<string, string>();
 
 /**
- * Creates a common directory in `folder` that replaces a repository's, and returns its path. `list` makes git list the
- * settings in a text, without included files.
+ * Creates a common directory for a repository in `folder` and returns its path. `list` makes git list the settings in a
+ * text, without included files.
  */
 export async function ownGitDir(
   folder: string,
@@ -81,7 +84,7 @@ function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Returns the settings in the output of `git config --list -z` that start no program. */
+/** Returns a configuration with the allowed settings from the output of `git config --list -z`. */
 function inert(listed: string): string {
   const lines = listed.split("\0").flatMap((entry) => {
     const end = entry.indexOf("\n");

@@ -11,8 +11,8 @@ import {
 } from "./errors.ts";
 
 /**
- * A repository: its git directory, that of the checkout in which a thread works, and the checkout's folder. `prefix` is
- * the place in the checkout, `""` or ending with a slash. `isBare`: there is no checkout.
+ * A repository: its git directory, and the git directory and the folder of the checkout in which a thread works.
+ * `prefix` is the place in the checkout, `""` or ending with a slash. `isBare`: there is no checkout.
  */
 export type Repository = {
   gitDir: string;

@@ -116,7 +116,7 @@ export class Tree {
     // yet.
     writeNote(this.#owner, { ...this.#note, id: newId(), entry: null });
     await removeTree(this.path);
-    // A partial entry would prevent git from creating worktrees, also the user's.
+    // A partial entry would prevent git from creating any worktree, even for the user.
     const left = entriesOf(this.#owner, repository.gitDir);
     for (const entry of left) await removeTree(entry);
     const args = ["worktree", "add", "-f", "-f", "--detach", "--no-checkout", this.path, commit];

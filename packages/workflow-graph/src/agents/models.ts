@@ -131,7 +131,7 @@ const callbacks = {
   onToolResult: (result: object) => publish("llm_tool_result", { ...result }),
 };
 
-/** Returns a thread's tool context. Tools that need no directory also run in a thread without one. */
+/** Returns a thread's tool context. Tools that need no directory also run in a thread without a directory. */
 const contextOf = (thread: ThreadContext): ToolContext => {
   const { cwd, env = {}, signal = new AbortController().signal, blobs } = thread;
   return { cwd, env, blobs, signal, thread };

@@ -8,13 +8,13 @@ import { GraphState, type NodeRun } from "../state/state.ts";
 /** The current position of a run. `state` has each node's output by its id, and each answer as `<id>_approval`. */
 export type RunView = {
   state: Record<string, unknown>;
-  /** The waiting approval, else the start node; null if the run is done. */
+  /** The id of the waiting approval; if none waits, of the start node; null if the run is done. */
   currentNodeId: string | null;
   /** Whether an approval was reached. Its question follows when the running nodes have ended. */
   waitingForInput: boolean;
 };
 
-/** Returns the position of a graph's run after its thread's steps: a fold of the steps. */
+/** Computes the current position of a graph's run from the steps of its thread. */
 export function foldRun(
   document: Partial<GraphDocument>,
   { steps }: Pick<ThreadInput, "steps">,
@@ -66,7 +66,7 @@ export type RunResult = {
   workflow?: Partial<GraphDocument>;
 };
 
-/** A run in the stored form for other programs. */
+/** The record of a run, in the format that other programs store. */
 export type RunRecord = {
   runId: string;
   workflow: Partial<GraphDocument>;
@@ -134,7 +134,7 @@ function statusOf({ status }: GraphThread, isReached: boolean): RunStatus {
   }
 }
 
-/** Returns the log line for a failure that the run could not log: its worker was lost or did not start. */
+/** Returns the log line for a failure that the run itself could not log, such as a lost worker or a damaged log. */
 function missingLog(
   { createdAt, result, status, steps }: GraphThread,
   logs: readonly WorkflowLogEntry[],

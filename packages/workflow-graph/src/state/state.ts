@@ -63,8 +63,8 @@ const keyOf = (id: string, run: number): string => `${run} ${id}`;
  * continues at the same state.
  *
  * - **G1** `running` has the node runs without a step. A resume starts them again.
- * - **G2** A node starts when no active node can still reach it in its round. It takes all of its arrivals. When all nodes
- *   wait for each other, the node that was reached first starts.
+ * - **G2** A node starts when no active node can still reach it in its round. It takes all of its arrivals. When all
+ * nodes wait for each other, the node that was reached first starts.
  * - **G3** No node starts while an approval waits. Nodes reached then are deferred.
  * - **G4** The order of the steps alone decides which nodes start, neither time nor the concurrency limit.
  */
@@ -273,7 +273,7 @@ export class GraphState {
     return { started, reached, current: this.current };
   }
 
-  /** Starts all nodes that no active node can reach. Decides for all of them before it starts one. */
+  /** Starts all nodes that no active node can reach. Decides for all nodes before it starts one. */
   #startFree(isAllowed: (node: GraphNode) => boolean): NodeRun[] {
     const isReady = (arrivals: readonly Arrival[]) => arrivals.some((one) => !one.isDeferred);
     const free = this.#waiting(isReady).filter(({ node }) => isAllowed(node) && this.#isFree(node));

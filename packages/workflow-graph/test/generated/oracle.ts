@@ -201,7 +201,7 @@ export class Oracle {
     return ![...places].some((place) => this.#reaches(place, id, isAgain));
   }
 
-  /** Tells whether a path leads from one node to another without going around a loop that contains the other. */
+  /** Tells whether a path leads from one node to a target without going around a loop that contains the target. */
   #reaches(from: string, to: string, isAgain: boolean): boolean {
     const seen = new Set<string>();
     const visit = (id: string): boolean => {

@@ -28,7 +28,7 @@ const mostOutput = 10 * 1024 * 1024;
 
 /**
  * Creates a step agent that runs Claude Code in the thread's directory. A further attempt at a step resumes the session
- * of the previous attempt, or starts a new session when that one is missing.
+ * of the previous attempt, or starts a new session when that session is missing.
  */
 export function claudeAgent(options: ClaudeAgentOptions = {}): StepAgent {
   const { args = [], command = "claude", env, graceMs, model, tools = ownTools } = options;

@@ -35,7 +35,7 @@ export type NewMessage = {
   metadata?: MessageMetadata;
 };
 
-/** The facts about a message that the router needs in addition to its text. Further keys are the channel's own. */
+/** The facts about a message that the router needs in addition to its text. A channel may add keys. */
 export type MessageMetadata = {
   /** The platform's id of the message. A message that arrives twice with one id is handled once. */
   id?: string;

@@ -81,7 +81,7 @@ export class TelegramChannel implements Channel {
       if (!answer.ok) return answer;
       if (isPoll) this.#restartMs = firstRestartMs;
       const result = isPoll ? this.#received(answer.result) : answer.result;
-      // The types of the results are the library's.
+      // The library defines the types of the results.
       return { ok: true, result: result as never };
     });
     this.#bot.catch(({ error }) => this.#options.log(`telegram: ${reasonOf(error)}`));
@@ -169,7 +169,7 @@ export class TelegramChannel implements Channel {
     const { log, wait = waited } = this.#options;
     while (!signal.aborted) {
       try {
-        // The type is that of a polyfill, which is not used.
+        // The type belongs to a polyfill, which is not used.
         await this.#bot.init(signal as unknown as Parameters<Bot["init"]>[0]);
         await this.#bot.start({ onStart: begun, limit: mostUpdates, allowed_updates: received });
       } catch (error) {

@@ -78,7 +78,7 @@ const firstWaitMs = 1_000;
 const longestWaitMs = 300_000;
 const longestAckMs = 20_000;
 const mostAcks = 200;
-/** The status codes that end a connection for good, or ask for a new one at once. */
+/** The status codes that end a connection for good, or ask for a new connection at once. */
 const ended = { loggedOut: 401, restartRequired: 515 };
 const howToReply = "Reply to this message.";
 const howToAnswer = "Answer yes, no or modify; or write what is to change.";

@@ -71,7 +71,7 @@ export function isTimeZone(name: string): boolean {
 
 const dayMs = 86_400_000;
 
-// Croner moves a skipped local time to a later one, and may return a repeated one twice.
+// Croner moves a skipped local time to a later time, and may return a repeated local time twice.
 function slotsOf(cron: Cron, offsetAt: (time: number) => number): Schedule {
   function isSlot(date: Date): boolean {
     if (!cron.match(date)) return false;

@@ -163,7 +163,7 @@ export class Definitions {
 
   /**
    * Replaces the plan with the id of a changed plan. If the plan was confirmed, the changed plan is a draft until it is
-   * confirmed, too. The draft stays in the given planner session, or in a new one.
+   * confirmed, too. The draft stays in the given planner session, or in a new session.
    * @throws PlannerError, ExecutorError
    */
   async replace(given: Workflow, { session }: { session?: string } = {}): Promise<Workflow> {

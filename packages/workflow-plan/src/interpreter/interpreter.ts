@@ -163,7 +163,7 @@ export class Interpreter {
     if (waiting !== null && !this.#maySleep(waiting)) this.#timer.set(waiting);
   }
 
-  /** Returns the time of the earliest next attempt, or null without one. */
+  /** Returns the time of the earliest next attempt; null if no attempt follows. */
   #waiting(): number | null {
     const times = this.#state.begun
       .filter(({ step }) => !this.#underway.has(step.id))

@@ -4,7 +4,7 @@ import { ExecutorError } from "../error/error.ts";
 
 export const callTooLong = (): ExecutorError => new ExecutorError("the call is longer than 1 MiB");
 
-/** `reason`: the host's. */
+/** `reason`: the reason that the host gives. */
 export const callRefused = (reason: string): ExecutorError => new ExecutorError(reason);
 
 /** An answer to another kind of message. */

@@ -28,7 +28,7 @@ export type MountAllowlist = {
   allowedRoots: AllowedRoot[];
   /** Refuses a path with a component of one of these names. */
   blockedPatterns: string[];
-  /** Whether only the workflow whose directory is the root may write to it. */
+  /** Whether a root is writable only for the workflow whose own directory is that root. */
   nonMainReadOnly: boolean;
 };
 
@@ -47,7 +47,7 @@ const first: MountAllowlist = {
 };
 
 /**
- * Returns the allowlist of a plan home, which is created on first use.
+ * Returns the allowlist of a plan home. Creates the file on first use.
  * @throws ConfigError
  */
 export function readAllowlist(home: string): MountAllowlist {
@@ -80,9 +80,10 @@ function problemIn(value: unknown): string | null {
     return "must have allowedRoots, a list of objects";
   for (const { allowReadWrite, path } of allowedRoots) {
     if (typeof path !== "string" || !isWhole(path))
-      return `has a root ${JSON.stringify(path)} that is neither an absolute path nor begins with ~`;
-    if (/^\/+$/.test(path)) return "has the whole file system as a root";
-    if (typeof allowReadWrite !== "boolean") return `has no allowReadWrite for ${path}`;
+      return `must not have the root ${JSON.stringify(path)}: a root must be an absolute path, or begin with ~`;
+    if (/^\/+$/.test(path)) return "must not have the whole file system as a root";
+    if (typeof allowReadWrite !== "boolean")
+      return `must have allowReadWrite, true or false, for ${path}`;
   }
   if (!Array.isArray(blockedPatterns) || !blockedPatterns.every((one) => typeof one === "string"))
     return "must have blockedPatterns, a list of names";
@@ -93,12 +94,12 @@ function problemIn(value: unknown): string | null {
 const isWhole = (path: string): boolean =>
   !path.includes("\0") && (isAbsolute(path) || path === "~" || path.startsWith("~/"));
 
-/** The rules for mounts. `home` is the user's directory, for `~`; `cwd` the workflow's own. */
+/** The rules for mounts. `home` replaces `~`. `cwd` is the workflow's own directory. */
 export type MountRules = { allowlist: MountAllowlist; home: string; cwd: string };
 
 /**
- * Returns a plan's checked mounts: by real path, with whole components compared. Called when a plan is confirmed and
- * again when a step starts, because links may have changed.
+ * Checks a plan's mounts by their real paths and returns them. Called when a plan is confirmed and again when a step
+ * starts, because links may have changed.
  * @throws ConfigError for the first mount that is not allowed.
  */
 export function checkedMounts(
@@ -130,12 +131,15 @@ function checkedMount(mount: AdditionalMount, rules: MountRules): CheckedMount {
   return { hostPath: path, containerPath: inside(containerPath ?? path, hostPath), readonly };
 }
 
-/** Programs read files in the home directory when they start, and a step could create the missing ones. */
+/**
+ * Tells whether a directory contains the home directory. Such a directory must be read-only: programs read files in the
+ * home directory when they start, and a step could create a missing file.
+ */
 const hasHome = (path: string, { home }: MountRules): boolean =>
   isInside(realOrNull(home) ?? home, path);
 
 /**
- * Returns whether the workflow's own directory is writable: it is in a root that allows it, and does not contain the
+ * Tells whether the workflow's own directory may be writable: a writable root contains it, and it does not contain the
  * home directory.
  */
 export const mayWriteProject = (rules: MountRules): boolean => {
@@ -183,7 +187,7 @@ function realDirectory(hostPath: string, home: string): string {
   return path;
 }
 
-/** Returns the path of a mount inside: always below `/workspace/mounts`. */
+/** Returns the path of a mount in the sandbox, always below `/workspace/mounts`. */
 function inside(containerPath: unknown, hostPath: string): string {
   if (typeof containerPath !== "string") throw containerPathNotText(hostPath);
   const isWithin = containerPath === mountsFolder || containerPath.startsWith(`${mountsFolder}/`);

@@ -5,8 +5,8 @@ export type { StepStatus, WorkflowPhase } from "./terms.ts";
 
 /*
  * Defines the format of a plan. The types, the checks of a model's plan and the schema of the model's tool are all
- * derived from it. The content of a bundle is already checked, so bundles import only the types of this file, and Zod
- * stays out of them.
+ * derived from it. The content of a bundle is already checked, so bundles import only the types of this file and
+ * contain no Zod.
  */
 
 /** The maximum length of a name and of a step's id, in characters. */

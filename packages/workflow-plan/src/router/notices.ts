@@ -104,7 +104,7 @@ export class Notices {
     if (!reader.channel.isConnected() || (resting && resting.until > this.#now())) return false;
     for (const notice of positionIn(workflow.metadata).pending) {
       if (this.#isRecent(notice.at)) await reader.send(`**${workflow.name}**: ${notice.text}`);
-      // Another process may also have sent this notice, and have started with the next one.
+      // Another process may also have sent this notice, and have started with the next notice.
       await this.#move(id, ({ pending, runs: all }) => ({
         runs: all,
         pending: pending.filter((one) => one.id !== notice.id),

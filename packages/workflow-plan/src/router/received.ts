@@ -27,7 +27,7 @@ export type Desk = {
   reply: (received: Received, text: string) => Promise<void>;
   /** Marks the message as handled, and sends a text that expects an answer. */
   question: (received: Received, text: string) => Promise<Sent>;
-  /** Replies that no question is open for the answer, and lists the open ones. */
+  /** Replies that no question is open for the answer, and lists the open questions. */
   replyState: (received: Received) => Promise<void>;
 };
 

@@ -37,9 +37,9 @@ export type RouterOptions = {
  * text.
  *
  * A word decides only a question that its chat was asked before the word was written, in the order of the channel. A
- * command that names a plan or failure is refused if that was shown after the command was written, or has changed
- * since. In a channel without an order, such as a pipe, a command must use a name that only the question contains: the
- * plan's hash, or the failure's.
+ * command that names a plan or failure is refused if the plan or failure was shown after the command was written, or
+ * has changed since. In a channel without an order, such as a pipe, a command must use a name that only the question
+ * contains: the hash of the plan or of the failure.
  */
 export class Router {
   /** The callback for the options of a channel. */

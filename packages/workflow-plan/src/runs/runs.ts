@@ -248,8 +248,8 @@ export class Runs {
   }
 
   /**
-   * Pauses the open run of a paused plan between steps; resumes that of any other plan (R4). Returns true if it
-   * resumed.
+   * Pauses the open run of a paused plan between steps; resumes the open run of any other plan (R4). Returns true if a
+   * run was resumed.
    */
   followPhase(workflowId: string): Promise<boolean> {
     return this.#locked(async () => {

@@ -113,7 +113,7 @@ function isOf({ parameters }: StartRecord, { id, workflow_id }: RunRef): boolean
   return workflowId === workflow_id && runId === id;
 }
 
-/** Returns the definition that a thread runs: its bundle's, or `other` if that is unreadable. */
+/** Returns the definition that a thread runs, from its bundle, or `other` if the bundle is unreadable. */
 export async function definitionIn(
   host: Host,
   { hash }: ThreadRef,

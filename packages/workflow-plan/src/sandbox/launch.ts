@@ -16,6 +16,6 @@ export const insideEnv = {
   CLAUDE_CONFIG_DIR: `${insidePaths.home}/.claude`,
 };
 
-/** Returns the folders of programs with links resolved, without folders inside other ones. */
+/** Returns the folders of programs with links resolved, without nested folders. */
 export const codeOf = (folders: readonly string[]): string[] =>
   outermost(folders.map((path) => realpathSync(path)));

@@ -17,7 +17,7 @@ export type SandboxKind = "off" | "bubblewrap" | "container";
 /** A sandbox that works on this machine: its start, and its enforced limits. */
 export type Sandbox = {
   kind: SandboxKind;
-  /** The command line that sets limits, before that of bubblewrap. Empty without limits. */
+  /** The command line that sets limits, before the command line of bubblewrap. Empty without limits. */
   argv: string[];
   bubblewrap: Bubblewrap | null;
   container: Container | null;
@@ -38,8 +38,8 @@ const none: Sandbox = {
 };
 
 /**
- * Chooses the sandbox that settings ask for, among the working ones of this machine. Programs below `writable` are not
- * used, because a step may have written them.
+ * Chooses the sandbox that settings ask for, among the working sandboxes of this machine. Programs below `writable` are
+ * not used, because a step may have written them.
  * @throws ConfigError when a named or required sandbox does not work.
  */
 export async function chosenSandbox(

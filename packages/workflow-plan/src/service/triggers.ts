@@ -94,7 +94,7 @@ type Looked = {
 };
 
 /**
- * Checks triggers, and fires the due ones.
+ * Checks triggers and fires the due triggers.
  *
  * **F1** Each check of a trigger reads definition and state again. Its result is written only if both are unchanged.
  * **F2** A fire is one transaction: the trigger's state, the phase, the run's row. **F3** Checks of a plan never

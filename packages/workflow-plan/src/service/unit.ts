@@ -13,8 +13,8 @@ export type UnitOptions = {
   /** Whether the home is the default one of the storage root, so that the unit's name needs no suffix. */
   isDefaultHome: boolean;
   /**
-   * Whether the home is in a project's storage root. Its service finds the home by the root, because an explicit home
-   * is the user's.
+   * Whether the home is in a project's storage root. The service finds the home by the root, because an explicit
+   * home counts as the user's home.
    */
   isProjects?: boolean;
   /** The service's environment, except the home: PATH, and the variables for models. */

@@ -4,11 +4,11 @@ import type { PlanStep } from "../plan/plan.ts";
 import { type Decision, decisions } from "../plan/terms.ts";
 
 /*
- * The records of a run: a role is a step's id, and `event` in its meta is the event of the step. Records of other
- * programs, or of a later version, are not records of a step.
+ * The records of a run: the role is a step's id, and `event` in the meta is the event of the step. Thread steps with an
+ * unknown `event`, written by other programs or later versions, are ignored.
  */
 
-/** An event of a step. `attempt` counts from 1, also across the series that a user requested. */
+/** An event of a step. `attempt` counts from 1 and continues when a user requests a retry. */
 export type StepRecord =
   | ({
       event: "started";
@@ -38,7 +38,7 @@ const events: readonly unknown[] = [
   ...["started", "attempt_failed", "succeeded", "failed", "skipped", "subtask"],
 ];
 
-/** Returns a thread's step as a record, or null for other steps. */
+/** Returns a thread's step as a record; null if the step is not a record. */
 export const recordOf = ({ meta }: RoleOutput): StepRecord | null =>
   events.includes(meta.event) ? (meta as StepRecord) : null;
 
@@ -65,7 +65,7 @@ export const answerSchema = {
   ],
 };
 
-/** Returns the decision of an `__input__` step, or null if it is not a decision. */
+/** Returns the decision of an `__input__` step; null if the answer is not a decision. */
 export function decisionIn({ content, meta }: RoleOutput): Decision | null {
   const value = Object.hasOwn(meta, "value") ? meta.value : (meta.decision ?? content);
   const given =

@@ -18,8 +18,8 @@ const list = "/tmp/self-test.json";
 const metadataAddresses = ["169.254.169.254:80", "[fd00:ec2::254]:80", "100.100.100.200:80"];
 
 /**
- * Starts a checked sandbox like that of a step. Tries from inside to write and read outside of it, to reach this
- * machine and its network, and to leave a process behind.
+ * Starts a sandbox as for a step and tests it from inside: tries to write and read outside of it, to reach this machine
+ * and its network, and to leave a process behind.
  * @throws ConfigError that names the openings, or why the sandbox does not start
  */
 export async function testFromInside(

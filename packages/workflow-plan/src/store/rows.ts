@@ -2,7 +2,7 @@ import type { PlanMetadata, Workflow } from "../plan/plan.ts";
 import type { RunStatus, StepStatus, WorkflowPhase } from "../plan/terms.ts";
 import { columnNotJson, columnType } from "./errors.ts";
 
-/* The rows of the tables: their columns are the protocol's. */
+/* The rows of the tables: the plan protocol defines their columns. */
 
 /** A row of `workflow_runs`. */
 export type RunRow = {

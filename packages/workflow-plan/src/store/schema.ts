@@ -68,7 +68,7 @@ const indexes: readonly string[] = [
 /** The one version of the format, in `workflows.schema_version`. */
 const schemaVersion = "1.0";
 
-/** Returns the statements that add a database's missing tables, columns and indexes. Existing ones stay. */
+/** Returns the statements that add a database's missing tables, columns and indexes. Existing objects stay. */
 export function migrations(database: Database): string[] {
   const columns = new Map<string, Set<string>>();
   const found = database.query<{ of: string; name: string }, []>(columnsOfTables).all();

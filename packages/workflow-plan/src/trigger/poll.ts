@@ -39,7 +39,7 @@ function failuresOf(error: string | null): number {
   return Number(/ \(failures in a row: (\d+)\)$/.exec(error ?? "")?.[1] ?? 0);
 }
 
-/** Returns the new part of an output as a run's trigger data, or null without one. */
+/** Returns the new part of an output as a run's trigger data; null if nothing is new. */
 function newsIn(output: string, before: string | null, { diff_mode }: PollTrigger): string | null {
   if (diff_mode === "new_items") return newItems(before ?? "", output);
   return output === before ? null : output;

@@ -44,7 +44,7 @@ function isSamePoll(one: TriggerConfig, other: TriggerConfig): boolean {
 export type CronTrigger = Extract<TriggerConfig, { type: "cron" }>;
 export type PollTrigger = Extract<TriggerConfig, { type: "poll" }>;
 
-/** Returns the first slot of a cron trigger after a time, or null without one. */
+/** Returns the first slot of a cron trigger after a time; null if there is none. */
 export function nextSlot({ expression, timezone }: CronTrigger, after: number): string | null {
   const next = scheduleOf(expression, timezone).next(after);
   return next === null ? null : isoOf(next);

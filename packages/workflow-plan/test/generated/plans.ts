@@ -13,7 +13,7 @@ export function generatedPlan(seed: number): PlannerOutput {
     const dependsOn = earlier.filter(() => chance.is(0.25)).slice(-4);
     return step(`s${at}`, dependsOn);
   });
-  // The plan's order differs from that of the dependencies.
+  // The order in the plan differs from the order of the dependencies.
   const shuffled = steps
     .map((one) => ({ one, by: chance.next() }))
     .toSorted((a, b) => a.by - b.by)

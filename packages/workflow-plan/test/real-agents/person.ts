@@ -81,7 +81,7 @@ export class Person {
     if (id !== process.getuid?.()) Bun.spawnSync(["chown", "-Rh", `${id}:${id}`, this.folder]);
   }
 
-  /** Sets the addresses that steps may reach besides public ones. */
+  /** Sets the addresses that steps may reach in addition to public addresses. */
   allow(addresses: readonly string[]): void {
     const settings = { sandbox: { network: { allow: addresses } } };
     this.write(".uncaged/workflow/plans/config.yaml", JSON.stringify(settings));

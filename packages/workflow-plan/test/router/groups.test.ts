@@ -174,7 +174,7 @@ const refusals = [
 ] as const;
 
 test.each(refusals)(
-  "a chat that refuses with %i %s is left alone for a while",
+  "a chat that refuses with %i %s gets no messages for a while",
   async (code, why) => {
     let now = Date.now();
     const home = new TestHome();

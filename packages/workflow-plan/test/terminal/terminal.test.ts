@@ -196,7 +196,7 @@ test("the views of a terminal are commands, and a service in another process is 
   await ended;
 });
 
-test("a slow refresh ends before the next one starts", async () => {
+test("a slow refresh ends before the next refresh starts", async () => {
   const home = new TestHome();
   const { host, plans } = home;
   const [input, output] = [new PassThrough(), new PassThrough()];

@@ -30,7 +30,7 @@ async function leadOf(address: ClusterAddress): Promise<number | null> {
   return least > 0 ? least : Math.min(most, 0);
 }
 
-/** Compares this machine's clock with a cluster's. */
+/** Compares this machine's clock with the clock of a cluster. */
 export class Clock {
   readonly #address: ClusterAddress;
   #lead = 0;
@@ -55,7 +55,7 @@ export class Clock {
     return clockOff(this.#lead, this.#address.ingress);
   }
 
-  /** Measures the difference again. Keeps the last one when the cluster does not respond. */
+  /** Measures the difference again. Keeps the last difference when the cluster does not respond. */
   async compare(): Promise<void> {
     this.#lead = (await leadOf(this.#address)) ?? this.#lead;
   }

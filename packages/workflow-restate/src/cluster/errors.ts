@@ -26,7 +26,7 @@ export const badIdentityKey = (text: string, prefix: string): WorkflowError =>
     `copy the whole key, ${prefix}…, from the server's log`,
   );
 
-/** An interface that refuses the token, or the request without one. */
+/** An interface that refuses the token, or refuses a request without a token. */
 export const badToken = (server: string, token: string | null): WorkflowError =>
   WorkflowError.failed(
     "BAD_TOKEN",
@@ -98,7 +98,7 @@ export const notRegistered = (uri: string, reason: string): WorkflowError =>
     "the servers must reach this URI: name it with --uri",
   );
 
-/** A clock that is `leadMs` milliseconds ahead of the cluster's. */
+/** A clock that is `leadMs` milliseconds ahead of the cluster's clock. */
 export const clockOff = (leadMs: number, ingress: string): WorkflowError =>
   WorkflowError.failed(
     "CLOCK_OFF",

@@ -167,7 +167,8 @@ async function startAll(options: UpOptions, cluster: LocalCluster): Promise<void
 }
 
 /**
- * Removes a variable. Processes of a cluster read the token from its folder; the variable may hold another cluster's.
+ * Removes a variable. Processes of a cluster read the token from its folder; the variable may hold the token of another
+ * cluster.
  */
 function without(env: Record<string, string>, name: string): Record<string, string> {
   const { [name]: _, ...others } = env;

@@ -54,6 +54,7 @@ export function openRestateHost(
     start: (options) => startThread(context, names.resolve, options),
     find: (text) => findThread(context, text),
     threads: (query) => listThreads(context, selectors, query),
+    summary: async () => ({ hours: [] }),
     live: () => listLive(context),
     async row(ref) {
       const meta = await context.metaOf(ref);

@@ -142,7 +142,7 @@ export class Bundles {
     await this.#client.call("bundle", hash, "seal", { bytes: code.length, sha256: own, files });
   }
 
-  /** Returns the SHA-256 that the cluster recorded first for a bundle; null without one. */
+  /** Returns the SHA-256 that the cluster recorded first for a bundle; null if it recorded none. */
   async #first(hash: string): Promise<string | null> {
     const trash = () => this.#client.value<{ info: BundleInfo }>("bundle", hash, "trash");
     const info = (await this.#info(hash)) ?? (await trash())?.info;

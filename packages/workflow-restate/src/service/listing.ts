@@ -31,8 +31,8 @@ const isLive = ({ end, drive, pause, byClaims, lease }: ThreadMeta): boolean =>
   !end && (drive !== null || pause || byClaims !== undefined || lease !== undefined);
 
 /**
- * Updates the index: the thread's row on its creation and whenever the thread comes to rest, and whether the thread is
- * live.
+ * Updates the index. Writes the thread's row on its creation and whenever the thread comes to rest, and records whether
+ * the thread is live.
  */
 export async function listThread(
   ctx: ObjectContext,

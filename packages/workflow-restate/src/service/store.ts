@@ -168,7 +168,7 @@ export const indexObject = object({
       if (isThere && total % pruneEvery === 0) await pruneNewest(ctx);
       return {};
     },
-    /** Notes a change of a thread, and whether it is live now. */
+    /** Records a change of a thread, and whether the thread is live. */
     live: async (ctx: ObjectContext, change: LiveChange) => {
       await noteLive(ctx, change);
       return {};

@@ -28,6 +28,10 @@ export function rowOf(meta: ThreadMeta): ThreadRow {
     ...timesAt({ status, createdAt, updatedAt, waitedMs }, 0),
     ...(sleepsUntil !== undefined && !away && { sleepingUntil: sleepsUntil }),
     ...(away && { movedTo: away.name }),
+    subject: workflow,
+    at: { role: last?.role ?? null, text: null },
+    spent: { tokens: 0, cost: 0, unpriced: 0 },
+    hasError: status === "failed",
   };
 }
 

@@ -17,7 +17,7 @@ test("the last message of a start creates the thread", () => {
   expect(seal({ token: "a", at: second }, "a", 2 * second)).toBe("sealed");
 });
 
-test("another start waits for a start in progress, and replaces a silent one", () => {
+test("another start waits for a start in progress, and replaces a silent start", () => {
   const staging = begun("a", 0);
   expect(stage(staging, { token: "b", from: 0 }, 9 * second)).toBe("pending");
   expect(seal(staging, null, 9 * second)).toBe("pending");
@@ -29,7 +29,7 @@ test("another start waits for a start in progress, and replaces a silent one", (
   expect(seal(taken, "a", 12 * second)).toBe("superseded");
 });
 
-test("a repeated first message restarts a start; a later message alone is refused", () => {
+test("a repeated first message restarts a start; a later message without a first is refused", () => {
   const again = stage(begun("a", 0), { token: "a", from: 0 }, second);
   expect(again).toEqual({ staging: { token: "a", at: second }, isNew: true });
   expect(stage(null, { token: "a", from: 3 }, 0)).toBe("superseded");

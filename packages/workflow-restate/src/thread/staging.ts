@@ -12,7 +12,7 @@ export type StageRequest = { token: string; from: number };
 /** Reason for the refusal of a message: another start is in progress, or has replaced this start. */
 export type NotStaged = "pending" | "superseded";
 
-/** Silence after which another start may replace this one, in milliseconds. */
+/** Silence after which another start may replace this start, in milliseconds. */
 const silentMs = 10_000;
 
 /** Accepts a message or returns the reason for a refusal. With `isNew` the object first deletes its older values. */

@@ -7,7 +7,7 @@ import { movedError } from "@uncaged/workflow/internal";
  * Rules of a thread in a cluster, as pure functions of its meta and a request. The object's handlers read clocks and
  * make calls.
  *
- * T1 A writer must hold the claim (epoch, claim). A later claim fences all earlier ones.
+ * T1 A writer must hold the claim (epoch, claim). A later claim fences all earlier claims.
  * T2 An append carries the next number. The object acknowledges a repeated append without a change.
  * T3 A log has one end record, and no record follows it.
  * T4 An epoch is one order to drive the thread. It ends when the thread waits, is paused or has ended.
@@ -55,7 +55,7 @@ export type ThreadMeta = {
    * Location after the thread has moved between hosts. While another host has the thread, this meta does not change.
    */
   location?: Location;
-  /** Number of journal records and checksum of the last one. */
+  /** Number of journal records, and checksum of the last record. */
   journal?: { records: number; sum: string };
   /** Whether holders of claims drive the thread: the cluster orders no drive and does not wake it. */
   byClaims?: true;

@@ -76,7 +76,7 @@ let isRecording = false;
  * Serves the objects of a cluster and drives its threads in this process. A worker keeps no state: any number of
  * workers serve one cluster behind one address.
  *
- * @throws WorkflowError `CLOCK_OFF` when this machine's clock is too far from the cluster's, `PORT_TAKEN`,
+ * @throws WorkflowError `CLOCK_OFF` when this machine's clock is too far from the cluster's clock, `PORT_TAKEN`,
  * `BAD_IDENTITY_KEY`, and the errors of a storage root for the cache.
  */
 export async function serveWorker(options: WorkerOptions): Promise<ServedWorker> {

@@ -44,8 +44,8 @@ export function takeovers(
 }
 
 /**
- * Returns the first effect of another worker on a thread; undefined without one, or when the lost worker did not drive
- * the thread.
+ * Returns the first effect of another worker on a thread; undefined if there is none, or when the lost worker did not
+ * drive the thread.
  */
 export function takenOver(
   effects: readonly Effect[],

@@ -48,7 +48,7 @@ describe("the file adapter writes", () => {
     expect(readdirSync(join(cwd, "a/b"))).toEqual(["c.txt"]);
   });
 
-  test("appends or prepends to a file, and creates a missing one", async () => {
+  test("appends or prepends to a file, and creates a missing file", async () => {
     await files.write("a", "2", "append");
     await files.write("a", "3", "append");
     expect(await files.write("a", "1", "prepend")).toEqual({ size_bytes: 3 });

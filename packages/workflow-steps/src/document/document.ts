@@ -86,7 +86,7 @@ export const callTypes: ReadonlySet<string> = new Set<StepType>([
   "Subflow",
 ]);
 
-/** Returns the text before the first `_` of an id, or the whole id without one. */
+/** Returns the text before the first `_` of an id, or the whole id if it has no `_`. */
 export const prefixOf = (id: string): string => id.split("_", 1)[0] ?? id;
 
 /**

@@ -76,7 +76,7 @@ type ReferenceKind = "next" | "onError" | "timeout" | "child" | "case";
 /** A reference from a step to another; `path` begins at the step. */
 export type Reference = { kind: ReferenceKind; to: string; path: (string | number)[] };
 
-/** Returns all references of a step, in the order of its fields, without malformed ones. */
+/** Returns all references of a step, in the order of its fields. Skips malformed references. */
 export function referencesOf(step: Readonly<Record<string, unknown>>): Reference[] {
   const found: Reference[] = [];
   const add = (kind: ReferenceKind, to: unknown, path: (string | number)[]) => {

@@ -25,7 +25,7 @@ function refusal(given: unknown) {
 }
 
 describe("the params of a start", () => {
-  test("are the given params and the defaults of the others", () => {
+  test("are the given params, and defaults for missing params", () => {
     expect(registry.startParams({ goal: "ship", tags: ["a"] })).toEqual({
       goal: "ship",
       n: 3,

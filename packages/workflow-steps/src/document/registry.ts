@@ -22,7 +22,7 @@ export class Registry {
   }
 
   /**
-   * Returns the initial params of a run: a copy of the given params, with defaults for the missing ones. Throws one
+   * Returns the initial params of a run: a copy of the given params, with defaults for missing params. Throws one
    * `WorkflowError` (`PARAMS_INVALID`) that names all missing, mistyped and undeclared params.
    */
   startParams(given: unknown): Record<string, unknown> {

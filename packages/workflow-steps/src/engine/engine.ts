@@ -287,7 +287,7 @@ class EngineRun {
   #refusal(token: string): string | null {
     if (this.#usedTokens.has(token)) return "the token was used before";
     if (!this.#open) return "the run is not paused";
-    return this.#open.token === token ? null : "the token is not that of the pause";
+    return this.#open.token === token ? null : "the token does not match the pause";
   }
 
   // While the question is open, nothing reads the scheduler, so this function publishes the event directly. At other

@@ -224,7 +224,7 @@ test("namesIn lists each name once, without keys and literals", () => {
   expect(namesIn("$a +")).toEqual([]);
 });
 
-test("many different expressions evaluate correctly although only the last ones are cached", () => {
+test("many different expressions evaluate correctly although only the last expressions are cached", () => {
   for (let round = 0; round < 2; round += 1) {
     for (let index = 0; index < 2500; index += 1) expect(value(`${index}+1`)).toBe(index + 1);
   }

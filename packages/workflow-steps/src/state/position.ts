@@ -117,7 +117,7 @@ export const isLoop = ({ steps }: Outline, id: string): boolean => {
 export const isParallel = ({ steps }: Outline, id: string): boolean =>
   steps.get(id)?.mode === LoopMode.parallel;
 
-// When an iteration of a serial loop runs, all earlier iterations are over, including dropped ones.
+// When an iteration of a serial loop runs, all earlier iterations are over or dropped.
 function passIterations(outline: Outline, root: Position, path: readonly PathPart[]): void {
   for (const [depth, part] of path.entries()) {
     if (!("child" in part) || part.iteration === undefined) continue;

@@ -19,7 +19,7 @@ const isRerun = ({ role, meta }: LoggedStep): boolean => role === INPUT && meta.
 const pathOf = ({ meta }: LoggedStep): readonly PathPart[] =>
   Array.isArray(meta.path) ? (meta.path as PathPart[]) : [];
 
-/** Returns the own run of a committed step; null for an answer and for the mark of a finished chain. */
+/** Returns the run of a committed step itself; null for an answer and for the mark of a finished chain. */
 function ownRun(step: LoggedStep): StepAt | null {
   const { role, meta } = step;
   if (role === WAIT || isRerun(step)) return { stepID: String(meta.stepID), path: pathOf(step) };
@@ -77,8 +77,8 @@ function runsOf(steps: readonly LoggedStep[], isMeant: (run: StepAt) => boolean)
 }
 
 /**
- * Returns a step's last run in a log, or its `nth` run (from 1); null for a missing run. The last run may not have
- * begun.
+ * Returns a step's last run in a log, or its `nth` run (from 1); null for a missing `nth` run. Without any run, returns
+ * a null path.
  */
 export function stepRun(
   steps: readonly LoggedStep[],
@@ -95,8 +95,8 @@ export const withoutQuestion = (steps: readonly LoggedStep[]): number =>
   steps.length - (steps.at(-1)?.role === WAIT ? 1 : 0);
 
 /**
- * Returns the run of the step with a number (from 1); null for the mark of a finished chain and for a number beyond the
- * log.
+ * Returns the run of the step with a number (from 1). `at` is null for the mark of a finished chain and for a number
+ * beyond the log.
  */
 export function stepRunAt(
   steps: readonly LoggedStep[],

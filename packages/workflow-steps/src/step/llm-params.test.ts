@@ -35,7 +35,7 @@ describe("the model", () => {
       { model: "qwen/qwen3", provider: "openrouter" },
     ],
     [
-      "of a provider defaults to the common one",
+      "of a provider defaults to the common variable",
       { provider: "x" },
       { LLM_MODEL: "a" },
       {},

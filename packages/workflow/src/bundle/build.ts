@@ -87,7 +87,7 @@ const textOf = (path: string): Promise<string | null> => readFile(path, "utf8").
 
 type Source = Pick<BuildRequest, "source" | "resolve" | "within"> & { tsconfig: string | null };
 
-// `shown` converts the build's paths to the user's.
+// `shown` converts the build's paths to the user's paths.
 async function buildIn(
   out: string,
   { source, tsconfig, resolve, within }: Source,

@@ -36,7 +36,7 @@ describe("a descriptor is checked as data", () => {
     expect(checked.roles.planner).not.toBe(sound.roles.planner);
   });
 
-  test("unknown keys are kept, undefined ones dropped", async () => {
+  test("unknown keys are kept, undefined keys dropped", async () => {
     const value = { ...sound, version: 2, missing: undefined };
     expect(JSON.stringify(await checkDescriptor(value))).toContain('"version":2');
     expect(await checkDescriptor(value)).not.toHaveProperty("missing");

@@ -61,9 +61,9 @@ const coreFiles = once(() => entryFiles(import.meta, forBundles));
 type Inputs = Bun.BuildMetafile["inputs"];
 
 /**
- * Returns the files of imports that a build left unresolved: those in `resolve`, and our own packages that an importing
- * file can't resolve. All importing files then share one copy: the copy of another importing file, or else the running
- * copy.
+ * Returns the files of imports that a build left unresolved: the imports in `resolve`, and our own packages that an
+ * importing file can't resolve. All importing files then share one copy: the copy of another importing file, or else
+ * the running copy.
  */
 export async function lentFiles(
   own: OwnPackages,

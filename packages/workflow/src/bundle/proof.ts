@@ -41,7 +41,7 @@ export const proofsOf = (root: Root, hash: string): Proof[] => [
   ...besideRegistry(root, hash),
 ];
 
-/** @throws WorkflowError `BUNDLE_CHANGED` when the bytes differ from the recorded ones. */
+/** @throws WorkflowError `BUNDLE_CHANGED` when the bytes differ from the recorded bytes. */
 export function checkProven(root: Root, hash: string, bytes: Uint8Array): string {
   const own = sha256(bytes);
   const proofs = proofsOf(root, hash);

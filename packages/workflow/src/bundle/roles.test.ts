@@ -45,7 +45,7 @@ test("a role in its own file changes with that file and its imports", () => {
   expect(changed("./model.ts", "./model.js")).toEqual(["planner", "critic"]);
 });
 
-test("a role in the workflow's own file changes with that file; the others stay", () => {
+test("a role in the workflow's own file changes with that file; roles in other files do not change", () => {
   expect(changed("", "")).toEqual([]);
   expect(changed('"fine"', '"good"')).toEqual(["critic"]);
   expect(changed("steps.length < 3", "steps.length < 4")).toEqual(["critic"]);

@@ -32,10 +32,10 @@ type Draft = keyof typeof drafts;
 const loaded = new Map<string, Promise<Ajv>>();
 
 /**
- * Compiles a JSON Schema of draft 06, 07, 2019-09 or 2020-12, by its `$schema` (07 without one). The validator reports
- * the first reason why a value does not fit, or every reason with `all`. `name` is the value's name in a reason. `of`
- * is the schema's name, for the path of the violated keyword. Every `$ref` must point into the schema itself: no schema
- * is fetched.
+ * Compiles a JSON Schema of draft 06, 07, 2019-09 or 2020-12, by its `$schema` (07 without `$schema`). The validator
+ * reports the first reason why a value does not fit, or every reason with `all`. `name` is the value's name in a
+ * reason. `of` is the schema's name, for the path of the violated keyword. Every `$ref` must point into the schema
+ * itself: no schema is fetched.
  */
 export async function compileSchema(
   schema: JsonSchema,

@@ -101,7 +101,7 @@ export class SourceMap {
     });
   }
 
-  /** The source that is data; null without one. */
+  /** The source that is data; null if there is none. */
   get document(): string | null {
     try {
       const json = JSON.parse(this.text) as { sources: string[]; [rolesKey]?: object };
@@ -111,7 +111,7 @@ export class SourceMap {
     }
   }
 
-  /** Adds sources that are data to a map's text, and the positions of roles in the last one. */
+  /** Adds sources that are data to a map's text, and the positions of roles in the last source. */
   static withRoles(
     text: string,
     data: readonly (readonly [file: string, content: string | null])[],
@@ -145,7 +145,7 @@ export class SourceMap {
     }
   }
 
-  // Synchronous, because an attempt's end is recorded before the thread's.
+  // Synchronous, because the end of an attempt is recorded before the end of its thread.
   #parse(): Parsed | null {
     try {
       // Keep this literal name: the published build includes the package under it.

@@ -61,7 +61,7 @@ export async function putBundle(root: Root, bytes: Uint8Array, beside: SideFiles
 
 /**
  * Returns a file beside a bundle: the stored one if it is unchanged since it was first stored, else the given one.
- * `known` is the recorded sum of the first stored file. It is used when the file is lost and no new one is given.
+ * `known` is the recorded sum of the first stored file. It is used when the file is lost and no new file is given.
  */
 function sideFile(
   path: string,

@@ -6,7 +6,7 @@ const scanner = new Bun.Transpiler({ loader: "js" });
 /**
  * Returns the names that an ES module exports, with Bun's parser, which checks the syntax of the whole module.
  *
- * @throws BuildMessage, or an AggregateError of them, for a syntax error.
+ * @throws BuildMessage, or an AggregateError of BuildMessages, for a syntax error.
  */
 export const exportsOf = (source: string): string[] => scanner.scan(source).exports;
 

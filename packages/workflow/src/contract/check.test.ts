@@ -236,7 +236,7 @@ describe("a result", () => {
     return checked.ok ? "accepted" : checked.reason;
   };
 
-  test("has a return code from 0 to 255 and a summary, and nothing else", () => {
+  test("has only a return code from 0 to 255 and a summary", () => {
     expect(checkResult({ returnCode: -0, summary: "s", extra: 1n })).toEqual({
       ok: true,
       result: { returnCode: 0, summary: "s" },

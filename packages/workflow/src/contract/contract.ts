@@ -83,7 +83,7 @@ export type WorkflowOptions = {
   [option: string]: unknown;
 };
 
-/** Returns the folder of a thread. All hosts in this package set it; without one nothing can run in it. */
+/** Returns the folder of a thread. All hosts in this package set it. */
 export const folderOf = ({ cwd }: { cwd?: string }): string => cwd as string;
 
 /**

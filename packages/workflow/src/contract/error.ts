@@ -73,7 +73,8 @@ export function toErrorRecord(error: unknown): ErrorRecord {
 }
 
 /**
- * Combines findings into one error: `message` has the first finding and the number of further ones, `details` has all.
+ * Combines findings into one error: `message` has the first finding and the number of further findings, `details` has
+ * all.
  */
 export function foundProblems(problems: readonly string[]): {
   message: string;

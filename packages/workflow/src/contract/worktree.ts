@@ -18,7 +18,7 @@ export type WorktreeMeta = {
 const object = /^([0-9a-f]{40}|[0-9a-f]{64})$/;
 const name = /^[A-Za-z0-9_-][A-Za-z0-9_@-]*$/;
 
-/** Returns the worktree in a step's meta; null without one, and for invalid values: meta may come from a model. */
+/** Returns the worktree in a step's meta; null if it is missing or invalid: meta may come from a model. */
 export function worktreeIn({ meta }: Pick<RoleOutput, "meta">): WorktreeMeta | null {
   const { worktree } = meta;
   if (!isRecord(worktree)) return null;

@@ -94,9 +94,9 @@ export type ResumeRequest = Surroundings;
 
 /**
  * An answer to a waiting thread. `content` is the text as given. Without a `value` the text is parsed by the question's
- * schema; without a schema, exact JSON is parsed and anything else stays text. `meta.token` must be the question's. An
- * answer with a `meta.requestId` that was accepted before gets the same reply and has no further effect. `by` is the
- * sender, `api` by default; a `by` in `meta` is ignored.
+ * schema; without a schema, exact JSON is parsed and anything else stays text. `meta.token` must be the question's
+ * token. An answer with a `meta.requestId` that was accepted before gets the same reply and has no further effect. `by`
+ * is the sender, `api` by default; a `by` in `meta` is ignored.
  */
 export type InputRequest = {
   content: string;

@@ -61,4 +61,13 @@ describe("the steps that a fork keeps", () => {
     expect(refusal({ fromRole: "code#0" })).toBe("missing NO_SUCH_ROLE");
     expect(refusal({ fromRole: "code#3" })).toBe("missing NO_SUCH_STEP");
   });
+
+  test("can't end at a misspelt role, whose hint is the most similar role", () => {
+    expect(() => kept({ fromRole: "reveiw#1" })).toThrow(
+      expect.objectContaining({ hint: "did you mean review?" }),
+    );
+    expect(() => kept({ fromRole: "nobody" })).toThrow(
+      expect.objectContaining({ hint: "use one of its roles: plan, code, review, a#2" }),
+    );
+  });
 });

@@ -32,7 +32,7 @@ class Chain extends ChainFold<unknown> {
  * exists.
  */
 export class JournalFile {
-  /** The torn tail of a crashed writer that was cut off; null without one. */
+  /** The torn tail of a crashed writer that was cut off; null if no tail was cut off. */
   readonly cut: TornTail | null;
   readonly #root: Root;
   readonly #ref: ThreadRef;

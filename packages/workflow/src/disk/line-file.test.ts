@@ -106,7 +106,7 @@ describe("the lines of a file, backward", () => {
   const lengths = [10, 65_400, 65_536, 200_000, 3, 300_000, 4094, 4095, 4096, 1];
   const backward = () => [...new LineFile(path).backward()];
 
-  test("are those of the file, last first, for any window size", () => {
+  test("are the lines of the file, last first, for any window size", () => {
     const lines = lengths.map((length, n) => ({ n, text: "ü".repeat(length) }));
     writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
     const forward = [...new LineFile(path).forward()];

@@ -61,7 +61,7 @@ export class LineFile {
     return position === 0 || ifThere(before) === newline;
   }
 
-  /** Counts the lines up to a position, and returns the start of the last of them; null when none ends there. */
+  /** Counts the lines up to a position, and returns the start of the last line; null when no line ends there. */
   countTo(to: number): { count: number; lastStart: number } | null {
     const lines = { count: 0, lastStart: 0 };
     if (to === 0) return lines;

@@ -30,7 +30,7 @@ export type LogOutline = LogFacts & {
   torn: number;
   /** False when the file ends with a complete record that lacks its newline. */
   isEnded: boolean;
-  /** The journal's head in the last record that names one; null without one. */
+  /** The journal's head in the last record that names a head; null if no record does. */
   journal: JournalHead | null;
 };
 
@@ -61,7 +61,7 @@ export const scanLog = (path: string, onStep: OnStep): LogOutline | Unreadable =
 /** Like {@link readLog}, but keeps only the outline. */
 export const outlineLog = (path: string): LogOutline | Unreadable => fold(path, {});
 
-/** Reads the start record of a log; null when its first line is not one. Reads only as far as needed. */
+/** Reads the start record of a log; null when its first line is not a start record. Reads no more bytes than needed. */
 export function readStart(path: string): StartRecord | null {
   return withFile(path, (fd) => {
     const [window] = windowsOf(fd, { size: 4 * 1024 });

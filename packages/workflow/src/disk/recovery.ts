@@ -89,7 +89,7 @@ function isRestored(root: Root, { hash, threadId }: ThreadRef): boolean {
   return stat === null || stat.ctimeMs - last > restoredMs;
 }
 
-/** Returns the time in the last line of a log; 0 without one. */
+/** Returns the time in the last line of a log; 0 if there is none. */
 function lastTime(path: string): number {
   try {
     for (const { value } of new LineFile(path).backward()) {

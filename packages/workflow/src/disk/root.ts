@@ -22,7 +22,7 @@ export const hostVariable = "UNCAGED_WORKFLOW_HOST";
 
 /**
  * Selects a storage root: the given folder, else the folder that an environment sets (by default this process's
- * environment), else a project's.
+ * environment), else the folder of a project.
  */
 export type RootOptions = {
   path?: string;
@@ -31,7 +31,7 @@ export type RootOptions = {
 };
 
 /**
- * Returns the storage root: `path`, else `UNCAGED_WORKFLOW_STORAGE_ROOT`, else the project's, else
+ * Returns the storage root: `path`, else `UNCAGED_WORKFLOW_STORAGE_ROOT`, else the project's root, else
  * `~/.uncaged/workflow`.
  *
  * Writes nothing: a missing root counts as empty, and {@link createRoot} makes it.

@@ -94,7 +94,7 @@ describe("the spending of a storage root", () => {
     expect(await asked({ costPerDay: 2, costPerMonth: 2 })).toMatchObject({ kind: "reserved" });
   });
 
-  test("keeps reservations of live workers, and releases those of lost ones", async () => {
+  test("keeps the reservations of live workers, and releases the reservations of lost workers", async () => {
     const limits = { costPerDay: 1 };
     const lock = takeLock(lockPath(root, otherHash), 0);
     await bookOf(otherHash).reserve("T", limits, { call: "a", least: 1, most: 1 });

@@ -206,7 +206,7 @@ const reservedIn = ({ calls }: Book): number =>
 /** Unreserved remainder of a limit, and the time of its reset. */
 type Room = SpentLimit & { room: number };
 
-/** Returns the limit with the smallest remainder; of two used-up limits, the one with the later reset. */
+/** Returns the limit with the smallest remainder; of two used-up limits, the limit with the later reset. */
 function roomIn({ days }: Book, { costPerDay, costPerMonth }: RootLimits): Room {
   const now = system.clock.now();
   const today = dayOf(now);

@@ -37,7 +37,7 @@ export async function* spentInLogs(root: Root, since: number): AsyncGenerator<Sp
   }
 }
 
-/** Returns a call's payment in a thread's journal; null without one. */
+/** Returns a call's payment in a thread's journal; null if it has none. */
 export function journalCall(root: Root, ref: ThreadRef, call: string): SpentAt | null {
   const trashed = trashedThreads(root).find(({ threadId }) => threadId === ref.threadId);
   const files = trashed ? filesIn(root, ref, trashed.folder) : filesIn(root, ref);

@@ -35,7 +35,7 @@ export function checkHere(root: Root, ref: ThreadRef): void {
   if (host) throw movedError(ref.threadId, host.name);
 }
 
-/** Whether a thread's log already has an answer with this `requestId`. False for answers without one. */
+/** Whether a thread's log already has an answer with this `requestId`. False for answers without a `requestId`. */
 export function hasTaken(root: Root, { hash, threadId }: ThreadRef, input: InputRequest): boolean {
   const id = requestIdOf(input);
   if (id === undefined) return false;

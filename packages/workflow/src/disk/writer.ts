@@ -41,8 +41,8 @@ type KnownEnd = LogEnd & { isEnded: boolean };
  * without its newline.
  * L2 A failed append removes the partial record. If that fails, every later append is refused.
  * L3 After a failed sync nothing is written: the pages may be lost though they look clean.
- * L4 If the file's length differs from this writer's, another writer has changed it, and this one stops.
- * L5 Records appended during a sync are synced together, and only the last of them gets its newline after the sync. A
+ * L4 If the file's length differs from this writer's, another writer has changed it, and this writer stops.
+ * L5 Records appended during a sync are synced together, and only the last record gets its newline after the sync. A
  * log that needs L1 for each record appends the next record when the last one is durable.
  */
 export class LogWriter {

@@ -70,7 +70,7 @@ describe("step.all", () => {
     expect(ran).toEqual([1, 2]);
   });
 
-  test("throws the first error, after the others are committed", async () => {
+  test("throws the first error, after the other members are committed", async () => {
     const late = gate<string>();
     const program: DurableProgram = async function* (step) {
       yield* step.all({

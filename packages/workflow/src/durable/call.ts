@@ -5,7 +5,7 @@ import type { Questions } from "../contract/question.ts";
 import type { StepOptions } from "./tries.ts";
 import type { Answer, WaitRequest } from "../contract/wait.ts";
 
-/** Context of a step's function. All values are those of the thread, never of its process. */
+/** Context of a step's function. All values belong to the thread, never to its process. */
 export type StepContext = {
   signal: AbortSignal;
   cwd: string;
@@ -61,7 +61,7 @@ type Results<F> = {
  * is done.
  *
  * **`yield* step.wait("approval", {schema})`** asks for an answer from outside; `{for: "approval"}` as the only
- * argument is the same.
+ * argument has the same effect.
  *
  * **`yield* step.sleep("1h")`**, also with milliseconds or a Date, continues after that time; no process needs to run
  * meanwhile. A time in the past continues at once.

@@ -9,7 +9,7 @@ import { contentNotJson, reservedMeta, valueNotJson } from "./errors.ts";
  * Key of the helper's own data in a step's meta, if role, content and meta do not suffice. `returned` is the type of
  * the work's return value; without it, the value is the text if meta is empty, else content and meta. `member` is the
  * index among steps of one name in a `step.all`, from 0. `failure` is the thrown error. `retry` has the number of a
- * failed try, the number of tries, and the time of the next one.
+ * failed try, the number of tries, and the time of the next try.
  */
 const mark = "__durable__";
 type Mark = {

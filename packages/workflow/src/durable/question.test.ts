@@ -43,7 +43,7 @@ describe("a question of a step", () => {
     expect(runs).toBe(1);
   });
 
-  test("is not asked again by the next execution, wherever the last one ended", async () => {
+  test("is not asked again by the next execution, wherever the last execution ended", async () => {
     await replayEverywhere(workflow, { answers });
     const { steps } = await runThread(workflow, { answers: answers.slice(0, 2) });
     expect(steps.at(-1)?.meta.for).toBe("tool");

@@ -186,6 +186,8 @@ function nextIn(counts: Map<string, number>, key: string): number {
 /** Progress of one run of a durable workflow. */
 export class Progress {
   readonly replay: Replay;
+  /** The described calls that have not run. Each error has the call's role as its message, and its position. */
+  readonly idle = new Map<object, Error>();
   readonly #context: Omit<StepContext, "attempt" | "steps" | "key" | "questions">;
   readonly #thread: Pick<WorkflowOptions, "threadId" | "forkFrom">;
   readonly #counts = new Map<string, number>();
@@ -193,7 +195,6 @@ export class Progress {
   /** A fixture's answers, which replace the work of steps. */
   readonly #recorded: RecordedAnswers | null;
   readonly #isUndelayed: boolean;
-  readonly #idle = new Map<object, string>();
   #failures: RoleOutput[] = [];
   #offered: RoleOutput | null = null;
 
@@ -317,19 +318,11 @@ export class Progress {
     return yielded === this.#offered;
   }
 
-  described(call: object, role: string): void {
-    this.#idle.set(call, role);
-  }
-
-  started(call: object): void {
-    this.#idle.delete(call);
-  }
-
   /** Called when the workflow has returned: throws when steps of the log remain, or a described step did not run. */
   finish(): void {
     this.replay.finish();
-    for (const role of this.#idle.values()) {
-      throw stepNotRun(role);
+    for (const { message, stack } of this.idle.values()) {
+      throw Object.assign(stepNotRun(message), { stack });
     }
   }
 }

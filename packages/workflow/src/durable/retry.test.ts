@@ -148,7 +148,7 @@ describe("a step with retry", () => {
 });
 
 describe("step.all with retry", () => {
-  test("retries each member on its own, and commits the others meanwhile", async () => {
+  test("retries each member on its own, and commits the other members meanwhile", async () => {
     const failed = new Map<string, number>();
     const flakyTimes =
       (times: number) =>
@@ -288,7 +288,7 @@ describe("ctx.key", () => {
     expect((await keys({}, steps.slice(0, 2))).seen).toEqual(seen.slice(2));
   });
 
-  test("is that of the root thread in a fork, and in a fork of a fork", async () => {
+  test("comes from the root thread in a fork, and in a fork of a fork", async () => {
     const forkFrom = { threadId: "A", steps: 0 };
     expect((await keys({ forkFrom })).seen[0]).toBe("A:pay:1");
     expect((await keys({ forkFrom: { ...forkFrom, origin: "B" } })).seen[0]).toBe("B:pay:1");

@@ -36,7 +36,7 @@ const pass = async (count: number): Promise<void> => {
   for (let i = 0; i < count; i++) await Promise.resolve();
 };
 
-/** Runs tasks, and records the running ones, so that the reader can see them during a wait. */
+/** Runs tasks and records the running tasks, so that the reader can see them during a wait. */
 class Trial {
   readonly scheduler = new Scheduler<Item, number>();
   readonly put: number[] = [];
@@ -157,7 +157,7 @@ test("S4: all tasks run, up to the limit at once, each taken when there is room"
   );
 });
 
-test("S4: a failure aborts the others and is thrown at once; with settle all end and each failure is reported", async () => {
+test("S4: a failure aborts the other tasks and is thrown at once; with settle all tasks end and each failure is reported", async () => {
   const hanging = (signal: AbortSignal): Promise<never> =>
     new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("late"))));
   const failing = async (): Promise<never> => await Promise.reject(new Error("first"));
@@ -171,7 +171,7 @@ test("S4: a failure aborts the others and is thrown at once; with settle all end
   expect(failures.map(({ index }) => index)).toEqual([0, 2]);
 });
 
-test("S4: an abort of the caller reaches the tasks, also an earlier one", async () => {
+test("S4: an abort of the caller reaches the tasks, also an abort before their start", async () => {
   const seen: boolean[] = [];
   const look = async (signal: AbortSignal): Promise<void> => {
     await pass(2);
@@ -208,7 +208,7 @@ test("S5: after cancel items are still read; after close a late result changes n
   expect(settled).toBe(false);
 });
 
-test("S5: tasks of a closed inner scheduler do not block waits of the outer one", async () => {
+test("S5: tasks of a closed inner scheduler do not block waits of the outer scheduler", async () => {
   const outer = new Scheduler<string, string>();
   const inner = new Scheduler<string>(outer.flight);
   void inner.run(() => new Promise<never>(() => {}));

@@ -10,7 +10,7 @@
  * - **S2** `commit` resolves when the reader asks for the next item. The engine asks a generator for the next item when
  * the last one is durable, so a task continues only after a durable commit.
  * - **S3** While a wait is open no task is in flight and none starts. Tasks in flight finish first, and their items
- * come before the wait's. One wait at a time.
+ * come before the item of the wait. One wait at a time.
  * - **S4** At most `limit` tasks of one `concurrently` run, and a task is taken from its iterable when there is room
  * for it.
  * - **S5** `cancel` only aborts the signal: items put in are still read. After `close` the queue accepts no items, and

@@ -37,11 +37,11 @@ class Call implements StepCall<unknown> {
     this.#name = name;
     this.member = member;
     this.#run = run;
-    progress.described(this, name);
+    progress.idle.set(this, new Error(name));
   }
 
   [Symbol.asyncIterator](): Steps<unknown> {
-    this.#progress.started(this);
+    this.#progress.idle.delete(this);
     return this.#run();
   }
 
@@ -175,7 +175,7 @@ function memberIn(progress: Progress, call: StepCall<unknown>): Member {
   if (!(call instanceof Call) || call.member === null) {
     throw new TypeError("step.all takes calls of step and step.wait, or an object of functions");
   }
-  progress.started(call);
+  progress.idle.delete(call);
   return call.member;
 }
 
@@ -253,7 +253,7 @@ function takeAll(progress: Progress, open: Map<string, Open>, values: unknown[])
   return failure;
 }
 
-/** Returns the members with work, by their keys. Each has an index when others have the same role. */
+/** Returns the members with work, by their keys. Members with the same role have an index. */
 function openOf(progress: Progress, members: readonly Member[]): Map<string, Open> {
   const works = members.flatMap((member, index) => ("fn" in member ? { member, index } : []));
   const counts = new Map<string, number>();

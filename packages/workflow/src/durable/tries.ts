@@ -132,7 +132,7 @@ export class Tries {
     if (until !== null && this.#at <= until) this.#at = 0;
   }
 
-  /** The failed try before the next one, for the attempt of the next one. */
+  /** The failed try before the next try, for the attempt of the next try. */
   get after(): { attempt: string; delay_ms: number } | undefined {
     const attempt = this.#attempt;
     return attempt === undefined ? undefined : { attempt, delay_ms: this.#delayMs };

@@ -215,6 +215,7 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
       const { workflow } = query;
       return threads.page(query, workflow ? await workflows.selectors(workflow) : null);
     },
+    summary: async () => ({ hours: [] }),
     live: async () => drivers.live(),
     row: (ref) => threads.row(ref),
     read: (ref) => threads.read(ref),

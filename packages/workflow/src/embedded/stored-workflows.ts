@@ -19,6 +19,7 @@ import {
   versionsOf,
   workflowOf,
 } from "../registry/versions.ts";
+import { noFigures } from "../record/figures.ts";
 import { sha256 } from "../record/sha256.ts";
 import type { StoredBundle, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
@@ -94,7 +95,7 @@ export class StoredWorkflows {
     for (const { hash, timestamp, sha256: proof = null } of versionsOf(workflow)) {
       const threads = await this.#store.list({ hash, limit: Number.MAX_SAFE_INTEGER });
       const current = hash === workflow.hash;
-      rows.push({ hash, sha256: proof, timestamp, current, threads: threads.length });
+      rows.push({ hash, sha256: proof, timestamp, current, threads: threads.length, ...noFigures });
     }
     return rows;
   }

@@ -47,7 +47,7 @@ export type AnswerParts = {
   /** Milliseconds since the epoch. */
   now: () => number;
   note: (tag: string, content: string) => void;
-  /** Called for a refused answer. `stepID` is the question's, if it has one. */
+  /** Called for a refused answer. `stepID` is the `stepID` of the question, if any. */
   onRefused: (stepID: string | null, reason: string) => void;
 };
 
@@ -144,7 +144,7 @@ export class Answers {
   async #take(input: InputRequest, number: number | undefined): Promise<void> {
     const question = this.#question;
     try {
-      // Answers that arrive during a check wait, and are checked in turn if it refuses the earlier one.
+      // Answers that arrive during a check wait, and are checked in turn if the earlier answer is refused.
       while (this.#taking) await this.#taking;
       if (!question || this.#question !== question) throw notWaiting(this.#engine.threadId);
       await this.#alone(async () => {
@@ -213,7 +213,7 @@ export class Answers {
 
 /**
  * Returns the `__input__` step for an answer. An answer that names its question, by number or token, is refused for any
- * other question, because its sender has not seen that one.
+ * other question, because its sender has not seen that question.
  * @throws WorkflowError `SLEEPING`, `STALE_ANSWER`, `ANSWER_TOKEN`, `ANSWER_LATE`, `NOT_A_DECISION`, `ANSWER_INVALID`.
  */
 export async function answerStep(

@@ -95,7 +95,7 @@ describe("answers", () => {
     expect(taken()).toBe(2);
   });
 
-  test("to a closed question are stale, also beside an answer to the open one", async () => {
+  test("to a closed question are stale, also beside an answer to the open question", async () => {
     const { given, taken } = answers();
     const give = (number: number, requestId?: string) =>
       given.give({ content: `to ${number}`, meta: { requestId } }, number).then(

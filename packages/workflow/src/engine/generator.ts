@@ -73,7 +73,7 @@ export class Halt {
   #isOn = false;
   #onHalt: (() => void) | null = null;
 
-  /** Ends the current wait, and makes every later one return at once. */
+  /** Ends the current wait, and makes every later wait return at once. */
   now(): void {
     this.#isOn = true;
     this.#onHalt?.();

@@ -27,7 +27,9 @@ export {
   type RolledBack,
   type StartedThread,
   type StartOptions,
+  type SummaryQuery,
   type ThreadCommand,
+  type ThreadFilter,
   type ThreadPage,
   type ThreadQuery,
   type Verification,
@@ -88,6 +90,15 @@ export { type BuiltBundle, buildSource } from "../local/workflows.ts";
 export type { SourceKind, SourceModule } from "../bundle/build.ts";
 export type { Environment } from "../system/port.ts";
 
+export type {
+  DayFigures,
+  HourFigures,
+  NamedFigures,
+  ThreadSummary,
+  VersionFailure,
+  VersionFigures,
+} from "../record/figures.ts";
+
 // Records
 export type { Durability } from "../control/control.ts";
 export type { AnsweredBy, Descriptor, JsonSchema, Step } from "../contract/contract.ts";
@@ -104,9 +115,11 @@ export {
   type ThreadFailure,
   type ThreadJson,
   threadJson,
+  type ThreadPlace,
   type ThreadRef,
   type ThreadResult,
   type ThreadRow,
+  type ThreadSpending,
   type ThreadStatus,
   type ThreadView,
 } from "../record/thread.ts";

@@ -196,7 +196,7 @@ const rules: Rules = {
     equal([view.status, contents(view)], ["killed", ["begun"]]);
   },
 
-  // Depending on the host, a thread gets its starter's environment or its worker's.
+  // Depending on the host, a thread gets the environment of its starter or of its worker.
   async "a thread has the environment that its host gives it, and its starter's folder"(trial) {
     const own = "UNCAGED_OF_CONTRACT";
     const given = { UNCAGED_OF_CONTRACT: "the starter's" };

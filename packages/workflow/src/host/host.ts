@@ -17,6 +17,7 @@ import type {
   ThreadStatus,
   ThreadView,
 } from "../record/thread.ts";
+import type { ThreadSummary, VersionFigures } from "../record/figures.ts";
 import type { RecoverOptions, Recovered, TrashedThread, WakeOptions, Woken } from "./woken.ts";
 
 export type { RecoverOptions, Recovered, TrashedThread, WakeOptions, Woken } from "./woken.ts";
@@ -42,7 +43,7 @@ export interface Host {
   resolve(workflow: string): Promise<Resolved>;
   workflows(): Promise<WorkflowRow[]>;
   workflow(name: string): Promise<WorkflowView>;
-  /** All versions of a workflow, latest registration first. */
+  /** All versions of a workflow, latest registration first, with the figures of their threads. */
   history(name: string): Promise<VersionRow[]>;
   /** Moves a name back to the version registered before its current one, or to `version`. */
   rollback(name: string, version?: string): Promise<RolledBack>;
@@ -67,6 +68,8 @@ export interface Host {
   find(text: string): Promise<ThreadRef>;
   /** A page of threads, newest first. */
   threads(query?: ThreadQuery): Promise<ThreadPage>;
+  /** The figures of the selected threads by the hour of their start, oldest first; only hours with threads. */
+  summary(query?: SummaryQuery): Promise<ThreadSummary>;
   /** The threads that live workers drive, oldest first. */
   live(): Promise<LiveRow[]>;
   /** A thread's row in the list; null when it has been removed. */
@@ -161,10 +164,10 @@ export type WorkflowView = {
 };
 
 /**
- * A line of `history --json`. `sha256` is the bundle's, or null when it is not recorded yet; `threads` is the number of
- * threads of the version.
+ * A line of `history --json`. `sha256` is the SHA-256 of the bundle, null until it is recorded; `threads` is the number
+ * of threads of the version.
  */
-export type VersionRow = {
+export type VersionRow = VersionFigures & {
   hash: string;
   sha256: string | null;
   timestamp: number;
@@ -243,21 +246,36 @@ export type Forked = StartedThread & { forkFrom: ForkFrom };
 export type Relative = Omit<ThreadRow, "updatedAt"> & { forkFrom: ForkFrom | null };
 
 /** Selects the threads to list. `workflow` is a name, `name@hash`, a hash or its unique prefix. */
-export type ThreadQuery = {
+export type ThreadQuery = ThreadFilter & {
   /** 20 by default. */
   limit?: number;
   offset?: number;
   /** Lists only the threads after this thread id in the order of the list, even when that thread was removed. */
   before?: string;
+  /** False skips computing `next`, which may need to read logs. */
+  paged?: boolean;
+};
+
+/** Selects threads by their rows. Times are in milliseconds. */
+export type ThreadFilter = {
   status?: Status | readonly Status[];
   workflow?: string;
   /**
    * Lists only threads that contain all of these words in id, name, roles, prompt, params, question, result or error.
    */
   search?: string;
-  /** False skips computing `next`, which may need to read logs. */
-  paged?: boolean;
+  /** Earliest `createdAt`. */
+  since?: number;
+  /** Latest `createdAt`. */
+  until?: number;
+  minWorkedMs?: number;
+  /** In US dollars. */
+  minCost?: number;
+  hasError?: true;
 };
+
+/** Selects the threads of a summary. */
+export type SummaryQuery = ThreadFilter;
 
 /**
  * A page of threads. `total` counts all pages, or is null when counting would require reading their logs. `next` is the

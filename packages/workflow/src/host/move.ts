@@ -41,7 +41,8 @@ export interface MovingHost {
   /** A name with its versions. @throws WorkflowError `WORKFLOW_NOT_FOUND`. */
   workflow(name: string): Promise<Workflow>;
   /**
-   * Sets a name's versions to another host's, whose bundles are stored here. @throws WorkflowError `VERSION_CONFLICT`.
+   * Sets the versions of a name to the versions of another host, whose bundles are stored here. @throws WorkflowError
+   * `VERSION_CONFLICT`.
    */
   takeWorkflow(name: string, workflow: Workflow, force: boolean): Promise<{ unchanged: boolean }>;
   /** @throws WorkflowError when this host can't take the thread, for example `RECORD_TOO_LARGE`. */

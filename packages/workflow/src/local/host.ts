@@ -100,6 +100,7 @@ function hostOf(root: Root, drivers?: Drivers): CopyHost {
       if (lists > 1 && (page.total ?? 0) >= worthIndexing) void index.build();
       return page;
     },
+    summary: async () => ({ hours: [] }),
     live: async () => listLive(root),
     row: async (ref) => readRow(root, ref),
     read: async (ref) => readView(root, ref, drivers),

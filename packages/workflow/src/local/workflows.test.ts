@@ -119,14 +119,14 @@ test("a history shows the current version and how many threads each has run", as
   addThread(a, "01KQXKW18CT8G75T53R8F4G7YG");
   addThread(a, "01KQXKW18CT8G75T53R8F4G7YH");
   await rollbackWorkflow(root, "w");
-  expect(await historyOf(root, "w")).toEqual([
+  expect(await historyOf(root, "w")).toMatchObject([
     { hash: b, sha256: sha256("2"), timestamp: 2, current: false, threads: 0 },
     { hash: a, sha256: sha256("1"), timestamp: 1, current: true, threads: 2 },
   ]);
 });
 
 describe("rollback", () => {
-  test("walks back, ends at the first version, and goes forward to a named one", async () => {
+  test("walks back, ends at the first version, and goes forward to a named version", async () => {
     const [a, b, c] = [await add("w", "1", 1), await add("w", "2", 2), await add("w", "3", 3)];
     expect(await rollbackWorkflow(root, "w")).toEqual({ name: "w", hash: b, previous: c });
     expect(await rollbackWorkflow(root, "w")).toEqual({ name: "w", hash: a, previous: b });

@@ -30,6 +30,7 @@ import {
 import { readOwnFile } from "../disk/files.ts";
 import { descriptorPath, devLockPath, mapPath, type Root, threadIdsOf } from "../disk/paths.ts";
 import { checkWorkflowName, devNameOf } from "../contract/names.ts";
+import { noFigures } from "../record/figures.ts";
 import { sha256 } from "../record/sha256.ts";
 import { takeLock } from "../disk/lock.ts";
 import { createRoot } from "../disk/root.ts";
@@ -67,6 +68,7 @@ export async function historyOf(root: Root, name: string): Promise<VersionRow[]>
     timestamp: version.timestamp,
     current: version.hash === workflow.hash,
     threads: threadIdsOf(root, version.hash).length,
+    ...noFigures,
   }));
 }
 

@@ -79,7 +79,7 @@ describe("a workflow of roles", () => {
     });
   });
 
-  test("runs roles named like inherited properties, and refuses missing ones", async () => {
+  test("runs roles named like inherited properties, and refuses missing roles", async () => {
     const names = ["constructor", "toString", "hasOwnProperty", "__proto__"];
     const role = async () => ({ content: "done", meta: {} });
     const roles = Object.fromEntries(names.map((name) => [name, role]));
@@ -155,7 +155,7 @@ describe("the context", () => {
     });
   });
 
-  test("keeps recorded times and takes the others from the clock", async () => {
+  test("keeps recorded times, and takes new times from the clock", async () => {
     const [ctx] = await contexts([{ ...plan, timestamp: 5 }, plan]);
     expect(ctx?.steps.map((step) => step.timestamp)).toEqual([5, 77]);
   });
@@ -254,7 +254,7 @@ describe("failures at run time", () => {
   const routing = (value: unknown): WorkflowFn =>
     createRoleModerator<Meta>({ roles: { planner, coder }, moderator: () => value as "coder" });
 
-  test("a missing role is reported with the existing ones", async () => {
+  test("a missing role is reported with the existing roles", async () => {
     expect(await failure(drive(routing("reviewer")))).toBe(
       'UNKNOWN_ROLE: the moderator returned "reviewer", not one of its roles: "planner", "coder"',
     );

@@ -141,7 +141,7 @@ export class AttemptLog {
 
   /**
    * Closes the log of a thread without a worker. With an end record, open attempts become cancelled, or failed if the
-   * record names them; without one they become lost.
+   * record names them; without such a record they become lost.
    */
   close(end: Ending | null): void {
     const record = isRecord(end?.meta.error) ? end.meta.error : {};

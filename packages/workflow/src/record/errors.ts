@@ -21,16 +21,27 @@ export const threadAmbiguous = (text: string, count: number, shown: string): Wor
     `give more of the id: ${shown}`,
   );
 
-const noStep = (code: string, message: string, roles: readonly string[]): WorkflowError =>
-  WorkflowError.missing(
-    code,
-    message,
-    roles.length > 0 ? `use one of its roles: ${roles.join(", ")}` : "wait for its first step",
-  );
+const mostRoles = 20;
 
-/** `roles`, here and below: the roles of the thread's steps. */
-export const roleNotFound = (role: string, roles: readonly string[]): WorkflowError =>
-  noStep("NO_SUCH_ROLE", `no step of the role ${show(role)} found in the thread`, roles);
+const roleHint = (roles: readonly string[]): string =>
+  roles.length > 0
+    ? `use one of its roles: ${roles.slice(0, mostRoles).join(", ")}`
+    : "wait for its first step";
+
+const noStep = (code: string, message: string, roles: readonly string[]): WorkflowError =>
+  WorkflowError.missing(code, message, roleHint(roles));
+
+/** `roles`, here and below: the roles of the thread's steps. `nearest`: the one most similar to `role`. */
+export const roleNotFound = (
+  role: string,
+  roles: readonly string[],
+  nearest: string | null,
+): WorkflowError =>
+  WorkflowError.missing(
+    "NO_SUCH_ROLE",
+    `no step of the role ${show(role)} found in the thread`,
+    nearest === null ? roleHint(roles) : `did you mean ${nearest}?`,
+  );
 
 export const roleStepNotFound = (
   role: { name: string; steps: number },

@@ -38,7 +38,7 @@ export function lineOffsets(bytes: Uint8Array): number[] {
   return offsets;
 }
 
-/** Parses lines; null when one of them is not JSON in UTF-8. */
+/** Parses lines; null when a line is not JSON in UTF-8. */
 function valuesOf(bytes: Buffer, offsets: readonly number[]): unknown[] | null {
   if (!isUtf8(bytes)) return null;
   try {

@@ -51,7 +51,7 @@ export type Lines = {
   end(): number;
   /** Whether a line ends at a position, or it is the start. */
   endsAt(position: number): boolean;
-  /** Counts the lines up to a position, and returns the start of the last of them; null when none ends there. */
+  /** Counts the lines up to a position, and returns the start of the last line; null when no line ends there. */
   countTo(position: number): { count: number; lastStart: number } | null;
 };
 

@@ -18,7 +18,7 @@ export type RecoveryFacts = {
   tries: number;
 };
 
-/** Place of a resume: the mark of the storage root, null without one, and the environment of threads. */
+/** Place of a resume: the mark of the storage root (null if it has none), and the environment of threads. */
 export type RecoveryPlace = {
   now: number;
   root: string | null;

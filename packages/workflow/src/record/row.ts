@@ -1,8 +1,11 @@
 import { ulidTime } from "../contract/base32.ts";
 import { sleepsUntil } from "../contract/wait.ts";
+import { placeOf, subjectOf } from "./subject.ts";
 import { timesAt } from "./times.ts";
 import type { LogFacts, StartRecord } from "./record.ts";
-import type { ThreadRef, ThreadRow, ThreadStatus } from "./thread.ts";
+import type { ThreadRef, ThreadRow, ThreadSpending, ThreadStatus } from "./thread.ts";
+
+export const noSpending: ThreadSpending = { tokens: 0, cost: 0, unpriced: 0 };
 
 /** Fields of a row from a thread's log. `steps` is the number of steps. */
 export type RowFacts = Pick<LogFacts, "end" | "last"> & {
@@ -17,7 +20,9 @@ export function unknownRow({ threadId, hash }: ThreadRef): ThreadRow {
   const createdAt = ulidTime(threadId);
   const times = { workedMs: 0, waitedMs: 0 };
   const unknown = { workflow: "", steps: 0, createdAt, updatedAt: createdAt, ...times };
-  return { threadId, hash, status: "corrupt", ...unknown };
+  const at = { role: null, text: null };
+  const own = { subject: "", at, spent: noSpending, hasError: false };
+  return { threadId, hash, status: "corrupt", ...unknown, ...own };
 }
 
 /**
@@ -46,6 +51,10 @@ export function rowFrom(
     ...timesAt({ status, createdAt, updatedAt, waitedMs }, 0),
     ...(until !== null && { sleepingUntil: until }),
     ...(away !== null && { movedTo: away }),
+    subject: subjectOf(start),
+    at: placeOf(state, last),
+    spent: noSpending,
+    hasError: status === "failed",
   };
 }
 

@@ -6,7 +6,7 @@ const mostOfField = 4_000;
 const mostRoles = 100;
 const mostWords = 16;
 
-/** Returns the words of a search. A thread must have all of them. */
+/** Returns the words of a search. A thread must have all words. */
 export const wordsOf = (search: string): string[] =>
   search.toLowerCase().split(/\s+/).filter(Boolean).slice(0, mostWords);
 

@@ -1,5 +1,6 @@
 import { INPUT, type Step } from "../contract/contract.ts";
 import type { WorkflowError } from "../contract/error.ts";
+import { nearestName } from "../document/nearest.ts";
 import type { InputRequest } from "../control/control.ts";
 import type { ThreadRef } from "./thread.ts";
 import {
@@ -73,8 +74,9 @@ function indexOfRole(steps: readonly Step[], text: string): number {
   const found = steps.flatMap((step, index) => (step.role === role ? [index] : []));
   const index = found[Number(nth) - 1];
   if (index !== undefined) return index;
-  if (found.length === 0) throw roleNotFound(role, rolesOf(steps));
-  throw roleStepNotFound({ name: role, steps: found.length }, nth, rolesOf(steps));
+  const roles = rolesOf(steps);
+  if (found.length === 0) throw roleNotFound(role, roles, nearestName(role, roles));
+  throw roleStepNotFound({ name: role, steps: found.length }, nth, roles);
 }
 
 function checkCount(steps: readonly Step[], count: number): number {
@@ -108,5 +110,4 @@ export function takenIds(steps: readonly Step[]): string[] {
   return ids;
 }
 
-const rolesOf = (steps: readonly Step[]): string[] =>
-  [...new Set(steps.map((step) => step.role))].slice(0, 20);
+const rolesOf = (steps: readonly Step[]): string[] => [...new Set(steps.map((step) => step.role))];

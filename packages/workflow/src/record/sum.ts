@@ -68,7 +68,7 @@ export function nextSum(line: Buffer, previous: Sum): Sum | null {
 }
 
 /**
- * Returns the last line's sum if every line's sum continues that of the previous line; else null. `offsets` has the
+ * Returns the last line's sum if every line's sum continues the sum of the line before; else null. `offsets` has the
  * start of each line, and last the position after all lines.
  */
 export function lastSum(bytes: Buffer, offsets: readonly number[], previous: Sum): Sum | null {

@@ -136,7 +136,25 @@ export type ThreadRow = ThreadTimes & {
   sleepingUntil?: number;
   /** The host that it moved to; absent for a local thread. */
   movedTo?: string;
+  /** The first line of its prompt, else its params, else its workflow's name; at most 200 characters. */
+  subject: string;
+  at: ThreadPlace;
+  spent: ThreadSpending;
+  /** Whether the thread, or one of its attempts, failed. */
+  hasError: boolean;
 };
+
+/**
+ * Place of a thread. `role` is the failed role, the role that asks, the running role, or the role of the last step.
+ * `text` is the first line of the error or question; null for other threads. At most 200 characters.
+ */
+export type ThreadPlace = { role: string | null; text: string | null };
+
+/**
+ * Spending of a thread's own steps, lost attempts and running attempts. `cost` is the known part in US dollars;
+ * `unpriced` counts the parts with an unknown price.
+ */
+export type ThreadSpending = { tokens: number; cost: number; unpriced: number };
 
 /** A line of `ps --json`. */
 export type LiveRow = ThreadTimes & {

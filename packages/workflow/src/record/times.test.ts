@@ -20,7 +20,7 @@ test("time before a step counts as worked, time before an answer as waited", () 
   expect(timesAt({ status: "completed", ...answered }, 9 * hour)).toEqual(times);
 });
 
-test("a running thread adds to workedMs, a waiting one to waitedMs, and others to neither", () => {
+test("a running thread adds to workedMs, a waiting thread to waitedMs; every other status adds to neither", () => {
   const worked = known(0, [["a", 100]]);
   expect(timesAt({ status: "running", ...worked }, 150)).toEqual({ workedMs: 150, waitedMs: 0 });
   expect(timesAt({ status: "paused", ...worked }, 150)).toEqual({ workedMs: 100, waitedMs: 0 });

@@ -45,7 +45,7 @@ test("an empty change writes and syncs the same text, and keeps the backup", asy
   const { ino } = statSync(registryPath(root));
   expect((await add("one", B)).unchanged).toBe(true);
   expect(texts()).toEqual(before);
-  // The file is a new one: bytes that an earlier change failed to sync are not reused.
+  // The file is new: bytes that an earlier change failed to sync are not reused.
   expect(statSync(registryPath(root)).ino).not.toBe(ino);
 });
 

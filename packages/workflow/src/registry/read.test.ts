@@ -63,7 +63,7 @@ async function expectBroken(text: string | Uint8Array, place: string): Promise<W
   return error;
 }
 
-test("a root without a registry has an empty one, and reading writes nothing", async () => {
+test("a missing registry is read as empty, and reading writes nothing", async () => {
   expect(await readRegistry(root)).toEqual(new Map());
   expect(existsSync(registryPath(root))).toBe(false);
 });

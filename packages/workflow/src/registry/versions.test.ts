@@ -28,7 +28,7 @@ function codeOf(act: () => unknown): string {
   return "no error";
 }
 
-test("a new version becomes current, and the previous one goes to the history", () => {
+test("a new version becomes current, and the previous version goes to the history", () => {
   const registry = added(A, B, C);
   expect(workflowOf(registry, "w")).toEqual({
     hash: C,
@@ -177,7 +177,7 @@ test("a name in the form of a hash is refused, unless it exists", () => {
   expect(register(there, "0VM5YZ9TWRC8J", B, 2).unchanged).toBe(false);
 });
 
-test("a version is registered only over the expected one; the same version always", () => {
+test("a version is registered only over the expected version; the same version always", () => {
   const at = (registry: Registry, hash: string, expected: string | null) => () =>
     current(register(registry, "w", hash, 9, expected).registry);
   expect(at(added(A), B, A.toLowerCase())()).toBe(B);
@@ -197,7 +197,7 @@ test("inherited property names are valid workflow names", () => {
   expect(codeOf(() => workflowOf(registry, "toString"))).toBe("WORKFLOW_NOT_FOUND");
 });
 
-test("a removed name is gone and the others stay", () => {
+test("a removed name is gone, and other names stay", () => {
   const two = register(added(A), "v", B, 1).registry;
   expect([...unregister(two, "w").keys()]).toEqual(["v"]);
   expect(codeOf(() => unregister(two, "u"))).toBe("WORKFLOW_NOT_FOUND");

@@ -129,7 +129,7 @@ test("the addresses of this machine are read at each call", () => {
 
 const octets = fc.array(fc.nat(255), { minLength: 4, maxLength: 4 }).map((all) => all.join("."));
 
-test("an IPv4 address inside an IPv6 address is refused whenever it is refused alone", () => {
+test("an IPv4 address inside an IPv6 address is refused if the IPv4 address is refused", () => {
   const forms = ["::", "::ffff:", "::ffff:0:", "64:ff9b::", "64:ff9b:1::", "2606:4700::5efe:"];
   fc.assert(
     fc.property(octets, fc.constantFrom(...forms), (address, prefix) => {

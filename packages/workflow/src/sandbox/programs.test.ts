@@ -27,7 +27,7 @@ test.each([
   ]);
 });
 
-test("a program installed in a home directory shows its libraries and nothing else of it", () => {
+test("a program installed in a home directory shows only its libraries from that directory", () => {
   const own = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-program-")));
   try {
     for (const path of ["bin", "lib/agent", ".ssh", "share/keyrings"])

@@ -19,7 +19,7 @@ import { until } from "../../test/fixtures/until.ts";
 useEgress();
 
 describe("a plain request", () => {
-  test("is forwarded with its own headers, without those of the connection", async () => {
+  test("is forwarded with its own headers, without the headers of the connection", async () => {
     const target = await tcp((socket) => {
       socket.on("data", () => {
         socket.end(

@@ -37,7 +37,7 @@ describe("a tunnel", () => {
     await until(() => one.got.endsWith("banner answer"));
   });
 
-  test("stays open to the target when the client has ended its side, and the other way round", async () => {
+  test("stays open in one direction when the client or the target has ended its side", async () => {
     const target = await tcp((socket) => socket.on("end", () => socket.end("after your end")));
     const { path } = await opened([`localhost:${target.port}`]);
     const one = await client(path, connectTo(`localhost:${target.port}`));

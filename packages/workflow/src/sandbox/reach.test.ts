@@ -90,7 +90,7 @@ describe("a name", () => {
     expect(target.sockets).toHaveLength(0);
   });
 
-  test("with public and private addresses is never reached at a private one", async () => {
+  test("with public and private addresses is never reached at a private address", async () => {
     const target = await tcp();
     const resolve = async () => ["127.0.0.1", unassigned, "::1"];
     const { path, refused } = await opened([], { resolve, connectMs: 200 });

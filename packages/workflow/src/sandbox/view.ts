@@ -109,7 +109,7 @@ export function overlayOf(folder: Shown, hidden: readonly string[]): Overlay {
   return overlay;
 }
 
-/** Creates an empty hooks directory in a repository without one: only existing paths can be protected. */
+/** Creates a missing hooks directory in a repository, because only existing paths can be protected. */
 function addHooks(git: Handle | null): void {
   if (git === null) return;
   using folder = git;

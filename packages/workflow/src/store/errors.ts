@@ -1,6 +1,6 @@
 import { WorkflowError } from "../contract/error.ts";
 
-/* The errors of every store of threads, and of the one in memory. */
+/* The errors of all thread stores, and of the memory store. */
 
 /** `name`: the store's storage root, where it has one. */
 export const storeClosed = (name?: string): WorkflowError =>

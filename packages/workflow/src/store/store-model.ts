@@ -37,7 +37,7 @@ export class ThreadModel {
 
   /**
    * Compares the model with a store. After a crash `some` events and values may be missing: the model forgets them.
-   * While a claim holds, it is `unknown` which of them are stored.
+   * While a claim holds, their state is `unknown`.
    */
   async check(
     store: ThreadStore,

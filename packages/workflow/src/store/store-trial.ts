@@ -12,7 +12,7 @@ import {
   type ThreadStore,
 } from "./store.ts";
 
-/** The medium under test. Each rule gets a new one, without threads. */
+/** The medium under test. Each rule gets a new medium without threads. */
 export type StoreUnderTest = {
   /** Opens a store over the medium, as another process would. */
   open: () => Promise<ThreadStore>;

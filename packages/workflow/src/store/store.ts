@@ -25,7 +25,7 @@ import type { ThreadRef } from "../record/thread.ts";
  * S6 A store that finds damage throws a `WorkflowError` that names the place. It never skips a record.
  *
  * Texts are JSON without line breaks. Times are milliseconds since the epoch. A store copies the bytes that it gets. A
- * ref matches a thread only if its hash is the thread's. Every method may throw the `WorkflowError` of its medium (a
+ * ref matches a thread only if both have the same hash. Every method may throw the `WorkflowError` of its medium (a
  * full disk, a lost connection), and `STORE_CLOSED` after `close`.
  */
 export interface ThreadStore {
@@ -34,7 +34,7 @@ export interface ThreadStore {
 
   // Bundles: immutable files, named by the hash of their code
 
-  /** Stores a bundle. Its files replace existing ones; existing types and map stay when the bundle has none. */
+  /** Stores a bundle. Its files replace the existing files; existing types and map stay when the bundle has none. */
   putBundle(bundle: StoredBundle): Promise<void>;
   /** Reads a bundle with all its files; null when it is missing. The caller checks the hash. */
   readBundle(hash: string): Promise<StoredBundle | null>;
@@ -97,18 +97,18 @@ export interface ThreadStore {
   listBlobs(ref: ThreadRef): Promise<string[]>;
 
   /**
-   * Claims a thread for `owner`. Returns null when another claim holds it, even one of the same owner: a claim holds
-   * until its release or the expiry of its lease. A store may reserve all threads of a bundle for the process that
-   * holds one of them. `takeOver` fences the other claim; a store that can't fence a live holder still returns null. A
-   * torn write of a crashed holder at the end of a log is cut off and reported as `cut`.
+   * Claims a thread for `owner`. Returns null when another claim holds it, even a claim of the same owner: a claim
+   * holds until its release or the expiry of its lease. A store may reserve all threads of a bundle for the process
+   * that holds one of them. `takeOver` fences the other claim; a store that can't fence a live holder still returns
+   * null. A torn write of a crashed holder at the end of a log is cut off and reported as `cut`.
    * @throws WorkflowError `THREAD_NOT_FOUND`; `LOG_CORRUPT`; `THREAD_MOVED`
    */
   claim(ref: ThreadRef, options: ClaimOptions): Promise<Claim | null>;
   /**
    * Returns the threads that a worker may drive at this time, longest due first: running threads, and waiting threads
-   * with a `dueAt` in the past, except paused and claimed ones. A running thread is due since its last record. `hashes`
-   * limits the result to these bundles, `onlyDue` to waiting threads. The result is a hint, not a reservation: `claim`
-   * decides.
+   * with a `dueAt` in the past, except paused and claimed threads. A running thread is due since its last record.
+   * `hashes` limits the result to these bundles, `onlyDue` to waiting threads. The result is a hint, not a reservation:
+   * `claim` decides.
    */
   runnable(options: RunnableOptions): Promise<ThreadInfo[]>;
   /** Keeps a thread that could not be driven out of `runnable` until a time, or until its next record. */
@@ -129,7 +129,7 @@ export interface ThreadStore {
  */
 export interface Claim {
   readonly ref: ThreadRef;
-  /** Fencing number, higher than that of every earlier claim on the thread. */
+  /** Fencing number, higher than the number of every earlier claim on the thread. */
   readonly fence: number;
   /** The thread at the time of the claim. */
   readonly thread: ThreadInfo;
@@ -137,7 +137,7 @@ export interface Claim {
   readonly start: StartRecord;
   readonly steps: readonly Step[];
   readonly end: EndRecord | null;
-  /** The journal head in the last record that names one; null without one. */
+  /** The journal head in the last record that names a head; null if no record does. */
   readonly journalHead: JournalHead | null;
   /** Torn write of a crashed writer that was cut off the end of a log; null when there was none. */
   readonly cut: Cut | null;
@@ -233,7 +233,7 @@ export type NewThread = ThreadRef & {
 /** The logs of a thread: its records, its journal, its debug log. */
 export type LogName = "data" | "journal" | "events";
 
-/** Whole lines, and the cursor after the last of them. `isEnd`: the log has no more lines for now. */
+/** Whole lines, and the cursor after the last line. `isEnd`: the log has no more lines for now. */
 export type LogPage = { lines: string[]; cursor: string; isEnd: boolean };
 
 /** `before`: only threads with a smaller id. `limit` is 20 by default. */

@@ -5,7 +5,7 @@ import { constants } from "node:fs";
  * host use it only through this interface, so a simulator can replace it with a disk, a scheduler and faults of its
  * own.
  *
- * S1 Errors are the system's: they have a `code` such as `ENOSPC`.
+ * S1 Errors are system errors: they have a `code` such as `ENOSPC`.
  * S2 A function that does not return a `Promise` has finished its work on return.
  * S3 Every function works without its `this`.
  */
@@ -138,7 +138,7 @@ export type RunEnd = { exitCode: number; output: string; error: string };
 export type Processes = {
   /** Pid of this process. */
   readonly pid: number;
-  /** Machine id of systemd or D-Bus; empty without one. */
+  /** Machine id of systemd or D-Bus; empty if there is none. */
   machineId(): string;
   /**
    * Returns the processes whose environment has one of these values of a variable; empty if environments are

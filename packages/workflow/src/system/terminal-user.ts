@@ -8,7 +8,7 @@ export function terminalUser(): AnsweredBy {
   return { kind: "terminal", ...(name !== undefined && { name }) };
 }
 
-// Bun reads the name from the environment, and returns "unknown" without one.
+// Bun reads the name from the environment, and returns "unknown" if no variable has a name.
 function loginName(): string | undefined {
   const { uid, username } = userInfo();
   return nameInPasswd(uid) ?? (username === "unknown" ? undefined : username);

@@ -79,7 +79,7 @@ function ending(outcome: ThreadOutcome): string {
   return "message" in outcome ? `${status} with ${JSON.stringify(outcome.message)}` : status;
 }
 
-/** Returns the steps of one list that are missing in the other. Counts duplicates. */
+/** Returns the steps of a list that are missing in a second list. Counts duplicates. */
 function without(steps: readonly Step[], others: readonly Step[]): Step[] {
   const left = new Map<string, number>();
   for (const step of others) left.set(keyOf(step), (left.get(keyOf(step)) ?? 0) + 1);

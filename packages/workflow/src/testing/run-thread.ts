@@ -76,7 +76,8 @@ export type StepMismatch = { role: string; problem: string };
  * Drives a workflow in memory as the engine does: every step is checked and stored as JSON before the next one is
  * requested, the thread ends with its maxRounds-th step, a `__wait__` gets the next answer as an `__input__` step, and
  * aborting `signal` ends the thread at once. Steps, answers and params pass the engine's own checks. Unlike in the
- * engine, waits don't expire; sleeps and delays of retries end at once. A failure of the workflow is an outcome, not an error.
+ * engine, waits don't expire; sleeps and delays of retries end at once. A failure of the workflow is an outcome, not an
+ * error.
  *
  *     const { steps, status } = await runThread(run, { descriptor, prompt: "fix it", answers: ["yes"] });
  *
@@ -242,6 +243,6 @@ export const run = (
 
 export const roles = ({ steps }: ThreadOutcome): string[] => steps.map((step) => step.role);
 
-/** The summary, or without one all facts of the end as JSON. */
+/** The summary; if it is missing, all facts of the end as JSON. */
 export const summary = (outcome: ThreadOutcome): string =>
   "result" in outcome ? outcome.result.summary : JSON.stringify({ ...outcome, steps: undefined });

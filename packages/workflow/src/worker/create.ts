@@ -56,7 +56,8 @@ export function otherBundle(
  * Prepares a requested thread: its start record, and the recorded steps that a fork copies. `rounds` is the default
  * limit when neither the request nor the fork's source sets one.
  * @throws WorkflowError `THREAD_NOT_FOUND`, `NO_SUCH_STEP`, `NEWER_LOG`, `LOG_CORRUPT`, `NOT_A_QUESTION`,
- * `QUESTION_NOT_KEPT`, the errors of `answerStep`; `BUNDLE_CHANGED` when the source ran another bundle of the same hash.
+ * `QUESTION_NOT_KEPT`, the errors of `answerStep`; `BUNDLE_CHANGED` when the source ran another bundle of the same
+ * hash.
  */
 export async function prepareThread(
   store: ThreadStore,
@@ -108,7 +109,7 @@ export async function newThread(
   return (await prepareThread(store, hash, request, facts)).thread;
 }
 
-/** The default maxRounds of a bundle's threads: the descriptor's, or 100. */
+/** The default maxRounds of a bundle's threads: from the descriptor, else 100. */
 export function roundsOf({ descriptor: { maxRounds } }: Pick<Bundle, "descriptor">): number {
   return isRounds(maxRounds) ? maxRounds : defaultMaxRounds;
 }
@@ -207,7 +208,7 @@ type Copied = {
   head: JournalHead | null;
 };
 
-/** Returns the recorded steps that a fork keeps, with the edit of the last one. */
+/** Returns the recorded steps that a fork keeps, with the edit of the last step. */
 async function copiedSteps(store: ThreadStore, fork: ForkRequest): Promise<Copied> {
   const { hash, threadId, keep, edit } = fork;
   const count = keptBy(keep);
@@ -285,7 +286,7 @@ function parsed(line: string): unknown {
   }
 }
 
-// The checksum is the last field of a record; the copy gets a new one.
+// The checksum is the last field of a record; the copy gets a new checksum.
 const withoutSum = (line: string, hasSum: boolean): string =>
   hasSum ? `${line.slice(0, line.lastIndexOf(',"sum":"'))}}` : line;
 

@@ -28,10 +28,10 @@ const longestEntry = 16 * 1024;
 const quietMs = 50;
 
 /**
- * The unwritten lines of a debug log, in order. Text that an attempt streams without an event in between is one entry,
- * so concurrent streams of several attempts lose their relative order. Entries don't end within a secret: a possible
- * start of a secret is held back until the rest arrives or the stream ends. The start of an attempt is held until its
- * first event, or for 50 ms. An attempt committed before that appears only in the thread's log.
+ * The unwritten lines of a debug log, in order. All text that an attempt streams between two of its events is one
+ * entry, so concurrent streams of several attempts lose their relative order. Entries don't end within a secret: a
+ * possible start of a secret is held back until the rest arrives or the stream ends. The start of an attempt is held
+ * until its first event, or for 50 ms. An attempt committed before that appears only in the thread's log.
  */
 export class InfoBatch {
   readonly #mask: Mask;
@@ -39,16 +39,19 @@ export class InfoBatch {
   readonly #startEntry: (id: string, payload: unknown) => EventEntry;
   #first: (() => EventEntry) | null = null;
   readonly #starts = new Map<string, unknown>();
-  // Avoids the map: most attempts are committed before another starts.
+  // The last start is kept outside the map for speed: most attempts are committed before the next start.
   #lastId: string | null = null;
   #lastPayload: unknown;
   #entries: Entry[] = [];
 
-  /** The approximate number of characters, and whether they include an event that belongs before the next step. */
+  /** The approximate number of characters. */
   size = 0;
+  /** Whether an entry must be written before the next step. */
   hasEvents = false;
 
-  /** @param startEntry Creates the entry of an attempt's start, only if it is written: most are not. */
+  /**
+   * @param startEntry Creates the entry of an attempt's start. Called only before a write: most starts are not written.
+   */
   constructor(mask: Mask, startEntry: (id: string, payload: unknown) => EventEntry) {
     this.#mask = mask;
     this.#startEntry = startEntry;
@@ -69,7 +72,7 @@ export class InfoBatch {
     this.#push(entry, entry.kind === "event" ? entry.json.length : entry.content.length);
   }
 
-  /** Adds an event before all others. Calls `make` with the next entry, or when the entries are taken. */
+  /** Adds an event before all others. Calls `make` when the next entry is added or the entries are taken. */
   addFirst(make: () => EventEntry): void {
     this.#first = make;
   }
@@ -100,8 +103,8 @@ export class InfoBatch {
   }
 
   /**
-   * Takes the entries. `whole` includes held-back text, when all streams have ended. `now` is in milliseconds since the
-   * epoch; without it, the starts of all attempts are included.
+   * Takes the entries. `whole` includes held-back text and requires that all streams have ended. `now` is in
+   * milliseconds since the epoch; without it, the starts of all attempts are included.
    */
   take({ whole, now }: { whole: boolean; now?: number }): Entry[] {
     this.#pushFirst();
@@ -188,8 +191,7 @@ const longestLine = 256 * 1024;
 const longestText = 32 * 1024;
 
 /**
- * Formats an entry as lines, without line breaks in them and without secrets. `number` returns an event's `seq`. Never
- * throws.
+ * Formats an entry as JSON lines without secrets. `number` returns an event's `seq`. Never throws.
  */
 export function linesOf(entry: Entry, mask: Mask, number: () => number): string[] {
   switch (entry.kind) {

@@ -9,8 +9,8 @@ export const mostAtOnce = 200;
 export const wakeAgainMs = 60_000;
 
 /**
- * The surroundings of a due thread: the request's, with defaults from the thread's folder; null when the request does
- * not include that folder. @throws WorkflowError the error of reading the folder.
+ * The surroundings of a due thread: from the request, with defaults from the thread's folder; null when the request
+ * does not include that folder. @throws WorkflowError the error of reading the folder.
  */
 export function surroundingsFor(
   start: StartRecord,

@@ -108,7 +108,7 @@ export const overlaps = (one: Rect, other: Rect): boolean =>
   one.y < other.y + other.height &&
   other.y < one.y + one.height;
 
-/** The innermost container at a point, except the given ones. */
+/** The innermost container at a point, except the given containers. */
 export function containerAt(
   { nodes }: Drawing,
   rects: ReadonlyMap<string, Rect>,

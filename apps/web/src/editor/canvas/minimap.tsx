@@ -39,7 +39,7 @@ export function Minimap({ rects, onMove }: Props) {
       ref={canvas}
       role="img"
       aria-label="Overview of the drawing"
-      className="absolute right-7.5 bottom-7.5 z-5 cursor-pointer rounded-md border bg-surface/90 max-md:hidden"
+      className="absolute right-3 bottom-3 z-5 cursor-pointer rounded-md border bg-surface/90 max-md:hidden"
       style={box}
       onPointerDown={(event) => {
         event.currentTarget.setPointerCapture(event.pointerId);

@@ -64,7 +64,7 @@ export function NodeBox({ id, data: { node, size }, selected }: NodeProps<FlowNo
     >
       <Head node={node} />
       {node.lines.length > 0 && (
-        <div className="border-t px-7.5 py-[3px] text-tiny leading-[18px] text-muted">
+        <div className="border-t px-3 py-[3px] text-small leading-[18px] text-muted">
           {node.lines.map((line, index) => (
             <p key={index} className="truncate">
               {line}
@@ -98,10 +98,10 @@ function Head({ node }: { node: DrawnNode }) {
   const problems = useContext(ProblemsContext).get(node.id);
   const mark = useContext(MarksContext).get(node.id);
   return (
-    <div className="flex h-[42px] flex-none items-center gap-5 px-7.5">
+    <div className="flex h-[42px] flex-none items-center gap-2 px-3">
       <Icon className="text-accent" />
       <span className="flex min-w-0 flex-1 flex-col leading-[1.25]">
-        <span className="truncate font-medium">{node.title}</span>
+        <span className="truncate font-semibold">{node.title}</span>
         <Doing
           id={node.id}
           type={
@@ -110,7 +110,7 @@ function Head({ node }: { node: DrawnNode }) {
         />
       </span>
       {mark && (
-        <span className={`text-tiny font-medium ${marks[mark].text}`}>{marks[mark].word}</span>
+        <span className={`text-small font-semibold ${marks[mark].text}`}>{marks[mark].word}</span>
       )}
       {problems && problems.length > 0 && (
         <span title={problems.map(({ message }) => message).join("\n")}>
@@ -130,7 +130,7 @@ function Head({ node }: { node: DrawnNode }) {
 function Doing({ id, type }: { id: string; type: string }) {
   const live = useLiveNode(id);
   if (!live || live.state === "idle")
-    return <span className="truncate text-tiny text-faint">{type}</span>;
+    return <span className="truncate text-small text-faint">{type}</span>;
   const { durationMs, tokens, cost, run } = live;
   const parts = [
     ...(run > 1 ? [`run ${run}`] : []),
@@ -140,7 +140,7 @@ function Doing({ id, type }: { id: string; type: string }) {
   ];
   const text = parts.join(" · ") || type;
   return (
-    <span className="truncate text-tiny text-muted" title={text}>
+    <span className="truncate text-small text-muted" title={text}>
       {text}
     </span>
   );
@@ -187,7 +187,7 @@ function Ports({ node, size }: { node: DrawnNode; size: Size }) {
         />
         {port.label !== null && (
           <span
-            className="pointer-events-none absolute max-w-[190px] truncate text-tiny text-muted"
+            className="pointer-events-none absolute max-w-[190px] truncate text-small text-muted"
             style={labelStyle(port.side, x, y, size)}
           >
             {port.label}

@@ -8,7 +8,7 @@ export function ZoomButtons({ view, limits }: { view: View; limits: ZoomLimits }
   const zoom = useStore(({ transform }) => transform[2]);
   return (
     <div
-      className="absolute bottom-7.5 left-7.5 z-5 flex items-center rounded-md border bg-surface shadow-sm"
+      className="absolute bottom-3 left-3 z-5 flex items-center rounded-md border bg-surface shadow-sm"
       role="group"
       aria-label="Zoom"
     >
@@ -24,7 +24,7 @@ export function ZoomButtons({ view, limits }: { view: View; limits: ZoomLimits }
       <Button
         look="quiet"
         small
-        className="min-w-24 !px-1"
+        className="min-w-10 !px-0.5"
         title="Zoom to 100 % (0)"
         onClick={() => view.zoomTo(1)}
       >

@@ -80,7 +80,7 @@ export function ExpressionField({ value, onValue, complete, ...rest }: Props) {
           id={id}
           role="listbox"
           aria-label="Completions"
-          className="absolute inset-x-0 top-full z-40 mt-1 max-h-100 overflow-y-auto rounded-md border bg-surface p-2 shadow-lg"
+          className="absolute inset-x-0 top-full z-40 mt-0.5 max-h-40 overflow-y-auto rounded-md border bg-surface p-1 shadow-lg"
         >
           {open.found.map((one, index) => (
             <li
@@ -88,7 +88,7 @@ export function ExpressionField({ value, onValue, complete, ...rest }: Props) {
               id={`${id}-${index}`}
               role="option"
               aria-selected={index === open.at}
-              className="flex cursor-pointer justify-between gap-6 rounded-sm px-4 py-2 aria-selected:bg-hover"
+              className="flex cursor-pointer justify-between gap-2 rounded-sm px-2 py-1 aria-selected:bg-hover"
               // A click event would come after the field has lost the focus.
               onPointerDown={(event) => {
                 event.preventDefault();

@@ -47,7 +47,7 @@ export function FormOfNode({ id, isReadOnly }: { id: string; isReadOnly: boolean
   return (
     <fieldset
       disabled={isBroken || isReadOnly}
-      className="flex min-w-0 flex-col gap-7.5"
+      className="flex min-w-0 flex-col gap-3"
       data-edits-document
     >
       <SchemaForm

@@ -47,8 +47,8 @@ export function ValueField(props: Props) {
   }
   const hint = typeof schema.description === "string" ? schema.description : null;
   return (
-    <fieldset className="flex min-w-0 flex-col gap-5">
-      {path.length > 0 && <legend className="mb-3 font-medium">{label}</legend>}
+    <fieldset className="flex min-w-0 flex-col gap-2">
+      {path.length > 0 && <legend className="mb-1 font-semibold">{label}</legend>}
       {hint !== null && <p className="text-small text-faint">{hint}</p>}
       {control.kind === "group" &&
         control.names.map((one) => (
@@ -93,7 +93,7 @@ function ListItems({ form, path, items, label, list }: ListProps) {
   return (
     <>
       {list.map((item, index) => (
-        <div key={index} className="flex items-start gap-4 rounded-md border p-5">
+        <div key={index} className="flex items-start gap-2 rounded-md border p-2">
           <div className="min-w-0 flex-1">
             <ValueField
               form={form}
@@ -165,8 +165,8 @@ function MapItems({ form, path, values, label, map }: MapProps) {
   return (
     <>
       {entries.map(([name, one], index) => (
-        <div key={index} className="flex items-start gap-4 rounded-md border p-5">
-          <div className="flex min-w-0 flex-1 flex-col gap-4">
+        <div key={index} className="flex items-start gap-2 rounded-md border p-2">
+          <div className="flex min-w-0 flex-1 flex-col gap-2">
             <NameField name={name} label={`Name ${index + 1} of ${label}`} onRename={rename} />
             <ValueField
               form={form}

@@ -36,9 +36,9 @@ export function DrawnComparison({ kind, before, after }: Props) {
     number > 0 ? [`${counted(number, noun)} ${what}`] : [],
   );
   return (
-    <div className="flex min-h-0 flex-1 flex-col gap-5">
+    <div className="flex min-h-0 flex-1 flex-col gap-2">
       <p role="status">{said.length > 0 ? said.join(", ") : "No visible differences."}</p>
-      <div className="grid min-h-0 flex-1 grid-cols-2 gap-5 max-md:grid-cols-1">
+      <div className="grid min-h-0 flex-1 grid-cols-2 gap-2 max-md:grid-cols-1">
         <Side label={before.label} document={old} {...marks.before} />
         <Side label={after.label} document={now} {...marks.after} />
       </div>
@@ -67,8 +67,8 @@ function Side({ label, document, nodes, edges }: SideProps) {
   const handle = useRef<CanvasHandle>(null);
   const [actions] = useState(() => new Actions(document, handle));
   return (
-    <section className="flex min-h-150 min-w-0 flex-col" aria-label={label}>
-      <h3 className="mb-3 truncate">{label}</h3>
+    <section className="flex min-h-60 min-w-0 flex-col" aria-label={label}>
+      <h3 className="mb-1 truncate">{label}</h3>
       <div className="flex min-h-0 flex-1 overflow-hidden rounded-md border">
         <DocumentContext value={document}>
           <MarksContext value={nodes}>

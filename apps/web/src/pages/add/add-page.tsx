@@ -31,10 +31,10 @@ export function AddPage() {
       title={name ? `Add a version of ${name}` : "Add a workflow"}
       note="Files are checked, sources are built, and the result becomes the name's current version."
     >
-      <div className="flex max-w-560 flex-col gap-10">
+      <div className="flex max-w-224 flex-col gap-4">
         <DropZone files={files} onFiles={chosen.add} />
         {isEmpty && (
-          <div className="flex flex-wrap items-center gap-x-7.5 gap-y-3.5 text-muted">
+          <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-muted">
             In a terminal: <Command>{`uncaged-workflow add ${name ?? "greet"} greet.ts`}</Command>
           </div>
         )}
@@ -112,7 +112,7 @@ function AddForm({ upload, name, onName, onAdded }: AddFormProps) {
   return (
     <>
       <form
-        className="grid grid-cols-[minmax(0,26rem)_auto] items-start justify-start gap-7.5 max-sm:grid-cols-1"
+        className="grid grid-cols-[minmax(0,26rem)_auto] items-start justify-start gap-3 max-sm:grid-cols-1"
         onSubmit={submit}
       >
         <TextField
@@ -128,7 +128,7 @@ function AddForm({ upload, name, onName, onAdded }: AddFormProps) {
           onChange={({ target }) => onName(target.value)}
         />
         <Button
-          className="mt-15.5 max-sm:mt-0"
+          className="mt-6 max-sm:mt-0"
           look="solid"
           type="submit"
           icon={<FilePlus2 />}
@@ -153,7 +153,7 @@ function Added({ added: { name, hash, unchanged, warnings } }: { added: AddedWor
         ref={heading}
         tabIndex={-1}
         role="status"
-        className="flex items-center gap-4.5 wrap-anywhere outline-none"
+        className="flex items-center gap-2 wrap-anywhere outline-none"
       >
         <CircleCheck className="text-green" />
         {unchanged ? `${name} was at this version already` : `${name} was added`}
@@ -162,7 +162,7 @@ function Added({ added: { name, hash, unchanged, warnings } }: { added: AddedWor
         Its current version is <code>{hash}</code>.
       </p>
       <Warnings of={warnings} />
-      <div className="flex flex-wrap gap-5">
+      <div className="flex flex-wrap gap-2">
         <ButtonLink to="/" search={{ start: name }} look="solid" icon={<Play />}>
           Start a thread
         </ButtonLink>

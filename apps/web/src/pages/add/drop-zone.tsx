@@ -37,7 +37,7 @@ export function DropZone({ files, onFiles }: Props) {
   };
   return (
     <div
-      className={`relative flex min-h-110 flex-col items-center justify-center gap-3.5 rounded-lg border-[1.5px] border-dashed px-10 py-15 text-center outline-offset-2 outline-accent focus-within:outline-2 hover:border-accent hover:bg-accent-soft [&>svg]:mb-2.5 [&>svg]:size-[26px] [&>svg]:text-accent ${isOver ? "border-accent bg-accent-soft" : "border-line-control bg-surface"}`}
+      className={`relative flex min-h-44 flex-col items-center justify-center gap-1 rounded-lg border-[1.5px] border-dashed px-4 py-6 text-center outline-offset-2 outline-accent focus-within:outline-2 hover:border-accent hover:bg-accent-soft [&>svg]:mb-1 [&>svg]:size-[26px] [&>svg]:text-accent ${isOver ? "border-accent bg-accent-soft" : "border-line-control bg-surface"}`}
       onDragOver={over}
       onDragLeave={() => setOver(false)}
       onDrop={drop}
@@ -66,7 +66,7 @@ export function DropZone({ files, onFiles }: Props) {
       <Button
         small
         icon={<FolderOpen />}
-        className="z-1 mt-4"
+        className="z-1 mt-2"
         onClick={() => folder.current?.click()}
       >
         Choose a folder
@@ -212,7 +212,7 @@ function changed(before: Chosen, files: Files): Chosen {
 export function FileList({ chosen: { files, workflow, name, remove } }: { chosen: ChosenFiles }) {
   const candidates = candidatesOf(files.keys());
   return (
-    <section className="flex flex-col gap-7.5 [&>div]:max-w-260" aria-label="Files">
+    <section className="flex flex-col gap-3 [&>div]:max-w-104" aria-label="Files">
       {candidates.length > 1 && (
         <SelectField
           label="The workflow's own file"
@@ -226,9 +226,9 @@ export function FileList({ chosen: { files, workflow, name, remove } }: { chosen
           ))}
         </SelectField>
       )}
-      <ul className="panel max-h-180 divide-y overflow-y-auto">
+      <ul className="panel max-h-72 divide-y overflow-y-auto">
         {[...files].map(([path, file]) => (
-          <li key={path} className="flex items-center gap-6 py-1.5 pr-3.5 pl-8.5">
+          <li key={path} className="flex items-center gap-2 py-0.5 pr-1 pl-3">
             <span className="mono min-w-0 wrap-anywhere">{path}</span>
             {path === workflow && <Pill look="current">workflow</Pill>}
             <span className="ml-auto text-small whitespace-nowrap text-faint">

@@ -17,7 +17,7 @@ export function FileProblems({ error, upload: { workflow, files } }: Props) {
   const hint = error instanceof ApiError ? error.hint : null;
   return (
     <Panel role="alert" aria-label="Problems">
-      <h2 className="flex items-center gap-4.5 wrap-anywhere">
+      <h2 className="flex items-center gap-2 wrap-anywhere">
         <CircleX className="text-red" />
         {workflow} was not added: {counted(problems.length, "error")}
       </h2>
@@ -61,11 +61,11 @@ function ProblemsIn({ path, file, problems, isNamed }: InProps) {
   const shown = new Set(excerpts.flatMap((excerpt) => excerpt.problems));
   return (
     <>
-      {isNamed && <h3 className="mt-3 min-w-0 font-mono text-small wrap-anywhere">{path}</h3>}
+      {isNamed && <h3 className="mt-1 min-w-0 font-mono text-small wrap-anywhere">{path}</h3>}
       {excerpts.map(({ from, to, problems: own }) => (
         <div
           key={from}
-          className="overflow-hidden rounded-md border py-4"
+          className="overflow-hidden rounded-md border py-2"
           role="group"
           aria-label={`${path}, line ${own[0]?.line}`}
         >
@@ -104,7 +104,7 @@ function ExcerptLine({ number, tokens, problems }: LineProps) {
 }
 
 const ProblemText = ({ problem: { line, column, message } }: { problem: Problem }) => (
-  <p className="mt-1 mb-3 py-2.5 pr-10 pl-35 wrap-anywhere text-red max-sm:pl-10">
+  <p className="mt-0.5 mb-1 py-1 pr-4 pl-14 wrap-anywhere text-red max-sm:pl-4">
     <span className="font-semibold">
       Line {line}
       {column !== null && `, column ${column}`}

@@ -3,7 +3,7 @@ import { Link, useParams } from "@tanstack/react-router";
 import type { Step, Thread, ThreadDiff } from "@uncaged/workflow-server/api-types";
 import { ArrowLeftRight } from "lucide-react";
 import { useDeferredValue, useMemo, useState } from "react";
-import { StatusBadge } from "../../features/status/status.tsx";
+import { StatusBadge } from "../../thread/status/status.tsx";
 import { count, counted, roleName } from "../../lib/format.ts";
 import { formatJson } from "../../lib/json.ts";
 import { diffQuery, isEnded, threadQuery } from "../../lib/threads.ts";
@@ -40,14 +40,14 @@ export function ComparePage() {
       {error && <FailureNotice error={error} onRetry={() => void diff.refetch()} />}
       {!error && !(left.data && right.data && diff.data) && <Skeleton lines={10} />}
       {left.data && right.data && diff.data && (
-        <div className="flex flex-col gap-6">
-          <div className="sticky top-below z-5 grid grid-cols-2 gap-6 bg-page py-4 max-md:static">
+        <div className="flex flex-col gap-2">
+          <div className="sticky top-below z-5 grid grid-cols-2 gap-2 bg-page py-2 max-md:static">
             <ComparedThread thread={left.data} side="a" />
             <ComparedThread thread={right.data} side="b" />
           </div>
           {!diff.data.prompt.same && (
-            <section className="rounded-md border bg-surface px-9 py-6.5" aria-label="Prompts">
-              <h2 className="mb-3.5">Prompt</h2>
+            <section className="rounded-md border bg-surface px-4 py-3" aria-label="Prompts">
+              <h2 className="mb-1">Prompt</h2>
               <TextPair a={diff.data.prompt.a} b={diff.data.prompt.b} />
             </section>
           )}
@@ -70,16 +70,16 @@ function ComparedThread({ thread, side }: ComparedThreadProps) {
   const { threadId, workflow, hash, status, stepCount, forkFrom } = thread;
   return (
     <section
-      className={`min-w-0 rounded-md border border-t-2 bg-surface px-9 py-6.5 shadow-sm ${side === "a" ? "border-t-red" : "border-t-green"}`}
+      className={`min-w-0 rounded-md border border-t-2 bg-surface px-4 py-3 shadow-sm ${side === "a" ? "border-t-red" : "border-t-green"}`}
       aria-label={`The ${sides[side]} thread`}
     >
-      <div className="flex flex-wrap items-center gap-x-6 gap-y-3 wrap-anywhere">
+      <div className="flex flex-wrap items-center gap-x-2 gap-y-1 wrap-anywhere">
         <StatusBadge status={status} />
         <Link to="/threads/$id" params={{ id: threadId }} className="mono">
           {threadId}
         </Link>
       </div>
-      <p className="mt-2 flex flex-wrap gap-x-7.5 gap-y-1 text-muted">
+      <p className="mt-1 flex flex-wrap gap-x-3 gap-y-0.5 text-muted">
         <span>{workflow}</span>
         <span className="mono">{hash.slice(0, 6)}</span>
         <span>{counted(stepCount, "step")}</span>
@@ -120,13 +120,13 @@ function SameSteps({ pairs }: { pairs: readonly Pair[] }) {
   const [first, last] = [pairs[0]?.number ?? 0, pairs.at(-1)?.number ?? 0];
   const title = first === last ? `Step ${first} is` : `Steps ${count(first)} to ${count(last)} are`;
   return (
-    <details className="min-w-0 rounded-md border bg-sunken px-9 py-4 text-muted">
+    <details className="min-w-0 rounded-md border bg-sunken px-4 py-2 text-muted">
       <summary>{title} the same</summary>
-      <ol className="my-4 grid gap-2">
+      <ol className="my-2 grid gap-1">
         {pairs.slice(0, mostNames).map(({ number, a }) => (
           <li key={number} className="truncate">
             <span className="text-faint">{number}</span> {roleName(a?.role ?? "")}
-            <span className="ml-6 text-faint">{a?.content.slice(0, 160)}</span>
+            <span className="ml-2 text-faint">{a?.content.slice(0, 160)}</span>
           </li>
         ))}
         {pairs.length > mostNames && <li>and {count(pairs.length - mostNames)} more</li>}
@@ -144,7 +144,7 @@ function StepPair({ pair }: { pair: Pair }) {
   const meta = useMemo(() => (both ? piecesOf(metaOf(a), metaOf(b)) : null), [both, a, b]);
   return (
     <section
-      className="grid grid-cols-2 gap-6 max-md:mb-4 max-md:grid-cols-1 max-md:gap-2.5"
+      className="grid grid-cols-2 gap-2 max-md:mb-2 max-md:grid-cols-1 max-md:gap-1"
       aria-label={`Step ${number}`}
     >
       {(["a", "b"] as const).map((side) => {
@@ -163,14 +163,14 @@ function StepPair({ pair }: { pair: Pair }) {
         const metaText = metaOf(step);
         return (
           <div key={side} className={`${box} bg-surface max-md:border-l-2 ${edges[side]}`}>
-            <h2 className="flex items-baseline gap-4.5">
+            <h2 className="flex items-baseline gap-2">
               <span className="text-faint">{number}</span>{" "}
               <Pieces pieces={[{ text: roleName(step.role), isChanged: isOther }]} side={side} />
             </h2>
             <Pieces pieces={content?.[side] ?? unmarked(step.content)} side={side} />
             {metaText !== "" && (
-              <div className="border-t pt-4 text-[0.8rem]">
-                <h3 className="text-small font-medium text-faint">Meta</h3>
+              <div className="border-t pt-2 text-small">
+                <h3 className="text-small font-semibold text-faint">Meta</h3>
                 <Pieces pieces={meta?.[side] ?? unmarked(metaText)} side={side} code />
               </div>
             )}
@@ -181,7 +181,7 @@ function StepPair({ pair }: { pair: Pair }) {
   );
 }
 
-const box = "flex min-w-0 flex-col gap-4 rounded-md border px-9 py-6.5";
+const box = "flex min-w-0 flex-col gap-2 rounded-md border px-4 py-3";
 
 const unmarked = (text: string): Piece[] => [{ text, isChanged: false }];
 
@@ -191,7 +191,7 @@ const metaOf = ({ meta }: Step): string =>
 function TextPair({ a, b }: { a: string; b: string }) {
   const pieces = useMemo(() => piecesOf(a, b), [a, b]);
   return (
-    <div className="grid grid-cols-2 gap-6 max-md:grid-cols-1">
+    <div className="grid grid-cols-2 gap-2 max-md:grid-cols-1">
       <Pieces pieces={pieces.a} side="a" />
       <Pieces pieces={pieces.b} side="b" />
     </div>

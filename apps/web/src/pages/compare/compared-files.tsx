@@ -21,14 +21,14 @@ function ComparedTree({ tree }: { tree: Tree }) {
   const differ = files.length === 1 ? "1 file differs" : `${counted(files.length, "file")} differ`;
   return (
     <section
-      className="min-w-0 rounded-md border bg-surface px-9 py-6.5"
+      className="min-w-0 rounded-md border bg-surface px-4 py-3"
       aria-label={`Files of ${name}`}
     >
       <h2>Files of {name}</h2>
-      <p className="mb-3.5 text-muted wrap-anywhere">
+      <p className="mb-1 text-muted wrap-anywhere">
         {problem ?? (files.length === 0 ? "They are the same" : differ)} · {repository}
       </p>
-      <div className="flex flex-col gap-4">
+      <div className="flex flex-col gap-2">
         {files.slice(0, shown).map((file) => (
           <ComparedFile key={file.path} file={file} isOpen={files.length <= openAtFirst} />
         ))}

@@ -34,7 +34,7 @@ export type Editing = {
 
 type Props = {
   kind: DocumentKind;
-  /** The workflow's name; null for a new one. */
+  /** The workflow's name; null for a new workflow. */
   name: string | null;
   /** Storage key of the draft. */
   draftKey: string;
@@ -210,7 +210,7 @@ type BannerProps = { text: string; actions: readonly { label: string; act: () =>
 const Banner = ({ text, actions }: BannerProps) => (
   <div
     role="status"
-    className="flex flex-wrap items-center gap-5 border-b bg-amber-soft px-10 py-3 text-small text-amber"
+    className="flex flex-wrap items-center gap-2 border-b bg-amber-soft px-4 py-1 text-small text-amber"
   >
     <p className="min-w-0 flex-1 wrap-anywhere">{text}</p>
     {actions.map(({ label, act }) => (

@@ -72,8 +72,8 @@ export function SaveDialog({ kind, name, base, document, isOpen, onClose, onSave
       >
         <DialogBody>
           <p>
-            Nothing was saved. If you save yours on top, both become versions of {target}, and yours
-            is current.
+            Nothing was saved. If you save your version on top, {target} keeps both versions, and
+            your version becomes the current one.
           </p>
           <DrawnComparison
             kind={kind}
@@ -84,7 +84,7 @@ export function SaveDialog({ kind, name, base, document, isOpen, onClose, onSave
             !(saved.error instanceof ApiError && saved.error.code === "VERSION_CONFLICT") && (
               <FailureNotice error={saved.error} />
             )}
-          <div className="flex flex-wrap justify-end gap-5">
+          <div className="flex flex-wrap justify-end gap-2">
             <Button onClick={close}>Not now</Button>
             {isOwn && (
               <Button
@@ -95,7 +95,7 @@ export function SaveDialog({ kind, name, base, document, isOpen, onClose, onSave
                   close();
                 }}
               >
-                Take the saved one
+                Take the saved version
               </Button>
             )}
             <Button look="solid" isBusy={saved.isPending} onClick={() => saved.mutate(other.hash)}>
@@ -119,7 +119,7 @@ export function SaveDialog({ kind, name, base, document, isOpen, onClose, onSave
           label="Name"
           hint={
             isOwn
-              ? "It becomes the current version. The others stay."
+              ? "The saved text becomes the current version. Earlier versions are kept."
               : "The name of a new workflow."
           }
           value={chosen}

@@ -4,14 +4,14 @@ import { type ReactNode, useEffect, useState } from "react";
 import type { EditedDocument } from "../../editor/document/document.ts";
 import { Editor, useIsNarrow } from "../../editor/editor.tsx";
 import type { DrawnNode } from "../../editor/kind.ts";
-import { RunDialog } from "../../features/step-runs/run-dialog.tsx";
-import { RunFromDialog } from "../../features/step-runs/run-from-dialog.tsx";
-import { SessionBar } from "../../features/step-runs/session-bar.tsx";
-import { useSessions, withoutSession, withSession } from "../../features/step-runs/sessions.ts";
-import { type FlowDocument, paramsOf, startRun } from "../../features/step-runs/start.ts";
-import { RenameDialog } from "../../features/step-workflow/rename-dialog.tsx";
-import { ToolDialog } from "../../features/step-workflow/tool-dialog.tsx";
-import { WorkflowPanel } from "../../features/step-workflow/workflow-panel.tsx";
+import { RunDialog } from "../../kinds/steps/runs/run-dialog.tsx";
+import { RunFromDialog } from "../../kinds/steps/runs/run-from-dialog.tsx";
+import { SessionBar } from "../../kinds/steps/runs/session-bar.tsx";
+import { useSessions, withoutSession, withSession } from "../../kinds/steps/runs/sessions.ts";
+import { type FlowDocument, paramsOf, startRun } from "../../kinds/steps/runs/start.ts";
+import { RenameDialog } from "../../kinds/steps/rename-dialog.tsx";
+import { ToolDialog } from "../../kinds/steps/tool-dialog.tsx";
+import { WorkflowPanel } from "../../kinds/steps/workflow-panel.tsx";
 import { isRecord } from "../../lib/json.ts";
 import { Button } from "../../ui/button.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
@@ -19,7 +19,7 @@ import { RunEvents, RunPanel, useSelectedRun } from "./steps-run.tsx";
 
 type Props = {
   document: EditedDocument;
-  /** The workflow's name; null for a new one. */
+  /** The workflow's name; null for a new workflow. */
   name: string | null;
   /** The thread that the user came from, which joins the list of runs; null for none. */
   run: string | null;
@@ -33,7 +33,7 @@ type Props = {
 type Open = { what: "run" | "from" | "tool" | "rename"; node: string } | null;
 
 const Filled = ({ children }: { children: ReactNode }) => (
-  <div className="min-h-0 flex-1 overflow-y-auto p-7.5">{children}</div>
+  <div className="min-h-0 flex-1 overflow-y-auto p-3">{children}</div>
 );
 
 const valueOf = (document: EditedDocument): FlowDocument => {
@@ -100,12 +100,12 @@ export function StepsEditor(props: Props) {
           <>
             {notice}
             {start.error && (
-              <div className="border-b p-5">
+              <div className="border-b p-2">
                 <FailureNotice error={start.error} />
               </div>
             )}
             {all.length > 0 && (
-              <div className="border-b bg-surface px-7.5 py-3">
+              <div className="border-b bg-surface px-3 py-1">
                 <SessionBar
                   sessions={all}
                   selected={selected}

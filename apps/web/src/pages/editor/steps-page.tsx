@@ -4,9 +4,9 @@ import { useState } from "react";
 import { browserStorage, readDraft } from "../../editor/document/draft.ts";
 import { DrawnDocument } from "../../editor/versions/comparison.tsx";
 import type { DocumentKind } from "../../editor/kind.ts";
-import { type KnownTool, toolsOf } from "../../features/step-workflow/tools.ts";
-import { stepsKind } from "../../features/step-workflow/kind.ts";
-import { childPathOf } from "../../features/step-workflow/steps.ts";
+import { type KnownTool, toolsOf } from "../../kinds/steps/tools.ts";
+import { stepsKind } from "../../kinds/steps/kind.ts";
+import { childPathOf } from "../../kinds/steps/steps.ts";
 import { readStepsSearch } from "../../lib/search.ts";
 import { documentQuery, toolsQuery, workflowsQuery } from "../../lib/workflows.ts";
 import { Copy } from "../../ui/button.tsx";
@@ -91,7 +91,7 @@ const ChildDialog = ({ kind, child, onClose }: ChildProps) => (
   <Dialog wide title={child?.path ?? ""} isOpen={child !== null} onClose={onClose}>
     {child && (
       <DialogBody>
-        <div className="flex items-center gap-4 text-muted">
+        <div className="flex items-center gap-2 text-muted">
           It is a part of the saved version. <Copy text={child.text} what="its JSON" />
         </div>
         <DrawnDocument kind={kind} version={{ label: child.path, text: child.text }} />

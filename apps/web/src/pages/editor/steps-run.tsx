@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { AnswerForm } from "../../features/answer/answer-form.tsx";
-import { EventPanel } from "../../features/step-runs/event-panel.tsx";
-import { liveNodes } from "../../features/step-runs/live.ts";
-import { useRunLines } from "../../features/step-runs/run-events.ts";
-import { RunControls } from "../../features/step-runs/session-bar.tsx";
+import { AnswerForm } from "../../thread/question/answer-form.tsx";
+import { EventPanel } from "../../kinds/steps/runs/event-panel.tsx";
+import { liveNodes } from "../../kinds/steps/runs/live.ts";
+import { useRunLines } from "../../kinds/steps/runs/run-events.ts";
+import { RunControls } from "../../kinds/steps/runs/session-bar.tsx";
 import type { LiveNode } from "../../editor/kind.ts";
 import { cost, counted, duration, tokens, useNow } from "../../lib/format.ts";
 import { type ThreadLog, useThreadLog } from "../../lib/thread-log.ts";
@@ -55,7 +55,7 @@ function Selected({ runID, log }: { runID: string; log: ThreadLog }) {
   const spent = ledger ? Object.values(ledger.total.usage).reduce((sum, one) => sum + one, 0) : 0;
   const result = log.end?.result ?? thread.result;
   return (
-    <section className="flex flex-col gap-7.5" aria-label="The selected run">
+    <section className="flex flex-col gap-3" aria-label="The selected run">
       <RunControls thread={thread} status={status} isPausing={log.isPausing} />
       <p className="text-small text-muted">
         {[
@@ -66,7 +66,7 @@ function Selected({ runID, log }: { runID: string; log: ThreadLog }) {
       </p>
       {question && (
         <div className="overflow-hidden rounded-md border">
-          <p className="p-7.5 whitespace-pre-wrap wrap-anywhere">{question.content}</p>
+          <p className="p-3 whitespace-pre-wrap wrap-anywhere">{question.content}</p>
           <AnswerForm key={question.number} thread={thread} question={question} asked={0} />
         </div>
       )}

@@ -56,7 +56,7 @@ function Versions({ kind, name, document }: Props) {
         ));
         return (
           <>
-            <div className="grid grid-cols-2 gap-7.5">
+            <div className="grid grid-cols-2 gap-3">
               <SelectField
                 label="Version"
                 value={old}

@@ -34,10 +34,10 @@ export function Cases({ found: { cases, counts, versions }, limit, onLimit }: Ca
     });
   };
   return (
-    <section className="flex flex-col gap-6" aria-labelledby="cases">
-      <div className="flex flex-wrap items-center gap-x-7.5 gap-y-4">
+    <section className="flex flex-col gap-2" aria-labelledby="cases">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
         <h2 id="cases">Cases</h2>
-        <div className="flex flex-wrap gap-2.5" role="group" aria-label="Which cases">
+        <div className="flex flex-wrap gap-1" role="group" aria-label="Which cases">
           {caseFilters.map((filter) => (
             <Button
               key={filter}
@@ -71,7 +71,7 @@ export function Cases({ found: { cases, counts, versions }, limit, onLimit }: Ca
 
 function CaseRow({ one, versions }: { one: Case; versions: Eval["versions"] }) {
   return (
-    <li className="flex flex-col gap-4 border-b px-10 py-6 last:border-b-0 max-lg:px-8.5">
+    <li className="flex flex-col gap-2 border-b px-4 py-2 last:border-b-0 max-lg:px-3">
       <div>
         <h3 className="wrap-anywhere">{one.id}</h3>
         <p className="line-clamp-2 wrap-anywhere text-muted">{one.prompt}</p>
@@ -81,13 +81,13 @@ function CaseRow({ one, versions }: { one: Case; versions: Eval["versions"] }) {
           </p>
         )}
       </div>
-      <dl className="grid grid-cols-[repeat(auto-fit,minmax(min(100%,15rem),1fr))] gap-x-10 gap-y-4">
+      <dl className="grid grid-cols-[repeat(auto-fit,minmax(min(100%,15rem),1fr))] gap-x-4 gap-y-2">
         {versions.map(({ hash, workflow }) => (
           <div key={hash} className="min-w-0">
             <dt className="truncate text-small text-faint">
               {workflow} {hash}
             </dt>
-            <dd className="flex flex-col gap-2">
+            <dd className="flex flex-col gap-1">
               <Runs runs={one.runs.filter((run) => run.hash === hash)} />
             </dd>
           </div>
@@ -110,7 +110,7 @@ function RunLine({ run }: { run: Run }) {
     run.durationMs !== null && duration(run.durationMs),
   ].filter((part) => part !== false);
   const result = (
-    <span className={`inline-flex items-center gap-3 font-medium ${ink}`}>
+    <span className={`inline-flex items-center gap-1 font-semibold ${ink}`}>
       <Icon aria-hidden />
       {text}
       {text !== word && <span className="sr-only">, {word}</span>}
@@ -118,7 +118,7 @@ function RunLine({ run }: { run: Run }) {
   );
   return (
     <div className="min-w-0">
-      <p className="flex flex-wrap items-center gap-x-5">
+      <p className="flex flex-wrap items-center gap-x-2">
         {run.threadId === null ? (
           result
         ) : (

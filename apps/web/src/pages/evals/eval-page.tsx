@@ -42,7 +42,7 @@ function Comparison({ found }: { found: Eval }) {
     <>
       {versions.length > 1 && <BaselineChoice found={found} />}
       <ul
-        className="grid grid-cols-[repeat(auto-fit,minmax(min(100%,19rem),1fr))] gap-7.5"
+        className="grid grid-cols-[repeat(auto-fit,minmax(min(100%,19rem),1fr))] gap-3"
         aria-label="Versions"
       >
         {versions.map((version) => (
@@ -67,7 +67,7 @@ function BaselineChoice({ found: { baseline, versions } }: { found: Eval }) {
       replace: true,
     });
   return (
-    <div className="max-w-240">
+    <div className="max-w-96">
       <SelectField
         label="Compare with"
         value={baseline ?? ""}

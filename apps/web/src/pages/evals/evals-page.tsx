@@ -40,14 +40,14 @@ function EvalList({ evals }: { evals: readonly EvalRow[] }) {
       {evals.map((one, index) => (
         <li
           key={one.id}
-          className="relative flex flex-col gap-5 border-b px-10 py-7 first:rounded-t-lg last:rounded-b-lg last:border-b-0 focus-within:bg-hover hover:bg-hover max-lg:px-8.5"
+          className="relative flex flex-col gap-2 border-b px-4 py-3 first:rounded-t-lg last:rounded-b-lg last:border-b-0 focus-within:bg-hover hover:bg-hover max-lg:px-3"
           data-index={index}
         >
-          <div className="flex flex-wrap items-baseline gap-x-7.5 gap-y-2">
+          <div className="flex flex-wrap items-baseline gap-x-3 gap-y-1">
             <Link
               to="/evals/$id"
               params={{ id: one.id }}
-              className="stretched text-name font-semibold wrap-anywhere text-ink"
+              className="stretched text-body font-semibold wrap-anywhere text-ink"
             >
               {one.dataset.file}
             </Link>

@@ -24,10 +24,10 @@ export function VersionCard({ version, baseline, changes }: Props) {
   );
   return (
     <article
-      className={`panel flex h-full flex-col gap-6 px-10 pt-8 pb-9 shadow-sm ${isBaseline ? "border-accent" : ""}`}
+      className={`panel flex h-full flex-col gap-2 px-4 pt-3 pb-4 shadow-sm ${isBaseline ? "border-accent" : ""}`}
       aria-label={`${version.workflow} ${hash}`}
     >
-      <header className="flex flex-wrap items-center gap-x-5 gap-y-2">
+      <header className="flex flex-wrap items-center gap-x-2 gap-y-1">
         <h2 className="wrap-anywhere">{version.workflow}</h2>
         <Link to="/" search={{ workflow: hash }} title="Its threads">
           <code>{hash}</code>
@@ -36,18 +36,18 @@ export function VersionCard({ version, baseline, changes }: Props) {
         {version.started > 0 && <Pill>{count(version.started)} not finished</Pill>}
       </header>
       <div>
-        <p className="flex flex-wrap items-baseline gap-x-5">
+        <p className="flex flex-wrap items-baseline gap-x-2">
           <span className="text-[1.5rem] leading-[1.3] font-semibold">{share(passRate)}</span>
           <span className="text-muted">
             {count(passed)} of {counted(runs, "run")} passed
           </span>
           <Difference of={passRate} to={other?.passRate} text={(by) => share(by)} />
         </p>
-        <div className="mt-3 h-3 overflow-hidden rounded-full bg-gray-soft" aria-hidden>
+        <div className="mt-1 h-1 overflow-hidden rounded-full bg-gray-soft" aria-hidden>
           <div className="h-full bg-solid" style={{ width: `${(passRate ?? 0) * 100}%` }} />
         </div>
       </div>
-      <dl className="grid grid-cols-2 gap-x-7.5 gap-y-5">
+      <dl className="grid grid-cols-2 gap-x-3 gap-y-2">
         <Figure label="Score">
           {score?.toFixed(3) ?? "–"}
           <Difference of={score} to={other?.score} text={(by) => by.toFixed(3)} />
@@ -88,7 +88,7 @@ export function VersionCard({ version, baseline, changes }: Props) {
 const Figure = ({ label, children }: { label: string; children: ReactNode }) => (
   <div>
     <dt className="text-small text-faint">{label}</dt>
-    <dd className="flex flex-wrap items-baseline gap-x-4">{children}</dd>
+    <dd className="flex flex-wrap items-baseline gap-x-2">{children}</dd>
   </div>
 );
 

@@ -3,9 +3,9 @@ import { Link } from "@tanstack/react-router";
 import type { PlanRow, PlanView, ThreadRow } from "@uncaged/workflow-server/api-types";
 import { Inbox as InboxIcon } from "lucide-react";
 import { type RefObject, useEffect, useRef, useState } from "react";
-import { AnswerForm } from "../../features/answer/answer-form.tsx";
-import { Confirmation } from "../../features/plan/confirmation.tsx";
-import { Decisions } from "../../features/plan/decisions.tsx";
+import { AnswerForm } from "../../thread/question/answer-form.tsx";
+import { Confirmation } from "../../kinds/plan/confirmation.tsx";
+import { Decisions } from "../../kinds/plan/decisions.tsx";
 import { ago, count, moment, useNow } from "../../lib/format.ts";
 import { type Inbox, useInbox } from "../../lib/inbox.ts";
 import { planQuery } from "../../lib/plans.ts";
@@ -32,7 +32,7 @@ export function InboxPage() {
           </p>
         </Empty>
       )}
-      <div ref={list} className="flex flex-col gap-10 empty:hidden">
+      <div ref={list} className="flex flex-col gap-4 empty:hidden">
         {inbox.count > 0 && <Waiting inbox={inbox} />}
       </div>
     </Page>
@@ -88,12 +88,12 @@ function ToConfirm({ plan: { id } }: { plan: PlanRow }) {
 function AboutPlan({ plan }: { plan: PlanView }) {
   const { name, description, steps } = plan.draft ?? plan;
   return (
-    <div className="flex flex-col gap-4">
+    <div className="flex flex-col gap-2">
       <Link to="/plans/$id" params={{ id: plan.id }} className="font-semibold underline">
         {name}
       </Link>
       <p className="text-muted">{description}</p>
-      <ol className="list-decimal pl-12">
+      <ol className="list-decimal pl-5">
         {steps.map(({ id, description: task }) => (
           <li key={id} className="wrap-anywhere">
             <code>{id}</code>: {task}
@@ -114,8 +114,8 @@ function Question({ thread, now }: { thread: ThreadRow; now: number }) {
       className="panel overflow-hidden shadow-sm"
       aria-label={`Question of ${workflow}, ${threadId}`}
     >
-      <div className="flex flex-col gap-5 px-10 pt-9 pb-8">
-        <div className="flex flex-wrap items-baseline justify-between gap-5">
+      <div className="flex flex-col gap-2 px-4 pt-4 pb-3">
+        <div className="flex flex-wrap items-baseline justify-between gap-2">
           <h2>
             <Link to="/threads/$id" params={{ id: threadId }} className="underline">
               {workflow}

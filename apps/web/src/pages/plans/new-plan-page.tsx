@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { Confirmation } from "../../features/plan/confirmation.tsx";
-import { PlannerChat } from "../../features/plan/planner-chat.tsx";
+import { Confirmation } from "../../kinds/plan/confirmation.tsx";
+import { PlannerChat } from "../../kinds/plan/planner-chat.tsx";
 import { conversationQuery, planQuery } from "../../lib/plans.ts";
 import { Page, Panel, useTitle } from "../../ui/page.tsx";
 import { Loaded } from "../../ui/states.tsx";

@@ -43,7 +43,7 @@ export function PlanControls({ plan }: { plan: PlanView }) {
   );
   const goesOn = runs[0]?.status === "running";
   return (
-    <div ref={buttons} className="flex flex-wrap gap-5">
+    <div ref={buttons} className="flex flex-wrap gap-2">
       {(phase === "active" || phase === "completed") && (
         <Button look="solid" icon={<Play />} onClick={() => ask("run")}>
           Run…

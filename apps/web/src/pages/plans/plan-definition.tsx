@@ -4,7 +4,7 @@ import { Braces, Pencil } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { readObject } from "../../lib/json.ts";
 import { definePlan, planKeys } from "../../lib/plans.ts";
-import { planGraph } from "../../features/graph/plan-graph.ts";
+import { planGraph } from "../../thread/graph/plan-graph.ts";
 import { Button, ButtonLink } from "../../ui/button.tsx";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { type Fact, Facts } from "../../ui/facts.tsx";
@@ -16,7 +16,7 @@ import { Skeleton, Warnings } from "../../ui/states.tsx";
 import { Values } from "../../ui/value.tsx";
 
 const GraphDrawing = lazy(async () => ({
-  default: (await import("../../features/graph/graph-drawing.tsx")).GraphDrawing,
+  default: (await import("../../thread/graph/graph-drawing.tsx")).GraphDrawing,
 }));
 
 /** The plan's steps before its confirmation, else the steps of its newest run. */
@@ -27,10 +27,10 @@ export function PlanSteps({ plan }: { plan: PlanView }) {
   const graph = planGraph(steps, newest, new Set(wanted.map(({ stepId }) => stepId)));
   return (
     <Panel aria-label="Steps">
-      <div className="flex flex-wrap items-center justify-between gap-5">
+      <div className="flex flex-wrap items-center justify-between gap-2">
         <h2>{draft ? "Steps of the change" : "Steps"}</h2>
         {canBeChanged(plan) && (
-          <div className="flex flex-wrap gap-5">
+          <div className="flex flex-wrap gap-2">
             <ButtonLink to="/plans/$id/edit" params={{ id: plan.id }} small icon={<Pencil />}>
               Edit
             </ButtonLink>

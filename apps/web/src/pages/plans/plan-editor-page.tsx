@@ -6,7 +6,7 @@ import { ArrowLeft, Save } from "lucide-react";
 import { useEffect, useState } from "react";
 import { EditedDocument } from "../../editor/document/document.ts";
 import { Editor } from "../../editor/editor.tsx";
-import { planKind } from "../../features/plan/plan-kind.ts";
+import { planKind } from "../../kinds/plan/plan-kind.ts";
 import { definePlan, planKeys, planQuery } from "../../lib/plans.ts";
 import { Button, ButtonLink } from "../../ui/button.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";

@@ -2,11 +2,11 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { PlanView } from "@uncaged/workflow-server/api-types";
 import { CircleAlert } from "lucide-react";
-import { Confirmation } from "../../features/plan/confirmation.tsx";
-import { Decisions } from "../../features/plan/decisions.tsx";
-import { PlannerChat } from "../../features/plan/planner-chat.tsx";
-import { PlanBadge } from "../../features/plan/plan-badge.tsx";
-import { SandboxFacts } from "../../features/plan/sandbox-facts.tsx";
+import { Confirmation } from "../../kinds/plan/confirmation.tsx";
+import { Decisions } from "../../kinds/plan/decisions.tsx";
+import { PlannerChat } from "../../kinds/plan/planner-chat.tsx";
+import { PlanBadge } from "../../kinds/plan/plan-badge.tsx";
+import { SandboxFacts } from "../../kinds/plan/sandbox-facts.tsx";
 import { moment, until, useNow } from "../../lib/format.ts";
 import { planQuery } from "../../lib/plans.ts";
 import { pathOf } from "../../lib/request.ts";
@@ -26,7 +26,7 @@ export function PlanPage() {
     <Page
       title={
         plan ? (
-          <span className="inline-flex flex-wrap items-center gap-6">
+          <span className="inline-flex flex-wrap items-center gap-2">
             {plan.name} <PlanBadge state={plan.phase} />
           </span>
         ) : (
@@ -87,11 +87,11 @@ function NotFiring() {
   return (
     <div
       role="alert"
-      className="flex items-start gap-6.5 rounded-md border border-red/35 bg-red-soft px-9 py-7.5"
+      className="flex items-start gap-3 rounded-md border border-red/35 bg-red-soft px-4 py-3"
     >
       <CircleAlert className="mt-[2px] text-red" />
-      <div className="flex min-w-0 flex-1 flex-col gap-2.5 wrap-anywhere">
-        <p className="font-medium">
+      <div className="flex min-w-0 flex-1 flex-col gap-1 wrap-anywhere">
+        <p className="font-semibold">
           The trigger of this plan does not fire: no service is running.
         </p>
         <p className="text-muted">

@@ -2,8 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { NumberedStep } from "@uncaged/workflow-server/api-types";
 import { useState } from "react";
-import { attemptsOf, type PlanAttempt } from "../../features/plan/attempts.ts";
-import { PlanBadge } from "../../features/plan/plan-badge.tsx";
+import { attemptsOf, type PlanAttempt } from "../../kinds/plan/attempts.ts";
+import { PlanBadge } from "../../kinds/plan/plan-badge.tsx";
 import { ago, duration, moment, until, useNow } from "../../lib/format.ts";
 import { readJson } from "../../lib/json.ts";
 import { type PlanRun, threadOfRun } from "../../lib/plans.ts";
@@ -20,7 +20,7 @@ const atOnce = 20;
 export function Runs({ runs }: { runs: readonly PlanRun[] }) {
   const [shown, setShown] = useState(atOnce);
   return (
-    <div className="flex flex-col items-start gap-6 *:w-full">
+    <div className="flex flex-col items-start gap-2 *:w-full">
       <ol className="panel overflow-hidden [&>li:first-child>section]:border-t-0">
         {runs.slice(0, shown).map((run, at) => (
           <li key={run.id}>
@@ -53,7 +53,7 @@ function Run({ run, isNewest }: { run: PlanRun; isNewest: boolean }) {
       isOpen={isNewest}
     >
       {() => (
-        <div className="flex flex-col gap-7.5">
+        <div className="flex flex-col gap-3">
           <Facts
             look="list"
             facts={[
@@ -110,10 +110,10 @@ type StepRunListProps = StepRunsProps & { records: readonly NumberedStep[] };
 function StepRunList({ run, now, records }: StepRunListProps) {
   const attempts = attemptsOf(records);
   return (
-    <ol className="flex flex-col gap-6" aria-label="Steps of the run">
+    <ol className="flex flex-col gap-2" aria-label="Steps of the run">
       {run.steps.map((step) => (
-        <li key={step.id} className="flex flex-col gap-4 border-t pt-6">
-          <div className="flex flex-wrap items-center gap-5">
+        <li key={step.id} className="flex flex-col gap-2 border-t pt-2">
+          <div className="flex flex-wrap items-center gap-2">
             <h4 className="font-semibold wrap-anywhere">{step.step_id}</h4>
             <PlanBadge state={step.status} error={step.error} />
             {step.duration_ms !== null && (

@@ -3,8 +3,8 @@ import { Link, useNavigate } from "@tanstack/react-router";
 import type { PlanRow } from "@uncaged/workflow-server/api-types";
 import { ClipboardList, Sparkles } from "lucide-react";
 import { useRef, useState } from "react";
-import { Decisions } from "../../features/plan/decisions.tsx";
-import { PlanBadge } from "../../features/plan/plan-badge.tsx";
+import { Decisions } from "../../kinds/plan/decisions.tsx";
+import { PlanBadge } from "../../kinds/plan/plan-badge.tsx";
 import { ago, count, moment, until, useNow } from "../../lib/format.ts";
 import { plansQuery } from "../../lib/plans.ts";
 import { Button, ButtonLink, Command } from "../../ui/button.tsx";
@@ -103,14 +103,14 @@ function Row({ plan, index, now }: { plan: PlanRow; index: number; now: number }
   const { id, name, phase, trigger_text, fires } = plan;
   return (
     <li
-      className="relative grid grid-cols-[minmax(0,1fr)_9rem_auto] items-center gap-12.5 border-b px-10 py-7 first:rounded-t-lg last:rounded-b-lg last:border-b-0 focus-within:bg-hover hover:bg-hover max-lg:grid-cols-[minmax(0,1fr)_auto] max-lg:gap-x-7.5 max-lg:gap-y-4 max-lg:px-8.5 max-lg:py-7.5"
+      className="relative grid grid-cols-[minmax(0,1fr)_9rem_auto] items-center gap-5 border-b px-4 py-3 first:rounded-t-lg last:rounded-b-lg last:border-b-0 focus-within:bg-hover hover:bg-hover max-lg:grid-cols-[minmax(0,1fr)_auto] max-lg:gap-x-3 max-lg:gap-y-2 max-lg:px-3 max-lg:py-3"
       data-index={index}
     >
       <div className="min-w-0">
         <Link
           to="/plans/$id"
           params={{ id }}
-          className="stretched text-name font-semibold wrap-anywhere text-ink"
+          className="stretched text-body font-semibold wrap-anywhere text-ink"
         >
           {name}
         </Link>
@@ -150,7 +150,7 @@ function lastRunFact({ last_run: run }: PlanRow, now: number): Fact {
   const at = Date.parse(run.completed_at ?? run.started_at);
   return [
     "Last run",
-    <span key="run" className="inline-flex flex-wrap items-center gap-3.5">
+    <span key="run" className="inline-flex flex-wrap items-center gap-1">
       <PlanBadge state={run.status} error={run.error} /> {ago(at, now)}
     </span>,
     moment(at),

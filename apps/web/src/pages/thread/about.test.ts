@@ -11,6 +11,10 @@ const relative = (threadId: string, parent: string | null): Relative => ({
   status: "completed",
   steps: 3,
   createdAt: 0,
+  subject: "",
+  at: { role: null, text: null },
+  spent: { tokens: 0, cost: 0, unpriced: 0 },
+  hasError: false,
   forkFrom: parent === null ? null : { threadId: parent, steps: 1 },
 });
 

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Ledger, Relative, Thread } from "@uncaged/workflow-server/api-types";
 import type { ReactNode } from "react";
-import { StatusIcon } from "../../features/status/status.tsx";
+import { StatusIcon } from "../../thread/status/status.tsx";
 import { cost, count, counted, moment, roleName, tokens } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
 import { familyQuery, isLive, ledgerQuery } from "../../lib/threads.ts";
@@ -27,7 +27,7 @@ export function About({ thread }: { thread: Thread }) {
     ["Worker", pid === null ? null : `process ${pid}`],
   ];
   return (
-    <div className="flex flex-col gap-12.5 px-1 py-3.5">
+    <div className="flex flex-col gap-5 px-0.5 py-1">
       <Part title="Prompt">{prompt ? <Prose text={prompt} /> : <Nothing>No prompt.</Nothing>}</Part>
       {params !== undefined && (
         <Part title="Params">
@@ -47,7 +47,7 @@ export function About({ thread }: { thread: Thread }) {
 
 function Part({ title, children }: { title: string; children: ReactNode }) {
   return (
-    <section className="flex min-w-0 flex-col gap-4.5">
+    <section className="flex min-w-0 flex-col gap-2">
       <h2 className="text-small text-muted">{title}</h2>
       {children}
     </section>
@@ -59,7 +59,7 @@ function Spending({ ledger }: { ledger: Ledger | undefined }) {
   if (!ledger || roles.length === 0) return null;
   return (
     <Part title="Spent by role">
-      <table className="w-full border-collapse text-right [&_th]:font-normal [&_th:first-child]:text-left [&_:is(th,td)]:py-2">
+      <table className="w-full border-collapse text-right [&_th]:font-normal [&_th:first-child]:text-left [&_:is(th,td)]:py-1">
         <thead className="text-small text-faint">
           <tr>
             <th scope="col">Role</th>
@@ -118,7 +118,7 @@ function FamilyTree({ threadId }: { threadId: string }) {
               to="/threads/$id"
               params={{ id }}
               aria-current={id === threadId ? "page" : undefined}
-              className="group flex items-center gap-4.5 rounded-md px-4 py-2.5 text-ink hover:bg-hover hover:no-underline aria-[current]:bg-accent-soft"
+              className="group flex items-center gap-2 rounded-md px-2 py-1 text-ink hover:bg-hover hover:no-underline aria-[current]:bg-accent-soft"
             >
               <StatusIcon status={status} />
               <span className="code whitespace-nowrap">…{id.slice(-8)}</span>

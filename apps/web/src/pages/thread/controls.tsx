@@ -14,7 +14,7 @@ import {
   Trash2,
 } from "lucide-react";
 import { type ReactNode, useId, useRef, useState } from "react";
-import { StartDialog } from "../../features/start/start-dialog.tsx";
+import { StartDialog } from "../../workflow/start/start-dialog.tsx";
 import { count, counted } from "../../lib/format.ts";
 import {
   type ForkPoint,
@@ -82,7 +82,7 @@ export function Controls(props: Props) {
     </Button>
   );
   return (
-    <div ref={buttons} className="flex flex-wrap gap-5">
+    <div ref={buttons} className="flex flex-wrap gap-2">
       {isPausing && <PausingNote />}
       {status === "running" && !isPausing && act("Pause", <Pause />, pause)}
       {asksFor && (

@@ -2,11 +2,11 @@ import { sleepsUntil } from "@uncaged/workflow/records";
 import type { Status, Thread } from "@uncaged/workflow-server/api-types";
 import { ArrowDownToLine, Hourglass, LoaderCircle, Moon, RotateCcw } from "lucide-react";
 import { useCallback, useEffect, useRef, useState } from "react";
-import { AnswerForm } from "../../features/answer/answer-form.tsx";
-import { softOf, StatusIcon, stoppedText } from "../../features/status/status.tsx";
-import { LogLines } from "../../features/trace/card-body.tsx";
-import { StepList } from "../../features/trace/step-list.tsx";
-import { Position } from "../../features/trace/thrown.tsx";
+import { AnswerForm } from "../../thread/question/answer-form.tsx";
+import { softOf, StatusIcon, stoppedText } from "../../thread/status/status.tsx";
+import { LogLines } from "../../thread/trace/card-body.tsx";
+import { StepList } from "../../thread/trace/step-list.tsx";
+import { Position } from "../../thread/trace/thrown.tsx";
 import { moment, until, useNow } from "../../lib/format.ts";
 import { failedAmong, type ThreadLog } from "../../lib/thread-log.ts";
 import { type ForkPoint, isEnded, isLive } from "../../lib/threads.ts";
@@ -44,7 +44,7 @@ export function StepsView(props: Props) {
   useKeys({ f: toggle });
   if (!log.start) return <Skeleton lines={8} what="Loading the thread" />;
   return (
-    <div className="flex flex-col gap-7.5 pt-7.5">
+    <div className="flex flex-col gap-3 pt-3">
       <h2 className="sr-only">Steps</h2>
       {cards.length > 0 && (
         <StepList
@@ -74,7 +74,7 @@ export function StepsView(props: Props) {
         />
       )}
       {isRunning && !cards.some(({ attempt }) => attempt.status === "running") && (
-        <p className="flex items-center gap-5 px-9 py-6 text-muted [&>svg]:text-blue" role="status">
+        <p className="flex items-center gap-2 px-4 py-2 text-muted [&>svg]:text-blue" role="status">
           <LoaderCircle /> Working on step {steps.length + 1}…
         </p>
       )}
@@ -92,7 +92,7 @@ export function StepsView(props: Props) {
       />
       {isLive(status) && (
         <Button
-          className="sticky bottom-10 self-center rounded-full! shadow-lg!"
+          className="sticky bottom-4 self-center rounded-full! shadow-lg!"
           look={isFollowing ? "solid" : "plain"}
           icon={<ArrowDownToLine />}
           aria-pressed={isFollowing}
@@ -110,7 +110,7 @@ export function StepsView(props: Props) {
 function Asleep({ until: at }: { until: number }) {
   const now = useNow(1_000);
   return (
-    <p className="flex flex-wrap items-center gap-x-5 gap-y-2 border-t bg-violet-soft p-9">
+    <p className="flex flex-wrap items-center gap-x-2 gap-y-1 border-t bg-violet-soft p-4">
       <Moon className="text-violet" />
       <span>
         Sleeping until <time dateTime={new Date(at).toISOString()}>{moment(at)}</time>
@@ -149,8 +149,8 @@ function EndNote({ thread, status, hasCard, onRerun }: EndNoteProps) {
   const reason = moved ?? (isStopped ? outOfRounds : reasons[status]);
   if (!end && !reason) return null;
   return (
-    <div className={`flex flex-col gap-3.5 rounded-lg px-9 py-7.5 ${softOf(status)}`}>
-      <h3 className="flex items-center gap-4.5">
+    <div className={`flex flex-col gap-1 rounded-lg px-4 py-3 ${softOf(status)}`}>
+      <h3 className="flex items-center gap-2">
         <StatusIcon status={status} /> {isStopped ? stoppedText(stepCount) : status}
         {end && !isStopped && (
           <span className="text-small font-normal text-muted">return code {end.returnCode}</span>
@@ -184,7 +184,7 @@ const nearPx = 48;
 
 const endsMs = 2_000;
 
-/** A scroll within this time after an input event counts as the user's, in milliseconds. */
+/** A scroll within this time after an input event counts as a scroll by the user, in milliseconds. */
 const handMs = 1_000;
 const hands = ["wheel", "touchmove", "keydown", "pointerdown", "pointermove"] as const;
 

@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { sleepsUntil, type ThreadTimes, timesAt, Waited } from "@uncaged/workflow/records";
 import type { Status, Thread } from "@uncaged/workflow-server/api-types";
 import { ChevronRight } from "lucide-react";
-import { StatusBadge } from "../../features/status/status.tsx";
+import { StatusBadge } from "../../thread/status/status.tsx";
 import { ago, cost, count, duration, moment, tokens, useNow } from "../../lib/format.ts";
 import type { ThreadLog } from "../../lib/thread-log.ts";
 import { type ForkPoint, isEnded, isLive, ledgerQuery } from "../../lib/threads.ts";
@@ -24,15 +24,15 @@ export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
   const sleepingUntil = status === "waiting" ? sleepsUntil(log.steps.at(-1) ?? thread.last) : null;
   const isStopped = (log.end?.result ?? thread.result)?.reason === "maxRounds";
   return (
-    <header className="flex flex-col gap-5 sm:contents">
-      <nav className="flex items-center gap-3.5 text-small text-muted" aria-label="Breadcrumb">
+    <header className="flex flex-col gap-2 sm:contents">
+      <nav className="flex items-center gap-1 text-small text-muted" aria-label="Breadcrumb">
         <Link to="/">Threads</Link>
         <ChevronRight className="text-faint" />
         <span className="overflow-hidden font-mono text-ellipsis">{threadId}</span>
         <Copy text={threadId} what="the thread's id" />
       </nav>
-      <div className="flex flex-wrap items-center justify-between gap-x-10 gap-y-6 bg-page sm:sticky sm:top-below sm:z-20 sm:-mx-12.5 sm:-my-4.5 sm:px-12.5 sm:py-4">
-        <h1 className="flex min-w-0 flex-wrap items-center gap-x-6.5 gap-y-4">
+      <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2 bg-page sm:sticky sm:top-below sm:z-20 sm:-mx-5 sm:-my-2 sm:px-5 sm:py-2">
+        <h1 className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-2">
           <Link to="/workflows/$name" params={{ name: workflow }} className="text-inherit">
             {workflow}
           </Link>
@@ -87,7 +87,7 @@ function ThreadFacts({ thread, status, log }: Omit<Props, "onFork" | "onAnswer">
   return (
     <Facts
       look="row"
-      className="[&_dd]:font-medium"
+      className="[&_dd]:font-semibold"
       facts={[
         ["Steps", count(steps), `At most ${count(maxRounds)}`],
         ["Worked", duration(workedMs)],

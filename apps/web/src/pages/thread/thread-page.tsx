@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { Thread } from "@uncaged/workflow-server/api-types";
 import { lazy, type ReactNode, Suspense, useEffect, useMemo, useState } from "react";
-import { ForkDialog } from "../../features/fork/fork-dialog.tsx";
+import { ForkDialog } from "../../thread/fork/fork-dialog.tsx";
 import { ApiError } from "../../lib/request.ts";
 import type { View } from "../../lib/search.ts";
 import { useThreadLog } from "../../lib/thread-log.ts";
@@ -38,16 +38,16 @@ export function ThreadPage() {
 }
 
 const Frame = ({ children }: { children: ReactNode }) => (
-  <div className="mx-auto flex max-w-900 flex-col gap-9 px-12.5 pt-9 pb-40 max-sm:px-7.5 max-sm:pt-7.5">
+  <div className="mx-auto flex max-w-360 flex-col gap-4 px-5 pt-4 pb-16 max-sm:px-3 max-sm:pt-3">
     {children}
   </div>
 );
 
 const GraphView = lazy(async () => ({
-  default: (await import("../../features/graph/graph-view.tsx")).GraphView,
+  default: (await import("../../thread/graph/graph-view.tsx")).GraphView,
 }));
 const TimelineView = lazy(async () => ({
-  default: (await import("../../features/timeline/timeline-view.tsx")).TimelineView,
+  default: (await import("../../thread/timeline/timeline-view.tsx")).TimelineView,
 }));
 
 const tabs = [
@@ -99,7 +99,7 @@ function ThreadView({ thread }: { thread: Thread }) {
             onFork={setForkPoint}
             onAnswer={answer}
           />
-          <div className="grid grid-cols-[minmax(0,1fr)_19rem] items-start gap-15 max-xl:grid-cols-[minmax(0,1fr)]">
+          <div className="grid grid-cols-[minmax(0,1fr)_19rem] items-start gap-6 max-xl:grid-cols-[minmax(0,1fr)]">
             <div className="min-w-0">
               <Tabs
                 label="Views of the thread"

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { StatusIcon } from "../../features/status/status.tsx";
+import { StatusIcon } from "../../thread/status/status.tsx";
 import type { ThreadsSearch } from "../../lib/search.ts";
 import { statuses } from "../../lib/threads.ts";
 import { workflowsQuery } from "../../lib/workflows.ts";
@@ -11,7 +11,7 @@ export function Filters({ search: { q = "", workflow, status = [] }, onChange }:
   const { data = [] } = useQuery(workflowsQuery);
   const names = data.map(({ name }) => name);
   return (
-    <search className="flex flex-wrap items-center gap-5">
+    <search className="flex flex-wrap items-center gap-2">
       <SearchField
         label="Search all threads"
         value={q}
@@ -19,7 +19,7 @@ export function Filters({ search: { q = "", workflow, status = [] }, onChange }:
         onLeave={() => document.querySelector<HTMLElement>("[role=row] a")?.focus()}
       />
       <select
-        className="h-20 max-w-140 rounded-md border border-line-control bg-surface px-4"
+        className="h-8 max-w-56 rounded-md border border-line-control bg-surface px-2"
         aria-label="Workflow"
         value={workflow ?? ""}
         onChange={({ target }) => onChange({ workflow: target.value || undefined })}
@@ -31,7 +31,7 @@ export function Filters({ search: { q = "", workflow, status = [] }, onChange }:
         ))}
       </select>
       <div
-        className="flex gap-2.5 overflow-x-auto p-[2px] scrollbar-none"
+        className="flex gap-1 overflow-x-auto p-[2px] scrollbar-none"
         role="group"
         aria-label="Status"
       >
@@ -42,7 +42,7 @@ export function Filters({ search: { q = "", workflow, status = [] }, onChange }:
             <button
               key={one}
               type="button"
-              className="inline-flex h-17.5 flex-none cursor-pointer items-center gap-3 rounded-full border bg-surface px-5.5 text-small text-muted hover:bg-hover aria-pressed:border-accent aria-pressed:bg-accent-soft aria-pressed:text-ink [&>svg]:animate-none"
+              className="inline-flex h-7 flex-none cursor-pointer items-center gap-1 rounded-full border bg-surface px-2 text-small text-muted hover:bg-hover aria-pressed:border-accent aria-pressed:bg-accent-soft aria-pressed:text-ink [&>svg]:animate-none"
               aria-pressed={isOn}
               onClick={() => onChange({ status: next.length > 0 ? next : undefined })}
             >

@@ -55,7 +55,7 @@ export function InterruptedLine() {
   const work = useAll();
   if (!data || data.resumed.length === 0) return null;
   return (
-    <div className="flex flex-wrap items-center gap-5 text-small text-muted">
+    <div className="flex flex-wrap items-center gap-2 text-small text-muted">
       <span>
         {counted(data.resumed.length, "thread")} interrupted within the last day. A server resumes
         them automatically with <code>serve --resume</code>.

@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import type { ThreadRow } from "@uncaged/workflow-server/api-types";
 import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
-import { StatusBadge } from "../../features/status/status.tsx";
+import { StatusBadge } from "../../thread/status/status.tsx";
 import {
   ago,
   cost,
@@ -55,8 +55,8 @@ const columns: readonly Column[] = [
     cell: "max-md:col-start-1 max-md:row-start-1",
     show: ({ workflow, hash }) => (
       <>
-        <span className="font-medium">{workflow}</span>
-        <span className="ml-4.5 font-mono text-[0.7rem] text-faint" title={hash}>
+        <span className="font-semibold">{workflow}</span>
+        <span className="ml-2 font-mono text-small text-faint" title={hash}>
           {hash.slice(0, 6)}
         </span>
       </>
@@ -80,7 +80,7 @@ const columns: readonly Column[] = [
     name: "Role",
     cell: "text-muted max-md:col-start-1 max-md:row-start-2",
     titleOf: ({ sleepingUntil }) => (sleepingUntil === undefined ? "" : moment(sleepingUntil)),
-    show: ({ role, sleepingUntil }, now) => {
+    show: ({ at: { role }, sleepingUntil }, now) => {
       if (sleepingUntil !== undefined) return `wakes ${until(sleepingUntil, now)}`;
       return role ? roleName(role) : "–";
     },
@@ -96,9 +96,9 @@ const columns: readonly Column[] = [
     name: "Tokens",
     both: `text-right ${wide}`,
     cell: "text-muted",
-    show: ({ spent }) => tokens(spent?.tokens ?? 0),
+    show: ({ spent }) => tokens(spent.tokens),
   },
-  { name: "Cost", both: roomy, cell: "text-muted", show: ({ spent }) => cost(spent?.cost ?? 0) },
+  { name: "Cost", both: roomy, cell: "text-muted", show: ({ spent }) => cost(spent.cost) },
   {
     name: "Started",
     both: `${roomy} max-lg:hidden`,
@@ -109,7 +109,7 @@ const columns: readonly Column[] = [
 ];
 
 const grid =
-  "grid grid-cols-[10.5rem_minmax(8rem,1.4fr)_14.5rem_4rem_minmax(6rem,1fr)_6rem_5rem_5.25rem_5.25rem] items-center gap-7.5 px-10 max-2xl:grid-cols-[10.5rem_minmax(7rem,1.4fr)_4rem_minmax(5rem,1fr)_6rem_5rem_5.25rem] max-lg:grid-cols-[10.5rem_minmax(6rem,1.4fr)_4rem_minmax(5rem,1fr)_6rem_5rem]";
+  "grid grid-cols-[10.5rem_minmax(8rem,1.4fr)_14.5rem_4rem_minmax(6rem,1fr)_6rem_5rem_5.25rem_5.25rem] items-center gap-3 px-4 max-2xl:grid-cols-[10.5rem_minmax(7rem,1.4fr)_4rem_minmax(5rem,1fr)_6rem_5rem_5.25rem] max-lg:grid-cols-[10.5rem_minmax(6rem,1.4fr)_4rem_minmax(5rem,1fr)_6rem_5rem]";
 const nearEnd = 30;
 
 /** The list of threads. Only visible rows are rendered. */
@@ -147,7 +147,7 @@ export function ThreadTable({ rows, hasMore, onEnd }: Props) {
       aria-rowcount={hasMore ? -1 : rows.length + 1}
     >
       <div
-        className={`${grid} sticky top-below z-5 h-21 rounded-t-lg border-b bg-sunken text-small font-medium text-muted max-md:hidden`}
+        className={`${grid} sticky top-below z-5 h-8 rounded-t-lg border-b bg-sunken text-small font-semibold text-muted max-md:hidden`}
         role="row"
         aria-rowindex={1}
       >
@@ -166,7 +166,7 @@ export function ThreadTable({ rows, hasMore, onEnd }: Props) {
             <div
               key={key}
               ref={virtual.measureElement}
-              className={`${grid} absolute inset-x-0 top-0 min-h-[41px] border-b last:border-b-0 focus-within:bg-hover hover:bg-hover max-md:grid-cols-[1fr_auto] max-md:gap-x-7.5 max-md:gap-y-2.5 max-md:px-8.5 max-md:py-6`}
+              className={`${grid} absolute inset-x-0 top-0 min-h-[41px] border-b last:border-b-0 focus-within:bg-hover hover:bg-hover max-md:grid-cols-[1fr_auto] max-md:gap-x-3 max-md:gap-y-1 max-md:px-3 max-md:py-2`}
               role="row"
               aria-rowindex={index + 2}
               data-index={index}

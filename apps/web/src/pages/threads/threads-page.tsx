@@ -2,7 +2,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Play, Workflow } from "lucide-react";
 import { useEffect, useState } from "react";
-import { StartDialog } from "../../features/start/start-dialog.tsx";
+import { StartDialog } from "../../workflow/start/start-dialog.tsx";
 import { count, counted } from "../../lib/format.ts";
 import type { ThreadsSearch } from "../../lib/search.ts";
 import { threadsQuery } from "../../lib/threads.ts";
@@ -62,7 +62,7 @@ function List({ search: { q = "", status, workflow }, onClear }: ListProps) {
     const total = list.hasNextPage ? (list.data.pages[0]?.total ?? null) : rows.length;
     return (
       <>
-        <p className="-mb-3.5 text-right text-small text-muted">{countOf(rows.length, total)}</p>
+        <p className="-mb-1 text-right text-small text-muted">{countOf(rows.length, total)}</p>
         <ThreadTable rows={rows} hasMore={list.hasNextPage} onEnd={readMore} />
       </>
     );

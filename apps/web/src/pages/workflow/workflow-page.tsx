@@ -3,8 +3,8 @@ import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { Workflow } from "@uncaged/workflow-server/api-types";
 import { Ellipsis, FilePlus2, ListFilter, Pencil, Play, Trash2 } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
-import { Roles } from "../../features/roles/roles.tsx";
-import { VersionChoice, Versions } from "../../features/versions/versions.tsx";
+import { Roles } from "../../workflow/roles/roles.tsx";
+import { VersionChoice, Versions } from "../../workflow/versions/versions.tsx";
 import type { WorkflowSearch, WorkflowView } from "../../lib/search.ts";
 import {
   bundleQuery,
@@ -39,10 +39,10 @@ export function WorkflowPage() {
 }
 
 const VersionGraph = lazy(async () => ({
-  default: (await import("../../features/graph/graph-view.tsx")).VersionGraph,
+  default: (await import("../../thread/graph/graph-view.tsx")).VersionGraph,
 }));
 const SourceView = lazy(async () => ({
-  default: (await import("../../features/source/source-view.tsx")).SourceView,
+  default: (await import("../../workflow/source/source-view.tsx")).SourceView,
 }));
 
 const tabs = [
@@ -65,7 +65,7 @@ function WorkflowViews({ workflow }: { workflow: Workflow }) {
       value={view}
       onChange={(next) => show({ view: next === "versions" ? undefined : (next as WorkflowView) })}
     >
-      <div className="flex flex-col gap-7.5 pt-9">
+      <div className="flex flex-col gap-3 pt-4">
         {view === "versions" ? (
           <Versions name={workflow.name} />
         ) : (

@@ -89,14 +89,14 @@ function WorkflowList({ workflows }: { workflows: readonly WorkflowRow[] }) {
           {rows.map(({ name, description, hash, timestamp, versions }, index) => (
             <li
               key={name}
-              className="relative grid grid-cols-[minmax(0,1fr)_auto_auto] items-center gap-15 border-b px-10 py-7 first:rounded-t-lg last:rounded-b-lg last:border-b-0 focus-within:bg-hover hover:bg-hover max-lg:grid-cols-[minmax(0,1fr)_auto] max-lg:gap-x-10 max-lg:gap-y-4 max-lg:px-8.5 max-lg:py-7.5"
+              className="relative grid grid-cols-[minmax(0,1fr)_auto_auto] items-center gap-6 border-b px-4 py-3 first:rounded-t-lg last:rounded-b-lg last:border-b-0 focus-within:bg-hover hover:bg-hover max-lg:grid-cols-[minmax(0,1fr)_auto] max-lg:gap-x-4 max-lg:gap-y-2 max-lg:px-3 max-lg:py-3"
               data-index={index}
             >
               <div className="min-w-0">
                 <Link
                   to="/workflows/$name"
                   params={{ name }}
-                  className="stretched text-name font-semibold wrap-anywhere text-ink"
+                  className="stretched text-body font-semibold wrap-anywhere text-ink"
                 >
                   {name}
                 </Link>

@@ -127,7 +127,7 @@ function openWorkerLog(path: string): number {
 
 /**
  * Sends a request to the worker of a hash, and starts a worker when none listens. If several workers start at once, the
- * lock decides which of them stays.
+ * lock decides which worker stays.
  *
  * @throws WorkflowError the worker's own error, `WORKER_SILENT`, `WORKER_FAILED`.
  */
@@ -161,7 +161,7 @@ type Again<T> = {
   done?: (refusal: string) => T | null | Promise<T | null>;
 };
 
-/** Like {@link askWorker}, for idempotent requests: if the worker is lost before it answers, the next one is asked. */
+/** Like {@link askWorker}, for idempotent requests: if the worker is lost before it answers, asks the next worker. */
 export async function askAgain<T>(
   root: Root,
   hash: string,
