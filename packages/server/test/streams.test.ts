@@ -15,7 +15,7 @@ import { openLocalHost } from "@uncaged/workflow/host";
 import { type RunningServer, type ServerOptions, startServer } from "../src/entry/index.ts";
 import { request } from "./raw.ts";
 import { Reader } from "./reader.ts";
-import { graphOf, start } from "./graph-client.ts";
+import { graphOf, start as startNode } from "./graph-client.ts";
 import { eventsOf, type Sent } from "./sse.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 
@@ -70,7 +70,7 @@ test("a reader that stops reading for long is disconnected, and reconnects at th
       received += bytes.toString("latin1");
     });
     socket.pause();
-    // Only one stream may be open, so the server accepts another one after it has closed the stalled one.
+    // Only one stream may be open, so the server accepts another stream after it has closed the stalled stream.
     void until(async () => {
       const other = await open();
       await other.body?.cancel();
@@ -114,7 +114,7 @@ test("the number of open streams is limited, and closing a stream allows another
     first.push(next);
     return next.status === 200;
   });
-  await Promise.all(first.slice(1).map(({ body }) => body?.cancel()));
+  await Promise.all(first.slice(1).map(async ({ body }) => await body?.cancel()));
 });
 
 test("a refused stream starts no run", async () => {
@@ -124,7 +124,7 @@ test("a refused stream starts no run", async () => {
       ...{ method: "POST", body: JSON.stringify({ graph }) },
       headers: { ...headers(), "Content-Type": "application/json" },
     });
-  const { status, headers: given } = await send(graphOf([start("tea")], ""));
+  const { status, headers: given } = await send(graphOf([startNode("tea")], ""));
   expect([status, given.get("Retry-After")]).toEqual([503, "5"]);
   expect(readdirSync(join(folder, "logs"))).toEqual([hash]);
 });

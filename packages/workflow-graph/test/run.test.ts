@@ -88,7 +88,7 @@ test("a line has the decision of an answer, also if an earlier version has it on
   const entryOf = (content: string, decision?: null | "approve" | "reject") => {
     const { payload, type } = logEvent("a", "input_received", content, { decision });
     const recorded = { seq: 1, timestamp: 5, stepID: "a", type };
-    return logEntryOf({ ...recorded, payload: payload as Record<string, unknown> })?.decision;
+    return logEntryOf({ ...recorded, payload })?.decision;
   };
   const rejected = "User rejected this step. Feedback: shorter";
   expect(entryOf("no", "reject")).toBe("reject");

@@ -234,7 +234,7 @@ test("a pass shows the next slot of a plan with an open run", async () => {
   expect(next).toBe("2026-01-05T09:00:00.000Z");
 });
 
-test("a pass shows when the next trigger is due, and a broken trigger does not stop others", async () => {
+test("a pass shows when the next trigger is due, and a broken trigger does not stop other triggers", async () => {
   const home = new Clockwork();
   expect(await tick(home.timed, home.options())).toEqual({ fired: [], next: null });
   const broken = await home.confirmed(cron("0 9 * * *"));

@@ -46,7 +46,7 @@ const workflowViews = ["versions", "roles", "graph", "source"] as const;
 
 export type WorkflowView = (typeof workflowViews)[number];
 
-/** `version` is the hash of the version; by default the current one. */
+/** `version` is the hash of the version; by default the current version. */
 export type WorkflowSearch = { view?: WorkflowView; version?: string };
 
 export const readWorkflowSearch = ({ view, version }: Given): WorkflowSearch => ({

@@ -44,7 +44,7 @@ describe("a model's text", () => {
       "&#1;javascript:alert(1)",
     ]) {
       expect(shown(`[here](${link})`)).toBe(
-        '<div class="markdown flex flex-col gap-6 wrap-anywhere"><p><a href="#">here</a></p></div>',
+        '<div class="markdown flex flex-col gap-2 wrap-anywhere"><p><a href="#">here</a></p></div>',
       );
     }
     expect(shown("[there](src/a.ts) [up](#top)")).not.toContain("href");

@@ -92,7 +92,7 @@ export function LongText({ text }: { text: string }) {
       ))}
       {left > 0 && (
         <Button small onClick={() => setPieces(pieces + 1)}>
-          Show more of {size(left)}
+          Show more ({size(left)} left)
         </Button>
       )}
     </>

@@ -64,7 +64,7 @@ function Entries({ of }: { of: object }) {
       {names.length > shown && (
         <div>
           <Button small onClick={() => setShown(shown + 2 * entriesAtOnce)}>
-            Show more of {count(names.length - shown)}
+            Show more ({count(names.length - shown)} left)
           </Button>
         </div>
       )}

@@ -64,10 +64,10 @@ function Waiting({ inbox }: { inbox: Inbox }) {
       ))}
       {more > 0 && (
         <div>
-          <Button onClick={() => setMost(most + atOnce)}>Show more of {count(more)}</Button>
+          <Button onClick={() => setMost(most + atOnce)}>Show more ({count(more)} left)</Button>
         </div>
       )}
-      {isMore && <p className="text-muted">More follow when these are answered.</p>}
+      {isMore && <p className="text-muted">Answer the items above to see more.</p>}
     </>
   );
 }
@@ -139,7 +139,7 @@ function Question({ thread, now }: { thread: ThreadRow; now: number }) {
   );
 }
 
-/** Focuses the next item after the focused one is answered and removed. */
+/** Focuses the next item when the focused item is answered and removed. */
 function useFocusOfNext(list: RefObject<HTMLElement | null>, waiting: number): void {
   const before = useRef(waiting);
   useEffect(() => {

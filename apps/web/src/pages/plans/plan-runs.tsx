@@ -31,7 +31,7 @@ export function Runs({ runs }: { runs: readonly PlanRun[] }) {
       {runs.length > shown && (
         <div>
           <Button small onClick={() => setShown(shown + atOnce)}>
-            Show more of {runs.length - shown}
+            Show more ({runs.length - shown} left)
           </Button>
         </div>
       )}

@@ -91,7 +91,7 @@ function PlanList({ plans }: { plans: readonly PlanRow[] }) {
       {found.length > most && (
         <div>
           <Button onClick={() => setMost(most + atOnce)}>
-            Show more of {count(found.length - most)}
+            Show more ({count(found.length - most)} left)
           </Button>
         </div>
       )}

@@ -139,7 +139,7 @@ type EndNoteProps = {
   onRerun: () => void;
 };
 
-/** How a thread ended, or why it stopped. */
+/** The end of a thread, or the reason why it stopped. */
 function EndNote({ thread, status, hasCard, onRerun }: EndNoteProps) {
   const { result, failure, stepCount, movedTo } = thread;
   const end = isEnded(status) ? result : null;

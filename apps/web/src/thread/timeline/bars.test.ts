@@ -10,7 +10,7 @@ const event = (timestamp: number, attempt: string, type: string, payload: object
   return { tag: "EVENT000", content: "", stepID: null, timestamp, seq, attempt, type, payload };
 };
 
-/** A log of attempts `[role, from, to]`; `to` is null for a running one. */
+/** A log of attempts `[role, from, to]`; `to` is null for a running attempt. */
 function logOf(...attempts: [role: string, from: number, to: number | null][]): ThreadLog {
   const log = new ThreadLog();
   log.takeStart({ ...start, forkFrom: null });

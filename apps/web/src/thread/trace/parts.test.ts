@@ -97,7 +97,7 @@ describe("the turns of an attempt", () => {
     }
   });
 
-  test("include the step's content if the model has written it; otherwise it is shown beside them", () => {
+  test("include the step's content if the model wrote the content; otherwise the content is shown beside the parts", () => {
     expect(contentBeside(cardOf("Hello ", {}, ["llm_token", { delta: "Hello" }]))).toBeNull();
     expect(contentBeside(cardOf("$plan set", {}, ["llm_token", { delta: "{}" }]))).toBe(
       "$plan set",
