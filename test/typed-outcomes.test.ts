@@ -6,7 +6,7 @@ import { files, lineAt, type Node, readSource } from "./source.ts";
  */
 
 const sources = files("{apps,packages}/*/src/**/*.{ts,tsx}").filter(
-  (path) => !/\.test\.tsx?$|\/cli-workflow\//.test(path),
+  (path) => !/\.test\.tsx?$/.test(path),
 );
 
 /** Names of texts for people. */
@@ -30,6 +30,10 @@ const allowed: ReadonlySet<string> = new Set([
   "packages/workflow/src/document/yaml.ts: Maximum call stack",
   "packages/workflow/src/document/yaml.ts: Excessive alias count",
   "packages/workflow/src/registry/parse.ts: Maximum call stack",
+  // These read own messages, whose errors have no field for a step, a column or a command.
+  "packages/cli-workflow/src/dev/handover.ts: ^step (\\d+) of the log",
+  "packages/cli-workflow/src/eval/dataset.ts: ^line:1:(\\d+): (.*)$",
+  "packages/cli-workflow/src/follow/follow.ts: uncaged-workflow (retry|fork) ",
 ]);
 
 /** Returns the last name of an expression such as `run.error?`. */
