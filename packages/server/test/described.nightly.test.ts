@@ -260,6 +260,19 @@ test("paths for all threads match the description", async () => {
   await fits("POST /api/kill", { status: 200 });
 });
 
+test("streams above the limit match the description", async () => {
+  await serving.end();
+  serving.options = { streams: { most: 0 } };
+  await serving.serve();
+  const graph = { nodes: [], connections: [] };
+  await fits("GET /api/threads/{id}/events", { status: 503 }, ids.teller);
+  await fits("GET /api/events", { status: 503 });
+  await fits("POST /api/run-stream", { status: 503, send: { graph } });
+  await fits("POST /api/resume-stream", { status: 503, send: { runId: nobody, input: {} } });
+  await fits("GET /api/run/{runId}/events", { status: 503 }, nobody);
+  await fits("GET /workflow/{runID}/events", { status: 503 }, ids.writer);
+});
+
 test("every path was checked with all its own answers", () => {
   const left = document.unseen.filter(
     (one) => !/ (400|404|408|409|413|429|500)$/.test(one) && !ofPlans(one),

@@ -59,7 +59,7 @@ describe("a workflow in the request", () => {
       const refused = await running.post("run", { workflow: { ...own, steps } });
       expect(refused).toMatchObject({
         status: 400,
-        body: { error: expect.stringContaining("can't be read") },
+        body: { error: expect.stringContaining("can't read") },
       });
     }
   }, 180_000);

@@ -11,6 +11,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { moment } from "../lib/format.ts";
 import { useInbox } from "../lib/inbox.ts";
 import { useHostEvents } from "../lib/lists.ts";
+import type { Connection } from "../lib/hub.ts";
 import { useConnection } from "../lib/stream.ts";
 import { serverQuery } from "../lib/workflows.ts";
 import { Button, ButtonLink } from "../ui/button.tsx";
@@ -241,6 +242,14 @@ const notices = {
   },
 };
 
+const noticeOf = (state: Exclude<Connection, "open"> | "back") =>
+  typeof state === "number"
+    ? {
+        ...lost,
+        text: `Too many open pages; retrying in ${state} s. This page shows the last known state.`,
+      }
+    : notices[state];
+
 /** Minimum length of a reported loss, in milliseconds. A reconnect is shorter. */
 const patienceMs = 700;
 const gladMs = 2_500;
@@ -248,7 +257,7 @@ const gladMs = 2_500;
 /** Reports the loss of the server connection, and its return. */
 function LostNotice() {
   const connection = useConnection();
-  const [shown, setShown] = useState<keyof typeof notices | null>(null);
+  const [shown, setShown] = useState<Parameters<typeof noticeOf>[0] | null>(null);
   const wasShown = useRef(false);
   useEffect(() => {
     if (connection !== "open") {
@@ -264,7 +273,7 @@ function LostNotice() {
     const timer = setTimeout(() => setShown(null), gladMs);
     return () => clearTimeout(timer);
   }, [connection]);
-  const notice = shown && notices[shown];
+  const notice = shown && noticeOf(shown);
   const box = useRef<HTMLDivElement>(null);
   // Sticky headers must stay below the notice.
   useLayoutEffect(() => {

@@ -151,7 +151,7 @@ function lastRunFact({ last_run: run }: PlanRow, now: number): Fact {
   return [
     "Last run",
     <span key="run" className="inline-flex flex-wrap items-center gap-1">
-      <PlanBadge state={run.status} error={run.error} /> {ago(at, now)}
+      <PlanBadge state={run.status} isCancelled={run.cancelled} /> {ago(at, now)}
     </span>,
     moment(at),
   ];
