@@ -9,7 +9,7 @@ import {
   stepLine,
 } from "../../../packages/workflow/test/fixtures/records.ts";
 import { until } from "../../../packages/workflow/test/fixtures/until.ts";
-import { open, useConsoleProcess } from "./browser.ts";
+import { linkOf, open, useConsoleProcess, rowOf } from "./browser.ts";
 import { keyboard } from "./hand.ts";
 
 const serving = useConsoleProcess("asker", "endless");
@@ -33,10 +33,10 @@ test("a sleeping thread shows its end, asks nothing, and continues after its wor
   await until(async () => (await steps()) > 0);
   await serving.killWorkers();
   const page = await open(serving);
-  const row = page.getByRole("row").filter({ hasText: long });
+  const row = rowOf(page, long);
   await row.getByText("sleeping", { exact: true }).waitFor();
   await row.getByText(/wakes in 5\d m/).waitFor();
-  await page.getByRole("link", { name: long }).click();
+  await linkOf(page, long).click();
   await page.getByRole("article", { name: "Step 1: Sleep" }).waitFor();
   await page
     .getByRole("timer")
@@ -86,24 +86,28 @@ test("a running thread is paused, resumed, killed and deleted by keyboard alone"
   expect((await serving.fetch(`/api/threads/${id}`)).status).toBe(404);
 }, 600_000);
 
-test("all threads are paused by one button, and killed by another once its question is answered", async () => {
+test("all threads are paused by a menu item, and killed by another once its question is answered", async () => {
   const ids = [await serving.run("endless", { delayMs: 50 }), await serving.run("endless")];
   const asking = await serving.run("asker");
   await serving.until(asking, "waiting");
   for (const id of ids) await serving.until(id, "running");
   const page = await open(serving);
-  const row = (id: string) => page.getByRole("row").filter({ hasText: id });
+  const row = (id: string) => rowOf(page, id);
   const hand = keyboard(page);
-  await hand.press("button", "Pause all");
+  const pressInMenu = async (item: string) => {
+    await hand.press("button", "More");
+    await hand.press("menuitem", item);
+  };
+  await pressInMenu("Pause all");
   for (const id of ids) await row(id).getByText("paused", { exact: true }).waitFor();
   const dialog = page.getByRole("dialog", { name: "Kill all threads?" });
-  await hand.press("button", "Kill all");
+  await pressInMenu("Kill all…");
   await dialog.getByText(/All running, sleeping, waiting and paused threads end now/).waitFor();
   await hand.press("button", "Cancel", dialog);
   await dialog.waitFor({ state: "detached" });
   for (const id of ids) await serving.until(id, "paused");
   await serving.until(asking, "waiting");
-  await hand.press("button", "Kill all");
+  await pressInMenu("Kill all…");
   await hand.press("button", "Kill all", dialog);
   for (const id of [...ids, asking]) {
     await row(id).getByText("killed", { exact: true }).waitFor();

@@ -23,7 +23,7 @@ export type Inbox = {
 
 /** The inbox, updated by server events. */
 export function useInbox(): Inbox {
-  const asked = useInfiniteQuery(threadsQuery({ status: ["waiting"] }));
+  const asked = useInfiniteQuery(threadsQuery({ status: "waiting" }));
   const planned = useQuery(waitingPlansQuery);
   const decisions = (planned.data ?? []).flatMap(({ wanted }) => wanted);
   const decided = new Set(decisions.map(({ threadId }) => threadId));

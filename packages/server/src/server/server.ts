@@ -20,6 +20,7 @@ import {
   EntryCodes,
   newToken,
   ownHosts,
+  policyFor,
   protect,
 } from "../guard/guard.ts";
 import { graphRoutes, takesLong } from "../graphs/graph-routes.ts";
@@ -105,7 +106,7 @@ export function startServer(options: ServerOptions): RunningServer {
   const graphs = graphRoutes(context);
   const evals = evalRoutes(options.evals ?? { root });
   const more = [graphs.app, plans.app, evals];
-  const app = makeApp(context, served, limited, consoleFiles(), more);
+  const app = makeApp(context, served, limited, consoleFiles(policyFor), more);
   const codes = new EntryCodes();
   const access: Access = { hosts: new Set(), origins, token, port: 0, codes };
   const server = listen(options, async (request, own) => {

@@ -9,7 +9,7 @@ import { ago, count, moment, until, useNow } from "../../lib/format.ts";
 import { plansQuery } from "../../lib/plans.ts";
 import { Button, ButtonLink, Command } from "../../ui/button.tsx";
 import { type Fact, Facts } from "../../ui/facts.tsx";
-import { SearchField } from "../../ui/field.tsx";
+import { SearchField } from "../../ui/search-field.tsx";
 import { Page, useKeys, useListKeys, useTitle } from "../../ui/page.tsx";
 import { Empty, Loaded } from "../../ui/states.tsx";
 

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { duration } from "../../../lib/format.ts";
 import { Button } from "../../../ui/button.tsx";
-import { SearchField } from "../../../ui/field.tsx";
+import { SearchField } from "../../../ui/search-field.tsx";
 import { Pre, textOf } from "../../../ui/value.tsx";
 import type { RunLine, RunLines } from "./run-events.ts";
 
