@@ -86,6 +86,7 @@ test("paths that read threads match the description", async () => {
   await fits("GET /api/server", { status: 200 });
   await fits("GET /api/threads?limit=3", { status: 200 });
   await fits("GET /api/threads?hasError=true&minCost=0.5", { status: 200 });
+  await fits("GET /api/threads/summary?since=1", { status: 200 });
   await fits("GET /api/live", { status: 200 });
   for (const id of Object.values(ids)) {
     await fits("GET /api/threads/{id}", { status: 200 }, id);

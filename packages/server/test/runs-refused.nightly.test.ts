@@ -25,6 +25,8 @@ describe("a workflow in the request", () => {
 
   test("runs without a name, and can be rerun under its own name", async () => {
     const runID = await running.run({ workflow: own });
+    const { host } = running.serving;
+    expect((await host.row(await host.find(runID)))?.workflow).toBe(own.name);
     expect((await running.until(runID, "completed")).variables).toMatchObject({ $n: 42 });
     const workflows = await serving.ok<{ name: string }[]>("/api/workflows");
     expect(workflows.map(({ name }) => name).toSorted()).toEqual([

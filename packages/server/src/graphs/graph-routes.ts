@@ -50,8 +50,8 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
   const views = { runs, resultOf: (run: GraphRun) => records.result(run) };
   const routes = new Routes("Runs of agent graphs", refused);
 
-  const start = async (graph: unknown): Promise<GraphRun> => {
-    const run = await control.start(graph as Partial<GraphDocument>);
+  const start = async ({ graph, name }: z.infer<typeof schema.runGraphBody>) => {
+    const run = await control.start(graph as Partial<GraphDocument>, name);
     await records.keep(run);
     return run;
   };
@@ -81,7 +81,7 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     invalid: invalidGraph,
     answer: ["The result of the run.", schema.runResultSchema],
     others: notBegun,
-    run: async ({ body }, { req }) => outcome(await start(body.graph), req),
+    run: async ({ body }, { req }) => outcome(await start(body), req),
   });
   routes.add("POST /run-stream", {
     summary: "Run an agent graph and stream its log",
@@ -89,7 +89,7 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     invalid: invalidGraph,
     answer: ["start, log, done, error.", stream, "text/event-stream"],
     others: notBegun,
-    run: async ({ body }) => streamRun(context, views, await start(body.graph)),
+    run: async ({ body }) => streamRun(context, views, await start(body)),
   });
   routes.add("POST /resume", {
     summary: "Answer the approval that a run waits for",

@@ -9,7 +9,12 @@ const graphSchema = z
   .looseObject({ nodes: z.array(z.unknown()), connections: z.array(z.unknown()) })
   .openapi("Graph");
 
-export const runGraphBody = z.looseObject({ graph: graphSchema }).openapi("RunGraph");
+export const runGraphBody = z
+  .looseObject({
+    graph: graphSchema,
+    name: z.string().optional().describe("The document's name, which lists of threads show."),
+  })
+  .openapi("RunGraph");
 
 export const resumeGraphBody = z
   .looseObject({
