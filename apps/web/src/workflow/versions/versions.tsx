@@ -263,7 +263,7 @@ function Comparison({ from, to }: { from: VersionRow; to: VersionRow }) {
     <table className="w-full border-collapse text-right [&_th]:font-normal [&_th:first-child]:text-left [&_:is(th,td)]:py-1">
       <thead className="text-small text-muted">
         <tr>
-          <th scope="col" />
+          <th scope="col">Figure</th>
           <th scope="col">
             Now <code>{from.hash.slice(0, 6)}</code>
           </th>
