@@ -82,6 +82,14 @@ export const newestThreadQuery = (hash: string) =>
 export const recentThreadsQuery = (workflow: string) =>
   queryOf<ThreadRow[]>([...threadKeys.newest, "of", workflow], "/threads", { workflow, limit: 20 });
 
+/** The newest failed threads of a workflow. */
+export const failedThreadsQuery = (workflow: string) =>
+  queryOf<ThreadRow[]>([...threadKeys.newest, "failed", workflow], "/threads", {
+    workflow,
+    status: "failed",
+    limit: 10,
+  });
+
 const ofThread = <Answer>(id: string, parts: string[], key: unknown[], query?: RequestQuery) =>
   queryOf<Answer>([...threadKeys.one(id), ...key], pathOf("threads", id, ...parts), query);
 
