@@ -9,7 +9,7 @@ import { TestCluster } from "../../../packages/workflow-restate/test/fixtures/cl
 import { missingServer } from "../../../packages/workflow-restate/test/fixtures/server.ts";
 import { speaking } from "../../../packages/workflow-restate/test/fixtures/speaking.ts";
 import { keepPicture, open, useConsoleProcess } from "./browser.ts";
-import { rowOf } from "./trace.ts";
+import { stepRow } from "./trace.ts";
 
 let cluster: TestCluster;
 let host: RestateHost;
@@ -66,7 +66,7 @@ describe.skipIf(missingServer !== "")(`the console of a cluster${missingServer}`
       .first()
       .waitFor();
     say("one .\ntwo half ");
-    await rowOf(page, 1, "speak").waitFor();
+    await stepRow(page, 1, "speak").waitFor();
     await page
       .getByText(/half@\d+/)
       .first()
@@ -84,12 +84,12 @@ describe.skipIf(missingServer !== "")(`the console of a cluster${missingServer}`
     await keepPicture(page, "cluster-failover");
     say("one .\ntwo half .\nthree .");
     await page.getByText("completed", { exact: true }).first().waitFor();
-    await rowOf(page, 3, "speak").waitFor();
+    await stepRow(page, 3, "speak").waitFor();
     await keepPicture(page, "cluster-completed");
 
     const shown = await wordsOf(page);
     await page.reload();
-    await rowOf(page, 3, "speak").waitFor();
+    await stepRow(page, 3, "speak").waitFor();
     expect(await wordsOf(page)).toEqual(shown);
 
     const shownBy = new Response(serving.spawn("thread", id, "--json").stdout);

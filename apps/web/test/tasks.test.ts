@@ -272,6 +272,7 @@ test("the changes of a version are shown, and the workflow is rolled back", asyn
   const page = await open(serving, "/workflows");
   await page.getByRole("link", { name: "greet", exact: true }).click();
   const newest = page.getByRole("article", { name: `Version ${before.hash}` });
+  await newest.getByRole("button", { name: "Diff" }).click();
   await newest.getByText(/role renamed: greeter/).waitFor();
   await newest.getByText("greets all").first().waitFor();
   await newest.getByRole("button", { name: /source changes/ }).click();
