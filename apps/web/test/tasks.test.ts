@@ -144,8 +144,8 @@ test("a thread is started by a form of the workflow's schema, and its steps appe
   await dialog.getByLabel("Loud").check();
   await dialog.getByRole("button", { name: "Start" }).click();
   await page.waitForURL(/\/threads\/\w+/);
-  await page.getByText("HELLO Ada").waitFor();
-  await page.getByText("HELLO all").waitFor();
+  await page.getByText("HELLO Ada").first().waitFor();
+  await page.getByText("HELLO all").first().waitFor();
   await status(page, "completed");
   const thread = await serving.until(idOf(page), "completed");
   expect(thread.steps.map(({ content }) => content)).toEqual(["HELLO Ada", "HELLO all"]);
@@ -272,6 +272,7 @@ test("the changes of a version are shown, and the workflow is rolled back", asyn
   const page = await open(serving, "/workflows");
   await page.getByRole("link", { name: "greet", exact: true }).click();
   const newest = page.getByRole("article", { name: `Version ${before.hash}` });
+  await newest.getByRole("button", { name: "Diff" }).click();
   await newest.getByText(/role renamed: greeter/).waitFor();
   await newest.getByText("greets all").first().waitFor();
   await newest.getByRole("button", { name: /source changes/ }).click();
@@ -296,7 +297,7 @@ test("a thread is started, answered and left by keyboard alone", async () => {
   await hand.choose("Workflow", "asker");
   await hand.write("Prompt", "by keys");
   await hand.press("button", "Start", page.getByRole("dialog"));
-  await page.getByText("May I?").waitFor();
+  await page.getByText("May I?").first().waitFor();
   await hand.press("button", "Approve");
   await page.getByText("you answered true").waitFor();
   await page.keyboard.press("g");

@@ -1,7 +1,7 @@
 import { Check, Pencil, Undo2 } from "lucide-react";
 import { useId, useRef, useState } from "react";
 import { flushSync } from "react-dom";
-import { ownIn } from "../lib/json.ts";
+import { ownIn } from "../lib/own.ts";
 import {
   editOf,
   isChanged,

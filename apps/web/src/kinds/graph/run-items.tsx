@@ -147,9 +147,8 @@ const Calls = ({ calls }: { calls: readonly Call[] }) => (
 type ApprovalProps = { item: ApprovalItem } & Pick<Props, "asked">;
 
 function ApprovalView({ item, asked }: ApprovalProps) {
-  const { name, prompt, answer, isOver } = item;
+  const { name, prompt, answer, isRejected, isOver } = item;
   if (answer !== null) {
-    const isRejected = answer.startsWith("User rejected");
     const state = isRejected ? (
       <CircleX className="text-red" />
     ) : (
