@@ -62,7 +62,10 @@ export function InboxPage() {
     r: () => focusChoice("reject"),
     Escape: () => focusRow(item?.key),
   });
-  const next = items[at + 1] ?? items[at - 1];
+  // An answered item may leave the list before its request ends.
+  const lastAt = useRef(0);
+  if (at >= 0) lastAt.current = at;
+  const next = at >= 0 ? (items[at + 1] ?? items[at - 1]) : (items[lastAt.current] ?? items.at(-1));
 
   return (
     <Page title="Inbox" actions={<NoticeButton />}>
