@@ -198,7 +198,7 @@ function ThreadQuestion({ item, isOver, onSent }: QuestionProps) {
         step?.role === "__wait__" ? (
           <Question threadId={threadId} step={step} asked={0} isOver={isOver} onAnswered={onSent} />
         ) : (
-          <p className="p-4 text-muted">This thread asks nothing any more.</p>
+          <p className="p-4 text-muted">This thread asks no question.</p>
         )
       }
     </Loaded>

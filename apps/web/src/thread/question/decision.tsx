@@ -31,7 +31,7 @@ export type Choice = {
 );
 
 type Props = {
-  /** Who asks, and for which thread or plan. */
+  /** The role that asks, and its thread or plan. */
   from?: ReactNode;
   /** The text of the question. */
   prompt?: string;

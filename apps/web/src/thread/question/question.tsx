@@ -90,7 +90,7 @@ type Around = Omit<Parameters<typeof Decision>[0], "choices" | "children">;
 
 type AskerProps = Pick<Props, "threadId" | "step"> & { by: string | null; tool: string | null };
 
-/** Who asks, in which thread, and since when. */
+/** The role that asks, its thread, and the age of the question. */
 function Asker({ threadId, step, by, tool }: AskerProps) {
   const { data: thread } = useQuery(threadQuery(threadId));
   const now = useNow(10_000);
