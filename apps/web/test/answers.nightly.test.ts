@@ -6,7 +6,7 @@ import { anthropicServer } from "../../../packages/workflow-agents/test/anthropi
 import type { WireServer } from "../../../packages/workflow-agents/test/wire.ts";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import type { Thread } from "../../../packages/server/src/entry/api-types.ts";
-import { keepPicture, open, useConsoleProcess } from "./browser.ts";
+import { keepPicture, type Look, open, useConsoleProcess } from "./browser.ts";
 import { violationsOf } from "./violations.ts";
 
 /** A workflow that asks for an answer of a type, and then publishes or stops, depending on `condition`. */
@@ -105,9 +105,11 @@ test("an open question and a text question are answered by typing, not by a clic
 }, 600_000);
 
 /** The region of an approval: in the inbox, or on its thread's page. */
-async function approvalOf(id: string, path: string, look = {}) {
+async function approvalOf(id: string, path: string, look: Look = {}) {
   const page = await open(serving, path === "/inbox" ? `/inbox?item=${id}.2` : path, look);
   const card = page.getByRole("region", { name: "Question", exact: true });
+  // A phone shows the trace first.
+  if (path !== "/inbox" && look.width === 380) await press(page, "Go to question");
   await card.getByRole("region", { name: "To be approved" }).waitFor();
   return { page, card };
 }

@@ -17,7 +17,14 @@ import { Empty, FailureNotice, Loaded, Skeleton } from "../../ui/states.tsx";
 /** Questions, plans to confirm and failed steps of plans, each with the form that answers it. */
 export function InboxPage() {
   useTitle("Inbox");
-  const { items, isMore, isRead, error } = useInbox();
+  const { items: listed, isMore, isRead, error } = useInbox();
+  /** The items that this page has answered and the server still lists. */
+  const [sent, setSent] = useState<readonly string[]>([]);
+  const items = listed.filter(({ key }) => !sent.includes(key));
+  useEffect(() => {
+    const left = sent.filter((key) => listed.some((one) => one.key === key));
+    if (left.length < sent.length) setSent(left);
+  });
   const { item: opened } = useSearch({ from: "/inbox" });
   const navigate = useNavigate({ from: "/inbox" });
   const [first, setFirst] = useState<string | null>(null);
@@ -43,6 +50,10 @@ export function InboxPage() {
     setFirst(next?.key ?? null);
     void navigate({ search: { item: next?.key }, replace: true });
     focusRow(next?.key);
+  };
+  const answered = ({ key }: InboxItem) => {
+    setSent((before) => [...before, key]);
+    show(next);
   };
   const at = items.findIndex(({ key }) => key === chosen);
   const move = (by: number) => {
@@ -101,7 +112,7 @@ export function InboxPage() {
               </ButtonLink>
             </div>
             {item ? (
-              <Shown key={item.key} item={item} isOver={isOver} onSent={() => show(next)} />
+              <Shown key={item.key} item={item} isOver={isOver} onSent={() => answered(item)} />
             ) : (
               <Empty title="This no longer waits for you" />
             )}
