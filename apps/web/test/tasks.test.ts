@@ -255,7 +255,7 @@ test("a plan is made with the planner, confirmed and run", async () => {
   await page.keyboard.press("Enter");
   await page
     .getByRole("region", { name: "To be confirmed", exact: true })
-    .getByText("manual")
+    .getByText("Runs only when you start it")
     .waitFor();
   expect(await violationsOf(page)).toEqual([]);
   await hand.press("button", "Confirm and run");
