@@ -5,7 +5,7 @@ import { threadsQuery } from "./threads.ts";
 
 /** Something that waits for the user: a thread's question, a plan to confirm, or a failed step of a plan. */
 export type InboxItem = {
-  /** Identifies this question: the next question of the thread has another key. */
+  /** Identifies this question: the next question of the thread, and a changed plan, have another key. */
   key: string;
   subject: string;
   /** The question in one line. */
@@ -67,7 +67,8 @@ const isToConfirm = ({ metadata, phase }: PlanRow): boolean =>
   phase === "awaiting_confirmation" || metadata?.draft !== undefined;
 
 const confirmationOf = (plan: PlanRow): InboxItem => ({
-  ...{ kind: "plan", plan, at: Date.parse(plan.updated_at), subject: plan.name, key: plan.id },
+  ...{ kind: "plan", plan, at: Date.parse(plan.updated_at), subject: plan.name },
+  key: `${plan.id}.${plan.updated_at}`,
   text: plan.metadata?.draft === undefined ? plan.description : "A change of this plan",
   from: "Plan to be confirmed",
 });
