@@ -68,10 +68,20 @@ const isToConfirm = ({ metadata, phase }: PlanRow): boolean =>
 
 const confirmationOf = (plan: PlanRow): InboxItem => ({
   ...{ kind: "plan", plan, at: Date.parse(plan.updated_at), subject: plan.name },
-  key: `${plan.id}.${plan.updated_at}`,
+  key: `${plan.id}.${versionOf(plan)}`,
   text: plan.metadata?.draft === undefined ? plan.description : "A change of this plan",
   from: "Plan to be confirmed",
 });
+
+/** A short hash of the definition to confirm. */
+function versionOf({ metadata, name, description, trigger, steps, failure_policy }: PlanRow) {
+  const definition = metadata?.draft ?? { name, description, trigger, steps, failure_policy };
+  let hash = 0;
+  for (const letter of JSON.stringify(definition)) {
+    hash = (Math.imul(hash, 31) + (letter.codePointAt(0) ?? 0)) >>> 0;
+  }
+  return hash.toString(36);
+}
 
 const decisionsOf = ({ wanted: all, name, last_run: run }: PlanRow): InboxItem[] =>
   all.map((wanted) => ({
