@@ -4,7 +4,7 @@ import { ArrowLeft, Bell, BellOff, Inbox as InboxIcon } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { PlanConfirmation } from "../../kinds/plan/confirmation.tsx";
 import { StepDecision } from "../../kinds/plan/decisions.tsx";
-import { ago, count, moment, useNow } from "../../lib/format.ts";
+import { ago, moment, useNow } from "../../lib/format.ts";
 import { type InboxItem, useInbox } from "../../lib/inbox.ts";
 import { useNoticeChoice } from "../../lib/notices.ts";
 import { planQuery } from "../../lib/plans.ts";
