@@ -83,8 +83,8 @@ export class ThreadLog {
   #complete(attempt: Attempt): void {
     const copied = attempt.saved ? this.#copied.get(attempt.attempt) : undefined;
     if (!copied) return;
-    const { turns, retries, startedAt, title = null, stepID = null } = copied;
-    Object.assign(attempt, { turns, retries, startedAt, title, stepID });
+    const { path, turns, retries, startedAt, parent = null, title = null, stepID = null } = copied;
+    Object.assign(attempt, { path, parent, turns, retries, startedAt, title, stepID });
     attempt.version += 1;
   }
 

@@ -6,7 +6,7 @@ import { AnswerForm } from "../../thread/question/answer-form.tsx";
 import { softOf, StatusIcon, stoppedText } from "../../thread/status/status.tsx";
 import { LogLines } from "../../thread/trace/card-body.tsx";
 import { StepList } from "../../thread/trace/step-list.tsx";
-import { Position } from "../../thread/trace/thrown.tsx";
+import { Position } from "../../thread/detail/thrown.tsx";
 import { moment, until, useNow } from "../../lib/format.ts";
 import { failedAmong, type ThreadLog } from "../../lib/thread-log.ts";
 import { type ForkPoint, isEnded, isLive } from "../../lib/threads.ts";

@@ -34,8 +34,8 @@ import {
   type ToolCall,
   tryOf,
   type TurnGroup,
-} from "./parts.ts";
-import { Thrown } from "./thrown.tsx";
+} from "../detail/parts.ts";
+import { Thrown } from "../detail/thrown.tsx";
 
 type Props = { card: Card; isRunning: boolean };
 
@@ -45,7 +45,7 @@ export function CardBody({ card, isRunning }: Props) {
   const content = contentBeside(card);
   return (
     <>
-      {attempt.error && <Thrown error={attempt.error} name={`${attempt.attempt}/error`} />}
+      {attempt.error && <Thrown error={attempt.error} />}
       <NextTry card={card} />
       <Warnings of={attempt.warnings} />
       {content !== null && (

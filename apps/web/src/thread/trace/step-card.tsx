@@ -28,7 +28,7 @@ import type { ForkPoint } from "../../lib/threads.ts";
 import { Button } from "../../ui/button.tsx";
 import { Pill } from "../../ui/states.tsx";
 import { CardBody } from "./card-body.tsx";
-import { spendingOf, tryOf } from "./parts.ts";
+import { spendingOf, tryOf } from "../detail/parts.ts";
 
 type Props = {
   card: Card;

@@ -109,18 +109,24 @@ export function groupsOf(turns: Attempt["turns"]): TurnGroup[] {
 export type Note = {
   kind: "variable" | "file" | "print" | "error" | "retry" | "event";
   text: string;
+  /** Milliseconds since the epoch. */
+  at: number;
 };
 
-/** Retries, and events without a view of their own. */
-export const notesOf = ({ attempt: { retries, notes } }: Card): Note[] => [
-  ...retries.map(({ error, delayMs }): Note => {
-    const wait = delayMs === null ? "" : ` after ${duration(delayMs)}`;
-    return { kind: "retry", text: `tried again${wait}: ${error}` };
-  }),
-  ...notes.flatMap((event) => noteOf(event) ?? []),
-];
+/** Retries, and events without a view of their own, in the order of time. */
+export const notesOf = ({ attempt: { retries, notes } }: Card): Note[] =>
+  [
+    ...retries.map(({ error, delayMs, at }): Note => {
+      const wait = delayMs === null ? "" : ` after ${duration(delayMs)}`;
+      return { kind: "retry", text: `tried again${wait}: ${error}`, at };
+    }),
+    ...notes.flatMap((event) => {
+      const note = noteOf(event);
+      return note ? [{ ...note, at: event.timestamp }] : [];
+    }),
+  ].toSorted((a, b) => a.at - b.at);
 
-function noteOf(record: EventRecord): Note | null {
+function noteOf(record: EventRecord): Omit<Note, "at"> | null {
   const event = knownEvent(record);
   switch (event?.type) {
     case "llm_done":

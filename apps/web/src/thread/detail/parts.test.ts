@@ -138,7 +138,7 @@ test("retries and all other events are notes", () => {
     ["my_event", { at: 1 }],
     ["llm_done", {}],
   );
-  expect(notesOf(card)).toEqual([
+  expect(notesOf(card).map(({ kind, text }) => ({ kind, text }))).toEqual([
     { kind: "retry", text: "tried again after 2.0 s: overloaded" },
     { kind: "variable", text: '$n = {"a":1}' },
     { kind: "variable", text: '$n = 2, before: {"a":1}' },
