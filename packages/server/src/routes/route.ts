@@ -8,6 +8,7 @@ import { failureSchema } from "../schema/server.ts";
 import type { Connections } from "../stream/connections.ts";
 import type { Feed } from "../stream/feed.ts";
 import type { ThreadFeeds } from "../stream/thread-feed.ts";
+import type { Drafts } from "./drafts.ts";
 
 /** The context that all routes share. */
 export type Context = {
@@ -15,6 +16,7 @@ export type Context = {
   /** The server's environment and folder, for threads that it starts. */
   env: Record<string, string>;
   cwd: string;
+  drafts: Drafts;
   threadFeeds: ThreadFeeds;
   connections: Connections;
   /** The feed of the changes of plans. */

@@ -1,5 +1,4 @@
 import { Registry } from "@uncaged/workflow-steps";
-import { findIn, stepsSource } from "@uncaged/workflow-steps/source";
 import { planRerun } from "@uncaged/workflow-steps/threads";
 import {
   isWorkflowError,
@@ -11,7 +10,6 @@ import { movedError, isThreadId } from "@uncaged/workflow/internal";
 import type { z } from "zod";
 import { rewritten } from "../guard/error-response.ts";
 import type { Context } from "../routes/route.ts";
-import { withUpload } from "../routes/upload.ts";
 import type { rerunBody, resumeRunBody, runBody } from "../schema/run.ts";
 import type { Run, Runs } from "./run.ts";
 import { neitherWorkflow, noAnswerToken, unknownCheckpoint } from "./errors.ts";
@@ -23,11 +21,12 @@ const position = new RegExp(`^${file}:\\d+:\\d+: `);
  * Starts a run of a registered workflow, or of a workflow in the request. Checks the params before it creates a thread.
  */
 export async function startRun(
-  { host, env, cwd }: Context,
+  context: Context,
   runs: Runs,
   { workflowName, workflow, params = {}, clientRunToken }: z.infer<typeof runBody>,
 ): Promise<string> {
-  const named = await nameOf({ host, cwd }, runs, { workflowName, workflow });
+  const { host, env, cwd } = context;
+  const named = await nameOf(context, { workflowName, workflow });
   if (named === undefined) throw neitherWorkflow();
   const { hash } = await host.resolve(named);
   const { document } = await runs.documentsOf(hash);
@@ -42,20 +41,14 @@ export async function startRun(
  * stores its bundle without a name, so that registered workflows don't change.
  */
 async function nameOf(
-  { host, cwd }: Pick<Context, "host" | "cwd">,
-  runs: Runs,
-  { workflowName, workflow: document }: { workflowName?: string; workflow?: object },
+  { drafts }: Context,
+  { workflowName, workflow, document }: Pick<Request, "workflowName" | "workflow" | "document">,
 ): Promise<string | undefined> {
-  if (document === undefined) return workflowName;
+  if (workflow === undefined && document === undefined) return workflowName;
   if (workflowName !== undefined) throw neitherWorkflow();
-  const find = findIn(cwd, async (name) => runs.documentsOf((await host.resolve(name)).hash));
-  const files = new Map([[file, JSON.stringify(document)]]);
-  const source = stepsSource(() => undefined, { isClosed: true, find });
+  if (document !== undefined) return await drafts.steps(document, file);
   try {
-    return await withUpload(file, files, async (path) => {
-      const { hash } = await host.store(path, { sources: [source] });
-      return hash;
-    });
+    return await drafts.steps(JSON.stringify(workflow), file);
   } catch (error) {
     if (!isWorkflowError(error)) throw error;
     // The server wrote the file, so the client does not know its line numbers.
@@ -75,7 +68,7 @@ export async function startRerun(
   const { host, env, cwd } = context;
   const { checkpoint, stepID, path, overrides, maxRounds, clientRunToken } = request;
   const source = await sourceOf(runs, checkpoint);
-  const name = await nameOf(context, runs, request);
+  const name = await nameOf(context, request);
   const hash = await hashOf(context, source, name);
   const documents = await runs.documentsOf(hash);
   const thread = source && (await host.read(source.ref));
@@ -86,11 +79,13 @@ export async function startRerun(
   const options = clientRunToken === undefined ? {} : { clientRunToken };
   if (!source) {
     const workflow = name ?? hash;
-    return (await host.start({ workflow, options, input, maxRounds, env, cwd })).threadId;
+    const start = { workflow, name: request.name, options, input, maxRounds, env, cwd };
+    return (await host.start(start)).threadId;
   }
   const on = hash === source.ref.hash ? undefined : name;
   const keep = steps ? { steps } : { atStep };
-  const fork = { keep, rerun: input, options, maxRounds, env, on };
+  const shown = request.document === undefined ? undefined : thread?.workflow;
+  const fork = { keep, rerun: input, options, maxRounds, env, on, name: request.name ?? shown };
   return (await host.fork(source.ref, fork)).threadId;
 }
 

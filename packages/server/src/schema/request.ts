@@ -72,9 +72,18 @@ export const threadsQuery = threadsFilter.extend({
     .describe("Only threads older than this thread, even if it was removed."),
 });
 
+const shownName = text
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "must be a workflow name")
+  .optional();
+const draft = optionalText.describe(
+  "The text of an agent graph or a step workflow, as JSON. It is checked and built, without a name.",
+);
+
 export const startBody = z
   .strictObject({
-    workflow: anyVersion,
+    workflow: anyVersion.optional(),
+    document: draft,
+    name: shownName.describe("The workflow name of the thread. Default: the name in `workflow`."),
     prompt: optionalText,
     maxRounds: optionalNumber,
     params: z.unknown().optional(),
@@ -83,6 +92,9 @@ export const startBody = z
       "A ULID of the caller: a repeated request with it starts no second thread.",
     ),
     durability,
+  })
+  .refine(({ workflow, document }) => (workflow === undefined) !== (document === undefined), {
+    message: "give either workflow or document",
   })
   .openapi("StartThread");
 
@@ -142,6 +154,11 @@ export const forkBody = retryBody
     input: inputSchema
       .optional()
       .describe("An answer to the last kept step, which must be a question."),
+    document: draft,
+    name: shownName.describe("The workflow name of the new thread. Default: the same name."),
+  })
+  .refine(({ on, document }) => on === undefined || document === undefined, {
+    message: "give either on or document",
   })
   .openapi("ForkThread");
 

@@ -27,6 +27,7 @@ import type { OpenPlans } from "../plans/plan-rows.ts";
 import { planRoutes } from "../plans/plan-routes.ts";
 import { allRoutes } from "../routes/all.ts";
 import { controlRoutes } from "../routes/control.ts";
+import { Drafts } from "../routes/drafts.ts";
 import { evalRoutes } from "../routes/evals.ts";
 import { eventRoutes } from "../routes/events.ts";
 import { type Context, Routes } from "../routes/route.ts";
@@ -96,7 +97,8 @@ export function startServer(options: ServerOptions): RunningServer {
   const { root } = host;
   const token = readServerAddress(root)?.token ?? newToken();
   const connections = new Connections({ ...defaultStreams, ...options.streams });
-  const shared = { host, env, cwd, connections, threadFeeds: new ThreadFeeds(host) };
+  const drafts = new Drafts({ host, env, cwd });
+  const shared = { host, env, cwd, drafts, connections, threadFeeds: new ThreadFeeds(host) };
   const plans = planRoutes(shared, options.plans ?? withoutPlans);
   const context = { ...shared, plans: plans.feed };
   const limited = limitBody(options.bodies ?? defaultPace);
