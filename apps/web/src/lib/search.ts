@@ -27,17 +27,18 @@ export function readThreadsSearch({ status, workflow, q, start }: Given): Thread
   };
 }
 
-const views = ["steps", "graph", "timeline", "about"] as const;
+const views = ["trace", "graph", "state", "events"] as const;
 
 export type View = (typeof views)[number];
 
-/** `step` is the number of the step to show, from 1. */
-type ThreadSearch = { view?: View; step?: number };
+/** `row` is the id of the selected row of the trace. `step` selects the row of a step by its number, from 1. */
+type ThreadSearch = { view?: View; row?: string; step?: number };
 
-export function readThreadSearch({ view, step }: Given): ThreadSearch {
+export function readThreadSearch({ view, row, step }: Given): ThreadSearch {
   const number = Number(step);
   return {
-    view: views.find((one) => one === view && one !== "steps"),
+    view: views.find((one) => one === view && one !== "trace"),
+    row: textOf(row) || undefined,
     step: Number.isInteger(number) && number > 0 ? number : undefined,
   };
 }

@@ -24,6 +24,8 @@ export class ThreadLog {
   isRemoved = false;
   /** Time of the newest record or event, in milliseconds since the epoch. */
   lastAt = 0;
+  /** Counts the changes. */
+  version = 0;
   /** The id of the last event, to continue after. */
   cursor: string | null = null;
   #fold = new AttemptLog();
@@ -162,6 +164,7 @@ export function useThreadLog(threadId: string | null): ThreadLog {
     let timer: ReturnType<typeof setTimeout> | null = null;
     // A long log arrives in thousands of pieces, so the page draws at most once a frame.
     const changed = (isCounted: boolean) => {
+      log.version += 1;
       frame ||= requestAnimationFrame(() => {
         frame = 0;
         setDrawn((count) => count + 1);

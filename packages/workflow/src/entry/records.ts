@@ -17,6 +17,7 @@ export {
 } from "../record/attempt.ts";
 export { AttemptLog } from "../record/attempt-log.ts";
 export { spendingOf } from "../record/spending.ts";
+export { firstLine, subjectOf } from "../record/subject.ts";
 export { type ThreadTimes, timesAt, Waited } from "../record/times.ts";
 export type { Path } from "../contract/attempt.ts";
 export { totalTokens } from "../contract/usage.ts";

@@ -29,8 +29,13 @@ function short(text: string): string {
   return `${whole.slice(0, mostChars - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
+/** The fields of a start record that the subject comes from. */
+type Started = Pick<StartRecord, "name"> & {
+  parameters: Pick<StartRecord["parameters"], "prompt" | "params">;
+};
+
 /** Returns the subject of a thread: its prompt's first line, else its params, else its workflow's name. */
-export function subjectOf({ name, parameters }: StartRecord): string {
+export function subjectOf({ name, parameters }: Started): string {
   return firstLine(parameters.prompt) || paramsLine(parameters.params) || firstLine(name);
 }
 

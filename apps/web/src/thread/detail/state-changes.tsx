@@ -43,7 +43,14 @@ function Changes({ threadId, number }: { threadId: string; number: number }) {
 
 type State = Readonly<Record<string, unknown>>;
 
-const stateIn = ({ variables, localVars }: { variables: State; localVars: State }): State => ({
+/** The variables of a state, with the locals of its iteration. */
+export const stateIn = ({
+  variables,
+  localVars,
+}: {
+  variables: State;
+  localVars: State;
+}): State => ({
   ...variables,
   ...localVars,
 });

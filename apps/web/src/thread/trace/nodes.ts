@@ -1,4 +1,4 @@
-import type { AttemptTurn } from "@uncaged/workflow/records";
+import { type AttemptTurn, firstLine } from "@uncaged/workflow/records";
 import type { Card } from "../../lib/thread-log.ts";
 
 /**
@@ -56,16 +56,11 @@ export const leaf = (id: string, kind: TraceRow["kind"], name: string): TraceRow
   ...{ startedAt: null, endedAt: null, tokens: 0, cost: null, card: null, turn: null },
 });
 
-const longestName = 160;
-
 /** The first line of a text that is not empty. A foreign event may have another value in place of a text. */
-export const firstLine = (text: unknown): string =>
-  (typeof text === "string" ? text : (JSON.stringify(text) ?? ""))
-    .slice(0, 2_000)
-    .split("\n")
-    .find((line) => line.trim() !== "")
-    ?.trim()
-    .slice(0, longestName) ?? "";
+export const lineIn = (text: unknown): string =>
+  firstLine((typeof text === "string" ? text : (JSON.stringify(text) ?? "")).slice(0, longest));
+
+const longest = 2_000;
 
 /** The nodes in the order of time, with the times, the states and the sums of their constructs. */
 export function finished(nodes: readonly TraceNode[]): TraceNode[] {
@@ -119,6 +114,23 @@ function statusIn(children: readonly TraceNode[]): TraceRow["status"] {
     (row, index) => index === rows.length - 1 || (row.endedAt ?? Infinity) > last,
   );
   return ranks.find((rank) => final.some(({ status }) => status === rank)) ?? "done";
+}
+
+/** The spending of a thread so far, with its running attempts, and the number of attempts without a known price. */
+export function spentIn(rows: readonly TraceRow[]) {
+  const counted = new Set<string>();
+  const sum = { tokens: 0, cost: 0, unpriced: 0 };
+  for (const { id, kind, parent, card, tokens, cost } of rows) {
+    const isWithin = parent !== null && counted.has(parent);
+    // The record of an attempt includes the attempts in it, and another thread paid for a copied one.
+    if (isWithin || (kind === "attempt" && (card?.attempt.saved || card?.attempt.recorded)))
+      counted.add(id);
+    if (kind !== "attempt" || isWithin || card?.attempt.saved) continue;
+    sum.tokens += tokens;
+    sum.cost += cost ?? 0;
+    if (cost === null && tokens > 0) sum.unpriced += 1;
+  }
+  return sum;
 }
 
 /** The spending of this thread. An attempt's own record includes the attempts in it. */

@@ -6,10 +6,11 @@ import {
   sleepsUntil,
   totalTokens,
 } from "@uncaged/workflow/records";
+import type { NumberedStep } from "@uncaged/workflow-server/api-types";
 import { roleName } from "../../lib/format.ts";
-import { type Card, nameOf, type ThreadLog } from "../../lib/thread-log.ts";
+import { type Card, nameOf, ThreadLog } from "../../lib/thread-log.ts";
 import { isEnded, isLive } from "../../lib/threads.ts";
-import { finished, firstLine, leaf, type TraceNode, type TraceRow } from "./nodes.ts";
+import { finished, lineIn, leaf, type TraceNode, type TraceRow } from "./nodes.ts";
 import { Places } from "./places.ts";
 
 export type { TraceRow } from "./nodes.ts";
@@ -38,6 +39,13 @@ export function traceRows(log: ThreadLog): TraceRow[] {
   return rows;
 }
 
+/** The rows of steps without events. */
+export function rowsOfSteps(steps: readonly NumberedStep[]): TraceRow[] {
+  const log = new ThreadLog();
+  for (const step of steps) log.takeStep(step);
+  return traceRows(log);
+}
+
 /** The order of two attempts: of their starts, then of their ids. */
 function inOrder(a: Attempt, b: Attempt): number {
   const later = timeOf(a) - timeOf(b) || a.attempt.length - b.attempt.length;
@@ -57,7 +65,7 @@ function nodeOf(card: Card, log: ThreadLog): TraceNode {
   const { attempt, step } = card;
   const usage = attempt.usage === null ? 0 : totalTokens(attempt.usage);
   const row: TraceRow = {
-    ...leaf(attempt.attempt, kindOf(card), attemptName(card)),
+    ...leaf(attempt.attempt, kindOf(card), attemptName(card, log)),
     status: statusOf(card, log),
     number: step?.number ?? null,
     startedAt: attempt.startedAt,
@@ -74,8 +82,9 @@ function nodeOf(card: Card, log: ThreadLog): TraceNode {
 }
 
 /** The name of an attempt's row; from the second run of a role at the same place on, with the number of the run. */
-function attemptName({ attempt, step }: Card): string {
-  const name = roleName(step?.role ?? nameOf(attempt) ?? "unnamed", step?.meta);
+function attemptName({ attempt, step }: Card, { steps }: ThreadLog): string {
+  const role = step?.role ?? nameOf(attempt);
+  const name = role === null ? `Step ${steps.length + 1}` : roleName(role, step?.meta);
   const last = attempt.path.at(-1);
   const isNumbered = last?.in === "step.all" || last?.in === "run";
   const index = isNumbered && "iteration" in last ? (last.iteration ?? 0) : 0;
@@ -145,7 +154,7 @@ function partsOf(card: Card, isRunning: boolean): TraceNode[] {
     const { delay_ms, reason } = event.payload;
     const delay = Number.isFinite(delay_ms) ? delay_ms : 0;
     const times = { startedAt: note.timestamp, endedAt: note.timestamp + delay };
-    return [node({ ...leaf(`${id}/wait-${index}`, "wait", firstLine(reason)), ...times, card })];
+    return [node({ ...leaf(`${id}/wait-${index}`, "wait", lineIn(reason)), ...times, card })];
   });
   return [
     ...turnNodes,
@@ -159,11 +168,11 @@ const node = (row: TraceRow): TraceNode => ({ row, children: [], chain: false })
 const nameOfTurn = (turn: AttemptTurn): string =>
   turn.kind === "tool"
     ? turn.name
-    : firstLine(turn.text) || (turn.kind === "text" ? "Response" : "Thinking");
+    : lineIn(turn.text) || (turn.kind === "text" ? "Response" : "Thinking");
 
 const retryNode = (id: string, { at, delayMs, error }: Retry, card: Card): TraceNode =>
   node({
-    ...leaf(id, "retry", firstLine(error)),
+    ...leaf(id, "retry", lineIn(error)),
     startedAt: at,
     endedAt: at + (delayMs ?? 0),
     card,

@@ -1,69 +1,83 @@
 import { readEvent } from "@uncaged/workflow/records";
 import type { LogLine, NumberedStep, ThreadEvents } from "@uncaged/workflow-server/api-types";
 import { useEffect, useMemo, useState } from "react";
-import { counted, size } from "../../../lib/format.ts";
-import { isRecord } from "../../../lib/json.ts";
-import { Stream } from "../../../lib/stream.ts";
+import { counted, size } from "../../lib/format.ts";
+import { isRecord } from "../../lib/json.ts";
+import { Stream } from "../../lib/stream.ts";
 
-export type RunLine = {
+/** An event, or the commit of a step, as a line. */
+export type EventLine = {
   key: string;
   at: number;
   /** The event's type; `checkpoint` for a committed step, `rerun` for a step that a run restarted at. */
   type: string;
   stepID: string | null;
+  attempt: string | null;
   text: string;
   payload: Readonly<Record<string, unknown>>;
 };
 
-/** Maximum number of lines. Beyond it, the oldest lines are dropped. */
-const most = 2_000;
+/** The number of lines that are kept when there are a tenth more. The oldest lines are dropped. */
+const most = 50_000;
 
-/** Events that the trace shows elsewhere, or that are internal. */
-const hidden: ReadonlySet<string> = new Set([
-  "llm_token",
-  "llm_thinking",
-  "attempt_start",
-  "attempt_end",
-  "worker_start",
-]);
+const streamed: ReadonlySet<string> = new Set(["llm_token", "llm_thinking"]);
 
-/** The events of a run except tokens, in log order. */
-export class RunLines {
-  #lines: readonly RunLine[] = [];
+/** The events of a thread in log order. The pieces of a streamed text are one line. */
+export class EventLines {
+  readonly lines: EventLine[] = [];
+  /** The number of lines of each type. */
+  readonly types = new Map<string, number>();
   dropped = 0;
-
-  get lines(): readonly RunLine[] {
-    return this.#lines;
-  }
+  version = 0;
+  /** The line of each attempt that the next piece of a text belongs to. */
+  readonly #growing = new Map<string, EventLine>();
 
   takeEvent(line: LogLine): void {
     const event = readEvent(line);
-    if (event === null || hidden.has(event.type)) return;
-    const { type, stepID, seq, timestamp: at } = event;
+    if (event === null) return;
+    const { type, stepID, seq, timestamp: at, attempt = null } = event;
     const payload = isRecord(event.payload) ? event.payload : {};
-    this.#add({ key: `event ${seq}`, at, type, stepID, text: textOf(type, payload), payload });
+    const growing = this.#growing.get(attempt ?? "");
+    if (growing?.type === type && streamed.has(type)) {
+      const delta = `${wholeText(growing.payload.delta)}${wholeText(payload.delta)}`;
+      Object.assign(growing, { payload: { delta }, text: written(delta) });
+      this.version += 1;
+      return;
+    }
+    const text = textOf(type, payload);
+    const made = { key: `event ${seq}`, at, type, stepID, attempt, text, payload };
+    this.#add(made);
+    if (streamed.has(type)) this.#growing.set(attempt ?? "", made);
+    else this.#growing.delete(attempt ?? "");
   }
 
-  takeStep({ number, role, content, meta, timestamp: at }: NumberedStep): void {
+  takeStep({ number, role, content, meta, timestamp: at, attempt }: NumberedStep): void {
     const isRerun = role === "__input__" && meta.for === "rerun";
-    if (role.startsWith("__") && !isRerun) return;
     const type = isRerun ? "rerun" : "checkpoint";
     const stepID = isRerun && typeof meta.stepID === "string" ? meta.stepID : role;
     const text = isRerun ? content : `step ${number} committed`;
-    this.#add({ key: `step ${number}`, at, type, stepID, text, payload: meta });
+    const line = { key: `step ${number}`, at, type, stepID, text, payload: meta };
+    this.#add({ ...line, attempt: attempt ?? null });
   }
 
-  #add(line: RunLine): void {
-    const from = Math.max(0, this.#lines.length + 1 - most);
-    this.dropped += from;
-    this.#lines = [...this.#lines.slice(from), line];
+  #add(line: EventLine): void {
+    this.version += 1;
+    this.types.set(line.type, (this.types.get(line.type) ?? 0) + 1);
+    this.lines.push(line);
+    if (this.lines.length < most * 1.1) return;
+    const old = this.lines.splice(0, this.lines.length - most);
+    this.dropped += old.length;
+    for (const { type } of old) this.types.set(type, (this.types.get(type) ?? 1) - 1);
   }
 }
 
 type Payload = Readonly<Record<string, unknown>>;
 
+const wholeText = (value: unknown): string =>
+  typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+
 const written = (value: unknown): string => {
-  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  const text = wholeText(value);
   return text.length > 160 ? `${text.slice(0, 159)}…` : text;
 };
 
@@ -74,6 +88,13 @@ function textOf(type: string, payload: Payload): string {
 const failed = ({ error }: Payload) => written(isRecord(error) ? error.message : error);
 
 const texts: Readonly<Record<string, (payload: Payload) => string>> = {
+  llm_token: ({ delta }) => written(delta),
+  llm_thinking: ({ delta }) => written(delta),
+  attempt_start: ({ role, title }) => written(title ?? role ?? ""),
+  attempt_end: ({ outcome, error }) =>
+    isRecord(error) ? `${written(outcome)}: ${written(error.message)}` : written(outcome),
+  worker_start: ({ pid }) => `process ${written(pid)}`,
+  llm_retry: ({ error, delay_ms: ms }) => `in ${written(ms)} ms: ${written(error)}`,
   workflow_start: ({ name, resumedFrom }) =>
     resumedFrom === undefined ? written(name) : `${written(name)}, from ${written(resumedFrom)}`,
   workflow_failed: failed,
@@ -102,12 +123,12 @@ const texts: Readonly<Record<string, (payload: Payload) => string>> = {
   var_changed: ({ name, newValue }) => `${written(name)} = ${written(newValue)}`,
 };
 
-/** The live events of a run. `runID` is null without a run. */
-export function useRunLines(runID: string | null): RunLines {
-  const { lines } = useMemo(() => ({ runID, lines: new RunLines() }), [runID]);
+/** The events of a thread, live. `threadId` is null without a thread. */
+export function useEventLines(threadId: string | null): EventLines {
+  const { lines } = useMemo(() => ({ threadId, lines: new EventLines() }), [threadId]);
   const [, setDrawn] = useState(0);
   useEffect(() => {
-    if (runID === null) return;
+    if (threadId === null) return;
     let frame = 0;
     const taken = () => {
       frame ||= requestAnimationFrame(() => {
@@ -116,7 +137,7 @@ export function useRunLines(runID: string | null): RunLines {
       });
     };
     const stream = new Stream<ThreadEvents>({
-      thread: runID,
+      thread: threadId,
       on: {
         event: (line) => {
           lines.takeEvent(line);
@@ -133,6 +154,6 @@ export function useRunLines(runID: string | null): RunLines {
       stream.close();
       cancelAnimationFrame(frame);
     };
-  }, [runID, lines]);
+  }, [threadId, lines]);
   return lines;
 }
