@@ -161,9 +161,12 @@ const root = "/workflow";
 export const readValues = (id: string, step: number, signal?: AbortSignal) =>
   request<RunValues>(pathOf(id, "values"), { root, query: { step }, signal });
 
-/** The state after a run's first steps. */
-export const readCheckpoint = (id: string, steps: number, signal?: AbortSignal) =>
-  request<RunCheckpoint>(pathOf(id, "checkpoint"), { root, query: { steps }, signal });
+/** The state of a run after its first steps, or before a step's last execution. By default its newest state. */
+export const readCheckpoint = (
+  id: string,
+  at: { steps?: number; before?: string },
+  signal?: AbortSignal,
+) => request<RunCheckpoint>(pathOf(id, "checkpoint"), { root, query: at, signal });
 
 export const startRerun = (body: Rerun) =>
   request<RunState>("/rerun", { root, method: "POST", json: body });
@@ -192,14 +195,19 @@ export const isEnded = (status: Status): boolean =>
  */
 export type ForkPoint = { kind: "fork" | "rerun"; number: number };
 
-/** Creates a thread and opens it. `make` resolves to its id. */
-export function useNewThread(make: () => Promise<string>, onMade?: () => void) {
+/** Creates a thread and opens it, or calls `open`. `make` resolves to its id. */
+export function useNewThread(
+  make: () => Promise<string>,
+  onMade?: () => void,
+  open?: (id: string) => void,
+) {
   const navigate = useNavigate();
   return useMutation({
     mutationFn: make,
     onSuccess: (id) => {
       onMade?.();
-      void navigate({ to: "/threads/$id", params: { id } });
+      if (open) open(id);
+      else void navigate({ to: "/threads/$id", params: { id } });
     },
   });
 }

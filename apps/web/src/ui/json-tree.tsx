@@ -1,5 +1,10 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { ChevronDown, ChevronRight, ChevronUp, FileText, Link2 } from "lucide-react";
+import {
+  ChevronRight,
+  FileText,
+  Link2,
+  TextCursorInput,
+} from "lucide-react";
 import {
   type KeyboardEvent,
   type ReactNode,
@@ -9,14 +14,12 @@ import {
   useRef,
   useState,
 } from "react";
-import { count, counted, size } from "../lib/format.ts";
+import { counted, size } from "../lib/format.ts";
 import {
   around,
   canOpen,
-  finding,
   isLongText,
   type JsonNode,
-  nodeAt,
   openAtFirst,
   pathOf,
   previewOf,
@@ -24,10 +27,9 @@ import {
   sizeOf,
   visibleIn,
 } from "../lib/json-nodes.ts";
-import { writing } from "../lib/json-slices.ts";
-import { inSlices } from "../lib/slices.ts";
 import { filePathOf, isTruncated } from "../lib/values.ts";
 import { Button, Copy } from "./button.tsx";
+import { JsonSearch, jsonOf } from "./json-search.tsx";
 import { Prose } from "./prose.tsx";
 import { Whole } from "./whole.tsx";
 
@@ -37,13 +39,15 @@ type Props = {
   name: string;
   /** Whether everything is open at first, unless it is very long. */
   isOpen?: boolean;
+  /** Returns a function that picks the value at a path; null if it can't be picked. */
+  onPick?: (path: string) => (() => void) | null;
 };
 
 /** Trees with more visible rows scroll, and render only the rows in view. */
 const mostUnscrolled = 100;
 
 /** JSON as a tree of any size, with search and copies of values and paths. */
-export function JsonTree({ value, name, isOpen = false }: Props) {
+export function JsonTree({ value, name, isOpen = false, onPick }: Props) {
   const root = useMemo(() => rootOf(value), [value]);
   const [open, setOpen] = useState(() => openAtFirst(root, isOpen));
   const [of, setOf] = useState(root);
@@ -112,6 +116,7 @@ export function JsonTree({ value, name, isOpen = false }: Props) {
       Enter: () => node && canOpen(node) && setIsOpen(node, !isNodeOpen),
       c: () => node && void copy(node.value),
       p: () => node && void navigator.clipboard.writeText(pathOf(node)),
+      i: () => node && onPick?.(pathOf(node))?.(),
     };
     const act = keys[event.key];
     if (!act || event.target !== event.currentTarget) return;
@@ -129,6 +134,7 @@ export function JsonTree({ value, name, isOpen = false }: Props) {
       isOpen={open.has(node.id)}
       isActive={node.id === active}
       hasCopies={node.id === active || node.id === hovered}
+      onPick={onPick}
       onHover={() => setHovered(node.id)}
       onToggle={() => {
         setActive(node.id);
@@ -139,7 +145,7 @@ export function JsonTree({ value, name, isOpen = false }: Props) {
   return (
     <div className="flex min-w-0 flex-col gap-1" onPointerLeave={() => setHovered(null)}>
       {(isScrolled || sizeOf(value) > mostWithoutSearch) && (
-        <Search value={value} root={root} name={name} onFound={reveal} />
+        <JsonSearch value={value} root={root} name={name} onFound={reveal} />
       )}
       <div
         ref={box}
@@ -189,10 +195,6 @@ const mostWithoutSearch = 12;
 
 const copy = async (value: unknown) => navigator.clipboard.writeText(await jsonOf(value));
 
-/** The text of a value for the clipboard. */
-export const jsonOf = (value: unknown): Promise<string> =>
-  typeof value === "string" ? Promise.resolve(value) : inSlices(writing(value));
-
 const deepestIndent = 20;
 
 type RowProps = {
@@ -201,14 +203,17 @@ type RowProps = {
   isOpen: boolean;
   isActive: boolean;
   hasCopies: boolean;
+  onPick: Props["onPick"];
   onHover: () => void;
   onToggle: () => void;
 };
 
-function Row({ id, node, isOpen, isActive, hasCopies, onHover, onToggle }: RowProps) {
+function Row(props: RowProps) {
+  const { id, node, isOpen, isActive, hasCopies, onPick, onHover, onToggle } = props;
   const { name, value, depth, range, position, siblings } = node;
   const isFoldable = canOpen(node);
   const label = name ?? "value";
+  const pick = hasCopies && range === null ? onPick?.(pathOf(node)) : null;
   return (
     <div
       id={id}
@@ -239,6 +244,17 @@ function Row({ id, node, isOpen, isActive, hasCopies, onHover, onToggle }: RowPr
       </div>
       {hasCopies && range === null && (
         <span className="absolute top-0 right-1 flex rounded-sm bg-surface">
+          {pick && (
+            <Button
+              look="quiet"
+              small
+              icon={<TextCursorInput />}
+              aria-label={`Insert ${label}`}
+              title="Insert it into the last field (i)"
+              tabIndex={-1}
+              onClick={pick}
+            />
+          )}
           <Copy text={() => jsonOf(value)} what={`the value of ${label}`} isTabbed={false} />
           {node.parent && (
             <Copy
@@ -320,81 +336,3 @@ export const FileValue = ({ path }: { path: string }) => (
     <FileText className="text-faint" /> {path}
   </span>
 );
-
-type SearchProps = {
-  value: unknown;
-  root: JsonNode;
-  name: string;
-  onFound: (node: JsonNode) => void;
-};
-
-type Found = { of: readonly number[][]; at: number };
-
-function Search({ value, root, name, onFound }: SearchProps) {
-  const [text, setText] = useState("");
-  const [found, setFound] = useState<Found | null>(null);
-  useEffect(() => {
-    setFound(null);
-    if (text === "") return;
-    const stop = new AbortController();
-    inSlices(finding(value, text), stop.signal).then((of) => {
-      setFound({ of, at: -1 });
-    }, Boolean);
-    return () => stop.abort();
-  }, [value, text]);
-  const go = (by: number) => {
-    if (!found || found.of.length === 0) return;
-    const next = (found.at + by + found.of.length) % found.of.length;
-    setFound({ ...found, at: found.at < 0 && by < 0 ? found.of.length - 1 : next });
-    const node = nodeAt(root, found.of[next] ?? []);
-    if (node) onFound(node);
-  };
-  const total = found?.of.length ?? 0;
-  return (
-    <div className="flex items-center gap-1">
-      <input
-        type="search"
-        className="h-8 min-w-0 max-w-72 flex-1 rounded-md border border-line-control bg-surface px-2 text-small max-sm:h-10"
-        aria-label={`Search in ${name}`}
-        placeholder="Search names and values"
-        value={text}
-        onChange={({ target }) => setText(target.value)}
-        onKeyDown={(event) => {
-          if (event.key !== "Enter") return;
-          event.preventDefault();
-          go(event.shiftKey ? -1 : 1);
-        }}
-      />
-      {text !== "" && (
-        <>
-          <span className="px-1 text-small whitespace-nowrap text-muted" role="status">
-            {found === null
-              ? "Searching…"
-              : total === 0
-                ? "None found"
-                : found.at < 0
-                  ? `${count(total)} found`
-                  : `${count(found.at + 1)} of ${count(total)}`}
-          </span>
-          <Button
-            small
-            look="quiet"
-            icon={<ChevronUp />}
-            aria-label="Previous match"
-            onClick={() => go(-1)}
-          />
-          <Button
-            small
-            look="quiet"
-            icon={<ChevronDown />}
-            aria-label="Next match"
-            onClick={() => go(1)}
-          />
-        </>
-      )}
-      <span className="ml-auto">
-        <Copy text={() => jsonOf(value)} what={name.toLowerCase()} />
-      </span>
-    </div>
-  );
-}

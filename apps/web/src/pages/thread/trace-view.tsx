@@ -7,11 +7,11 @@ import { type ForkPoint, isLive } from "../../lib/threads.ts";
 import { Asleep, Detail } from "../../thread/detail/detail.tsx";
 import { AnswerForm } from "../../thread/question/answer-form.tsx";
 import type { TraceRow } from "../../thread/trace/rows.ts";
+import { leadingRow, pointOf } from "../../thread/trace/selection.ts";
 import { TracePane } from "../../thread/trace/trace-pane.tsx";
 import { Button } from "../../ui/button.tsx";
 import { useKeys } from "../../ui/page.tsx";
 import { Empty, Skeleton } from "../../ui/states.tsx";
-import { leadingRow, pointOf } from "./selection.ts";
 
 const GraphView = lazy(async () => ({
   default: (await import("../../thread/graph/graph-view.tsx")).GraphView,
