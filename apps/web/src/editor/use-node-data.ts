@@ -9,10 +9,7 @@ import type { DrawnNode, RunValue } from "./kind.ts";
  * The data of a node in the selected run; null if the run has not reached it. `pick` returns a function that inserts a
  * value's expression into the field that had the focus last, or null if no expression refers to the value.
  */
-export type DataOf = (
-  node: DrawnNode,
-  pick: (value: RunValue) => (() => void) | null,
-) => ReactNode;
+export type DataOf = (node: DrawnNode, pick: (value: RunValue) => (() => void) | null) => ReactNode;
 
 type Given = {
   document: EditedDocument;

@@ -1,10 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import {
-  ChevronRight,
-  FileText,
-  Link2,
-  TextCursorInput,
-} from "lucide-react";
+import { ChevronRight, FileText, Link2, TextCursorInput } from "lucide-react";
 import {
   type KeyboardEvent,
   type ReactNode,

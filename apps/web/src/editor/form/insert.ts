@@ -22,7 +22,8 @@ export function insertAt(
 
 const valueAt = (value: unknown, path: DocumentPath): unknown =>
   path.reduce<unknown>(
-    (at, part) => (isRecord(at) || Array.isArray(at) ? (at as Record<string, unknown>)[part] : null),
+    (at, part) =>
+      isRecord(at) || Array.isArray(at) ? (at as Record<string, unknown>)[part] : null,
     value,
   );
 
@@ -35,7 +36,9 @@ export const spliced = (text: string, caret: number, expression: string): Insert
 /** Focuses a field of the visible form, with the caret at its place. */
 export function focusField({ path, caret }: LastField): void {
   const name = JSON.stringify(path);
-  for (const area of window.document.querySelectorAll<HTMLTextAreaElement>("#editor-form textarea")) {
+  for (const area of window.document.querySelectorAll<HTMLTextAreaElement>(
+    "#editor-form textarea",
+  )) {
     if (area.dataset.path !== name) continue;
     area.focus();
     area.setSelectionRange(caret, caret);

@@ -8,8 +8,8 @@ export function expressionOf(document: unknown, { node, part, path }: RunValue):
   if (part === "scope") return path;
   if (part === "output") return path.startsWith("$") ? path : null;
   const [root = ""] = /^[\w$]+/.exec(path) ?? [];
-  const step = stepsOf(document).all.get(node)?.step ?? {};
-  const { input, in: inputs } = step;
+  const step = stepsOf(document).all.get(node)?.step;
+  const { input = null, in: inputs = null }: Record<string, unknown> = step ?? {};
   const given = [input, inputs, step].find((one) => isRecord(one) && root in one);
   const source = isRecord(given) ? given[root] : undefined;
   const reference = typeof source === "string" ? /^=\s*([\w$.[\]]+)\s*$/.exec(source)?.[1] : null;
@@ -36,4 +36,6 @@ export function insert(
 }
 
 const quoted = (text: string): string =>
-  text === "" ? "" : `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'").replaceAll("\n", "\\n")}'`;
+  text === ""
+    ? ""
+    : `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'").replaceAll("\n", "\\n")}'`;

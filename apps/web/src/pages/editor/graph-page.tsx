@@ -90,7 +90,11 @@ function GraphEditor({ document, notice, buttons, save, name }: Edited & { name:
       }
       toolbar={
         <>
-          <Button icon={<Play />} title="Show the prompt and the run" onClick={() => setPanel("run")}>
+          <Button
+            icon={<Play />}
+            title="Show the prompt and the run"
+            onClick={() => setPanel("run")}
+          >
             Run…
           </Button>
           {buttons}

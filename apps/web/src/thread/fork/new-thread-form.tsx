@@ -24,7 +24,8 @@ type Props = {
 };
 
 export function NewThreadForm(props: Props) {
-  const { thread, point, limits, onLimits, seldom, hasProblem, make, onMade, onClose, children } = props;
+  const { thread, point, limits, onLimits, seldom, hasProblem, make, onMade, onClose, children } =
+    props;
   const made = useNewThread(make, onClose, onMade);
   const isFork = point.kind === "fork";
   return (

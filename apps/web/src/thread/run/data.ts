@@ -37,8 +37,8 @@ export function dataOf(
   const { step, attempt } = card;
   if (Object.keys(outputs).length > 0) return { input, output: outputs };
   if (step) return { input, output: step.content === "" ? {} : { output: step.content } };
-  const text = attempt.turns.findLast((turn) => turn.kind === "text");
-  return { input, output: text ? { output: text.text } : null };
+  const last = attempt.turns.findLast(({ kind: turn }) => turn === "text");
+  return { input, output: last?.kind === "text" ? { output: last.text } : null };
 }
 
 const mostColumns = 12;

@@ -122,12 +122,7 @@ function Head({ run: { log }, thread, status, figures, onStarted }: HeadProps) {
   const again = (label: string, start: () => Promise<{ threadId: string }>) => () =>
     work.mutate(async () => onStarted((await start()).threadId, label));
   const act = (label: string, icon: ReactNode, perform: () => void, isMain = false) => (
-    <Button
-      look={isMain ? "solid" : "plain"}
-      icon={icon}
-      isBusy={work.isPending}
-      onClick={perform}
-    >
+    <Button look={isMain ? "solid" : "plain"} icon={icon} isBusy={work.isPending} onClick={perform}>
       {label}
     </Button>
   );
@@ -167,7 +162,12 @@ function Head({ run: { log }, thread, status, figures, onStarted }: HeadProps) {
           </Button>
         )}
         {(status === "failed" || status === "killed") &&
-          act("Retry", <RotateCcw />, again("Retry", () => retryThread(threadId)), true)}
+          act(
+            "Retry",
+            <RotateCcw />,
+            again("Retry", () => retryThread(threadId)),
+            true,
+          )}
         {isEnded(status) &&
           act(
             "Rerun",

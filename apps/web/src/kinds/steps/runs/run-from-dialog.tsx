@@ -29,9 +29,7 @@ type Props = {
 export function RunFromDialog({ stepID, ...rest }: Props) {
   return (
     <Dialog title={`Run from ${stepID ?? ""}`} isOpen={stepID !== null} onClose={rest.onClose} wide>
-      {stepID !== null && (
-        <From key={stepID} {...rest} stepID={stepID} />
-      )}
+      {stepID !== null && <From key={stepID} {...rest} stepID={stepID} />}
     </Dialog>
   );
 }
