@@ -60,7 +60,7 @@ export function Inspector(props: Props) {
   );
   return (
     <aside
-      className={`flex flex-none flex-col border-l bg-surface max-md:h-[45%] max-md:w-full max-md:border-t max-md:border-l-0 ${shown?.isWide ? "w-[clamp(20rem,38%,36rem)]" : "w-68 xl:w-84"}`}
+      className={`flex flex-none flex-col border-l bg-surface max-md:h-[45%] max-md:w-full max-md:border-t max-md:border-l-0 ${shown?.isWide ? "w-[clamp(20rem,38%,36rem)]" : "w-68 xl:w-[clamp(21rem,28%,27rem)]"}`}
       aria-label="Selection"
     >
       {panels.length === 0 ? (

@@ -50,13 +50,15 @@ export function Composer({ edited, isRunning, isStarting, error, onRun }: Props)
       }}
     >
       {error && <FailureNotice error={error} />}
-      <TextArea
-        label="Prompt"
-        rows={2}
-        value={prompt ?? ""}
-        disabled={prompt === null}
-        onChange={({ target }) => edited.apply(editPrompt(edited.state().value, target.value))}
-      />
+      {!isRunning && (
+        <TextArea
+          label="Prompt"
+          rows={2}
+          value={prompt ?? ""}
+          disabled={prompt === null}
+          onChange={({ target }) => edited.apply(editPrompt(edited.state().value, target.value))}
+        />
+      )}
       <div className="flex flex-wrap items-center gap-2">
         <Button
           look="solid"

@@ -9,6 +9,7 @@ import { choicesOf, configQuery, fewChoices } from "../../kinds/graph/choices.ts
 import { Composer } from "../../kinds/graph/composer.tsx";
 import { beginGraph, draftKey } from "../../kinds/graph/graph-draft.ts";
 import { forkThread, isEnded, startThread } from "../../lib/threads.ts";
+import { RunContext } from "../../thread/run/run-context.tsx";
 import { Button } from "../../ui/button.tsx";
 import { useTitle } from "../../ui/page.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
@@ -48,8 +49,19 @@ function GraphEditor({ document, notice, buttons, save, name }: Edited & { name:
     mutationFn: () => startThread({ document: document.state().text, name: name ?? undefined }),
     onSuccess: ({ threadId }) => started(threadId, "Run"),
   });
+  const from = useMutation({
+    mutationFn: ({ id }: { id: string; title: string }) => {
+      setPanel("run");
+      const { steps } = run.log;
+      const keep = { atStep: stepsBefore(steps, id) };
+      const maxRounds = steps.length + roundsFromNode;
+      return forkThread(run.threadId ?? "", { document: document.state().text, keep, maxRounds });
+    },
+    onSuccess: ({ threadId }, { title }) => started(threadId, `From ${title}`),
+  });
   const { run, live, panel, setPanel, panels, data, tabs, join, started } = useRuns({
     ...{ document, hasScope: false, nothing: "Write a prompt and run the graph." },
+    isStarting: start.isPending || from.isPending,
     storedAs: name === null ? "agentflow-runs" : `agentflow-runs-${name}`,
     foot: ({ threadId, status }) => (
       <Composer
@@ -61,61 +73,54 @@ function GraphEditor({ document, notice, buttons, save, name }: Edited & { name:
       />
     ),
   });
-  const from = useMutation({
-    mutationFn: ({ id }: { id: string; title: string }) => {
-      const { steps } = run.log;
-      const keep = { atStep: stepsBefore(steps, id) };
-      const maxRounds = steps.length + roundsFromNode;
-      return forkThread(run.threadId ?? "", { document: document.state().text, keep, maxRounds });
-    },
-    onSuccess: ({ threadId }, { title }) => started(threadId, `From ${title}`),
-  });
   useActiveRun(name === null, run, (id) => join(id, "Run"));
   return (
-    <Editor
-      document={document}
-      name={name ?? "graph"}
-      live={live}
-      data={data}
-      notice={
-        <>
-          {notice}
-          {from.error && (
-            <div className="border-b p-2">
-              <FailureNotice error={from.error} />
-            </div>
-          )}
-          {tabs}
-        </>
-      }
-      toolbar={
-        <>
-          <Button
-            icon={<Play />}
-            title="Show the prompt and the run"
-            onClick={() => setPanel("run")}
-          >
-            Run…
-          </Button>
-          {buttons}
-        </>
-      }
-      onSave={save}
-      panels={panels}
-      panel={panel}
-      onPanel={setPanel}
-      nodeActions={({ id, title }) =>
-        stepsBefore(run.log.steps, id) >= 0
-          ? [
-              {
-                label: "Run from this node",
-                icon: <RotateCcw />,
-                isDisabled: from.isPending,
-                onSelect: () => from.mutate({ id, title }),
-              },
-            ]
-          : []
-      }
-    />
+    <RunContext run={run}>
+      <Editor
+        document={document}
+        name={name ?? "graph"}
+        live={live}
+        data={data}
+        notice={
+          <>
+            {notice}
+            {from.error && (
+              <div className="border-b p-2">
+                <FailureNotice error={from.error} />
+              </div>
+            )}
+            {tabs}
+          </>
+        }
+        toolbar={
+          <>
+            <Button
+              icon={<Play />}
+              title="Show the prompt and the run"
+              onClick={() => setPanel("run")}
+            >
+              Run…
+            </Button>
+            {buttons}
+          </>
+        }
+        onSave={save}
+        panels={panels}
+        panel={panel}
+        onPanel={setPanel}
+        nodeActions={({ id, title }) =>
+          stepsBefore(run.log.steps, id) >= 0
+            ? [
+                {
+                  label: "Run from this node",
+                  icon: <RotateCcw />,
+                  isDisabled: from.isPending,
+                  onSelect: () => from.mutate({ id, title }),
+                },
+              ]
+            : []
+        }
+      />
+    </RunContext>
   );
 }

@@ -11,6 +11,7 @@ import { RenameDialog } from "../../kinds/steps/rename-dialog.tsx";
 import { ToolDialog } from "../../kinds/steps/tool-dialog.tsx";
 import { WorkflowPanel } from "../../kinds/steps/workflow-panel.tsx";
 import { isRecord } from "../../lib/json.ts";
+import { RunContext } from "../../thread/run/run-context.tsx";
 import { Button } from "../../ui/button.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
 import { useRuns } from "./use-runs.tsx";
@@ -49,8 +50,18 @@ function nameIn({ name }: FlowDocument): string | undefined {
 /** The editor of a step workflow, with its runs. */
 export function StepsEditor(props: Props) {
   const { document, name, run: from, notice, buttons, onSave, onChild } = props;
+  const draft = (): Draft => ({
+    text: document.state().text,
+    name: name ?? nameIn(valueOf(document)),
+  });
+  const started = (label: string) => (runID: string) => runs.started(runID, label);
+  const start = useMutation({
+    mutationFn: () => startRun(draft(), {}),
+    onSuccess: (runID) => runs.started(runID, "Run"),
+  });
   const runs = useRuns({
     ...{ document, hasScope: true, storedAs: `uncaged-steps-${name ?? ""}-runs` },
+    isStarting: start.isPending,
     nothing:
       "No run is selected. “Run” starts one with the document as it is; a step's menu starts one from there.",
   });
@@ -65,15 +76,6 @@ export function StepsEditor(props: Props) {
   const close = () => setOpen(null);
   const show = (what: "run" | "from" | "tool" | "rename", node = "") => setOpen({ what, node });
   const nodeOf = (what: string): string | null => (open?.what === what ? open.node : null);
-  const draft = (): Draft => ({
-    text: document.state().text,
-    name: name ?? nameIn(valueOf(document)),
-  });
-  const started = (label: string) => (runID: string) => runs.started(runID, label);
-  const start = useMutation({
-    mutationFn: () => startRun(draft(), {}),
-    onSuccess: (runID) => runs.started(runID, "Run"),
-  });
   /** Whether the document can run. Otherwise shows the first problem. */
   const canRun = async (): Promise<boolean> => {
     const { broken } = document.state();
@@ -88,14 +90,16 @@ export function StepsEditor(props: Props) {
   };
   const run = async () => {
     if (!(await canRun())) return;
-    if (paramsOf(valueOf(document)) === null) start.mutate();
-    else show("run");
+    if (paramsOf(valueOf(document)) === null) {
+      runs.setPanel("run");
+      start.mutate();
+    } else show("run");
   };
   const runFrom = async (node: string) => {
     if (await canRun()) show("from", node);
   };
   return (
-    <>
+    <RunContext run={runs.run}>
       <Editor
         document={document}
         name={name ?? "workflow"}
@@ -187,6 +191,6 @@ export function StepsEditor(props: Props) {
       />
       <ToolDialog document={document} node={nodeOf("tool")} onClose={close} />
       <RenameDialog document={document} node={nodeOf("rename")} onClose={close} />
-    </>
+    </RunContext>
   );
 }

@@ -1,3 +1,4 @@
+import { LoaderCircle } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
 import type { EditedDocument } from "../../editor/document/document.ts";
 import type { Panel } from "../../editor/inspector.tsx";
@@ -7,7 +8,6 @@ import { isLive } from "../../lib/threads.ts";
 import { EventsView } from "../../thread/events/events-view.tsx";
 import { runsOf } from "../../thread/run/data.ts";
 import { NodeData } from "../../thread/run/node-data.tsx";
-import { RunContext } from "../../thread/run/run-context.tsx";
 import { RunPanel } from "../../thread/run/run-panel.tsx";
 import { RunTabs } from "../../thread/run/run-tabs.tsx";
 import { useSessions, withoutSession, withSession } from "../../thread/run/sessions.ts";
@@ -24,10 +24,13 @@ type Given = {
   foot?: (run: Run) => ReactNode;
   /** Shown in the panel while no run is selected. */
   nothing: string;
+  /** Whether a run is starting, which may take seconds for a document that is not built yet. */
+  isStarting: boolean;
 };
 
 /** The runs of an editor's document: their tabs, the panels of the selected run, and its data in the drawing. */
-export function useRuns({ document, storedAs, hasScope, foot, nothing }: Given) {
+export function useRuns(given: Given) {
+  const { document, storedAs, hasScope, foot, nothing, isStarting } = given;
   const { all, selected, set } = useSessions(storedAs);
   const run = useRun(selected);
   const { log, rows, status } = run;
@@ -52,14 +55,18 @@ export function useRuns({ document, storedAs, hasScope, foot, nothing }: Given) 
       label: "Run",
       isWide: true,
       content: (
-        <RunContext run={run}>
-          {selected === null ? (
+        <>
+          {isStarting ? (
+            <p role="status" className="flex flex-1 items-start gap-2 p-3 text-muted">
+              <LoaderCircle className="mt-[2px] text-blue" /> Starting the run…
+            </p>
+          ) : selected === null ? (
             <p className="flex-1 p-3 text-muted">{nothing}</p>
           ) : (
             <RunPanel run={run} row={row} onRow={onRow} onStarted={started} />
           )}
           {foot?.(run)}
-        </RunContext>
+        </>
       ),
     },
     {
@@ -84,19 +91,18 @@ export function useRuns({ document, storedAs, hasScope, foot, nothing }: Given) 
   ];
   const data: DataOf = (node, pick) =>
     runsOf(rows, node.id).length === 0 ? null : (
-      <RunContext run={run}>
-        <NodeData
-          key={`${selected} ${node.id}`}
-          run={run}
-          node={node.id}
-          pick={(part, path) => pick({ node: node.id, part, path })}
-          hasScope={hasScope}
-          onRow={(id) => {
-            onRow(id);
-            setPanel("run");
-          }}
-        />
-      </RunContext>
+      <NodeData
+        key={`${selected} ${node.id}`}
+        run={run}
+        node={node.id}
+        title={node.title}
+        pick={(part, path) => pick({ node: node.id, part, path })}
+        hasScope={hasScope}
+        onRow={(id) => {
+          onRow(id);
+          setPanel("run");
+        }}
+      />
     );
   const tabs = all.length > 0 && (
     <div className="border-b bg-surface px-3 py-1">

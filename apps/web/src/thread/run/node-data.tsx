@@ -27,6 +27,7 @@ export type Pick = (part: DataPart, path: string) => (() => void) | null;
 type Props = {
   run: Run;
   node: string;
+  title: string;
   pick: Pick;
   /** Whether to show the values at the start of a run of the node. */
   hasScope: boolean;
@@ -35,7 +36,7 @@ type Props = {
 };
 
 /** The input and output of a document's node in a run, for each of its runs. */
-export function NodeData({ run, node, pick, hasScope, onRow }: Props) {
+export function NodeData({ run, node, title, pick, hasScope, onRow }: Props) {
   const runs = runsOf(run.rows, node);
   const [chosen, choose] = useState<string | null>(null);
   const found = runs.findIndex(({ id }) => id === chosen);
@@ -53,6 +54,7 @@ export function NodeData({ run, node, pick, hasScope, onRow }: Props) {
     );
   return (
     <div className="flex flex-col">
+      <h2 className="px-4 pt-3 wrap-anywhere">{title}</h2>
       {runs.length > 1 && <Runs runs={runs} at={at} onChoose={choose} />}
       <Figures row={row} isLive={run.status !== null && isLive(run.status)} onRow={onRow} />
       {error && (
@@ -91,7 +93,7 @@ function Runs({ runs, at, onChoose }: RunsProps) {
   // The newest run stays chosen while more runs start.
   const go = (to: number) => onChoose(to >= runs.length - 1 ? null : (runs[to]?.id ?? null));
   return (
-    <div className="flex items-center gap-1 border-b px-3 py-2">
+    <div className="flex items-center gap-1 px-3 pt-2">
       <Button
         look="quiet"
         small
@@ -132,9 +134,9 @@ function Figures({ row, isLive: isGrowing, onRow }: FiguresProps) {
   const end = endedAt ?? (status === "running" ? now : null);
   const took = startedAt === null || end === null || end < startedAt ? null : end - startedAt;
   return (
-    <div className="flex items-center gap-2 px-4 py-3">
+    <div className="flex items-center gap-2 px-4 pt-1 pb-2">
       <RowState status={status} />
-      <span className="min-w-0 flex-1 text-muted">
+      <span className="min-w-0 flex-1 text-small text-muted">
         {[
           status,
           ...(took === null ? [] : [duration(took)]),
@@ -142,9 +144,14 @@ function Figures({ row, isLive: isGrowing, onRow }: FiguresProps) {
           ...(row.cost === null || row.cost === 0 ? [] : [cost(row.cost)]),
         ].join(" · ")}
       </span>
-      <Button small look="quiet" onClick={() => onRow(id)}>
-        Show in the trace
-      </Button>
+      <Button
+        small
+        look="quiet"
+        icon={<ListTree />}
+        aria-label="Show it in the trace"
+        title="Show it in the trace"
+        onClick={() => onRow(id)}
+      />
     </div>
   );
 }

@@ -59,7 +59,7 @@ function Shown(props: ShownProps) {
   return (
     <section className="flex min-h-0 flex-1 flex-col" aria-label="The selected run">
       <Head {...props} figures={figures} />
-      <div className="flex min-h-40 flex-1 flex-col">
+      <div className="flex min-h-40 flex-[3] flex-col">
         <TracePane
           rows={rows}
           selected={row?.id ?? null}
@@ -70,7 +70,7 @@ function Shown(props: ShownProps) {
       </div>
       {row && (
         // Makes details without controls scrollable by keyboard.
-        <div className="min-h-0 flex-[1.4] overflow-y-auto border-t" tabIndex={0}>
+        <div className="min-h-0 flex-[4] overflow-y-auto border-t" tabIndex={0}>
           <Detail
             key={row.id}
             row={row}
@@ -179,10 +179,10 @@ function Head({ run: { log }, thread, status, figures, onStarted }: HeadProps) {
       {reasons[status] && <p className="text-muted">{reasons[status]}</p>}
       {result && result.summary !== "" && (
         <div
-          className={`max-h-24 overflow-y-auto wrap-anywhere ${status === "failed" ? "text-red" : ""}`}
+          className={`max-h-12 overflow-y-auto wrap-anywhere ${status === "failed" ? "text-red" : ""}`}
           tabIndex={0}
         >
-          <Prose text={result.summary} />
+          <Prose text={result.summary} isMarkdown={status === "completed"} />
         </div>
       )}
     </header>
