@@ -1,4 +1,4 @@
-import { Cable, Copy, CircleAlert, Pencil, Trash2, X } from "lucide-react";
+import { Cable, Copy, CircleAlert, Trash2, X } from "lucide-react";
 import type { ReactNode } from "react";
 import { counted } from "../lib/format.ts";
 import { Button } from "../ui/button.tsx";
@@ -60,7 +60,7 @@ export function Inspector(props: Props) {
   );
   return (
     <aside
-      className={`flex flex-none flex-col border-l bg-surface max-md:h-[45%] max-md:w-full max-md:border-t max-md:border-l-0 ${shown?.isWide ? "w-[clamp(20rem,38%,36rem)]" : "w-68 xl:w-[clamp(21rem,28%,27rem)]"}`}
+      className={`flex flex-none flex-col border-l bg-surface max-md:w-full max-md:border-t max-md:border-l-0 ${shown?.isWide ? "w-[clamp(20rem,38%,36rem)] max-md:h-[70%]" : "w-68 max-md:h-[45%] xl:w-[clamp(21rem,28%,27rem)]"}`}
       aria-label="Selection"
     >
       {panels.length === 0 ? (
@@ -77,7 +77,6 @@ export function Inspector(props: Props) {
           onChange={onPanel}
           fills
         >
-          {shown && panel !== dataPanel && <ToForm onOpen={() => onPanel(nodePanel)} />}
           {shown ? shown.content : own}
         </Tabs>
       )}
@@ -95,19 +94,6 @@ const dataPanelOf = (data: ReactNode): Panel => ({
     </section>
   ),
 });
-
-/** A button that opens the form of the selected node while another panel is open. */
-function ToForm({ onOpen }: { onOpen: () => void }) {
-  const chosen = useDocumentPart(useEdited(), ({ selection }) => selection.nodes.size);
-  if (chosen !== 1) return null;
-  return (
-    <div className="flex flex-none justify-end border-b px-3 py-1">
-      <Button small look="quiet" icon={<Pencil />} onClick={onOpen}>
-        Show the selected node
-      </Button>
-    </div>
-  );
-}
 
 function Selected(props: Props) {
   const { actions, isReadOnly } = props;

@@ -55,7 +55,8 @@ export function useRuns(given: Given) {
       label: "Run",
       isWide: true,
       content: (
-        <>
+        // A phone scrolls the whole panel.
+        <div className="flex min-h-0 flex-1 flex-col max-md:block max-md:overflow-y-auto">
           {isStarting ? (
             <p role="status" className="flex flex-1 items-start gap-2 p-3 text-muted">
               <LoaderCircle className="mt-[2px] text-blue" /> Starting the run…
@@ -66,7 +67,7 @@ export function useRuns(given: Given) {
             <RunPanel run={run} row={row} onRow={onRow} onStarted={started} />
           )}
           {foot?.(run)}
-        </>
+        </div>
       ),
     },
     {

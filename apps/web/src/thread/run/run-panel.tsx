@@ -57,9 +57,12 @@ function Shown(props: ShownProps) {
   const figures = useFigures(thread, status, log, rows);
   const row = rows.find(({ id }) => id === chosen) ?? leadingRow(rows, log, status);
   return (
-    <section className="flex min-h-0 flex-1 flex-col" aria-label="The selected run">
+    <section
+      className="flex min-h-0 flex-1 flex-col max-md:flex-none"
+      aria-label="The selected run"
+    >
       <Head {...props} figures={figures} />
-      <div className="flex min-h-40 flex-[3] flex-col">
+      <div className="flex min-h-40 flex-[3] flex-col max-md:h-80 max-md:flex-none">
         <TracePane
           rows={rows}
           selected={row?.id ?? null}
@@ -70,7 +73,10 @@ function Shown(props: ShownProps) {
       </div>
       {row && (
         // Makes details without controls scrollable by keyboard.
-        <div className="min-h-0 flex-[4] overflow-y-auto border-t" tabIndex={0}>
+        <div
+          className="min-h-0 flex-[4] overflow-y-auto border-t max-md:flex-none max-md:overflow-visible"
+          tabIndex={0}
+        >
           <Detail
             key={row.id}
             row={row}
