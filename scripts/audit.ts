@@ -8,7 +8,7 @@
  * log, from 0. `<notes>` has one line per event, in order:
  *
  *     effect <threadId> <n> <n:nonce>    the step had its effect, before its yield
- *     step <threadId> <n> <n:nonce>      the engine requested the step after this one
+ *     step <threadId> <n> <n:nonce>      the engine requested the step after step n
  *     seen <threadId> <n> <content>      a client received the step
  *     ended <threadId> <status>          a client received the end
  *     started <threadId> <hash>          the start was acknowledged

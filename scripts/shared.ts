@@ -15,7 +15,7 @@ export type Shared = "cluster" | "browser";
  * is limited.
  */
 const folder = mkdtempSync(join(tmpdir(), "gate-"));
-// Some tests run a process as another user, which needs access to its folder inside this one.
+// Some tests run a process as another user, which needs access to its folder inside this folder.
 chmodSync(folder, 0o711);
 const home = join(folder, "home");
 mkdirSync(home);

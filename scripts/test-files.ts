@@ -21,7 +21,7 @@ const isNightly = (path: string): boolean => path.endsWith(".nightly.test.ts");
 const hasMoreCases = (path: string): boolean => holds(path, /fixtures\/cases\.ts"/);
 
 export type TestFiles = {
-  /** Files that share a Restate server and run one after the other. */
+  /** Files that share a Restate server and run in sequence. */
   cluster: string[];
   /** Files that share a Chromium. */
   browser: string[];

@@ -19,7 +19,7 @@ export type Stage = {
 };
 
 export type Tier = {
-  /** Stages of a group run in parallel, one per core. Groups run one after the other. */
+  /** Stages of a group run in parallel, one per core. Groups run in sequence. */
   groups: Stage[][];
   /** Whether later groups still run after a failed group. */
   goesOn: boolean;
@@ -124,7 +124,7 @@ export const nightlyTier = (): Tier => ({
       tests(name, files, { cases: "all", parallel: processes }),
     ),
     browser(nightly, "all"),
-    // Fails on a dead link, also in doc comments.
+    // Fails on a dead link, even in doc comments.
     [stage("site", bun, "run", "site")],
     [
       ...cluster(nightly, "all"),

@@ -80,8 +80,8 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   },
   F10: {
     "packages/workflow/src/worker/worker-info.test.ts": [
-      "differs from that of a later process with the same pid (F10)",
-      "is not that of a process before a reboot",
+      "differs from the identity of a later process with the same pid (F10)",
+      "differs from the identity of a process before a reboot",
     ],
     "packages/workflow/test/worker-loss.test.ts": [
       "whose pid belongs to another process now is not signalled (F10)",
@@ -173,8 +173,8 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
       "an ambiguous prefix is refused with the candidates",
     ],
     "packages/workflow/test/twin.test.ts": [
-      "is refused by a start, an answer, a fork and verify, and never runs; the right file restores it",
-      "is refused when it is added, also where the bundle is gone",
+      "is refused by a start, an answer, a fork and verify, and never runs; adding the right file restores the bundle",
+      "is refused when it is added, even if the bundle is missing",
     ],
   },
   F22: { "packages/workflow/test/divergence.test.ts": ["durable code in a worker (F22)"] },
@@ -258,7 +258,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
     "packages/workflow/test/paused.test.ts": ["is paused for every reader, and is resumed"],
     "packages/workflow/test/recover.test.ts": [
       "is resumed once, by the first of twenty calls and a person",
-      "a thread of a copy of the storage root, also in the place of the original",
+      "a thread of a copy of the storage root, even in the place of the original",
     ],
   },
   F31: {

@@ -6,7 +6,7 @@ import { command } from "../packages/cli-workflow/test/command.ts";
 import { samplesIn } from "./samples.ts";
 import { top } from "./source.ts";
 
-/* Runs the commands of docs/reference/server.md one after the other, like a user whose server has another port. */
+/* Runs the commands of docs/reference/server.md in sequence, like a user whose server has another port. */
 const folder = mkdtempSync(join(tmpdir(), "uw-server-docs-"));
 const env = {
   PATH: process.env.PATH ?? "",

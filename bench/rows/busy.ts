@@ -83,7 +83,7 @@ const useThread =
       await page.keyboard.press("End");
       await card(number).waitFor();
       await measure(() => press(number, /^Show all/));
-      await measure(() => press(number, /^Show more of/));
+      await measure(() => press(number, /^Show more \(/));
     }
     await measure(async () => {
       await press(4, /^Fork from here/);

@@ -24,7 +24,7 @@ export async function git(here: StepContext, ...args: string[]): Promise<string>
   }
 }
 
-/** Returns the last 500 commits up to the given one, newest first. */
+/** Returns the last 500 commits up to the given commit, newest first. */
 export async function commitsUpTo(commit: string, here: StepContext): Promise<Commit[]> {
   const format = [
     "--format=%x01%h%x02%s",

@@ -75,7 +75,7 @@ function lookAt(path: string): void {
   } catch {}
 }
 
-/** Returns a durable workflow. An attempt at every fourth record fails, also when it is repeated after a crash. */
+/** Returns a durable workflow. An attempt at every fourth record fails, even when it is repeated after a crash. */
 const retrying = (effects: Effects, backoffMs: number): WorkflowFn =>
   async function* (input, options) {
     let n = input.steps.length;

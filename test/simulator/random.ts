@@ -32,7 +32,7 @@ export class Random {
     return values[this.below(values.length)] as T;
   }
 
-  /** Returns a number around a typical one: often smaller, sometimes many times larger. */
+  /** Returns a number around a typical number: often smaller, sometimes many times larger. */
   around(typical: number): number {
     const x = this.number();
     return typical * (x < 0.9 ? x * 2 : 2 + (x - 0.9) * 80);

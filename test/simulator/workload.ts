@@ -49,7 +49,7 @@ export class Workload {
     });
   }
 
-  /** Returns a client that runs some commands one after the other. */
+  /** Returns a client that runs some commands in sequence. */
   commands(count: number): () => Promise<void> {
     const { random } = this;
     const table = this.scope === "workers" ? workersTable : fullTable;

@@ -8,6 +8,7 @@ import { ApiError, request } from "./lib/request.ts";
 import {
   readAddSearch,
   readEvalSearch,
+  readInboxSearch,
   readPlannerSearch,
   readStepsSearch,
   readThreadSearch,
@@ -83,6 +84,7 @@ const add = createRoute({
 const inbox = createRoute({
   getParentRoute: () => root,
   path: "/inbox",
+  validateSearch: readInboxSearch,
   component: pageOf(() => import("./pages/inbox/inbox-page.tsx"), "InboxPage"),
 });
 

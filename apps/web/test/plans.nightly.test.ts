@@ -110,7 +110,7 @@ const expectRuns = async (page: Page, count: number) =>
     .nth(count - 1)
     .waitFor();
 
-test("a plan with a trigger shows its next fires, is paused, changed and deleted, also on a phone", async () => {
+test("a plan with a trigger shows its next fires, is paused, changed and deleted, even on a phone", async () => {
   await plan(made("Every morning", { type: "cron", expression: "0 9 * * *" }));
   const page = await open(serving, "/plans", { width: 380, height: 760 });
   const row = page.getByRole("listitem").filter({ hasText: "Every morning" });
@@ -219,7 +219,7 @@ test("a long list of plans is shown in parts, and searched as a whole", async ()
   plans.close();
   const page = await open(serving, "/plans");
   const rows = page.getByRole("list", { name: "Plans" }).getByRole("listitem");
-  await page.getByRole("button", { name: /^Show more of/ }).waitFor();
+  await page.getByRole("button", { name: /^Show more \(/ }).waitFor();
   expect(await rows.count()).toBe(100);
   await page.getByRole("searchbox").fill("plan 11");
   await rows.nth(11).waitFor({ state: "detached" });

@@ -6,6 +6,7 @@ import { anthropicServer } from "../../../packages/workflow-agents/test/anthropi
 import type { Reply } from "../../../packages/workflow-agents/test/wire.ts";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { open, useConsoleProcess } from "./browser.ts";
+import { detailsOf } from "./trace.ts";
 import * as graphHand from "./graph-hand.ts";
 import { nodeOf, scriptedModel, statusIs } from "./graph-runs.ts";
 import { keyboard } from "./hand.ts";
@@ -178,7 +179,8 @@ test("a fork from a card continues with the edited value, and the two are compar
   const id = await serving.run("chooser");
   await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}`);
-  await page.getByRole("button", { name: "Fork from here, after step 1" }).click();
+  const step = await detailsOf(page, 1, "choose");
+  await step.getByRole("button", { name: "Fork from here" }).click();
   const dialog = page.getByRole("dialog");
   const meta = dialog.getByLabel(/^Meta of step 1/);
   await meta.fill('{ "choice": ');
@@ -187,7 +189,7 @@ test("a fork from a card continues with the edited value, and the two are compar
   await meta.fill('{ "choice": "coffee" }');
   await dialog.getByRole("button", { name: "Fork" }).click();
   await page.waitForURL((url) => !url.href.includes(id));
-  await page.getByText("after coffee").waitFor();
+  await page.getByText("after coffee").first().waitFor();
   const fork = await serving.until(idOf(page), "completed");
   expect(fork.forkFrom).toEqual({ threadId: id, steps: 1 });
 
@@ -316,30 +318,29 @@ test("the text of a hostile model is shown as text: it runs nothing, loads nothi
     const page = await open(serving, `/threads/${id}`, { width });
     const foreign: string[] = [];
     page.on("request", (request) => foreign.push(request.url()));
-    const rerun = page.getByRole("button", { name: "Rerun from here, step 1", exact: true });
-    await rerun.waitFor();
-    const right = await rerun.evaluate((button) => button.getBoundingClientRect().right);
-    expect(right).toBeLessThan(width);
-    for (let steps = 0; steps < 4; steps += 1) {
-      await page.keyboard.press("j");
-      // The focus moves one frame after the key.
-      await page.locator(`[data-index="${steps}"] article:focus`).waitFor();
-      const closed = page.locator("article:focus-within [aria-expanded=false]");
+    for (let step = 1; step <= 5; step += 1) {
+      await page.goto(`http://127.0.0.1:${serving.port}/threads/${id}?step=${step}`);
+      const details = page.getByRole("article");
+      const rerun = details.getByRole("button", { name: "Rerun from here" });
+      await rerun.waitFor();
+      const right = await rerun.evaluate((button) => button.getBoundingClientRect().right);
+      expect(right).toBeLessThan(width);
+      const closed = details.locator("[aria-expanded=false], details:not([open]) > summary");
       for (let left = await closed.count(); left > 0; left -= 1) await closed.first().click();
-      const whole = page.locator("article:focus-within").getByRole("button", { name: /^Show all/ });
+      const whole = details.getByRole("button", { name: /^Show all/ });
       for (let left = await whole.count(); left > 0; left -= 1) await whole.first().click();
       expect(await tooWide(page)).toBe(0);
     }
-    for (const view of ["Graph", "Timeline"]) {
+    for (const view of ["Graph", "State", "Events", "Trace"]) {
       await page.getByRole("tab", { name: view }).click();
       await page
         .getByRole("tabpanel")
-        .getByText(/^quoted$/)
+        .getByText(/quoted/)
         .first()
         .waitFor();
       expect(await tooWide(page)).toBe(0);
     }
-    await page.getByRole("heading", { level: 1 }).getByRole("link").click();
+    await page.getByRole("link", { name: "hostile", exact: true }).click();
     await page.getByText(long).first().waitFor();
     expect(await tooWide(page)).toBe(0);
     expect(await page.evaluate(() => "ran" in globalThis)).toBe(false);

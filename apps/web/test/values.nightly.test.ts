@@ -92,7 +92,7 @@ test("values of any size are shown in parts", async () => {
     await page.keyboard.press("End");
     await card(number).waitFor();
     await press(number, /^Show all/);
-    await press(number, /^Show more of/);
+    await press(number, /^Show more \(/);
   }
   await press(4, /^Fork from here/);
   await page.getByText(/Too long to edit here/).waitFor();

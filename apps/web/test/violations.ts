@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 /** Focus guards of a dialog. They have the focus only while they redirect it. */
 const guards = "[data-base-ui-focus-guard]";
 
-/** The axe violations of a page, one per line, by all rules or by the named ones. */
+/** The axe violations of a page, one per line, by all rules or by the named rules. */
 export async function violationsOf(page: Page, ...rules: string[]): Promise<string[]> {
   await page.evaluate(stillness);
   await page.evaluate(axe.source);

@@ -82,7 +82,7 @@ test("a new project has Node's types after npm has installed them", async () => 
   expect(await check.stdout.text()).toBe("");
 });
 
-test("a new project is written with the user's own umask, also into an empty folder", async () => {
+test("a new project is written with the user's own umask, even into an empty folder", async () => {
   const store = new Store();
   const dir = join(store.folder, "mine");
   mkdirSync(dir);

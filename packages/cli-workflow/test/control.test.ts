@@ -87,7 +87,7 @@ test("an approval accepts only a decision: any other answer is refused with exit
   expect(await decided(await ask(), ...why)).toEqual({ decision: "reject", note: "too long" });
 });
 
-test("an answer to a thread that was paused while it waited reports that it stays paused", async () => {
+test("the answer to a thread that was paused while waiting reports that the thread stays paused", async () => {
   // A worker with only waiting threads exits.
   const other = await store.play({ ms: 60_000 });
   const id = await store.play({ ask: 2, steps: 3 });
@@ -101,7 +101,7 @@ test("an answer to a thread that was paused while it waited reports that it stay
   await store.ok(["kill", other]);
 });
 
-test("several threads are killed together, and a failure does not stop the others", async () => {
+test("several threads are killed together, and a failure does not stop the other kills", async () => {
   const ids = [await store.play({ ms: 60_000 }), await store.play({ ms: 60_000 })];
   const { code, stdout, stderr } = await store.run(["kill", ids[0] ?? "", ended, ids[1] ?? ""]);
   expect(code).toBe(1);

@@ -66,7 +66,7 @@ test("several decision options or invalid JSON change nothing", async () => {
   expect((await store.json<View>(["thread", id])).steps).toHaveLength(1);
 });
 
-test("after an edit of one call and a refusal of the next, the model reads both", async () => {
+test("after an edit of one call and a refusal of the next call, the model reads both decisions", async () => {
   await store.ok(["resume", id, "--edit", '{"n":1,"note":" by hand"}'], { env });
   const second = await store.until<View>(id, "waiting");
   expect(second.steps).toHaveLength(3);

@@ -71,7 +71,7 @@ else {
   });
 
   describe("a disk whose every sync fails (F6)", () => {
-    test("starts nothing, registers nothing, and keeps what was there", async () => {
+    test("starts nothing, registers nothing, and keeps the existing files", async () => {
       const store = await playStore();
       const before = filesOf(store);
       const other = join(store.folder, "other.esm.js");

@@ -29,7 +29,7 @@ async function endWorkers(store: Store): Promise<void> {
   await until(() => store.json<unknown[]>(["ps"]).then((left) => left.length === 0));
 }
 
-/** Returns all lines of a log, also lines that readers skip. */
+/** Returns all lines of a log, including lines that readers skip. */
 function linesOf(store: Store, id: string): string[] {
   const [path = ""] = new Bun.Glob(`logs/*/${id}.data.jsonl`).scanSync(store.root);
   return readFileSync(join(store.root, path), "utf8").split("\n");

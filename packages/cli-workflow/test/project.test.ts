@@ -51,7 +51,7 @@ describe("a project", () => {
     expect(await root(["--root", named], variable)).toBe(`all is well: ${named}`);
   });
 
-  test("with nested projects keeps them separate, also through links", async () => {
+  test("with nested projects keeps the projects separate, even through links", async () => {
     const store = new Projects();
     const outer = store.project("outer");
     const inner = store.project("outer/packages/inner");
@@ -222,7 +222,7 @@ export async function* run() {
   test("are added by name only", async () => {
     const { run, ok } = listing({ good: "src/good.ts" });
     const { stderr } = await run("run", "good");
-    expect(stderr).toContain("the project lists it: add it first: uncaged-workflow add good");
+    expect(stderr).toContain("add the project's workflow first: uncaged-workflow add good");
     await ok("add", "good");
     await ok("run", "good", "--wait");
     expect(await run("add", "god")).toMatchObject({
@@ -277,7 +277,7 @@ export async function* run() {
   });
 });
 
-test("a shared folder that is not a storage root stays open to others", async () => {
+test("a shared folder is refused as a storage root", async () => {
   const store = new Projects();
   const shared = join(store.folder, "shared");
   mkdirSync(shared);

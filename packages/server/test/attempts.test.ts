@@ -70,7 +70,7 @@ test("the spending of a killed worker is in the ledger", async () => {
   expect(rows.find(({ threadId }) => threadId === id)?.spent).toEqual({ tokens, cost, unpriced });
 }, 180_000);
 
-test("the attempts of a thread have their outcomes, also in a fork", async () => {
+test("the attempts of a thread have their outcomes, even in a fork", async () => {
   const id = await killed();
   await serving.ok(`/api/threads/${id}/resume`, {});
   await serving.until(id, "completed");

@@ -60,7 +60,7 @@ describe("a page of an allowed origin", () => {
   });
 });
 
-test("any other page is refused, also with the token, and may read nothing", async () => {
+test("any other page is refused, even with the token, and may read nothing", async () => {
   for (const Origin of foreign) {
     for (const first of ["GET /api/threads", "OPTIONS /api/threads", "GET /"]) {
       const asks = { Origin, ...bearer(), "Access-Control-Request-Method": "GET" };

@@ -56,7 +56,7 @@ test("a document is returned byte for byte as first saved, for each version", as
   expect((await documentOf(`drawn@${hash}`)).text).toBe(odd);
 });
 
-test("a step workflow is returned with its child workflows, also as YAML", async () => {
+test("a step workflow is returned with its child workflows, as JSON and as YAML", async () => {
   const { steps: _, ...head } = asking;
   const run = { id: "Subflow_A", in: { workflow_path: "parts/b.json" }, next: "RETURN" };
   const text = `# asks\n${Bun.YAML.stringify({ ...head, steps: [run] })}`;

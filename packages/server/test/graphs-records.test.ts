@@ -43,7 +43,7 @@ async function recorded(runId: string, status: RunResult["status"]): Promise<Run
   return read();
 }
 
-test("a record is a copy of the run at its pause and at its end, also if another program causes them", async () => {
+test("a record is a copy of the run at its pause and at its end, even if another program causes the pause or the end", async () => {
   const { runId } = (await drawn.post("run", { graph })).body;
   expect(await recorded(runId, "paused")).toEqual(await drawn.run(runId));
   await drawn.serving.ok(`/api/threads/${runId}/input`, {

@@ -79,7 +79,7 @@ test("a plan that another process creates, changes and removes is sent, each tim
   expect(sent.every((one) => one.id !== null)).toBe(true);
 }, 60_000);
 
-test("a client that reconnects after an id reads nothing again, also after a restart, unless it missed something", async () => {
+test("a client that reconnects after an id reads no event twice, even after a restart, unless it missed an event", async () => {
   const before = await watch(create, (all) => has(all, "plan"));
   const from = before.at(-1)?.id ?? "";
   let id = "";

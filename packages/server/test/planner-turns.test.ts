@@ -67,7 +67,7 @@ const read = (session: string) => serving.ok<PlannerConversation>(`/api/planner/
 const follow = (session: string) => serving.fetch(`/api/planner/${session}/events`);
 const sessionIn = ({ data }: Sent): string => String(data.session);
 
-test("others follow a turn from its beginning, and stop it; its conversation continues", async () => {
+test("other clients follow a turn from its beginning, and stop it; its conversation continues", async () => {
   replies.push(endless);
   const first = await write("/api/plans", "which builds fail?");
   const session = sessionIn(await first.until("begin"));

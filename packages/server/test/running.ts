@@ -66,7 +66,7 @@ export class Running {
     return this.serving.ok(`/workflow/${runID}/checkpoint${query}`);
   }
 
-  /** Sends a POST and returns its response, also an error response. */
+  /** Sends a POST and returns its response, even an error response. */
   post(path: string, body: unknown = {}): Promise<{ status: number; body: Refused }> {
     return this.serving.ask<Refused>(`/workflow/${path}`, body);
   }

@@ -99,7 +99,7 @@ test("--open opens the console with a URL that is valid once and does not contai
   expect(await child.exited).toBe(0);
 });
 
-test("an address reachable by others gets a warning, and only the machine's names are accepted", async () => {
+test("an address reachable from other machines gets a warning, and only the machine's names are accepted", async () => {
   const child = serving.spawn("serve", "--host", "0.0.0.0", "--port", "0");
   const { value } = await child.stdout.getReader().read();
   const url = new URL(new TextDecoder().decode(value).trim());
@@ -193,7 +193,7 @@ test("an interrupted thread is resumed only by a server with --resume", async ()
   await own.stop("SIGKILL");
   await own.killWorkers();
   await own.serve(port);
-  // A server that resumed threads would do so before it wakes a thread that begins to sleep now.
+  // A server that resumes threads resumes them before it wakes this new sleeping thread.
   const wait = { sleep: true, expiresAt: Date.now() + 3_000 };
   const asleep = await own.run("asker", { wait });
   await until(async () => (await own.ok<Thread>(`/api/threads/${asleep}`)).stepCount > 0);

@@ -71,7 +71,7 @@ test("a reader that stops reading for long is disconnected, and reconnects at th
       received += bytes.toString("latin1");
     });
     socket.pause();
-    // Only one stream may be open, so the server accepts another one after it has closed the stalled one.
+    // Only one stream may be open, so the server accepts another stream after it has closed the stalled stream.
     void until(async () => {
       const other = await open();
       await other.body?.cancel();

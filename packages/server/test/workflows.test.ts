@@ -167,7 +167,7 @@ describe("files sent together", () => {
     });
   });
 
-  test("keep the client's names in errors, also for an imported file", async () => {
+  test("keep the client's names in errors, even for an imported file", async () => {
     const broken = { ...whole, "lib/greeting.ts": "export const greeting = 1;\nconst const;\n" };
     const answer = await send("flow.ts", { files: broken });
     expect({ status: answer.status, code: answer.code }).toEqual({
@@ -197,7 +197,7 @@ describe("files sent together", () => {
     expect(JSON.stringify(answer)).not.toContain("uncaged-upload");
   });
 
-  test("may be step workflows that run others", async () => {
+  test("may be step workflows that run other step workflows", async () => {
     const steps = (...all: object[]) =>
       JSON.stringify({ version: "3.18", name: "flow", registry: {}, steps: all }, null, 2);
     const files = {

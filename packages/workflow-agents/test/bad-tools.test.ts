@@ -85,7 +85,7 @@ describe.each(some(allModels))("over $name", (model) => {
     expect(bodies.join("")).not.toContain("666");
   });
 
-  test("a tool that changes its thread object changes nothing for other tools, also in a called role", async () => {
+  test("a tool that changes its thread object changes nothing for other tools, even in a called role", async () => {
     const seen: unknown[] = [];
     const spoil = tool({
       ...{ name: "spoil", description: "Spoils", input: z.object({}) },

@@ -137,7 +137,7 @@ test("a budget fails by default, and an invalid setting is refused", async () =>
   }
 });
 
-test("a call that an earlier worker paid counts once, also when an execution continues from it", () => {
+test("a call that an earlier worker paid counts once, even when an execution continues from that call", () => {
   const usage = { ...noUsage, output_tokens: 1000 };
   const call = { attempt: "a", stepID: null, model, usage, cost: null, state: "whole" as const };
   const journal = {

@@ -157,7 +157,7 @@ describe("a command agent", () => {
     expect(await play(again, "You code in Zig.", 0)).toBe("Go on.");
   });
 
-  test("starts a new session after an edit to a step that the last session saw, also to its own step", async () => {
+  test("starts a new session after an edit to a step that the last session saw, even to its own step", async () => {
     const play = role({
       description: "",
       agent: agent("lines", { output: reader, args: [["{session}"]] }),
@@ -278,7 +278,7 @@ describe("a failing command", () => {
     expect(await wrong(observe("env", { output: reader }))).toContain("COMMAND_SAID_NOTHING");
   });
 
-  test("has the secrets in its output masked, also in two pieces", async () => {
+  test("has the secrets in its output masked, even in two pieces", async () => {
     const run = await observe("secret");
     expect(run.text).toBe("my token is ***, keep it");
     const deltas = run.events

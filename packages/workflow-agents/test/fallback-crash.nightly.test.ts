@@ -161,7 +161,7 @@ test.each(
     expect(marks()).toEqual(["1"]);
     const sessions = (await host.attempts(ref)).flatMap(({ session }) => session?.session_id ?? []);
     expect(new Set(sessions).size).toBe(2);
-    // The second request contains the first one.
+    // The second request contains the first request.
     expect(
       servers.claude.came.filter(({ body }) => JSON.stringify(body).includes("echo 1")),
     ).toHaveLength(2);

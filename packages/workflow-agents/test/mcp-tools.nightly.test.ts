@@ -138,7 +138,7 @@ describe("an MCP server by stdio", () => {
     expect(pids()).toHaveLength(2);
   });
 
-  test("ends with all its processes, also as a wrapper that ignores signals", async () => {
+  test("ends with all its processes, even behind a wrapper that ignores signals", async () => {
     const kids = join(cwd, "kids");
     const script =
       'trap "" TERM; echo $$ >"$1"; sleep 600 & echo $! >>"$1"; shift; "$@"; sleep 600';

@@ -148,7 +148,7 @@ export class World {
     await store.close();
   }
 
-  // A dead worker has not released its claims, so the next one has its own store.
+  // A dead worker has not released its claims, so the next worker has its own store.
   #store = (): DiskStore => new DiskStore(this.root, { lockedHash: hash });
 
   /**

@@ -14,9 +14,9 @@ import {
 } from "./money-world.ts";
 
 /*
- * A thread's spending is the same in every order of turns, tool calls, approvals, deaths of workers, idle exits and
- * retries, with or without its debug log: the decision of its limit, the records of its steps, and its ledger. A call
- * that was cut off is paid and lost.
+ * The order of turns, tool calls, approvals, crashes of workers, idle exits and retries does not change a thread's
+ * spending: the decision of its limit, the usage in its steps, and its ledger. Neither does the debug log. A call that
+ * was cut off is paid and lost.
  */
 setDefaultTimeout(300_000);
 const seeds = isWhole ? 1000 : 200;
@@ -56,7 +56,7 @@ function planOf(random: Random): Plan {
   };
 }
 
-/** A chain of threads. Each is a retry of the previous one. */
+/** A chain of threads. Each is a retry of the previous thread. */
 type Line = { world: World; threads: string[] };
 
 const metaOf = ({ world, threads }: Line) =>
@@ -81,7 +81,7 @@ async function undisturbed(plan: Plan, options: Record<string, unknown>): Promis
   return { world, threads: [thread] };
 }
 
-/** Runs a thread to its end, disturbed by a person, crashes and idle workers. */
+/** Runs a thread to its end, with random crashes, idle exits, deletions of the debug log and retries. */
 async function disturbed(
   plan: Plan,
   options: Record<string, unknown>,
@@ -116,14 +116,14 @@ async function disturbed(
 
 const id = (n: number): string => `01J000000000000000000000${String(n).padStart(2, "0")}`;
 
-/** Compares a seed's result with the expected one. */
+/** Compares a seed's result with the expected result. */
 const expectOf = (seed: number, found: object, expected: object): void =>
   expect({ seed, ...found }).toEqual({ seed, ...expected });
 
 const tokensOf = (all: readonly { tokens: number }[]): number =>
   all.reduce((sum, { tokens }) => sum + tokens, 0);
 
-/** Returns the spending that failed the thread at its limit: dollars, or a number of tokens. */
+/** Returns the spending in the error of a reached limit: dollars, or a number of tokens. */
 function countedIn(message = ""): string {
   const [, cost, tokens = ""] = /(?:(\$[\d.]+)|([\d,]+) tokens) are spent/.exec(message) ?? [];
   return cost ?? tokens.replaceAll(",", "");

@@ -57,7 +57,7 @@ test("an answer of Claude Code is the answer or an error in words", async () => 
   }
 });
 
-test("a result that is not text fails the command, also with a custom reader", async () => {
+test("a result that is not text fails the command, even with a custom reader", async () => {
   const odd = { ...lines[2], result: { text: { a: 1 } } };
   expect((await run([...lines.slice(0, 1), odd])).error).toMatchObject({
     code: "COMMAND_FAILED",

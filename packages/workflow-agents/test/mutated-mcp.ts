@@ -18,7 +18,7 @@ const key = "key-0123456789";
 const secretHeaders = { authorization: `Bearer ${key}` };
 const notKnown = { code: -32601, message: "not known" };
 
-/** Recorded answers by request method. `modern` uses the protocol of 2026, else the older ones. */
+/** Recorded answers by request method. `modern` uses the protocol of 2026, else the older protocols. */
 export class RecordedMcp {
   readonly #recorded = new Map<string, Recorded>();
   readonly #isModern: boolean;

@@ -71,7 +71,7 @@ function setAt(value: Json, path: Path, replace: (value: Json) => Json): void {
 /** A mutated stream: its events, and their form on the wire. */
 export type MutatedStream = { names: string[]; events: { name: string; data: Json }[]; wire: Wire };
 
-/** How events are written. Servers differ in these ways. */
+/** The formats in which servers write events. */
 export type Wire = {
   lineEnd: "\n" | "\r\n";
   /** Whether events have names. Only Anthropic requires them. */

@@ -283,7 +283,7 @@ describe("an answer whose parts all have the index 0", () => {
     expect([run.error, run.inputs]).toEqual([null, [{ n: 1 }, { n: 2 }]]);
   });
 
-  test.each([true, false])("has each of its items, also without end events: %s", async (ends) => {
+  test.each([true, false])("has each of its items, even without end events: %s", async (ends) => {
     const called = (id: string, n: number) => {
       const item = { type: "function_call", id, call_id: `c_${id}`, name: "look" };
       const whole = { ...item, arguments: `{"n":${n}}` };

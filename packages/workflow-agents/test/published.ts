@@ -34,7 +34,7 @@ export async function observed(
 
 const forLedger = ["llm_start", "llm_usage", "session"];
 
-/** Returns the published events without those for the ledger and later steps. */
+/** Returns the published events without the events for the ledger and later steps. */
 export const agentEventsOf = ({ events }: Observed): WorkflowEvent[] =>
   events.filter(({ type }) => !forLedger.includes(type));
 

@@ -1,14 +1,14 @@
 import { type Path, pathsIn } from "./mutations.ts";
 
 /*
- * Random changes to another program's messages, by a seed: a field is dropped, null, of another type, doubled, split or
- * moved; a message is dropped, doubled or moved.
+ * Random changes to the messages of another program, from a seed. A change drops, doubles, reorders, splits or retypes
+ * a value at any depth, including a whole message.
  */
 
 type Json = unknown;
 type Random = () => number;
 
-/** A generator of numbers from 0 to 1: the same for the same seed. */
+/** Returns a function that returns random numbers from 0 to below 1. Equal seeds give equal numbers. */
 export function randomOf(seed: number): Random {
   let state = seed + 0x6d2b79f5;
   return () => {

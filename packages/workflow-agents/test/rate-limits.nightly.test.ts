@@ -92,7 +92,7 @@ describe.each(["claude", "gpt"] as const)("50 threads of 5 processes at %s", (pr
 
 const buckets = () => namesIn(runDir(root)).filter(isSharedFile);
 
-test("waiting calls of a killed worker don't delay others, and are not counted", async () => {
+test("waiting calls of a killed worker don't delay other calls, and are not counted", async () => {
   const server = await serve("claude");
   const before = new Set(buckets());
   const first = await begin("claude", server, 30, 1);

@@ -10,14 +10,14 @@ const isObject = (value: unknown): value is Fields =>
 const listOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.filter(isObject) : []);
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Yields the problems of a request. Only the first one is reported. */
+/** Yields the problems of a request. Only the first problem is reported. */
 type Problems = Iterable<string>;
 const firstOf = (problems: Problems): string | null => {
   for (const problem of problems) return problem;
   return null;
 };
 
-/** Returns whether all text of a value is well-formed, also within JSON texts. */
+/** Returns whether all text of a value is well-formed, including text inside JSON strings. */
 function isWellFormed(value: unknown): boolean {
   if (typeof value === "string") {
     return value.isWellFormed() && !/\\ud[89ab]..(?!\\ud[c-f])/i.test(value);

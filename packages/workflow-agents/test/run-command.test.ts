@@ -53,13 +53,13 @@ describe("runCommand", () => {
 
   test("reports the exit code and both outputs", async () => {
     const { content, is_error } = await run(sh("echo out; echo err >&2; exit 3"));
-    // Two pipes: their relative order is not defined.
+    // The outputs have separate pipes, so their relative order is undefined.
     expect(content).toBeOneOf(["out\nerr\n[exit code 3]", "err\nout\n[exit code 3]"]);
     expect(is_error).toBe(false);
     expect(await said(sh("kill -9 $$"))).toBe("[ended by SIGKILL]");
   });
 
-  test("accepts a shell's line only when that is allowed", async () => {
+  test("accepts a shell command line only with allowShell", async () => {
     const line = { command: "echo $((1 + 1)) | cat" };
     expect(await said(line)).toContain("invalid arguments of runCommand: argv");
     expect(await said(line, { allowShell: true })).toBe("2");
@@ -74,7 +74,7 @@ describe("runCommand", () => {
     expect(listed).not.toContain("very-secret");
   });
 
-  test("masks passwords in addresses and `_PWD`, and not an author's name", async () => {
+  test("masks passwords in URLs and in `*_PWD`, but not an author's name", async () => {
     const env = {
       DATABASE_URL: "postgres://ada:hunter2hunter2@db/app",
       MYSQL_PWD: "hunter3hunter3",
@@ -102,9 +102,9 @@ describe("runCommand", () => {
     expect(await said({ argv: ["echo", "x".repeat(4_000_000)] })).toContain("too long arguments");
   });
 
-  test("shows the beginning and the end of 100 MB, and keeps no more", async () => {
+  test("keeps only the beginning and the end of 100 MB of output", async () => {
     const script = "echo first; head -c 104857600 /dev/zero | tr '\\0' x; echo; echo last";
-    // The process keeps the memory of the first run, so measure from here.
+    // The process does not free the memory of the first run, so measure only the second run.
     await said(sh(script), { maxOutput: 200 });
     const before = memory();
     const text = await said(sh(script), { maxOutput: 200 });
@@ -112,11 +112,11 @@ describe("runCommand", () => {
     expect(text).toEndWith("x\nlast");
     expect(text).toContain("[truncated: 104857412 of 104857612 bytes left out here]");
     expect(text.length).toBeLessThan(400);
-    // Wait for the garbage collector.
+    // The garbage collector may run late.
     await until(() => memory() - before < 60 * 1024 * 1024);
   });
 
-  test("ends a command's whole group at a timeout, and reports its output", async () => {
+  test("ends a command's whole process group at a timeout, and reports the output so far", async () => {
     const script =
       'echo begun; sh -c "trap : TERM; echo $$ >deaf; while :; do sleep 0.05; done" & wait';
     const timeoutMs = 2_000;
@@ -127,7 +127,7 @@ describe("runCommand", () => {
     await until(() => processesIn(cwd).length === 0);
   });
 
-  test("ends with the thread, within its grace period", async () => {
+  test("ends with the thread, within the command's grace period", async () => {
     const abort = new AbortController();
     const running = run(
       sh('echo $$ >pid; trap "" TERM; sleep 60'),
@@ -146,7 +146,7 @@ describe("runCommand", () => {
     await until(() => processesIn(cwd).length === 0);
   });
 
-  test("does not wait for a daemon that left the group and kept the output open", async () => {
+  test("does not wait for a daemon that left the process group and kept the output open", async () => {
     const daemon =
       'require("child_process").spawn("sleep",["600"],{detached:true,stdio:"inherit"}).unref()';
     const script = daemon.replace(".unref()", ".pid");
@@ -156,7 +156,7 @@ describe("runCommand", () => {
   });
 
   test.if(hasBubblewrap)(
-    "ends the daemons of a command, also with an empty environment",
+    "ends the daemons of a command, even with an empty environment",
     async () => {
       const daemon =
         "env -i setsid /bin/sh -c '(echo $$ >pid; exec sleep 600) & exit' >/dev/null 2>&1 <&1 &";
@@ -167,7 +167,7 @@ describe("runCommand", () => {
     },
   );
 
-  test.if(hasBubblewrap)("ends a daemon at a timeout too", async () => {
+  test.if(hasBubblewrap)("ends a daemon at a timeout", async () => {
     const script = "setsid sh -c 'echo $$ >pid; exec sleep 600' & wait";
     const answer = await run({ ...sh(script), timeoutMs: 2_000 }, { graceMs: 100 });
     expect(answer.content).toContain("was ended after");
@@ -175,17 +175,17 @@ describe("runCommand", () => {
     expect(processesIn(cwd)).toEqual([]);
   });
 
-  test("gives a command a grace period before it ends it", async () => {
+  test("gives a command a grace period before ending the command", async () => {
     const script = 'trap "echo asked; exit 3" TERM; echo $$ >pid; while :; do sleep 0.05; done';
     const answer = await run({ ...sh(script), timeoutMs: 1_000 }, { graceMs: 60_000 });
     expect(answer.content).toContain("\nasked\n");
   });
 
-  test("leaves a signal that a command sends to its own group to the command", async () => {
+  test("survives a signal that the command sends to its own process group and ignores", async () => {
     expect(await said(sh('trap "" TERM; kill 0; echo survived'))).toBe("survived");
   });
 
-  test.if(hasBubblewrap)("warns once in each call where there is no bubblewrap", async () => {
+  test.if(hasBubblewrap)("warns once per call when bubblewrap is missing", async () => {
     const program = join(cwd, "runner.ts");
     const toolsOf = (name: string) => JSON.stringify(join(import.meta.dir, "../src/tools", name));
     writeFileSync(
@@ -211,7 +211,7 @@ describe("runCommand", () => {
     );
   });
 
-  test.if(hasBubblewrap)("ends with bubblewrap, should that be killed", async () => {
+  test.if(hasBubblewrap)("ends when bubblewrap is killed", async () => {
     const running = run(sh("echo $$ >pid; exec sleep 600"), { graceMs: 100 });
     await until(() => numberIn(join(cwd, "pid")) > 0);
     const outer = processesIn(cwd).filter((pid) => commandOf(pid).includes("bwrap"));
@@ -220,7 +220,7 @@ describe("runCommand", () => {
     await until(() => processesIn(cwd).length === 0);
   });
 
-  test("ends when its process is killed", async () => {
+  test("ends when the process that started it is killed", async () => {
     const program = join(cwd, "runner.ts");
     const source = JSON.stringify(join(import.meta.dir, "../src/child/child.ts"));
     writeFileSync(

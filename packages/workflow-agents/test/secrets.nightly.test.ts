@@ -164,7 +164,7 @@ test.each(Object.entries(cases))(
   180_000,
 );
 
-test("an agent's answer has its secrets masked, also in the fields of its step", async () => {
+test("an agent's answer has its secrets masked, even in the fields of its step", async () => {
   const noted = { text: JSON.stringify({ done: true, note: `it is "${all}"` }) };
   const ref = await play("noted", { replies: [leaking(), noted], shows: "step_done" });
   const { steps } = await host.read(ref);

@@ -20,9 +20,9 @@ export type Fault =
   | { kind: "error-event"; after: number; type: string; message: string };
 
 /**
- * A server's reply to one request. A fault comes `after` a number of events. `tokenMs` is the delay before each token;
- * `repeat` sends the text that many times, each time as one token. After `heldAfter` events (4) the server waits for
- * `held`.
+ * A server's reply to one request. A fault comes `after` a number of events. `tokenMs` is the delay before each event,
+ * in milliseconds. The server sends the text `repeat` times, each time in one event. After `heldAfter` events, 4 by
+ * default, the server waits for `held`.
  */
 export type Reply = {
   thinking?: string;
@@ -71,13 +71,13 @@ export type Came<Body> = {
   /** Whether the whole answer was sent before the connection closed. */
   readonly finished: boolean;
   /**
-   * Breaks the connection. The client loses sent data that it has not read yet, so wait until it shows that it has read
-   * it.
+   * Breaks the connection. The client loses sent data that it has not read, so wait for a sign that the client has read
+   * the data.
    */
   disconnect: () => void;
 };
 
-/** A server's replies in order; the last one repeats. A function is called for each request. */
+/** A server's replies in order; the last reply repeats. A function is called for each request. */
 export type Script<Body> = Reply[] | ((body: Body, nth: number) => Reply);
 
 /** A server for a provider's protocol on a local port. */
@@ -92,7 +92,7 @@ export type WireServer<Body> = {
 /** The counts of an answer, and the counts that its events reported. */
 export type Sums = { counted: Counted; reported: Counted };
 
-/** How a server writes its protocol. */
+/** The requests, events and documents of a provider's protocol. */
 export type Protocol<Body> = {
   /** Answers a request to another endpoint. Returns false for a 404. */
   other: (request: { path: string; body: unknown }, response: ServerResponse) => boolean;
@@ -217,7 +217,7 @@ const nothing: Counted = {
   cacheWrite: 0,
 };
 
-/** Returns the sum of the counts of requests, as they arrive. */
+/** Returns counts that are always the sums over all requests in `came`, including later requests. */
 function sumOf(came: readonly { counted: Counted }[]): Counted {
   const sum = (name: keyof Counted) =>
     came.reduce((total, { counted }) => total + counted[name], 0);

@@ -21,7 +21,7 @@ describe("a run that continues with a changed graph", () => {
   test("ignores the steps of a removed node", async () => {
     expect(await goneOn(3, without, "s -> a; a -> ask; ask -approve-> b")).toEqual(["completed"]);
     expect(await goneOn(2, without, "s -> a; a -> ask; ask -approve-> b")).toEqual(["completed"]);
-    // Rerun from the node before the removed one. The changed graph applies from that node.
+    // Rerun from the node before the removed node. The changed graph applies from that node.
     const again = await goneOn(1, without, "s -> a; a -> ask; ask -approve-> b");
     expect(again.map((text) => text.replace(/: .*/, ""))).toEqual([
       ...["completed", "a", "__wait__", "__input__", "b"],

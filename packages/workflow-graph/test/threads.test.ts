@@ -20,7 +20,7 @@ const begun = (store: TestStore): string[] => {
   return existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n") : [];
 };
 
-test("a worker killed with running agents, at a question and after an answer repeats no finished work", async () => {
+test("finished work is not repeated after kills with running agents, at a question and after an answer", async () => {
   const store = new TestStore();
   const host = openLocalHost({ path: store.root });
   const ref = await store.start(await store.add(held), "go");

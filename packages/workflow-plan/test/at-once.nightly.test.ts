@@ -55,7 +55,7 @@ test("a process that resumes a plan while another resumes it does not pause its 
   expect((await home.ended(id)).phase).toBe("completed");
 });
 
-test("a run is cancelled also when another process writes its end first", async () => {
+test("a run is cancelled even when another process writes its end first", async () => {
   const home = new TestHome();
   const { begun, id } = await confirmed(home, slow);
   await begun();

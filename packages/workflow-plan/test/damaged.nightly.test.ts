@@ -18,7 +18,7 @@ afterEach(async () => {
 const damage = (home: TestHome, id: string, column: string, value: string) =>
   home.plans.database.run(`UPDATE workflows SET ${column} = ? WHERE id = ?`, value, id);
 
-test("the other plans are listed, and each damaged one is named with its column", async () => {
+test("the other plans are listed, and each damaged plan is named with its column", async () => {
   const home = new TestHome();
   const { plans } = home;
   const columns = {

@@ -51,7 +51,7 @@ export function scriptedEngine(path: string, image: string): void {
 }
 
 /**
- * Writes an engine that wraps another one. `change` is shell code that reads each start argument in `$one`, and may
+ * Writes an engine that wraps another engine. `change` is shell code that reads each start argument in `$one`, and may
  * change it.
  */
 export function changedEngine(path: string, behind: string, change: string): void {
@@ -96,7 +96,7 @@ export type Podman = { path: string; image: string; bare: string } | { missing: 
 const image = "uncaged-test-agent";
 const bare = "uncaged-test-bare";
 
-/** Prepares a podman that works on this machine, also in a container. */
+/** Prepares a podman that works on this machine, even in a container. */
 export function preparedPodman(folder: string): Podman {
   const podman = Bun.which("podman");
   if (podman === null) return { missing: "podman is not installed" };

@@ -307,7 +307,7 @@ test("a command of any length and depth gets an answer", () => {
   expect(refusalOf("", at)).toBeNull();
 });
 
-test("the hook refuses with its exit code, also unreadable input", () => {
+test("the hook refuses with its exit code, even for unreadable input", () => {
   const call = (tool_name: string, tool_input: unknown) =>
     guardCall(JSON.stringify({ cwd: "/home/me", tool_name, tool_input }), { HOME: "/home/me" });
   expect(call("Bash", { command: "ls" })).toEqual({ exitCode: 0, message: "" });

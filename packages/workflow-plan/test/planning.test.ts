@@ -54,7 +54,7 @@ test("of two concurrent turns in a session, the second is refused and the first 
   await stop();
 });
 
-test("one of two concurrent changes of a plan is refused, also in separate sessions", async () => {
+test("one of two concurrent changes of a plan is refused, even in separate sessions", async () => {
   const named = (name: string) => create(hello({ name, trigger: cron }));
   const { planning, plans, stop } = await home(named("One"), named("Two"), named("Three"));
   const { session, workflow } = await planning().planning.start("go");

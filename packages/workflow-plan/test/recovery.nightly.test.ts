@@ -28,7 +28,7 @@ async function active(
     plans.database.run("UPDATE workflows SET phase = 'active' WHERE id = ?", id);
     others.push(id);
   }
-  // Reset the state to that of plans that were never checked.
+  // Reset the state to the state of plans that were never checked.
   plans.database.run("DELETE FROM trigger_state");
   return [first.id, ...others];
 }

@@ -1,4 +1,4 @@
-// Checked by tsc: the types of the plan protocol, written here independently, equal those of the entry points.
+// Checked by tsc: the types of the plan protocol, written here independently, equal the types of the entry points.
 import { expect, test } from "bun:test";
 import type { AllowedRoot, Session, StepRun, WorkflowRun } from "@uncaged/workflow-plan";
 import type { MessageRouter, TriggerLoop } from "@uncaged/workflow-plan/service";

@@ -41,7 +41,7 @@ async function flushed(): Promise<null> {
 }
 
 describe("a failing step", () => {
-  test("is retried after d, 2d and 4d, also where the waits are sleeps", async () => {
+  test("is retried after d, 2d and 4d, even when the waits are sleeps", async () => {
     expect(await beginnings(1)).toEqual([0, 1, 3, 7]);
     jest.useRealTimers();
     expect(await beginnings(60)).toEqual([0, 60, 180, 420]);

@@ -85,7 +85,7 @@ test("a step gets the secrets that it names literally, and otherwise only the ba
   ]);
 });
 
-test("credentials are the stored ones, and variables with the names of credentials", () => {
+test("credentials are the stored credentials, and variables with the names of credentials", () => {
   write(JSON.stringify({ A_TOKEN: "stored" }));
   const env = { A_TOKEN: "of the environment", B_API_KEY: "key", PATH: "/bin", NODE_TOKEN: "no" };
   expect(credentialsIn(home, env)).toEqual({ A_TOKEN: "stored", B_API_KEY: "key" });

@@ -86,7 +86,7 @@ describe("a subtask", () => {
 });
 
 describe("a retry", () => {
-  test("keeps successful steps, also after the failed step, and their subtasks", async () => {
+  test("keeps successful steps and their subtasks, even after the failed step", async () => {
     const definition = plan([step("a"), step("bad"), step("b", ["a"]), step("c", ["bad"])]);
     const first = await runPlan(definition, {
       a: creating({ id: "sub", description: "x", depends_on: [] }),

@@ -56,7 +56,7 @@ test("a check without any line changes only its time, and the first output is ke
   expect(checked.state).toEqual({ last_check_at: "1970-01-01T00:00:00.000Z", last_error: null });
 });
 
-test("any change fires with the new text, also when it became empty", () => {
+test("any change fires with the new text, even when the text is empty", () => {
   const trigger = poll({ diff_mode: "any_change" });
   expect(firesOf(["a\n", "a\n", "a", "", "", "b"], trigger)).toEqual([
     ...[null, null, "a", "", null, "b"],

@@ -134,7 +134,7 @@ describe.skipIf(missingServer !== "")(`a thread that moves${missingServer}`, () 
     await sound();
   });
 
-  test("refuses every change on the host that it left, and can be read and forked there", async () => {
+  test("refuses every change on its old host, and can be read and forked there", async () => {
     const ref = await start(local, talks);
     await becomes(local, ref, "waiting");
     await push(ref);

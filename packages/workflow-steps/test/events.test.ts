@@ -45,7 +45,7 @@ test("a run publishes its events in order, with the documented payloads", async 
   expect(context.runID).toMatch(/^wf_\d+$/);
 });
 
-test("an event has every documented key, also for a value that JSON cannot hold", async () => {
+test("an event has every documented key, even for a value that JSON cannot represent", async () => {
   const doc = flow(
     [
       { id: "Set_A", target: "$b", value: {}, print: "=$b.none", next: "Odd_B" },

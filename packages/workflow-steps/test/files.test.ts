@@ -85,7 +85,7 @@ test("a file outside registry.files.artifacts is refused", async () => {
   expect((await writing({ target: "/a.md", value: "x" }, registry)).status).toBe("completed");
 });
 
-test("a file of `out` is written together with the variables, and shown without its content", async () => {
+test("a file of `out` is written with the variables, and its content is not in the event", async () => {
   const { payloads, variables } = await writing(
     {
       id: "Work_A",
@@ -133,7 +133,7 @@ test("a run reads files only below its folder", async () => {
   expect((await ran(document("../child.json"), { cwd })).status).toBe("failed");
 });
 
-test("a Write without a file adapter fails and names it", async () => {
+test("a Write without a file adapter fails, and the error names the adapter", async () => {
   const document = flow([{ id: "Write_A", target: "/a.txt", value: "a", next: "RETURN" }]);
   const { error } = await ran(document);
   const message = expect.stringContaining("file");

@@ -109,7 +109,7 @@ test("the items are fixed when the loop starts, whatever its body writes", async
   expect(variables.$items).toEqual([1, 2, 1, 2]);
 });
 
-test("BREAK leaves a serial loop, also from a Branch and from a fork", async () => {
+test("BREAK leaves a serial loop, even from a Branch and from a fork", async () => {
   for (const children of [["Branch_A"], ["Noop_F"]]) {
     const body: StepDocument[] = [
       { id: "Noop_F", children: ["Branch_A", "Set_N"], next: "Set_Copy" },

@@ -198,7 +198,7 @@ describe.each(served)("the model adapter over $name", (one) => {
       expect(server.came).toEqual([]);
     });
 
-    test("the spending of earlier calls counts, also of a call with an unusable answer", async () => {
+    test("the spending of earlier calls counts, including calls with unusable answers", async () => {
       const { ask } = await serving([{ text: "x".repeat(18_000) }], { maxTokens: 10_000 });
       const output_config = { type: "json_object" };
       expect((await ask({ output_config, max_tokens: 5000 })).error).toMatchObject({

@@ -15,7 +15,7 @@ const counting = flow(
   { params: ["words([STRING])"], vars: ["$count(OBJECT) = {}"] },
 );
 
-test("items are counted under any name, also when a run resumes from any checkpoint", async () => {
+test("items are counted under any name, even when a run resumes from any checkpoint", async () => {
   const words = ["a", ...inherited, "prototype", ...inherited, "a"];
   const counts = Object.fromEntries([
     ["a", 2],

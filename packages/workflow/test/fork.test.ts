@@ -42,7 +42,7 @@ describe("fork and retry", () => {
     }
   });
 
-  test("retry continues failed and killed threads with every step, and refuses others", async () => {
+  test("retry continues failed and killed threads with every step, and refuses all other threads", async () => {
     const store = new TestStore();
     const hash = await store.add(
       bundleOf(`yield step("a"); if (input.steps.length < 2) throw new Error("not yet");`),

@@ -115,7 +115,7 @@ describe("the process that loads it", () => {
     expect(existsSync(join(folder, "ran"))).toBe(false);
   });
 
-  test("leaves no folder behind, also when the bundle hides a file in it", async () => {
+  test("leaves no folder behind, even when the bundle hides a file in the folder", async () => {
     const own = async () =>
       (await readdir(tmpdir())).filter((n) => n.startsWith("uncaged-inspect-"));
     const before = new Set(await own());

@@ -84,7 +84,7 @@ const reading = (wait: string) => `
     return { returnCode: 0, summary: "" };
   }`;
 
-test("in run, process.env and process.cwd() belong to the thread, also among concurrent threads", async () => {
+test("in run, process.env and process.cwd() belong to the thread, even among concurrent threads", async () => {
   const store = new TestStore();
   const hash = await store.add(reading("await new Promise((done) => setTimeout(done, 20));"));
   const started = await Promise.all(

@@ -170,7 +170,7 @@ describe("is left to a person, with the reason:", () => {
     expect(await reasons(store.root, env)).toEqual(["it is paused"]);
   });
 
-  test("a thread of a copy of the storage root, also in the place of the original", async () => {
+  test("a thread of a copy of the storage root, even in the place of the original", async () => {
     const { store, ref, env } = await interrupted();
     const copied = "another storage root started it, or this one is a copy";
     const backup = openRoot({ path: join(store.folder, "backup") });

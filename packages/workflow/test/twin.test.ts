@@ -35,7 +35,7 @@ async function waiting() {
   await store.signalWorkers("SIGKILL");
   const mark = join(folder, "the twin has run");
   const code = `import { writeFileSync } from "node:fs";
-try { writeFileSync(${JSON.stringify(mark)}, ""); } catch { /* it is being judged */ }
+try { writeFileSync(${JSON.stringify(mark)}, ""); } catch { /* this bundle is being inspected */ }
 ${asker}`;
   const twin = twinOf(Buffer.from(asker), code);
   const twinFile = join(folder, "twin.esm.js");
@@ -58,7 +58,7 @@ test("a twin has the hash of its bundle, and other bytes", () => {
 });
 
 describe("a twin in a bundle's place", () => {
-  test("is refused by a start, an answer, a fork and verify, and never runs; the right file restores it", async () => {
+  test("is refused by a start, an answer, a fork and verify, and never runs; adding the right file restores the bundle", async () => {
     const at = await waiting();
     at.replace();
     const { host, store, ref, hash, root } = at;
@@ -90,7 +90,7 @@ describe("a twin in a bundle's place", () => {
     await store.whenStatus(ref, "completed");
   });
 
-  test("is refused when it is added, also where the bundle is gone", async () => {
+  test("is refused when it is added, even if the bundle is missing", async () => {
     const { host, twinFile, hash, root, ref, replace, file } = await waiting();
     const add = (name: string) => codeOf(host.register(name, twinFile));
     expect(await add("asks")).toBe("HASH_COLLISION");
@@ -108,7 +108,7 @@ describe("a twin in a bundle's place", () => {
   });
 
   test.each(["registry", "thread", "seal"])(
-    "is refused even if only the %s has a record",
+    "is refused even if only the %s records the SHA-256 of the bundle",
     async (one) => {
       const { host, root, hash, ref, answer, replace, hasRun } = await waiting();
       const without = (path: string, pattern: RegExp) =>
@@ -126,7 +126,7 @@ describe("a twin in a bundle's place", () => {
     },
   );
 
-  test("in a store of an earlier version is refused once the bundle is recorded", async () => {
+  test("is refused in a store of an earlier version after that store records the SHA-256 of its bundles", async () => {
     const store = new TestStore();
     const hash = await store.add(asker);
     const path = descriptorPath(store.root, hash);

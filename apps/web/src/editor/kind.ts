@@ -146,7 +146,7 @@ export type LiveNode = {
   /** US dollars. */
   cost: number;
   durationMs: number | null;
-  /** Number of runs of the node, including the current one. */
+  /** Number of runs of the node, including the current run. */
   run: number;
 };
 
@@ -196,7 +196,7 @@ export type DocumentKind<Name extends string = "graph" | "steps"> = {
     parent: string | null,
   ) => Edit | Refused | null;
   form: (document: unknown, node: string) => NodeForm | null;
-  /** Additional actions on nodes. A double click runs the first one, unless it opens something. */
+  /** Additional actions on nodes. A double click runs the first action, unless it opens something. */
   actions?: (document: unknown, nodes: readonly string[]) => readonly KindAction[];
   /** The names in scope in a field of a node's form. */
   complete?: (document: unknown, node: string, path: DocumentPath) => readonly Completion[];

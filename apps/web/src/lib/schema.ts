@@ -25,7 +25,7 @@ export type Draft = string | boolean;
 
 export type Drafts = Readonly<Record<string, Draft>>;
 
-/** The controls of a schema: one for each property of an object, otherwise a single one. */
+/** The controls of a schema: one for each property of an object, otherwise a single control. */
 export function fieldsOf(schema: unknown): FormField[] {
   const whole = asSchema(schema);
   const properties = Object.entries(asSchema(whole.properties));
@@ -116,7 +116,7 @@ function draftOf(kind: Kind, begins: unknown): Draft {
   return typeof begins === "string" ? begins : JSON.stringify(begins);
 }
 
-/** A schema; the empty one for other values. */
+/** A schema; the empty schema for other values. */
 export const asSchema = (value: unknown): Schema =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Schema) : {};
 

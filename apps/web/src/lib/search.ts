@@ -47,7 +47,7 @@ const workflowViews = ["versions", "roles", "graph", "source"] as const;
 
 export type WorkflowView = (typeof workflowViews)[number];
 
-/** `version` is the hash of the version; by default the current one. */
+/** `version` is the hash of the version; by default the current version. */
 export type WorkflowSearch = { view?: WorkflowView; version?: string };
 
 export const readWorkflowSearch = ({ view, version }: Given): WorkflowSearch => ({
@@ -69,6 +69,11 @@ export const readAddSearch = ({ name }: Given): { name?: string } => ({
 });
 
 /** `session` is a conversation with the planner. */
+/** `item` is the key of the item that the inbox shows. */
+export const readInboxSearch = ({ item }: Given): { item?: string } => ({
+  item: textOf(item) || undefined,
+});
+
 export const readPlannerSearch = ({ session }: Given): { session?: string } => ({
   session: textOf(session) || undefined,
 });

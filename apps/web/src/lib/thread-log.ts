@@ -47,6 +47,11 @@ export class ThreadLog {
     return this.#fold.lines;
   }
 
+  /** The time of an attempt's last event; null for an unknown attempt. */
+  lastAtOf(attempt: string): number | null {
+    return this.#fold.lastAt(attempt);
+  }
+
   takeStart(start: ThreadEvents["start"]): void {
     this.start = start;
     this.#fold = new AttemptLog({ saved: start.forkFrom?.steps });

@@ -75,7 +75,7 @@ export const addWorkflow = (
     ...(content instanceof Blob ? { file: content } : { json: content }),
   });
 
-/** Points a name at another version, by default at the previous one. */
+/** Points a name at another version, by default at the previous version. */
 export const rollbackWorkflow = (name: string, version?: string) =>
   request<RolledBack>(pathOf("workflows", name, "rollback"), {
     method: "POST",

@@ -11,6 +11,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { moment } from "../lib/format.ts";
 import { useInbox } from "../lib/inbox.ts";
 import { useHostEvents } from "../lib/lists.ts";
+import { useNotices } from "../lib/notices.ts";
 import { useConnection } from "../lib/stream.ts";
 import { serverQuery } from "../lib/workflows.ts";
 import { Button, ButtonLink } from "../ui/button.tsx";
@@ -112,7 +113,11 @@ function showCurrent(nav: HTMLElement): void {
 
 /** The number of waiting questions, decisions and plans; hidden at zero. */
 function WaitingBadge() {
-  const { count, isMore } = useInbox();
+  const inbox = useInbox();
+  const navigate = useNavigate();
+  useNotices(inbox, (item) => void navigate({ to: "/inbox", search: { item } }));
+  const { items, isMore } = inbox;
+  const count = items.length;
   useEffect(() => setWaiting(count), [count]);
   if (count === 0) return null;
   return (
@@ -197,9 +202,11 @@ const keys: [string, string][] = [
   ["/", "Search"],
   ["j  k", "Next, previous"],
   ["Enter", "Open it"],
+  ["a  r", "In the inbox: to Approve, to Reject; Enter sends it"],
   ["n", "Start a thread, make a plan"],
-  ["End", "To the last step"],
-  ["f", "Follow a live thread, or stop following"],
+  ["← →", "Fold and unfold a row of a trace"],
+  ["f  r", "Fork, or rerun, from the selected row"],
+  ["+  -  0", "Zoom the times of a trace"],
   ["g  t", "Go to the threads"],
   ["g  i", "Go to the inbox"],
   ["g  w", "Go to the workflows"],

@@ -137,7 +137,7 @@ export function SearchField({ label, value, onChange, onLeave }: SearchProps) {
   );
 }
 
-/** Shows the problems of a form and focuses the first one. `show` renders them. */
+/** Shows the problems of a form and focuses the first problem. `show` renders them. */
 export function showProblems(form: HTMLElement | null, show: () => void): void {
   flushSync(show);
   form?.querySelector<HTMLElement>("[aria-invalid]")?.focus();
@@ -146,7 +146,7 @@ export function showProblems(form: HTMLElement | null, show: () => void): void {
 type Problems = Readonly<Record<string, string>>;
 
 type SchemaFormOptions = {
-  /** Identifies the fields' object: another one resets the typed values. */
+  /** Identifies the fields' object: another object resets the typed values. */
   of?: string;
   /** Storage key of the typed values: see `useKept`. */
   keep?: string;

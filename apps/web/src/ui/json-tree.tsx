@@ -3,6 +3,7 @@ import { ChevronRight, FileText, Link2, TextCursorInput } from "lucide-react";
 import {
   type KeyboardEvent,
   type ReactNode,
+  use,
   useEffect,
   useId,
   useMemo,
@@ -25,15 +26,13 @@ import {
 import { filePathOf, isTruncated } from "../lib/values.ts";
 import { Button, Copy } from "./button.tsx";
 import { JsonSearch, jsonOf } from "./json-search.tsx";
-import { Prose } from "./prose.tsx";
+import { HidesContext, Prose, useHides } from "./prose.tsx";
 import { Whole } from "./whole.tsx";
 
 type Props = {
   value: unknown;
   /** The accessible name. */
   name: string;
-  /** Whether everything is open at first, unless it is very long. */
-  isOpen?: boolean;
   /** Returns a function that picks the value at a path; null if it can't be picked. */
   onPick?: (path: string) => (() => void) | null;
 };
@@ -42,7 +41,9 @@ type Props = {
 const mostUnscrolled = 100;
 
 /** JSON as a tree of any size, with search and copies of values and paths. */
-export function JsonTree({ value, name, isOpen = false, onPick }: Props) {
+export function JsonTree({ value, name, onPick }: Props) {
+  // The subject of an approval must be shown whole.
+  const isOpen = use(HidesContext) !== null;
   const root = useMemo(() => rootOf(value), [value]);
   const [open, setOpen] = useState(() => openAtFirst(root, isOpen));
   const [of, setOf] = useState(root);
@@ -57,6 +58,10 @@ export function JsonTree({ value, name, isOpen = false, onPick }: Props) {
   }
   const nodes = useMemo(() => visibleIn(root, open), [root, open]);
   const isScrolled = nodes.length > mostUnscrolled;
+  const isFolded = useMemo(
+    () => nodes.some((node) => canOpen(node) && !open.has(node.id)),
+    [nodes, open],
+  );
   const virtual = useVirtualizer({
     count: isScrolled ? nodes.length : 0,
     getScrollElement: () => box.current,
@@ -64,25 +69,23 @@ export function JsonTree({ value, name, isOpen = false, onPick }: Props) {
     overscan: 12,
     getItemKey: (index) => nodes[index]?.id ?? index,
   });
+  const hasFolds = useMemo(() => nodes.some(canOpen), [nodes]);
+  const [seen, setSeen] = useState(0);
+  const last = virtual.getVirtualItems().at(-1)?.index ?? 0;
+  if (last > seen) setSeen(last);
+  useHides(isFolded || (isScrolled && seen < nodes.length - 1));
   const at = nodes.findIndex((node) => node.id === active);
   const go = (index: number) => {
     const node = nodes[Math.min(Math.max(index, 0), nodes.length - 1)];
-    if (!node) return;
-    setActive(node.id);
-    show(node.id);
+    if (node) setActive(node.id);
   };
-  const show = (nodeId: string) => {
-    requestAnimationFrame(() => {
-      if (!isScrolled)
-        box.current?.querySelector(".is-active")?.scrollIntoView({ block: "nearest" });
-    });
-    const index = nodes.findIndex((node) => node.id === nodeId);
-    if (isScrolled && index >= 0) virtual.scrollToIndex(index);
-  };
-  // A match may become visible only when its parents open.
   useEffect(() => {
-    if (isScrolled && at >= 0) virtual.scrollToIndex(at);
-    // eslint-disable-next-line react-hooks/exhaustive-deps
+    if (at < 0) return;
+    const isNear = virtual.getVirtualItems().some(({ index }) => index === at);
+    if (isScrolled && !isNear) virtual.scrollToIndex(at, { align: "center" });
+    requestAnimationFrame(() =>
+      box.current?.querySelector(".is-active")?.scrollIntoView({ block: "nearest" }),
+    );
   }, [isScrolled, at, virtual]);
   const setIsOpen = (node: JsonNode, isNowOpen: boolean) =>
     setOpen((before) => {
@@ -128,6 +131,7 @@ export function JsonTree({ value, name, isOpen = false, onPick }: Props) {
       node={node}
       isOpen={open.has(node.id)}
       isActive={node.id === active}
+      hasFolds={hasFolds}
       hasCopies={node.id === active || node.id === hovered}
       onPick={onPick}
       onHover={() => setHovered(node.id)}
@@ -197,6 +201,8 @@ type RowProps = {
   node: JsonNode;
   isOpen: boolean;
   isActive: boolean;
+  /** Whether a node of the tree can be folded. */
+  hasFolds: boolean;
   hasCopies: boolean;
   onPick: Props["onPick"];
   onHover: () => void;
@@ -204,7 +210,7 @@ type RowProps = {
 };
 
 function Row(props: RowProps) {
-  const { id, node, isOpen, isActive, hasCopies, onPick, onHover, onToggle } = props;
+  const { id, node, isOpen, isActive, hasFolds, hasCopies, onPick, onHover, onToggle } = props;
   const { name, value, depth, range, position, siblings } = node;
   const isFoldable = canOpen(node);
   const label = name ?? "value";
@@ -226,10 +232,12 @@ function Row(props: RowProps) {
         className={`flex min-h-6 items-baseline gap-1 py-0.5 pr-2 max-sm:min-h-10 ${isFoldable ? "cursor-pointer" : ""}`}
         onClick={onToggle}
       >
-        <ChevronRight
-          aria-hidden
-          className={`self-center text-faint ${isFoldable ? "" : "invisible"} ${isOpen ? "rotate-90" : ""}`}
-        />
+        {hasFolds && (
+          <ChevronRight
+            aria-hidden
+            className={`self-center text-faint ${isFoldable ? "" : "invisible"} ${isOpen ? "rotate-90" : ""}`}
+          />
+        )}
         {name !== null && (
           <span className="flex-none text-muted max-w-1/2 wrap-anywhere">{name}:</span>
         )}
@@ -274,20 +282,23 @@ function Summary({ node, isOpen }: { node: JsonNode; isOpen: boolean }) {
   if (isTruncated(value)) return <Faint>{size(value.length)}</Faint>;
   if (isLongText(value)) {
     return (
-      <>
-        {!isOpen && <span className="line-clamp-1">{previewOf(value)}</span>}
+      <span className="flex min-w-0 items-baseline gap-2">
         {value.length > mostUnsized && <Faint>{size(value.length)}</Faint>}
-      </>
+        {!isOpen && <span className="min-w-0 flex-1 truncate">{previewOf(value)}</span>}
+      </span>
     );
   }
   const members = sizeOf(value);
-  if (members === 0) return <span className={lookOf(value)}>{previewOf(value)}</span>;
+  if (members === 0) {
+    const text = typeof value === "string" ? JSON.stringify(value) : previewOf(value);
+    return <span className={lookOf(value)}>{text}</span>;
+  }
   const amount = Array.isArray(value) ? counted(members, "item") : counted(members, "key");
   return (
-    <>
-      {!isOpen && <span className="line-clamp-1 text-muted">{previewOf(value)}</span>}
+    <span className="flex min-w-0 items-baseline gap-2">
       {(isOpen || members > mostUncounted) && <Faint>{amount}</Faint>}
-    </>
+      {!isOpen && <span className="min-w-0 flex-1 truncate text-muted">{previewOf(value)}</span>}
+    </span>
   );
 }
 
@@ -295,7 +306,7 @@ const mostUnsized = 1_000;
 const mostUncounted = 8;
 
 const Faint = ({ children }: { children: ReactNode }) => (
-  <span className="text-small text-faint">{children}</span>
+  <span className="flex-none text-small text-faint">{children}</span>
 );
 
 const lookOf = (value: unknown): string => (typeof value === "string" ? "" : "text-accent");

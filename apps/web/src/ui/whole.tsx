@@ -3,6 +3,7 @@ import type { TruncatedValue } from "@uncaged/workflow/records";
 import { createContext, type ReactNode, useContext } from "react";
 import { size } from "../lib/format.ts";
 import { Button } from "./button.tsx";
+import { useHides } from "./prose.tsx";
 import { FailureNotice, Skeleton } from "./states.tsx";
 
 export type ValueSource = {
@@ -30,6 +31,7 @@ export function Whole({ value, children }: Props) {
     gcTime: 0,
     retry: false,
   });
+  useHides(!data);
   if (data) return children(data.value);
   return (
     <div className="flex flex-col items-start gap-1">

@@ -14,8 +14,8 @@ import type { Session } from "../session/session.ts";
 
 /**
  * Applies an action to several threads. Continues after a failure and reports its error; the first error sets the exit
- * code. With `--json`, prints the object of a single id, or an array for several ids, in which `{id, error}` replaces
- * the result of a failure.
+ * code. With `--json`, prints the result for a single id, or an array of results for several ids. In the array, a
+ * failed action has `{id, error}`.
  */
 export async function forEachThread<Result>(
   session: Session,
@@ -50,8 +50,8 @@ export function noteOrphans(session: Session, { orphans = [] }: { orphans?: Orph
 }
 
 /**
- * Applies an action to a workflow's name. The error for an unknown workflow has a hint: to add the workflow if the
- * project lists it, else the hint from `otherwise`, else the nearest name.
+ * Applies an action to a workflow's name. The hint of the error for an unknown workflow is the command that adds the
+ * workflow if the project lists it, else the hint from `otherwise`, else the nearest name.
  */
 export async function withName<T>(
   session: Session,
@@ -65,7 +65,7 @@ export async function withName<T>(
     if (!isWorkflowError(error) || error.code !== "WORKFLOW_NOT_FOUND") throw error;
     const isListed = sourceListed(session, name) !== null;
     const hint = isListed
-      ? `the project lists it: add it first: uncaged-workflow add ${name}`
+      ? `add the project's workflow first: uncaged-workflow add ${name}`
       : (otherwise() ?? (await nearestHint(session, name)));
     throw hint === null ? error : WorkflowError.missing(error.code, error.message, hint);
   }
@@ -77,7 +77,7 @@ async function nearestHint({ host }: Session, name: string): Promise<string | nu
   return suggestion === null ? null : `did you mean ${suggestion}?`;
 }
 
-/** Loads the function that builds a bundle from a document, if the file may be a document. Warnings become notes. */
+/** Returns the kinds of documents that a file may be: none unless it is JSON or YAML. Notes their warnings. */
 export async function sourcesFor(session: Session, file: string): Promise<SourceKind[]> {
   if (!/\.(json|ya?ml)$/i.test(file)) return [];
   const [{ findIn, stepsSource }, { graphSource }, { planSource }] = await Promise.all([

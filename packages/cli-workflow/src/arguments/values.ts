@@ -49,7 +49,7 @@ export const looseJson = (option: string, text: string): unknown =>
 
 /**
  * Parses a JSON text.
- * @throws WorkflowError `BAD_JSON`, also for a duplicate key and for a number that would be rounded.
+ * @throws WorkflowError `BAD_JSON`, including for a duplicate key and for a number that would be rounded.
  */
 function parsedJson(option: string, text: string, file = option): unknown {
   const read = losslessJson(text.replace(/^\uFEFF/, ""));

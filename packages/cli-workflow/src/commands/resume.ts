@@ -17,7 +17,7 @@ import { oneThreadOnly } from "../arguments/errors.ts";
 type Options = StartOptions &
   DecisionOptions & { input?: string; token?: string; interrupted?: boolean; yes?: boolean };
 
-/** Resumes interrupted threads that need no confirmation, and lists the others. */
+/** Resumes interrupted threads that need no confirmation, and lists all other interrupted threads. */
 async function resumeInterrupted(
   session: Session,
   { yes, durability, ...others }: Options,

@@ -55,7 +55,7 @@ export default defineCommand({
   },
 });
 
-/** Set by CI services. Any value except an empty one, `0` and `false` means CI. */
+/** Set by CI services. Any value except an empty value, `0` and `false` means CI. */
 const isCi = ({ CI = "" }: Record<string, string>): boolean => !/^(|0|false)$/i.test(CI);
 
 const isWrong = (state: Synced["state"]): boolean => state === "changed" || state === "missing";

@@ -29,8 +29,8 @@ type Made = { source: ThreadView; hash: string; kept: number };
 
 /**
  * The thread of a `dev` session and its handover from version to version. Stops the previous thread and makes a fork
- * that keeps the steps before the first step with changed code. Operations run one after the other, and a new operation
- * ends the previous one's wait.
+ * that keeps the steps before the first step with changed code. Operations run in sequence, and a new operation ends
+ * the wait of the previous operation.
  */
 export class Handover {
   readonly #session: Session;

@@ -96,7 +96,7 @@ test("a finished tool is one line: its input, its result and its duration", () =
   expect(textOf(items, screen)).toBe('I look\n     > read {"path":"a.ts"} → 12 lines (1.5s)\n');
 });
 
-test("a tool that a model calls is shown once, by its call, also beside other tools", () => {
+test("a tool that a model calls is shown once, by its call, even beside other tools", () => {
   const a = opened(1000);
   const items = [
     begin(a, "coder"),

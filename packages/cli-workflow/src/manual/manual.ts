@@ -56,7 +56,7 @@ export function manualPage(program: Command, version: string): string {
   ].join("\n");
 }
 
-/** Returns a command and its subcommands, without hidden ones. */
+/** Returns a command and its subcommands, without hidden subcommands. */
 const withThoseBelow = (command: Command): Command[] =>
   command.name().startsWith("__") ? [] : [command, ...command.commands.flatMap(withThoseBelow)];
 

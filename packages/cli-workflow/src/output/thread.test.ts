@@ -173,7 +173,7 @@ const attempted = wholeOf(
   ],
 );
 
-test("attempts are shown with their turns, also without a step", () => {
+test("attempts are shown with their turns, even without a step", () => {
   expect(attemptsText(attempted, pipe)).toBe(
     [
       "  -  reader  failed  4.0s",

@@ -33,7 +33,7 @@ export type AgentOptions = { agent?: string };
 /** Options of a command that opens plans. With `creates`, a missing plan home is created. */
 export type OpenOptions = AgentOptions & { creates?: boolean };
 
-/** Returns the storage root that contains the plan home. The root is on this machine, also for plans on a cluster. */
+/** Returns the storage root that contains the plan home. The root is on this machine, even for plans on a cluster. */
 export const rootOf = (session: Session): string =>
   (session.clusterChosen ? session.openRoot() : session.host).root;
 

@@ -64,7 +64,7 @@ function wordsOf(argv: readonly string[]): string[] {
   return isUnknown ? [word] : [...argv];
 }
 
-// Commander refuses an unknown command and suggests similar names.
+// No option for an unknown command, so that commander refuses the command and suggests similar names.
 const helpOf = (word = ""): string[] =>
   entries.some(({ name }) => name === word) ? ["--help"] : [];
 
@@ -90,7 +90,7 @@ function processWorld(umask: number): World {
 
 const about = "Run, watch, stop, resume, fork and roll back workflows.";
 
-/** A program that can parse one command line, the exit code of its command, and all of its options. */
+/** Parser of one command line. `exitCode` returns the exit code of the command that ran. */
 type Program = {
   command: Command;
   exitCode: () => number;
@@ -149,7 +149,7 @@ function complete(command: Command, name: string): void {
 function addCommonOptions(command: Command, isQuiet: boolean): void {
   if (command.parent) command.optionsGroup("Common options:");
   command.option("--json", "print one JSON document, for programs");
-  if (isQuiet) command.option("-q, --quiet", "print ids or names alone, one a line");
+  if (isQuiet) command.option("-q, --quiet", "print only ids or names, one per line");
   command
     .option("--root <dir>", "the storage root (else $UNCAGED_WORKFLOW_STORAGE_ROOT)")
     .option("--host <url>", "the cluster, restate://host:port (else $UNCAGED_WORKFLOW_HOST)")

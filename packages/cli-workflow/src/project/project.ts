@@ -40,7 +40,7 @@ type Template = {
   test: readonly [file: string, text: string];
   /** Texts of files to create unless they exist, by name. */
   files: Record<string, string>;
-  /** Patterns for git to ignore, besides the common ones. */
+  /** Patterns for git to ignore, besides the common patterns. */
   ignored?: string;
   /** Our packages that the template's files import, and their dependencies among our packages. */
   packages: readonly string[];

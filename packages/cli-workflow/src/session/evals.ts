@@ -2,7 +2,7 @@ import type { EvalPlace } from "@uncaged/workflow-evals";
 import type { Session } from "./session.ts";
 
 /**
- * Returns the folder for the records of a command's evals. The folder is on this machine, also for a cluster. Its name
+ * Returns the folder for the records of a command's evals. The folder is on this machine, even for a cluster. Its name
  * then contains the cluster's URL without secrets.
  */
 export function evalPlace(session: Session): EvalPlace {

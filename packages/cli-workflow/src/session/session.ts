@@ -50,8 +50,8 @@ export type CommonOptions = {
 };
 
 /**
- * How a command handles a cluster: undefined for a command that runs on a cluster, "unused" for a command that uses no
- * host, or the reason for refusing a cluster.
+ * Support of a command for clusters: undefined for a command that runs on a cluster, "unused" for a command that uses
+ * no host, or the reason for refusing a cluster.
  */
 export type OnCluster = "unused" | { refused: string } | undefined;
 
@@ -218,7 +218,7 @@ export class Session {
     return isKnownRoot(root, this.env);
   }
 
-  /** Opens the host of the storage root, also if threads run on a cluster. */
+  /** Opens the host of the storage root, even if threads run on a cluster. */
   openRoot(): Host {
     const { env } = this.#world;
     const path = this.#options.root;

@@ -10,7 +10,7 @@ export type Shown = string[] | string;
 export type Situation = {
   /** Creates a fresh state for each command of the hint. */
   in: (store: Store) => Promise<Shown>;
-  /** Values for placeholders in the hint, besides the usual ones. */
+  /** Values for placeholders in the hint, besides the usual values. */
   fill?: Record<string, string>;
   /** Nonzero exit codes of the hint's commands that count as success. */
   codes?: number[];

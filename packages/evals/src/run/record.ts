@@ -60,7 +60,7 @@ const isId = (name: string): boolean => /^[0-9A-HJKMNP-TV-Z]{13}$/.test(name);
 const folderOf = (root: string, id: string): string => join(root, "evals", id);
 const keyOf = (one: { case: string; n: number }): string => `${one.n} ${one.case}`;
 
-/** The storage root with recorded evals, also for evals whose threads are on a cluster. */
+/** The storage root with recorded evals, including evals whose threads are on a cluster. */
 export type EvalPlace = { root: string; cluster?: string };
 
 /** Returns the evals whose threads are on a host, newest first. Skips incomplete records. */

@@ -80,7 +80,7 @@ export class GraphRuns {
     return JSON.parse(text) as Partial<GraphDocument>;
   }
 
-  /** Computes the API's view of a run from its thread, also while the run is in progress. */
+  /** Computes the API's view of a run from its thread, even while the run is in progress. */
   async result({ ref, document }: GraphRun): Promise<Result> {
     const thread = await this.#host.read(ref);
     const logs = await this.#logs(ref);

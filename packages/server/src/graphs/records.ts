@@ -136,7 +136,7 @@ export class Records {
     if (isOver(status)) this.#open.delete(threadId);
   }
 
-  /** Writes the copies of a run one after the other, so that the last copy has the latest state. */
+  /** Writes the copies of a run in sequence, so that the last copy has the latest state. */
   async #write(threadId: string, kept = this.#open.get(threadId)): Promise<void> {
     if (!kept) return;
     const before = this.#writing.get(threadId) ?? Promise.resolve();

@@ -170,7 +170,7 @@ const goodForMs = 60_000;
  * token, because all users of the machine can see its arguments.
  */
 export class EntryCodes {
-  /** When each code expires, in milliseconds of the process's monotonic clock. */
+  /** Expiry time of each code, in milliseconds of the process's monotonic clock. */
   readonly #open = new Map<string, number>();
 
   make(): string {

@@ -76,7 +76,7 @@ export const configSchema = z
   })
   .openapi("GraphConfig");
 
-/** The documented error bodies of these paths, which differ from those of other paths. */
+/** The documented error bodies of these paths, which differ from the bodies of other paths. */
 export const graphFailureSchema = z
   .object({
     error: text.openapi({ example: "Run not found" }),

@@ -149,7 +149,7 @@ export const valuesSchema = z
   })
   .openapi("RunValues");
 
-/** The documented error bodies of the run paths, which differ from those of other paths. */
+/** The documented error bodies of the run paths, which differ from the bodies of other paths. */
 export const runFailureSchema = z
   .object({
     error: text.openapi({ example: "not found" }),

@@ -6,7 +6,7 @@ const message = (number: number, length = 100) => ({
   bytes: new Uint8Array(length),
 });
 
-test("a listener finds the message after its cursor, also before the first and after the last", () => {
+test("a listener finds the message after its cursor, even before the first and after the last message", () => {
   const ring = new Ring("c5", 1000);
   expect(ring.after("c5")).toBe(0);
   ring.push(message(6));

@@ -45,7 +45,7 @@ function dataLines(data: unknown, id?: string | number): string {
 const pieceBytes = 64 * 1024;
 const leastBytes = 64;
 
-/** Returns the size of a message in the ring, also for a message that is not sent. */
+/** Returns the size of a message in the ring, even for a message that is not sent. */
 export const sizeOf = ({ bytes }: SseMessage): number => Math.max(bytes.length, leastBytes);
 
 /** Messages sent together: their bytes, and the cursor that continues after them. */

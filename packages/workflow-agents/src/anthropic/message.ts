@@ -379,7 +379,7 @@ function hostedOf({ type, id, name, input }: Block, blocks: readonly Block[]): H
   return [{ id: wordIn(id), name: wordIn(name), input: Object(input) as object, result: shown }];
 }
 
-/** Merges usage: a reported count replaces the earlier one. */
+/** Merges usage: a reported count replaces the earlier count. */
 function counted(before: Usage, sent: unknown): Usage {
   const usage = isObject(sent) ? sent : {};
   const { output_tokens_details: details } = usage;

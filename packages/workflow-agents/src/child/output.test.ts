@@ -27,7 +27,7 @@ function linesOf(chunks: Uint8Array[], most = 1000): { lines: string[]; long: nu
   return { lines, long };
 }
 
-test("lines are the same wherever the chunks are cut, also within a character", () => {
+test("lines are the same wherever the chunks are cut, even within a character", () => {
   fc.assert(
     fc.property(pieces, ({ text, chunks }) => {
       const whole = text.split("\n");

@@ -34,8 +34,7 @@ import {
 /** Options of a command's sandbox and of its access to files and network. */
 export type SandboxOptions = {
   /**
-   * When to use bubblewrap: never (`off`, the default), if it works (`auto`), or always, and fail without it
-   * (`required`).
+   * Use of bubblewrap: never (`off`, the default), if it works (`auto`), or always, and fail without it (`required`).
    */
   sandbox?: SandboxMode;
   /** `none`: no network. The default (`on`) allows public addresses and the configured model's address. */

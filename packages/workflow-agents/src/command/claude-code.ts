@@ -171,7 +171,7 @@ class Answers {
   }
 }
 
-/** Merges the API's counts of one answer: each count replaces the previous one. */
+/** Merges the API's counts of one answer: each count replaces the previous count. */
 function counted(used: Fields, before: Usage): Usage {
   const of = (value: unknown, known: number): number =>
     typeof value === "number" && value >= 0 ? countOf(value) : known;

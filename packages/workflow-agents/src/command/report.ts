@@ -15,7 +15,7 @@ const working = new Set(["text", "thinking", "toolUse", "toolResult", "said"]);
 export class CommandReport {
   session: string | null = null;
   result = "";
-  /** Whether the command has reported an answer, possibly an empty one. */
+  /** Whether the command has reported an answer, possibly an empty answer. */
   isAnswered = false;
   failure: string | null = null;
   isOverBudget = false;

@@ -7,7 +7,7 @@ export type Template = readonly (string | readonly string[])[];
 
 type Placeholder = "prompt" | "system" | "session" | "budget";
 
-/** Matches a placeholder. A command itself is not one. */
+/** Matches a placeholder. A command itself is not a placeholder. */
 export const placeholder = /\{(prompt|system|session|budget)\}/g;
 
 /** Returns whether a command has a placeholder in its arguments. */

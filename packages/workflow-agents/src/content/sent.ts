@@ -106,7 +106,7 @@ export function fieldsIn(value: unknown, field: string): Fields {
 }
 
 /**
- * Returns a list. Null and undefined are an empty one.
+ * Returns a list. Null and undefined are an empty list.
  * @throws UnreadableContent
  */
 export function listIn(value: unknown, field: string): unknown[] {

@@ -44,7 +44,7 @@ export function formOf<S extends $ZodObject>(zod: S, reserved: readonly string[]
       if (!success) return { ok: false, problems: error.issues.slice(0, mostProblems).map(line) };
       const taken = reserved.filter((key) => Object.hasOwn(data, key));
       if (taken.length === 0) return { ok: true, value: data };
-      return { ok: false, problems: taken.map((key) => `${key}: is a key of our own`) };
+      return { ok: false, problems: taken.map((key) => `${key}: is a reserved key`) };
     },
   };
 }

@@ -48,7 +48,7 @@ const open = new WeakMap<object, Shared>();
 const budgets = new AsyncLocalStorage<readonly Level[]>();
 
 /**
- * Runs work with its own budget, within the surrounding ones. `name` names its owner in the error.
+ * Runs work with its own budget, within all surrounding budgets. `name`: owner of the budget, for the error.
  * @throws WorkflowError like {@link checkedLimits}.
  */
 export function withinBudget<T>(name: string, given: Limits, work: () => T): T {

@@ -29,7 +29,7 @@ class Timed {
     return mark;
   }
 
-  /** Returns the milliseconds until the next call may start, after those calls. */
+  /** Returns the milliseconds until the next call may start, after the given calls. */
   msAfter(calls: number, tokens = 0): number {
     for (let call = 0; call < calls; call += 1) {
       const reserved = this.reserve(tokens);
@@ -139,7 +139,7 @@ describe("a call", () => {
     expect(time.msAfter(1, 1e9)).toBe(0);
   });
 
-  test("reserves nothing while it waits, so its death does not delay others", () => {
+  test("reserves nothing while it waits, so its death does not delay other calls", () => {
     const time = new Timed();
     time.answer(time.go(), full);
     for (let dead = 0; dead < 500; dead += 1) time.reserve();

@@ -28,7 +28,7 @@ async function closed(shared: SharedValues | undefined, ms: number): Promise<str
 }
 
 describe("a call", () => {
-  test("that is ended while it waits ends at once, and does not delay others", async () => {
+  test("that is ended while it waits ends at once, and does not delay other calls", async () => {
     const bucket = await closed(undefined, 50);
     const stop = new AbortController();
     stops.push(stop);

@@ -42,7 +42,7 @@ export type ModelOptions = {
   maxTurns?: number;
   /** Whether to accept a text that was cut off at `maxTokens` (false). */
   allowTruncated?: boolean;
-  /** When to summarise a conversation that fills the model's window. `false`: never. */
+  /** Condition for summarising a conversation that fills the model's window. `false`: never. */
   context?: ContextOptions | false;
   /** The thread's steps that the model gets after the prompt (default `all`). */
   history?: SeenSteps;

@@ -8,8 +8,8 @@ import { tokensAbout } from "./tokens.ts";
 import { invalidContext } from "./errors.ts";
 
 /**
- * When to summarise a conversation: at the share `compactAt` (0.8) of the model's `window` in tokens, by default the
- * listed window.
+ * Condition for summarising a conversation: at the share `compactAt` (0.8) of the model's `window` in tokens, by
+ * default the listed window.
  */
 export type ContextOptions = { window?: number; compactAt?: number };
 
@@ -46,7 +46,7 @@ export function compactAtOf(
 /** Asks the model itself for a summary, with the messages so far. */
 export type AskAside = (messages: readonly Message[]) => Promise<ModelAnswer>;
 
-// Longest unshortened result, and the start and end that remain of a longer one, in characters.
+// Longest unshortened result, and the start and end that remain of a longer result, in characters.
 const [longestResult, shownStart, shownEnd] = [6000, 3000, 1000];
 // The longest last exchange that is kept unchanged, in characters.
 const longestTail = 10_000;

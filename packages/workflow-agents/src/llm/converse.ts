@@ -54,7 +54,7 @@ export type Conversation = Surroundings & {
   toolbox?: Toolbox;
   maxTurns?: number;
   allowTruncated?: boolean;
-  /** When to summarise a conversation that fills its model's window. By default, or with `false`: never. */
+  /** Condition for summarising a conversation that fills its model's window. By default, or with `false`: never. */
   context?: ContextOptions | false;
   /** The form of the last answer. The model is asked again if its answer does not fit. */
   form?: AnswerForm;

@@ -42,7 +42,7 @@ export function placeOf(
 }
 
 /**
- * A summary that replaces everything before a turn. `at` is the token count for the next one, if a provider revealed
+ * A summary that replaces everything before a turn. `at` is the token count for the next turn, if a provider revealed
  * it.
  */
 export type Summarised = { summary: string; at?: number | undefined };

@@ -185,7 +185,7 @@ export class StallGuard {
     this.#arm(this.#silenceMs);
   }
 
-  /** Reads the start of an error's body, also if the body breaks off. */
+  /** Reads the start of an error's body, even if the body breaks off. */
   async #beginningOf(body: ReadableStream<Uint8Array> | null): Promise<string> {
     const decoder = new TextDecoder();
     let text = "";
@@ -223,7 +223,7 @@ export class StallGuard {
     );
   }
 
-  // One timer for many pieces: it checks when the last one arrived, and waits for the rest.
+  // One timer for many pieces: it checks the arrival time of the last piece, and waits for the remaining time.
   #arm(ms: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {

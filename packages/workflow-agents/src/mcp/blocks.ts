@@ -88,7 +88,7 @@ export function resourcesIn(value: unknown, otherwise: string): Resource[] {
   });
 }
 
-/** Returns standard base64, also from a `data:` URL, base64url, or base64 with line breaks. */
+/** Converts base64, base64url, base64 with line breaks, or a `data:` URL to standard base64. */
 function base64In(value: unknown): string | null {
   if (typeof value !== "string") return null;
   const data = value

@@ -314,7 +314,7 @@ export class CompletionAccumulator extends Accumulator {
     const known = this.#known(index, id);
     const named = name || (known?.next ?? "");
     const isWhole = known !== undefined && named !== "" && isObjectText(String(known.json));
-    // Each call has one name. A second name starts a call that reuses the index, or even the id, of an earlier one.
+    // Each call has one name. A second name starts a call that reuses the index, or even the id, of an earlier call.
     const isNext = isWhole && json !== "";
     if (isNext && id !== "" && known.name === name && String(known.json) === json) return;
     const call: Call =

@@ -101,7 +101,7 @@ const isItemId = (id: string): boolean => id !== "" && id.length <= 64;
 /** Features that a server or model may not support, with the wording of its refusal. */
 type Refusals = Readonly<Record<string, RegExp>>;
 
-// Only OpenAI's newest models refuse `max_tokens`, also behind other hosts.
+// Only OpenAI's newest models refuse `max_tokens`, even behind other hosts.
 const chatWords: Refusals = {
   max_tokens: /max_completion_tokens/i,
   stream_options: /stream_options/i,

@@ -16,7 +16,7 @@ export type RoleToolOptions = {
   description?: string;
   /** The limit of one call, including its nested calls. Its spending also counts toward the thread's limit. */
   budget?: Limits;
-  /** Maximum depth of nested role calls from here on, including this one (3). */
+  /** Maximum depth of nested role calls from here on, including this call (3 by default). */
   maxDepth?: number;
   /** Timeout of a call, in milliseconds (none). */
   timeoutMs?: number;

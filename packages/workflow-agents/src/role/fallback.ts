@@ -50,7 +50,7 @@ export function fallback(agents: readonly AgentFn[], { on }: FallbackOptions = {
     inAttempt(ctx, async ({ index }) => {
       const place = new FallbackPlace(ctx, index, systemPrompt);
       const first = await place.first(agents.length);
-      // The agents before the first one come last.
+      // The agents before the first chosen agent come last.
       const order = agents.map((_, at) => (first + at) % agents.length);
       for (const [nth, at] of order.entries()) {
         const next = order[nth + 1];
@@ -120,7 +120,7 @@ class FallbackPlace {
     this.#id = `${index}.${digest(JSON.stringify([systemPrompt, ctx.start.content]))}`;
   }
 
-  /** Returns the agent to start with: the last one of an earlier execution, if it has recorded anything. */
+  /** Returns the agent to start with: the last agent of an earlier execution, if that agent recorded anything. */
   async first(count: number): Promise<number> {
     const { journal, key } = this.#ctx;
     const run = outerRun();

@@ -14,7 +14,7 @@ export const textIn = (bytes: Uint8Array): string =>
 
 /**
  * Returns a text file's unchanged content.
- * @throws WorkflowError `NOT_TEXT`, and those of {@link readConfined}.
+ * @throws WorkflowError `NOT_TEXT`, and the errors of {@link readConfined}.
  */
 export async function readText(
   cwd: string,
@@ -80,9 +80,9 @@ export type WriteOptions = {
 };
 
 /**
- * Writes a file whole, or leaves it unchanged. A new file replaces the old one and gets its mode, so other hard links
+ * Writes a file whole, or leaves it unchanged. A new file replaces the old file and gets its mode, so other hard links
  * of the old file keep their content. Creates missing folders.
- * @throws WorkflowError `FILE_TOO_LONG`, `GIT_FOLDER`, `FILE_EXISTS`, and those of {@link confinedPath}.
+ * @throws WorkflowError `FILE_TOO_LONG`, `GIT_FOLDER`, `FILE_EXISTS`, and the errors of {@link confinedPath}.
  */
 export async function writeConfined(
   cwd: string,

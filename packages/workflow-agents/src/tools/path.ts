@@ -4,7 +4,7 @@ import type { WorkflowError } from "@uncaged/workflow";
 import { brokenLink, missingParent, outside, zeroByte } from "./errors.ts";
 
 /*
- * Keeps a tool's paths inside the thread's directory, also through links. A path is checked by its real target, opened
+ * Keeps a tool's paths inside the thread's directory, even through links. A path is checked by its real target, opened
  * (open.ts) without following a last link, and checked again after the open. So a link that is created in between is
  * not followed either.
  */

@@ -24,7 +24,7 @@ export function sendable(given: Fields): Sendable {
   };
 }
 
-/** Renames a schema's properties to plain names. `names` maps the changed ones. */
+/** Renames a schema's properties to plain names. `names` maps the changed names. */
 function renamed(value: unknown, names: Map<string, string>, depth: number): unknown {
   if (Array.isArray(value)) return value.map((one) => renamed(one, names, depth + 1));
   if (!isObject(value) || depth > deepest) return value;

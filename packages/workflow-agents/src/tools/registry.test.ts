@@ -196,7 +196,7 @@ describe("a call", () => {
     expect(types()).toEqual(["tool_start", "tool_error"]);
   });
 
-  test("ends with the thread, also if it started after the thread's end", async () => {
+  test("ends with the thread, even if the call starts after the thread's end", async () => {
     const abort = new AbortController();
     const registry = toolRegistry([returning(() => new Promise(() => abort.abort()))]);
     const first = await runTool(registry, "try_it", {}, here(abort.signal));

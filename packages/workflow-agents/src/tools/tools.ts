@@ -71,7 +71,7 @@ export type ReadyTool = ToolDefinition & {
   execute(input: unknown, execution: ToolExecution): unknown;
 };
 
-/** Tools that are known only when a thread runs, such as those of an MCP server. */
+/** Tools that are known only when a thread runs, such as the tools of an MCP server. */
 export type ToolSource = { tools(context: ToolContext): Promise<ReadyTool[]> };
 
 /**
@@ -83,7 +83,8 @@ export type ToolAnswer = { content: string; is_error: boolean; parts?: Part[] };
 /**
  * The tools of an agent. `run` never rejects: every failure is an answer with `is_error`. `run` publishes the `tool_*`
  * events; the agent publishes `llm_tool_use` and `llm_tool_result`. `callId` is the model's id of its call. A call that
- * needs an approval runs only with the approval in the context (`approved`). `approval` tells whether a call needs one.
+ * needs an approval runs only with the approval in the context (`approved`). `approval` tells whether a call needs an
+ * approval.
  */
 export type ToolRunner = {
   definitions(context: ToolContext): Promise<ToolDefinition[]>;
@@ -94,7 +95,7 @@ export type ToolRunner = {
 
 /**
  * The timeout of a tool without its own (2 minutes), and the maximum length of its answer (100,000 characters).
- * `approve` applies to the tools without their own rule, including those of an MCP server.
+ * `approve` applies to the tools without their own rule, including the tools of an MCP server.
  */
 export type ToolLimits = {
   timeoutMs?: number;
@@ -102,7 +103,7 @@ export type ToolLimits = {
   approve?: true | ((tool: string, input: unknown) => boolean | Promise<boolean>);
 };
 
-/** Tools by name. `all` returns the tools of a thread, including those of its sources. */
+/** Tools by name. `all` returns the tools of a thread, including the tools of its sources. */
 export type ToolRegistry = ToolRunner & {
   readonly limits: Readonly<Required<Omit<ToolLimits, "approve">>>;
   all(context: ToolContext): Promise<ReadyTool[]>;

@@ -24,7 +24,7 @@ export const noTreesFolder = (): WorkflowError =>
     "run it by a host, or set a folder in the option worktrees of run",
   );
 
-/** `made`: the repository that the commit was made in, if it is another one. */
+/** `made`: the repository that the commit was made in, if it differs from the worktree's repository. */
 export const commitMissing = (
   threadId: string,
   commit: string,

@@ -130,7 +130,7 @@ export class Tree {
     throw worktreeNotMade(this.path);
   }
 
-  /** Copies the files of another thread's worktree, including ignored ones. */
+  /** Copies the files of another thread's worktree, including ignored files. */
   async #copy({ at, note }: Begun): Promise<void> {
     const place = { repository: note.repository, gitDir: note.entry ?? "" };
     const head = await git(this.#context, place, ["rev-parse", "HEAD"]);

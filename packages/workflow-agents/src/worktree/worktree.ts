@@ -38,8 +38,8 @@ export type WorktreeOptions = {
    */
   from?: string | ((ctx: ThreadContext) => string | undefined);
   /**
-   * The scope: one worktree per `thread`, in which the roles work one after the other (the default), or one per `role`
-   * and one per concurrent member.
+   * The scope: one worktree per `thread`, in which the roles work in sequence (the default), or one per `role` and one
+   * per concurrent member.
    */
   of?: "thread" | "role";
   /** The name of a thread's worktree (`thread`), if it has several. */
@@ -77,7 +77,7 @@ export type Worktree = {
 /**
  * Returns a git worktree of a thread, or of each of its roles, under the storage root. Roles in it, their commands and
  * their tools have it as `ctx.cwd`. Each step is committed there, and `meta.worktree.commit` names the commit. A
- * repeated step, and a fork, begin with the files of the last one.
+ * repeated step, and a fork, begin with the files of the last execution.
  *
  *     const own = worktree({ from: "main", of: "role" });
  *     const run = createRoleModerator({ roles: { coder: own(coder), tester: own(tester) }, moderator });
@@ -249,7 +249,7 @@ function lastIn({ allSteps, steps }: ThreadContext, name: string): WorktreeMeta 
   }, null);
 }
 
-/** Returns where the same step was started before: here, or in the thread that this one retries. */
+/** Returns where the same step was started before: here, or in the thread that this thread retries. */
 function begunBefore(at: TreePlace, { gitDir }: Repository, ctx: ThreadContext): Begun[] {
   const { key, options = {} } = ctx;
   if (key === undefined) return [];

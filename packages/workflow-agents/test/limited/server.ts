@@ -2,7 +2,7 @@ import { anthropicServer } from "../anthropic-server.ts";
 import { openaiServer } from "../openai-server.ts";
 import type { Reply, WireServer } from "../wire.ts";
 
-/** How a server restores calls: one by one, or all at the beginning of each second. */
+/** The way a server restores calls: one by one, or all at the beginning of each second. */
 export type Counting = "bucket" | "window";
 
 export const perSecond = 10;

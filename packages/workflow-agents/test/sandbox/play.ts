@@ -5,8 +5,8 @@ import { runCommand, type RunCommandOptions } from "../../src/tools/run-command.
 import { observed, threadOf } from "../published.ts";
 
 /*
- * Runs commands as a role does, one after the other, and prints each result with its warnings. A separate process, so
- * that a test can run it as another user.
+ * Runs commands as a role does, in sequence, and prints each result with its warnings. A separate process, so that a
+ * test can run it as another user.
  */
 type Call = {
   /** A shell line for runCommand or a command agent, or null for Claude Code. */

@@ -41,7 +41,7 @@ export type Edge = {
 /** A graph as the interpreter reads it. */
 export type Graph = { nodes: readonly GraphNode[]; edges: readonly Edge[] };
 
-/** Data of a new node. For an agent, also the defaults of missing fields. */
+/** Data of a new node. For an agent, these are also the defaults of missing fields. */
 export const nodeDefaults = {
   start: { initialInput: "" },
   agent: {

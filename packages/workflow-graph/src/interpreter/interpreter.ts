@@ -44,8 +44,8 @@ export type Surroundings = {
 };
 
 /**
- * Drives a run from its state to its end: starts nodes, commits their results one after the other, and asks for an
- * approval when no node is running. A failed node ends the run after the running nodes have ended.
+ * Drives a run from its state to its end: starts nodes, commits their results in sequence, and asks for an approval
+ * when no node is running. A failed node ends the run after the running nodes have ended.
  */
 export class Interpreter {
   readonly #outline: Outline;

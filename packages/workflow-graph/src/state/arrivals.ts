@@ -43,7 +43,7 @@ export class Arrivals {
   /** Adds an arrival, unless the same run already reached the node through another connection. */
   add(id: string, given: Omit<Arrival, "seq">): void {
     const known = this.#byNode.get(id);
-    // A run follows all its connections at once, so its earlier arrival is the last one here.
+    // A run follows all its connections at once, so its earlier arrival is the last arrival here.
     const last = known?.at(-1);
     if (last?.from === given.from && last.run === given.run) return;
     this.#seq += 1;

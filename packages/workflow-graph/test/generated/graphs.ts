@@ -5,7 +5,7 @@ import { Chance, digest } from "./chance.ts";
 type Node = GraphDocument["nodes"][number];
 type Connection = GraphDocument["connections"][number];
 
-/** Maximum length of a generated node's output, and the error for a longer one. */
+/** Maximum length of a generated node's output, and the error for a longer output. */
 export const longestText = 4000;
 export const tooLong = "a text has grown too long";
 

@@ -19,7 +19,7 @@ type Baileys = {
 };
 
 const packageName = "baileys";
-/** The supported version; earlier ones need packages that are not in a registry. */
+/** The supported version. Earlier versions need packages that are not in a registry. */
 const version = "7.0.0-rc14";
 
 /**

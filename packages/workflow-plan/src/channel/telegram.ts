@@ -161,7 +161,7 @@ export class TelegramChannel implements Channel {
   }
 
   /**
-   * Polls until the channel is closed, also after another program has polled for the same bot. Each consecutive failure
+   * Polls until the channel is closed, even after another program has polled for the same bot. Each consecutive failure
    * doubles the wait; a success resets it.
    */
   async #poll(begun: () => void): Promise<void> {

@@ -128,7 +128,7 @@ export class WhatsAppChannel implements Channel {
   }
 
   /**
-   * The order is the server's clock: the timestamp of a received message, the receipt's time of a sent one. The
+   * The order is the server's clock: the timestamp of a received message, the receipt's time of a sent message. The
    * client's timestamp of a sent message comes from the local clock.
    */
   async sendQuestion(jid: string, text: string): Promise<Sent> {

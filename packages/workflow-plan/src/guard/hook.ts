@@ -36,7 +36,7 @@ type HookInput = {
   tool_input?: { command?: unknown; file_path?: unknown };
 };
 
-/** Resolves the links of a path, also if its file is missing. */
+/** Resolves the links of a path, even if its file is missing. */
 const real = (path: string): string => {
   try {
     return realpathSync(path);

@@ -39,7 +39,7 @@ export function maybeSystemRoot(whole: string, home: string): boolean {
   return !/^[\w@+.-]+$/.test(name) || [...roots, posix.basename(home)].includes(name);
 }
 
-/** Returns whether an absolute path is in the system's settings, or is a device other than a harmless one. */
+/** Returns whether an absolute path is in the system's settings, or is a device that is not harmless. */
 export function isProtected(whole: string): boolean {
   const path = whole.replace(/^\/private(?=\/etc(?:\/|$))/, "");
   return /^\/(?:etc|dev)(?:\/|$)/.test(path) && !harmlessDevice.test(path);

@@ -83,7 +83,7 @@ export class Definitions {
 
   /**
    * Returns the plan with an id or a unique prefix of it.
-   * @throws ExecutorError, also when its row is damaged.
+   * @throws ExecutorError, including when its row is damaged.
    */
   get(id: string): Workflow {
     return workflowOf(this.row(id));
@@ -281,7 +281,7 @@ export class Definitions {
     });
   }
 
-  /** Discards an unconfirmed plan, or the draft of a confirmed one. @throws ExecutorError */
+  /** Discards an unconfirmed plan, or the draft of a confirmed plan. @throws ExecutorError */
   async reject(id: string): Promise<Workflow> {
     return await this.store.change(() => {
       const { id: whole, metadata } = this.get(id);

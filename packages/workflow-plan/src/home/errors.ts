@@ -15,7 +15,7 @@ export const ambiguousId = (id: string, ids: readonly string[], more: boolean): 
     hint: `write more of it: ${ids.join(", ")}${more ? " and more" : ""}`,
   });
 
-/** A plan that differs from the shown one. */
+/** A plan that differs from the shown plan. */
 export const planChanged = (id: string): ExecutorError =>
   new ExecutorError(`this plan has changed: ${id}`, { hint: "look at it again, then confirm it" });
 

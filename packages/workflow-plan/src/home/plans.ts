@@ -76,7 +76,7 @@ export class Plans extends Definitions {
     return this.store.isKept;
   }
 
-  /** Returns whether the home exists now, also if another process created it. */
+  /** Returns whether the home exists now, even if another process created it. */
   hasHome(): boolean {
     return existsSync(databaseIn(this.home));
   }
@@ -315,8 +315,8 @@ export class Plans extends Definitions {
   }
 
   /**
-   * Removes a plan with its runs, also a damaged plan. The logs of its threads and the versions of its bundle stay. The
-   * name of the plan becomes free.
+   * Removes a plan with its runs, even if the plan is damaged. The logs of its threads and the versions of its bundle
+   * stay. The name of the plan becomes free.
    * @throws ExecutorError while a run is open.
    */
   async remove(id: string): Promise<{ id: string }> {

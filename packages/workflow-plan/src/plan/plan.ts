@@ -48,7 +48,7 @@ const trigger = z
   .discriminatedUnion("type", [poll, cron, manual])
   .describe("The trigger of a run: poll, cron or manual.");
 
-/** The pattern of a step's id, also in `$steps.<id>.output`. */
+/** The pattern of a step's id, including in `$steps.<id>.output`. */
 export const idPattern = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 
 export const stepForm = z.object({

@@ -30,8 +30,8 @@ export function newWorkflow(plan: PlannerOutput, { context, metadata, now }: Ori
 }
 
 /**
- * Returns a plan that replaces another one: with its id, its times, its description and its metadata. If the other plan
- * is confirmed, the result is a draft, and the phase stays.
+ * Returns a plan that replaces another plan: with its id, its times, its description and its metadata. If the other
+ * plan is confirmed, the result is a draft, and the phase stays.
  */
 export function modifiedWorkflow(before: Workflow, plan: PlannerOutput, now: number): Workflow {
   const { created_at, description, id, metadata, phase, schema_version } = before;

@@ -101,7 +101,7 @@ export class Chat {
     );
   }
 
-  /** Stores a question, and replaces the previous one on the same topic. */
+  /** Stores a question, and replaces the previous question on the same topic. */
   ask(about: string, question: Question, change: Partial<ChatState> = {}): void {
     const { [about]: _, ...others } = this.#state.questions;
     const kept = Object.entries(others).slice(1 - mostQuestions);
@@ -132,7 +132,7 @@ export class Chat {
     );
   }
 
-  /** Stores a message until it is handled, also after a crash. */
+  /** Stores a message until it is handled, even after a crash. */
   keep(message: NewMessage): void {
     if (message.metadata?.id !== undefined)
       this.set({ waiting: [...this.#state.waiting, message] });
@@ -148,7 +148,8 @@ export class Chat {
   }
 
   /**
-   * Counts a message. Compares the number of messages within the last minute, including refused ones, with the limit.
+   * Counts a message. Compares the number of messages within the last minute, including refused messages, with the
+   * limit.
    */
   count(now: number): { isTooMany: boolean; isFirstTooMany: boolean } {
     const recent = [...this.#recent, now].filter((at) => at > now - rate.ms);

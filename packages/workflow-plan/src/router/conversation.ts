@@ -123,7 +123,7 @@ export class Conversation {
     return (this.#kept ??= new Planning(this.#options.plans, this.#plan()));
   }
 
-  /** Returns the chat's session, also after a restart. */
+  /** Returns the chat's session, even after a restart. */
   #current(): PlannerSession | null {
     const id = this.#options.chat.state.session;
     if (id === null || this.#session?.id === id) return this.#session;
@@ -205,6 +205,6 @@ export class Conversation {
   };
 }
 
-/** Returns the planner's last text, also of a session from a version that did not store questions. */
+/** Returns the planner's last text, even in a session from a version that did not store questions. */
 const lastTextIn = (session: PlannerSession): string | undefined =>
   transcriptOf(session).findLast(({ by }) => by === "planner")?.text;

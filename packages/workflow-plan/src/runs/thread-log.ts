@@ -73,7 +73,7 @@ export class RunReader {
     const ref = known?.ref ?? (await findThread(this.#host, threadIdOf(run.id)));
     if (ref === null) return null;
     const followed = known ?? { ref, fold: null, cursor: undefined, rows: null };
-    // Two reads may overlap: the second one starts over.
+    // Two reads may overlap: the second read starts over.
     this.#followed.delete(run.id);
     try {
       await this.#read(followed, run, other);

@@ -47,8 +47,8 @@ export function earliestDue(plans: Plans, now: number): number | null {
 }
 
 /**
- * Returns the time when the next trigger fires, also of a plan with an open run: `now` or later; null if none ever
- * does.
+ * Returns the time when the next trigger fires, including triggers of plans with open runs: `now` or later; null if
+ * none ever does.
  */
 export function nextFire(plans: Plans, now: number): number | null {
   const statement = `${looksAtAll} SELECT min(due) AS due FROM look`;

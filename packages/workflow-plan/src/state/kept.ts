@@ -39,7 +39,7 @@ export function keptOf(records: readonly Step[], before: Steps | null, now: Step
   });
 }
 
-/** Returns the ids of a definition's steps that differ in another one, and of their dependents. */
+/** Returns the ids of a definition's steps that differ in another definition, and of their dependents. */
 function changedSteps(before: Steps, now: Steps): string[] {
   const same = new Set<string>();
   const after = new Map(now.steps.map((step) => [step.id, textOf(step)]));

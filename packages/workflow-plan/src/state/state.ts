@@ -17,7 +17,7 @@ export type StepState = {
   failures: number;
   /** The time when the next attempt may start, in milliseconds since the epoch; null if no attempt follows. */
   retryAt: number | null;
-  /** The failed attempt before the next one, for display. */
+  /** The failed attempt before the next attempt, for display. */
   after: { attempt: string; delay_ms: number } | null;
   /** The agent's session, if known. Only this step may use it. */
   session: string | null;

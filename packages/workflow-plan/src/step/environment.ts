@@ -167,7 +167,7 @@ export class StepEnvironments {
 
 /**
  * Returns the agent that a step starts, for its record; null for the agent of a container's image. A file that a step
- * could have written must be the confirmed one; any other may have been updated.
+ * could have written must be the confirmed file; any other file may have been updated.
  * @throws ConfigError, ExecutorError
  */
 async function checkedAgent(

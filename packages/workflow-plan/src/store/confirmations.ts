@@ -32,7 +32,7 @@ export type ConfirmedOptions = { planConfirmed: string; agentCommand?: string };
 
 /**
  * The confirmations of a home's plans: the files in a plan's directory that control the host, and the agent, as they
- * were when a person confirmed the plan. Confirmations belong to the user, also for plans in a project's storage root.
+ * were when a person confirmed the plan. Confirmations belong to the user, even for plans in a project's storage root.
  */
 export class Confirmations {
   readonly #options: ConfirmationsOptions;

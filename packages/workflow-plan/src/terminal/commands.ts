@@ -13,7 +13,7 @@ export type MessageRouter = Router;
 /** The loop that fires triggers in this process. */
 export type TriggerLoop = { stop: () => Promise<unknown> };
 
-/** The process that fires triggers and answers bots: this one, or a service that holds the lock. */
+/** The process that fires triggers and answers bots: this process, or a service that holds the lock. */
 export type DaemonBridge = {
   /** Null when `isExternal`. */
   triggerLoop: TriggerLoop | null;

@@ -204,7 +204,7 @@ class TerminalChat {
     return botChannels;
   }
 
-  /** Shows the changes. Skips a turn while the previous one still runs. */
+  /** Shows the changes. Skips a turn while the previous call still runs. */
   async #tick({ notices }: Messaging): Promise<void> {
     if (this.#isTicking) return;
     this.#isTicking = true;

@@ -7,8 +7,8 @@ export type CheckOutcome = { output: string } | { error: string };
 export type Checked = { state: Partial<TriggerState>; data: string | null; failures: number };
 
 /**
- * Compares a check with the previous one. The very first output is only kept, unless the trigger is set to fire on it.
- * A failed check changes only `last_error` and `last_check_at`.
+ * Compares a check with the previous check. The very first output is only kept, unless the trigger is set to fire on
+ * it. A failed check changes only `last_error` and `last_check_at`.
  */
 export function compareCheck(
   trigger: PollTrigger,
@@ -59,7 +59,7 @@ function newItems(before: string, output: string): string | null {
 const linesOf = (text: string): string[] => text.split(/\r?\n/);
 
 /**
- * Returns the due time at or before a moment, counted in intervals from a known one. Skips due times during a slow
+ * Returns the due time at or before a moment, counted in intervals from a known due time. Skips due times during a slow
  * check.
  */
 export function lastDue(start: number, now: number, { interval_seconds }: PollTrigger): number {

@@ -4,7 +4,7 @@ import type { PlanMetadata, TriggerConfig } from "../plan/plan.ts";
 /**
  * The stored state of a trigger, without its definition.
  *
- * For a poll, `last_result` is the output to compare the next one with (null when there is none yet), and
+ * For a poll, `last_result` is the output to compare the next output with (null when there is none yet), and
  * `last_check_at` the due time of its last check (null when a check is due at once). For a cron trigger,
  * `last_check_at` is the time up to which its slots are settled, `last_result` the next slot, and `last_fire_at` the
  * last slot that fired.
@@ -19,7 +19,7 @@ export type TriggerState = {
 /** A trigger with its stored state. */
 export type StoredTrigger = { trigger: TriggerConfig; state: TriggerState };
 
-/** Returns the state of a trigger at its registration: when it is confirmed, resumed, or replaces another one. */
+/** Returns the state of a trigger at its registration: when it is confirmed, resumed, or replaces another trigger. */
 export function registered(
   trigger: TriggerConfig,
   before: StoredTrigger | null,
@@ -58,7 +58,7 @@ const onTimeMs = 60_000;
 
 /**
  * Settles the slots of a cron trigger up to now: of all slots since the last check at most the latest fires. A slot is
- * on time within its minute; a later one was missed, and fires unless missed ones are skipped. If the clock was set
+ * on time within its minute; a later slot was missed, and fires unless missed slots are skipped. If the clock was set
  * back, no slot is settled: the slots from now on are due again, and the caller checks whether a slot has already
  * fired.
  */

@@ -71,7 +71,7 @@ export function channelContract(
       return { ...one, came, lines };
     }
 
-    test("stays connected until it disconnects, also after repeated calls", async () => {
+    test("stays connected until it disconnects, even after repeated calls", async () => {
       const { channel, jid } = await begin();
       await until(() => channel.isConnected(), "connected");
       expect(channel.ownsJid(jid)).toBe(true);

@@ -80,7 +80,7 @@ export function whatsAppClient() {
       queueMicrotask(() => queueMicrotask(open));
       return Promise.resolve(made.socket);
     },
-    /** Writes as a user: at the server's time or a given one, and optionally in reply to a message. */
+    /** Writes as a user: at the server's time or a given time, and optionally in reply to a message. */
     write(
       chat: string,
       text: string | null,

@@ -89,7 +89,7 @@ test("a device is linked by a code, or an error names the missing setting", asyn
   }
 });
 
-test("a sender is identified by telephone number, also in a group and with an anonymous id", async () => {
+test("a sender is identified by telephone number, even in a group and with an anonymous id", async () => {
   const { came, channel, client } = begin();
   await channel.connect();
   client.write("49@s.whatsapp.net", "own", { fromMe: true });

@@ -284,7 +284,7 @@ test("a decision that was written before its failure was reported decides nothin
   expect(texts().at(-1)).toBe("bad: skip");
 });
 
-test("a decision about a failure that was not reported here is asked for, also after a restart", async () => {
+test("a failure that was not reported here asks for a decision, even after a restart", async () => {
   const home = new TestHome();
   const { close, server, write } = await failing(home);
   const [asked] = await write("skip");

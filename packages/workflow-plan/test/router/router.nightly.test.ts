@@ -73,7 +73,7 @@ test("every accepted answer has its effect", async () => {
   }
 });
 
-test("a plain yes counts for ten minutes, and then the plan's id confirms it, also after a restart", async () => {
+test("a plain yes counts for ten minutes; later only the plan's id confirms the plan, even after a restart", async () => {
   let now = Date.UTC(2026, 0, 1);
   const home = new TestHome();
   const script = [create(watched("Plan"))];

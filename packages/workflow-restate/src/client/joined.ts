@@ -1,6 +1,6 @@
 /**
- * Shares each read among the callers that came before it started, and runs reads one after the other. A caller never
- * gets a read that started before its call. So a hundred concurrent starts read the registry once or twice.
+ * Shares each read among the callers that came before it started, and runs reads in sequence. A caller never gets a
+ * read that started before its call. So a hundred concurrent starts read the registry once or twice.
  */
 export function joined<T>(read: () => Promise<T>): () => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();

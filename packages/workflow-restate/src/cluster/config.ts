@@ -2,7 +2,7 @@
 export type NodeConfig = {
   name: string;
   cluster: string;
-  /** Names of all nodes of the cluster, including this one. */
+  /** Names of all nodes of the cluster, including this node. */
   all: readonly string[];
   /** Whether this node creates the cluster. */
   provisions: boolean;

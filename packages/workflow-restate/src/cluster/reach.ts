@@ -21,7 +21,7 @@ function findOwn(
   return null;
 }
 
-// An unreadable file proves no address.
+// An unreadable file does not prove that the folder belongs to an address.
 function hostOf(folder: string): string | null {
   try {
     return readCluster(folder)?.host ?? null;
@@ -30,12 +30,12 @@ function hostOf(folder: string): string | null {
   }
 }
 
-/** An address with its token, and the cluster there when it belongs to this user and machine. */
+/** An address with its token. `own`: the cluster at the address, if this user runs it on this machine. */
 export type Reached = { address: ClusterAddress; own: OwnCluster | null };
 
 /**
- * Reads the URL of a cluster as {@link readHostUrl} does. Without the variable, uses the token of this user's cluster
- * at the address. `folder`: cluster folder of the storage root.
+ * Reads the URL of a cluster as {@link readHostUrl} does. Without `UNCAGED_WORKFLOW_HOST_TOKEN`, uses the token of this
+ * user's cluster at the address. `folder`: cluster folder of the storage root.
  *
  * @throws WorkflowError `BAD_HOST_URL`.
  */

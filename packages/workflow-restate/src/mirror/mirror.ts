@@ -67,7 +67,7 @@ export class Mirror {
     return this.#alone(threadId, async () => this.#forget(threadId));
   }
 
-  /** Runs actions on the files of a thread one after the other. */
+  /** Runs actions on the files of a thread in sequence. */
   #alone<T>(threadId: string, act: () => Promise<T>): Promise<T> {
     const before = this.#running.get(threadId) ?? Promise.resolve();
     const next = before.then(act, act);

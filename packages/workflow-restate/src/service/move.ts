@@ -8,7 +8,7 @@ import type { StagedValues } from "./staging.ts";
 /** Values of an arriving thread: its records, batches and blobs, by key. */
 export type ReceiveHeader = StagedValues & { moves: number };
 
-/** Last message of an arriving thread. `isNew`: its debug log replaces the existing one. */
+/** Last message of an arriving thread. `isNew`: its debug log replaces the existing debug log. */
 export type ArriveHeader = rules.ArrivingThread & {
   text: string;
   taken: string[];

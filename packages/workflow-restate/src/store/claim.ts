@@ -48,8 +48,8 @@ export type ClaimOptions = {
 
 /**
  * Claim on a thread of a cluster, held by the worker of an invocation or by an outside holder with a lease. The claim
- * sends appends one after the other, each with the new lines of the debug log. Between appends, it sends the lines
- * alone. The claim sends an append without a reply again: the object applies it once.
+ * sends appends in sequence, each with the new lines of the debug log. Between appends, it sends the lines alone. The
+ * claim sends an append without a reply again: the object applies it once.
  */
 export class ClusterClaim implements Claim {
   readonly ref: { hash: string; threadId: string };

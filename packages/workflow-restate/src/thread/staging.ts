@@ -1,6 +1,6 @@
 /*
  * Rules for the start of a thread that is too large for one message. Each message stages values, and the last message
- * creates the thread. Other starts wait while messages of the first one arrive.
+ * creates the thread. Other starts wait while messages of the first start arrive.
  */
 
 /** Token of the start and time of its last message, in milliseconds since the epoch. */

@@ -135,7 +135,7 @@ describe("a thread of a cluster", () => {
     expect("meta" in again && again.meta.epoch).toBe(2);
   });
 
-  test("a lease holds it until it expires, for one holder", () => {
+  test("a lease keeps one holder until the lease expires", () => {
     const lease = { owner: "a", leaseMs: 10, takeOver: false };
     const taken = (result: object): ThreadMeta => (result as { meta: ThreadMeta }).meta;
     const free = rules.start({ ...given, byClaims: {} }, 0).meta;

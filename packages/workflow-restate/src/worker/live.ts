@@ -113,7 +113,7 @@ export class LiveClaim {
     this.wrote();
   }
 
-  /** Yields the messages after a position, existing and future ones. */
+  /** Yields the existing and future messages after a position. */
   async *messages(from: number, signal: AbortSignal): AsyncGenerator<string> {
     while (this.#path === null) {
       if (this.#isOver || signal.aborted) return;

@@ -36,7 +36,7 @@ export type FaultOptions = {
   faults: number;
   /** Kinds of faults; defaults to all. */
   kinds?: readonly Kind[];
-  /** Kinds of the first faults, one after the other. */
+  /** Kinds of the first faults, in sequence. */
   first?: readonly Kind[];
   nodes: 1 | 3;
   workers: number;
@@ -44,7 +44,7 @@ export type FaultOptions = {
   steps: number;
   seed: number;
   /**
-   * Hits only workers that drive threads, and thaws a frozen one only after a takeover, so that each fault measures
+   * Hits only workers that drive threads, and thaws a frozen worker only after a takeover, so that each fault measures
    * a takeover.
    */
   measures?: boolean;
@@ -253,7 +253,7 @@ class Trial {
   async #cut(worker: Worker, happened: Happened): Promise<void> {
     const how = this.#random() < 0.5 ? "reset" : "silent";
     const which = this.#random() < 0.5 ? "all" : Math.floor(this.#random() * worker.links.length);
-    // A silent worker counts as lost, like a frozen one.
+    // A silent worker counts as lost, like a frozen worker.
     if (which === "all" && how === "silent") happened.lost = worker.child.pid;
     this.#holdUp(worker.child.pid);
     const restore = this.#fleet.cut(worker, how, which);

@@ -3,7 +3,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 /** Kind of network failure: connections are reset, or stay open without passing data. */
 export type Cut = "reset" | "silent";
 
-/** A connection between two programs that a test can cut. Forwards a loopback port to another one. */
+/** A connection between two programs that a test can cut. Forwards a loopback port to another port. */
 export class Link {
   readonly #server: Server;
   readonly #target: number;

@@ -17,8 +17,8 @@ const longest = 256 * 1024 * 1024;
 
 /**
  * Returns a `file` adapter over a folder. Refuses paths that leave the folder: `..`, absolute paths and links. Writes
- * are atomic, and writes to one path run one after the other. `list` follows no links, and skips `.git`, `node_modules`
- * and `.tmp` unless the pattern starts with one of them.
+ * are atomic, and writes to one path run in sequence. `list` follows no links, and skips `.git`, `node_modules` and
+ * `.tmp` unless the pattern starts with one of them.
  */
 export function fileAdapter({
   cwd,
@@ -73,7 +73,7 @@ async function joined(
   return Buffer.concat(mode === "append" ? [old, bytes] : [bytes, old]);
 }
 
-/** Runs the operations on each path one after the other. */
+/** Runs the operations on each path in sequence. */
 function inTurns() {
   const last = new Map<string, Promise<unknown>>();
   return async <T>(path: string, work: () => Promise<T>): Promise<T> => {

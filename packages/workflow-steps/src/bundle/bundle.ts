@@ -152,7 +152,7 @@ function sent(input: RoleOutput | undefined): RoleOutput {
   throw noAnswer("the workflow waits at a Pause");
 }
 
-/** Publishes an event on the workflow's channel. The source is the step, also for steps of a child workflow. */
+/** Publishes an event on the workflow's channel. The source is the step, even for steps of a child workflow. */
 function publish(event: RunEvent): void {
   const { type, stepID, payload, attempt } = event;
   const { data } = payload;

@@ -82,7 +82,7 @@ describe("a rerun", () => {
     expect(input.meta.checkpoint).toBeDefined();
   });
 
-  test("without a step continues at the checkpoint's position, also in the middle of a loop", async () => {
+  test("without a step continues at the checkpoint's position, even in the middle of a loop", async () => {
     const { kept, roles, variables } = await again(thread, { checkpoint: checkpointAt(4) });
     expect(kept).toBe(4);
     const last = ["Set_Seen", "Noop_In", "Loop_Three", "Set_Last", "Stop_End"];

@@ -33,11 +33,11 @@ export const LoopMode = constants("serial", "parallel");
 export type LoopMode = keyof typeof LoopMode;
 
 /**
- * How a fork treats a failed child: abort the siblings and fail the run; drop the child; or wait for all children, then
- * fail the run with all errors.
+ * Response of a fork to a failed child: abort the siblings and fail the run; drop the child; or wait for all children,
+ * then fail the run with all errors.
  */
 export const ParallelErrorStrategy = constants("fail_fast", "continue", "collect");
-/** How a construct treats the failure of a child. */
+/** Response of a construct to the failure of a child. */
 export type ParallelErrorStrategy = keyof typeof ParallelErrorStrategy;
 
 /** A value of `next` that ends the chain. */

@@ -32,7 +32,7 @@ describe("the entries", () => {
 });
 
 describe("the enclosures of a step", () => {
-  test("are empty at the top level, also for a handler and for the target of a timeout", () => {
+  test("are empty at the top level, even for a handler and for the target of a timeout", () => {
     const { enclosuresOf } = outline(
       step("LLM_A", { onError: "Set_Handler", next: "Pause_B" }),
       step("Set_Handler"),

@@ -99,7 +99,7 @@ describe("the texts of the schema", () => {
   });
 });
 
-/** Returns the properties without a description, including nested ones. */
+/** Returns the properties without a description, including nested properties. */
 function untold(properties: object, home: string): string[] {
   return Object.entries(properties).flatMap(([name, schema]: [string, unknown]) => {
     if (typeof schema !== "object" || schema === null) return [];

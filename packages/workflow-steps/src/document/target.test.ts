@@ -181,7 +181,7 @@ describe("a value at a path", () => {
     expect(next.d).toBe(root.d);
   });
 
-  test("changes owned containers in place, and copies all others once", () => {
+  test("changes owned containers in place, and copies all other containers once", () => {
     const owned = new WeakSet<object>();
     const root = frozen({ list: [0] });
     const first = setPath(root, ["list", 1], 1, owned) as typeof root;

@@ -25,7 +25,7 @@ const fileText = /(?:[^{[]|\[(?!_index\]))+/uy;
  * Parses a target: `$r.a[0].b`, `$a[_index]`, `$m.{_item.id}`, `/out/{_item.name}.md`. In a file's path `[_index]`
  * stands for the index; other brackets are plain text.
  *
- * @throws WorkflowError `TARGET_INVALID`, also for over 10,000 characters or 100 keys.
+ * @throws WorkflowError `TARGET_INVALID`, including for more than 10,000 characters or 100 keys.
  */
 export const parseTarget: (text: string) => Target = remembered(read, 1000);
 
@@ -199,7 +199,7 @@ type Container = unknown[] | Record<string, unknown>;
  * containers in `owned` in place, so that appending is cheap. Replaces a null on the path by an array if a number
  * follows, else by an object. Gaps in arrays become null.
  *
- * @throws WorkflowError `PATH_REFUSED`, also for an index more than 1,000,000 beyond an array's end.
+ * @throws WorkflowError `PATH_REFUSED`, including for an index more than 1,000,000 beyond an array's end.
  * @example setPath(null, ["a", 0, "b"], 1) // { a: [{ b: 1 }] }
  */
 export function setPath(

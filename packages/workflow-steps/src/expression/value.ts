@@ -23,7 +23,7 @@ export function numberIn(value: unknown): number | undefined {
 /**
  * Converts a value to text for `+` and print. Texts stay as they are, objects and arrays become JSON, and null,
  * undefined, functions and symbols become "". `space` is passed to `JSON.stringify`.
- * @throws TypeError for an object that JSON can't hold, such as a cyclic one.
+ * @throws TypeError for an object that JSON can't hold, such as a cyclic object.
  */
 export function toText(value: unknown, space?: number): string {
   if (typeof value === "string") return value;
@@ -110,7 +110,7 @@ export function mapped(value: unknown, leaf: (value: unknown) => unknown, depth 
   if (depth > deepest) throw valueTooDeep(deepest);
   if (Array.isArray(value)) return value.map((item) => mapped(item, leaf, depth + 1));
   if (!isPlain(value)) return leaf(value);
-  // fromEntries defines own properties, also for the key `__proto__`.
+  // fromEntries defines own properties, even for the key `__proto__`.
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [key, mapped(item, leaf, depth + 1)]),
   );

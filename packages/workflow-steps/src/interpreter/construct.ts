@@ -106,7 +106,7 @@ export async function runLoop(task: Task): Promise<Done> {
     if (await join(interpreter, chain, inside, step, iteration)) onBreak();
   }
 
-  /** Runs the iterations one after the other. Returns the number of finished iterations. */
+  /** Runs the iterations in sequence. Returns the number of finished iterations. */
   async function runSerial(): Promise<number> {
     for (let index = first; index < total && (!isBroken || isBegun(index)); index += 1) {
       if (source === null) context.locals._index = index;

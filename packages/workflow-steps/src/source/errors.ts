@@ -28,7 +28,7 @@ export const unreadableChild = (
 
 const fewer = "remove a step that runs one of these workflows";
 
-/** `way` has the paths from the first document to the repeated one. */
+/** `way` has the paths from the first document to the repeated document. */
 export const childCycle = (way: readonly string[]): WorkflowError =>
   failure("SUBFLOW_CYCLE", `${way.join(" runs ")}: a workflow can't run itself`, fewer);
 

@@ -117,7 +117,7 @@ describe("the code of a step workflow's bundle", () => {
 });
 
 describe("an invalid step workflow", () => {
-  test("is reported with the place in its text, also for a workflow that it runs", async () => {
+  test("is reported with the place in its text, even for a child workflow", async () => {
     const error = await codeOf('{\n  "version": "4.0",\n  "steps": []\n}').then(
       () => null,
       (thrown: { code?: string; details?: string[] }) => thrown,

@@ -62,7 +62,7 @@ export async function gather(
   /** Documents with rewritten paths. `depth` counts the levels of workflows below a document. */
   const linked = new Map<string, { document: WorkflowDocument; depth: number }>();
 
-  /** Rewrites the paths of a document and its children. `chain` has the paths from the first document to this one. */
+  /** Rewrites the paths of a document and its children. `chain`: paths from the first document to this document. */
   async function link(one: WorkflowDocument, chain: string[]) {
     const steps: StepDocument[] = [];
     const by = chain.at(-1) ?? "";

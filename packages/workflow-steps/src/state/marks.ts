@@ -6,7 +6,7 @@ import type { Inside, Position } from "./state.ts";
 import { ambiguousStep, noSuchStep } from "./errors.ts";
 
 /*
- * The marks of a checkpoint: the progress of constructs, by the ids of their steps. An export derives marks from a
+ * The marks of a checkpoint: the progress of each construct, by the construct's id. An export derives marks from a
  * position, and an import turns marks into a position. No other code uses marks.
  */
 
@@ -129,9 +129,9 @@ function behind(outline: Outline, construct: string): Set<string> {
 }
 
 /**
- * Returns the position of a run that continues at a step inside all its enclosing constructs, with the progress in the
- * marks. A mark applies at one path: the path of its construct in the open iterations. The run has entered the
- * constructs on that path, so it does not test their conditions again.
+ * Returns the position of a run that continues at a step, with the progress in the marks. The run has entered all
+ * enclosing constructs of the step, so it does not test their conditions again. In nested loops, a mark applies only to
+ * the open iterations.
  * @throws WorkflowError `NO_SUCH_STEP` for a missing step; `STEP_AMBIGUOUS` for a step in several constructs.
  */
 export function positionFrom(outline: Outline, id: string, marks: Marks): Position {
@@ -198,8 +198,8 @@ function chainTo(
   return at;
 }
 
-// A loop has only iterations. The own work of another construct precedes its children, so a finished child proves that
-// the work is finished.
+// A loop has only iterations. Every other construct finishes its own work before its children start, so a finished
+// child proves that the work is finished.
 function insideFrom(outline: Outline, id: string, marks: Marks): Inside {
   const step = outline.steps.get(id);
   if (isLoop(outline, id)) return { ...entered(), finished: ownValue(marks.loopProgress, id) ?? 0 };

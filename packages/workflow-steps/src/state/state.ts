@@ -13,7 +13,7 @@ export type Documents = {
   subflows: Readonly<Record<string, WorkflowDocument>>;
 };
 
-/** A workflow's documents, with the parsed registry and the outline of its own. */
+/** A workflow's documents, with the parsed registry and the outline of its own document. */
 export type Workflow = Documents & { registry: Registry; outline: Outline };
 
 /** Reads a valid document. @throws WorkflowError `DECLARATION_INVALID` */
@@ -185,7 +185,7 @@ const deepest = 950;
 
 /**
  * Returns a copy of a value as JSON holds it.
- * @throws WorkflowError `VALUE_NOT_JSON`, also beyond 950 levels.
+ * @throws WorkflowError `VALUE_NOT_JSON`, including for more than 950 levels.
  */
 export function writable(value: unknown, name: string, depth = 0): unknown {
   if (depth > deepest) throw tooDeepForJSON(name, deepest);

@@ -93,8 +93,9 @@ export async function lentFiles(
 }
 
 /**
- * Writes a `tsconfig.json` that extends another one by files for import paths, and returns its path. A plugin that
- * resolves these imports would lose the `sideEffects` of their packages, and the bytes of two builds would differ.
+ * Writes a `tsconfig.json` that extends another `tsconfig.json` by files for import paths, and returns its path. A
+ * plugin that resolves these imports would lose the `sideEffects` of their packages, and the bytes of two builds would
+ * differ.
  */
 export function writeConfig(folder: string, base: string, files: Record<string, string>): string {
   const lent = Object.entries(files).map(([specifier, file]) => [specifier, [file]] as const);

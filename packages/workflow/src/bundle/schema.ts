@@ -17,7 +17,7 @@ const common: Options = {
   addUsedSchema: false,
   logger: false,
   unicodeRegExp: true,
-  // A property may have the name of an inherited one, such as `constructor`.
+  // A property may have the name of an inherited property, such as `constructor`.
   ownProperties: true,
 };
 

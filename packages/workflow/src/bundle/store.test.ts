@@ -88,7 +88,7 @@ describe("putBundle", () => {
     expect(await Bun.file(typesPath(root, hash)).text()).toBe("export {};");
   });
 
-  test("keeps the first files beside a bundle, also after they were read", async () => {
+  test("keeps the first files beside a bundle, even after they were read", async () => {
     const first = { descriptor, types: "export {};", map: '{"sources":["first.ts"]}' };
     const hash = await putBundle(root, bytes(source), first);
     const stored = () =>

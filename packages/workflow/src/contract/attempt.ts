@@ -26,7 +26,7 @@ export type AttemptSpec = { role: string; path?: Path; title?: string; after?: A
  */
 export type AttemptOutcome = "committed" | "failed" | "skipped" | "cancelled";
 
-/** Number of a failed attempt, from 1; the maximum number of attempts; the delay until the next one in milliseconds. */
+/** Number of a failed try, from 1; the maximum number of tries; the delay until the next try in milliseconds. */
 export type RetriedTry = { try: number; of: number; delay_ms: number };
 
 /** One execution of one role, in progress. It ends with the committed step that carries its id, or with `end`. */

@@ -1,4 +1,4 @@
-// Checked by tsc: the types of the RFC, copied here, are assignable to and from the exported types.
+// Tsc checks that the types of the minimal contract, written here independently, and the exported types are compatible.
 import { expect, test } from "bun:test";
 import { durable } from "../durable/durable.ts";
 import { createRoleModerator } from "../moderator/moderator.ts";
@@ -13,11 +13,11 @@ type RfcWorkflow = (
 ) => AsyncGenerator<RfcOutput, RfcResult>;
 
 const descriptor = {
-  description: "Counts what was there",
+  description: "Counts the earlier steps",
   roles: { counter: { description: "Counts", schema: { type: "object" } } },
 };
 
-test("a bundle of the bare RFC contract type-checks and runs", async () => {
+test("a workflow of the minimal contract type-checks and runs", async () => {
   const rfc: RfcWorkflow = async function* (input) {
     yield { role: "counter", content: String(input.steps.length), meta: { prompt: input.prompt } };
     return { returnCode: 0, summary: "counted" };
@@ -29,7 +29,7 @@ test("a bundle of the bare RFC contract type-checks and runs", async () => {
   expect(described).toBe(descriptor);
 });
 
-test("workflows of the helpers run under a driver of the bare RFC contract", async () => {
+test("workflows made by helpers run under a driver of the minimal contract", async () => {
   const made: RfcWorkflow[] = [
     createRoleModerator({
       roles: { a: async () => ({ content: "hi", meta: {} }) },

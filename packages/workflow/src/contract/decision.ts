@@ -6,7 +6,7 @@ export type ApprovalDecision = { decision: "approve" | "reject"; note: string };
 
 /**
  * Parses a decision from an answer: a word, a boolean, or an object with `decision` or a boolean `approved`, and
- * optionally a `note`. Words are trimmed and match in any case. Returns null for any other answer, also if `decision`
+ * optionally a `note`. Words are trimmed and match in any case. Returns null for any other answer, even if `decision`
  * and `approved` contradict each other. Null must never count as an approval.
  */
 export function decisionOf(value: unknown): ApprovalDecision | null {

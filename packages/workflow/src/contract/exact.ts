@@ -6,7 +6,7 @@ import { maxJsonDepth } from "./json.ts";
 import { isRecord } from "./show.ts";
 
 const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
-/** Matches every JSON text with a number that would be rounded, and some others. */
+/** Matches every JSON text with a number that would be rounded, and some other JSON texts. */
 const candidate = /\d{16}|[eE]\+?\d{3}/;
 
 /** Whether a number's text is an integer that a JavaScript number would write with other digits, or is out of range. */
@@ -80,7 +80,7 @@ const literals: ReadonlySet<string> = new Set(["true", "false", "null"]);
 
 /**
  * Parses a text that is the exact form of a JSON value: an object, an array, a boolean, null, or a number as JSON
- * writes it. Returns null for any other text, also for a string in quotes, `007`, `1.0`, an integer above 2^53, or an
+ * writes it. Returns null for any other text, including a string in quotes, `007`, `1.0`, an integer above 2^53, or an
  * object with a duplicate key.
  */
 export function exactJson(text: string): { value: unknown } | null {

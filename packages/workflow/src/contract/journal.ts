@@ -24,7 +24,7 @@ export type PaidCall = {
  * recorded beside them, by their events.
  */
 export type Journal = {
-  /** Returns the records of earlier executions under a key, oldest first, without those of the running execution. */
+  /** Returns the records of earlier executions under a key, oldest first, without records of the running execution. */
   read(key: string): Promise<readonly JournalEntry[]>;
   /**
    * Records a JSON value. Secrets are masked. Resolves once the record is durable, or with false if it could not be

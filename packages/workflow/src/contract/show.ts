@@ -26,7 +26,7 @@ export const shown = (value: unknown): string =>
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Whether a value is an object made by `{}`, also in another realm, or one without a prototype. */
+/** Whether a value is an object made by `{}`, in any realm, or an object without a prototype. */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (!isRecord(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

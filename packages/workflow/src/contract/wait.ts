@@ -5,7 +5,7 @@ import { badDeadline, noAnswer, twoDeadlines } from "./errors.ts";
 
 /**
  * A question. `content` is its text for people, by default the name of the expected answer. `within` is the time to
- * answer, such as `"1h"`, and replaces `expiresAt`. All other keys are those of `WaitMeta`.
+ * answer, such as `"1h"`, and replaces `expiresAt`. All other keys are keys of `WaitMeta`.
  */
 export type WaitRequest = {
   content?: string;

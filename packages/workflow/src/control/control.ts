@@ -43,7 +43,7 @@ export const engineOptions: ReadonlySet<string> = new Set([
   "attempts",
 ]);
 
-/** When a committed step is acknowledged: after `fdatasync`, or once the operating system has the bytes. */
+/** Time at which a committed step is acknowledged: after `fdatasync`, or once the operating system has the bytes. */
 export type Durability = "step" | "os";
 
 /** Environment of a thread. It must not be logged. `secrets` are names of variables in `env`. */

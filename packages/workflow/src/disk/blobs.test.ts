@@ -38,7 +38,7 @@ test("a blob is a file readable only by its owner, under the hash of its bytes",
   expect(await again.ids()).toEqual([String(id)]);
 });
 
-test("concurrent blobs, also of the same bytes, are all kept", async () => {
+test("concurrent blobs are all kept, even if they have the same bytes", async () => {
   const blobs = threadBlobs(root, hash, threadId);
   const puts = Array.from({ length: 40 }, (_, n) => blobs.put(bytesOf(String(n % 20))));
   const ids = await Promise.all(puts);

@@ -154,7 +154,7 @@ describe("damage to a log", () => {
     }
   });
 
-  test("by a crash is a torn record, also after a `sum` within the record", () => {
+  test("by a crash is a torn record, even after a `sum` within the record", () => {
     const sums = stepLine("s", { of: { sum: "0123456789abcdef" } });
     for (const record of [input, sums]) {
       const log = sealedLogOf(startLine, record);

@@ -150,10 +150,10 @@ const hoursIn = (root: Root): number[] => namesIn(dueDir(root)).filter(isDueHour
 
 const namesOf = (root: Root, hour: number): string[] => namesIn(join(dueDir(root), String(hour)));
 
-// A folder may have many names and few due ones: read only the time of the others.
+// Parse only the time: a folder may have many names and few due names.
 const timeOf = (name: string): number => Number.parseInt(name, 10);
 
-/** Parses a file name as an entry; empty if it is not one. */
+/** Parses a file name as an entry; empty if the name is not an entry. */
 function dueIn(name: string): Due[] {
   const [at = "", hash = "", threadId = "", ...rest] = name.split(".");
   const isSound = /^[0-9]{1,16}$/.test(at) && isHash(hash) && isThreadId(threadId);

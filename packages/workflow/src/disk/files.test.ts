@@ -70,7 +70,7 @@ describe("writing a file whole", () => {
     expect([readFileSync(path, "utf8"), readdirSync(folder)]).toEqual(["old", ["a.txt"]]);
   });
 
-  test("reports the failed write also when the cleanup fails", () => {
+  test("reports the failed write even when the cleanup fails", () => {
     writeFileSync(path, "a file, not a folder");
     expect(() => writeFileAtomic(join(path, "b.txt"), "x")).toThrow(
       "a part of the path is not a folder",

@@ -93,7 +93,7 @@ export function writeAll(fd: number, bytes: Uint8Array): void {
 const newline = 10;
 
 /**
- * Appends whole lines, without a sync. Starts a new line if a crash left a partial one. Returns the position of the
+ * Appends whole lines, without a sync. Starts a new line if a crash left a partial line. Returns the position of the
  * first line; null when the file would exceed `largest` bytes. A partial write is undone.
  * @throws the system's error.
  */
@@ -188,7 +188,7 @@ const bytesOf = (content: Uint8Array | string): Uint8Array =>
   typeof content === "string" ? Buffer.from(content) : content;
 
 /**
- * Replaces a file atomically: readers see either the old bytes or the new ones, also after a crash. Writes a temporary
+ * Replaces a file atomically: readers see either the old bytes or the new bytes, even after a crash. Writes a temporary
  * file with mode 0600, syncs it, renames it and syncs the folder.
  * @throws WorkflowError the errors of the disk; the old file is then unchanged.
  */

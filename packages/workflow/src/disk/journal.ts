@@ -11,7 +11,7 @@ import { journalPath, type Root } from "./paths.ts";
 export type ReadJournal = { fold: JournalFold; end: FileEnd | null; broken: Break | null };
 
 /**
- * Reads the valid part of a journal, also during writes. `head` is the journal's head in the thread's log. With
+ * Reads the valid part of a journal, even during writes. `head` is the journal's head in the thread's log. With
  * `withUnended` a last record without its newline counts.
  * @throws the system's error for an existing but unreadable file.
  */

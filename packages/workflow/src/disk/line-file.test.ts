@@ -53,7 +53,7 @@ describe("the lines of a file, forward", () => {
     expect(reader.position).toBe(Buffer.byteLength(text));
   });
 
-  test("continue at a position, also when a reader stopped in the middle", () => {
+  test("continue at a position, even when a reader stopped in the middle", () => {
     writeFileSync(path, "1\n2\n3\n");
     const reader = new Reader();
     for (const value of reader.lines()) if (value === 2) break;

@@ -9,7 +9,7 @@ const firstPiece = 4 * 1024;
 
 /**
  * A file of lines that another process may append to. Text after its last newline is ignored, and a missing file has no
- * lines. It is open only while a generator runs, so that a reader can leave at any line and a later one, even in
+ * lines. It is open only while a generator runs, so that a reader can leave at any line and a later reader, even in
  * another process, can continue after it.
  */
 export class LineFile {
@@ -107,7 +107,7 @@ export function* windowsOf(
   }
 }
 
-/** Reads in windows from the end. A line that starts before its window waits for the preceding one. */
+/** Reads in windows from the end. A line that starts before its window waits for the preceding window. */
 function* backwardOf(fd: number): Generator<Line> {
   let from = sizeOf(fd);
   let rest: Buffer = Buffer.alloc(0);

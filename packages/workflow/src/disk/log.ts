@@ -40,7 +40,7 @@ export type ThreadLog = Omit<LogOutline, "steps"> & { steps: Step[] };
 export type Unreadable = { kind: "empty"; torn: number } | { kind: "headless"; broken: Break };
 
 /**
- * Reads a thread's log, also during writes. A record without its newline may not be durable yet, and is ignored: only
+ * Reads a thread's log, even during writes. A record without its newline may not be durable yet, and is ignored: only
  * the next driver of the thread accepts it (`withUnended`), if its sum is valid. Memory: the steps, and a window of 512
  * KiB (or the longest line).
  * @throws the system's error when the file can't be opened or read.

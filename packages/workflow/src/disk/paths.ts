@@ -113,7 +113,7 @@ export function namesIn(folder: string): string[] {
 export const storedHashes = (root: Root): string[] =>
   stems(bundlesDir(root), bundleEnding).filter(isHash).sort();
 
-/** Lists the hashes with a folder of logs, even an empty one. */
+/** Lists the hashes with a folder of logs, even an empty folder. */
 export const loggedHashes = (root: Root): string[] => namesIn(logsDir(root)).filter(isHash).sort();
 
 /** Lists the ids of one bundle's threads, unordered, because sorting many ids takes long. */

@@ -68,7 +68,7 @@ test("each event comes before its step, and the rest before the end", () => {
   ]);
 });
 
-test("reading continues after any item, also up to any later one", () => {
+test("reading continues after any item, and ends at any later item", () => {
   writeWhole();
   const items = all();
   for (const [at, { position }] of items.entries()) {

@@ -60,7 +60,7 @@ const dueOf = (info: ThreadInfo | null): number | null =>
   info?.state.kind === "waiting" ? info.state.dueAt : null;
 
 /**
- * Replaces an entry that the log contradicts. If the thread needs no new entry, the old one stays until the log is
+ * Replaces an entry that the log contradicts. If the thread needs no new entry, the old entry stays until the log is
  * durable (disk/due.ts, D2).
  */
 async function correct(root: Root, entry: Due, known: KnownThreads): Promise<void> {

@@ -118,7 +118,7 @@ export class SpendingBook {
     });
   }
 
-  /** Applies changes one after the other, in the order of the calls. @throws WorkflowError the errors of the disk */
+  /** Applies changes in sequence, in the order of the calls. @throws WorkflowError the errors of the disk */
   #change<T>(act: (book: Book) => T): Promise<T> {
     const changed = this.#last.then(() => this.#locked(act));
     this.#last = changed.catch(() => undefined);

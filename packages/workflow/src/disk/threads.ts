@@ -140,8 +140,8 @@ export async function restoreThread(root: Root, threadId: string): Promise<Threa
 }
 
 /**
- * Notes that a thread without a driver has moved to another host, and returns the note, or the existing one. Durable on
- * return. After that this host only reads and copies the thread.
+ * Notes that a thread without a driver has moved to another host, and returns the note, or the existing note. Durable
+ * on return. After that this host only reads and copies the thread.
  *
  * @throws WorkflowError `THREAD_MOVED` when it is on a third host, and the errors of the disk.
  */

@@ -35,7 +35,7 @@ async function writeUntilTold(path: string): Promise<void> {
   }
 }
 
-test("it reports a changed log, also in a new folder", async () => {
+test("it reports a changed log, even in a new folder", async () => {
   open();
   await writeUntilTold(dataPath(root, ref.hash, ref.threadId));
   expect(reported[0]).toBe(ref.threadId);

@@ -53,7 +53,7 @@ export class LogWriter {
   #sum: Sum | null;
   #refusal: WorkflowError | null = null;
   #last: Promise<void> | null = null;
-  /** Records to write once the last ones are durable. */
+  /** Records to write once the last records are durable. */
   #next: { records: string[]; done: Promise<void> } | null = null;
   #isSuspect = false;
 
@@ -66,7 +66,7 @@ export class LogWriter {
   }
 
   /**
-   * Makes a log of the records that `fill` adds. The log appears complete or not at all, also when `fill` throws. It is
+   * Makes a log of the records that `fill` adds. The log appears complete or not at all, even when `fill` throws. It is
    * durable on return.
    */
   static create(path: string, fill: (add: AddRecord) => void, writing: Writing): LogWriter {

@@ -3,7 +3,7 @@ import { distance } from "fastest-levenshtein";
 const longestName = 64;
 const mostEdits = 3;
 
-/** Returns the known name most similar to a written one; null when none is similar. */
+/** Returns the known name most similar to a written name; null when none is similar. */
 export function nearestName(written: string, known: readonly string[]): string | null {
   if (written.length > longestName) return null;
   const wanted = written.toLowerCase();

@@ -19,7 +19,7 @@ type Mark = {
   retry?: FailedTry;
 };
 
-/** A failed try before another one, which starts at a time in milliseconds since the epoch. */
+/** A failed try before another try, which starts at a time in milliseconds since the epoch. */
 export type FailedTry = { try: number; of: number; delayMs: number; at: number };
 
 /** Returns the step that records the return value of a role's work. @throws WorkflowError `BAD_STEP_VALUE` */

@@ -1,5 +1,5 @@
 /**
- * Scheduler of concurrent work that commits results one after the other.
+ * Scheduler of concurrent work that commits results in sequence.
  *
  * Owns: the one queue between concurrent tasks and the generator that yields their commits; the set of tasks in flight;
  * the limit; cancellation. Does not own: the work of a task, the content of an item, or its record. May call: the
@@ -8,7 +8,7 @@
  *
  * - **S1** Items leave the queue in the order in which they were put in, one at a time, to one reader.
  * - **S2** `commit` resolves when the reader asks for the next item. The engine asks a generator for the next item when
- * the last one is durable, so a task continues only after a durable commit.
+ * the last step is durable, so a task continues only after a durable commit.
  * - **S3** While a wait is open no task is in flight and none starts. Tasks in flight finish first, and their items
  * come before the item of the wait. One wait at a time.
  * - **S4** At most `limit` tasks of one `concurrently` run, and a task is taken from its iterable when there is room
@@ -282,7 +282,7 @@ export function* recorded<Task, Commit>(
   }
 }
 
-/** Limits the number of working tasks; the others queue. */
+/** Limits the number of working tasks; all other tasks queue. */
 export class Limit {
   #free: number;
   readonly #waiting: (() => void)[] = [];

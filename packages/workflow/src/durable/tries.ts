@@ -239,7 +239,7 @@ class Countdown {
 }
 
 /**
- * Runs work with its own signal, which is aborted with the given one and after a timeout. Fails at once after a
+ * Runs work with its own signal, which is aborted with the given signal and after a timeout. Fails at once after a
  * timeout, even if the work ignores the signal. Time spent waiting `aside` does not count.
  */
 export async function withTimeout<T>(

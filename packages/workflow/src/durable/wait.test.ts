@@ -35,7 +35,7 @@ describe("step.sleep", () => {
     expect((await thread.next()).value).toMatchObject({ meta: steps[1]?.meta });
   });
 
-  test("accepts a Date, also in the past, and refuses invalid times", async () => {
+  test("accepts a Date, even in the past, and refuses invalid times", async () => {
     const at = async (time: number | string | Date) => {
       const { steps } = await run(napping(time));
       return steps[1]?.meta.expiresAt;

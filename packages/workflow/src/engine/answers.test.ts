@@ -55,7 +55,7 @@ function answers(steps: Step[] = []) {
 }
 
 describe("answers", () => {
-  test("with the same request id count once, also when concurrent", async () => {
+  test("with the same request id count once, even when concurrent", async () => {
     const { give, taken } = answers();
     expect(await Promise.all([give("a"), give("a")])).toEqual(["taken", "taken"]);
     expect(await give("a", "it is over")).toBe("taken");

@@ -163,7 +163,7 @@ export class ThreadEngine {
   }
 
   /**
-   * Answers the question of step `question`, or the open one; the `__input__` step is durable when this resolves.
+   * Answers the question of step `question`, or the open question; the `__input__` step is durable when this resolves.
    * @throws WorkflowError for a refused answer; the refusal is logged.
    */
   answer(input: InputRequest, question?: number): Promise<void> {
@@ -356,7 +356,7 @@ export class ThreadEngine {
     await ending;
   }
 
-  // The first caller writes the end (E6); the others wait until it is durable.
+  // The first caller writes the end (E6); all other callers wait until it is durable.
   #end(end: EndRecord): Promise<void> {
     if (this.#state.kind === "ending" || this.#state.kind === "ended") return this.#state.written;
     const { promise, resolve, reject } = Promise.withResolvers<void>();

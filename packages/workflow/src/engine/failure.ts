@@ -30,7 +30,7 @@ export function errorLine(error: AttemptError): string {
 /** In characters. An event truncates longer values, which would make the error invalid. */
 const longest = 9000;
 
-/** Shortens an error to the size of an event: removes the least important parts, first those of inner errors. */
+/** Shortens an error to the size of an event: removes the least important parts, beginning with inner errors. */
 function fitted(error: AttemptError): AttemptError {
   const isShort = (one: AttemptError) => JSON.stringify(one).length <= longest;
   const parts = (one: AttemptError, shorter: (inner: AttemptError) => AttemptError) => ({

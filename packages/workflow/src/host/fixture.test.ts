@@ -207,7 +207,7 @@ describe("an unrecorded answer", () => {
   });
 });
 
-test("a version without support for fixtures is not started with one", () => {
+test("a version without support for fixtures is not started with a fixture", () => {
   const fixture = recorded([]);
   const run: WorkflowFn = async function* () {
     yield* [];

@@ -97,7 +97,7 @@ export interface Host {
   ): Promise<ControlResult<Command>>;
   /** Starts a thread whose log begins with copied steps of another thread. */
   fork(ref: ThreadRef, options: ForkOptions): Promise<Forked>;
-  /** Removes a thread; `force` also removes an unfinished one. `inTrash`: it can be restored for a while. */
+  /** Removes a thread; `force` also removes an unfinished thread. `inTrash`: it can be restored for a while. */
   remove(
     ref: ThreadRef,
     options?: { force?: boolean },
@@ -142,7 +142,7 @@ export type RegisterOptions = PrepareOptions & {
 /** The output of `add --json`. `unchanged` is true when the bundle was the current version already. */
 export type Added = { name: string; hash: string; unchanged: boolean };
 
-/** The result of a rollback: the current hash and the previous one. */
+/** The result of a rollback: the current hash and the previous hash. */
 export type RolledBack = { name: string; hash: string; previous: string };
 
 /** A line of `list --json`. `versions` includes the current version. */

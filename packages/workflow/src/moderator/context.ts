@@ -66,7 +66,7 @@ export type AgentFn = (ctx: ThreadContext, systemPrompt: string) => Promise<stri
  */
 export type Moderator<M extends RoleMeta> = (ctx: ThreadContext<M>) => (keyof M & string) | END;
 
-/** A workflow of roles: its name, its roles and the moderator that chooses the next one. */
+/** A workflow of roles: its name, its roles and the moderator that chooses the next role. */
 export type WorkflowDefinition<M extends RoleMeta> = {
   name: string;
   roles: { [K in keyof M & string]: Role<M[K]> };

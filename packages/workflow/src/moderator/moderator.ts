@@ -76,7 +76,7 @@ export function createRoleModerator<M extends RoleMeta>(
   return Object.assign(workflow, { [opensAttempts]: true, [answersFromFixture]: true });
 }
 
-/** Returns a role that answers with the recorded result of a fixture, also for a role that asks. */
+/** Returns a role that answers with the recorded result of a fixture, even for a role that asks. */
 const answered =
   (recorded: RecordedAnswers, name: string, n: number): Role<RoleMeta[string]> =>
   async () => {

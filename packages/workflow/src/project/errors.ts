@@ -2,7 +2,7 @@ import { WorkflowError } from "../contract/error.ts";
 
 /* The errors of projects: their file, their environment files and their limits. */
 
-/** `problems`, here and below: each `file:line: problem`, the first one in the message. */
+/** `problems`, here and below: each `file:line: problem`, the first problem in the message. */
 export const envFileInvalid = (problems: string[]): WorkflowError =>
   withAll(
     "ENV_FILE_INVALID",

@@ -95,7 +95,7 @@ export abstract class ChainFold<Entry> {
     return null;
   }
 
-  /** Returns the length of the whole record at the start of the bytes; null when they don't start with one. */
+  /** Returns the length of the record at the start of the bytes; null without a whole record at the start. */
   #wholeLength(bytes: Buffer): number | null {
     const isFirst = this.lines === 0;
     const length = this.sum === null ? null : wholeLength(bytes, this.sum);

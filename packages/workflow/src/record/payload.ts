@@ -2,14 +2,15 @@ import { listNames, longestShown, markerOf } from "../contract/event.ts";
 import type { Mask } from "../contract/mask.ts";
 import { isRecord } from "../contract/show.ts";
 
-/** Stores a value's JSON and returns its byte offset; null when it can't be stored. */
+/** Stores the JSON of a value. Returns the byte offset of the stored JSON, or null when storing fails. */
 export type Keep = (json: string) => number | null;
 
 const cut = '"_truncated":true';
 
 /**
- * Returns the JSON of an event's payload with secrets masked. Truncates each value of more than 10 KB, also within the
- * lists in {@link listNames}, after passing the whole value to `keep`. Never throws.
+ * Returns the JSON of an event's payload with secrets masked. Passes each value with more than {@link longestShown}
+ * characters of JSON to `keep`, then truncates the value. In the lists named by {@link listNames}, truncates each item
+ * separately. Never throws.
  */
 export function payloadJson(payload: unknown, mask: Mask, keep: Keep): string {
   try {
@@ -18,7 +19,7 @@ export function payloadJson(payload: unknown, mask: Mask, keep: Keep): string {
     if (json !== null && json.length <= longestShown) return maskedJson(json, mask);
     return cutJson(json !== null && ownJson(payload) ? JSON.parse(json) : payload, mask, keep);
   } catch {
-    // A value without JSON (a cycle, a BigInt) is replaced by its type.
+    // The payload has no JSON: it has a cycle or a BigInt.
     return `{${cut}}`;
   }
 }

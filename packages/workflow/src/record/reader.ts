@@ -70,7 +70,7 @@ export type LogItem = { position: Position } & (
 );
 
 /**
- * Reads a thread's log and its events as one stream. A reader, also in another process, can continue at the position of
+ * Reads a thread's log and its events as one stream. A reader, even in another process, can continue at the position of
  * any item without a gap or a repetition.
  *
  * An event comes before the step that it belongs to: it carries the step's number and is written to the debug log

@@ -104,7 +104,7 @@ export const isEnd = (record: Step | EndRecord): record is EndRecord => record.r
 /** Formats a record as a log line without its newline. */
 export const textOf = (record: StartRecord | EndRecord | Step): string => jsonText(record);
 
-/** Head of the journal as named by a record of the data log: its number of records, and the sum of the last one. */
+/** Head of the journal as named by a record of the data log: its number of records, and the sum of the last record. */
 export type JournalHead = { records: number; sum: string };
 
 /**

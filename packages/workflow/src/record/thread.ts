@@ -72,6 +72,8 @@ export type ThreadView = ThreadStatus &
     /** Absent without params. */
     params?: unknown;
     maxRounds: number;
+    /** The most dollars and tokens that its agents may spend; absent without a limit. */
+    limits?: { maxCost?: number; maxTokens?: number };
     createdAt: number;
     steps: Step[];
     forkFrom: ForkFrom | null;
@@ -107,6 +109,7 @@ export function threadJson(view: ThreadView): ThreadJson {
     prompt,
     ...(params === undefined ? {} : { params }),
     maxRounds,
+    ...(view.limits && { limits: view.limits }),
     createdAt,
     workedMs: view.workedMs,
     waitedMs: view.waitedMs,

@@ -11,7 +11,7 @@ export type Version = {
   readonly timestamp: number;
 };
 
-/** The versions of a registered name: the current one, and in `history` all others, newest first. */
+/** The versions of a registered name: the current version, and in `history` all other versions, newest first. */
 export type Workflow = Version & { readonly history: readonly Version[] };
 
 /** The workflows by name. A map, because a workflow may be called `constructor` or `42`. */

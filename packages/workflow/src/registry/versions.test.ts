@@ -12,7 +12,7 @@ const [A, B, C, D] = ["A", "B", "C", "D"].map((digit) => digit.repeat(13)) as [
 ];
 const none: Registry = new Map();
 
-/** Registers the hashes one after the other, a millisecond apart. */
+/** Registers the hashes in sequence, a millisecond apart. */
 const added = (...hashes: string[]): Registry =>
   hashes.reduce((registry, hash, i) => register(registry, "w", hash, i + 1).registry, none);
 const current = (registry: Registry) => workflowOf(registry, "w").hash;
@@ -107,7 +107,7 @@ test("registrations within a millisecond or after the clock was set back keep th
   expect(workflowOf(registry, "w").timestamp).toBe(1002);
 });
 
-test("after a rollback a new version is later than all others", () => {
+test("after a rollback a new version is later than all other versions", () => {
   let registry = rollBack(added(A, B, C), "w", A).registry;
   registry = register(registry, "w", D, 0).registry;
   expect(versionsOf(workflowOf(registry, "w")).map(({ hash }) => hash)).toEqual([D, C, B, A]);

@@ -16,7 +16,7 @@ import {
 /**
  * Registers a bundle as the name's current version. The previous version goes to the history; a version from the
  * history moves out of it and counts as registered now. `unchanged` when it is already the current version. Timestamps
- * within a name always increase, also within a millisecond and after the clock was set back. A name registered by `dev`
+ * within a name always increase, even within a millisecond and after the clock was set back. A name registered by `dev`
  * has no history: threads keep the older versions that they need.
  * @param expected the version that must be current, null for none, so that one of two concurrent writers is refused
  * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN` (another name differs by case only), `VERSION_CONFLICT`.
@@ -102,7 +102,7 @@ export function checkNewName(registry: Registry, name: string): void {
 }
 
 /**
- * Moves the name's pointer to the version registered before the current one, or to `version` (a hash or a unique
+ * Moves the name's pointer to the version registered before the current version, or to `version` (a hash or a unique
  * prefix). Versions and timestamps do not change.
  * @throws WorkflowError `WORKFLOW_NOT_FOUND`, `VERSION_NOT_FOUND` (missing), `VERSION_AMBIGUOUS` (usage),
  * `NOTHING_TO_ROLL_BACK` (failed) at the first version.

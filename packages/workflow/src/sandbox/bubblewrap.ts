@@ -97,7 +97,7 @@ function systemArguments(): string[] {
   return [...folders, ...files];
 }
 
-/** Mounts of a bubblewrap sandbox. Later entries cover earlier ones. */
+/** Mounts of a bubblewrap sandbox. Later entries cover earlier entries. */
 export type BubblewrapView = {
   /** Handles of the writable folders. */
   writable: readonly Handle[];

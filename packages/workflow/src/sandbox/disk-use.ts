@@ -19,7 +19,7 @@ export async function countFiles(
   const use: DiskUse = { bytes: 0, files: 0, levels: 0 };
   const turns = new Turns(restMs);
   const linked = new Set<string>();
-  /** Open handles from the top folder to the current one, each with the names of its unread subfolders. */
+  /** Open handles from the top folder to the current folder, each with the names of its unread subfolders. */
   const open: { handle: number; folders: string[] }[] = [];
   const enter = async (handle: number): Promise<void> => {
     const level = { handle, folders: [] as string[] };

@@ -103,7 +103,7 @@ async function groupScope(
     ...[`CPUQuota=${cpus * 100}%`, `TasksMax=${processes}`],
   ];
   const scope = [path, "--user", "--scope", "--quiet", "--collect"];
-  // Newer managers replace `$NAME` in the arguments of the command; older ones do not know the option.
+  // Newer managers replace `$NAME` in the arguments of the command; older managers do not know the option.
   for (const literal of [["--expand-environment=no"], []]) {
     const argv = [
       ...[...scope, ...literal],

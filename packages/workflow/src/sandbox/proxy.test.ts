@@ -25,7 +25,7 @@ import { openEgressProxy } from "./proxy.ts";
 useEgress();
 
 describe("a tunnel", () => {
-  test("carries bytes both ways, also bytes sent along with the request", async () => {
+  test("carries bytes both ways, including bytes sent along with the request", async () => {
     const target = await tcp((socket) => socket.write("banner "));
     const { path } = await opened([`localhost:${target.port}`]);
     const one = await client(path, `${connectTo(`localhost:${target.port}`)}GET /1`);

@@ -95,7 +95,7 @@ function entryOf(text: string): string {
   throw badEndpoint(text);
 }
 
-/** Tries addresses in order. Each gets a share of the timeout, so that a silent one leaves time for the next. */
+/** Tries addresses in order. Each gets a share of the timeout, so that a silent address leaves time for the next. */
 async function dialFirst(
   addresses: readonly string[],
   port: number,

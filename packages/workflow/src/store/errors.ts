@@ -2,7 +2,7 @@ import { WorkflowError } from "../contract/error.ts";
 
 /* The errors of all thread stores, and of the memory store. */
 
-/** `name`: the store's storage root, where it has one. */
+/** `name`: the store's storage root, if the store has one. */
 export const storeClosed = (name?: string): WorkflowError =>
   WorkflowError.failed(
     "STORE_CLOSED",

@@ -111,7 +111,7 @@ export class Trial {
     return this.under.open();
   }
 
-  /** Returns a ref with a new id, higher than all earlier ones, and by default with its own bundle. */
+  /** Returns a ref with a new id, higher than all earlier ids, and by default with its own bundle. */
   ref(of?: string): ThreadRef {
     this.#ids += 1;
     const digits = String(this.#ids).padStart(6, "0");

@@ -12,8 +12,8 @@ import type { ThreadRef } from "../record/thread.ts";
  *
  * S1 A write is durable before its promise resolves, and readers in any process see it whole or not at all. The
  *    exception is {@link Claim.event}, which is best effort.
- * S2 Only the holder of a thread's current claim appends to it. Every claim has a higher fence than all earlier ones of
- *    that thread; a write with an older fence is refused with {@link FencedError} and changes nothing.
+ * S2 Only the holder of a thread's current claim appends to it. Every claim has a higher fence than all earlier claims
+ *    of that thread; a write with an older fence is refused with {@link FencedError} and changes nothing.
  * S3 Records are kept in the order in which they were appended. Each gets the chained checksum of `record/sum.ts` as
  *    its last field; `read` returns records with it. The data log and the journal have a chain each; events have no
  *    checksums.

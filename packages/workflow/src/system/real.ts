@@ -208,7 +208,7 @@ function identifyByProc(id: number): ProcessIdentity | null {
   }
 }
 
-// proc(5): unreadable means another user's process or an ended one; a zombie's file is empty.
+// proc(5): unreadable means another user's process or an ended process; a zombie's file is empty.
 function findByProc(id: number, having: string): FoundProcess | null {
   try {
     const environ = readText(`/proc/${id}/environ`);
@@ -249,7 +249,7 @@ function lineBy(parentOf: (id: number) => number): number[] {
   return [...line.add(1)];
 }
 
-/** Whether a process was started with a variable; false where that can't be seen. */
+/** Whether a process was started with a variable; false if the environment can't be read. */
 function hasVariable(id: number, name: string): boolean {
   try {
     const environ = readText(`/proc/${id}/environ`);

@@ -5,7 +5,7 @@ import { runThread } from "./run-thread.ts";
 
 const done: WorkflowResult = { returnCode: 0, summary: "done" };
 
-/** A bundle without imports and helpers, as in the RFC. */
+/** A workflow without imports and helpers. */
 const plain: WorkflowFn = async function* (input, options) {
   const names = ["planner", "coder", "tester"].slice(input.steps.length);
   for (const role of names) {
@@ -26,8 +26,8 @@ const asking: WorkflowFn = async function* (input) {
   return { returnCode: 0, summary: JSON.stringify([answer?.content, answer?.meta]) };
 };
 
-describe("a plain bundle", () => {
-  test("runs to its end, each step with its time", async () => {
+describe("a plain workflow", () => {
+  test("runs to its end, and each step has its time", async () => {
     const { now, set, advance } = settableClock();
     set(10);
     advance(5);
@@ -47,7 +47,7 @@ describe("a plain bundle", () => {
     expect(again.map((step) => step.timestamp)).toEqual([1, 1, 2]);
   });
 
-  test("ends with its maxRounds-th step, without asking for another", async () => {
+  test("ends after maxRounds steps, without a request for the next step", async () => {
     let asked = 0;
     let closed = false;
     const counting: WorkflowFn = async function* (input) {
@@ -115,7 +115,7 @@ describe("a plain bundle", () => {
     });
   });
 
-  test("is killed at once when the signal is aborted, though a role ignores it", async () => {
+  test("is killed at once when the signal is aborted, even if a role ignores the signal", async () => {
     const stop = new AbortController();
     const stuck: WorkflowFn = async function* () {
       yield { role: "a", content: "", meta: {} };
@@ -153,7 +153,7 @@ describe("a workflow that asks", () => {
     expect(sent).toMatchObject([{ role: "__input__", content: "yes" }, undefined]);
   });
 
-  test("waits without an answer, and continues from there with one", async () => {
+  test("waits without an answer, and continues from its steps when an answer is given", async () => {
     const waiting = await runThread(asking, { answers: () => undefined });
     expect(waiting).toMatchObject({ status: "waiting", wait: { content: "Ship it?" } });
     const { steps } = waiting;
@@ -164,7 +164,7 @@ describe("a workflow that asks", () => {
     });
   });
 
-  test("may ask or be answered with the last round", async () => {
+  test("completes when a question or an answer is its last round", async () => {
     for (const maxRounds of [1, 2]) {
       const outcome = await runThread(asking, { maxRounds, answers: ["x"] });
       expect(outcome).toMatchObject({ status: "completed", reason: "maxRounds" });
@@ -182,7 +182,7 @@ describe("the checks of the engine", () => {
       return done;
     };
 
-  test("a strict descriptor refuses a step that does not fit; otherwise the step is a warning", async () => {
+  test("a step that does not fit a strict descriptor is refused; without `strict` it causes a warning", async () => {
     const strict = { ...descriptor, strict: true };
     expect(await runThread(planning({}), { descriptor: strict })).toMatchObject({
       status: "failed",
@@ -199,7 +199,7 @@ describe("the checks of the engine", () => {
     expect(fitting).not.toHaveProperty("mismatches");
   });
 
-  test("refuses a descriptor that add refuses, and params that do not fit the descriptor", async () => {
+  test("refuses a descriptor that `add` refuses, and params that do not fit the descriptor", async () => {
     const bad = { ...descriptor, roles: { planner: { description: "", schema: { type: "no" } } } };
     const refused = await runThread(planning({}), { descriptor: bad }).catch(String);
     expect(refused).toContain("roles.planner.schema");

@@ -73,7 +73,7 @@ export type ThreadOutcome<Value = unknown> = {
 export type StepMismatch = { role: string; problem: string };
 
 /**
- * Drives a workflow in memory as the engine does: every step is checked and stored as JSON before the next one is
+ * Drives a workflow in memory as the engine does: every step is checked and stored as JSON before the next step is
  * requested, the thread ends with its maxRounds-th step, a `__wait__` gets the next answer as an `__input__` step, and
  * aborting `signal` ends the thread at once. Steps, answers and params pass the engine's own checks. Unlike in the
  * engine, waits don't expire; sleeps and delays of retries end at once. A failure of the workflow is an outcome, not an

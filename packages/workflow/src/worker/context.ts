@@ -20,7 +20,7 @@ export type ThreadContext = {
   paid: ThreadJournal["event"];
   /** The attempt that the code runs in; null outside of attempts that the workflow opened. */
   attempt: string | null;
-  /** The outermost attempt around this one; null outside of attempts that the workflow opened. */
+  /** The outermost attempt around this attempt; null outside of attempts that the workflow opened. */
   outermost: string | null;
   /** The open attempts. */
   open: Set<string>;

@@ -120,8 +120,8 @@ export type Driven = {
 /**
  * Fails only the thread that an uncaught error belongs to. Bun keeps a timer's async context for `uncaughtException`
  * but not for `unhandledRejection`: a rejection then belongs to the only thread that this worker has ever driven. If
- * the worker has driven several threads, also ended ones, the source is unknown: the error is noted in each debug log,
- * and the threads continue.
+ * the worker has driven several threads, including ended threads, the source is unknown: the error is noted in each
+ * debug log, and the threads continue.
  */
 function catchCrashes(threads: Driven): void {
   const onUncaught = (thrown: unknown) => {

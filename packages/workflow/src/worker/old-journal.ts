@@ -83,7 +83,7 @@ type StepEntries = { all: Place[]; lost: Set<number>; checked: number; count: nu
 
 const holding = ['"type":"journal"', '"type":"attempt_end"', '"parent":"'];
 
-/** The entries of one debug log. Keeps their places; each read continues after the previous one. */
+/** The entries of one debug log. Keeps their places; each read continues after the previous read. */
 export class OldJournal {
   readonly #files: JournalFiles;
   readonly #steps = new Map<string, StepEntries>();

@@ -33,14 +33,14 @@ import { alreadyRunning, workerClosing } from "./errors.ts";
 import { movesNotRunning, notFound } from "../record/errors.ts";
 import { threadOpen } from "../host/errors.ts";
 
-/** The threads of one bundle that a worker drives. One request at a time claims or creates a thread. */
+/** The threads of one bundle that a worker drives. Claims and creations of the same thread run in sequence. */
 export class Threads {
   readonly #parts: ThreadsParts;
   readonly #live = new Map<string, Live>();
   /** Threads in creation: they run as soon as they are visible. */
   readonly #creating = new Map<string, { workflow: string; since: number }>();
   readonly #turns = new Turns();
-  /** The only thread that this worker has ever driven; null if there were several. */
+  /** The only thread that this worker has ever driven: undefined before the first thread, null after the second. */
   #onlyDriven: string | null | undefined;
   #isReleased = false;
 
@@ -49,7 +49,7 @@ export class Threads {
   }
 
   /**
-   * Whether any thread runs, is paused, or continues soon without an answer. Threads that wait or sleep longer let the
+   * Whether any thread runs, is paused, or will soon continue after a sleep or a timeout. Other waiting threads let the
    * worker exit.
    */
   get busy(): boolean {
@@ -187,7 +187,7 @@ export class Threads {
       const surroundings = (claim: Claim) =>
         isDue(claim, system.clock.now()) ? surroundingsFor(claim.start, request) : null;
       await this.#driveAgain(bundle, threadId, request, surroundings, ({ engine }) => {
-        // The engine's own timer would fire later.
+        // Wake the thread now: the engine's own timer has just started and fires only later.
         woken = engine.wake();
       });
     });
@@ -297,7 +297,7 @@ export class Threads {
     for (const { gone } of all) await gone;
   }
 
-  /** Fails the thread of an uncaught error; null unless only one thread was ever driven here. */
+  /** A function that fails the thread of an uncaught error; null unless this worker has driven only one thread. */
   get failOnly(): ((thrown: unknown) => void) | null {
     return this.#live.get(this.#onlyDriven ?? "")?.fail ?? null;
   }
@@ -305,7 +305,7 @@ export class Threads {
   /** Notes an uncaught error in the debug log of every driven thread. */
   noteUncaught(thrown: unknown): void {
     const line = errorLine(errorOf(thrown, (error) => this.#parts.place.stacks.rewrite(error)));
-    const content = `not caught, in one of this worker's threads: ${line}`;
+    const content = `uncaught error in a thread of this worker: ${line}`;
     for (const { info } of this.#live.values()) info.log("R5DM7YB2", content);
   }
 
@@ -356,7 +356,10 @@ export class Threads {
     this.#parts.note(threadId, false);
   }
 
-  /** Continues a thread from its log in `surroundings`. Does not change the thread if they are null or throw. */
+  /**
+   * Continues a thread from its log, in the surroundings that `surroundings` returns. Does not change the thread if
+   * that function returns null or throws.
+   */
   async #driveAgain(
     bundle: LoadedBundle,
     threadId: string,

@@ -107,7 +107,7 @@ describe("the holder file", () => {
 });
 
 describe("a process's identity", () => {
-  test("differs from that of a later process with the same pid (F10)", () => {
+  test("differs from the identity of a later process with the same pid (F10)", () => {
     const own = identify(process.pid);
     if (!own) throw new Error("there is no identity of this process");
     expect(isAlive(own)).toBe(true);
@@ -115,10 +115,13 @@ describe("a process's identity", () => {
     expect(isAlive({ ...own, startTime: null })).toBe(false);
   });
 
-  test.if(process.platform === "linux")("is not that of a process before a reboot", () => {
-    const own = identify(process.pid);
-    expect(own && isAlive({ ...own, bootId: "another" })).toBe(false);
-  });
+  test.if(process.platform === "linux")(
+    "differs from the identity of a process before a reboot",
+    () => {
+      const own = identify(process.pid);
+      expect(own && isAlive({ ...own, bootId: "another" })).toBe(false);
+    },
+  );
 
   test("of an ended process is null", async () => {
     const child = Bun.spawn(["true"]);

@@ -28,7 +28,7 @@ export class WorkerInfoFile {
    * affected logs are unknown, so a worker that follows a lost worker also leaves its file.
    */
   readonly followsLost: boolean;
-  /** The marks of lost workers before this one. */
+  /** The marks of lost workers before this worker. */
   readonly lostMarks: readonly string[];
   readonly #path: string;
 
@@ -41,7 +41,7 @@ export class WorkerInfoFile {
     const before = isThere ? readWorkerInfo(path) : null;
     this.followsLost = isThere && (before?.identity.bootId ?? identity.bootId) === identity.bootId;
     this.lostMarks = this.followsLost ? (before?.marks ?? []) : [];
-    // Replace the file atomically: if this worker is lost now, the next one must see that a worker was lost.
+    // Replace the file atomically: if this worker is lost now, the next worker must see that a worker was lost.
     const aside = asideName(path);
     try {
       const marks = mark === "" ? this.lostMarks : [...this.lostMarks, mark];

@@ -148,7 +148,7 @@ export class EditedDocument {
     return () => this.#revealListeners.delete(listener);
   }
 
-  /** Marks a text, by default the current one, as saved. */
+  /** Marks a text, by default the current text, as saved. */
   markSaved(text: string = this.#state.text): void {
     this.#history.seal();
     this.#set({ saved: text });

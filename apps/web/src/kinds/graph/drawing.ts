@@ -19,7 +19,7 @@ import {
 
 export const input = "input";
 export const calledAt = "called";
-/** The port of a folded node that stands for all its conditions. */
+/** The single port for all conditions of a collapsed node. */
 const allConditions = "conditions";
 
 export function drawingOf(document: unknown): Drawing {
@@ -45,7 +45,7 @@ function nodeAt(node: GraphNode, start: GraphNode | null): Omit<DrawnNode, "port
   };
 }
 
-/** A connection as a line. A folded condition node has one port for all conditions. */
+/** Returns the line of a connection. A collapsed condition node has one port for all conditions. */
 function edgeOf({ id, source, target, port, index }: GraphLine, { nodes }: ReadGraph): DrawnEdge {
   const from = nodes.get(source);
   const isHidden = from !== undefined && foldsConditions(from) && isCondition(from, port);
@@ -70,7 +70,7 @@ const portAt = (role: Port["role"], side: Side, id: string, label: string | null
   ...{ id, role, side, label, isOpen: true },
 });
 
-/** The ports of a node. A line at an unknown port gets a closed port. */
+/** Returns the ports of a node. A line at an unknown port gets a closed port. */
 function portsOf(
   node: GraphNode,
   leaving: readonly GraphLine[],
@@ -143,7 +143,7 @@ function conditionPorts(node: GraphNode): Port[] {
   });
 }
 
-/** The lines of a node's body; one line if it is folded. */
+/** Returns the lines of a node's body: at most four, or one if the node is collapsed. */
 function linesOf(node: GraphNode): string[] {
   const lines = bodyOf(node).filter((line) => line.trim() !== "");
   return lines.slice(0, isCollapsed(node) ? 1 : 4).map((line) => shortened(line, 64));

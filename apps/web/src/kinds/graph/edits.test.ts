@@ -45,7 +45,7 @@ const line = (source: string, target: string, sourceHandle?: string) => ({
 });
 
 describe("an added node", () => {
-  test("is folded, has the format's defaults, and gets the next id", () => {
+  test("is collapsed, has the format's defaults, and gets the next id", () => {
     const text = edited(emptyGraph, kind.add(read(emptyGraph), "agent", { x: 9.6, y: 5.2 }, null));
     expect(read(text).nodes[1]).toEqual({
       ...{ id: "node_2", type: "agent", x: 10, y: 5 },
@@ -81,7 +81,7 @@ describe("ports", () => {
     expect(portsIn(text, "u")).toEqual(["in input left", "out output right"]);
   });
 
-  test("of a condition node: one per condition; one closed port with their number when folded", () => {
+  test("of a condition node: one per condition; when collapsed, one closed port with the number of conditions", () => {
     const nodes = [
       condition("one", ["x"], { collapsed: true }),
       condition("two", ["x", "y"]),

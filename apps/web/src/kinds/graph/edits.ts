@@ -28,7 +28,7 @@ import {
   subagent,
 } from "./graph-document.ts";
 
-/** Adds a folded node with its default data. */
+/** Adds a collapsed node with its default data. */
 export function addNode(document: unknown, type: string, at: Point): Edit | Refused {
   const graph = readDocument(document);
   if (type === "start" && startOf(graph)) return { refused: "The graph already has a Start." };

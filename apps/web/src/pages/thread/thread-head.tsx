@@ -86,7 +86,7 @@ export function ThreadHead({ thread, status, log, rows, onFork, onAnswer }: Prop
 }
 
 function Figures({ thread, status, log, rows }: Omit<Props, "onFork" | "onAnswer">) {
-  const { createdAt, maxRounds } = thread;
+  const { createdAt, maxRounds, limits = {} } = thread;
   const { now, workedMs, waitedMs, steps, spent } = useFigures(thread, status, log, rows);
   const noPrice = spent.unpriced > 0 ? `${spent.unpriced} steps have no known price` : "";
   return (
@@ -97,15 +97,29 @@ function Figures({ thread, status, log, rows }: Omit<Props, "onFork" | "onAnswer
         ...(waitedMs > 0 ? ([["waited", duration(waitedMs)]] as const) : []),
         ...(spent.tokens > 0
           ? ([
-              ["tokens", tokens(spent.tokens)],
-              ["cost", `${cost(spent.cost)}${noPrice && "+"}`, noPrice],
+              [
+                "",
+                <Used key="tokens" value={spent.tokens} most={limits.maxTokens}>
+                  {tokens(spent.tokens)}
+                  <Of>{limits.maxTokens && `of ${tokens(limits.maxTokens)}`} tokens</Of>
+                </Used>,
+              ],
+              [
+                "",
+                <Used key="cost" value={spent.cost} most={limits.maxCost}>
+                  {cost(spent.cost)}
+                  {noPrice && "+"}
+                  <Of>{limits.maxCost && `of ${cost(limits.maxCost)}`} cost</Of>
+                </Used>,
+                noPrice,
+              ],
             ] as const)
           : []),
         [
           "",
           <Used key="steps" value={steps} most={maxRounds}>
             {count(steps)}
-            <span className="font-normal text-muted">of {count(maxRounds)} steps</span>
+            <Of>of {count(maxRounds)} steps</Of>
           </Used>,
           `Stops at ${count(maxRounds)} steps`,
         ],
@@ -115,10 +129,15 @@ function Figures({ thread, status, log, rows }: Omit<Props, "onFork" | "onAnswer
   );
 }
 
-type UsedProps = { value: number; most: number; children: ReactNode };
+const Of = ({ children }: { children: ReactNode }) => (
+  <span className="font-normal text-muted">{children}</span>
+);
 
-/** An amount with a bar of its share of a limit. */
+type UsedProps = { value: number; most: number | undefined; children: ReactNode };
+
+/** An amount with a bar of its share of a limit, if there is one. */
 function Used({ value, most, children }: UsedProps) {
+  if (most === undefined) return <span className="inline-flex gap-1">{children}</span>;
   const share = Math.min(1, value / most);
   const ink = share >= 0.9 ? "bg-amber" : "bg-solid";
   return (

@@ -105,7 +105,8 @@ function ThreadView({ thread }: { thread: Thread }) {
             label="Views of the thread"
             tabs={tabs}
             value={view}
-            onChange={(next) => show(next as View, row)}
+            // A phone would show the row in place of the view.
+            onChange={(next) => show(next as View, isWide() ? row : undefined)}
           >
             <Suspense fallback={<Skeleton lines={8} />}>
               {(view === "trace" || view === "graph") && (
@@ -149,6 +150,9 @@ function ThreadView({ thread }: { thread: Thread }) {
     </SectionsContext>
   );
 }
+
+/** Whether the selected row is beside the trace. */
+const isWide = (): boolean => matchMedia("(width >= 64rem)").matches;
 
 function Deleted() {
   return (

@@ -1,13 +1,14 @@
 import type { Status, Thread } from "@uncaged/workflow-server/api-types";
-import { ArrowLeft, Hourglass, LoaderCircle } from "lucide-react";
+import { ArrowDownToLine, ArrowLeft, Hourglass, LoaderCircle } from "lucide-react";
 import { lazy, Suspense, useCallback, useEffect, useRef, useState } from "react";
 import { useNow } from "../../lib/format.ts";
 import type { ThreadLog } from "../../lib/thread-log.ts";
 import { type ForkPoint, isLive } from "../../lib/threads.ts";
-import { Asleep, Detail } from "../../thread/detail/detail.tsx";
-import { AnswerForm } from "../../thread/question/answer-form.tsx";
+import { pointOf } from "../../thread/detail/fork-point.ts";
+import { Detail } from "../../thread/detail/detail.tsx";
+import { footOf } from "../../thread/question/row-foot.tsx";
 import type { TraceRow } from "../../thread/trace/rows.ts";
-import { leadingRow, pointOf } from "../../thread/trace/selection.ts";
+import { leadingRow } from "../../thread/trace/selection.ts";
 import { TracePane } from "../../thread/trace/trace-pane.tsx";
 import { Button } from "../../ui/button.tsx";
 import { useKeys } from "../../ui/page.tsx";
@@ -58,7 +59,7 @@ export function TraceView(props: Props) {
   const isIdle = status === "running" && !rows.some((one) => one.status === "running");
   return (
     <div className="grid min-h-0 flex-1 grid-cols-[minmax(0,1fr)] xl:grid-cols-[minmax(0,1.2fr)_minmax(0,1fr)]">
-      <div className={`flex min-h-0 min-w-0 flex-col ${isOpen ? "max-xl:hidden" : ""}`}>
+      <div className={`relative flex min-h-0 min-w-0 flex-col ${isOpen ? "max-xl:hidden" : ""}`}>
         {view === "graph" ? (
           <Suspense fallback={<Skeleton lines={8} />}>
             <GraphView
@@ -95,6 +96,19 @@ export function TraceView(props: Props) {
             }
           />
         )}
+        {isLive(status) && !isFollowing && view === "trace" && (
+          <Button
+            className="absolute bottom-4 left-1/2 -translate-x-1/2 rounded-full! max-sm:min-h-10"
+            icon={<ArrowDownToLine />}
+            title="Show the newest row"
+            onClick={() => {
+              setFollowing(true);
+              props.onSelect(null);
+            }}
+          >
+            Follow
+          </Button>
+        )}
       </div>
       <div
         ref={pane}
@@ -120,18 +134,10 @@ export function TraceView(props: Props) {
             onForkPoint={onForkPoint}
             canRerun={canRerun}
             onSelect={onSelect}
-            foot={footOf(row, thread, askedToAnswer)}
+            foot={status === "waiting" && footOf(row, thread.threadId, askedToAnswer)}
           />
         )}
       </div>
     </div>
   );
-}
-
-/** The form of an open question, or the end of a sleep. */
-function footOf(row: TraceRow, thread: Thread, asked: number) {
-  const step = row.card?.step;
-  if (!row.card || !step || row.status !== "waiting") return undefined;
-  if (row.kind === "wait") return <Asleep card={row.card} />;
-  return <AnswerForm key={step.number} thread={thread} question={step} asked={asked} />;
 }

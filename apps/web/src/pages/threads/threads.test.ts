@@ -33,7 +33,7 @@ describe("the count", () => {
 });
 
 describe("the address of the page", () => {
-  test("keeps known filters and drops others", () => {
+  test("keeps known filters and drops other filters", () => {
     expect(readThreadsSearch({ status: ["failed", "odd"], q: 12, workflow: "" })).toEqual({
       status: ["failed"],
       workflow: undefined,

@@ -1,37 +1,32 @@
 import type { Thread } from "@uncaged/workflow-server/api-types";
 import { RefreshCw } from "lucide-react";
 import { counted, moment, tokens, until, useNow } from "../../lib/format.ts";
+import { sizeOf } from "../../lib/json-nodes.ts";
 import { isRecord } from "../../lib/json.ts";
-import type { Card, ThreadLog } from "../../lib/thread-log.ts";
+import type { Card } from "../../lib/thread-log.ts";
 import { Copy } from "../../ui/button.tsx";
+import { jsonOf } from "../../ui/json-search.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { Section } from "../../ui/section.tsx";
 import { Warnings } from "../../ui/states.tsx";
-import { textOf, Values } from "../../ui/value.tsx";
+import { Values } from "../../ui/value.tsx";
 import type { TraceRow } from "../trace/rows.ts";
 import { Conversation } from "./conversation.tsx";
-import {
-  contentBeside,
-  isCommit,
-  type Note,
-  notesOf,
-  outputsOf,
-  spendingOf,
-  tryOf,
-} from "./parts.ts";
+import { contentOf, isCommit, type Note, notesOf, outputsOf, spendingOf, tryOf } from "./parts.ts";
 import { SpendingFacts } from "./spending-facts.tsx";
 import { StateChanges } from "./state-changes.tsx";
 import { Thrown, thrownText } from "./thrown.tsx";
 
-type Props = { row: TraceRow; card: Card; log: ThreadLog; thread: Thread };
+type Props = { row: TraceRow; card: Card; thread: Thread };
 
 /** The parts of an attempt: its error, result, conversation, input, changes of state, events and spending. */
 export function AttemptDetail({ row, card, thread }: Props) {
   const { attempt, step } = card;
   const isRunning = row.status === "running";
-  const content = contentBeside(card);
-  const outputs = outputsOf(card);
-  const hasOutputs = (step !== null || attempt.output !== null) && Object.keys(outputs).length > 0;
+  const isOpenQuestion = row.status === "waiting" && row.kind === "question";
+  const outputs = resultOf(row, card);
+  const hasOutputs = (step !== null || attempt.output !== null) && sizeOf(outputs) > 0;
+  const content = isOpenQuestion ? null : contentOf(card, hasOutputs);
   const inputs = attempt.input?.resolvedInputs;
   const notes = notesOf(card);
   const spending = spendingOf(card);
@@ -60,37 +55,37 @@ export function AttemptDetail({ row, card, thread }: Props) {
           title={row.kind === "question" ? "Question" : row.kind === "answer" ? "Answer" : "Result"}
           heading="h3"
           isOpen
-          actions={<Copy text={resultText(content, outputs)} what="the result" />}
+          actions={<Copy text={() => content || jsonOf(outputs)} what="the result" />}
         >
           {() => (
             <>
               {content && <Prose text={content} isMarkdown={isModelText(card)} isOpen />}
-              {hasOutputs && <Values values={outputs} />}
+              {hasOutputs && <Values values={outputs} name="Outputs" />}
             </>
           )}
         </Section>
       )}
-      {attempt.turns.length > 0 && (
+      {hasConversation(card, content) && (
         <Section
           name="conversation"
           title="Conversation"
           note={conversationNote(card)}
           heading="h3"
-          isOpen
+          isOpen={!content}
         >
           {() => <Conversation turns={attempt.turns} isRunning={isRunning} />}
         </Section>
       )}
-      {isRecord(inputs) && (
+      {isRecord(inputs) && Object.keys(inputs).length > 0 && (
         <Section
           name="input"
           title="Input"
           note={Object.keys(inputs).slice(0, 6).join(", ")}
           heading="h3"
           isOpen
-          actions={<Copy text={textOf(inputs)} what="the input" />}
+          actions={<Copy text={() => jsonOf(inputs)} what="the input" />}
         >
-          {() => <Values values={inputs} />}
+          {() => <Values values={inputs} name="Input" />}
         </Section>
       )}
       <StateChanges thread={thread} card={card} />
@@ -99,9 +94,9 @@ export function AttemptDetail({ row, card, thread }: Props) {
           {() => <Notes notes={notes} />}
         </Section>
       )}
-      {step && isCommit(step.meta) && (
+      {step && (isCommit(step.meta) || step.role.startsWith("__")) && (
         <Section name="record" title="Record" note="as in the log" heading="h3">
-          {() => <Values values={step.meta} />}
+          {() => <Values values={step.meta} name="Record" />}
         </Section>
       )}
       {spending && spending.total + (spending.cost ?? 0) > 0 && (
@@ -118,10 +113,18 @@ export function AttemptDetail({ row, card, thread }: Props) {
   );
 }
 
-const resultText = (content: string | null, outputs: Readonly<Record<string, unknown>>): string =>
-  content || textOf(outputs);
-
 const errorText = ({ attempt: { error } }: Card): string => (error ? thrownText(error) : "");
+
+/** The values that a row shows as its result. The meta of a question or an answer is in its record. */
+function resultOf({ kind }: TraceRow, card: Card): Readonly<Record<string, unknown>> {
+  const { meta = {} } = card.step ?? {};
+  if (kind === "answer") return isRecord(meta.value) ? meta.value : {};
+  return kind === "question" || kind === "wait" ? {} : outputsOf(card);
+}
+
+/** Whether an attempt said more than its result. */
+const hasConversation = ({ attempt: { turns } }: Card, content: string | null): boolean =>
+  turns.some((turn) => turn.kind !== "text" || turn.text.trim() !== content?.trim());
 
 function conversationNote({ attempt: { turns } }: Card): string {
   const calls = turns.filter(({ kind }) => kind === "tool").length;

@@ -1,9 +1,12 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { count, duration } from "../../lib/format.ts";
+import { readJson } from "../../lib/json.ts";
+import { previewOf } from "../../lib/json-nodes.ts";
 import { Button, Copy } from "../../ui/button.tsx";
+import { jsonOf } from "../../ui/json-search.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { Section } from "../../ui/section.tsx";
-import { textOf, Value } from "../../ui/value.tsx";
+import { Value } from "../../ui/value.tsx";
 import { groupsOf, type ToolCall, type TurnGroup } from "./parts.ts";
 import { RowState } from "./row-state.tsx";
 
@@ -55,14 +58,6 @@ function Group({ group, isGrowing }: { group: TurnGroup; isGrowing: boolean }) {
 
 const oneLine = (text: string): string => text.slice(0, 140).replace(/\s+/g, " ");
 
-const mostInLine = 160;
-
-/** A value in one short line. */
-function lineOf(value: unknown): string {
-  const text = typeof value === "string" ? value : textOf(value);
-  return oneLine(text.slice(0, mostInLine));
-}
-
 function ToolItem({ call }: { call: ToolCall }) {
   const [isOpen, setOpen] = useState(false);
   return (
@@ -75,7 +70,7 @@ function ToolItem({ call }: { call: ToolCall }) {
       >
         <RowState status={call.status} />
         <code className="font-semibold">{call.name}</code>
-        <code className="min-w-0 flex-1 truncate text-faint">{lineOf(call.input)}</code>
+        <code className="min-w-0 flex-1 truncate text-faint">{previewOf(call.input)}</code>
         {call.continued && <span className="text-small text-faint">continued</span>}
         {call.endedAt !== null && (
           <span className="text-small text-faint">{duration(call.endedAt - call.at)}</span>
@@ -97,15 +92,30 @@ function Part({ title, value }: { title: string; value: unknown }) {
     <section className="flex min-w-0 flex-col gap-1">
       <h5 className="flex items-center gap-1 text-small font-semibold text-muted">
         {title}
-        <Copy text={textOf(value)} what={`the ${title.toLowerCase()}`} />
+        <Copy text={() => jsonOf(value)} what={`the ${title.toLowerCase()}`} />
       </h5>
-      <Shown value={value} />
+      <Shown value={value} name={title} />
     </section>
   );
 }
 
-const Shown = ({ value }: { value: unknown }) =>
-  typeof value === "string" ? <Prose text={value} isOpen /> : <Value value={value} />;
+/** A value; JSON in a text as a tree. */
+function Shown({ value, name }: { value: unknown; name: string }) {
+  const json = useMemo(() => (typeof value === "string" ? objectIn(value) : null), [value]);
+  if (json !== null) return <Value value={json} name={name} />;
+  if (typeof value === "string") return <Prose text={value} isOpen />;
+  return <Value value={value} name={name} />;
+}
+
+/** Longer texts are shown as written. */
+const longestJson = 500_000;
+
+/** The object or list that a text has as JSON; null for other texts. */
+function objectIn(text: string): object | null {
+  if (text.length > longestJson || !/^\s*[{[]/.test(text)) return null;
+  const { value } = readJson(text);
+  return typeof value === "object" ? value : null;
+}
 
 function Messages({ of }: { of: readonly string[] }) {
   if (of.length === 0) return null;
@@ -130,9 +140,9 @@ export function ToolDetail({ call }: { call: ToolCall }) {
         title="Input"
         heading="h3"
         isOpen
-        actions={<Copy text={textOf(call.input)} what="the input" />}
+        actions={<Copy text={() => jsonOf(call.input)} what="the input" />}
       >
-        {() => <Shown value={call.input} />}
+        {() => <Shown value={call.input} name="Input" />}
       </Section>
       {call.messages.length > 0 && (
         <Section name="tool/messages" title="Messages" heading="h3" isOpen>
@@ -146,9 +156,9 @@ export function ToolDetail({ call }: { call: ToolCall }) {
           note={call.continued && "The step continued."}
           heading="h3"
           isOpen
-          actions={<Copy text={textOf(output.value)} what="the output" />}
+          actions={<Copy text={() => jsonOf(output.value)} what="the output" />}
         >
-          {() => <Shown value={output.value} />}
+          {() => <Shown value={output.value} name="Output" />}
         </Section>
       )}
     </>

@@ -1,14 +1,15 @@
 import { answererIn, answererText, sleepsUntil } from "@uncaged/workflow/records";
 import type { Thread } from "@uncaged/workflow-server/api-types";
 import { GitFork, RotateCcw } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useRef } from "react";
 import { cost, duration, moment, roleName, tokens, until, useNow } from "../../lib/format.ts";
-import { type Card, failedAmong, type ThreadLog } from "../../lib/thread-log.ts";
+import type { Card, ThreadLog } from "../../lib/thread-log.ts";
 import type { ForkPoint } from "../../lib/threads.ts";
 import { Button, Copy } from "../../ui/button.tsx";
-import { type Fact, Facts } from "../../ui/facts.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import type { TraceRow } from "../trace/rows.ts";
+import { useFollowedEnd } from "./follow.ts";
+import { pointOf } from "./fork-point.ts";
 import { AttemptDetail } from "./attempt-detail.tsx";
 import { Parts } from "./children.tsx";
 import { ToolDetail } from "./conversation.tsx";
@@ -31,22 +32,31 @@ type Props = {
 /** Everything about one row of a thread's trace. */
 export function Detail(props: Props) {
   const { row, log, thread, onForkPoint, canRerun, foot, onSelect } = props;
+  const title = titleOf(row, log);
+  const article = useRef<HTMLElement>(null);
+  useFollowedEnd(article, row.status === "running");
   return (
-    <article className="flex min-w-0 flex-col" aria-label={`Details of ${titleOf(row)}`}>
-      <header className="flex flex-col gap-2 px-4 py-3">
-        <div className="flex items-center gap-2">
-          <RowState status={row.status} />
-          <h2 className="min-w-0 text-title wrap-anywhere">{titleOf(row)}</h2>
-          <span className="flex-none text-faint">{kinds[row.kind]}</span>
+    <article ref={article} className="flex min-w-0 flex-col" aria-label={`Details of ${title}`}>
+      <header className="flex flex-col gap-1 px-4 py-3">
+        <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+          <div className="flex min-w-40 flex-1 items-baseline gap-2">
+            <span className="self-center">
+              <RowState status={row.status} />
+            </span>
+            <h2 className="min-w-0 text-title wrap-anywhere">{title}</h2>
+            {kinds[row.kind] !== undefined && (
+              <span className="flex-none text-faint">{kinds[row.kind]}</span>
+            )}
+          </div>
+          <Actions
+            row={row}
+            log={log}
+            thread={thread}
+            onForkPoint={onForkPoint}
+            canRerun={canRerun}
+          />
         </div>
         <Figures row={row} />
-        <Actions
-          row={row}
-          log={log}
-          thread={thread}
-          onForkPoint={onForkPoint}
-          canRerun={canRerun}
-        />
       </header>
       {foot}
       <Body row={row} log={log} thread={thread} onSelect={onSelect} />
@@ -54,25 +64,22 @@ export function Detail(props: Props) {
   );
 }
 
-const kinds: Record<TraceRow["kind"], string> = {
-  attempt: "",
+const kinds: Partial<Record<TraceRow["kind"], string>> = {
   loop: "loop",
   iteration: "iteration",
   branch: "branch",
-  thinking: "",
-  text: "",
   tool: "tool call",
-  question: "",
-  answer: "",
-  wait: "",
-  pause: "",
   retry: "retry",
 };
 
-const titleOf = ({ name, kind, card }: TraceRow): string =>
-  card?.step && (kind === "attempt" || kind === "question" || kind === "answer")
-    ? roleName(card.step.role, card.step.meta)
-    : roleName(name);
+function titleOf({ name, kind, number, card }: TraceRow, log: ThreadLog): string {
+  if (kind === "text") return "Response";
+  if (kind === "thinking") return "Thinking";
+  if (kind === "retry") return "Tried again";
+  if (card?.step && (kind === "question" || kind === "answer"))
+    return roleName(card.step.role, card.step.meta);
+  return name === "unnamed" ? `Step ${number ?? log.steps.length + 1}` : name;
+}
 
 function Figures({ row }: { row: TraceRow }) {
   const { card, number, startedAt, endedAt } = row;
@@ -83,58 +90,57 @@ function Figures({ row }: { row: TraceRow }) {
   const tried = card && row.kind === "attempt" ? tryOf(card) : null;
   const answerer = card?.step?.role === "__input__" ? answererIn(card.step.meta) : null;
   const models = card ? (spendingOf(card)?.models ?? []) : [];
-  const facts: Fact[] = [
-    ["Step", number],
-    ["Try", tried && (tried.of === null ? tried.number : `${tried.number} of ${tried.of}`)],
-    ["By", answerer && answererText(answerer)],
-    ["Took", took === null ? null : duration(took), startedAt === null ? "" : moment(startedAt)],
-    ["Started", startedAt === null ? null : moment(startedAt)],
-    ["Tokens", row.tokens > 0 ? tokens(row.tokens) : null],
-    ["Cost", row.cost === null || row.cost === 0 ? null : cost(row.cost)],
-    ["Model", models.join(", ") || null],
-    ["Id", card && <IdOf key="id" id={card.attempt.attempt} />],
+  const facts: [text: string | null, title?: string][] = [
+    [number === null ? null : `Step ${number}`],
+    [tried && (tried.of === null ? `try ${tried.number}` : `try ${tried.number} of ${tried.of}`)],
+    [answerer && `by ${answererText(answerer)}`],
+    [took === null ? null : duration(took), startedAt === null ? "" : moment(startedAt)],
+    [row.tokens > 0 ? `${tokens(row.tokens)} tokens` : null],
+    [row.cost === null || row.cost === 0 ? null : cost(row.cost)],
+    [row.turn === null ? models.join(", ") || null : null],
+    [startedAt === null ? null : moment(startedAt)],
   ];
-  return <Facts look="row" facts={facts} />;
+  return (
+    <p className="flex flex-wrap items-center gap-x-3 text-small text-muted">
+      {facts.map(([text, title], at) =>
+        text === null ? null : (
+          <span key={at} title={title}>
+            {text}
+          </span>
+        ),
+      )}
+      {card && (
+        <span className="inline-flex items-center">
+          <code title={card.attempt.attempt}>{shortOf(card.attempt.attempt)}</code>
+          <Copy text={card.attempt.attempt} what="the id" />
+        </span>
+      )}
+    </p>
+  );
 }
 
-const IdOf = ({ id }: { id: string }) => (
-  <span className="inline-flex items-center gap-1">
-    <code className="code" title={id}>
-      {id.length > 12 ? `…${id.slice(-8)}` : id}
-    </code>
-    <Copy text={id} what="the id" />
-  </span>
-);
-
-/** The point of a row at which a new thread may start; null for none. `isOver` means that its step can be kept. */
-function pointOf(row: TraceRow, log: ThreadLog): { number: number; isOver: boolean } | null {
-  const { card } = row;
-  const number = card?.step?.number ?? row.number;
-  if (number !== null && number !== undefined) return { number, isOver: true };
-  const hasFailed = card !== null && log.end !== null && failedAmong(log.cards).includes(card);
-  return hasFailed ? { number: log.steps.length + 1, isOver: false } : null;
-}
+const shortOf = (id: string): string => (id.length > 12 ? `…${id.slice(-8)}` : id);
 
 function Actions({ row, log, onForkPoint, canRerun }: Omit<Props, "foot" | "onSelect">) {
-  const point = pointOf(row, log);
-  if (!point) return null;
-  const { number, isOver } = point;
+  const fork = pointOf(row, log, "fork");
+  const rerun = canRerun ? pointOf(row, log, "rerun") : null;
+  if (!fork && !rerun) return null;
   return (
     <div className="flex flex-wrap gap-2">
-      {isOver && (
+      {fork && (
         <Button
           icon={<GitFork />}
-          title="Keep this step, change its values and continue after it"
-          onClick={() => onForkPoint({ kind: "fork", number })}
+          title="Keep this step, change its values and continue after it (f)"
+          onClick={() => onForkPoint(fork)}
         >
           Fork from here
         </Button>
       )}
-      {canRerun && (
+      {rerun && (
         <Button
           icon={<RotateCcw />}
-          title="Run this step again in a new thread, with other values"
-          onClick={() => onForkPoint({ kind: "rerun", number })}
+          title="Run this step again in a new thread, with other values (r)"
+          onClick={() => onForkPoint(rerun)}
         >
           Rerun from here
         </Button>
@@ -161,11 +167,20 @@ function Body({ row, log, thread, onSelect }: BodyProps) {
     );
   }
   if (kind === "loop" || kind === "iteration" || kind === "branch") {
-    return <Parts row={row} log={log} onSelect={onSelect} />;
+    return (
+      <>
+        <Parts row={row} log={log} onSelect={onSelect} />
+        {card && <AttemptDetail row={row} card={card} thread={thread} />}
+      </>
+    );
   }
   if (kind === "retry" && card) return <RetryOf row={row} card={card} />;
-  if (!card) return <Pausing row={row} />;
-  return <AttemptDetail row={row} card={card} log={log} thread={thread} />;
+  if (!card || row.id !== card.attempt.attempt) return <Pausing row={row} />;
+  return (
+    <>
+      <AttemptDetail row={row} card={card} thread={thread} />
+    </>
+  );
 }
 
 function RetryOf({ row, card }: { row: TraceRow; card: Card }) {

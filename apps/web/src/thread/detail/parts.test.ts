@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ThreadLog } from "../../lib/thread-log.ts";
-import { contentBeside, groupsOf, logLineOf, notesOf, outputsOf, spendingOf } from "./parts.ts";
+import { contentOf, groupsOf, logLineOf, notesOf, outputsOf, spendingOf } from "./parts.ts";
 
 type Event = [type: string, payload: object];
 
@@ -96,14 +96,13 @@ describe("the turns of an attempt", () => {
       expect(texts).toEqual(["first", "second"]);
     }
   });
+});
 
-  test("include the step's content if the model has written it; otherwise it is shown beside them", () => {
-    expect(contentBeside(cardOf("Hello ", {}, ["llm_token", { delta: "Hello" }]))).toBeNull();
-    expect(contentBeside(cardOf("$plan set", {}, ["llm_token", { delta: "{}" }]))).toBe(
-      "$plan set",
-    );
-    expect(contentBeside(cardOf("plain", {}))).toBe("plain");
-  });
+test("the content of a step is shown unless its error or its outputs have it", () => {
+  const commit = { phase: "done", variables: [] };
+  expect(contentOf(cardOf("$n set", commit), true)).toBeNull();
+  expect(contentOf(cardOf("Hello", {}, ["llm_token", { delta: "Hello" }]), false)).toBe("Hello");
+  expect(contentOf(cardOf("no", {}, ["step_error", { error: "no" }]), false)).toBeNull();
 });
 
 test("a tool that was allowed to fail is marked: its step continued", () => {

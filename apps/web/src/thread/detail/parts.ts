@@ -78,14 +78,11 @@ function writtenBy({ variables }: Readonly<Record<string, unknown>>): Record<str
   );
 }
 
-/** The content of a step; null if the model's text or the error already shows it. */
-export function contentBeside({ attempt, step }: Card): string | null {
-  const content = step?.content ?? null;
-  if (content !== null && content === attempt.error?.message) return null;
-  const isWritten = attempt.turns.some(
-    (turn) => turn.kind === "text" && turn.text.trim() === content?.trim(),
-  );
-  return isWritten ? null : content;
+/** The content of a step; null if its error shows it, or if it only sums up the outputs of a document's step. */
+export function contentOf({ attempt, step }: Card, hasOutputs: boolean): string | null {
+  if (!step || step.content === attempt.error?.message) return null;
+  const isSummary = isCommit(step.meta) && (hasOutputs || attempt.path.length > 0);
+  return isSummary ? null : step.content;
 }
 
 export type TurnGroup =

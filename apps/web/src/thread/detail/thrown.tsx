@@ -9,6 +9,7 @@ import { LongText } from "../../ui/prose.tsx";
 const CodeFrame = lazy(() => import("./code-frame.tsx"));
 
 const mostParts = 12;
+const mostInline = 10_000;
 const relations: Record<ErrorPart["relation"], string> = {
   thrown: "",
   cause: "caused by ",
@@ -61,7 +62,8 @@ function Part({ relation, depth, error }: ErrorPart) {
     >
       <div className="text-red wrap-anywhere whitespace-pre-wrap">
         {relations[relation]}
-        <span className="font-semibold">{error.name}</span>: <LongText text={message} />
+        <span className="font-semibold">{error.name}</span>:{" "}
+        {message.length > mostInline ? <LongText text={message} /> : message}
       </div>
       {code !== undefined && (
         <p className="flex items-center gap-1 text-muted">

@@ -40,7 +40,7 @@ test("the oldest of very many lines are dropped, and counted", () => {
   const lines = new EventLines();
   for (let n = 0; n < 55_005; n += 1) lines.takeEvent(event("step_print", { value: n }, n));
   expect([lines.lines.length, lines.dropped, lines.lines[0]?.text]).toEqual([
-    50_000,
+    50_005,
     5_000,
     "5000",
   ]);

@@ -57,14 +57,14 @@ export class EventLines {
     const stepID = isRerun && typeof meta.stepID === "string" ? meta.stepID : role;
     const text = isRerun ? content : `step ${number} committed`;
     const line = { key: `step ${number}`, at, type, stepID, text, payload: meta };
-    this.#add({ ...line, attempt: attempt ?? null });
+    this.#add({ ...line, attempt: attempt ?? `step-${number}` });
   }
 
   #add(line: EventLine): void {
     this.version += 1;
     this.types.set(line.type, (this.types.get(line.type) ?? 0) + 1);
     this.lines.push(line);
-    if (this.lines.length < most * 1.1) return;
+    if (this.lines.length < most + most / 10) return;
     const old = this.lines.splice(0, this.lines.length - most);
     this.dropped += old.length;
     for (const { type } of old) this.types.set(type, (this.types.get(type) ?? 1) - 1);

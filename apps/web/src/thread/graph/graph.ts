@@ -52,7 +52,7 @@ type Nested = { row: TraceRow; children: Nested[] };
  * attempts that had ended to an attempt that started after them, so concurrent attempts have no line between them.
  */
 export function traceGraph(rows: readonly TraceRow[]): Graph {
-  const nodes = new Map<string, GraphNode>();
+  const nodes = new Map<string, Drawn>();
   const follows = new Map<string, { from: string; to: string; times: number }>();
   const add = (siblings: readonly Nested[], parent: string | null): void => {
     const own = siblings.flatMap(({ row, children }) =>
@@ -78,26 +78,31 @@ export function traceGraph(rows: readonly TraceRow[]): Graph {
   const edges = [...follows.values()].map(({ from, to, times }): GraphEdge => {
     return { from, to, label: times > 1 ? `${times}×` : null, kind: "next" };
   });
-  return { nodes: [...nodes.values()], edges };
+  return { nodes: Array.from(nodes.values(), ({ running: _, ...node }) => node), edges };
 }
+
+/** A node with the number of its running attempts. */
+type Drawn = GraphNode & { running: number };
 
 /** The iterations of a loop are in one box, that of the loop. */
 const isDrawn = ({ kind }: TraceRow): boolean => kind !== "iteration";
 
 function takeRow(
-  nodes: Map<string, GraphNode>,
+  nodes: Map<string, Drawn>,
   row: TraceRow,
   id: string,
   parent: string | null,
 ): void {
   const node = nodes.get(id) ?? {
     ...{ id, parent, label: labelOf(row), note: null, count: 0 },
-    ...{ state: "idle" as NodeState, row: null, isGroup: false },
+    ...{ state: "idle" as NodeState, row: null, isGroup: false, running: 0 },
   };
   nodes.set(id, node);
   node.state = stateOf(row);
   node.row = row.id;
   if (node.state === "committed") node.count += 1;
+  node.running += row.status === "running" ? 1 : 0;
+  if (node.running > 1) node.note = `${node.running} running`;
 }
 
 const labelOf = ({ card, name }: TraceRow): string =>

@@ -219,7 +219,7 @@ function Entry({ name, value, isGrowing, pick }: EntryProps) {
       ) : typeof value === "string" ? (
         <Prose text={value} isGrowing={isGrowing} isMarkdown isOpen />
       ) : isTree ? (
-        <JsonTree value={value} name={name} isOpen onPick={pick} />
+        <JsonTree value={value} name={name} onPick={pick} />
       ) : (
         <Value value={value} name={name} />
       )}

@@ -15,11 +15,10 @@ import {
 import { Button, useKeptFocus } from "../../ui/button.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { FailureNotice, PausingNote, Skeleton } from "../../ui/states.tsx";
-import { Asleep, Detail } from "../detail/detail.tsx";
+import { Detail } from "../detail/detail.tsx";
 import { ForkDialog } from "../fork/fork-dialog.tsx";
-import { AnswerForm } from "../question/answer-form.tsx";
+import { footOf } from "../question/row-foot.tsx";
 import { StatusBadge } from "../status/status.tsx";
-import type { TraceRow } from "../trace/rows.ts";
 import { leadingRow } from "../trace/selection.ts";
 import { TracePane } from "../trace/trace-pane.tsx";
 import { useFigures } from "./figures.ts";
@@ -85,7 +84,7 @@ function Shown(props: ShownProps) {
             onForkPoint={setPoint}
             canRerun={thread.movedTo === undefined}
             onSelect={onRow}
-            foot={footOf(row, thread)}
+            foot={status === "waiting" && footOf(row, thread.threadId)}
           />
         </div>
       )}
@@ -100,13 +99,6 @@ function Shown(props: ShownProps) {
       )}
     </section>
   );
-}
-
-function footOf(row: TraceRow, thread: Thread): ReactNode {
-  const step = row.card?.step;
-  if (!row.card || !step || row.status !== "waiting") return undefined;
-  if (row.kind === "wait") return <Asleep card={row.card} />;
-  return <AnswerForm key={step.number} thread={thread} question={step} asked={0} />;
 }
 
 const reasons: Partial<Record<Status, string>> = {

@@ -17,7 +17,7 @@ type Props = {
   onForget: (runID: string) => void;
 };
 
-/** The editor's runs as tabs. The canvas shows the selected one. */
+/** The editor's runs as tabs. The canvas shows the selected run. */
 export function RunTabs({ sessions, selected, status, onSelect, onForget }: Props) {
   const now = useNow(10_000, sessions.length > 0);
   if (sessions.length === 0) return null;

@@ -128,7 +128,7 @@ test("a question lasts until its answer, and is in the attempt that asks it", ()
   step("Q", "__wait__", { stepQuestion: "k", attempt: "A" });
   log.status = "waiting";
   expect(shown(({ kind, status, endedAt }) => [kind, status, endedAt])).toEqual([
-    "deploy attempt parked ",
+    "deploy attempt parked 10",
     "  Question question waiting ",
   ]);
   step("I", "__input__");

@@ -6,7 +6,7 @@ import {
   sleepsUntil,
   totalTokens,
 } from "@uncaged/workflow/records";
-import type { NumberedStep } from "@uncaged/workflow-server/api-types";
+import type { NumberedStep, Status } from "@uncaged/workflow-server/api-types";
 import { roleName } from "../../lib/format.ts";
 import { type Card, nameOf, ThreadLog } from "../../lib/thread-log.ts";
 import { isEnded, isLive } from "../../lib/threads.ts";
@@ -74,6 +74,9 @@ function nodeOf(card: Card, log: ThreadLog): TraceNode {
     cost: attempt.cost,
     card,
   };
+  // Without a worker, an attempt is over at its last event.
+  if (row.status === "lost" || row.status === "parked")
+    row.endedAt ??= log.lastAtOf(attempt.attempt);
   if (step?.role === "__wait__") {
     row.startedAt = step.timestamp;
     row.endedAt = log.steps[step.number]?.timestamp ?? (isOpen(card, log) ? null : log.lastAt);
@@ -105,14 +108,18 @@ function kindOf({ attempt, step }: Card): TraceRow["kind"] {
 
 /** Whether a card is the thread's last step, a question without an answer. */
 const isOpen = ({ step }: Card, { steps, status }: ThreadLog): boolean =>
-  step?.number === steps.length && (status === null || !isEnded(status));
+  step?.number === steps.length && (status === null || !isOver(status));
+
+/** Whether a thread with this status takes no answer here. */
+const isOver = (status: Status): boolean => isEnded(status) || status === "moved";
 
 function statusOf(card: Card, log: ThreadLog): TraceRow["status"] {
   const { attempt, step } = card;
   if (attempt.saved) return "copied";
   if (step?.role === "__wait__") {
     if (isOpen(card, log)) return "waiting";
-    return step.number === log.steps.length ? "cancelled" : "done";
+    if (step.number !== log.steps.length) return "done";
+    return log.status === "moved" ? "parked" : "cancelled";
   }
   if (attempt.status === "committed") return "done";
   if (attempt.status !== "running" || log.status === null || isLive(log.status))

@@ -45,7 +45,7 @@ export function SourceView({ bundle: { hash, sources: all, bytes } }: { bundle: 
   );
 }
 
-// The workflow's own files come before those of packages.
+// The workflow's own files come before files of packages.
 const ownFirst = (files: readonly string[]): string[] => {
   const isOwn = (file: string) => !file.startsWith("../") && !file.includes("node_modules");
   return [...files.filter(isOwn).toReversed(), ...files.filter((file) => !isOwn(file))];

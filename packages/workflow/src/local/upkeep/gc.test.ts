@@ -113,7 +113,7 @@ describe("a bundle stays when it is needed by", () => {
     expect(later.removed).toEqual([hash]);
   });
 
-  test("a live worker, also in a dry run", async () => {
+  test("a live worker, even in a dry run", async () => {
     const hash = await store("a");
     mkdirSync(join(root, "run"));
     const lock = takeLock(lockPath(root, hash), 0);

@@ -114,7 +114,7 @@ function checkComplete(root: Root, registered: ReadonlySet<string>): void {
   throw registeredBundleMissing(registryPath(root), lost);
 }
 
-/** Runs `work` while the hash has no live worker; returns false when it has one. */
+/** Runs `work` while the hash has no live worker; returns false when it has a live worker. */
 function withHash(root: Root, hash: string, act: boolean, work: () => boolean): boolean {
   const path = lockPath(root, hash);
   // A missing lock file means that no worker runs, and a dry run must not create the file.

@@ -223,7 +223,7 @@ const recordOf = (line: string): ErrorRecord => ({
   message: line.slice(0, 300),
 });
 
-/** The error record on a line of a worker's log, or null if the line is not one. */
+/** The error record on a line of a worker's log, or null if the line is not an error record. */
 function recordIn(line: string): ErrorRecord | null {
   try {
     const record = JSON.parse(line) as ErrorRecord;
