@@ -82,7 +82,7 @@ function Parts(props: EditorProps) {
   const [id] = selected;
   const node = nodes.find((one) => one.id === id);
 
-  const { data, opensNode } = useNodeData({
+  const { data, opensNode, openData } = useNodeData({
     ...{ document, node, isReadOnly, showPanel, dataOf: props.data },
     select: (chosen) => actions.select([chosen]),
   });
@@ -170,6 +170,10 @@ function Parts(props: EditorProps) {
             )}
             <div
               className="relative flex min-h-0 min-w-0 flex-1"
+              onClick={({ target }) => {
+                const isPage = panels.some(({ value }) => value === (props.panel ?? panel));
+                if (isPage && nodeIdOf(target) === node?.id) openData();
+              }}
               onContextMenu={(event) => {
                 const pressed = nodeIdOf(event.target);
                 if (pressed === null) return;

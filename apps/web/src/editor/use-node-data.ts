@@ -48,12 +48,13 @@ export function useNodeData({ document, node, isReadOnly, showPanel, dataOf, sel
   };
   const data = (node && dataOf?.(node, pick)) ?? null;
   const id = node?.id ?? null;
+  const openData = () => showPanel(data === null ? nodePanel : dataPanel);
   const onSelected = useEffectEvent(() => {
     if (shown.current === id) return;
     shown.current = id;
-    if (id !== null) showPanel(data === null ? nodePanel : dataPanel);
+    if (id !== null) openData();
   });
   useEffect(() => onSelected(), [id]);
-  /** `opensNode` shows the settings of a node that is selected next. */
-  return { data, opensNode };
+  /** `opensNode` shows the settings of a node that is selected next; `openData` the data of the selected node. */
+  return { data, opensNode, openData };
 }

@@ -90,8 +90,32 @@ export const readAttempts = (id: string) => request<Attempts>(pathOf("threads", 
 const act = <Answer>(id: string, action: string, json: unknown = {}) =>
   request<Answer>(pathOf("threads", id, action), { method: "POST", json });
 
-export const startThread = (body: StartThread) =>
-  request<StartedThread>("/threads", { method: "POST", json: body });
+/** The last request for a new thread whose answer has not arrived. */
+let unanswered: { request: string; threadId: string } | null = null;
+
+/**
+ * Requests a new thread under an id of this page. After a lost answer, the same request has the same id, so that the
+ * server starts no second thread.
+ */
+async function once<Answer>(path: string, json: object): Promise<Answer> {
+  const asked = JSON.stringify([path, json]);
+  const threadId = unanswered?.request === asked ? unanswered.threadId : newThreadId();
+  unanswered = { request: asked, threadId };
+  const answer = await request<Answer>(path, { method: "POST", json: { ...json, threadId } });
+  unanswered = null;
+  return answer;
+}
+
+const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+/** A ULID: the time in 10 digits, then 16 random digits. */
+function newThreadId(): string {
+  const time = Array.from({ length: 10 }, (_, at) => Math.floor(Date.now() / 32 ** (9 - at)) % 32);
+  const random = crypto.getRandomValues(new Uint8Array(16));
+  return [...time, ...random].map((digit) => digits[digit % 32]).join("");
+}
+
+export const startThread = (body: StartThread) => once<StartedThread>("/threads", body);
 
 const pauseThread = (id: string) => act<Controlled>(id, "pause");
 
@@ -114,10 +138,11 @@ export const pauseAll = () => request<StoppedAll>("/pause", { method: "POST" });
 
 export const killAll = () => request<StoppedAll>("/kill", { method: "POST", json: {} });
 
-export const forkThread = (id: string, body: ForkThread) => act<ForkedThread>(id, "fork", body);
+export const forkThread = (id: string, body: ForkThread) =>
+  once<ForkedThread>(pathOf("threads", id, "fork"), body);
 
 export const retryThread = (id: string, body: RetryThread = {}) =>
-  act<ForkedThread>(id, "retry", body);
+  once<ForkedThread>(pathOf("threads", id, "retry"), body);
 
 export const removeThread = (id: string) =>
   request<Controlled>(pathOf("threads", id), { method: "DELETE" });
