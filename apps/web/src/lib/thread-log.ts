@@ -147,12 +147,6 @@ export function nodeIdOf({ attempt, step }: Card): string | null {
   return attempt.path.find((part) => "run" in part)?.in ?? nameOf(attempt);
 }
 
-/** The open question of a thread: the last step, if it asks a question without an answer. */
-export const questionAmong = (cards: readonly Card[]) => {
-  const last = cards.findLast(({ step }) => step !== null)?.step;
-  return last?.role === "__wait__" ? last : null;
-};
-
 /** Milliseconds of an attempt, up to `now` while it runs; null if unknown. */
 export function durationOf(
   { startedAt, endedAt }: Attempt,

@@ -18,7 +18,7 @@ import type { TraceRow } from "../trace/rows.ts";
 import { below, columnsOf, dataOf, memberPath, runsOf, type Values } from "./data.ts";
 import type { Run } from "./use-run.ts";
 
-/** A part of a node's data: what it got, what it gave, and the values that its fields can refer to. */
+/** A part of a node's data: its input, its output, or the values that its fields can refer to. */
 export type DataPart = "input" | "output" | "scope";
 
 /** Picks a value by its path; null if a field can't refer to it. */
@@ -315,6 +315,6 @@ function textOf(value: unknown): string {
   if (Array.isArray(value)) return counted(value.length, "item");
   if (isRecord(value)) return counted(Object.keys(value).length, "key");
   if (typeof value === "number") return count(value);
-  const text = String(value);
+  const text = typeof value === "string" ? value : JSON.stringify(value);
   return text.length > longestCell ? `${text.slice(0, longestCell)}…` : text;
 }
