@@ -93,10 +93,55 @@ test("waiting items appear, are counted, and are answered in place by keyboard a
   const confirm = second.getByRole("button", { name: "Confirm and run" });
   await page.keyboard.press("a");
   await confirm.and(page.locator(":focus")).waitFor();
+  await second.getByText("Enter sends the focused choice.").waitFor();
   await plans.reject("wf_second");
   await second.getByText("this question is no longer open").waitFor();
   expect(await confirm.isDisabled()).toBe(true);
   await link(page, "Inbox").waitFor();
   await page.reload();
   await page.getByText("Nothing waits for you").waitFor();
+}, 600_000);
+
+/** Records the notifications of a page in place of the browser, which shows none without a screen. */
+const recordNotices = (page: Page) =>
+  page.addInitScript(() => {
+    const shown: string[] = [];
+    class Recorded {
+      static permission = "default";
+      static requestPermission() {
+        Recorded.permission = "granted";
+        return Promise.resolve("granted");
+      }
+      onclick: (() => void) | null = null;
+      constructor(title: string, { body, tag }: { body: string; tag: string }) {
+        shown.push(`${title}: ${body} (${tag})`);
+        Object.assign(window, { lastNotice: this });
+      }
+      close() {}
+    }
+    Object.assign(window, { Notification: Recorded, shown });
+    document.hasFocus = () => false;
+  });
+
+test("new items are notified once the user asked for it, and a notification opens its item", async () => {
+  const page = await open(serving, "/inbox");
+  await recordNotices(page);
+  await page.reload();
+  const shown = () => page.evaluate(() => (window as unknown as { shown: string[] }).shown);
+  const list = page.getByRole("navigation", { name: "Waiting" });
+  const before = await serving.run("asker");
+  await list.locator(`[data-key="${before}.1"]`).waitFor();
+  expect(await shown()).toEqual([]);
+  await page.getByRole("button", { name: "Notify me" }).click();
+  await page.getByRole("button", { name: "Notifications are on" }).waitFor();
+  const id = await serving.run("asker");
+  await list.locator(`[data-key="${id}.1"]`).waitFor();
+  await page.waitForFunction(() => (window as unknown as { shown: string[] }).shown.length > 0);
+  expect(await shown()).toEqual([`asker: may I? (${id}.1)`]);
+  await page.evaluate(() =>
+    (window as unknown as { lastNotice: { onclick: () => void } }).lastNotice.onclick(),
+  );
+  await page.waitForURL(`**/inbox?item=${id}.1`);
+  await page.getByRole("button", { name: "Notifications are on" }).click();
+  await page.getByRole("button", { name: "Notify me" }).waitFor();
 }, 600_000);

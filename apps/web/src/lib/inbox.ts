@@ -10,7 +10,7 @@ export type InboxItem = {
   subject: string;
   /** The question in one line. */
   text: string;
-  /** Who asks. */
+  /** The role and workflow, or the plan, that asks. */
   from: string;
   /** When it was asked, in milliseconds since the epoch; null if unknown. */
   at: number | null;
@@ -33,7 +33,7 @@ export type Inbox = {
 
 /** The inbox, updated by server events. */
 export function useInbox(): Inbox {
-  const asked = useInfiniteQuery(threadsQuery({ status: ["waiting"] }));
+  const asked = useInfiniteQuery(threadsQuery({ status: "waiting" }));
   const planned = useQuery(waitingPlansQuery);
   const plans = planned.data ?? [];
   const decided = new Set(plans.flatMap(({ wanted }) => wanted).map(({ threadId }) => threadId));

@@ -19,7 +19,7 @@ type SearchProps = {
 
 type Found = { of: readonly number[][]; at: number };
 
-/** Finds names and values in a JSON tree. */
+/** The search field of a tree, and a button that copies its value. */
 export function JsonSearch({ value, root, name, onFound }: SearchProps) {
   const [text, setText] = useState("");
   const [found, setFound] = useState<Found | null>(null);

@@ -279,7 +279,14 @@ function Summary({ node, isOpen }: { node: JsonNode; isOpen: boolean }) {
   const path = filePathOf(value);
   if (path !== null) return <FileValue path={path} />;
   if (range !== null) return <Faint>{counted(range.to - range.from, "item")}</Faint>;
-  if (isTruncated(value)) return <Faint>{size(value.length)}</Faint>;
+  if (isTruncated(value)) {
+    return (
+      <span className="flex min-w-0 items-baseline gap-2">
+        <Faint>{size(value.length)}</Faint>
+        {!isOpen && <span className="min-w-0 flex-1 truncate">{value.preview}</span>}
+      </span>
+    );
+  }
   if (isLongText(value)) {
     return (
       <span className="flex min-w-0 items-baseline gap-2">
@@ -311,7 +318,7 @@ const Faint = ({ children }: { children: ReactNode }) => (
 
 const lookOf = (value: unknown): string => (typeof value === "string" ? "" : "text-accent");
 
-/** What an open row shows below its name: a whole text. */
+/** The whole text of an open row, below its name. */
 function Opened({ value }: { value: unknown }) {
   if (isTruncated(value)) {
     return (
@@ -331,7 +338,7 @@ function Opened({ value }: { value: unknown }) {
   if (!isLongText(value)) return null;
   return (
     <div className="pb-1 pl-5 font-sans text-body">
-      <Prose text={value} isOpen={value.length < mostUnsized} />
+      <Prose text={value} isOpen />
     </div>
   );
 }

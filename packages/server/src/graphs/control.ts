@@ -8,6 +8,7 @@ import {
   type WorkflowError,
   type AnsweredBy,
 } from "@uncaged/workflow/host";
+import { firstLine } from "@uncaged/workflow/internal";
 import type { Context } from "../routes/route.ts";
 import { graphRounds, promptOf } from "../routes/drafts.ts";
 import type { GraphRun } from "./graph-run.ts";
@@ -34,10 +35,10 @@ export class GraphControl {
    * Builds a graph and starts a thread on its unnamed bundle.
    * @throws WorkflowError `GRAPH_INVALID` (usage), `NO_PROVIDER_KEY`, `GRAPH_NOT_RUN`.
    */
-  async start(graph: Partial<GraphDocument>): Promise<GraphRun> {
+  async start(graph: Partial<GraphDocument>, name = ""): Promise<GraphRun> {
     await this.#checkKeys(graph);
     try {
-      const started = await this.#startBuilt(graph, {});
+      const started = await this.#startBuilt(graph, { name });
       return { ref: started, document: graph };
     } catch (error) {
       throw isOwn(error) ? error : notRun(error);
@@ -55,13 +56,15 @@ export class GraphControl {
 
   async #startBuilt(
     graph: Partial<GraphDocument>,
-    more: { threadId?: string; options?: Record<string, unknown> },
+    { name = "", ...more }: { threadId?: string; name?: string; options?: Record<string, unknown> },
   ): Promise<ThreadRef> {
     const { host, env, cwd, drafts } = this.#context;
     const prompt = promptOf(graph);
+    const shown = firstLine(name);
     return await drafts.graph(JSON.stringify(graph), async (workflow) => {
       const options = { workflow, prompt, maxRounds: graphRounds, env, cwd };
-      const { hash, threadId } = await host.start({ ...options, ...more });
+      const named = shown === "" ? {} : { name: shown };
+      const { hash, threadId } = await host.start({ ...options, ...named, ...more });
       return { hash, threadId };
     });
   }

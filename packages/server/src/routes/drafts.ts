@@ -12,7 +12,7 @@ import {
   type StartOptions,
   type ThreadRef,
 } from "@uncaged/workflow/host";
-import { threadEnv } from "@uncaged/workflow/internal";
+import { firstLine, threadEnv } from "@uncaged/workflow/internal";
 import { noProviderKey } from "./errors.ts";
 import { withUpload } from "./upload.ts";
 
@@ -29,6 +29,9 @@ const mostKnown = 100;
 export const graphRounds = 1000;
 
 type Surroundings = { host: Host; env: Record<string, string>; cwd: string };
+
+/** A built document: its hash, and the name to show for its threads. */
+export type DraftVersion = { workflow: string; name?: string };
 
 /** Builds documents without a name. Their bundles leave the registered workflows as they are. */
 export class Drafts {
@@ -51,10 +54,10 @@ export class Drafts {
     given: Omit<StartOptions, "workflow" | "env" | "cwd">,
   ): Promise<StartedThread> {
     const { host, env, cwd } = this.#around;
-    const { name } = given;
-    return await this.#with(text, name, async (workflow, graph) => {
+    const { name, ...rest } = given;
+    return await this.#with(text, name, async (version, graph) => {
       const own = graph && { prompt: promptOf(graph), maxRounds: graphRounds };
-      return await host.start({ ...own, ...given, workflow, env, cwd });
+      return await host.start({ ...own, ...rest, ...version, env, cwd });
     });
   }
 
@@ -67,20 +70,22 @@ export class Drafts {
     const { host, env } = this.#around;
     const { workflow } = await host.read(ref);
     const name = options.name ?? workflow;
-    return await this.#with(text, name, (on) => host.fork(ref, { ...options, name, on, env }));
+    return await this.#with(text, name, ({ workflow: on, name: shown = on }) =>
+      host.fork(ref, { ...options, name: shown, on, env }),
+    );
   }
 
   async #with<Result>(
     text: string,
-    name = "document",
-    use: (hash: string, graph: Partial<GraphDocument> | null) => Promise<Result>,
+    name: string | undefined,
+    use: (version: DraftVersion, graph: Partial<GraphDocument> | null) => Promise<Result>,
   ): Promise<Result> {
-    const file = `${name}.json`;
-    if (!isGraph(text, file)) return await use(await this.steps(text, file), null);
+    const file = fileOf(name);
+    if (!isGraph(text, file)) return await use(await this.steps(text, { name }), null);
     const { document } = readDocument(text, file, "GRAPH_INVALID");
     const graph = document as Partial<GraphDocument>;
     await this.checkKeys(graph);
-    return await this.graph(text, (hash) => use(hash, graph), file);
+    return await this.graph(text, (workflow) => use(named(workflow, name), graph), file);
   }
 
   /** Calls `use` with the hash of a graph. Builds it again if the garbage collector has deleted the unused bundle. */
@@ -110,18 +115,23 @@ export class Drafts {
     return building;
   }
 
-  /** Builds a step workflow, and returns the hash. The workflows that its steps run may be registered. */
-  async steps(text: string, file: string): Promise<string> {
+  /**
+   * Builds a step workflow. The workflows that its steps run may be registered. `name` is the name to show; by default
+   * the name in the document.
+   */
+  async steps(
+    text: string,
+    { name, file = fileOf(name) }: { name?: string | undefined; file?: string },
+  ): Promise<DraftVersion> {
     const { host, cwd } = this.#around;
     const find = findIn(cwd, async (name) => {
       const { hash } = await host.resolve(name);
       return documentsOf(hash, await host.descriptor(hash));
     });
-    return await this.#store(
-      text,
-      file,
-      stepsSource(() => undefined, { isClosed: true, find }),
-    );
+    const source = stepsSource(() => undefined, { isClosed: true, find });
+    const workflow = await this.#store(text, file, source);
+    const own = readDocument(text, file).document as { name?: unknown };
+    return named(workflow, name ?? (typeof own.name === "string" ? own.name : ""));
   }
 
   async #store(
@@ -151,6 +161,15 @@ export class Drafts {
     const own = await threadEnv(cwd, env);
     return accessVariables[provider].some((name) => own[name]?.trim());
   }
+}
+
+/** Returns the name of a draft's file: the name under which an editor saves it, if it is a plain one. */
+const fileOf = (name = ""): string =>
+  /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name) ? `${name}.json` : "document.json";
+
+function named(workflow: string, name = ""): DraftVersion {
+  const shown = firstLine(name);
+  return shown === "" ? { workflow } : { workflow, name: shown };
 }
 
 /** Returns the prompt of a graph's thread, which is the input of the first start node. */

@@ -72,9 +72,6 @@ export const threadsQuery = threadsFilter.extend({
     .describe("Only threads older than this thread, even if it was removed."),
 });
 
-const shownName = text
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, "must be a workflow name")
-  .optional();
 const draft = optionalText.describe(
   "The text of an agent graph or a step workflow, as JSON. It is checked and built, without a name.",
 );
@@ -83,7 +80,9 @@ export const startBody = z
   .strictObject({
     workflow: anyVersion.optional(),
     document: draft,
-    name: shownName.describe("The workflow name of the thread. Default: the name in `workflow`."),
+    name: optionalText.describe(
+      "The workflow name that the thread shows. Default: the name of the workflow or of the document.",
+    ),
     prompt: optionalText,
     maxRounds: optionalNumber,
     params: z.unknown().optional(),
@@ -155,7 +154,7 @@ export const forkBody = retryBody
       .optional()
       .describe("An answer to the last kept step, which must be a question."),
     document: draft,
-    name: shownName.describe("The workflow name of the new thread. Default: the same name."),
+    name: optionalText.describe("The workflow name that the new thread shows. Default: the same."),
   })
   .refine(({ on, document }) => on === undefined || document === undefined, {
     message: "give either on or document",

@@ -21,7 +21,7 @@ const policies: Record<Plan["failure_policy"]["on_step_failure"], string> = {
   ask_user: "you are asked",
 };
 
-/** What happens when a step fails, in words. */
+/** The reaction to a failed step, in words. */
 export function failureWords({ on_step_failure, max_retries }: Plan["failure_policy"]): string {
   const end = policies[on_step_failure];
   if (max_retries === 0) return end;

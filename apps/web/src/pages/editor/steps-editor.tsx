@@ -40,19 +40,12 @@ const valueOf = (document: EditedDocument): FlowDocument => {
   return isRecord(value) ? value : {};
 };
 
-/** The name in a document, if a workflow may have it. */
-function nameIn({ name }: FlowDocument): string | undefined {
-  return typeof name === "string" && /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)
-    ? name
-    : undefined;
-}
-
 /** The editor of a step workflow, with its runs. */
 export function StepsEditor(props: Props) {
   const { document, name, run: from, notice, buttons, onSave, onChild } = props;
   const draft = (): Draft => ({
     text: document.state().text,
-    name: name ?? nameIn(valueOf(document)),
+    name: name ?? undefined,
   });
   const started = (label: string) => (runID: string) => runs.started(runID, label);
   const start = useMutation({

@@ -110,7 +110,7 @@ function Trigger({ plan }: { plan: PlanView }) {
   );
 }
 
-/** The sandbox of the steps, and what happens after a failure. */
+/** The sandbox of the steps, and the reaction to failures. */
 function Settings({ plan }: { plan: PlanView }) {
   const bundle = plan.metadata?.bundle as { name?: unknown } | undefined;
   const name = typeof bundle?.name === "string" ? bundle.name : null;
