@@ -11,6 +11,7 @@ import {
   useSyncExternalStore,
 } from "react";
 import { MenuAt, MenuItem } from "../ui/menu.tsx";
+import { useRemembered } from "../ui/remembered.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { Actions, type CanvasHandle } from "./canvas/actions.ts";
 import { Canvas, nodeElement, nodeIdOf } from "./canvas/canvas.tsx";
@@ -60,10 +61,9 @@ export function Editor(props: EditorProps) {
 function Parts(props: EditorProps) {
   const { document, name, toolbar, notice, panels = [], nodeActions = noActions, onSave } = props;
   const isNarrow = useIsNarrow();
-  const isWide = useMedia("(min-width: 75rem)");
   const isReadOnly = props.isReadOnly === true || isNarrow;
   const [panel, setPanel] = useState("node");
-  const [isTextChosen, chooseText] = useState<boolean | null>(null);
+  const [isTextOpen, openText] = useRemembered("editor-json");
   const [dialog, setDialog] = useState<"add" | "connect" | "keys" | null>(null);
   const [menuOf, setMenuOf] = useState<string | null>(null);
   const canvas = useRef<CanvasHandle>(null);
@@ -72,7 +72,7 @@ function Parts(props: EditorProps) {
   const problems = useProblems(document);
   const selected = useDocumentPart(document, (state) => state.selection.nodes);
   const nodes = useDocumentPart(document, (state) => state.drawing.nodes);
-  const isTextShown = !isNarrow && (isTextChosen ?? isWide);
+  const isTextShown = !isNarrow && isTextOpen;
   const showPanel = (value: string) => (props.onPanel ?? setPanel)(value);
   const [id] = selected;
   const node = nodes.find((one) => one.id === id);
@@ -137,7 +137,7 @@ function Parts(props: EditorProps) {
             name={name}
             isReadOnly={isReadOnly}
             isTextShown={isTextShown}
-            onText={() => chooseText(!isTextShown)}
+            onText={() => openText(!isTextShown)}
             onHelp={help}
             onShow={(shown) => {
               actions.select([shown]);

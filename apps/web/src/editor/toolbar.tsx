@@ -26,7 +26,7 @@ import { Menu, MenuItem } from "../ui/menu.tsx";
 import type { Actions } from "./canvas/actions.ts";
 import type { Alignment } from "./canvas/geometry.ts";
 import { useDocumentPart, useEdited } from "./document/use-document.ts";
-import type { DrawnNode } from "./kind.ts";
+import type { DrawnNode, Problem } from "./kind.ts";
 
 type Props = {
   actions: Actions;
@@ -175,13 +175,20 @@ function Search({ onShow }: { onShow: (id: string) => void }) {
   );
 }
 
-/** A button with the number of problems. It clears the selection, so that the inspector lists them. */
+const isError = ({ severity }: Problem): boolean => severity === "error";
+
+/** A button with the number of errors and warnings. It clears the selection, so that the inspector lists them. */
 function Problems() {
   const document = useEdited();
   const problems = useDocumentPart(document, (state) => state.problems);
   const isBroken = useDocumentPart(document, (state) => state.broken !== null);
-  const count = problems.length + (isBroken ? 1 : 0);
-  if (count === 0) {
+  const errors = problems.filter(isError).length + (isBroken ? 1 : 0);
+  const warnings = problems.filter((one) => !isError(one)).length;
+  const said = [
+    ...(errors > 0 ? [counted(errors, "error")] : []),
+    ...(warnings > 0 ? [counted(warnings, "warning")] : []),
+  ].join(", ");
+  if (said === "") {
     return (
       <span className="flex items-center gap-1 text-small text-green" role="status">
         <CircleCheck /> <span className="max-sm:sr-only">No problems</span>
@@ -193,11 +200,11 @@ function Problems() {
       <Button
         look="quiet"
         small
-        className="!text-red"
+        className={isBroken || problems.some(isError) ? "!text-red" : "!text-amber"}
         icon={<CircleAlert />}
         onClick={() => document.select({ nodes: new Set(), edges: new Set() })}
       >
-        {counted(count, "problem")}
+        {said}
       </Button>
     </span>
   );

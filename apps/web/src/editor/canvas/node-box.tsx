@@ -6,7 +6,7 @@ import { type NodeState, nodeStates } from "../../ui/states.tsx";
 import { useEdited } from "../document/use-document.ts";
 import type { DrawnNode, Problem } from "../kind.ts";
 import { type FlowNode, positionOf, sideOf } from "./flow.ts";
-import { portAt, type Size } from "./geometry.ts";
+import { portAt, rowsOf, type Size } from "./geometry.ts";
 import { useLiveNode } from "./live.ts";
 
 /** Problems by node id. */
@@ -65,9 +65,9 @@ export function NodeBox({ id, data: { node, size }, selected }: NodeProps<FlowNo
       <Head node={node} />
       {node.lines.length > 0 && (
         <div className="border-t px-3 py-[3px] text-small leading-[18px] text-muted">
-          {node.lines.map((line, index) => (
+          {rowsOf(node).map((row, index) => (
             <p key={index} className="truncate">
-              {line}
+              {row}
             </p>
           ))}
         </div>

@@ -146,7 +146,7 @@ function conditionPorts(node: GraphNode): Port[] {
 /** Returns the lines of a node's body: at most four, or one if the node is collapsed. */
 function linesOf(node: GraphNode): string[] {
   const lines = bodyOf(node).filter((line) => line.trim() !== "");
-  return lines.slice(0, isCollapsed(node) ? 1 : 4).map((line) => shortened(line, 64));
+  return lines.slice(0, isCollapsed(node) ? 1 : 4).map((line) => shortened(line, 120));
 }
 
 function bodyOf({ type, data }: GraphNode): string[] {
