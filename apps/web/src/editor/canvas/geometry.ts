@@ -24,7 +24,7 @@ const labelledRows = (ports: readonly Port[]): Port[] =>
   ports.filter(({ side, label }) => (side === "left" || side === "right") && label !== null);
 
 /** Width of a row of text, in letters. */
-const letters = 32;
+const letters = 29;
 const most = { rowsOfLine: 2, rows: 6 };
 
 /** The body of a node as rows of text: long lines wrap at words, and a cut text ends with an ellipsis. */
