@@ -1,5 +1,4 @@
 import { isWorkflowError } from "@uncaged/workflow";
-import { messageOf } from "@uncaged/workflow/interpreter";
 import { foreignFormat } from "../check/formats.ts";
 import type { GraphDocument } from "../document/schema.ts";
 import { builderGraph, isBuilderWorkflow } from "./agent-builder.ts";
@@ -61,7 +60,7 @@ function parsed(text: string, file: string): unknown {
     return JSON.parse(text);
   } catch (error) {
     if (error instanceof RangeError) throw error;
-    throw notJson(file, messageOf(error));
+    throw notJson(file, (error as Error).message);
   }
 }
 

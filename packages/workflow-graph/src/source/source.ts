@@ -8,6 +8,7 @@ import { checkGraph, type CheckOptions } from "../check/check.ts";
 import { foreignFormat } from "../check/formats.ts";
 import { builtInTools, readGraph } from "../document/graph.ts";
 import type { GraphDocument } from "../document/schema.ts";
+import { checkSchema } from "../guardrail/check-schema.ts";
 import { invalidGraphFile } from "./errors.ts";
 
 /** The position of each node in the text, by the node's id. */
@@ -77,6 +78,8 @@ export function graphSource(
     async module(text, file) {
       const { document, positions, warnings } = read(text, file, { tools: builtInTools });
       for (const warning of warnings) warn(warning);
+      for (const { guardrail } of agentsIn(document))
+        if (guardrail?.schema) await checkSchema(guardrail.schema);
       return { code: moduleCode(document), resolve: ownFiles(), roles: positions };
     },
   };
@@ -108,12 +111,14 @@ function moduleCode(document: GraphDocument): string {
     .map((name) => `agents.${name}Models()`)
     .join(", ");
   const options = `models: [${models}]${hasTools ? ", tools: agents.graphTools()" : ""}`;
+  const hasSchemas = agentsIn(document).some(({ guardrail }) => guardrail?.schema);
+  const schemas = hasSchemas ? ", schemas: agents.checkSchema" : "";
   return [
     `import { graphBundle } from ${JSON.stringify(packageName)};`,
     `import * as agents from ${JSON.stringify(agentsName)};`,
     // Embedded as text, because `__proto__` is special in an object literal, which is also slower to parse.
     `const graph = JSON.parse(${JSON.stringify(JSON.stringify(graph))});`,
-    `export const { run, descriptor } = graphBundle(graph, { agents: agents.modelAgents({ ${options} }) });`,
+    `export const { run, descriptor } = graphBundle(graph, { agents: agents.modelAgents({ ${options} })${schemas} });`,
     "",
   ].join("\n");
 }
