@@ -4,6 +4,7 @@ import {
   type Position,
   readDocument,
 } from "@uncaged/workflow/document";
+import { messageOf } from "@uncaged/workflow/interpreter";
 import { checkGraph, type CheckOptions } from "../check/check.ts";
 import { foreignFormat } from "../check/formats.ts";
 import { builtInTools, readGraph } from "../document/graph.ts";
@@ -78,11 +79,25 @@ export function graphSource(
     async module(text, file) {
       const { document, positions, warnings } = read(text, file, { tools: builtInTools });
       for (const warning of warnings) warn(warning);
-      for (const { guardrail } of agentsIn(document))
-        if (guardrail?.schema) await checkSchema(guardrail.schema);
+      await checkSchemas(document, file, positions);
       return { code: moduleCode(document), resolve: ownFiles(), roles: positions };
     },
   };
+}
+
+/** @throws WorkflowError `GRAPH_INVALID` for a guardrail whose schema can't be compiled. */
+async function checkSchemas(
+  document: GraphDocument,
+  file: string,
+  positions: NodePositions,
+): Promise<void> {
+  for (const { guardrail, id } of agentsIn(document)) {
+    if (!guardrail?.schema) continue;
+    const { line, column } = positions[id] ?? { line: 1, column: 1 };
+    await checkSchema(guardrail.schema).catch((error: unknown) => {
+      throw invalidGraphFile([`${file}:${line}:${column}: ${id}: ${messageOf(error)}`]);
+    });
+  }
 }
 
 /**
