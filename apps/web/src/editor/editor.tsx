@@ -18,11 +18,12 @@ import { Canvas, nodeElement, nodeIdOf } from "./canvas/canvas.tsx";
 import { LiveContext, useLiveNodes } from "./canvas/live.ts";
 import { ProblemsContext } from "./canvas/node-box.tsx";
 import { ConnectDialog, EditorKeys } from "./dialogs.tsx";
+import { ImportDialog, LeftDialog } from "./import-dialog.tsx";
 import { type EditedDocument, nodeAt } from "./document/document.ts";
 import { DocumentContext, useDocumentPart, useEdited } from "./document/use-document.ts";
 import { Inspector, type NodeAction, type Panel } from "./inspector.tsx";
 import { useClipboard, useEditorKeys } from "./keys.ts";
-import type { DrawnNode, LiveNode, Problem } from "./kind.ts";
+import type { Converted, DrawnNode, LiveNode, Problem } from "./kind.ts";
 import { AddDialog, Palette } from "./palette.tsx";
 import { Toolbar } from "./toolbar.tsx";
 
@@ -64,10 +65,15 @@ function Parts(props: EditorProps) {
   const isReadOnly = props.isReadOnly === true || isNarrow;
   const [panel, setPanel] = useState("node");
   const [isTextOpen, openText] = useRemembered("editor-json");
-  const [dialog, setDialog] = useState<"add" | "connect" | "keys" | null>(null);
+  const [dialog, setDialog] = useState<"add" | "connect" | "import" | "keys" | null>(null);
+  const [converted, setConverted] = useState<Converted | null>(null);
   const [menuOf, setMenuOf] = useState<string | null>(null);
   const canvas = useRef<CanvasHandle>(null);
-  const [actions] = useState(() => new Actions(document, canvas));
+  const [actions] = useState(() => {
+    const made = new Actions(document, canvas);
+    made.onImported = setConverted;
+    return made;
+  });
   const live = useLiveNodes(props.live);
   const problems = useProblems(document);
   const selected = useDocumentPart(document, (state) => state.selection.nodes);
@@ -139,6 +145,7 @@ function Parts(props: EditorProps) {
             isTextShown={isTextShown}
             onText={() => openText(!isTextShown)}
             onHelp={help}
+            onImport={() => setDialog("import")}
             onShow={(shown) => {
               actions.select([shown]);
               const rect = canvas.current?.rects().get(shown);
@@ -219,6 +226,12 @@ function Parts(props: EditorProps) {
             onConnect={(from, to) => actions.connect(from, to)}
           />
         )}
+        <ImportDialog
+          actions={actions}
+          isOpen={dialog === "import"}
+          onClose={() => setDialog(null)}
+        />
+        <LeftDialog converted={converted} onClose={() => setConverted(null)} />
         <EditorKeys isOpen={dialog === "keys"} onClose={() => setDialog(null)} />
       </ProblemsContext>
     </LiveContext>

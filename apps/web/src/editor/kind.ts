@@ -128,6 +128,15 @@ export type NodeForm = {
   edit?: (path: DocumentPath, value: unknown) => Edit | Refused;
 };
 
+/** A document made from another program's file. */
+export type Converted = {
+  text: string;
+  /** The program that wrote the file. */
+  from: string;
+  /** Parts that the document does not have, with their places in the file. */
+  left: readonly { at: string; message: string }[];
+};
+
 /** The state of a node in a run, from its newest attempt. */
 export type LiveNode = {
   state: NodeState;
@@ -157,6 +166,8 @@ export type DocumentKind<Name extends string = "graph" | "steps"> = {
   ) => readonly Problem[] | Promise<readonly Problem[]>;
   /** The name of a document's format, such as "a step workflow", for a refusal; null for this kind's own format. */
   recognize: (document: unknown) => string | null;
+  /** Converts another program's file; null for any other text. Throws an error for a broken file. */
+  convert?: (text: string, file: string) => Promise<Converted | null>;
   /** Adds a node. With `isChosen` the user has dropped it at the point; otherwise the layout may move it. */
   add: (
     document: unknown,

@@ -35,12 +35,13 @@ type Props = {
   isTextShown: boolean;
   onText: () => void;
   onHelp: () => void;
+  onImport: () => void;
   onShow: (id: string) => void;
   children?: ReactNode;
 };
 
 export function Toolbar(props: Props) {
-  const { actions, name, isReadOnly, isTextShown, onText, onHelp, onShow, children } = props;
+  const { actions, isReadOnly, isTextShown, onText, onHelp, onShow, children } = props;
   return (
     <div
       className="flex flex-none flex-wrap items-center gap-2 border-b bg-surface px-3 py-2"
@@ -63,7 +64,7 @@ export function Toolbar(props: Props) {
           JSON
         </Button>
       )}
-      <Files actions={actions} name={name} isReadOnly={isReadOnly} />
+      <Files {...props} />
       <Button
         look="quiet"
         className="max-md:hidden"
@@ -210,9 +211,8 @@ function Problems() {
   );
 }
 
-function Files({ actions, name, isReadOnly }: Pick<Props, "actions" | "name" | "isReadOnly">) {
+function Files({ name, isReadOnly, onImport }: Props) {
   const document = useEdited();
-  const input = useRef<HTMLInputElement>(null);
   const exportIt = () => {
     const url = URL.createObjectURL(
       new Blob([document.state().text], { type: "application/json" }),
@@ -224,35 +224,21 @@ function Files({ actions, name, isReadOnly }: Pick<Props, "actions" | "name" | "
     setTimeout(() => URL.revokeObjectURL(url), 10_000);
   };
   return (
-    <>
-      <input
-        ref={input}
-        type="file"
-        accept=".json,application/json"
-        className="hidden"
-        aria-label="File to import"
-        onChange={({ target }) => {
-          const [file] = target.files ?? [];
-          if (file) void actions.importFile(file);
-          target.value = "";
-        }}
-      />
-      <Menu
-        trigger={
-          <Button look="quiet" icon={<FileIcon />}>
-            File
-          </Button>
-        }
-      >
-        {!isReadOnly && (
-          <MenuItem icon={<Upload />} onClick={() => input.current?.click()}>
-            Import…
-          </MenuItem>
-        )}
-        <MenuItem icon={<Download />} onClick={exportIt}>
-          Export
+    <Menu
+      trigger={
+        <Button look="quiet" icon={<FileIcon />}>
+          File
+        </Button>
+      }
+    >
+      {!isReadOnly && (
+        <MenuItem icon={<Upload />} onClick={onImport}>
+          Import…
         </MenuItem>
-      </Menu>
-    </>
+      )}
+      <MenuItem icon={<Download />} onClick={exportIt}>
+        Export
+      </MenuItem>
+    </Menu>
   );
 }

@@ -1,7 +1,7 @@
 import "../../lib/no-eval.ts";
 import { checkGraph, foreignFormat } from "@uncaged/workflow-graph/document";
 import { Bot, ChevronsDownUp, ChevronsUpDown, GitBranch, Play, UserRoundCheck } from "lucide-react";
-import type { DocumentKind, PaletteItem, Problem } from "../../editor/kind.ts";
+import type { Converted, DocumentKind, PaletteItem, Problem } from "../../editor/kind.ts";
 import { isRecord } from "../../lib/json.ts";
 import { drawingOf, isCollapsed } from "./drawing.ts";
 import {
@@ -51,6 +51,7 @@ export const agentGraphKind = (choices: () => Choices): DocumentKind => ({
   read: drawingOf,
   check: (document) => problemsOf(document, choices()),
   recognize: otherFormatOf,
+  convert,
   add: addNode,
   remove: removeParts,
   move: moveNodes,
@@ -59,8 +60,19 @@ export const agentGraphKind = (choices: () => Choices): DocumentKind => ({
   paste: pasteNodes,
   form: (document, node) => formOf(document, node, choices()),
   actions: folding,
-  complete: (_document, _node, path) => completionsAt(path),
+  complete: completionsAt,
 });
+
+async function convert(text: string, file: string): Promise<Converted | null> {
+  const { importGraph, isImportable } = await import("@uncaged/workflow-graph/import");
+  if (!isImportable(text) && !isScript(text, file)) return null;
+  const { document, ...imported } = importGraph(text, file);
+  return { ...imported, text: `${JSON.stringify(document, null, 2)}\n` };
+}
+
+/** Whether a text is code, so that the import explains why it can't be read. */
+const isScript = (text: string, file: string): boolean =>
+  /\.(m?ts|py)$/.test(file) || /^\s*(import|from|const|export)\s/.test(text);
 
 function problemsOf(document: unknown, { tools }: Choices): Problem[] {
   const { errors, warnings } = checkGraph(document, { tools });

@@ -6,12 +6,14 @@ import {
   conditionsOf,
   type GraphLine,
   type GraphNode,
+  hasGuardrail,
   nameOfNode,
   output,
   pathOfNode,
   type ReadGraph,
   readCondition,
   readDocument,
+  rejected,
   startOf,
   subagent,
   textOf,
@@ -112,6 +114,9 @@ function ownPorts(node: GraphNode): Port[] {
         entry,
         { ...portAt("in", "top", calledAt), hint: "Calling agent" },
         exit,
+        ...(hasGuardrail(node)
+          ? [{ ...portAt("out", "right", rejected, rejected), hint: "After the last retry" }]
+          : []),
         ...(callsSubagents(node)
           ? [{ ...portAt("out", "bottom", subagent, "subagents"), hint: "Subagents" }]
           : []),
