@@ -128,6 +128,12 @@ export type NodeForm = {
   edit?: (path: DocumentPath, value: unknown) => Edit | Refused;
 };
 
+/** Type of the notes on a canvas. */
+export const noteType = "note";
+
+/** A document to start from. */
+export type Template = { label: string; hint: string; load: () => Promise<{ default: object }> };
+
 /** A document made from another program's file. */
 export type Converted = {
   text: string;
@@ -156,6 +162,7 @@ export type DocumentKind<Name extends string = "graph" | "steps"> = {
   /** Noun for such a document: "graph". */
   noun: string;
   emptyText: string;
+  templates?: readonly Template[];
   palette: readonly PaletteItem[];
   /** Reads a document. It never throws, and leaves out parts that can't be drawn. */
   read: (document: unknown) => Drawing;

@@ -4,7 +4,7 @@ import { readJson } from "../../lib/json.ts";
 import { counted } from "../../lib/format.ts";
 import type { EditedDocument } from "../document/document.ts";
 import { nothing } from "../document/history.ts";
-import type { Converted, DrawnNode, NodePosition, Point, PortAt } from "../kind.ts";
+import type { Converted, DrawnNode, NodePosition, Point, PortAt, Template } from "../kind.ts";
 import {
   type Alignment,
   aligned,
@@ -277,6 +277,13 @@ export class Actions {
       return this.#document.say(`${from} was not imported: it is ${other}, not a ${kind.noun}.`);
     }
     this.#fitted(() => this.#document.replaceAll(text, `Import ${from}`));
+  }
+
+  /** Replaces the document by a template's, without the reference to its schema. */
+  async start({ label, load }: Template): Promise<void> {
+    const { $schema: _, ...document } = (await load()).default as Record<string, unknown>;
+    const text = `${JSON.stringify(document, null, 2)}\n`;
+    this.#fitted(() => this.#document.replaceAll(text, `Start from ${label}`));
   }
 
   async importFile(file: File): Promise<void> {

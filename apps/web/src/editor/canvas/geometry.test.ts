@@ -143,7 +143,7 @@ describe("nodes with positions of a document", () => {
   });
 
   test("have rows of text that end with an ellipsis only where text is left out", () => {
-    const rows = (line: string) => rowsOf({ lines: [line] });
+    const rows = (line: string) => rowsOf({ lines: [line], type: "agent" });
     expect(rows("short")).toEqual(["short"]);
     expect(rows("You write a report of one paragraph.")).toEqual([
       "You write a report of one",

@@ -1,4 +1,4 @@
-import type { Drawing, DrawnNode, Point, Port } from "../kind.ts";
+import { type Drawing, type DrawnNode, noteType, type Point, type Port } from "../kind.ts";
 
 export type Size = { width: number; height: number };
 
@@ -26,16 +26,18 @@ const labelledRows = (ports: readonly Port[]): Port[] =>
 /** Width of a row of text, in letters. */
 const letters = 29;
 const most = { rowsOfLine: 2, rows: 6 };
+const mostOfNote = { rowsOfLine: 12, rows: 24 };
 
 /** The body of a node as rows of text: long lines wrap at words, and a cut text ends with an ellipsis. */
-export function rowsOf({ lines }: Pick<DrawnNode, "lines">): string[] {
-  return lines.flatMap((line) => wrapped(line)).slice(0, most.rows);
+export function rowsOf({ lines, type }: Pick<DrawnNode, "lines" | "type">): string[] {
+  const { rowsOfLine, rows } = type === noteType ? mostOfNote : most;
+  return lines.flatMap((line) => wrapped(line, rowsOfLine)).slice(0, rows);
 }
 
-function wrapped(line: string): string[] {
+function wrapped(line: string, most: number): string[] {
   const rows: string[] = [];
   let rest = line.trim();
-  while (rest !== "" && rows.length < most.rowsOfLine) {
+  while (rest !== "" && rows.length < most) {
     const fitting = fitsInto(rest);
     const space = fitting < rest.length ? rest.lastIndexOf(" ", fitting) : -1;
     const end = space > fitting / 2 ? space : fitting;

@@ -2,6 +2,7 @@ import "../../lib/no-eval.ts";
 import { checkGraph, foreignFormat } from "@uncaged/workflow-graph/document";
 import { Bot, ChevronsDownUp, ChevronsUpDown, GitBranch, Play, UserRoundCheck } from "lucide-react";
 import type { Converted, DocumentKind, PaletteItem, Problem } from "../../editor/kind.ts";
+import { withNotes } from "../../editor/notes.ts";
 import { isRecord } from "../../lib/json.ts";
 import { drawingOf, isCollapsed } from "./drawing.ts";
 import {
@@ -15,6 +16,7 @@ import {
 } from "./edits.ts";
 import { type Choices, completionsAt, formOf } from "./form.ts";
 import { readDocument } from "./graph-document.ts";
+import { graphTemplates } from "./templates.ts";
 
 export const emptyGraph = `${JSON.stringify(
   { nodes: [{ id: "node_1", type: "start", x: 80, y: 160, data: {} }], connections: [] },
@@ -43,25 +45,27 @@ const palette: readonly PaletteItem[] = [
 ];
 
 /** The kind of agent graph documents. `choices` may return more later. */
-export const agentGraphKind = (choices: () => Choices): DocumentKind => ({
-  name: "graph",
-  noun: "graph",
-  emptyText: emptyGraph,
-  palette,
-  read: drawingOf,
-  check: (document) => problemsOf(document, choices()),
-  recognize: otherFormatOf,
-  convert,
-  add: addNode,
-  remove: removeParts,
-  move: moveNodes,
-  connect: connectPorts,
-  copy: copyNodes,
-  paste: pasteNodes,
-  form: (document, node) => formOf(document, node, choices()),
-  actions: folding,
-  complete: completionsAt,
-});
+export const agentGraphKind = (choices: () => Choices): DocumentKind =>
+  withNotes({
+    name: "graph",
+    noun: "graph",
+    emptyText: emptyGraph,
+    templates: graphTemplates,
+    palette,
+    read: drawingOf,
+    check: (document) => problemsOf(document, choices()),
+    recognize: otherFormatOf,
+    convert,
+    add: addNode,
+    remove: removeParts,
+    move: moveNodes,
+    connect: connectPorts,
+    copy: copyNodes,
+    paste: pasteNodes,
+    form: (document, node) => formOf(document, node, choices()),
+    actions: folding,
+    complete: completionsAt,
+  });
 
 async function convert(text: string, file: string): Promise<Converted | null> {
   const { importGraph, isImportable } = await import("@uncaged/workflow-graph/import");
