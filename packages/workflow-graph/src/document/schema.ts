@@ -130,6 +130,5 @@ export const graphForm = z.looseObject({
 });
 
 export type Condition = z.infer<typeof condition>;
-export type Guardrail = z.infer<typeof guardrail>;
 /** An agent graph, as in its file. */
 export type GraphDocument = z.infer<typeof graphForm>;

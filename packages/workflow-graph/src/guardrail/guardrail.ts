@@ -1,6 +1,5 @@
 import type { AgentGuardrail, SchemaCheck } from "../agent/agent.ts";
 import type { AgentNode, Guardrail } from "../document/graph.ts";
-import { textOf } from "../state/arrivals.ts";
 import { noSchemas } from "./errors.ts";
 import { jsonIn } from "@uncaged/workflow-agents/interpreter";
 
@@ -32,7 +31,7 @@ function made(
   return {
     ...{ schema, retries },
     async read(output) {
-      const text = textOf(output);
+      const text = typeof output === "string" ? output : JSON.stringify(output);
       const problems = [
         ...wanted.flatMap((one) => (one.test(text) ? [] : [`it does not match ${String(one)}`])),
         ...unwanted.flatMap((one) => (one.test(text) ? [`it matches ${String(one)}`] : [])),

@@ -5,12 +5,12 @@ import { graphBundle } from "@uncaged/workflow-graph";
 import { checkSchema, modelAgents } from "@uncaged/workflow-graph/agents";
 import { validate } from "@uncaged/workflow-steps/document";
 import { runThread } from "@uncaged/workflow/testing";
-import { agentGraphKind } from "../kinds/graph/agent-graph.ts";
-import { graphTemplates } from "../kinds/graph/templates.ts";
-import { stepsKind } from "../kinds/steps/kind.ts";
-import { stepTemplates } from "../kinds/steps/templates.ts";
-import { EditedDocument } from "./document/document.ts";
-import type { DocumentKind } from "./kind.ts";
+import { agentGraphKind } from "./graph/agent-graph.ts";
+import { graphTemplates } from "./graph/templates.ts";
+import { stepsKind } from "./steps/kind.ts";
+import { stepTemplates } from "./steps/templates.ts";
+import { EditedDocument } from "../editor/document/document.ts";
+import type { DocumentKind } from "../editor/kind.ts";
 
 const graphKind = agentGraphKind(() => ({ models: [], reasoningEfforts: [], tools: [] }));
 const kinds: [string, DocumentKind][] = [
