@@ -77,6 +77,10 @@ export function LeftDialog({ converted, onClose }: LeftProps) {
       onClose={onClose}
     >
       <DialogBody>
+        {/* First, so that the focus does not scroll to the end. */}
+        <span className="self-start">
+          <Copy text={text} what="the list" />
+        </span>
         <ul className="flex flex-col gap-2" aria-label="Parts left out">
           {left.map(({ at, message }, index) => (
             <li key={index} className="wrap-anywhere">
@@ -85,7 +89,6 @@ export function LeftDialog({ converted, onClose }: LeftProps) {
             </li>
           ))}
         </ul>
-        <Copy text={text} what="the list" />
       </DialogBody>
     </Dialog>
   );

@@ -196,7 +196,7 @@ export class Actions {
   /** Changes the drawing and fits the view synchronously, so that nothing moves under the pointer afterwards. */
   #fitted(change: () => void): void {
     flushSync(change);
-    this.#canvas.current?.view.fit();
+    this.#canvas.current?.view.begin();
   }
 
   selectAll(): void {

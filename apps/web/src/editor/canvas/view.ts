@@ -42,6 +42,8 @@ export type View = {
   zoomBy: (steps: number) => void;
   zoomTo: (zoom: number) => void;
   fit: () => void;
+  /** Shows the whole drawing if it is readable, else its start. */
+  begin: () => void;
   /** Moves the view, in screen pixels. */
   pan: (x: number, y: number) => void;
   /** Moves the view, in drawing coordinates. */
@@ -59,6 +61,7 @@ export function useView(sizeOf: () => Size, rectsOf: () => ReadonlyMap<string, R
       zoomBy: (steps) => void zoomTo(zoomStep(getViewport().zoom, steps)),
       zoomTo: (zoom) => void zoomTo(zoom),
       fit: () => void setViewport(viewOf(rectsOf(), sizeOf(), zoomLimits.least)),
+      begin: () => void setViewport(viewOf(rectsOf(), sizeOf())),
       pan: (x, y) => {
         const viewport = getViewport();
         void setViewport({ ...viewport, x: viewport.x + x, y: viewport.y + y });

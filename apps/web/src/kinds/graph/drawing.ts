@@ -174,7 +174,7 @@ function bodyOf({ type, data }: GraphNode): string[] {
     case "if":
       return conditionsOf(data).map((given) => {
         const { operator, value } = readCondition(given);
-        return `${operator === "equal" ? "is" : "contains"} ${JSON.stringify(value)}`;
+        return `${operator === "equal" ? "is" : "contains"} “${value}”`;
       });
     case "approval":
       return [textOf(data.prompt)];
