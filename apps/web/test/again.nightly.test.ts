@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { open, useConsole } from "./browser.ts";
-import { pressUntil } from "./hand.ts";
+import { detailsOf } from "./trace.ts";
 
 const serving = useConsole();
 
@@ -44,11 +44,12 @@ async function ended(page: Page, from: string) {
   return await serving.until(idOf(page), "completed");
 }
 
-describe("a step workflow is rerun from a card", () => {
+describe("a step workflow is rerun from a row", () => {
   test("at its step, with another value of a variable", async () => {
     const { id, page } = await opened();
     await page.getByText("the sum is 12").first().waitFor();
-    await page.getByRole("button", { name: "Rerun from here, step 2" }).click();
+    const step = await detailsOf(page, 2, "Set_Sum");
+    await step.getByRole("button", { name: "Rerun from here" }).click();
     const dialog = page.getByRole("dialog", { name: "Rerun from step 2: Set_Sum" });
     await dialog.getByText("It continues at Set_Sum").waitFor();
     await dialog.getByText("(19.5 KB)").waitFor();
@@ -63,14 +64,19 @@ describe("a step workflow is rerun from a card", () => {
     await dialog.getByRole("button", { name: "Rerun" }).click();
     expect((await ended(page, id)).forkFrom).toEqual({ threadId: id, steps: 1 });
     await page.getByText("the sum is 40").first().waitFor();
+    await page.getByRole("tab", { name: "Events" }).click();
     await page.getByText("again from Set_Sum, with another $a").first().waitFor();
-    await page.getByRole("button", { name: /^Log/ }).click();
-    await page.getByText("Resuming from: Set_Sum").waitFor();
+    await page.getByText("sum, from Set_Sum").waitFor();
+    await page.getByLabel("Type").selectOption("rerun");
+    await page.getByRole("status").filter({ hasText: "1 of" }).waitFor();
+    await page.getByRole("listitem").getByRole("button", { name: "Set_Sum" }).click();
+    await page.getByRole("article", { name: "Details of Rerun" }).waitFor();
   }, 600_000);
 
   test("and an invalid value is refused in the dialog, without a start", async () => {
     const { page } = await opened();
-    await page.getByRole("button", { name: "Rerun from here, step 2" }).click();
+    const step = await detailsOf(page, 2, "Set_Sum");
+    await step.getByRole("button", { name: "Rerun from here" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("button", { name: "Edit by" }).click();
     await dialog.getByLabel("by as JSON").fill('"ten"');
@@ -85,28 +91,17 @@ describe("a step workflow is rerun from a card", () => {
 describe("a node of the graph", () => {
   const node = (page: Page, name: string) =>
     page.getByRole("button", { name: new RegExp(`^${name}\\b.*(done|idle)$`) });
-  const items = async (page: Page) => await page.getByRole("menuitem").allInnerTexts();
-  const all = ["Details", "Rerun from here…", "Fork from here…", "Copy id"];
 
-  test("has a menu by keyboard, and the focus returns to the node", async () => {
+  test("is selected by keyboard, and rerun by a key", async () => {
     const { id, page } = await opened("?view=graph");
-    const set = node(page, "Set_Sum");
-    await set.focus();
-    for (const key of ["Enter", "Shift+F10", "ContextMenu", "Space"]) {
-      await page.keyboard.press(key);
-      await page.getByRole("menu").waitFor();
-      expect(await items(page)).toEqual(all);
-      await page.keyboard.press("Escape");
-      await page.getByRole("menu").waitFor({ state: "detached" });
-      await page.waitForFunction(() =>
-        document.activeElement?.matches('.react-flow__node[data-id="Set_Sum"]'),
-      );
-    }
+    await node(page, "Set_Sum").focus();
     await page.keyboard.press("Enter");
-    await page.getByRole("menu").waitFor();
-    const rerun = page.getByRole("menuitem", { name: "Rerun from here…" });
-    await pressUntil(page, rerun, "ArrowDown");
-    await page.keyboard.press("Enter");
+    await page.getByRole("article", { name: "Details of Set_Sum" }).waitFor();
+    expect(new URL(page.url()).searchParams.get("row")).not.toBeNull();
+    await page.waitForFunction(() =>
+      document.activeElement?.matches('.react-flow__node[data-id="Set_Sum"]'),
+    );
+    await page.keyboard.press("r");
     const dialog = page.getByRole("dialog", { name: "Rerun from step 2: Set_Sum" });
     const focus = page.locator(":focus");
     await dialog.getByRole("button", { name: "Edit $a" }).and(focus).waitFor();

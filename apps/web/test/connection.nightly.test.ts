@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import type { Page, Request } from "playwright-core";
 import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 import { open, useConsoleProcess } from "./browser.ts";
+import { stepRow } from "./trace.ts";
 
 const serving = useConsoleProcess("counter");
 
@@ -11,7 +12,10 @@ const back = /Connected again/;
 test("a notice reports a killed server, and no event is missed when it is back", async () => {
   const id = await serving.run("counter", { count: 60, delayMs: 100 });
   const page = await open(serving, `/threads/${id}`);
-  await page.getByRole("article", { name: /^Step/ }).first().waitFor();
+  await page
+    .getByRole("row", { name: /\d count/ })
+    .first()
+    .waitFor();
   const { port } = serving;
   await serving.stop("SIGKILL");
   await page.getByText(lost).waitFor();
@@ -20,7 +24,7 @@ test("a notice reports a killed server, and no event is missed when it is back",
   await again;
   await serving.until(id, "completed", 60);
   await page.getByText("completed", { exact: true }).first().waitFor();
-  await page.getByRole("article", { name: "Step 60: count" }).waitFor();
+  await stepRow(page, 60, "count").waitFor();
   await page.getByText("60", { exact: true }).first().waitFor();
   await page.getByText(back).waitFor({ state: "detached" });
 }, 600_000);
@@ -42,7 +46,7 @@ test("errors of an unreachable server disappear when it is back, and the notice 
   await serving.ok(`/api/threads/${id}/pause`, {});
   await serving.until(id, "paused");
   const page = await open(serving, `/threads/${id}`, { height: 500 });
-  await page.getByRole("article", { name: /^Step 8:/ }).waitFor();
+  await stepRow(page, 8, "count").waitFor();
   await page.mouse.wheel(0, 600);
   const { port } = serving;
   await serving.stop("SIGKILL");
@@ -76,7 +80,7 @@ test("nine tabs on live threads are all live, and the browser has free connectio
   for (const [index, page] of pages.entries()) {
     await page.bringToFront();
     await page.waitForFunction(
-      (least) => Number(document.querySelector("dd")?.textContent) > least,
+      (least) => Number(document.querySelector("[role=treegrid]")?.ariaRowCount) > least,
       steps[index] ?? 0,
     );
   }
@@ -110,7 +114,10 @@ test("without a shared worker a hidden tab has no stream, so the ninth tab is li
     for (const name of ["requestfailed", "requestfinished"] as const)
       page.on(name as "requestfailed", (request) => count(request, -1));
     await page.goto(`http://127.0.0.1:${serving.port}/threads/${id}`);
-    await page.getByRole("article", { name: /^Step/ }).first().waitFor();
+    await page
+      .getByRole("row", { name: /\d count/ })
+      .first()
+      .waitFor();
     await until(() => streams.get(page) === 1);
     await setHidden(page, true);
     await until(() => streams.get(page) === 0);
@@ -120,7 +127,7 @@ test("without a shared worker a hidden tab has no stream, so the ninth tab is li
     const { stepCount } = await serving.until(ids[index] ?? "", "running");
     await setHidden(page, false);
     await page.waitForFunction(
-      (least) => Number(document.querySelector("dd")?.textContent) > least,
+      (least) => Number(document.querySelector("[role=treegrid]")?.ariaRowCount) > least,
       stepCount,
     );
     expect([...streams.values()].reduce((sum, count) => sum + count)).toBe(1);

@@ -1,43 +1,35 @@
 import { expect, test } from "bun:test";
-import { open, useConsole } from "./browser.ts";
+import { linkOf, open, rowOf, useConsole } from "./browser.ts";
 import { pressUntil } from "./hand.ts";
 
 const serving = useConsole("counter");
 
-test("j and k move through rows, Enter opens one, / searches", async () => {
+test("j and k move through rows, i shows details, c copies the id, Enter opens a thread, / searches", async () => {
   const ids = [await serving.run("counter"), await serving.run("counter")];
   for (const id of ids) await serving.until(id, "completed");
   const page = await open(serving);
-  await page.getByText(ids[0] ?? "").waitFor();
+  const [first = "", second = ""] = ids;
+  const focused = (id: string) => linkOf(page, id).and(page.locator(":focus")).waitFor();
+  await linkOf(page, first).waitFor();
   await page.keyboard.press("j");
-  await page
-    .locator("a:focus")
-    .getByText(ids[1] ?? "")
-    .waitFor();
+  await focused(second);
   await page.keyboard.press("j");
-  await page
-    .locator("a:focus")
-    .getByText(ids[0] ?? "")
-    .waitFor();
+  await focused(first);
   await page.keyboard.press("k");
-  await page
-    .locator("a:focus")
-    .getByText(ids[1] ?? "")
-    .waitFor();
+  await focused(second);
+  await page.keyboard.press("i");
+  await rowOf(page, second).getByText(second).waitFor();
+  await page.keyboard.press("c");
+  await page.getByText(`the id ${second}`).waitFor();
   await page.keyboard.press("Enter");
-  await page.waitForURL(`**/threads/${ids[1]}`);
+  await page.waitForURL(`**/threads/${second}`);
   await page.keyboard.press("g");
   await page.keyboard.press("t");
   await page.getByRole("heading", { name: "Threads" }).waitFor();
   await page.keyboard.press("/");
-  await page.keyboard.type(ids[0] ?? "");
-  await page.getByText(ids[1] ?? "").waitFor({ state: "detached" });
-  expect(
-    await page
-      .getByRole("table")
-      .getByText(ids[0] ?? "")
-      .count(),
-  ).toBe(1);
+  await page.keyboard.type(first);
+  await linkOf(page, second).waitFor({ state: "detached" });
+  expect(await linkOf(page, first).count()).toBe(1);
 }, 600_000);
 
 test("? lists the keys, the dialog holds the focus, and Escape returns it", async () => {
@@ -66,21 +58,30 @@ test("the first Tab skips the navigation", async () => {
   await page.locator("#main:focus").waitFor();
 }, 600_000);
 
-test("a step is chosen in the timeline with Tab, arrow keys and Enter", async () => {
+test("the rows of a trace are selected, folded and opened by keys, and f forks from one", async () => {
   const id = await serving.run("counter");
   await serving.until(id, "completed");
-  const page = await open(serving, `/threads/${id}?view=timeline`);
-  await page
-    .getByRole("group", { name: /attempt/ })
-    .first()
-    .waitFor();
-  await pressUntil(page, page.getByRole("button", { name: /^Step 1:/ }), "Tab");
-  await page.keyboard.press("ArrowRight");
-  await page.locator('[aria-label^="Step 2:"]:focus').waitFor();
-  await page.keyboard.press("ArrowLeft");
-  await page.locator('[aria-label^="Step 1:"]:focus').waitFor();
-  await page.keyboard.press("ArrowLeft");
-  expect(await page.locator(":focus").getAttribute("aria-label")).toStartWith("Step 1:");
+  const page = await open(serving, `/threads/${id}?step=1`);
+  const row = page.locator("[role=row][aria-selected=true]");
+  const selects = (name: RegExp) => row.filter({ hasText: name }).waitFor();
+  await selects(/1count/);
+  await pressUntil(page, page.getByRole("treegrid", { name: "Trace" }), "Tab");
+  await page.keyboard.press("ArrowDown");
+  await selects(/2count/);
+  await page.keyboard.press("End");
+  await selects(/3count/);
+  await page.keyboard.press("Home");
+  await selects(/1count/);
+  await page.keyboard.press("ArrowUp");
+  await selects(/1count/);
   await page.keyboard.press("Enter");
-  await page.waitForURL((url) => url.searchParams.get("view") !== "timeline");
+  await page.waitForFunction(
+    () => document.activeElement?.querySelector("article")?.ariaLabel === "Details of count",
+  );
+  expect(new URL(page.url()).searchParams.get("row")).not.toBeNull();
+  await page.keyboard.press("f");
+  await page.getByRole("dialog", { name: /^Fork after step 1/ }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("/");
+  await page.getByLabel("Search the trace").and(page.locator(":focus")).waitFor();
 }, 600_000);

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { closePages, open, useConsole } from "./browser.ts";
+import { detailsOf, stepRow } from "./trace.ts";
 import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 
 const serving = useConsole("counter", "endless");
@@ -33,8 +34,9 @@ test("the focus stays where a button disappeared, and a failure is not shown twi
 test("going back closes a dialog, and the status of the thread is announced", async () => {
   const id = await serving.run("counter");
   const page = await open(serving, `/threads/${id}?view=graph`);
-  await page.getByRole("tab", { name: "Steps" }).click();
-  await page.getByRole("button", { name: "Fork from here, after step 2" }).click();
+  await page.getByRole("tab", { name: "Trace" }).click();
+  const step = await detailsOf(page, 2, "count");
+  await step.getByRole("button", { name: "Fork from here" }).click();
   await page.getByRole("dialog").waitFor();
   await page.goBack();
   await page.getByRole("dialog").waitFor({ state: "detached" });
@@ -45,7 +47,7 @@ test("a thread deleted by another client is reported as deleted", async () => {
   const id = await serving.run("counter");
   await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}`);
-  await page.getByRole("article", { name: "Step 3: count" }).waitFor();
+  await stepRow(page, 3, "count").waitFor();
   await page.getByRole("button", { name: "More actions" }).click();
   await serving.ok(`/api/threads/${id}`, undefined, "DELETE");
   // Retry, because the page does not reload data that is younger than two seconds.

@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { open, useConsole } from "./browser.ts";
+import { stepRow } from "./trace.ts";
 
 const odd = {
   type: "object",
@@ -34,7 +35,7 @@ test("a form with fields of any name focuses a missing value, and a double click
   expect(await field.evaluate((input) => input === document.activeElement)).toBe(true);
   await field.fill("7");
   await start.dblclick();
-  await page.getByRole("article", { name: "Step 1: reported" }).waitFor();
+  await stepRow(page, 1, "reported").waitFor();
   const threads = await serving.ok<unknown[]>("/api/threads?workflow=odd");
   expect(threads).toHaveLength(1);
 }, 600_000);
@@ -48,9 +49,11 @@ test("params of a workflow without a declared input are given as JSON, and shown
   await dialog.getByText(/Invalid JSON/).waitFor();
   await params.fill('{"files":4}');
   await dialog.getByRole("button", { name: "Start" }).click();
-  const about = page.getByRole("complementary", { name: "About the thread" });
+  await page.getByRole("button", { name: "Details" }).click();
+  const about = page.getByRole("region", { name: "Details" });
   await about.getByRole("heading", { name: "Params" }).waitFor();
-  expect(await about.getByRole("definition").first().textContent()).toBe("4");
+  await about.getByText("files").waitFor();
+  await about.getByText("4", { exact: true }).waitFor();
   const thread = await serving.ok<{ params?: unknown }>(`/api/threads/${idOf(page)}`);
   expect(thread.params).toEqual({ files: 4 });
 }, 600_000);

@@ -6,6 +6,7 @@ import { anthropicServer } from "../../../packages/workflow-agents/test/anthropi
 import type { Reply } from "../../../packages/workflow-agents/test/wire.ts";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { open, useConsoleProcess } from "./browser.ts";
+import { detailsOf } from "./trace.ts";
 import * as graphHand from "./graph-hand.ts";
 import { nodeOf, scriptedModel, statusIs } from "./graph-runs.ts";
 import { keyboard } from "./hand.ts";
@@ -143,8 +144,8 @@ test("a thread is started by a form of the workflow's schema, and its steps appe
   await dialog.getByLabel("Loud").check();
   await dialog.getByRole("button", { name: "Start" }).click();
   await page.waitForURL(/\/threads\/\w+/);
-  await page.getByText("HELLO Ada").waitFor();
-  await page.getByText("HELLO all").waitFor();
+  await page.getByText("HELLO Ada").first().waitFor();
+  await page.getByText("HELLO all").first().waitFor();
   await status(page, "completed");
   const thread = await serving.until(idOf(page), "completed");
   expect(thread.steps.map(({ content }) => content)).toEqual(["HELLO Ada", "HELLO all"]);
@@ -154,7 +155,7 @@ test("the text of a model is visible while it streams", async () => {
   const go = `${serving.folder}/go`;
   const id = await serving.run("writer", { go });
   const page = await open(serving, `/threads/${id}`);
-  await page.getByText("The first part").waitFor();
+  await page.getByText("The first part").first().waitFor();
   expect(await page.getByText("and the last").count()).toBe(0);
   serving.write("go", "");
   await page.getByText("The first part, and the last").first().waitFor();
@@ -174,11 +175,12 @@ test("a question is answered in the inbox, and the thread continues", async () =
   expect(steps.at(-1)?.content).toBe("you answered true");
 }, 600_000);
 
-test("a fork from a card continues with the edited value, and the two are compared", async () => {
+test("a fork from a row continues with the edited value, and the two are compared", async () => {
   const id = await serving.run("chooser");
   await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}`);
-  await page.getByRole("button", { name: "Fork from here, after step 1" }).click();
+  const step = await detailsOf(page, 1, "choose");
+  await step.getByRole("button", { name: "Fork from here" }).click();
   const dialog = page.getByRole("dialog");
   const meta = dialog.getByLabel(/^Meta of step 1/);
   await meta.fill('{ "choice": ');
@@ -187,18 +189,14 @@ test("a fork from a card continues with the edited value, and the two are compar
   await meta.fill('{ "choice": "coffee" }');
   await dialog.getByRole("button", { name: "Fork" }).click();
   await page.waitForURL((url) => !url.href.includes(id));
-  await page.getByText("after coffee").waitFor();
+  await (await detailsOf(page, 2, "choose")).getByText("after coffee").first().waitFor();
   const fork = await serving.until(idOf(page), "completed");
   expect(fork.forkFrom).toEqual({ threadId: id, steps: 1 });
 
-  await page.getByRole("button", { name: "More actions" }).click();
-  await page.getByRole("menuitem", { name: /Compare/ }).click();
-  const other = page.getByRole("dialog").getByLabel("The other thread");
-  expect(await other.inputValue()).toBe(id);
-  await page.getByRole("dialog").getByRole("button", { name: "Compare" }).click();
+  await page.getByRole("button", { name: "Compare with original" }).click();
   await page.getByText(/They differ from the first step on; 2 steps differ/).waitFor();
   const second = page.getByRole("region", { name: "Step 2" });
-  expect(await second.locator("mark").allTextContents()).toEqual(["coffee", "tea"]);
+  expect(await second.locator("mark").allTextContents()).toEqual(["tea", "coffee"]);
   await page.getByText("Step 3 is the same").waitFor();
 }, 600_000);
 
@@ -274,6 +272,7 @@ test("the changes of a version are shown, and the workflow is rolled back", asyn
   const page = await open(serving, "/workflows");
   await page.getByRole("link", { name: "greet", exact: true }).click();
   const newest = page.getByRole("article", { name: `Version ${before.hash}` });
+  await newest.getByRole("button", { name: "Diff" }).click();
   await newest.getByText(/role renamed: greeter/).waitFor();
   await newest.getByText("greets all").first().waitFor();
   await newest.getByRole("button", { name: /source changes/ }).click();
@@ -298,7 +297,7 @@ test("a thread is started, answered and left by keyboard alone", async () => {
   await hand.choose("Workflow", "asker");
   await hand.write("Prompt", "by keys");
   await hand.press("button", "Start", page.getByRole("dialog"));
-  await page.getByText("May I?").waitFor();
+  await page.getByText("May I?").first().waitFor();
   await hand.press("button", "Approve");
   await page.getByText("you answered true").waitFor();
   await page.keyboard.press("g");
@@ -316,30 +315,29 @@ test("the text of a hostile model is shown as text: it runs nothing, loads nothi
     const page = await open(serving, `/threads/${id}`, { width });
     const foreign: string[] = [];
     page.on("request", (request) => foreign.push(request.url()));
-    const rerun = page.getByRole("button", { name: "Rerun from here, step 1", exact: true });
-    await rerun.waitFor();
-    const right = await rerun.evaluate((button) => button.getBoundingClientRect().right);
-    expect(right).toBeLessThan(width);
-    for (let steps = 0; steps < 4; steps += 1) {
-      await page.keyboard.press("j");
-      // The focus moves one frame after the key.
-      await page.locator(`[data-index="${steps}"] article:focus`).waitFor();
-      const closed = page.locator("article:focus-within [aria-expanded=false]");
+    for (let step = 1; step <= 5; step += 1) {
+      await page.goto(`http://127.0.0.1:${serving.port}/threads/${id}?step=${step}`);
+      const details = page.getByRole("article");
+      const rerun = details.getByRole("button", { name: "Rerun from here" });
+      await rerun.waitFor();
+      const right = await rerun.evaluate((button) => button.getBoundingClientRect().right);
+      expect(right).toBeLessThan(width);
+      const closed = details.locator("[aria-expanded=false], details:not([open]) > summary");
       for (let left = await closed.count(); left > 0; left -= 1) await closed.first().click();
-      const whole = page.locator("article:focus-within").getByRole("button", { name: /^Show all/ });
+      const whole = details.getByRole("button", { name: /^Show all/ });
       for (let left = await whole.count(); left > 0; left -= 1) await whole.first().click();
       expect(await tooWide(page)).toBe(0);
     }
-    for (const view of ["Graph", "Timeline"]) {
+    for (const view of ["Graph", "State", "Events", "Trace"]) {
       await page.getByRole("tab", { name: view }).click();
       await page
         .getByRole("tabpanel")
-        .getByText(/^quoted$/)
+        .getByText(/quoted/)
         .first()
         .waitFor();
       expect(await tooWide(page)).toBe(0);
     }
-    await page.getByRole("heading", { level: 1 }).getByRole("link").click();
+    await page.getByRole("link", { name: "hostile", exact: true }).click();
     await page.getByText(long).first().waitFor();
     expect(await tooWide(page)).toBe(0);
     expect(await page.evaluate(() => "ran" in globalThis)).toBe(false);

@@ -10,7 +10,7 @@ import {
   type TickOptions,
   type TriggerState,
 } from "../src/entry/service.ts";
-import { lockService } from "../src/service/control.ts";
+import { isFiring, lockService } from "../src/service/control.ts";
 import { positionIn } from "../src/home/notice.ts";
 import { triggerStateOf } from "../src/store/trigger-state.ts";
 import { failureOf } from "../../workflow-agents/test/published.ts";
@@ -163,13 +163,16 @@ test("passes fire triggers only while no service does", async () => {
   await home.plans.confirm(id);
   const env = { ...home.store.env, PATH: process.env.PATH ?? "" };
   const cwd = home.store.folder;
+  expect(isFiring(home.home)).toBe(false);
   const loop = openTriggerLoop(home.plans, {
     ...{ env, host: home.host },
     commandOf: async (_workflow, script) => ({ argv: ["sh", "-c", script], cwd, env }),
   });
+  expect(isFiring(home.home)).toBe(true);
   await until(() => home.plans.runs({ since: "2000" }).length === 1);
   await home.ended(id);
   await loop.stop();
+  expect(isFiring(home.home)).toBe(false);
   writeFileSync(join(home.store.folder, "items"), "two\n");
   expect(home.plans.runs()).toEqual([]);
   const service = lockService(home.home);
@@ -178,7 +181,9 @@ test("passes fire triggers only while no service does", async () => {
     commandOf: () => Promise.reject(new Error("a service runs")),
   });
   await beside.stop();
+  expect(isFiring(home.home)).toBe(true);
   service.release();
+  expect(isFiring(home.home)).toBe(false);
   expect((await home.plans.show(id)).trigger_state?.last_error).toBeNull();
 });
 

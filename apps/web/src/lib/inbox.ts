@@ -3,17 +3,27 @@ import type { PlanRow, ThreadRow, WantedDecision } from "@uncaged/workflow-serve
 import { waitingPlansQuery } from "./plans.ts";
 import { threadsQuery } from "./threads.ts";
 
+/** Something that waits for the user: a thread's question, a plan to confirm, or a failed step of a plan. */
+export type InboxItem = {
+  /** Identifies this question: the next question of the thread has another key. */
+  key: string;
+  subject: string;
+  /** The question in one line. */
+  text: string;
+  /** Who asks. */
+  from: string;
+  /** When it was asked, in milliseconds since the epoch; null if unknown. */
+  at: number | null;
+} & (
+  | { kind: "question"; thread: ThreadRow }
+  | { kind: "plan"; plan: PlanRow }
+  | { kind: "decision"; wanted: WantedDecision }
+);
+
 /** Everything that waits for the user. */
 export type Inbox = {
-  /** Failed steps of plans' runs that need a decision. */
-  decisions: readonly WantedDecision[];
-  /** Plans, or changes of plans, to confirm. */
-  plans: readonly PlanRow[];
-  /** Threads that wait for an answer, except the threads of decisions. */
-  threads: readonly ThreadRow[];
-  /** Names of plans, by id. */
-  names: ReadonlyMap<string, string>;
-  count: number;
+  /** The newest item first. */
+  items: readonly InboxItem[];
   /** Whether the list of threads is incomplete. */
   isMore: boolean;
   /** Whether the inbox has loaded. */
@@ -23,26 +33,49 @@ export type Inbox = {
 
 /** The inbox, updated by server events. */
 export function useInbox(): Inbox {
-  const asked = useInfiniteQuery(threadsQuery({ status: ["waiting"] }));
+  const asked = useInfiniteQuery(threadsQuery({ status: "waiting" }));
   const planned = useQuery(waitingPlansQuery);
-  const decisions = (planned.data ?? []).flatMap(({ wanted }) => wanted);
-  const decided = new Set(decisions.map(({ threadId }) => threadId));
+  const plans = planned.data ?? [];
+  const decided = new Set(plans.flatMap(({ wanted }) => wanted).map(({ threadId }) => threadId));
   const threads = (asked.data?.pages ?? [])
     .flatMap(({ rows }) => rows)
     .filter(
       ({ sleepingUntil, status, threadId }) =>
         status === "waiting" && sleepingUntil === undefined && !decided.has(threadId),
     );
-  const plans = (planned.data ?? []).filter(isToConfirm);
   return {
-    ...{ decisions, plans, threads },
-    names: new Map(planned.data?.map(({ id, name }) => [id, name])),
-    count: decisions.length + plans.length + threads.length,
+    items: [
+      ...plans.flatMap(decisionsOf),
+      ...plans.filter(isToConfirm).map(confirmationOf),
+      ...threads.map(questionOf),
+    ].toSorted((one, other) => (other.at ?? Infinity) - (one.at ?? Infinity)),
     isMore: asked.hasNextPage,
     isRead: asked.data !== undefined && (planned.data !== undefined || planned.error !== null),
     error: asked.error ?? planned.error,
   };
 }
 
+const questionOf = (thread: ThreadRow): InboxItem => ({
+  ...{ kind: "question", thread, at: thread.updatedAt, subject: thread.subject },
+  // The question is the last step, so the number of steps identifies the question.
+  key: `${thread.threadId}.${thread.steps}`,
+  text: thread.at.text ?? "",
+  from: [thread.at.role, thread.workflow].filter(Boolean).join(" in "),
+});
+
 const isToConfirm = ({ metadata, phase }: PlanRow): boolean =>
   phase === "awaiting_confirmation" || metadata?.draft !== undefined;
+
+const confirmationOf = (plan: PlanRow): InboxItem => ({
+  ...{ kind: "plan", plan, at: Date.parse(plan.updated_at), subject: plan.name, key: plan.id },
+  text: plan.metadata?.draft === undefined ? plan.description : "A change of this plan",
+  from: "Plan to be confirmed",
+});
+
+const decisionsOf = ({ wanted: all, name, last_run: run }: PlanRow): InboxItem[] =>
+  all.map((wanted) => ({
+    ...{ kind: "decision", wanted, subject: name, from: `Plan, step ${wanted.stepId}` },
+    at: run && Date.parse(run.started_at),
+    key: `${wanted.threadId}.${wanted.stepId}.${wanted.question}`,
+    text: wanted.error,
+  }));

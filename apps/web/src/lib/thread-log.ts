@@ -24,6 +24,8 @@ export class ThreadLog {
   isRemoved = false;
   /** Time of the newest record or event, in milliseconds since the epoch. */
   lastAt = 0;
+  /** Counts the changes. */
+  version = 0;
   /** The id of the last event, to continue after. */
   cursor: string | null = null;
   #fold = new AttemptLog();
@@ -43,6 +45,11 @@ export class ThreadLog {
   /** Events outside of attempts. In the logs of older versions, all events are outside of attempts. */
   get lines(): readonly EventRecord[] {
     return this.#fold.lines;
+  }
+
+  /** The time of an attempt's last event; null for an unknown attempt. */
+  lastAtOf(attempt: string): number | null {
+    return this.#fold.lastAt(attempt);
   }
 
   takeStart(start: ThreadEvents["start"]): void {
@@ -83,8 +90,8 @@ export class ThreadLog {
   #complete(attempt: Attempt): void {
     const copied = attempt.saved ? this.#copied.get(attempt.attempt) : undefined;
     if (!copied) return;
-    const { turns, retries, startedAt, title = null, stepID = null } = copied;
-    Object.assign(attempt, { turns, retries, startedAt, title, stepID });
+    const { path, turns, retries, startedAt, parent = null, title = null, stepID = null } = copied;
+    Object.assign(attempt, { path, parent, turns, retries, startedAt, title, stepID });
     attempt.version += 1;
   }
 
@@ -162,6 +169,7 @@ export function useThreadLog(threadId: string | null): ThreadLog {
     let timer: ReturnType<typeof setTimeout> | null = null;
     // A long log arrives in thousands of pieces, so the page draws at most once a frame.
     const changed = (isCounted: boolean) => {
+      log.version += 1;
       frame ||= requestAnimationFrame(() => {
         frame = 0;
         setDrawn((count) => count + 1);

@@ -1,6 +1,7 @@
 import {
   infiniteQueryOptions,
   keepPreviousData,
+  queryOptions,
   useMutation,
   useQueryClient,
 } from "@tanstack/react-query";
@@ -28,15 +29,11 @@ import type {
   Thread,
   ThreadDiff,
   ThreadRow,
+  ThreadSummary,
 } from "@uncaged/workflow-server/api-types";
 import { useEffect, useState } from "react";
+import { queryOfFilter, type ThreadFilter, timesOf } from "./thread-filter.ts";
 import { pathOf, queryOf, request, requestPage, type RequestQuery } from "./request.ts";
-
-type ThreadFilter = {
-  status?: readonly Status[];
-  workflow?: string;
-  search?: string;
-};
 
 const pageSize = 100;
 
@@ -47,16 +44,34 @@ export const threadKeys = {
   one: (id: string) => ["threads", "one", id] as const,
 };
 
-export const threadsQuery = ({ status, workflow, search }: ThreadFilter) =>
+/** The threads of a filter, newest first. A short first page arrives early on a slow line. */
+export const threadsQuery = (filter: ThreadFilter, firstSize = pageSize) =>
   infiniteQueryOptions({
-    queryKey: [...threadKeys.lists, { status, workflow, search }],
+    queryKey: [...threadKeys.lists, filter, firstSize],
     queryFn: ({ pageParam, signal }) =>
       requestPage<ThreadRow>("/threads", {
-        query: { status, workflow, search, limit: pageSize, before: pageParam },
+        query: {
+          ...queryOfFilter(filter),
+          ...timesOf(filter, Date.now()),
+          limit: pageParam === undefined ? firstSize : pageSize,
+          before: pageParam,
+        },
         signal,
       }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ rows, hasMore }) => (hasMore ? rows.at(-1)?.threadId : undefined),
+    placeholderData: keepPreviousData,
+  });
+
+/** The figures by the hour of a filter's threads between two moments. */
+export const summaryQuery = (filter: ThreadFilter, since: number, until: number) =>
+  queryOptions({
+    queryKey: [...threadKeys.newest, "summary", filter, since],
+    queryFn: ({ signal }) =>
+      request<ThreadSummary>("/threads/summary", {
+        query: { ...queryOfFilter(filter), since, until },
+        signal,
+      }),
     placeholderData: keepPreviousData,
   });
 
@@ -66,6 +81,14 @@ export const newestThreadQuery = (hash: string) =>
 
 export const recentThreadsQuery = (workflow: string) =>
   queryOf<ThreadRow[]>([...threadKeys.newest, "of", workflow], "/threads", { workflow, limit: 20 });
+
+/** The newest failed threads of a workflow. */
+export const failedThreadsQuery = (workflow: string) =>
+  queryOf<ThreadRow[]>([...threadKeys.newest, "failed", workflow], "/threads", {
+    workflow,
+    status: "failed",
+    limit: 10,
+  });
 
 const ofThread = <Answer>(id: string, parts: string[], key: unknown[], query?: RequestQuery) =>
   queryOf<Answer>([...threadKeys.one(id), ...key], pathOf("threads", id, ...parts), query);
@@ -167,18 +190,6 @@ export const readCheckpoint = (id: string, steps: number, signal?: AbortSignal) 
 
 export const startRerun = (body: Rerun) =>
   request<RunState>("/rerun", { root, method: "POST", json: body });
-
-export const statuses: readonly Status[] = [
-  "running",
-  "waiting",
-  "paused",
-  "completed",
-  "failed",
-  "killed",
-  "interrupted",
-  "moved",
-  "corrupt",
-];
 
 /** Whether a worker runs a thread with this status. */
 export const isLive = (status: Status): boolean => status === "running" || status === "paused";

@@ -1,4 +1,5 @@
-import { formatJson, ownIn, readJson } from "./json.ts";
+import { formatJson, readJson } from "./json.ts";
+import { ownIn } from "./own.ts";
 
 /** The edited text of a value. `isText` tells a plain text from JSON. */
 export type ValueEdit = { text: string; isText: boolean };

@@ -33,7 +33,7 @@ describe("a truncated value", () => {
     expect(filePathOf({ path: "/a.md" })).toBeNull();
   });
 
-  test("is found in full among committed values", () => {
+  test("is found in full among committed values", async () => {
     const { content, meta } = steps[0] ?? { content: "", meta: { plan: {}, variables: [] } };
     for (const value of [
       "the prompt of the thread",
@@ -41,20 +41,20 @@ describe("a truncated value", () => {
       meta.plan,
       meta.variables[0]?.value,
     ]) {
-      expect(wholeOf(truncated(value), null, committed)).toEqual({ value });
+      expect(await wholeOf(truncated(value), null, committed)).toEqual({ value });
     }
   });
 
-  test("is read from the thread's store, unless that holds another value", () => {
+  test("is read from the thread's store, unless that holds another value", async () => {
     const value = { text: "kept in full, rather long" };
     const whole = (kept: object) => wholeOf(truncated(value), JSON.stringify(kept), committed);
-    expect(whole(value)).toEqual({ value });
-    expect(whole({ text: "kept in full, rather LONGER" })).toBeNull();
-    expect(whole({ text: "Kept in full, rather long" })).toBeNull();
+    expect(await whole(value)).toEqual({ value });
+    expect(await whole({ text: "kept in full, rather LONGER" })).toBeNull();
+    expect(await whole({ text: "Kept in full, rather long" })).toBeNull();
   });
 
-  test("is not confused with another value with the same start", () => {
+  test("is not confused with another value with the same start", async () => {
     const other = truncated("content of the step, rather LONG.");
-    expect(wholeOf(other, null, committed)).toBeNull();
+    expect(await wholeOf(other, null, committed)).toBeNull();
   });
 });

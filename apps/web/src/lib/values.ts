@@ -1,7 +1,9 @@
 import type { TruncatedValue } from "@uncaged/workflow/records";
 import type { Step } from "@uncaged/workflow-server/api-types";
 import { isRecord } from "./json.ts";
+import { parsing } from "./json-slices.ts";
 import { ApiError, pathOf, requestText } from "./request.ts";
+import { inSlices } from "./slices.ts";
 
 /** Whether a value is the shortened form of a longer value. */
 export const isTruncated = (value: unknown): value is TruncatedValue =>
@@ -10,10 +12,6 @@ export const isTruncated = (value: unknown): value is TruncatedValue =>
 /** The path of a file value; null for other values. */
 export const filePathOf = (value: unknown): string | null =>
   isRecord(value) && value._file === true && typeof value.path === "string" ? value.path : null;
-
-/** The address of the full value; null if its thread does not store it. */
-export const addressOf = (threadId: string, { at }: TruncatedValue): string | null =>
-  at === undefined ? null : `/api${pathTo(threadId, at)}`;
 
 const pathTo = (threadId: string, at: number): string =>
   pathOf("threads", threadId, "values", String(at));
@@ -32,7 +30,7 @@ export async function readValue(
 ): Promise<{ value: unknown } | null> {
   const { threadId } = committed;
   const json = value.at === undefined ? null : await keptJSON(threadId, value.at, signal);
-  return wholeOf(value, json, committed);
+  return wholeOf(value, json, committed, signal);
 }
 
 const keptJSON = (threadId: string, at: number, signal?: AbortSignal): Promise<string | null> =>
@@ -42,12 +40,15 @@ const keptJSON = (threadId: string, at: number, signal?: AbortSignal): Promise<s
   });
 
 /** The full value, from stored JSON or from the committed steps. */
-export function wholeOf(
+export async function wholeOf(
   truncated: TruncatedValue,
   kept: string | null,
   committed: Committed,
-): { value: unknown } | null {
-  if (kept !== null && isJSONOf(truncated, kept)) return { value: JSON.parse(kept) as unknown };
+  signal?: AbortSignal,
+): Promise<{ value: unknown } | null> {
+  if (kept !== null && isJSONOf(truncated, kept)) {
+    return { value: await inSlices(parsing(kept), signal) };
+  }
   for (const value of candidates(committed)) {
     const json = JSON.stringify(value);
     if (json !== undefined && isJSONOf(truncated, json)) return { value };

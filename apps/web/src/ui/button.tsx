@@ -17,8 +17,12 @@ const looks = {
 } as const;
 
 const sizes = {
-  normal: { height: "min-h-8", text: "px-3", bare: "min-w-8" },
-  small: { height: "min-h-6 text-small [&_svg]:size-[13px]", text: "px-2", bare: "min-w-6" },
+  normal: { height: "min-h-8 max-sm:min-h-10", text: "px-3", bare: "min-w-8 max-sm:min-w-10" },
+  small: {
+    height: "min-h-6 text-small max-sm:min-h-10 [&_svg]:size-[13px]",
+    text: "px-2",
+    bare: "min-w-6 max-sm:min-w-10",
+  },
 } as const;
 
 type Face = {
@@ -69,25 +73,37 @@ export const ButtonLink = createLink(
   ),
 );
 
-/** Copies a text; `what` names it: "the id". */
-export function Copy({ text, what }: { text: string; what: string }) {
+type CopyProps = {
+  /** The text, or a function that makes it when the button is pressed. */
+  text: string | (() => string | Promise<string>);
+  /** Names the text: "the id". */
+  what: string;
+  icon?: ReactNode;
+  /** Whether the button is reached by Tab. */
+  isTabbed?: boolean;
+};
+
+/** Copies a text. */
+export function Copy({ text, what, icon = <CopyIcon />, isTabbed = true }: CopyProps) {
   const [isCopied, setCopied] = useState(false);
   useEffect(() => {
     if (!isCopied) return;
     const timer = setTimeout(() => setCopied(false), 1_500);
     return () => clearTimeout(timer);
   }, [isCopied]);
-  const copy = () => {
-    void navigator.clipboard.writeText(text).then(() => setCopied(true));
+  const copy = async () => {
+    await navigator.clipboard.writeText(typeof text === "string" ? text : await text());
+    setCopied(true);
   };
   return (
     <Button
       look="quiet"
       small
-      icon={isCopied ? <Check /> : <CopyIcon />}
+      icon={isCopied ? <Check /> : icon}
       aria-label={isCopied ? `Copied ${what}` : `Copy ${what}`}
       title={`Copy ${what}`}
-      onClick={copy}
+      tabIndex={isTabbed ? undefined : -1}
+      onClick={() => void copy()}
     />
   );
 }

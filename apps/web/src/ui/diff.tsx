@@ -28,6 +28,24 @@ export function PatchLines({ patch, label }: { patch: string; label: string }) {
   return <Lines lines={lines} label={label} />;
 }
 
+/** Whether a text is a patch that can be drawn line by line without blocking the page. */
+export const isPatch = (text: string): boolean =>
+  text.length < 200_000 && /^@@ -\d/m.test(text) && /^(?:diff --git |--- )/.test(text);
+
+const kindOf = (line: string): keyof typeof looks =>
+  /^(?:---|\+\+\+) /.test(line) ? "same" : (kinds[line[0] ?? ""] ?? "same");
+
+/** Every line of a patch as written. */
+export const Patch = ({ text }: { text: string }) => (
+  <div className="code">
+    {text.split("\n").map((line, at) => (
+      <div key={at} className={`px-2 leading-[1.6] anywhere ${looks[kindOf(line)]}`}>
+        {line || " "}
+      </div>
+    ))}
+  </div>
+);
+
 const kinds: Record<string, "same" | "added" | "removed"> = {
   " ": "same",
   "+": "added",

@@ -5,7 +5,7 @@ export type Fact = readonly [label: ReactNode, value: ReactNode, title?: string]
 
 const column = { item: "", label: "text-small text-faint", value: "" };
 
-/** Classes by layout. `row`, `columns` and `moments` put facts side by side, each value below its label. */
+/** Classes by layout. `line` puts facts on one line, each value before its label. `row`, `columns` and `moments` put facts side by side, each value below its label. */
 const looks = {
   row: { ...column, list: "flex flex-wrap gap-x-8 gap-y-1 max-sm:gap-x-5" },
   columns: {
@@ -17,6 +17,12 @@ const looks = {
     ...column,
     list: "grid grid-cols-[6rem_6rem_10rem] gap-4 max-lg:flex max-lg:flex-wrap max-lg:gap-x-5 max-lg:gap-y-1",
     item: "max-lg:flex max-lg:gap-1 max-lg:text-small",
+  },
+  line: {
+    list: "flex flex-wrap items-center gap-x-5 gap-y-1",
+    item: "flex flex-row-reverse gap-1",
+    label: "text-muted",
+    value: "font-semibold",
   },
   list: {
     list: "grid gap-1",

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import MarkdownText from "./markdown.tsx";
+import { blocksIn } from "./markdown-blocks.ts";
 import { isLight } from "./prose.tsx";
 
 describe("a text is rendered as Markdown", () => {
@@ -44,7 +45,7 @@ describe("a model's text", () => {
       "&#1;javascript:alert(1)",
     ]) {
       expect(shown(`[here](${link})`)).toBe(
-        '<div class="markdown flex flex-col gap-2 wrap-anywhere"><p><a href="#">here</a></p></div>',
+        '<div class="markdown flex w-full flex-col gap-2 wrap-anywhere"><p><a href="#">here</a></p></div>',
       );
     }
     expect(shown("[there](src/a.ts) [up](#top)")).not.toContain("href");
@@ -53,5 +54,40 @@ describe("a model's text", () => {
 
   test("loads no picture", () => {
     expect(shown("![a cat](https://example.org/cat.png)")).not.toContain("<img");
+  });
+});
+
+describe("the blocks of a text", () => {
+  test.each([
+    ["paragraphs", "one\ntwo\n\nthree\n", ["one\ntwo", "three\n"]],
+    ["a loose list", "- a\n\n- b\n\n  more\n\nend", ["- a\n\n- b\n\n  more", "end"]],
+    ["a fence with blank lines", "a\n\n```js\n1\n\n2\n```\n\nb", ["a", "```js\n1\n\n2\n```", "b"]],
+    ["a fence without an end", "a\n\n~~~\n```\n\nb", ["a", "~~~\n```\n\nb"]],
+    [
+      "definitions of links",
+      "[a]\n\n[a]: https://example.org",
+      ["[a]\n\n[a]: https://example.org"],
+    ],
+  ])("%s", (_, text, blocks) => {
+    expect(blocksIn(text)).toEqual(blocks);
+  });
+
+  test("stay the same while the text grows", () => {
+    const text =
+      "# a\n\n- b\n- c\n\nd\n\n```\ne\n\nf\n```\n\n> g\n\n> h\n\n| i |\n| - |\n| 1 |\n\nj";
+    const whole = blocksIn(text);
+    for (let end = 1; end <= text.length; end += 1) {
+      const blocks = blocksIn(text.slice(0, end));
+      expect(blocks.slice(0, -1)).toEqual(whole.slice(0, blocks.length - 1));
+    }
+  });
+
+  test("have the same markup as the whole text", () => {
+    const text =
+      "# a\n\nb *c*\n\n- d\n\n  e\n- f\n\n1. g\n\ntext\n\n    code\n\n| i |\n| - |\n| 1 |\n";
+    // A definition keeps a text in one block.
+    const whole = shown(`${text}\n[none]: https://example.org`);
+    expect(shown(text).replaceAll(/>\s+</g, "><")).toBe(whole.replaceAll(/>\s+</g, "><"));
+    expect(blocksIn(text)).toHaveLength(4);
   });
 });

@@ -1,4 +1,13 @@
-import { lazy, type ReactNode, Suspense, use, useMemo, useState } from "react";
+import {
+  createContext,
+  lazy,
+  type ReactNode,
+  Suspense,
+  use,
+  useLayoutEffect,
+  useMemo,
+  useState,
+} from "react";
 import { count, size } from "../lib/format.ts";
 import { formatJson, readJson } from "../lib/json.ts";
 import { Button } from "./button.tsx";
@@ -20,51 +29,61 @@ function WhenLoaded({ children }: { children: ReactNode }) {
   return children;
 }
 
+/** Counts the hidden parts of the content below it. Returns a function for when the part is shown. */
+export const HidesContext = createContext<(() => () => void) | null>(null);
+
+/** Reports a hidden part of a text or value, which disables an approval of it. */
+export function useHides(isHiding: boolean): void {
+  const hide = use(HidesContext);
+  useLayoutEffect(() => (isHiding && hide ? hide() : undefined), [hide, isHiding]);
+}
+
 const mostLines = 24;
 const mostLetters = 2_400;
 const mostGrowing = 20_000;
 const mostFormatted = 500_000;
+const mostMarkdown = 100_000;
 
 type Props = {
   text: string;
-  /** Whether the text is still growing. It is then shown as plain text with a cursor. */
+  /** Whether the text is still growing. It then ends with a cursor, and only the end of a very long text is shown. */
   isGrowing?: boolean;
-  /** Whether to render the complete text as Markdown, unless that would take too long. */
+  /** Whether to render the text as Markdown, except parts that would take too long. */
   isMarkdown?: boolean;
   /** Whether the whole text is shown initially. */
   isOpen?: boolean;
+  /** Called if rendering as Markdown hides a part of the text, such as the address of a link. */
+  onHiding?: () => void;
 };
 
 /** A text of any length. Shortens long texts until the user expands them; formats JSON. */
-export function Prose({ text, isGrowing = false, isMarkdown = false, isOpen = false }: Props) {
+export function Prose(props: Props) {
+  const { text, isGrowing = false, isMarkdown = false, isOpen = false, onHiding } = props;
   const [isWhole, setWhole] = useState(isOpen);
   const json = useMemo(() => (isGrowing ? null : jsonIn(text)), [text, isGrowing]);
   const shown = json ?? (isGrowing ? endOf(text) : text);
   const lines = useMemo(() => shown.split("\n"), [shown]);
   const isLong = !isGrowing && (lines.length > mostLines || shown.length > mostLetters);
   const isCut = isLong && !isWhole;
+  useHides(isCut);
   const part = isCut ? `${lines.slice(0, mostLines).join("\n").slice(0, mostLetters)}…` : shown;
   const isHuge = part.length > pieceLetters;
   const plain = (
     <div className={json === null ? "anywhere w-full" : "code anywhere w-full"}>
       {isHuge ? <LongText text={part} /> : part}
-      {isGrowing && (
-        <span
-          className="ml-px inline-block h-[1em] w-[0.45em] animate-blink rounded-[1px] bg-accent align-[-0.12em]"
-          aria-hidden
-        />
-      )}
     </div>
   );
+  const isRendered = isMarkdown && json === null && part.length <= mostMarkdown;
   return (
     <div className="flex max-w-208 flex-col items-start gap-2 *:max-w-full">
-      {isMarkdown && !isGrowing && json === null && isLight(part) ? (
+      {isRendered ? (
         <Suspense fallback={plain}>
-          <MarkdownText text={part} />
+          <MarkdownText text={part} onHiding={onHiding} />
         </Suspense>
       ) : (
         plain
       )}
+      {isGrowing && <span className="h-4 w-2 animate-blink rounded-[1px] bg-accent" aria-hidden />}
       {isLong && (
         <Button small onClick={() => setWhole(!isWhole)}>
           {isWhole ? "Show less" : `Show all ${amountOf(shown, lines.length)}`}
@@ -83,6 +102,7 @@ export function LongText({ text }: { text: string }) {
   const ends = useMemo(() => endsOf(text), [text]);
   const shown = ends.slice(0, pieces);
   const left = text.length - (shown.at(-1) ?? 0);
+  useHides(left > 0);
   return (
     <>
       {shown.map((end, index) => (
@@ -109,10 +129,12 @@ function endsOf(text: string): number[] {
   return ends;
 }
 
-/** The end of a growing text. Rendering the whole text for each word would block the page. */
+/** The end of a growing text, from a line or a part of one that stays the same while the text grows a little. */
 function endOf(text: string): string {
   const left = Math.floor(text.length / mostGrowing - 1) * mostGrowing;
-  return left > 0 ? `…${text.slice(left)}` : text;
+  if (left <= 0) return text;
+  const line = text.indexOf("\n\n", left);
+  return `…\n\n${text.slice(line < 0 || line > left + mostGrowing / 2 ? left : line + 2)}`;
 }
 
 const amountOf = (text: string, lines: number): string =>
@@ -125,13 +147,13 @@ export function jsonIn(text: string): string | null {
   return problem === null ? formatJson(value) : null;
 }
 
-/** Limits of Markdown rendering, which takes quadratic time. */
+/** Limits of a block of Markdown, which takes quadratic time. */
 const most = { letters: 20_000, marks: 2_000 };
 
 const marks = /[*_~`[\]<|]/g;
 const nestedTooDeeply = /^(?:[ \t]*(?:[-*+>]|\d{1,9}[.)])){50}/m;
 
-/** Whether a text can be rendered as Markdown without blocking the page. */
+/** Whether a block can be rendered as Markdown without blocking the page. */
 export const isLight = (text: string): boolean =>
   text.length <= most.letters &&
   (text.match(marks)?.length ?? 0) <= most.marks &&

@@ -1,14 +1,16 @@
 import { ChevronRight } from "lucide-react";
 import { createContext, type ReactNode, useContext, useId, useState } from "react";
 
-/** Whether each section is open, by name. Kept while cards are out of view and not rendered. */
+/** Whether each section is open, by name. Kept while sections are not rendered. */
 export const SectionsContext = createContext<Map<string, boolean>>(new Map());
 
 type Props = {
-  /** A name that is unique on the page. */
+  /** Sections with the same name open and close together over time. */
   name: string;
   title: string;
   note?: ReactNode;
+  /** Buttons beside the title. */
+  actions?: ReactNode;
   /** Whether the section is open initially. */
   isOpen?: boolean;
   /** Heading level, one below the surrounding heading. */
@@ -16,9 +18,9 @@ type Props = {
   children: () => ReactNode;
 };
 
-/** A collapsible part of a card. Its content is rendered when open. */
+/** A collapsible part. Its content is rendered when open. */
 export function Section(props: Props) {
-  const { name, title, note, isOpen = false, heading: Heading = "h4", children } = props;
+  const { name, title, note, actions, isOpen = false, heading: Heading = "h4", children } = props;
   const sections = useContext(SectionsContext);
   const [chosen, choose] = useState(sections.get(name));
   const id = useId();
@@ -29,21 +31,28 @@ export function Section(props: Props) {
   };
   return (
     <section className="border-t">
-      <Heading>
-        <button
-          type="button"
-          className="group flex w-full cursor-pointer items-center gap-2 px-4 py-1 text-left text-small font-semibold text-muted -outline-offset-2 hover:bg-hover hover:text-ink"
-          aria-expanded={open}
-          aria-controls={open ? id : undefined}
-          onClick={toggle}
-        >
-          <ChevronRight className="text-faint transition-[rotate] duration-100 group-aria-expanded:rotate-90" />
-          {title}
-          {note && <span className="flex-[1_1_0] truncate font-normal text-faint">{note}</span>}
-        </button>
-      </Heading>
+      <div className="flex items-center gap-1 pr-2">
+        <Heading className="min-w-0 flex-1">
+          <button
+            type="button"
+            className="group flex min-h-9 w-full cursor-pointer items-center gap-2 px-4 text-left font-semibold -outline-offset-2 hover:bg-hover max-sm:min-h-10"
+            aria-expanded={open}
+            aria-controls={open ? id : undefined}
+            onClick={toggle}
+          >
+            <ChevronRight className="text-faint transition-[rotate] duration-100 group-aria-expanded:rotate-90" />
+            {title}
+            {note && (
+              <span className="flex-[1_1_0] truncate text-small font-normal text-faint">
+                {note}
+              </span>
+            )}
+          </button>
+        </Heading>
+        {open && actions}
+      </div>
       {open && (
-        <div id={id} className="pt-0.5 pr-4 pb-3 pl-9 max-sm:pl-4">
+        <div id={id} className="flex min-w-0 flex-col gap-3 px-4 pt-1 pb-4">
           {children()}
         </div>
       )}

@@ -23,7 +23,7 @@ export function Tabs({ label, tabs, value, onChange, fills = false, children }: 
       onValueChange={(chosen) => onChange(String(chosen))}
     >
       <Base.List
-        className="flex flex-none gap-1 overflow-x-auto border-b scrollbar-none"
+        className={`flex flex-none gap-1 overflow-x-auto border-b scrollbar-none ${fills ? "px-1" : ""}`}
         aria-label={label}
       >
         {tabs.map((tab) => (

@@ -2,7 +2,7 @@ import { Check, Eye, EyeOff, Pencil, Undo2 } from "lucide-react";
 import { useId, useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { size } from "../lib/format.ts";
-import { ownIn } from "../lib/json.ts";
+import { ownIn } from "../lib/own.ts";
 import {
   editOf,
   isChanged,

@@ -37,9 +37,16 @@ async function firing(
   onError: (error: unknown) => void,
 ): Promise<void> {
   const service = await import("@uncaged/workflow-plan/service");
-  const plans = await plansWithTrigger(session, signal, onError);
-  if (!plans) return;
+  const claims: { release(): void }[] = [];
+  let plans: Plans | null = null;
   try {
+    // Claimed before the first confirmation, so that no program reports that the confirmed plan does not fire.
+    const onHome = (home: string): void => {
+      const claim = claims.length === 0 ? service.claimTriggers(home) : null;
+      if (claim) claims.push(claim);
+    };
+    plans = await plansWithTrigger(session, { signal, onError, onHome });
+    if (!plans) return;
     session.note(`sandbox: ${await testedSandbox(session)}`);
     session.note("plans of this storage root fire while this server runs, unless a service does");
     const checks = checksOf(session, service, plans.home);
@@ -48,20 +55,28 @@ async function firing(
       resumes: false,
       onError: (_id: string, error: unknown) => onError(error),
     };
+    claims.pop()?.release();
     const loop = service.openTriggerLoop(plans, options);
     signal.addEventListener("abort", () => void loop.stop(), { once: true });
     await aborted(signal);
     await loop.stop();
   } finally {
-    plans.close();
+    claims.pop()?.release();
+    plans?.close();
   }
 }
+
+type Wanted = {
+  signal: AbortSignal;
+  onError: (error: unknown) => void;
+  /** Called at each look at an existing plan home. */
+  onHome: (home: string) => void;
+};
 
 /** Returns the plans of a command as soon as one of them has a trigger that can fire; null if the wait is aborted. */
 async function plansWithTrigger(
   session: Session,
-  signal: AbortSignal,
-  onError: (error: unknown) => void,
+  { signal, onError, onHome }: Wanted,
 ): Promise<Plans | null> {
   let plans: Plans | null = null;
   for (; !signal.aborted; await sleep(lookMs, undefined, { signal }).catch(() => undefined)) {
@@ -71,6 +86,7 @@ async function plansWithTrigger(
         plans = null;
       }
       plans ??= await openPlansOf(session, { creates: false });
+      if (plans.hasHome()) onHome(plans.home);
       if (plans.hasTriggers()) return plans;
     } catch (error) {
       onError(error);

@@ -10,6 +10,7 @@ import {
   type WorkflowError,
   type AnsweredBy,
 } from "@uncaged/workflow/host";
+import { firstLine } from "@uncaged/workflow/internal";
 import type { Context } from "../routes/route.ts";
 import { withUpload } from "../routes/upload.ts";
 import { accessVariables, hasAccess } from "./config.ts";
@@ -46,10 +47,10 @@ export class GraphControl {
    * Builds a graph and starts a thread on its unnamed bundle.
    * @throws WorkflowError `GRAPH_INVALID` (usage), `NO_PROVIDER_KEY`, `GRAPH_NOT_RUN`.
    */
-  async start(graph: Partial<GraphDocument>): Promise<GraphRun> {
+  async start(graph: Partial<GraphDocument>, name = ""): Promise<GraphRun> {
     await this.#checkKeys(graph);
     try {
-      const started = await this.#startBuilt(graph, {});
+      const started = await this.#startBuilt(graph, { name });
       return { ref: started, document: graph };
     } catch (error) {
       throw isOwn(error) ? error : notRun(error);
@@ -67,14 +68,16 @@ export class GraphControl {
 
   async #startBuilt(
     graph: Partial<GraphDocument>,
-    more: { threadId?: string; options?: Record<string, unknown> },
+    { name = "", ...more }: { threadId?: string; name?: string; options?: Record<string, unknown> },
   ): Promise<ThreadRef> {
     const { host, env, cwd } = this.#context;
     const text = JSON.stringify(graph);
     const prompt = promptOf(graph);
+    const shown = firstLine(name);
     const startOn = async (workflow: string) => {
       const { hash, threadId } = await host.start({
         ...{ workflow, prompt, maxRounds: rounds, env, cwd },
+        ...(shown !== "" && { name: shown }),
         ...more,
       });
       return { hash, threadId };

@@ -7,7 +7,7 @@ import {
   WorkflowError,
   type AnsweredBy,
 } from "@uncaged/workflow/host";
-import { movedError, isThreadId } from "@uncaged/workflow/internal";
+import { firstLine, movedError, isThreadId } from "@uncaged/workflow/internal";
 import type { z } from "zod";
 import { rewritten } from "../guard/error-response.ts";
 import type { Context } from "../routes/route.ts";
@@ -27,26 +27,30 @@ export async function startRun(
   runs: Runs,
   { workflowName, workflow, params = {}, clientRunToken }: z.infer<typeof runBody>,
 ): Promise<string> {
-  const named = await nameOf({ host, cwd }, runs, { workflowName, workflow });
+  const named = await versionOf({ host, cwd }, runs, { workflowName, workflow });
   if (named === undefined) throw neitherWorkflow();
-  const { hash } = await host.resolve(named);
+  const { hash } = await host.resolve(named.workflow);
   const { document } = await runs.documentsOf(hash);
   new Registry(document.registry).startParams(params);
   const options = clientRunToken === undefined ? {} : { clientRunToken };
-  const { threadId } = await host.start({ workflow: named, params, options, env, cwd });
+  const { threadId } = await host.start({ ...named, params, options, env, cwd });
   return threadId;
 }
 
+/** A workflow to start: its name or hash, and the name to show for its threads. */
+type Version = { workflow: string; name?: string };
+
 /**
- * Returns the name or the hash of a request's workflow; undefined if the request names none. Builds a document and
- * stores its bundle without a name, so that registered workflows don't change.
+ * Returns the workflow of a request; undefined without one. Builds a document and stores its bundle without a name, so
+ * that registered workflows don't change. Threads show the document's name.
  */
-async function nameOf(
+async function versionOf(
   { host, cwd }: Pick<Context, "host" | "cwd">,
   runs: Runs,
   { workflowName, workflow: document }: { workflowName?: string; workflow?: object },
-): Promise<string | undefined> {
-  if (document === undefined) return workflowName;
+): Promise<Version | undefined> {
+  if (document === undefined)
+    return workflowName === undefined ? undefined : { workflow: workflowName };
   if (workflowName !== undefined) throw neitherWorkflow();
   const find = findIn(cwd, async (name) => runs.documentsOf((await host.resolve(name)).hash));
   const files = new Map([[file, JSON.stringify(document)]]);
@@ -54,7 +58,8 @@ async function nameOf(
   try {
     return await withUpload(file, files, async (path) => {
       const { hash } = await host.store(path, { sources: [source] });
-      return hash;
+      const name = "name" in document ? firstLine(String(document.name)) : "";
+      return { workflow: hash, ...(name !== "" && { name }) };
     });
   } catch (error) {
     if (!isWorkflowError(error)) throw error;
@@ -75,8 +80,8 @@ export async function startRerun(
   const { host, env, cwd } = context;
   const { checkpoint, stepID, path, overrides, maxRounds, clientRunToken } = request;
   const source = await sourceOf(runs, checkpoint);
-  const name = await nameOf(context, runs, request);
-  const hash = await hashOf(context, source, name);
+  const named = await versionOf(context, runs, request);
+  const hash = await hashOf(context, source, named?.workflow);
   const documents = await runs.documentsOf(hash);
   const thread = source && (await host.read(source.ref));
   if (thread?.movedTo !== undefined) throw movedError(thread.threadId, thread.movedTo);
@@ -85,12 +90,20 @@ export async function startRerun(
   const input = { ...given, by };
   const options = clientRunToken === undefined ? {} : { clientRunToken };
   if (!source) {
-    const workflow = name ?? hash;
-    return (await host.start({ workflow, options, input, maxRounds, env, cwd })).threadId;
+    const version = named ?? { workflow: hash };
+    return (await host.start({ ...version, options, input, maxRounds, env, cwd })).threadId;
   }
-  const on = hash === source.ref.hash ? undefined : name;
+  const { workflow: on, name } = hash === source.ref.hash ? {} : (named ?? {});
   const keep = steps ? { steps } : { atStep };
-  const fork = { keep, rerun: input, options, maxRounds, env, on };
+  const fork = {
+    keep,
+    rerun: input,
+    options,
+    maxRounds,
+    env,
+    on,
+    ...(name !== undefined && { name }),
+  };
   return (await host.fork(source.ref, fork)).threadId;
 }
 

@@ -111,6 +111,10 @@ export const threadSchema = z
       description: "The params of its start; absent without params.",
     }),
     maxRounds: number,
+    limits: z
+      .object({ maxCost: optionalNumber, maxTokens: optionalNumber })
+      .optional()
+      .describe("The most dollars and tokens that its agents may spend."),
     createdAt: milliseconds,
     ...times,
     steps: z.array(stepSchema),

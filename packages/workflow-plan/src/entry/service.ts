@@ -32,7 +32,7 @@ export { checkSandbox, type SandboxReport, scriptCommand, testSandbox } from "..
 export { openTriggerLoop, tick, type TickOptions } from "../service/tick.ts";
 
 // Service
-export { isFiring } from "../service/control.ts";
+export { claimTriggers, isFiring } from "../service/control.ts";
 export { runService, type ServiceEvent } from "../service/service.ts";
 export {
   installService,

@@ -21,7 +21,9 @@ const files = {
   info: "service.json",
   stop: "service.stop",
   drained: "service.drained",
-  /** The modification time of this file is the time of the last pass over the triggers. */
+  /** Held by a process other than the service that fires triggers while it runs. */
+  loop: "triggers.loop.lock",
+  /** The modification time of this file is the time of the last pass that a timer started. */
   looked: "triggers.looked",
 } as const;
 
@@ -56,16 +58,26 @@ export const waitForTriggers = (store: PlanStore, signal: AbortSignal): Promise<
 
 /** Returns the running service of a home, or null. */
 export function runningService(home: string): ServiceInfo | null {
-  if (statSync(at(home, "service"), { throwIfNoEntry: false }) === undefined) return null;
-  const lock = takeLock(at(home, "service"), 0);
-  lock?.release();
-  if (lock) return null;
+  if (!isHeld(home, "service")) return null;
   return (read(home, "info") as ServiceInfo | null) ?? { pid: 0, startedAt: "" };
 }
 
+function isHeld(home: string, file: "service" | "loop"): boolean {
+  if (statSync(at(home, file), { throwIfNoEntry: false }) === undefined) return false;
+  const lock = takeLock(at(home, file), 0);
+  lock?.release();
+  return lock === null;
+}
+
+/**
+ * Claims to fire the triggers of a home, from now until the release or the end of this process, without being the
+ * service. Returns null while another process claims it.
+ */
+export const claimTriggers = (home: string): Lock | null => takeLock(at(home, "loop"), 0);
+
 export const writeInfo = (home: string, info: ServiceInfo): void => write(home, "info", info);
 
-/** Records that a pass has checked the triggers of a home. */
+/** Records that a timer has started a pass over the triggers of a home. */
 export function noteLook(home: string, now = Date.now()): void {
   const file = openSync(at(home, "looked"), "a", 0o600);
   futimesSync(file, now / 1000, now / 1000);
@@ -75,9 +87,9 @@ export function noteLook(home: string, now = Date.now()): void {
 /** Maximum age of the last pass, in milliseconds: a timer starts one each minute. */
 const longestSinceLookMs = 150_000;
 
-/** Returns whether the triggers of a home can fire: by a service, or by repeated passes. */
+/** Returns whether the triggers of a home can fire: by a service, by another process, or by a timer's passes. */
 export function isFiring(home: string): boolean {
-  if (runningService(home) !== null) return true;
+  if (isHeld(home, "service") || isHeld(home, "loop")) return true;
   const looked = statSync(at(home, "looked"), { throwIfNoEntry: false });
   return looked !== undefined && Date.now() - looked.mtimeMs < longestSinceLookMs;
 }

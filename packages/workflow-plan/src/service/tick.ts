@@ -4,7 +4,7 @@ import type { Plans } from "../home/plans.ts";
 import { isoOf } from "../trigger/state.ts";
 import { waited } from "../channel/channel.ts";
 import type { OnRunError } from "../runs/runs.ts";
-import { lockTriggers, noteLook, runningService } from "./control.ts";
+import { claimTriggers, lockTriggers, noteLook, runningService } from "./control.ts";
 import { type Fired, nextFire, Triggers, type TriggersOptions } from "./triggers.ts";
 
 export type TickOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now"> & {
@@ -23,10 +23,15 @@ export type Ticked = { fired: Fired[]; next: string | null };
 
 /**
  * Makes one pass over all due work: resumes runs that a crash interrupted, fires slots, and runs checks to their end.
- * Does nothing while a service or another pass runs.
+ * Does nothing while a service or another pass runs. A timer is expected to start the next pass.
  * @throws without `onError`: the first error of a run or a trigger, after all others are done.
  */
 export async function tick(plans: Plans, options: TickOptions): Promise<Ticked> {
+  noteLook(plans.home);
+  return await tickOnce(plans, options);
+}
+
+async function tickOnce(plans: Plans, options: TickOptions): Promise<Ticked> {
   const { env, host, now = Date.now } = options;
   const fired: Fired[] = [];
   const lock = await lockTriggers(plans.store);
@@ -36,7 +41,6 @@ export async function tick(plans: Plans, options: TickOptions): Promise<Ticked> 
       const errors: unknown[] = [];
       const onError = options.onError ?? ((_id: string, error: unknown) => void errors.push(error));
       removeCheckFolders(plans.home, env);
-      noteLook(plans.home);
       const onRunError: OnRunError = ({ workflowId }, error) => onError(workflowId, error);
       if (options.resumes ?? true) await plans.recover({ onError: onRunError });
       else {
@@ -75,20 +79,23 @@ async function pass(
 
 const loopMs = 1_000;
 
-/** Fires triggers in this process by repeated passes while no service runs. */
+/** Fires triggers in this process by repeated passes while no service runs, and claims to do so. */
 export function openTriggerLoop(
   plans: Plans,
   options: Omit<TickOptions, "signal">,
 ): { stop: () => Promise<void> } {
   const stopped = new AbortController();
   const { signal } = stopped;
+  let claim = claimTriggers(plans.home);
   const loop = async (): Promise<void> => {
     for (; !signal.aborted; await waited(loopMs, signal)) {
+      claim ??= claimTriggers(plans.home);
       if (runningService(plans.home)) continue;
-      await tick(plans, { ...options, signal }).catch((error: unknown) =>
+      await tickOnce(plans, { ...options, signal }).catch((error: unknown) =>
         options.onError?.("", error),
       );
     }
+    claim?.release();
   };
   const work = loop();
   return {

@@ -56,6 +56,11 @@ export class AttemptLog {
     return this.#entries.get(id)?.attempt;
   }
 
+  /** Returns the time of an attempt's last event, in milliseconds since the epoch; null for an unknown attempt. */
+  lastAt(id: string): number | null {
+    return this.#entries.get(id)?.lastAt ?? null;
+  }
+
   /** Takes a committed step; `number` counts from 1. Returns the attempt that committed it. */
   step(number: number, record: Step): Attempt {
     const { attempt: id = `step-${number}`, role, meta, timestamp } = record;

@@ -1,7 +1,5 @@
 import { isRecord } from "../contract/show.ts";
-import type { Step } from "../contract/contract.ts";
 import type { StartRecord } from "./record.ts";
-import type { ThreadPlace, ThreadStatus } from "./thread.ts";
 
 /** Maximum length of a subject, in characters. */
 const mostChars = 200;
@@ -29,8 +27,13 @@ function short(text: string): string {
   return `${whole.slice(0, mostChars - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
+/** The fields of a start record that the subject comes from. */
+type Started = Pick<StartRecord, "name"> & {
+  parameters: Pick<StartRecord["parameters"], "prompt" | "params">;
+};
+
 /** Returns the subject of a thread: its prompt's first line, else its params, else its workflow's name. */
-export function subjectOf({ name, parameters }: StartRecord): string {
+export function subjectOf({ name, parameters }: Started): string {
   return firstLine(parameters.prompt) || paramsLine(parameters.params) || firstLine(name);
 }
 
@@ -47,13 +50,3 @@ function paramsLine(params: unknown): string {
 
 const oneLine = (value: unknown): string =>
   typeof value === "string" ? firstLine(value) : firstLine(JSON.stringify(value) ?? "");
-
-/** Returns the place of a thread in a state, from its last step. */
-export function placeOf(state: ThreadStatus, last: Step | null): ThreadPlace {
-  const role = last?.role ?? null;
-  if (state.status === "failed") {
-    return { role: state.error?.role ?? role, text: firstLine(state.result.summary) };
-  }
-  if (state.status === "waiting") return { role: null, text: firstLine(state.question.content) };
-  return { role, text: null };
-}

@@ -29,6 +29,14 @@ export function headlessView({ hash, threadId }: ThreadRef, broken: Break): Thre
   };
 }
 
+function limitsIn({ maxCost, maxTokens }: Record<string, unknown>): Pick<ThreadView, "limits"> {
+  const limits = {
+    ...(typeof maxCost === "number" && { maxCost }),
+    ...(typeof maxTokens === "number" && { maxTokens }),
+  };
+  return Object.keys(limits).length > 0 ? { limits } : {};
+}
+
 /** Returns the view of a whole thread from its log, its worker and the notes on it. */
 export function viewOf(
   { hash, threadId }: ThreadRef,
@@ -52,6 +60,7 @@ export function viewOf(
     prompt,
     ...(params === undefined ? {} : { params }),
     maxRounds: options.maxRounds,
+    ...limitsIn(options),
     createdAt,
     ...timesAt({ status: state.status, createdAt, updatedAt, waitedMs }, now),
     steps,

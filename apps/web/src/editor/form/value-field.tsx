@@ -1,7 +1,8 @@
 import { ArrowDown, ArrowUp, Plus, X } from "lucide-react";
 import { useState } from "react";
 import { isRounded } from "@uncaged/workflow/records";
-import { inexact, isRecord, ownIn, readJson } from "../../lib/json.ts";
+import { inexact, isRecord, readJson } from "../../lib/json.ts";
+import { ownIn } from "../../lib/own.ts";
 import { isComposing } from "../../lib/kept.ts";
 import { asSchema, type FormField, type Schema } from "../../lib/schema.ts";
 import { Button } from "../../ui/button.tsx";

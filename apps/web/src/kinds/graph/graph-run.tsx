@@ -13,12 +13,14 @@ import type { Writing } from "./run-view.ts";
 
 type Props = {
   edited: EditedDocument;
+  /** The document's name; null before it is saved. */
+  name: string | null;
   session: RunSession;
   writing: Writing;
   link: (runId: string) => ReactNode;
 };
 
-export function GraphRun({ edited, session, writing, link }: Props) {
+export function GraphRun({ edited, name, session, writing, link }: Props) {
   const value = useDocumentPart(edited, (state) => state.value);
   const broken = useDocumentPart(edited, (state) => state.broken);
   const later = useDeferredValue(value);
@@ -36,7 +38,7 @@ export function GraphRun({ edited, session, writing, link }: Props) {
       blocked={blocked}
       onRun={() => {
         const { value: graph } = edited.state();
-        if (isRecord(graph)) void session.start(graph);
+        if (isRecord(graph)) void session.start(graph, name ?? undefined);
       }}
       link={link}
     />

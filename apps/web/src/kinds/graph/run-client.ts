@@ -16,8 +16,8 @@ export type RunMessage =
 
 const post = { method: "POST" } as const;
 
-export const startRun = (graph: unknown, signal: AbortSignal) =>
-  streamOf("/run-stream", { ...post, json: { graph }, signal });
+export const startRun = (graph: unknown, name: string | undefined, signal: AbortSignal) =>
+  streamOf("/run-stream", { ...post, json: { graph, name }, signal });
 
 export const answerRun = (
   runId: string,

@@ -78,21 +78,13 @@ export function RunConsole({ session, writing, prompt, onPrompt, blocked, onRun,
         {busy === "recovering" && !run && <Skeleton lines={3} what="Loading the run" />}
         {busy === "starting" && (
           <>
-            <Items session={session} writing={writing} graph={starting} run={null} isBusy />
+            <Items session={session} writing={writing} graph={starting} run={null} />
             <p role="status" className="flex items-center gap-2 text-muted">
               <LoaderCircle className="text-blue" /> Starting the run.
             </p>
           </>
         )}
-        {run && (
-          <Items
-            session={session}
-            writing={writing}
-            graph={run.graph}
-            run={run}
-            isBusy={busy !== null}
-          />
-        )}
+        {run && <Items session={session} writing={writing} graph={run.graph} run={run} />}
         {problem !== null && (
           <p role="alert" className="text-red wrap-anywhere">{`Error: ${problem}`}</p>
         )}
@@ -169,10 +161,9 @@ const mostItems = 30;
 type ItemsProps = Pick<Props, "session" | "writing"> & {
   graph: unknown;
   run: ShownRun | null;
-  isBusy: boolean;
 };
 
-function Items({ session, writing, graph, run, isBusy }: ItemsProps) {
+function Items({ session, writing, graph, run }: ItemsProps) {
   const { logs = [], status = "running", asking = null, isLost = false } = run ?? {};
   const [pages, setPages] = useState(1);
   const items = itemsOf(graph, logs, status, writing);
@@ -189,7 +180,11 @@ function Items({ session, writing, graph, run, isBusy }: ItemsProps) {
   );
   const newest = Math.max(0, items.length - pages * mostItems);
   const from = asked ? Math.min(newest, items.indexOf(asked)) : newest;
-  const onAnswer = (given: ApprovalInput) => void session.answer(given);
+  const onAnswer = async (given: ApprovalInput) => {
+    await session.answer(given);
+    const { problem } = session.snapshot();
+    if (problem !== null) throw new Error(problem);
+  };
   const ask = asking && { subject: asking.subject, onAnswer };
   return (
     <>
@@ -200,12 +195,7 @@ function Items({ session, writing, graph, run, isBusy }: ItemsProps) {
       )}
       <div role="log" aria-label="Log of the run" className="flex flex-col gap-2">
         {items.slice(from).map((item, index) => (
-          <RunItemView
-            key={from + index}
-            item={item}
-            asked={item === asked ? ask : null}
-            isBusy={isBusy}
-          />
+          <RunItemView key={from + index} item={item} asked={item === asked ? ask : null} />
         ))}
         {isLost && <p className="text-amber">Previous paused run was lost (server restarted).</p>}
       </div>

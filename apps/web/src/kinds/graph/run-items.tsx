@@ -11,7 +11,8 @@ import {
   UserRoundCheck,
 } from "lucide-react";
 import type { ReactNode } from "react";
-import { ApprovalForm } from "../../ui/approval-form.tsx";
+import { ApprovalForm } from "../../thread/question/question.tsx";
+import { Subject } from "../../thread/question/subject.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import {
   type AgentItem,
@@ -36,11 +37,10 @@ function State({ state }: { state: AgentItem["state"] }) {
 type Props = {
   item: RunItem;
   /** The subject of the approval and the callback for an answer; null while the user can't answer. */
-  asked: { subject: unknown; onAnswer: (answer: ApprovalInput) => void } | null;
-  isBusy: boolean;
+  asked: { subject: unknown; onAnswer: (answer: ApprovalInput) => Promise<void> } | null;
 };
 
-export function RunItemView({ item, asked, isBusy }: Props) {
+export function RunItemView({ item, asked }: Props) {
   switch (item.kind) {
     case "prompt":
       return (
@@ -61,7 +61,7 @@ export function RunItemView({ item, asked, isBusy }: Props) {
         </Item>
       );
     case "approval":
-      return <ApprovalView item={item} asked={asked} isBusy={isBusy} />;
+      return <ApprovalView item={item} asked={asked} />;
     case "line":
       return <LineView {...item} />;
   }
@@ -144,12 +144,11 @@ const Calls = ({ calls }: { calls: readonly Call[] }) => (
   </ul>
 );
 
-type ApprovalProps = { item: ApprovalItem } & Pick<Props, "asked" | "isBusy">;
+type ApprovalProps = { item: ApprovalItem } & Pick<Props, "asked">;
 
-function ApprovalView({ item, asked, isBusy }: ApprovalProps) {
-  const { name, prompt, answer, isOver } = item;
+function ApprovalView({ item, asked }: ApprovalProps) {
+  const { name, prompt, answer, isRejected, isOver } = item;
   if (answer !== null) {
-    const isRejected = answer.startsWith("User rejected");
     const state = isRejected ? (
       <CircleX className="text-red" />
     ) : (
@@ -165,7 +164,11 @@ function ApprovalView({ item, asked, isBusy }: ApprovalProps) {
     <Item icon={<UserRoundCheck />} name={name} look={asked ? "border-amber bg-amber-soft" : ""}>
       <Prose text={prompt} isMarkdown />
       {asked ? (
-        <ApprovalForm subject={asked.subject} isBusy={isBusy} onDecide={asked.onAnswer} />
+        <ApprovalForm
+          keep={null}
+          subject={<Subject title="To be approved" value={asked.subject} />}
+          onDecide={asked.onAnswer}
+        />
       ) : (
         <p className="text-small text-muted">
           {isOver

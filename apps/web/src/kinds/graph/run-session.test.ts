@@ -216,7 +216,8 @@ test("cancelling shows the server's status, retrying shows the run that continue
 
 test("an interrupted run is restored after each reload until it is continued to its end", async () => {
   store.set(runKey, "R1");
-  const lost = { ...entry("Run was interrupted"), nodeId: "system", type: "error" as const };
+  const ended = { nodeId: "system", type: "error" as const, reason: "interrupted" as const };
+  const lost = { ...entry("Run was interrupted"), ...ended };
   const interrupted = record("failed", { logs: [lost] });
   answers["GET /api/run/R1"] = [json(interrupted), json(interrupted), json(record("completed"))];
   for (let reloads = 0; reloads < 2; reloads += 1) {

@@ -97,11 +97,12 @@ export class RunSession {
     this.#following.abort();
   }
 
-  async start(graph: RunGraph): Promise<void> {
+  /** Starts a run. Its thread shows the document's name. */
+  async start(graph: RunGraph, name?: string): Promise<void> {
     const copy = structuredClone(graph);
     const signal = this.#begin();
     this.#set({ ...nothing, busy: "starting", starting: copy });
-    await this.#read(startRun(copy, signal), signal, copy);
+    await this.#read(startRun(copy, name, signal), signal, copy);
   }
 
   async answer(answer: ApprovalInput): Promise<void> {

@@ -146,7 +146,8 @@ test("a failure is shown once, and a completed run with a failed model counts as
   expect(shownStatus("completed", logs)).toBe("failed");
   expect(shownStatus("completed", [])).toBe("completed");
   expect(shownStatus("cancelled", logs)).toBe("cancelled");
-  const lost = logsOf(["system", "error", "Run was interrupted"]);
+  const [line] = logsOf(["system", "error", "Run was interrupted"]);
+  const lost = line ? [{ ...line, reason: "interrupted" as const }] : [];
   expect([isInterrupted("failed", lost), isInterrupted("failed", logs)]).toEqual([true, false]);
 });
 

@@ -30,6 +30,7 @@ export type ApprovalItem = {
   name: string;
   prompt: string;
   answer: string | null;
+  isRejected: boolean;
   /** Whether the run ended without an answer. */
   isOver: boolean;
 };
@@ -41,7 +42,7 @@ export type RunItem =
   | { kind: "checks"; nodeId: string; name: string; lines: string[] }
   | { kind: "line"; level: "warning" | "error"; name: string | null; text: string };
 
-const unanswered = { answer: null, isOver: false };
+const unanswered = { answer: null, isRejected: false, isOver: false };
 
 /** Default prompt of an approval. */
 const noPrompt = "Approval required before continuing.";
@@ -80,7 +81,7 @@ class Taking {
     this.#items = items;
   }
 
-  take({ nodeId, type, content }: WorkflowLogEntry): void {
+  take({ nodeId, type, content, decision }: WorkflowLogEntry): void {
     switch (type) {
       case "step_start":
         if (this.#nodes.get(nodeId)?.type === "agent") this.#begin(nodeId);
@@ -99,7 +100,10 @@ class Taking {
         this.#ask(nodeId);
         return;
       case "input_received":
-        this.#ask(nodeId).answer = content;
+        Object.assign(this.#ask(nodeId), {
+          answer: content,
+          isRejected: decision === "reject",
+        });
         return;
       case "warn":
         return this.#line("warning", nodeId, content);
@@ -229,5 +233,4 @@ export const shownStatus = (status: RunStatus, logs: readonly WorkflowLogEntry[]
 
 /** Whether a run was interrupted and can continue. */
 export const isInterrupted = (status: RunStatus, logs: readonly WorkflowLogEntry[]): boolean =>
-  status === "failed" &&
-  logs.findLast(({ type }) => type === "error")?.content === "Run was interrupted";
+  status === "failed" && logs.findLast(({ type }) => type === "error")?.reason === "interrupted";

@@ -1,72 +1,115 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import type { PlanView } from "@uncaged/workflow-server/api-types";
 import { Check, X } from "lucide-react";
-import type { ReactNode } from "react";
-import { moment } from "../../lib/format.ts";
+import { useEffect, useRef, useState } from "react";
 import { changePlan, confirmPlan, planKeys } from "../../lib/plans.ts";
+import { Decision } from "../../thread/question/decision.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Facts } from "../../ui/facts.tsx";
 import { Panel } from "../../ui/page.tsx";
-import { FailureNotice } from "../../ui/states.tsx";
+import { Prose } from "../../ui/prose.tsx";
 import { SandboxFacts } from "./sandbox-facts.tsx";
+import { triggerFacts } from "./trigger-facts.tsx";
 
 type Props = {
   plan: PlanView;
-  /** Identifies the plan on a page with several plans. */
-  about?: ReactNode;
-  onConfirmed?: () => void;
+  /** Whether the plan no longer waits for a confirmation. */
+  isOver?: boolean;
+  /** Whether to list the steps, on a page without their graph. */
+  hasSteps?: boolean;
+  onSent?: () => void;
 };
 
 /** The content of a plan with the buttons that confirm or reject this exact version, by its hash. */
-export function Confirmation({ plan, about, onConfirmed }: Props) {
-  const { id, hash, preview, draft, phase } = plan;
-  const client = useQueryClient();
-  const decide = useMutation({
-    mutationFn: async (isConfirmed: boolean) => {
-      if (!isConfirmed) return void (await changePlan(id, "reject"));
-      await confirmPlan(id, hash);
-      onConfirmed?.();
-    },
-    onSettled: () => client.invalidateQueries({ queryKey: planKeys.all }),
-  });
-  const { credentials, nextFires, sandboxFacts, trigger } = preview;
-  const runs = phase === "awaiting_confirmation" && plan.trigger.type === "manual";
+export function Confirmation(props: Props) {
   return (
-    <Panel aria-label={about ? `To be confirmed: ${plan.name}` : "To be confirmed"}>
-      <h2>{draft ? "A change to be confirmed" : "To be confirmed"}</h2>
-      {about}
-      <Facts
-        look="list"
-        facts={[
-          ["Trigger", trigger],
-          [
-            "Next fires",
-            nextFires.length > 0 ? nextFires.map((at) => moment(Date.parse(at))).join("; ") : null,
-          ],
-          [
-            "Credentials",
-            credentials
-              .map(({ name, known }) => (known ? name : `${name} (not stored)`))
-              .join(", ") || "none",
-          ],
-          ["Sandbox", <SandboxFacts key="sandbox" facts={sandboxFacts} />],
-          ["Hash", <code key="hash">{hash.slice(0, 12)}</code>, hash],
+    <Panel aria-label="To be confirmed">
+      <h2>{props.plan.draft ? "A change to be confirmed" : "To be confirmed"}</h2>
+      <PlanConfirmation {...props} />
+    </Panel>
+  );
+}
+
+/** {@link Confirmation} without a frame. */
+export function PlanConfirmation({ plan, isOver = false, hasSteps = false, onSent }: Props) {
+  const client = useQueryClient();
+  const box = useRef<HTMLDivElement>(null);
+  const [read, setRead] = useState(plan);
+  const hasChanged = read.hash !== plan.hash;
+  // A change must not take the place of the version that the user is about to confirm.
+  useEffect(() => {
+    if (!box.current?.matches(":hover, :focus-within")) setRead(plan);
+  }, [plan]);
+  const decide = async (work: Promise<unknown>) => {
+    try {
+      await work;
+    } finally {
+      void client.invalidateQueries({ queryKey: planKeys.all });
+    }
+  };
+  const { id, hash, preview, draft, phase } = read;
+  const { description, steps } = draft ?? read;
+  const { credentials, nextFires, sandboxFacts } = preview;
+  const runs = phase === "awaiting_confirmation" && read.trigger.type === "manual";
+  return (
+    <div ref={box} className="flex flex-col gap-3">
+      <Decision
+        key={hash}
+        isOver={isOver || hasChanged}
+        onSent={onSent}
+        subject={
+          <div className="flex flex-col gap-3">
+            {hasSteps && (
+              <>
+                <p className="text-muted">{description}</p>
+                <ol className="flex flex-col gap-2">
+                  {steps.map((step) => (
+                    <li key={step.id} className="wrap-anywhere">
+                      <code>{step.id}</code>
+                      <Prose text={step.description} isMarkdown isOpen />
+                    </li>
+                  ))}
+                </ol>
+              </>
+            )}
+            <Facts
+              look="list"
+              facts={[
+                ...triggerFacts(draft ?? read, nextFires),
+                [
+                  "Credentials",
+                  credentials
+                    .map(({ name, known }) => (known ? name : `${name} (not stored)`))
+                    .join(", ") || "none",
+                ],
+                ["Sandbox", <SandboxFacts key="sandbox" facts={sandboxFacts} />],
+                ["Hash", <code key="hash">{hash.slice(0, 12)}</code>, hash],
+              ]}
+            />
+          </div>
+        }
+        choices={[
+          {
+            name: "approve",
+            label: runs ? "Confirm and run" : "Confirm",
+            look: "solid",
+            icon: <Check />,
+            needsSubject: true,
+            send: () => decide(confirmPlan(id, hash)),
+          },
+          {
+            name: "reject",
+            label: draft ? "Drop the change" : "Reject",
+            icon: <X />,
+            send: () => decide(changePlan(id, "reject")),
+          },
         ]}
       />
-      <div className="flex flex-wrap gap-2">
-        <Button
-          look="solid"
-          icon={<Check />}
-          isBusy={decide.isPending}
-          onClick={() => decide.mutate(true)}
-        >
-          {runs ? "Confirm and run" : "Confirm"}
-        </Button>
-        <Button icon={<X />} isBusy={decide.isPending} onClick={() => decide.mutate(false)}>
-          {draft ? "Drop the change" : "Reject"}
-        </Button>
-      </div>
-      {decide.error && <FailureNotice error={decide.error} />}
-    </Panel>
+      {hasChanged && (
+        <div>
+          <Button onClick={() => setRead(plan)}>Show the changed plan</Button>
+        </div>
+      )}
+    </div>
   );
 }

@@ -1,14 +1,12 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { PlanDecision, WantedDecision } from "@uncaged/workflow-server/api-types";
 import { RotateCcw, SkipForward, Square } from "lucide-react";
 import type { ReactNode } from "react";
-import { moment } from "../../lib/format.ts";
 import { decidePlan, planKeys } from "../../lib/plans.ts";
-import { Button } from "../../ui/button.tsx";
+import { type Choice, Decision } from "../../thread/question/decision.tsx";
 import { Panel } from "../../ui/page.tsx";
 import { Prose } from "../../ui/prose.tsx";
-import { FailureNotice } from "../../ui/states.tsx";
 
 type Props = {
   wanted: readonly WantedDecision[];
@@ -24,8 +22,8 @@ export function Decisions({ wanted, nameOf }: Props) {
       <h2>{wanted.length === 1 ? "A decision to take" : "Decisions to take"}</h2>
       <ul className="flex flex-col gap-4">
         {wanted.map((one) => (
-          <li key={`${one.runId} ${one.stepId}`}>
-            <Decision wanted={one} name={nameOf?.(one.workflowId)} />
+          <li key={`${one.runId} ${one.stepId} ${one.question}`}>
+            <StepDecision wanted={one} name={nameOf?.(one.workflowId)} />
           </li>
         ))}
       </ul>
@@ -33,55 +31,69 @@ export function Decisions({ wanted, nameOf }: Props) {
   );
 }
 
-const choices: readonly { decision: PlanDecision; label: string; icon: ReactNode }[] = [
-  { decision: "retry", label: "Retry", icon: <RotateCcw /> },
-  { decision: "skip", label: "Skip", icon: <SkipForward /> },
-  { decision: "abort", label: "Abort", icon: <Square /> },
+type Decided = Omit<Choice, "send" | "act"> & { decision: PlanDecision };
+
+const choices: readonly Decided[] = [
+  {
+    decision: "retry",
+    label: "Retry",
+    look: "solid",
+    icon: <RotateCcw />,
+    title: "Run the step again",
+  },
+  {
+    decision: "skip",
+    label: "Skip",
+    icon: <SkipForward />,
+    title: "Skip the step and all steps that depend on it",
+  },
+  {
+    decision: "abort",
+    name: "reject",
+    label: "Abort",
+    look: "danger",
+    icon: <Square />,
+    title: "End the run",
+  },
 ];
 
-const hints: Record<PlanDecision, string> = {
-  retry: "Run the step again",
-  skip: "Skip the step and all steps that depend on it",
-  abort: "End the run",
+type StepProps = {
+  wanted: WantedDecision;
+  name?: ReactNode;
+  isOver?: boolean;
+  onSent?: () => void;
 };
 
-function Decision({ wanted, name }: { wanted: WantedDecision; name: ReactNode }) {
+/** Retries or skips a failed step of a plan, or ends its run. */
+export function StepDecision({ wanted, name, isOver, onSent }: StepProps) {
   const { workflowId, threadId, stepId, error, expiresAt } = wanted;
   const client = useQueryClient();
-  const decide = useMutation({
-    mutationFn: (decision: PlanDecision) => decidePlan(workflowId, decision, wanted),
-    onSettled: () => client.invalidateQueries({ queryKey: planKeys.all }),
-  });
+  const decide = async (decision: PlanDecision) => {
+    try {
+      await decidePlan(workflowId, decision, wanted);
+    } finally {
+      void client.invalidateQueries({ queryKey: planKeys.all });
+    }
+  };
   return (
-    <div className="flex flex-col gap-2">
-      <p className="wrap-anywhere">
-        {name ? <>{name}: the step</> : "The step"} <code>{stepId}</code> failed in{" "}
-        <Link to="/threads/$id" params={{ id: threadId }} className="underline">
-          this run
-        </Link>
-      </p>
-      <Prose text={error} />
-      <div className="flex flex-wrap gap-2">
-        {choices.map(({ decision, label, icon }) => (
-          <Button
-            key={decision}
-            look={decision === "retry" ? "solid" : decision === "abort" ? "danger" : "plain"}
-            icon={icon}
-            title={hints[decision]}
-            isBusy={decide.isPending}
-            onClick={() => decide.mutate(decision)}
-          >
-            {label}
-            <span className="sr-only"> {stepId}</span>
-          </Button>
-        ))}
-      </div>
-      {expiresAt !== null && (
-        <p className="text-small text-muted">
-          Without a decision it is aborted at {moment(expiresAt)}.
+    <Decision
+      from={
+        <p className="wrap-anywhere">
+          {name ? <>{name}: the step</> : "The step"} <code>{stepId}</code> failed in{" "}
+          <Link to="/threads/$id" params={{ id: threadId }} className="underline">
+            this run
+          </Link>
         </p>
-      )}
-      {decide.error && <FailureNotice error={decide.error} />}
-    </div>
+      }
+      subject={<Prose text={error} />}
+      expiresAt={expiresAt}
+      isOver={isOver}
+      onSent={onSent}
+      choices={choices.map(({ decision, ...choice }) => ({
+        ...choice,
+        about: stepId,
+        send: () => decide(decision),
+      }))}
+    />
   );
 }

@@ -56,6 +56,7 @@ function GraphEditor({ document, notice, buttons, save, name }: Edited & { name:
   const content = (
     <GraphRun
       edited={document}
+      name={name}
       session={session}
       writing={writingOf(cards)}
       link={(id) => (

@@ -1,9 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { AnswerForm } from "../../thread/question/answer-form.tsx";
-import { EventPanel } from "../../kinds/steps/runs/event-panel.tsx";
+import { EventsView } from "../../thread/events/events-view.tsx";
+import { Question } from "../../thread/question/question.tsx";
 import { liveNodes } from "../../kinds/steps/runs/live.ts";
-import { useRunLines } from "../../kinds/steps/runs/run-events.ts";
 import { RunControls } from "../../kinds/steps/runs/session-bar.tsx";
 import type { LiveNode } from "../../editor/kind.ts";
 import { cost, counted, duration, tokens, useNow } from "../../lib/format.ts";
@@ -66,8 +65,7 @@ function Selected({ runID, log }: { runID: string; log: ThreadLog }) {
       </p>
       {question && (
         <div className="overflow-hidden rounded-md border">
-          <p className="p-3 whitespace-pre-wrap wrap-anywhere">{question.content}</p>
-          <AnswerForm key={question.number} thread={thread} question={question} asked={0} />
+          <Question key={question.number} threadId={runID} step={question} asked={0} />
         </div>
       )}
       {result && (
@@ -82,7 +80,14 @@ function Selected({ runID, log }: { runID: string; log: ThreadLog }) {
 type EventsProps = { runID: string | null; onStep: (id: string) => void };
 
 export function RunEvents({ runID, onStep }: EventsProps) {
-  const lines = useRunLines(runID);
   if (runID === null) return <p className="text-muted">No run is selected.</p>;
-  return <EventPanel key={runID} lines={lines} onStep={onStep} />;
+  return (
+    <div className="flex h-140 flex-col">
+      <EventsView
+        key={runID}
+        threadId={runID}
+        onPlace={({ stepID }) => onStep(stepID?.split("/", 1)[0] ?? "")}
+      />
+    </div>
+  );
 }

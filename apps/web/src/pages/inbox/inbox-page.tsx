@@ -1,152 +1,237 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import type { PlanRow, PlanView, ThreadRow } from "@uncaged/workflow-server/api-types";
-import { Inbox as InboxIcon } from "lucide-react";
-import { type RefObject, useEffect, useRef, useState } from "react";
-import { AnswerForm } from "../../thread/question/answer-form.tsx";
-import { Confirmation } from "../../kinds/plan/confirmation.tsx";
-import { Decisions } from "../../kinds/plan/decisions.tsx";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { ArrowLeft, Bell, BellOff, Inbox as InboxIcon } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
+import { PlanConfirmation } from "../../kinds/plan/confirmation.tsx";
+import { StepDecision } from "../../kinds/plan/decisions.tsx";
 import { ago, count, moment, useNow } from "../../lib/format.ts";
-import { type Inbox, useInbox } from "../../lib/inbox.ts";
+import { type InboxItem, useInbox } from "../../lib/inbox.ts";
+import { useNoticeChoice } from "../../lib/notices.ts";
 import { planQuery } from "../../lib/plans.ts";
 import { stepsQuery } from "../../lib/threads.ts";
-import { Button } from "../../ui/button.tsx";
-import { Page, useTitle } from "../../ui/page.tsx";
-import { Prose } from "../../ui/prose.tsx";
+import { Question } from "../../thread/question/question.tsx";
+import { Button, ButtonLink } from "../../ui/button.tsx";
+import { Page, useKeys, useTitle } from "../../ui/page.tsx";
 import { Empty, FailureNotice, Loaded, Skeleton } from "../../ui/states.tsx";
 
-/** The inbox: decisions, plans to confirm, and questions. The user can answer all of them on this page. */
+/** Questions, plans to confirm and failed steps of plans, each with the form that answers it. */
 export function InboxPage() {
   useTitle("Inbox");
-  const inbox = useInbox();
-  const list = useRef<HTMLDivElement>(null);
-  useFocusOfNext(list, inbox.count);
+  const { items, isMore, isRead, error } = useInbox();
+  const { item: opened } = useSearch({ from: "/inbox" });
+  const navigate = useNavigate({ from: "/inbox" });
+  const [first, setFirst] = useState<string | null>(null);
+  const top = items[0]?.key ?? null;
+  // A newer item must not replace the shown one.
+  useEffect(() => {
+    if (first === null) setFirst(top);
+  }, [first, top]);
+  const chosen = opened ?? first ?? top;
+  const item = useLast(items.find(({ key }) => key === chosen) ?? null, chosen);
+  const isOver = item !== null && !items.includes(item);
+  const list = useRef<HTMLOListElement>(null);
+  const pane = useRef<HTMLDivElement>(null);
+
+  const focusRow = (key: string | undefined) =>
+    requestAnimationFrame(() => {
+      const row = list.current?.querySelector<HTMLElement>(`[data-key="${CSS.escape(key ?? "")}"]`);
+      // A phone shows either the list or an item.
+      const isShown = row?.checkVisibility() === true;
+      (isShown ? row : document.querySelector<HTMLElement>("main"))?.focus();
+    });
+  const show = (next: InboxItem | undefined) => {
+    setFirst(next?.key ?? null);
+    void navigate({ search: { item: next?.key }, replace: true });
+    focusRow(next?.key);
+  };
+  const at = items.findIndex(({ key }) => key === chosen);
+  const move = (by: number) => {
+    if (items.length > 0) show(items[Math.min(Math.max(at + by, 0), items.length - 1)]);
+  };
+  const focusChoice = (name: "approve" | "reject") => {
+    const choice = pane.current?.querySelector<HTMLElement>(`[data-choice="${name}"]`);
+    const other = pane.current?.querySelector<HTMLElement>("textarea, input, select, form button");
+    const target = choice ?? other;
+    target?.scrollIntoView({ block: "nearest" });
+    target?.focus();
+  };
+  useKeys({
+    j: () => move(opened === undefined && !list.current?.contains(document.activeElement) ? 0 : 1),
+    k: () => move(-1),
+    a: () => focusChoice("approve"),
+    r: () => focusChoice("reject"),
+    Escape: () => focusRow(item?.key),
+  });
+  const next = items[at + 1] ?? items[at - 1];
+
   return (
-    <Page title="Inbox">
-      {inbox.error && <FailureNotice error={inbox.error} />}
-      {!inbox.isRead && !inbox.error && <Skeleton lines={6} />}
-      {inbox.isRead && inbox.count === 0 && (
+    <Page title="Inbox" actions={<NoticeButton />}>
+      {error && <FailureNotice error={error} />}
+      {!isRead && !error && <Skeleton lines={6} />}
+      {isRead && items.length === 0 && !isOver && (
         <Empty icon={<InboxIcon />} title="Nothing waits for you">
           <p>
             Answer questions of threads, decide about failed steps of plans, and confirm plans here.
           </p>
         </Empty>
       )}
-      <div ref={list} className="flex flex-col gap-4 empty:hidden">
-        {inbox.count > 0 && <Waiting inbox={inbox} />}
-      </div>
+      {(item || items.length > 0) && (
+        <div className="grid grid-cols-[20rem_minmax(0,1fr)] items-start gap-6 max-lg:grid-cols-[minmax(0,1fr)]">
+          <nav
+            aria-label="Waiting"
+            className={`sticky top-below max-h-[calc(100dvh-4rem)] overflow-y-auto max-lg:static max-lg:max-h-none ${opened === undefined ? "" : "max-lg:hidden"}`}
+          >
+            <ol ref={list} className="flex flex-col divide-y">
+              {items.map((one) => (
+                <Row key={one.key} item={one} isShown={one.key === chosen} />
+              ))}
+            </ol>
+            {isMore && <p className="p-3 text-muted">More follow when these are answered.</p>}
+          </nav>
+          <div
+            ref={pane}
+            className={`panel min-w-0 ${opened === undefined ? "max-lg:hidden" : ""}`}
+          >
+            <div className="p-3 lg:hidden">
+              <ButtonLink to="/inbox" icon={<ArrowLeft />}>
+                To the list
+              </ButtonLink>
+            </div>
+            {item ? (
+              <Shown key={item.key} item={item} isOver={isOver} onSent={() => show(next)} />
+            ) : (
+              <Empty title="This no longer waits for you" />
+            )}
+          </div>
+        </div>
+      )}
     </Page>
   );
 }
 
-const atOnce = 20;
+/** The item, or its last state after it left the inbox, so that its place is not taken by another one. */
+function useLast(item: InboxItem | null, key: string | null): InboxItem | null {
+  const last = useRef(item);
+  if (item !== null || last.current?.key !== key) last.current = item;
+  return last.current;
+}
 
-function Waiting({ inbox }: { inbox: Inbox }) {
-  const { decisions, isMore, names, plans, threads } = inbox;
-  const [most, setMost] = useState(atOnce);
+function Row({ item, isShown }: { item: InboxItem; isShown: boolean }) {
+  const { key, subject, text, from, at } = item;
   const now = useNow(10_000);
-  const more = Math.max(plans.length, threads.length) - most;
   return (
-    <>
-      <Decisions
-        wanted={decisions}
-        nameOf={(id) => (
-          <Link to="/plans/$id" params={{ id }} className="underline">
-            {names.get(id)}
-          </Link>
-        )}
-      />
-      {plans.slice(0, most).map((plan) => (
-        <ToConfirm key={plan.id} plan={plan} />
-      ))}
-      {threads.slice(0, most).map((thread) => (
-        <Question key={thread.threadId} thread={thread} now={now} />
-      ))}
-      {more > 0 && (
-        <div>
-          <Button onClick={() => setMost(most + atOnce)}>Show more ({count(more)} left)</Button>
-        </div>
-      )}
-      {isMore && <p className="text-muted">Answer the items above to see more.</p>}
-    </>
-  );
-}
-
-function ToConfirm({ plan: { id } }: { plan: PlanRow }) {
-  const query = useQuery(planQuery(id));
-  return (
-    <Loaded query={query} lines={5}>
-      {(plan) =>
-        plan.phase === "awaiting_confirmation" || plan.draft ? (
-          <Confirmation plan={plan} about={<AboutPlan plan={plan} />} />
-        ) : null
-      }
-    </Loaded>
-  );
-}
-
-function AboutPlan({ plan }: { plan: PlanView }) {
-  const { name, description, steps } = plan.draft ?? plan;
-  return (
-    <div className="flex flex-col gap-2">
-      <Link to="/plans/$id" params={{ id: plan.id }} className="font-semibold underline">
-        {name}
-      </Link>
-      <p className="text-muted">{description}</p>
-      <ol className="list-decimal pl-5">
-        {steps.map(({ id, description: task }) => (
-          <li key={id} className="wrap-anywhere">
-            <code>{id}</code>: {task}
-          </li>
-        ))}
-      </ol>
-    </div>
-  );
-}
-
-function Question({ thread, now }: { thread: ThreadRow; now: number }) {
-  const { threadId, workflow, steps, updatedAt } = thread;
-  // The question is the last step, so the number of steps identifies the question.
-  const { data, error } = useQuery(stepsQuery(threadId, steps, 1));
-  const question = data?.steps.find(({ role }) => role === "__wait__");
-  return (
-    <section
-      className="panel overflow-hidden shadow-sm"
-      aria-label={`Question of ${workflow}, ${threadId}`}
+    <li
+      className={`relative flex flex-col px-3 py-2 hover:bg-hover ${isShown ? "lg:bg-accent-soft" : ""}`}
     >
-      <div className="flex flex-col gap-2 px-4 pt-4 pb-3">
-        <div className="flex flex-wrap items-baseline justify-between gap-2">
-          <h2>
-            <Link to="/threads/$id" params={{ id: threadId }} className="underline">
-              {workflow}
-            </Link>
-          </h2>
-          <span className="text-small text-muted" title={moment(updatedAt)}>
-            asked {ago(updatedAt, now)}
-          </span>
-        </div>
-        {error && <FailureNotice error={error} />}
-        {question ? (
-          <Prose text={question.content} isMarkdown={question.meta.for === "approval"} />
-        ) : (
-          !error && <Skeleton lines={2} />
+      <div className="flex items-baseline gap-2">
+        <Link
+          to="/inbox"
+          search={{ item: key }}
+          resetScroll={false}
+          data-key={key}
+          aria-current={isShown ? "true" : undefined}
+          className="stretched min-w-0 flex-1 truncate font-semibold text-ink"
+        >
+          {subject}
+        </Link>
+        {at !== null && (
+          <time
+            dateTime={new Date(at).toISOString()}
+            title={moment(at)}
+            className="flex-none text-small text-muted"
+          >
+            {ago(at, now)}
+          </time>
         )}
       </div>
-      {question && (
-        <AnswerForm key={question.number} thread={thread} question={question} asked={0} />
+      {text !== "" && <p className="truncate text-muted">{text}</p>}
+      <p className="truncate text-small text-muted">{from}</p>
+    </li>
+  );
+}
+
+type ShownProps = { item: InboxItem; isOver: boolean; onSent: () => void };
+
+function Shown({ item, isOver, onSent }: ShownProps) {
+  const { kind, subject } = item;
+  return (
+    <section aria-label={`${kind === "question" ? "Question" : "Plan"}: ${subject}`}>
+      <h2 className="px-4 pt-4 text-title wrap-anywhere">
+        {kind === "question" ? (
+          <Link to="/threads/$id" params={{ id: item.thread.threadId }} className="text-ink">
+            {subject}
+          </Link>
+        ) : (
+          <Link
+            to="/plans/$id"
+            params={{ id: kind === "plan" ? item.plan.id : item.wanted.workflowId }}
+            className="text-ink"
+          >
+            {subject}
+          </Link>
+        )}
+      </h2>
+      {kind === "question" ? (
+        <ThreadQuestion item={item} isOver={isOver} onSent={onSent} />
+      ) : kind === "plan" ? (
+        <Plan id={item.plan.id} isOver={isOver} onSent={onSent} />
+      ) : (
+        <div className="p-4">
+          <StepDecision wanted={item.wanted} isOver={isOver} onSent={onSent} />
+        </div>
       )}
     </section>
   );
 }
 
-/** Focuses the next item when the focused item is answered and removed. */
-function useFocusOfNext(list: RefObject<HTMLElement | null>, waiting: number): void {
-  const before = useRef(waiting);
-  useEffect(() => {
-    const isLess = waiting < before.current;
-    before.current = waiting;
-    if (!isLess || document.activeElement !== document.body) return;
-    const next = list.current?.querySelector<HTMLElement>("a") ?? document.querySelector("main");
-    next?.focus({ preventScroll: true });
-  }, [list, waiting]);
+type QuestionProps = Omit<ShownProps, "item"> & { item: InboxItem & { kind: "question" } };
+
+function ThreadQuestion({ item, isOver, onSent }: QuestionProps) {
+  const { threadId, steps } = item.thread;
+  const query = useQuery(stepsQuery(threadId, steps, 1));
+  return (
+    <Loaded query={query} lines={4}>
+      {({ steps: [step] }) =>
+        step?.role === "__wait__" ? (
+          <Question threadId={threadId} step={step} asked={0} isOver={isOver} onAnswered={onSent} />
+        ) : (
+          <p className="p-4 text-muted">This thread asks nothing any more.</p>
+        )
+      }
+    </Loaded>
+  );
+}
+
+function Plan({ id, isOver, onSent }: Omit<ShownProps, "item"> & { id: string }) {
+  const query = useQuery(planQuery(id));
+  return (
+    <div className="p-4">
+      <Loaded query={query} lines={5}>
+        {(plan) => <PlanConfirmation plan={plan} isOver={isOver} hasSteps onSent={onSent} />}
+      </Loaded>
+    </div>
+  );
+}
+
+const notices = {
+  on: { label: "Notifications are on", icon: <Bell />, title: "Switch notifications off" },
+  off: {
+    label: "Notify me",
+    icon: <BellOff />,
+    title: "Show a notification of the browser when something new waits",
+  },
+};
+
+function NoticeButton() {
+  const { state, toggle } = useNoticeChoice();
+  if (state === "none") return null;
+  if (state === "blocked") {
+    return <p className="self-center text-small text-muted">The browser blocks notifications.</p>;
+  }
+  const { label, icon, title } = notices[state];
+  return (
+    <Button icon={icon} title={title} aria-pressed={state === "on"} onClick={toggle}>
+      {label}
+    </Button>
+  );
 }

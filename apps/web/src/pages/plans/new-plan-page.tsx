@@ -47,7 +47,7 @@ function NewPlan({ id }: { id: string }) {
           {plan.phase === "awaiting_confirmation" && (
             <Confirmation
               plan={plan}
-              onConfirmed={() => void navigate({ to: "/plans/$id", params: { id } })}
+              onSent={() => void navigate({ to: "/plans/$id", params: { id } })}
             />
           )}
           <PlanSteps plan={plan} />

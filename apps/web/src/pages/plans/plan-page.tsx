@@ -1,12 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { PlanView } from "@uncaged/workflow-server/api-types";
-import { CircleAlert } from "lucide-react";
 import { Confirmation } from "../../kinds/plan/confirmation.tsx";
 import { Decisions } from "../../kinds/plan/decisions.tsx";
 import { PlannerChat } from "../../kinds/plan/planner-chat.tsx";
 import { PlanBadge } from "../../kinds/plan/plan-badge.tsx";
 import { SandboxFacts } from "../../kinds/plan/sandbox-facts.tsx";
+import { triggerFacts } from "../../kinds/plan/trigger-facts.tsx";
 import { moment, until, useNow } from "../../lib/format.ts";
 import { planQuery } from "../../lib/plans.ts";
 import { pathOf } from "../../lib/request.ts";
@@ -14,6 +14,7 @@ import { type Fact, Facts } from "../../ui/facts.tsx";
 import { Page, Panel, useTitle } from "../../ui/page.tsx";
 import { Empty, Loaded } from "../../ui/states.tsx";
 import { canBeChanged, PlanSteps } from "./plan-definition.tsx";
+import { NotFiring } from "./not-firing.tsx";
 import { PlanControls } from "./plan-controls.tsx";
 import { Runs } from "./plan-runs.tsx";
 
@@ -46,15 +47,14 @@ export function PlanPage() {
 function OnePlan({ plan }: { plan: PlanView }) {
   const { session = null } = useSearch({ from: "/plans/$id" });
   const navigate = useNavigate({ from: "/plans/$id" });
-  const { phase, draft, fires, runs, wanted, id } = plan;
+  const { phase, draft, runs, wanted, id } = plan;
   const isOpen = phase === "awaiting_confirmation" || draft !== null;
   return (
     <>
-      {fires === false && <NotFiring />}
       <Decisions wanted={wanted} />
       {isOpen && <Confirmation plan={plan} />}
+      {phase !== "awaiting_confirmation" && <Trigger plan={plan} />}
       <PlanSteps plan={plan} />
-      <Trigger plan={plan} />
       <Panel aria-label="Runs">
         <h2>Runs</h2>
         {runs.length > 0 ? (
@@ -65,6 +65,7 @@ function OnePlan({ plan }: { plan: PlanView }) {
           </Empty>
         )}
       </Panel>
+      <Settings plan={plan} />
       {canBeChanged(plan) && (
         <Panel aria-label="Change">
           <h2>Change</h2>
@@ -82,42 +83,39 @@ function OnePlan({ plan }: { plan: PlanView }) {
   );
 }
 
-/** Warns that the trigger of a confirmed plan does not fire. */
-function NotFiring() {
+/** The trigger in words, its next times, and whether anything fires it. */
+function Trigger({ plan }: { plan: PlanView }) {
+  const { preview, trigger, trigger_state: state, next_fire_at: next, fires, draft } = plan;
+  const now = useNow(1_000, next !== null);
+  const at = (iso: string | null | undefined) => (iso ? moment(Date.parse(iso)) : null);
+  // The preview of a plan with a change is that of the change.
+  const slots = next === null ? [] : draft ? [next] : preview.nextFires;
+  const isPoll = trigger.type === "poll";
   return (
-    <div
-      role="alert"
-      className="flex items-start gap-3 rounded-md border border-red/35 bg-red-soft px-4 py-3"
-    >
-      <CircleAlert className="mt-[2px] text-red" />
-      <div className="flex min-w-0 flex-1 flex-col gap-1 wrap-anywhere">
-        <p className="font-semibold">
-          The trigger of this plan does not fire: no service is running.
-        </p>
-        <p className="text-muted">
-          Run <code>uncaged-workflow plan service run</code>, or start the console with{" "}
-          <code>uncaged-workflow serve</code>.
-        </p>
-      </div>
-    </div>
+    <Panel aria-label="Trigger">
+      <h2>Trigger</h2>
+      {fires === false && <NotFiring what="The trigger of this plan" />}
+      <Facts
+        look="list"
+        facts={[
+          ...triggerFacts(plan, slots),
+          ["Next fire", next && fires !== false ? until(Date.parse(next), now) : null],
+          ["Last fire", trigger.type === "manual" ? null : (at(state?.last_fire_at) ?? "never")],
+          ["Last check", isPoll ? (at(state?.last_check_at) ?? "never") : null],
+          ["Error of its check", state?.last_error ?? null],
+        ]}
+      />
+    </Panel>
   );
 }
 
-/** The trigger, the requirements and sandbox of the steps, and the failure policy. */
-function Trigger({ plan }: { plan: PlanView }) {
-  const { preview, trigger, trigger_state: state, next_fire_at: next, failure_policy } = plan;
-  const now = useNow(1_000, next !== null);
-  const at = (iso: string | null | undefined) => (iso ? moment(Date.parse(iso)) : null);
+/** The sandbox of the steps, and what happens after a failure. */
+function Settings({ plan }: { plan: PlanView }) {
   const bundle = plan.metadata?.bundle as { name?: unknown } | undefined;
   const name = typeof bundle?.name === "string" ? bundle.name : null;
   const facts: Fact[] = [
-    ["Trigger", preview.trigger],
-    ["Last fire", trigger.type === "manual" ? null : (at(state?.last_fire_at) ?? "never")],
-    ["Last check", trigger.type === "poll" ? (at(state?.last_check_at) ?? "never") : null],
-    ["Next fire", next && `${moment(Date.parse(next))}, ${until(Date.parse(next), now)}`],
-    ["Error of its check", state?.last_error ?? null],
-    ["When a step fails", failureText(failure_policy)],
-    ["Sandbox", <SandboxFacts key="sandbox" facts={preview.sandboxFacts} />],
+    ["When a step fails", failureText(plan.failure_policy)],
+    ["Sandbox", <SandboxFacts key="sandbox" facts={plan.preview.sandboxFacts} />],
     ["Folder", typeof plan.metadata?.cwd === "string" ? plan.metadata.cwd : null],
     [
       "Workflow",
@@ -130,8 +128,8 @@ function Trigger({ plan }: { plan: PlanView }) {
     ["Id", <code key="id">{plan.id}</code>],
   ];
   return (
-    <Panel aria-label="Trigger and settings">
-      <h2>Trigger and settings</h2>
+    <Panel aria-label="Settings">
+      <h2>Settings</h2>
       <Facts look="list" facts={facts} />
     </Panel>
   );

@@ -5,13 +5,15 @@ import { ClipboardList, Sparkles } from "lucide-react";
 import { useRef, useState } from "react";
 import { Decisions } from "../../kinds/plan/decisions.tsx";
 import { PlanBadge } from "../../kinds/plan/plan-badge.tsx";
-import { ago, count, moment, until, useNow } from "../../lib/format.ts";
+import { triggerWords } from "../../kinds/plan/trigger.ts";
+import { ago, count, counted, moment, until, useNow } from "../../lib/format.ts";
 import { plansQuery } from "../../lib/plans.ts";
 import { Button, ButtonLink, Command } from "../../ui/button.tsx";
 import { type Fact, Facts } from "../../ui/facts.tsx";
-import { SearchField } from "../../ui/field.tsx";
+import { SearchField } from "../../ui/search-field.tsx";
 import { Page, useKeys, useListKeys, useTitle } from "../../ui/page.tsx";
 import { Empty, Loaded } from "../../ui/states.tsx";
+import { NotFiring } from "./not-firing.tsx";
 
 export function PlansPage() {
   useTitle("Plans");
@@ -51,8 +53,8 @@ function None() {
 
 const atOnce = 100;
 
-const textOf = ({ name, description, id, trigger_text }: PlanRow): string =>
-  `${name} ${description} ${id} ${trigger_text}`.toLowerCase();
+const textOf = ({ name, description, id, trigger }: PlanRow): string =>
+  `${name} ${description} ${id} ${triggerWords(trigger)}`.toLowerCase();
 
 function PlanList({ plans }: { plans: readonly PlanRow[] }) {
   const [text, setText] = useState("");
@@ -64,8 +66,10 @@ function PlanList({ plans }: { plans: readonly PlanRow[] }) {
   const rows = found.slice(0, most);
   useListKeys({ list, target: "a", length: rows.length });
   const names = new Map(plans.map(({ id, name }) => [id, name]));
+  const idle = plans.filter(({ fires }) => fires === false).length;
   return (
     <>
+      {idle > 0 && <NotFiring what={`The trigger of ${counted(idle, "plan")}`} />}
       <Decisions
         wanted={plans.flatMap(({ wanted }) => wanted)}
         nameOf={(id) => (
@@ -100,7 +104,7 @@ function PlanList({ plans }: { plans: readonly PlanRow[] }) {
 }
 
 function Row({ plan, index, now }: { plan: PlanRow; index: number; now: number }) {
-  const { id, name, phase, trigger_text, fires } = plan;
+  const { id, name, phase, trigger, fires } = plan;
   return (
     <li
       className="relative grid grid-cols-[minmax(0,1fr)_9rem_auto] items-center gap-5 border-b px-4 py-3 first:rounded-t-lg last:rounded-b-lg last:border-b-0 focus-within:bg-hover hover:bg-hover max-lg:grid-cols-[minmax(0,1fr)_auto] max-lg:gap-x-3 max-lg:gap-y-2 max-lg:px-3 max-lg:py-3"
@@ -115,8 +119,8 @@ function Row({ plan, index, now }: { plan: PlanRow; index: number; now: number }
           {name}
         </Link>
         <p className="truncate text-muted">
-          {trigger_text}
-          {fires === false && <span className="text-red"> · does not fire</span>}
+          {fires === false && <span className="font-semibold text-red">Does not fire · </span>}
+          {triggerWords(trigger)}
         </p>
       </div>
       <div>
@@ -151,7 +155,7 @@ function lastRunFact({ last_run: run }: PlanRow, now: number): Fact {
   return [
     "Last run",
     <span key="run" className="inline-flex flex-wrap items-center gap-1">
-      <PlanBadge state={run.status} error={run.error} /> {ago(at, now)}
+      <PlanBadge state={run.status} isCancelled={run.cancelled} /> {ago(at, now)}
     </span>,
     moment(at),
   ];

@@ -6,6 +6,7 @@ import { StatusIcon } from "../../thread/status/status.tsx";
 import { cost, count, counted, moment, roleName, tokens } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
 import { familyQuery, isLive, ledgerQuery } from "../../lib/threads.ts";
+import { Copy } from "../../ui/button.tsx";
 import { type Fact, Facts } from "../../ui/facts.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
@@ -16,18 +17,31 @@ export function About({ thread }: { thread: Thread }) {
   const { data: ledger } = useQuery(ledgerQuery(threadId));
   const facts: Fact[] = [
     [
+      "Id",
+      <span key="id" className="inline-flex items-center gap-1">
+        <code>{threadId}</code>
+        <Copy text={threadId} what="the thread's id" />
+      </span>,
+    ],
+    [
       "Workflow",
       <Link key="workflow" to="/workflows/$name" params={{ name: workflow }}>
         {workflow}
       </Link>,
     ],
-    ["Version", <code key="version">{hash}</code>],
+    [
+      "Version",
+      <span key="version" className="inline-flex items-center gap-1">
+        <code>{hash}</code>
+        <Copy text={hash} what="the version" />
+      </span>,
+    ],
     ["Started", moment(createdAt)],
     ["Max rounds", count(maxRounds)],
     ["Worker", pid === null ? null : `process ${pid}`],
   ];
   return (
-    <div className="flex flex-col gap-5 px-0.5 py-1">
+    <div className="grid gap-x-8 gap-y-5 lg:grid-cols-2 2xl:grid-cols-4">
       <Part title="Prompt">{prompt ? <Prose text={prompt} /> : <Nothing>No prompt.</Nothing>}</Part>
       {params !== undefined && (
         <Part title="Params">

@@ -105,12 +105,25 @@ export function Controls(props: Props) {
           Kill
         </Button>
       )}
+      {thread.forkFrom && (
+        <Button
+          icon={<Columns2 />}
+          onClick={() =>
+            void navigate({
+              to: "/threads/$id/compare/$other",
+              params: { id: thread.forkFrom?.threadId ?? "", other: threadId },
+            })
+          }
+        >
+          Compare with original
+        </Button>
+      )}
       <Menu trigger={<Button icon={<Ellipsis />} aria-label="More actions" />}>
         <MenuItem icon={<GitFork />} onClick={() => onFork({ kind: "fork", number: stepCount })}>
           Fork…
         </MenuItem>
         <MenuItem icon={<RotateCcw />} onClick={() => ask("again")}>
-          Start again with these values…
+          Start again with these values
         </MenuItem>
         {isDrawn && (
           <MenuItem icon={<Pencil />} onClick={() => go.mutate(edit)}>

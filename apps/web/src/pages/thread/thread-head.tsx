@@ -1,51 +1,48 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { sleepsUntil, type ThreadTimes, timesAt, Waited } from "@uncaged/workflow/records";
+import {
+  sleepsUntil,
+  subjectOf,
+  type ThreadTimes,
+  timesAt,
+  Waited,
+} from "@uncaged/workflow/records";
 import type { Status, Thread } from "@uncaged/workflow-server/api-types";
-import { ChevronRight } from "lucide-react";
+import { ChevronDown } from "lucide-react";
+import { type ReactNode, useId, useState } from "react";
 import { StatusBadge } from "../../thread/status/status.tsx";
+import { spentIn } from "../../thread/trace/nodes.ts";
+import type { TraceRow } from "../../thread/trace/rows.ts";
 import { ago, cost, count, duration, moment, tokens, useNow } from "../../lib/format.ts";
 import type { ThreadLog } from "../../lib/thread-log.ts";
 import { type ForkPoint, isEnded, isLive, ledgerQuery } from "../../lib/threads.ts";
-import { Copy } from "../../ui/button.tsx";
-import { Controls } from "./controls.tsx";
+import { Button } from "../../ui/button.tsx";
 import { Facts } from "../../ui/facts.tsx";
+import { About } from "./about.tsx";
+import { Controls } from "./controls.tsx";
 
 type Props = {
   thread: Thread;
   status: Status;
   log: ThreadLog;
+  rows: readonly TraceRow[];
   onFork: (point: ForkPoint) => void;
   onAnswer: () => void;
 };
 
-export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
-  const { threadId, workflow, hash } = thread;
+export const subjectIn = ({ workflow, prompt, params }: Thread): string =>
+  subjectOf({ name: workflow, parameters: { prompt, params } });
+
+export function ThreadHead({ thread, status, log, rows, onFork, onAnswer }: Props) {
+  const { workflow } = thread;
+  const [isWhole, setWhole] = useState(false);
+  const details = useId();
   const sleepingUntil = status === "waiting" ? sleepsUntil(log.steps.at(-1) ?? thread.last) : null;
   const isStopped = (log.end?.result ?? thread.result)?.reason === "maxRounds";
   return (
-    <header className="flex flex-col gap-2 sm:contents">
-      <nav className="flex items-center gap-1 text-small text-muted" aria-label="Breadcrumb">
-        <Link to="/">Threads</Link>
-        <ChevronRight className="text-faint" />
-        <span className="overflow-hidden font-mono text-ellipsis">{threadId}</span>
-        <Copy text={threadId} what="the thread's id" />
-      </nav>
-      <div className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2 bg-page sm:sticky sm:top-below sm:z-20 sm:-mx-5 sm:-my-2 sm:px-5 sm:py-2">
-        <h1 className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-2">
-          <Link to="/workflows/$name" params={{ name: workflow }} className="text-inherit">
-            {workflow}
-          </Link>
-          <span className="code font-normal text-faint" title={`Version ${hash}`}>
-            {hash}
-          </span>
-          <StatusBadge
-            status={status}
-            sleepingUntil={sleepingUntil}
-            stoppedAt={isStopped ? thread.stepCount : null}
-            large
-          />
-        </h1>
+    <header className="flex flex-none flex-col gap-2 px-4 pt-4 pb-2 max-sm:pt-3">
+      <div className="flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
+        <h1 className="line-clamp-2 flex-[1_1_12rem]">{subjectIn(thread)}</h1>
         <Controls
           thread={thread}
           status={status}
@@ -56,10 +53,41 @@ export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
           onAnswer={onAnswer}
         />
       </div>
+      <div className="flex flex-wrap items-center gap-x-5 gap-y-2">
+        <StatusBadge
+          status={status}
+          sleepingUntil={sleepingUntil}
+          stoppedAt={isStopped ? thread.stepCount : null}
+          large
+        />
+        <Link to="/workflows/$name" params={{ name: workflow }} className="wrap-anywhere">
+          {workflow}
+        </Link>
+        <Figures thread={thread} status={status} log={log} rows={rows} />
+        <Button
+          look="quiet"
+          small
+          className="max-sm:min-h-10"
+          icon={<ChevronDown className={isWhole ? "rotate-180" : ""} />}
+          aria-expanded={isWhole}
+          aria-controls={isWhole ? details : undefined}
+          onClick={() => setWhole(!isWhole)}
+        >
+          Details
+        </Button>
+      </div>
       <p role="status" className="sr-only">
         The thread is {isStopped ? "stopped" : sleepingUntil === null ? status : "sleeping"}.
       </p>
-      <ThreadFacts thread={thread} status={status} log={log} />
+      {isWhole && (
+        <section
+          id={details}
+          aria-label="Details"
+          className="max-h-[60dvh] overflow-y-auto border-t py-3"
+        >
+          <About thread={thread} />
+        </section>
+      )}
     </header>
   );
 }
@@ -76,26 +104,72 @@ function timesOf(thread: Thread, status: Status, log: ThreadLog, now: number): T
   return timesAt({ status, createdAt, updatedAt, waitedMs: waited.ms }, now);
 }
 
-function ThreadFacts({ thread, status, log }: Omit<Props, "onFork" | "onAnswer">) {
-  const { createdAt, threadId, maxRounds } = thread;
-  const { data: ledger } = useQuery(ledgerQuery(threadId));
+function Figures({ thread, status, log, rows }: Omit<Props, "onFork" | "onAnswer">) {
+  const { createdAt, threadId, maxRounds, limits = {} } = thread;
+  const { data: ledger } = useQuery({ ...ledgerQuery(threadId), enabled: isEnded(status) });
   const now = useNow(isLive(status) ? 1_000 : 30_000);
   const { workedMs, waitedMs } = timesOf(thread, status, log, now);
   const steps = Math.max(log.steps.length, thread.stepCount);
-  const { total } = ledger ?? {};
-  const noPrice = total && total.unpriced > 0 ? `${total.unpriced} steps have no known price` : "";
+  // The ledger has no running attempts; the trace has.
+  const spent = (isEnded(status) && ledger?.total) || spentIn(rows);
+  const noPrice = spent.unpriced > 0 ? `${spent.unpriced} steps have no known price` : "";
   return (
     <Facts
-      look="row"
-      className="[&_dd]:font-semibold"
+      look="line"
       facts={[
-        ["Steps", count(steps), `At most ${count(maxRounds)}`],
-        ["Worked", duration(workedMs)],
-        ...(waitedMs > 0 ? ([["Waited", duration(waitedMs)]] as const) : []),
-        ["Tokens", total ? tokens(total.tokens) : "…"],
-        ["Cost", total ? `${cost(total.cost)}${noPrice && "+"}` : "…", noPrice],
-        ["Started", ago(createdAt, now), moment(createdAt)],
+        ["worked", duration(workedMs)],
+        ...(waitedMs > 0 ? ([["waited", duration(waitedMs)]] as const) : []),
+        ...(spent.tokens > 0
+          ? ([
+              [
+                "",
+                <Used key="tokens" value={spent.tokens} most={limits.maxTokens}>
+                  {tokens(spent.tokens)}
+                  <Of>{limits.maxTokens && `of ${tokens(limits.maxTokens)}`} tokens</Of>
+                </Used>,
+              ],
+              [
+                "",
+                <Used key="cost" value={spent.cost} most={limits.maxCost}>
+                  {cost(spent.cost)}
+                  {noPrice && "+"}
+                  <Of>{limits.maxCost && `of ${cost(limits.maxCost)}`} cost</Of>
+                </Used>,
+                noPrice,
+              ],
+            ] as const)
+          : []),
+        [
+          "",
+          <Used key="steps" value={steps} most={maxRounds}>
+            {count(steps)}
+            <Of>of {count(maxRounds)} steps</Of>
+          </Used>,
+          `Stops at ${count(maxRounds)} steps`,
+        ],
+        ["started", ago(createdAt, now), moment(createdAt)],
       ]}
     />
+  );
+}
+
+const Of = ({ children }: { children: ReactNode }) => (
+  <span className="font-normal text-muted">{children}</span>
+);
+
+type UsedProps = { value: number; most: number | undefined; children: ReactNode };
+
+/** An amount with a bar of its share of a limit, if there is one. */
+function Used({ value, most, children }: UsedProps) {
+  if (most === undefined) return <span className="inline-flex gap-1">{children}</span>;
+  const share = Math.min(1, value / most);
+  const ink = share >= 0.9 ? "bg-amber" : "bg-solid";
+  return (
+    <span className="inline-flex items-center gap-1">
+      {children}
+      <span aria-hidden className="ml-1 h-1 w-12 overflow-hidden rounded-sm bg-line-strong">
+        <span className={`block h-full ${ink}`} style={{ width: `${share * 100}%` }} />
+      </span>
+    </span>
   );
 }

@@ -1,154 +1,143 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { Thread } from "@uncaged/workflow-server/api-types";
-import { lazy, type ReactNode, Suspense, useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { ForkDialog } from "../../thread/fork/fork-dialog.tsx";
 import { ApiError } from "../../lib/request.ts";
 import type { View } from "../../lib/search.ts";
-import { useThreadLog } from "../../lib/thread-log.ts";
+import { failedAmong, useThreadLog } from "../../lib/thread-log.ts";
 import { type ForkPoint, threadQuery } from "../../lib/threads.ts";
+import { traceRows } from "../../thread/trace/rows.ts";
 import { ButtonLink } from "../../ui/button.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";
 import { SectionsContext } from "../../ui/section.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
-import { addressOf, readValue } from "../../lib/values.ts";
+import { readValue } from "../../lib/values.ts";
 import { Tabs } from "../../ui/tabs.tsx";
-import { type ValueSource, ValueSourceContext } from "../../ui/value.tsx";
-import { About } from "./about.tsx";
-import { StepsView } from "./steps-view.tsx";
-import { ThreadHead } from "./thread-head.tsx";
+import { type ValueSource, ValueSourceContext } from "../../ui/whole.tsx";
+import { Outcome } from "./outcome.tsx";
+import { rowAtStep } from "./selection.ts";
+import { subjectIn, ThreadHead } from "./thread-head.tsx";
+import { TraceView } from "./trace-view.tsx";
 
 export function ThreadPage() {
   const { id } = useParams({ from: "/threads/$id" });
   const { data: thread, error, refetch } = useQuery(threadQuery(id));
-  useTitle(thread ? `${thread.workflow} ${thread.status}` : "Thread");
+  useTitle(thread ? `${subjectIn(thread)} ${thread.status}` : "Thread");
   const isGone = error instanceof ApiError && error.status === 404;
   if (thread && isGone) return <Deleted />;
   if (thread) return <ThreadView key={thread.threadId} thread={thread} />;
   return (
-    <Frame>
-      <h1>Thread {id}</h1>
+    <Page title={`Thread ${id}`}>
       {error ? (
         <FailureNotice error={error} onRetry={() => void refetch()} />
       ) : (
         <Skeleton lines={10} />
       )}
-    </Frame>
+    </Page>
   );
 }
 
-const Frame = ({ children }: { children: ReactNode }) => (
-  <div className="mx-auto flex max-w-360 flex-col gap-4 px-5 pt-4 pb-16 max-sm:px-3 max-sm:pt-3">
-    {children}
-  </div>
-);
-
-const GraphView = lazy(async () => ({
-  default: (await import("../../thread/graph/graph-view.tsx")).GraphView,
+const StateView = lazy(async () => ({
+  default: (await import("../../thread/state/state-view.tsx")).StateView,
 }));
-const TimelineView = lazy(async () => ({
-  default: (await import("../../thread/timeline/timeline-view.tsx")).TimelineView,
+const EventsView = lazy(async () => ({
+  default: (await import("../../thread/events/events-view.tsx")).EventsView,
 }));
 
 const tabs = [
-  { value: "steps", label: "Steps" },
+  { value: "trace", label: "Trace" },
   { value: "graph", label: "Graph" },
-  { value: "timeline", label: "Timeline" },
-  { value: "about", label: "About", className: "xl:hidden" },
+  { value: "state", label: "State" },
+  { value: "events", label: "Events" },
 ] as const;
 
 function ThreadView({ thread }: { thread: Thread }) {
   const { threadId, prompt } = thread;
-  const { view = "steps", step } = useSearch({ from: "/threads/$id" });
+  const { view = "trace", row, step } = useSearch({ from: "/threads/$id" });
   const navigate = useNavigate({ from: "/threads/$id" });
   const log = useThreadLog(threadId);
   const [forkPoint, setForkPoint] = useState<ForkPoint | null>(null);
   // Browser navigation closes the dialog.
-  useEffect(() => setForkPoint(null), [view, step]);
+  useEffect(() => setForkPoint(null), [view, row, step]);
   const [askedToAnswer, setAskedToAnswer] = useState(0);
   const sections = useMemo(() => new Map<string, boolean>(), []);
   const values = useMemo(
     (): ValueSource => ({
       name: threadId,
       read: (value, signal) => readValue(value, { threadId, prompt, steps: log.steps }, signal),
-      addressOf: (value) => addressOf(threadId, value),
     }),
     [threadId, prompt, log],
   );
   // The thread reports a move before the stream does, and the server refuses actions on a moved thread.
   const status = thread.status === "moved" ? thread.status : (log.status ?? thread.status);
-  const show = (next: View, shown?: number) =>
+  const rows = useMemo(() => traceRows(log), [log, log.version, status]);
+  const show = (next: View, shown?: string) =>
     void navigate({
-      search: { view: next === "steps" ? undefined : next, step: shown },
-      // The page scrolls to the step instead.
-      resetScroll: shown === undefined,
+      search: { view: next === "trace" ? undefined : next, row: shown },
+      // A phone shows the selected row in place of the trace: Back returns to the trace.
+      replace: next === view && row !== undefined && shown !== undefined,
+      resetScroll: false,
     });
+  const failed = failedAmong(log.cards);
+  const chosen = row ?? rowAtStep(rows, log, step)?.id ?? null;
   const answer = () => {
     setAskedToAnswer((times) => times + 1);
-    show("steps", log.steps.at(-1)?.number);
+    show("trace", rows.findLast(({ kind }) => kind === "question")?.id);
   };
   if (log.isRemoved) return <Deleted />;
+  const canRerun = thread.movedTo === undefined;
   return (
     <SectionsContext value={sections}>
       <ValueSourceContext value={values}>
-        <Frame>
+        <div className="flex h-[calc(100dvh-var(--spacing-below))] min-h-120 flex-col bg-surface">
           <ThreadHead
             thread={thread}
             status={status}
             log={log}
+            rows={rows}
             onFork={setForkPoint}
             onAnswer={answer}
           />
-          <div className="grid grid-cols-[minmax(0,1fr)_19rem] items-start gap-6 max-xl:grid-cols-[minmax(0,1fr)]">
-            <div className="min-w-0">
-              <Tabs
-                label="Views of the thread"
-                tabs={tabs}
-                value={view}
-                onChange={(next) => show(next as View)}
-              >
-                <Suspense fallback={<Skeleton lines={8} />}>
-                  {view === "steps" && (
-                    <StepsView
-                      thread={thread}
-                      log={log}
-                      status={status}
-                      shownStep={step}
-                      askedToAnswer={askedToAnswer}
-                      onForkPoint={setForkPoint}
-                    />
-                  )}
-                  {view === "graph" && (
-                    <GraphView
-                      hash={thread.hash}
-                      log={log}
-                      status={status}
-                      actions={{
-                        onDetails: (number) => show("steps", number),
-                        onForkPoint: setForkPoint,
-                        canRerun: thread.movedTo === undefined,
-                      }}
-                    />
-                  )}
-                  {view === "timeline" && (
-                    <TimelineView
-                      log={log}
-                      status={status}
-                      onStep={(number) => show("steps", number)}
-                    />
-                  )}
-                  {view === "about" && <About thread={thread} />}
-                </Suspense>
-              </Tabs>
-            </div>
-            <aside
-              className="sticky top-[6.4rem] max-h-[calc(100dvh-7.3rem)] overflow-y-auto max-xl:hidden"
-              aria-label="About the thread"
-            >
-              <About thread={thread} />
-            </aside>
-          </div>
-        </Frame>
+          <Outcome thread={thread} status={status} hasRow={failed.length > 0} />
+          <Tabs
+            fills
+            label="Views of the thread"
+            tabs={tabs}
+            value={view}
+            // A phone would show the row in place of the view.
+            onChange={(next) => show(next as View, isWide() ? row : undefined)}
+          >
+            <Suspense fallback={<Skeleton lines={8} />}>
+              {(view === "trace" || view === "graph") && (
+                <TraceView
+                  view={view}
+                  thread={thread}
+                  log={log}
+                  status={status}
+                  rows={rows}
+                  chosen={chosen}
+                  askedToAnswer={askedToAnswer}
+                  onSelect={(id) => show(view, id ?? undefined)}
+                  onForkPoint={setForkPoint}
+                  canRerun={canRerun}
+                />
+              )}
+              {view === "state" && <StateView thread={thread} log={log} />}
+              {view === "events" && (
+                <EventsView
+                  threadId={threadId}
+                  onPlace={({ attempt, stepID }) =>
+                    show(
+                      "trace",
+                      attempt ?? rows.find(({ card }) => card?.attempt.stepID === stepID)?.id,
+                    )
+                  }
+                />
+              )}
+            </Suspense>
+          </Tabs>
+        </div>
         {forkPoint && (
           <ForkDialog
             thread={thread}
@@ -161,6 +150,9 @@ function ThreadView({ thread }: { thread: Thread }) {
     </SectionsContext>
   );
 }
+
+/** Whether the selected row is beside the trace. */
+const isWide = (): boolean => matchMedia("(width >= 64rem)").matches;
 
 function Deleted() {
   return (

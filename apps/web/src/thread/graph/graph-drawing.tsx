@@ -14,17 +14,28 @@ import {
   useStore,
 } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
-import { type CSSProperties, type RefObject, useEffect, useMemo, useRef } from "react";
+import {
+  type CSSProperties,
+  type KeyboardEvent,
+  type RefObject,
+  useEffect,
+  useMemo,
+  useRef,
+} from "react";
 import { count as grouped, roleName } from "../../lib/format.ts";
 import { type NodeState, nodeStates, Pill } from "../../ui/states.tsx";
 import type { Graph, GraphNode } from "./graph.ts";
-import { type Layout, layoutOf, nodeSize, type Point } from "./layout.ts";
-import { type NodeActions, NodeMenu, nodeOf, opens, useNodeMenu } from "./node-menu.tsx";
+import { type Layout, layoutOf, type Point } from "./layout.ts";
 
 type Props = {
   graph: Graph;
   label: string;
-  actions?: NodeActions;
+  /** The id of the selected row. */
+  selected?: string | null;
+  /** Shows the row of a node. */
+  onSelect?: (row: string) => void;
+  /** Whether the drawing fills the height around it. */
+  fills?: boolean;
 };
 
 const nodeTypes = { role: RoleBox };
@@ -35,51 +46,51 @@ const describedBy = (text: string) => ({
   "node.a11yDescription.default": text,
   "node.a11yDescription.keyboardDisabled": text,
 });
-const leading = describedBy("Press Enter for its menu.");
+const leading = describedBy("Press Enter for its details.");
 const still = describedBy("Read-only.");
 
 /** The style of the box: full width and the height of the graph, so that the text stays readable. */
-function boxOf({ nodes }: Layout): CSSProperties {
-  const positions = [...nodes.values()];
-  const width = Math.max(1, ...positions.map(({ x }) => x + nodeSize.width)) + around;
-  const height = Math.max(1, ...positions.map(({ y }) => y + nodeSize.height)) + around;
+function boxOf({ size }: Layout): CSSProperties {
+  const [width, height] = [size.width + around, size.height + around];
   return { aspectRatio: `${width} / ${height}`, maxHeight: Math.min(height, mostHeight) };
 }
 
 const around = 60;
 const mostHeight = 20_000;
-/** Whether a graph is higher than a window. The buttons are then at its top. */
-const isHigh = ({ nodes }: Layout): boolean => [...nodes.values()].some(({ y }) => y > 900);
+/** From this height on, a graph is higher than a window. The buttons are then at its top. */
+const high = 900;
 
-/** A node at its position in the layout. */
-const nodeAt = (node: GraphNode, { nodes }: Layout, canBePressed: boolean): RoleNode => ({
-  id: node.id,
-  type: "role",
-  position: nodes.get(node.id) ?? { x: 0, y: 0 },
-  data: { node },
-  ...nodeSize,
-  ...(canBePressed
-    ? { ariaRole: "button", domAttributes: { "aria-haspopup": "menu" } }
-    : { ariaLabel: nameOf(node) }),
-});
+/** A node at its position in the layout. Boxes are below their nodes. */
+function nodeAt(node: GraphNode, { nodes }: Layout, isSelected: boolean, leads: boolean): RoleNode {
+  const { x = 0, y = 0, width = 0, height = 0 } = nodes.get(node.id) ?? {};
+  return {
+    id: node.id,
+    type: "role",
+    position: { x, y },
+    data: { node, isSelected },
+    zIndex: node.isGroup ? depthOf(node.id) : 100,
+    ...{ width, height },
+    ...(leads && node.row !== null ? { ariaRole: "button" } : { ariaLabel: nameOf(node) }),
+  };
+}
+
+/** Inner boxes are above outer ones. */
+const depthOf = (id: string): number => id.split("\n").length;
 
 function nameOf({ label, state, count }: GraphNode): string {
   const times = count > 0 ? `, ${count} times` : "";
   return `${roleName(label)}, ${nodeStates[state].word}${times}`;
 }
 
-const edgeAt = (
-  { from, to, label, kind }: Graph["edges"][number],
-  index: number,
-  { edges }: Layout,
-): Edge => ({
+const edgeAt = (route: Layout["edges"][number], index: number): Edge => ({
   id: String(index),
   type: "routed",
-  source: from,
-  target: to,
-  label: label ?? undefined,
-  data: edges[index],
-  className: `edge-${kind}`,
+  source: route.edge.from,
+  target: route.edge.to,
+  label: route.edge.label ?? undefined,
+  data: route,
+  zIndex: 50,
+  className: `edge-${route.edge.kind}`,
   markerEnd: arrow,
 });
 
@@ -96,30 +107,32 @@ function Fitting({ shape, isMoved }: { shape: string; isMoved: RefObject<boolean
 }
 
 /** A read-only graph that can be moved and zoomed. */
-export function GraphDrawing({ graph, label, actions }: Props) {
-  const figure = useRef<HTMLElement>(null);
+export function GraphDrawing({ graph, label, selected = null, onSelect, fills = false }: Props) {
   const isMoved = useRef(false);
   // Counts and states change often, but only a new shape needs a new layout.
-  const shape = JSON.stringify([graph.nodes.map(({ id }) => id), graph.edges]);
+  const shape = JSON.stringify([graph.nodes.map(({ id, isGroup }) => [id, isGroup]), graph.edges]);
   const layout = useMemo(() => layoutOf(graph), [shape]);
-  const nodes = graph.nodes.map((node) => nodeAt(node, layout, actions !== undefined));
-  const edges = graph.edges.map((edge, index) => edgeAt(edge, index, layout));
-  const menu = useNodeMenu(figure);
-  const openAt = (node: HTMLElement | null) => actions && node && menu.openAt(node);
-  const chosen = graph.nodes.find(({ id }) => id === menu.id);
+  const leads = onSelect !== undefined;
+  const nodes = graph.nodes.map((node) =>
+    nodeAt(node, layout, selected !== null && node.row === selected, leads),
+  );
+  const edges = layout.edges.map(edgeAt);
+  const show = (target: EventTarget) => {
+    const id = nodeOf(target)?.dataset.id;
+    const row = graph.nodes.find((node) => node.id === id)?.row;
+    if (row) onSelect?.(row);
+  };
   return (
     <figure
-      ref={figure}
-      style={boxOf(layout)}
-      className="graph mt-3 min-h-96 w-full overflow-hidden rounded-lg border"
+      style={fills ? undefined : boxOf(layout)}
+      className={`graph w-full overflow-hidden ${fills ? "min-h-0 flex-1" : "mt-3 min-h-96 rounded-lg border"}`}
       aria-label={label}
       // The capture phase comes before React Flow, which selects and moves nodes with these keys.
       onKeyDownCapture={(event) => {
-        const node = nodeOf(event.target);
-        if (!node || !opens(event)) return;
+        if (!leads || !nodeOf(event.target) || !opens(event)) return;
         event.preventDefault();
         event.stopPropagation();
-        openAt(node);
+        show(event.target);
       }}
     >
       <ReactFlow
@@ -140,17 +153,13 @@ export function GraphDrawing({ graph, label, actions }: Props) {
         preventScrolling={false}
         zoomOnScroll={false}
         proOptions={{ hideAttribution: true }}
-        ariaLabelConfig={actions ? leading : still}
-        onNodeClick={({ target }) => openAt(nodeOf(target))}
-        onNodeContextMenu={(event) => {
-          if (actions) event.preventDefault();
-          openAt(nodeOf(event.target));
-        }}
+        ariaLabelConfig={leads ? leading : still}
+        onNodeClick={({ target }) => show(target)}
       >
         <Background gap={18} />
         <Controls
           showInteractive={false}
-          position={isHigh(layout) ? "top-left" : "bottom-left"}
+          position={layout.size.height > high ? "top-left" : "bottom-left"}
           fitViewOptions={{ padding: 0.04, maxZoom: 1 }}
           onZoomIn={() => (isMoved.current = true)}
           onZoomOut={() => (isMoved.current = true)}
@@ -158,10 +167,14 @@ export function GraphDrawing({ graph, label, actions }: Props) {
         />
         <Fitting shape={shape} isMoved={isMoved} />
       </ReactFlow>
-      {actions && chosen && <NodeMenu node={chosen} actions={actions} menu={menu} />}
     </figure>
   );
 }
+
+const nodeOf = (target: EventTarget): HTMLElement | null =>
+  target instanceof Element ? target.closest<HTMLElement>(".react-flow__node") : null;
+
+const opens = ({ key }: KeyboardEvent): boolean => key === "Enter" || key === " ";
 
 /** The `d` of an SVG path through points, with round corners. */
 function pathThrough(points: readonly Point[]): string {
@@ -177,7 +190,7 @@ function pathThrough(points: readonly Point[]): string {
   return [`M ${first.x} ${first.y}`, ...pieces, end].join(" ");
 }
 
-type RoleNode = Node<{ node: GraphNode }, "role">;
+type RoleNode = Node<{ node: GraphNode; isSelected: boolean }, "role">;
 
 const ended = "border-dashed border-line-strong text-muted [&>svg]:text-faint";
 
@@ -193,18 +206,19 @@ const looks: Record<NodeState, string> = {
   parked: "border-amber [&>svg]:text-amber",
 };
 
-function RoleBox({ data: { node } }: NodeProps<RoleNode>) {
-  const { label, note, count, state } = node;
+function RoleBox({ data: { node, isSelected } }: NodeProps<RoleNode>) {
+  const { label, note, count, state, isGroup } = node;
   const { icon: Icon, word } = nodeStates[state];
+  const fill = isGroup ? "items-start bg-sunken/60 pt-3" : "items-center bg-surface";
   return (
     <div
-      className={`flex h-[56px] w-[190px] cursor-pointer items-center gap-2 rounded-lg border bg-surface px-3 shadow-sm ${looks[state]}`}
+      className={`flex size-full gap-2 rounded-lg border px-3 ${fill} ${looks[state]} ${isSelected ? "outline-2 outline-offset-2 outline-accent" : ""} ${node.row === null ? "" : "cursor-pointer"}`}
     >
       <Handle type="target" position={Position.Top} className="opacity-0" />
-      <Icon />
+      <Icon className={isGroup ? "mt-0.5" : ""} />
       <span className="flex min-w-0 flex-1 flex-col">
         <span className="truncate font-semibold">{roleName(label)}</span>
-        {note !== null && note !== label && (
+        {note !== null && note !== label && !isGroup && (
           <span className="truncate font-mono text-small text-faint">{note}</span>
         )}
       </span>

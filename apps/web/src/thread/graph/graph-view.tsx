@@ -1,33 +1,31 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { Bundle, Status } from "@uncaged/workflow-server/api-types";
+import type { Bundle } from "@uncaged/workflow-server/api-types";
 import { Workflow } from "lucide-react";
-import { cardsOf, failedAmong, nodeIdOf, type ThreadLog } from "../../lib/thread-log.ts";
-import { isLive, newestThreadQuery, stepsQuery } from "../../lib/threads.ts";
+import { useMemo } from "react";
+import { newestThreadQuery, stepsQuery } from "../../lib/threads.ts";
 import { bundleQuery } from "../../lib/workflows.ts";
 import { Empty, Skeleton } from "../../ui/states.tsx";
 import { GraphDrawing } from "./graph-drawing.tsx";
-import { documentGraph, documentSteps, type GraphNode, roleGraph } from "./graph.ts";
-import type { NodeActions } from "./node-menu.tsx";
+import { rowsOfSteps, type TraceRow } from "../trace/rows.ts";
+import { documentGraph, documentSteps } from "./document-graph.ts";
+import { traceGraph } from "./graph.ts";
 
 type Props = {
   hash: string;
-  log: ThreadLog;
-  status: Status;
-  actions: Omit<NodeActions, "failedNumber">;
+  rows: readonly TraceRow[];
+  selected: string | null;
+  onSelect: (row: string) => void;
 };
 
-export function GraphView({ hash, log, status, actions }: Props) {
+export function GraphView({ hash, rows, selected, onSelect }: Props) {
   const { data: bundle, isPending } = useQuery({ ...bundleQuery(hash), retry: false });
+  const steps = useMemo(() => documentSteps(bundle?.descriptor), [bundle]);
+  const graph = useMemo(
+    () => (steps ? documentGraph(steps, rows) : traceGraph(rows)),
+    [steps, rows],
+  );
   if (isPending) return <Skeleton lines={8} />;
-  const { cards } = log;
-  const steps = documentSteps(bundle?.descriptor);
-  const { nodes, edges } = steps ? documentGraph(steps, cards) : roleGraph(cards);
-  // In a waiting thread, the running node waits for the answer. In other threads without a worker, it is lost.
-  const halted = status === "waiting" ? "waiting" : "lost";
-  const stateOf = ({ state }: GraphNode): GraphNode["state"] =>
-    state === "running" && !isLive(status) ? halted : state;
-  const graph = { nodes: nodes.map((node) => ({ ...node, state: stateOf(node) })), edges };
   if (graph.nodes.length === 0) {
     return (
       <Empty icon={<Workflow />} title="Nothing to draw yet">
@@ -35,13 +33,13 @@ export function GraphView({ hash, log, status, actions }: Props) {
       </Empty>
     );
   }
-  const failed = new Set(status === "failed" ? failedAmong(cards).map(nodeIdOf) : []);
-  const failedNumber = ({ id }: GraphNode) => (failed.has(id) ? log.steps.length + 1 : null);
   return (
     <GraphDrawing
+      fills
       graph={graph}
       label="Graph of the thread"
-      actions={{ ...actions, failedNumber }}
+      selected={selected}
+      onSelect={onSelect}
     />
   );
 }
@@ -52,7 +50,7 @@ const mostSteps = 1_000;
 export function VersionGraph({ bundle: { hash, descriptor } }: { bundle: Bundle }) {
   const document = documentSteps(descriptor);
   if (document)
-    return <GraphDrawing graph={documentGraph(document, [])} label="Steps of the workflow" />;
+    return <GraphDrawing graph={documentGraph(document)} label="Steps of the workflow" />;
   return <NewestThread key={hash} hash={hash} />;
 }
 
@@ -61,7 +59,7 @@ function NewestThread({ hash }: { hash: string }) {
   const id = threads?.[0]?.threadId;
   const page = useQuery({ ...stepsQuery(id ?? "", 1, mostSteps), enabled: id !== undefined });
   if (isPending || page.isLoading) return <Skeleton lines={8} />;
-  const graph = roleGraph(cardsOf(page.data?.steps ?? []));
+  const graph = traceGraph(rowsOfSteps(page.data?.steps ?? []));
   if (id === undefined || graph.nodes.length === 0) {
     return (
       <Empty icon={<Workflow />} title="Nothing to draw yet">

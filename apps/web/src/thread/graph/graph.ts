@@ -1,22 +1,25 @@
-import { sleepsUntil } from "@uncaged/workflow/records";
-import { referencesOf } from "@uncaged/workflow-steps/document";
-import { sleepRole } from "../../lib/format.ts";
-import { isRecord, readJson } from "../../lib/json.ts";
-import { type Card, nameOf, nodeIdOf, questionAmong } from "../../lib/thread-log.ts";
+import { roleName } from "../../lib/format.ts";
+import { nameOf } from "../../lib/thread-log.ts";
 import type { NodeState } from "../../ui/states.tsx";
+import type { TraceRow } from "../trace/rows.ts";
 
+/** A step or a construct of a graph. A construct contains the nodes whose `parent` it is. */
 export type GraphNode = {
   id: string;
+  parent: string | null;
   label: string;
   note: string | null;
+  /** The number of finished runs. */
   count: number;
   state: NodeState;
-  /** The number of the node's last step. */
-  lastStep: number | null;
+  /** The row of the newest run; null before the first. */
+  row: string | null;
+  /** Whether it has a box around other nodes. */
+  isGroup: boolean;
 };
 
 /** A line between nodes; the label is a count or a condition. */
-type GraphEdge = {
+export type GraphEdge = {
   from: string;
   to: string;
   label: string | null;
@@ -25,117 +28,134 @@ type GraphEdge = {
 
 export type Graph = { nodes: GraphNode[]; edges: GraphEdge[] };
 
-/** Whether a card's step is in the document itself, not in a child workflow. */
-const isOwn = ({ attempt }: Card): boolean => !attempt.path.some((part) => "run" in part);
+/** The state of a node from the status of a row. */
+export const stateOf = ({ status }: TraceRow): NodeState =>
+  status === "done" || status === "copied" ? "committed" : status;
 
-/** The roles of a thread in their order, with counts. An answer belongs to the node of its question. */
-export function roleGraph(cards: readonly Card[]): Graph {
-  const nodes = new Map<string, GraphNode>();
-  const follows = new Map<string, number>();
-  const follow = (from: string | null, to: string) => {
-    if (from === null) return;
-    const key = JSON.stringify([from, to]);
-    follows.set(key, (follows.get(key) ?? 0) + 1);
-  };
-  let before: string | null = null;
-  let waits = "__wait__";
-  for (const { attempt, step } of cards) {
-    if (step?.role === "__wait__") waits = sleepsUntil(step) === null ? step.role : sleepRole;
-    const isWait = step?.role === "__wait__" || step?.role === "__input__";
-    const name = isWait ? waits : nameOf(attempt);
-    if (name === null) continue;
-    const known = nodes.get(name);
-    const node = known ?? { ...idle, id: name, label: name, note: null };
-    nodes.set(name, node);
-    node.state = attempt.status;
-    if (step === null) {
-      const caller = cards.find((card) => card.attempt.attempt === attempt.parent);
-      if (!known) follow(caller ? nameOf(caller.attempt) : before, name);
-      continue;
+/** Whether a row is a node, not a part of an attempt or a time between attempts. */
+export const isNode = ({ kind }: TraceRow): boolean =>
+  kind !== "thinking" &&
+  kind !== "text" &&
+  kind !== "tool" &&
+  kind !== "retry" &&
+  kind !== "pause" &&
+  kind !== "answer";
+
+/** More concurrent members of one role are one node. */
+const mostMembers = 12;
+
+/** A row with the rows of nodes in it. */
+type Nested = { row: TraceRow; children: Nested[] };
+
+/**
+ * The structure of a thread: the roles as nodes, in the boxes of their loops and branches. A line leads from the last
+ * attempts that had ended to an attempt that started after them, so concurrent attempts have no line between them.
+ */
+export function traceGraph(rows: readonly TraceRow[]): Graph {
+  const nodes = new Map<string, Drawn>();
+  const follows = new Map<string, { from: string; to: string; times: number }>();
+  const add = (siblings: readonly Nested[], parent: string | null): void => {
+    const own = siblings.flatMap(({ row, children }) =>
+      isNode(row) && isDrawn(row) ? [{ row, id: idOf(row, parent, siblings, children) }] : [],
+    );
+    for (const { row, id } of own) takeRow(nodes, row, id, parent);
+    for (const [from, to] of orderOf(own)) {
+      const key = JSON.stringify([from, to]);
+      const known = follows.get(key) ?? { from, to, times: 0 };
+      known.times += 1;
+      follows.set(key, known);
     }
-    node.lastStep = step.number;
-    if (step.role === "__input__") continue;
-    node.count += 1;
-    follow(before, name);
-    before = name;
-  }
-  const waiting = nodes.get(waits);
-  if (waiting && questionAmong(cards)) waiting.state = "waiting";
-  const edges = [...follows].map(([key, times]): GraphEdge => {
-    const [from = "", to = ""] = JSON.parse(key) as string[];
+    for (const { row, children } of siblings) {
+      const within = children.filter((child) => isNode(child.row));
+      if (!isNode(row) || within.length === 0) continue;
+      const id = isDrawn(row) ? idOf(row, parent, siblings, children) : parent;
+      const node = id === null ? undefined : nodes.get(id);
+      if (node) node.isGroup = true;
+      add(within, id);
+    }
+  };
+  add(nestedRows(rows), null);
+  const edges = [...follows.values()].map(({ from, to, times }): GraphEdge => {
     return { from, to, label: times > 1 ? `${times}×` : null, kind: "next" };
   });
   return { nodes: [...nodes.values()], edges };
 }
 
-const idle = { count: 0, state: "idle" as NodeState, lastStep: null as number | null };
+/** A node with the number of its running attempts. */
+type Drawn = GraphNode & { running: number };
 
-type StepRecord = Readonly<Record<string, unknown>> & { id: string };
+/** The iterations of a loop are in one box, that of the loop. */
+const isDrawn = ({ kind }: TraceRow): boolean => kind !== "iteration";
 
-/** The steps of the document in a descriptor; null if it holds none. */
-export function documentSteps(descriptor: unknown): StepRecord[] | null {
-  const mark = isRecord(descriptor) ? descriptor.stepWorkflow : null;
-  const text = isRecord(mark) ? mark.document : null;
-  const document = typeof text === "string" ? readJson(text).value : text;
-  if (!isRecord(document) || !Array.isArray(document.steps)) return null;
-  return document.steps.filter(
-    (step): step is StepRecord => isRecord(step) && typeof step.id === "string",
-  );
+function takeRow(
+  nodes: Map<string, Drawn>,
+  row: TraceRow,
+  id: string,
+  parent: string | null,
+): void {
+  const node = nodes.get(id) ?? {
+    ...{ id, parent, label: labelOf(row), note: null, count: 0 },
+    ...{ state: "idle" as NodeState, row: null, isGroup: false, running: 0 },
+  };
+  nodes.set(id, node);
+  node.state = stateOf(row);
+  node.row = row.id;
+  if (node.state === "committed") node.count += 1;
+  node.running += row.status === "running" ? 1 : 0;
+  if (node.running > 1) node.note = `${node.running} running`;
 }
 
-/** A document as a graph, with counts and states of a thread's attempts. */
-export function documentGraph(documents: readonly StepRecord[], cards: readonly Card[]): Graph {
-  const byNode = Map.groupBy(cards, nodeIdOf);
-  const question = questionAmong(cards);
-  const stepID = question?.meta.stepID;
-  const asked = typeof stepID === "string" ? stepID : "";
-  const ids = new Set(documents.map(({ id }) => id));
-  const nodes = documents.map((step): GraphNode => {
-    const attempts = byNode.get(step.id) ?? [];
-    const committed = attempts.filter(
-      (card) => isOwn(card) && card.step !== null && card.step.role !== "__wait__",
-    );
-    const isWaiting = asked === step.id || asked.startsWith(`${step.id}/`);
-    const state = attempts.at(-1)?.attempt.status ?? "idle";
-    return {
-      id: step.id,
-      label: titleOf(step),
-      note: step.id,
-      count: committed.length,
-      state: isWaiting ? "waiting" : state,
-      lastStep: committed.at(-1)?.step?.number ?? (isWaiting ? (question?.number ?? null) : null),
-    };
-  });
-  const edges = documents.flatMap((step) => edgesOf(step)).filter(({ to }) => ids.has(to));
-  return { nodes, edges };
+const labelOf = ({ card, name }: TraceRow): string =>
+  card ? roleName(card.step?.role ?? nameOf(card.attempt) ?? name, card.step?.meta) : name;
+
+/** The same id for each run at the same place. */
+function idOf(
+  row: TraceRow,
+  parent: string | null,
+  siblings: readonly Nested[],
+  children: readonly Nested[],
+): string {
+  const isMember = row.card?.attempt.path.at(-1)?.in === "step.all";
+  const isSeparate = isMember && siblings.length <= mostMembers;
+  const name = isSeparate ? row.name : labelOf(row);
+  // Two constructs without a name of their own differ by their first member.
+  const first = row.card === null ? (children[0]?.row.name ?? "") : "";
+  return [parent ?? "", name, first].join("\n");
 }
 
-function titleOf({ id, meta }: StepRecord): string {
-  const title = isRecord(meta) ? meta.title : null;
-  return typeof title === "string" && title !== "" ? title : id;
+function nestedRows(rows: readonly TraceRow[]): Nested[] {
+  const top: Nested[] = [];
+  const byId = new Map<string, Nested>();
+  for (const row of rows) {
+    const nested = { row, children: [] };
+    byId.set(row.id, nested);
+    const around = row.parent === null ? undefined : byId.get(row.parent);
+    (around?.children ?? top).push(nested);
+  }
+  return top;
 }
 
-const edgesOf = (step: StepRecord): GraphEdge[] =>
-  referencesOf(step).map(({ kind, to, path }) => {
-    switch (kind) {
-      case "case":
-        return { from: step.id, to, kind: "child", label: conditionAt(step, path[1]) };
-      case "onError":
-        return { from: step.id, to, kind: "error", label: "on error" };
-      case "timeout":
-        return { from: step.id, to, kind: "error", label: "on timeout" };
-      default:
-        return { from: step.id, to, kind, label: null };
+/** The lines between siblings in the order of their starts: to each, from the last that had ended before. */
+function orderOf(rows: readonly { row: TraceRow; id: string }[]): [from: string, to: string][] {
+  const lines: [string, string][] = [];
+  /** The rows that have ended, by their end. */
+  const ended: { id: string; start: number; end: number }[] = [];
+  const open: typeof ended = [];
+  for (const { row, id } of rows) {
+    const start = row.startedAt ?? row.endedAt ?? 0;
+    for (const one of open.filter(({ end }) => end <= start)) {
+      open.splice(open.indexOf(one), 1);
+      ended.splice(ended.findLastIndex(({ end }) => end <= one.end) + 1, 0, one);
     }
-  });
-
-function conditionAt({ cases }: StepRecord, index: string | number | undefined): string | null {
-  const [when] = listOf(listOf(cases)[Number(index)]);
-  return typeof when === "string" ? shortened(when) : null;
+    // A row is not last when another has started after its end, and has ended too.
+    let lastStart = -Infinity;
+    for (let index = ended.length - 1; index >= 0; index -= 1) {
+      const one = ended[index];
+      if (!one || one.end <= lastStart) break;
+      lines.push([one.id, id]);
+      lastStart = Math.max(lastStart, one.start);
+    }
+    if (row.status !== "running") open.push({ id, start, end: row.endedAt ?? start });
+  }
+  return lines;
 }
-
-const longest = 28;
-const shortened = (text: string): string =>
-  text.length > longest ? `${text.slice(0, longest - 1)}…` : text;
-
-const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);

@@ -27,7 +27,16 @@ export function planGraph(
   const stateOf = (id: string): GraphNode["state"] =>
     asked.has(id) ? "waiting" : states[rows.get(id) ?? "pending"];
   const nodeOf = (id: string, note: string): GraphNode => ({
-    ...{ id, label: id, note, count: 0, state: stateOf(id), lastStep: null },
+    ...{
+      id,
+      parent: null,
+      label: id,
+      note,
+      count: 0,
+      state: stateOf(id),
+      row: null,
+      isGroup: false,
+    },
   });
   const added = [...rows.keys()].filter((id) => !ids.has(id));
   return {

@@ -6,7 +6,10 @@ import { isRecord } from "../../lib/json.ts";
 export type Question = {
   /** The number of the question's step, which an answer contains. */
   number: number;
+  /** The prompt; empty for a tool call, whose input shows all of it. */
   text: string;
+  /** The role, node or step that asks; null if unknown. */
+  asker: string | null;
   /** Schema of the answer; null for any text, which the server parses as JSON if possible. */
   schema: unknown;
   /** Milliseconds since the epoch; null without a timeout. */
@@ -26,23 +29,28 @@ const decisive = /^(approved?|ok|accept(ed)?|confirm(ed)?|allow(ed)?)$/i;
 
 export function questionOf({ content, meta, number }: NumberedStep): Question {
   const { expiresAt } = meta;
+  const isCall = typeof meta.tool === "string" && meta.for === "tool";
   const asked = meta.schema ?? meta.form;
   // A Pause without a specific question asks for an approval.
   const isPause = meta.for === "pause" && !asksForContent(asked);
   const schema = isPause || asked === undefined || asked === true ? null : asked;
   return {
     number,
-    text: content,
+    text: isCall ? problemIn(content) : content,
+    asker: [meta.name, meta.stepID, meta.stepId, meta.nodeId].find(isName) ?? null,
     schema,
     expiresAt: typeof expiresAt === "number" ? expiresAt : null,
     decision: isPause ? { property: "approved" } : decisionOf(schema),
-    call:
-      typeof meta.tool === "string" && meta.for === "tool"
-        ? { tool: meta.tool, input: meta.input }
-        : null,
+    call: isCall ? { tool: String(meta.tool), input: meta.input } : null,
     approval: isApproval({ for: "", ...meta }) ? { subject: meta.input } : null,
   };
 }
+
+const isName = (value: unknown): value is string => typeof value === "string" && value !== "";
+
+/** The reason why a tool call is asked again, in parentheses after the input. */
+const problemIn = (content: string): string =>
+  / \((the (?:last answer|input) [^]*)\)$/.exec(content)?.[1] ?? "";
 
 const asksForContent = (schema: unknown): boolean =>
   isRecord(schema) && !(schema.type === "object" && Object.keys(schema).length === 1);

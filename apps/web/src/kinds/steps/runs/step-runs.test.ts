@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { cardsOf } from "../../../lib/thread-log.ts";
 import { liveNodes } from "./live.ts";
-import { RunLines } from "./run-events.ts";
 import { KeptTexts, readSessions, withoutSession, withSession } from "./sessions.ts";
 import { declaredBeginning, paramsOf } from "./start.ts";
 
@@ -55,36 +54,6 @@ describe("the sessions of an editor", () => {
     texts.write("runs", "two");
     stored.set("runs", "three, by another tab");
     expect(texts.read("runs")).toBe("three, by another tab");
-  });
-});
-
-describe("the events of a run", () => {
-  const event = (type: string, payload: object, seq: number) => ({
-    ...{ tag: "QK4DX8TM", content: "", timestamp: seq, stepID: "Tool_A", step: 1 },
-    ...{ type, payload, seq },
-  });
-
-  test("are all events except tokens, with checkpoints and reruns", () => {
-    const lines = new RunLines();
-    lines.takeEvent(event("llm_token", { delta: "x" }, 1));
-    lines.takeEvent(event("tool_message", { name: "ReadFile", level: "warn", message: "big" }, 2));
-    lines.takeEvent(event("var_changed", { name: "$x", oldValue: null, newValue: { a: 1 } }, 3));
-    lines.takeStep({ number: 1, role: "Tool_A", content: "", meta: {}, timestamp: 4 });
-    lines.takeStep({ number: 2, role: "__wait__", content: "?", meta: {}, timestamp: 5 });
-    const rerun = { for: "rerun", stepID: "Tool_A" };
-    lines.takeStep({ number: 3, role: "__input__", content: "again", meta: rerun, timestamp: 6 });
-    expect(lines.lines.map(({ type, stepID, text }) => [type, stepID, text])).toEqual([
-      ["tool_message", "Tool_A", "ReadFile, warn: big"],
-      ["var_changed", "Tool_A", '$x = {"a":1}'],
-      ["checkpoint", "Tool_A", "step 1 committed"],
-      ["rerun", "Tool_A", "again"],
-    ]);
-  });
-
-  test("are the last 2,000, with the number of dropped lines", () => {
-    const lines = new RunLines();
-    for (let n = 0; n < 2_010; n += 1) lines.takeEvent(event("step_print", { value: n }, n));
-    expect([lines.lines.length, lines.dropped, lines.lines[0]?.text]).toEqual([2_000, 10, "10"]);
   });
 });
 

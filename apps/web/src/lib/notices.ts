@@ -1,0 +1,60 @@
+import { useEffect, useRef, useState } from "react";
+import type { Inbox } from "./inbox.ts";
+
+const chosenKey = "uncaged-notices";
+
+/** Whether the browser has notifications. */
+const canNotify = (): boolean => typeof Notification === "function";
+
+const isOn = (): boolean =>
+  canNotify() && Notification.permission === "granted" && localStorage.getItem(chosenKey) === "on";
+
+/** The user's choice about notifications. */
+export type NoticeChoice = {
+  /** `blocked` if the browser refuses them, `none` if it has none. */
+  state: "on" | "off" | "blocked" | "none";
+  /** Switches them on or off. Asks for the browser's permission if necessary. */
+  toggle: () => void;
+};
+
+export function useNoticeChoice(): NoticeChoice {
+  const [, redraw] = useState(0);
+  const state = !canNotify()
+    ? "none"
+    : Notification.permission === "denied"
+      ? "blocked"
+      : isOn()
+        ? "on"
+        : "off";
+  const toggle = async () => {
+    localStorage.setItem(chosenKey, state === "on" ? "off" : "on");
+    if (state !== "on") await Notification.requestPermission();
+    redraw((times) => times + 1);
+  };
+  return { state, toggle: () => void toggle() };
+}
+
+/** Notifies of new items of the inbox while the page is out of sight. `onOpen` opens an item by its key. */
+export function useNotices({ items, isRead }: Inbox, onOpen: (key: string) => void): void {
+  const known = useRef<Set<string> | null>(null);
+  useEffect(() => {
+    if (!isRead) return;
+    const before = known.current;
+    known.current = new Set(items.map(({ key }) => key));
+    if (before === null || !isOn() || document.hasFocus()) return;
+    for (const { key, subject, text } of items) if (!before.has(key)) notify(key, subject, text);
+  });
+  function notify(key: string, subject: string, text: string): void {
+    try {
+      // Tabs with the same tag show one notification.
+      const notice = new Notification(subject, { body: text, tag: key, icon: "/icon.svg" });
+      notice.onclick = () => {
+        window.focus();
+        onOpen(key);
+        notice.close();
+      };
+    } catch {
+      // Chrome on Android has the constructor, but allows it only in a service worker.
+    }
+  }
+}

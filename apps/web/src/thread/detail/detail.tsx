@@ -1,0 +1,224 @@
+import { answererIn, answererText, sleepsUntil } from "@uncaged/workflow/records";
+import type { Thread } from "@uncaged/workflow-server/api-types";
+import { GitFork, RotateCcw } from "lucide-react";
+import { type ReactNode, useRef } from "react";
+import { cost, duration, moment, roleName, tokens, until, useNow } from "../../lib/format.ts";
+import type { Card, ThreadLog } from "../../lib/thread-log.ts";
+import type { ForkPoint } from "../../lib/threads.ts";
+import { Button, Copy } from "../../ui/button.tsx";
+import { Prose } from "../../ui/prose.tsx";
+import type { TraceRow } from "../trace/rows.ts";
+import { useFollowedEnd } from "./follow.ts";
+import { pointOf } from "./fork-point.ts";
+import { AttemptDetail } from "./attempt-detail.tsx";
+import { Parts } from "./children.tsx";
+import { ToolDetail } from "./conversation.tsx";
+import { tryOf, spendingOf } from "./parts.ts";
+import { RowState } from "./row-state.tsx";
+
+type Props = {
+  row: TraceRow;
+  log: ThreadLog;
+  thread: Thread;
+  onForkPoint: (point: ForkPoint) => void;
+  /** False if the thread has moved to another host. */
+  canRerun: boolean;
+  /** The form that answers the row's question. */
+  foot?: ReactNode;
+  /** Selects another row, such as an iteration of a loop. */
+  onSelect?: (id: string) => void;
+};
+
+/** Everything about one row of a thread's trace. */
+export function Detail(props: Props) {
+  const { row, log, thread, onForkPoint, canRerun, foot, onSelect } = props;
+  const title = titleOf(row, log);
+  const article = useRef<HTMLElement>(null);
+  useFollowedEnd(article, row.status === "running");
+  return (
+    <article ref={article} className="flex min-w-0 flex-col" aria-label={`Details of ${title}`}>
+      <header className="flex flex-col gap-1 px-4 py-3">
+        <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+          <div className="flex min-w-40 flex-1 items-baseline gap-2">
+            <span className="self-center">
+              <RowState status={row.status} />
+            </span>
+            <h2 className="min-w-0 text-title wrap-anywhere">{title}</h2>
+            {kinds[row.kind] !== undefined && (
+              <span className="flex-none text-faint">{kinds[row.kind]}</span>
+            )}
+          </div>
+          <Actions
+            row={row}
+            log={log}
+            thread={thread}
+            onForkPoint={onForkPoint}
+            canRerun={canRerun}
+          />
+        </div>
+        <Figures row={row} />
+      </header>
+      {foot}
+      <Body row={row} log={log} thread={thread} onSelect={onSelect} />
+    </article>
+  );
+}
+
+const kinds: Partial<Record<TraceRow["kind"], string>> = {
+  loop: "loop",
+  iteration: "iteration",
+  branch: "branch",
+  tool: "tool call",
+  retry: "retry",
+};
+
+function titleOf({ name, kind, number, card }: TraceRow, log: ThreadLog): string {
+  if (kind === "text") return "Response";
+  if (kind === "thinking") return "Thinking";
+  if (kind === "retry") return "Tried again";
+  if (card?.step && (kind === "question" || kind === "answer"))
+    return roleName(card.step.role, card.step.meta);
+  return name === "unnamed" ? `Step ${number ?? log.steps.length + 1}` : name;
+}
+
+function Figures({ row }: { row: TraceRow }) {
+  const { card, number, startedAt, endedAt } = row;
+  const isRunning = row.status === "running";
+  const now = useNow(1_000, isRunning);
+  const end = endedAt ?? (isRunning ? now : null);
+  const took = startedAt === null || end === null || end < startedAt ? null : end - startedAt;
+  const tried = card && row.kind === "attempt" ? tryOf(card) : null;
+  const answerer = card?.step?.role === "__input__" ? answererIn(card.step.meta) : null;
+  const models = card ? (spendingOf(card)?.models ?? []) : [];
+  const facts: [text: string | null, title?: string][] = [
+    [number === null ? null : `Step ${number}`],
+    [tried && (tried.of === null ? `try ${tried.number}` : `try ${tried.number} of ${tried.of}`)],
+    [answerer && `by ${answererText(answerer)}`],
+    [took === null ? null : duration(took), startedAt === null ? "" : moment(startedAt)],
+    [row.tokens > 0 ? `${tokens(row.tokens)} tokens` : null],
+    [row.cost === null || row.cost === 0 ? null : cost(row.cost)],
+    [row.turn === null ? models.join(", ") || null : null],
+    [startedAt === null ? null : moment(startedAt)],
+  ];
+  return (
+    <p className="flex flex-wrap items-center gap-x-3 text-small text-muted">
+      {facts.map(([text, title], at) =>
+        text === null ? null : (
+          <span key={at} title={title}>
+            {text}
+          </span>
+        ),
+      )}
+      {card && (
+        <span className="inline-flex items-center">
+          <code title={card.attempt.attempt}>{shortOf(card.attempt.attempt)}</code>
+          <Copy text={card.attempt.attempt} what="the id" />
+        </span>
+      )}
+    </p>
+  );
+}
+
+const shortOf = (id: string): string => (id.length > 12 ? `…${id.slice(-8)}` : id);
+
+function Actions({ row, log, onForkPoint, canRerun }: Omit<Props, "foot" | "onSelect">) {
+  const fork = pointOf(row, log, "fork");
+  const rerun = canRerun ? pointOf(row, log, "rerun") : null;
+  if (!fork && !rerun) return null;
+  return (
+    <div className="flex flex-wrap gap-2">
+      {fork && (
+        <Button
+          icon={<GitFork />}
+          title="Keep this step, change its values and continue after it (f)"
+          onClick={() => onForkPoint(fork)}
+        >
+          Fork from here
+        </Button>
+      )}
+      {rerun && (
+        <Button
+          icon={<RotateCcw />}
+          title="Run this step again in a new thread, with other values (r)"
+          onClick={() => onForkPoint(rerun)}
+        >
+          Rerun from here
+        </Button>
+      )}
+    </div>
+  );
+}
+
+type BodyProps = Pick<Props, "row" | "log" | "thread" | "onSelect">;
+
+function Body({ row, log, thread, onSelect }: BodyProps) {
+  const { kind, card, turn } = row;
+  if (turn?.kind === "tool") return <ToolDetail call={turn} />;
+  if (turn) {
+    return (
+      <div className={`px-4 pb-4 ${turn.kind === "thinking" ? "text-muted italic" : ""}`}>
+        <Prose
+          text={turn.text}
+          isGrowing={row.status === "running"}
+          isMarkdown={turn.kind === "text"}
+          isOpen
+        />
+      </div>
+    );
+  }
+  if (kind === "loop" || kind === "iteration" || kind === "branch") {
+    return (
+      <>
+        <Parts row={row} log={log} onSelect={onSelect} />
+        {card && <AttemptDetail row={row} card={card} thread={thread} />}
+      </>
+    );
+  }
+  if (kind === "retry" && card) return <RetryOf row={row} card={card} />;
+  if (!card || row.id !== card.attempt.attempt) return <Pausing row={row} />;
+  return (
+    <>
+      <AttemptDetail row={row} card={card} thread={thread} />
+    </>
+  );
+}
+
+function RetryOf({ row, card }: { row: TraceRow; card: Card }) {
+  const retry = card.attempt.retries.find(({ at }) => at === row.startedAt);
+  if (!retry) return null;
+  const { delayMs, error } = retry;
+  return (
+    <div className="flex flex-col gap-2 px-4 pb-4">
+      <p className="text-red wrap-anywhere whitespace-pre-wrap">{error}</p>
+      {delayMs !== null && <p className="text-muted">Tried again after {duration(delayMs)}.</p>}
+    </div>
+  );
+}
+
+function Pausing({ row }: { row: TraceRow }) {
+  const now = useNow(1_000, row.endedAt === null);
+  if (row.startedAt === null) return null;
+  return (
+    <p className="px-4 pb-4 text-muted">
+      {row.kind === "pause" ? "Paused" : "Waited"} from {moment(row.startedAt)}
+      {row.endedAt === null
+        ? `, ${duration(now - row.startedAt)} so far.`
+        : ` to ${moment(row.endedAt)}.`}
+    </p>
+  );
+}
+
+/** The end of a sleep; null for other rows. */
+export function Asleep({ card }: { card: Card }) {
+  const at = card.step && sleepsUntil(card.step);
+  const now = useNow(1_000, at !== null && at > Date.now());
+  if (at === null) return null;
+  return (
+    <p className="px-4 pb-3">
+      Sleeps until <time dateTime={new Date(at).toISOString()}>{moment(at)}</time>{" "}
+      <span className="text-muted" role="timer">
+        ({until(at, now)})
+      </span>
+    </p>
+  );
+}

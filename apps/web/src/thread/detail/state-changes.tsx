@@ -1,0 +1,77 @@
+import { useQuery } from "@tanstack/react-query";
+import type { Thread } from "@uncaged/workflow-server/api-types";
+import { formatJson, isRecord, isSame } from "../../lib/json.ts";
+import type { Card } from "../../lib/thread-log.ts";
+import { bundleQuery } from "../../lib/workflows.ts";
+import { LineDiff } from "../../ui/diff.tsx";
+import { Section } from "../../ui/section.tsx";
+import { FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { Nothing } from "../../ui/value.tsx";
+import { valuesQuery } from "../fork/fork.ts";
+
+type Props = { thread: Thread; card: Card };
+
+/** The variables of a step workflow before and after a step. Renders nothing for other workflows. */
+export function StateChanges({ thread, card: { step } }: Props) {
+  const { data: bundle } = useQuery(bundleQuery(thread.hash));
+  const isOfSteps = isRecord(bundle?.descriptor) && isRecord(bundle.descriptor.stepWorkflow);
+  if (!step || !isOfSteps) return null;
+  return (
+    <Section name="state" title="State" note="before and after" heading="h3">
+      {() => <Changes threadId={thread.threadId} number={step.number} />}
+    </Section>
+  );
+}
+
+function Changes({ threadId, number }: { threadId: string; number: number }) {
+  const before = useQuery(valuesQuery(threadId, { kind: "fork", number: number - 1 }));
+  const after = useQuery(valuesQuery(threadId, { kind: "fork", number }));
+  const error = before.error ?? after.error;
+  if (error) return <FailureNotice error={error} />;
+  if (!before.data || !after.data) return <Skeleton lines={3} what="Loading the state" />;
+  const changes = changesOf(stateIn(before.data), stateIn(after.data));
+  if (changes.length === 0) return <Nothing>The step changed no variable.</Nothing>;
+  return changes.map(({ name, before: old, after: now }) => (
+    <section key={name} className="flex min-w-0 flex-col gap-1">
+      <h4>
+        <code>{name}</code>
+      </h4>
+      <LineDiff before={old} after={now} label={`Change of ${name}`} />
+    </section>
+  ));
+}
+
+type State = Readonly<Record<string, unknown>>;
+
+/** The variables of a state, with the locals of its iteration. */
+export const stateIn = ({
+  variables,
+  localVars,
+}: {
+  variables: State;
+  localVars: State;
+}): State => ({
+  ...variables,
+  ...localVars,
+});
+
+/** A variable that differs, as texts; an empty text for a missing value. */
+type Change = { name: string; before: string; after: string };
+
+/** The differing variables of two states, in the order of the later state. */
+export function changesOf(before: State, after: State): Change[] {
+  const names = new Set([...Object.keys(after), ...Object.keys(before)]);
+  return Array.from(names, (name) => ({
+    name,
+    has: [Object.hasOwn(before, name), Object.hasOwn(after, name)] as const,
+  }))
+    .filter(({ name, has: [was, is] }) => was !== is || !isSame(before[name], after[name]))
+    .map(({ name, has: [was, is] }) => ({
+      name,
+      before: was ? shownOf(before[name]) : "",
+      after: is ? shownOf(after[name]) : "",
+    }));
+}
+
+const shownOf = (value: unknown): string =>
+  typeof value === "string" ? value : (formatJson(value) ?? "");

@@ -1,0 +1,147 @@
+import { useMutation } from "@tanstack/react-query";
+import { type ReactNode, useCallback, useRef, useState } from "react";
+import { moment } from "../../lib/format.ts";
+import { ApiError } from "../../lib/request.ts";
+import { Button } from "../../ui/button.tsx";
+import { AfterMarkdown, HidesContext, Prose } from "../../ui/prose.tsx";
+import { FailureNotice } from "../../ui/states.tsx";
+
+/** A way to end a question. */
+export type Choice = {
+  /** Name for the keys of the inbox. */
+  name?: "approve" | "reject";
+  label: string;
+  look?: "solid" | "plain" | "danger";
+  icon?: ReactNode;
+  title?: string;
+  /** Identifies the choice among several questions on a page. */
+  about?: string;
+  /** Whether the whole subject must be shown first. */
+  needsSubject?: boolean;
+  isDisabled?: boolean;
+} & (
+  | {
+      /** Sends the choice; null if the form is incomplete. */
+      send: () => Promise<unknown> | null;
+    }
+  | {
+      /** Changes the form. */
+      act: () => void;
+    }
+);
+
+type Props = {
+  /** Who asks, and for which thread or plan. */
+  from?: ReactNode;
+  /** The text of the question. */
+  prompt?: string;
+  subject?: ReactNode;
+  /** The fields of the answer. */
+  children?: ReactNode;
+  choices: readonly Choice[];
+  /** Time of the timeout in milliseconds since the epoch; null for none. */
+  expiresAt?: number | null;
+  /** Whether the question is no longer open. */
+  isOver?: boolean;
+  /** Called after the answer was accepted. */
+  onSent?: () => void;
+};
+
+/** Errors of a question that is no longer open. */
+const closed = new Set(["STALE_ANSWER", "NOT_WAITING", "THREAD_ENDED", "ANSWER_LATE"]);
+
+/**
+ * A question with its whole subject, and the choices that answer it. A choice is sent once. The choices are disabled
+ * after the answer, when the question is no longer open, and, for an approval, while a part of the subject is hidden.
+ */
+export function Decision(props: Props) {
+  const { from, prompt = "", subject, children, choices, expiresAt = null, isOver, onSent } = props;
+  const [hidden, setHidden] = useState(0);
+  const hide = useCallback(() => {
+    setHidden((count) => count + 1);
+    return () => setHidden((count) => count - 1);
+  }, []);
+  // The state of a mutation changes after the next click may come.
+  const isSent = useRef(false);
+  const work = useMutation({
+    mutationFn: (sending: Promise<unknown>) => sending,
+    onSuccess: () => onSent?.(),
+    onError: () => {
+      isSent.current = false;
+    },
+  });
+  const { error } = work;
+  const isClosed = isOver === true || (error instanceof ApiError && closed.has(error.code));
+  const press = (choice: Choice, clicks: number) => {
+    // The second click of a double click may hit the next question.
+    if (clicks > 1 || isSent.current) return;
+    if ("act" in choice) return choice.act();
+    const sending = choice.send();
+    if (!sending) return;
+    isSent.current = true;
+    work.mutate(sending);
+  };
+  return (
+    <div className="flex min-w-0 flex-col gap-4">
+      {from}
+      {prompt !== "" && <Prose text={prompt} isMarkdown isOpen />}
+      <HidesContext value={hide}>{subject}</HidesContext>
+      <AfterMarkdown>
+        <form
+          noValidate
+          className="flex max-w-160 flex-col gap-3"
+          onSubmit={(event) => event.preventDefault()}
+        >
+          {children}
+          <div className="flex flex-wrap gap-2" data-choices>
+            {choices.map((choice) => {
+              const { name, label, look, icon, title, about, needsSubject, isDisabled } = choice;
+              return (
+                <Button
+                  key={label}
+                  // Enter in a field presses the only choice, but never decides.
+                  type={choices.length === 1 ? "submit" : "button"}
+                  look={look}
+                  icon={icon}
+                  title={title}
+                  data-choice={name}
+                  isBusy={work.isPending || work.isSuccess}
+                  disabled={isDisabled || isClosed || (needsSubject === true && hidden > 0)}
+                  onClick={({ detail }) => press(choice, detail)}
+                >
+                  {label}
+                  {about && <span className="sr-only"> {about}</span>}
+                </Button>
+              );
+            })}
+          </div>
+          {hidden > 0 && choices.some(({ needsSubject }) => needsSubject) && (
+            <p role="status" className="text-small text-amber">
+              A part of the subject is not shown yet: show all of it to approve it.
+            </p>
+          )}
+          {expiresAt !== null && (
+            <p className="text-small text-muted">Answers are accepted until {moment(expiresAt)}.</p>
+          )}
+          {work.isSuccess && (
+            <p role="status" className="text-small text-muted">
+              Sent.
+            </p>
+          )}
+          <p className="hidden text-small text-muted [form:has([data-choice]:focus-visible)>&]:block">
+            Enter sends the focused choice.
+          </p>
+          {isClosed && !work.isSuccess ? <Closed /> : error && <FailureNotice error={error} />}
+        </form>
+      </AfterMarkdown>
+    </div>
+  );
+}
+
+/** Explains that an answer was not taken. */
+const Closed = () => (
+  <p role="alert" className="rounded-md bg-amber-soft px-3 py-2 text-amber">
+    Nothing was sent: this question is no longer open. It was answered elsewhere, has timed out, or
+    its thread has ended. Your text stays here.
+  </p>
+);

@@ -1,0 +1,147 @@
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import type { NumberedStep, Thread } from "@uncaged/workflow-server/api-types";
+import { ChevronLeft, ChevronRight } from "lucide-react";
+import { useMemo, useState } from "react";
+import { roleName } from "../../lib/format.ts";
+import { isRecord } from "../../lib/json.ts";
+import type { ThreadLog } from "../../lib/thread-log.ts";
+import { bundleQuery } from "../../lib/workflows.ts";
+import { Button } from "../../ui/button.tsx";
+import { LineDiff } from "../../ui/diff.tsx";
+import { FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { Nothing, Values } from "../../ui/value.tsx";
+import { changesOf, stateIn } from "../detail/state-changes.tsx";
+import { valuesQuery } from "../fork/fork.ts";
+
+type State = Readonly<Record<string, unknown>>;
+
+type Props = { thread: Thread; log: ThreadLog };
+
+/** The state of a thread after each of its steps, and the changes of that step. */
+export function StateView({ thread, log }: Props) {
+  const { data: bundle, isPending } = useQuery({ ...bundleQuery(thread.hash), retry: false });
+  const [chosen, choose] = useState<number | null>(null);
+  const { steps } = log;
+  const number = Math.min(chosen ?? steps.length, steps.length);
+  if (isPending || !log.start) return <Skeleton />;
+  const isOfSteps = isRecord(bundle?.descriptor) && isRecord(bundle.descriptor.stepWorkflow);
+  const step = steps[number - 1];
+  const move = (to: number) => choose(Math.min(steps.length, Math.max(0, to)));
+  return (
+    <section className="flex min-h-0 flex-1 flex-col" aria-label="State">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2 border-b px-4 py-2">
+        <Button
+          icon={<ChevronLeft />}
+          className="max-sm:min-h-10 max-sm:min-w-10"
+          aria-label="The step before"
+          disabled={number === 0}
+          onClick={() => move(number - 1)}
+        />
+        <input
+          type="range"
+          aria-label="Step"
+          aria-valuetext={nameOf(step, number)}
+          className="min-h-8 min-w-24 flex-[1_1_12rem] accent-solid max-sm:min-h-10"
+          min={0}
+          max={steps.length}
+          value={number}
+          onChange={({ target }) => move(Number(target.value))}
+        />
+        <Button
+          icon={<ChevronRight />}
+          className="max-sm:min-h-10 max-sm:min-w-10"
+          aria-label="The step after"
+          disabled={number === steps.length}
+          onClick={() => move(number + 1)}
+        />
+        <h2 className="flex-[1_1_14rem] truncate">{nameOf(step, number)}</h2>
+      </div>
+      <div
+        className="min-h-0 flex-1 overflow-y-auto p-4"
+        tabIndex={0}
+        role="region"
+        aria-label="Values"
+      >
+        {isOfSteps ? (
+          <Variables threadId={thread.threadId} number={number} />
+        ) : (
+          <Roles steps={steps} number={number} />
+        )}
+      </div>
+    </section>
+  );
+}
+
+const nameOf = (step: NumberedStep | undefined, number: number): string =>
+  step ? `After step ${number}: ${roleName(step.role, step.meta)}` : "Before the first step";
+
+/** The values of a step workflow. */
+function Variables({ threadId, number }: { threadId: string; number: number }) {
+  const at = (steps: number) => ({
+    ...valuesQuery(threadId, { kind: "fork", number: Math.max(0, steps) }),
+    placeholderData: keepPreviousData,
+  });
+  const before = useQuery(at(number - 1));
+  const after = useQuery(at(number));
+  const error = after.error ?? before.error;
+  if (error) return <FailureNotice error={error} />;
+  if (!before.data || !after.data) return <Skeleton what="Loading the state" />;
+  return (
+    <States
+      before={number === 0 ? {} : stateIn(before.data)}
+      after={stateIn(after.data)}
+      params={after.data.params}
+    />
+  );
+}
+
+/** The newest step of each role, which the other roles read. */
+function Roles({ steps, number }: { steps: readonly NumberedStep[]; number: number }) {
+  const before = useMemo(() => rolesAfter(steps, number - 1), [steps, number]);
+  const after = useMemo(() => rolesAfter(steps, number), [steps, number]);
+  return <States before={before} after={after} />;
+}
+
+export function rolesAfter(steps: readonly NumberedStep[], number: number): State {
+  const roles = new Map<string, unknown>();
+  for (const { role, content, meta } of steps.slice(0, Math.max(0, number)))
+    roles.set(role, { content, meta });
+  return Object.fromEntries(roles);
+}
+
+type StatesProps = { before: State; after: State; params?: State };
+
+function States({ before, after, params = {} }: StatesProps) {
+  const changes = useMemo(() => changesOf(before, after), [before, after]);
+  return (
+    <div className="flex flex-col gap-5">
+      <Part title="Changed by this step">
+        {changes.length === 0 && <Nothing>Nothing changed.</Nothing>}
+        {changes.map(({ name, before: old, after: now }) => (
+          <div key={name} className="flex min-w-0 flex-col gap-1">
+            <h4>
+              <code>{name}</code>
+            </h4>
+            <LineDiff before={old} after={now} label={`Change of ${name}`} />
+          </div>
+        ))}
+      </Part>
+      <Part title="All values">
+        {Object.keys(after).length === 0 && <Nothing>No values yet.</Nothing>}
+        <Values values={after} />
+      </Part>
+      {Object.keys(params).length > 0 && (
+        <Part title="Params">
+          <Values values={params} />
+        </Part>
+      )}
+    </div>
+  );
+}
+
+const Part = ({ title, children }: { title: string; children: React.ReactNode }) => (
+  <section className="flex min-w-0 flex-col gap-3">
+    <h3>{title}</h3>
+    {children}
+  </section>
+);

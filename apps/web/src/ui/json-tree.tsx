@@ -1,0 +1,412 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { ChevronDown, ChevronRight, ChevronUp, FileText, Link2 } from "lucide-react";
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  use,
+  useEffect,
+  useId,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
+import { count, counted, size } from "../lib/format.ts";
+import {
+  around,
+  canOpen,
+  finding,
+  isLongText,
+  type JsonNode,
+  nodeAt,
+  openAtFirst,
+  pathOf,
+  previewOf,
+  rootOf,
+  sizeOf,
+  visibleIn,
+} from "../lib/json-nodes.ts";
+import { writing } from "../lib/json-slices.ts";
+import { inSlices } from "../lib/slices.ts";
+import { filePathOf, isTruncated } from "../lib/values.ts";
+import { Button, Copy } from "./button.tsx";
+import { HidesContext, Prose, useHides } from "./prose.tsx";
+import { Whole } from "./whole.tsx";
+
+type Props = {
+  value: unknown;
+  /** The accessible name. */
+  name: string;
+};
+
+/** Trees with more visible rows scroll, and render only the rows in view. */
+const mostUnscrolled = 100;
+
+/** JSON as a tree of any size, with search and copies of values and paths. */
+export function JsonTree({ value, name }: Props) {
+  // The subject of an approval must be shown whole.
+  const isOpen = use(HidesContext) !== null;
+  const root = useMemo(() => rootOf(value), [value]);
+  const [open, setOpen] = useState(() => openAtFirst(root, isOpen));
+  const [of, setOf] = useState(root);
+  const [active, setActive] = useState<string | null>(null);
+  const [hovered, setHovered] = useState<string | null>(null);
+  const box = useRef<HTMLDivElement>(null);
+  const id = useId();
+  if (of !== root) {
+    // A growing value keeps what is open.
+    setOf(root);
+    setOpen((before) => new Set([...before, ...openAtFirst(root, isOpen)]));
+  }
+  const nodes = useMemo(() => visibleIn(root, open), [root, open]);
+  const isScrolled = nodes.length > mostUnscrolled;
+  const isFolded = useMemo(
+    () => nodes.some((node) => canOpen(node) && !open.has(node.id)),
+    [nodes, open],
+  );
+  const virtual = useVirtualizer({
+    count: isScrolled ? nodes.length : 0,
+    getScrollElement: () => box.current,
+    estimateSize: () => 24,
+    overscan: 12,
+    getItemKey: (index) => nodes[index]?.id ?? index,
+  });
+  const hasFolds = useMemo(() => nodes.some(canOpen), [nodes]);
+  const [seen, setSeen] = useState(0);
+  const last = virtual.getVirtualItems().at(-1)?.index ?? 0;
+  if (last > seen) setSeen(last);
+  useHides(isFolded || (isScrolled && seen < nodes.length - 1));
+  const at = nodes.findIndex((node) => node.id === active);
+  const go = (index: number) => {
+    const node = nodes[Math.min(Math.max(index, 0), nodes.length - 1)];
+    if (node) setActive(node.id);
+  };
+  useEffect(() => {
+    if (at < 0) return;
+    const isNear = virtual.getVirtualItems().some(({ index }) => index === at);
+    if (isScrolled && !isNear) virtual.scrollToIndex(at, { align: "center" });
+    requestAnimationFrame(() =>
+      box.current?.querySelector(".is-active")?.scrollIntoView({ block: "nearest" }),
+    );
+  }, [isScrolled, at, virtual]);
+  const setIsOpen = (node: JsonNode, isNowOpen: boolean) =>
+    setOpen((before) => {
+      const after = new Set(before);
+      if (isNowOpen) after.add(node.id);
+      else after.delete(node.id);
+      return after;
+    });
+  const onKey = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const node = nodes[at];
+    const isNodeOpen = node !== undefined && open.has(node.id);
+    const keys: Record<string, () => void> = {
+      ArrowDown: () => go(at + 1),
+      ArrowUp: () => go(Math.max(at, 1) - 1),
+      Home: () => go(0),
+      End: () => go(nodes.length - 1),
+      ArrowRight: () => {
+        if (node && canOpen(node) && !isNodeOpen) setIsOpen(node, true);
+        else if (isNodeOpen) go(at + 1);
+      },
+      ArrowLeft: () => {
+        if (node && isNodeOpen) setIsOpen(node, false);
+        else go(nodes.findIndex((one) => one.id === node?.parent?.id));
+      },
+      Enter: () => node && canOpen(node) && setIsOpen(node, !isNodeOpen),
+      c: () => node && void copy(node.value),
+      p: () => node && void navigator.clipboard.writeText(pathOf(node)),
+    };
+    const act = keys[event.key];
+    if (!act || event.target !== event.currentTarget) return;
+    event.preventDefault();
+    act();
+  };
+  const reveal = (node: JsonNode) => {
+    setOpen((before) => new Set([...before, ...around(node)]));
+    setActive(node.id);
+  };
+  const row = (node: JsonNode) => (
+    <Row
+      id={`${id}${node.id}`}
+      node={node}
+      isOpen={open.has(node.id)}
+      isActive={node.id === active}
+      hasFolds={hasFolds}
+      hasCopies={node.id === active || node.id === hovered}
+      onHover={() => setHovered(node.id)}
+      onToggle={() => {
+        setActive(node.id);
+        if (canOpen(node)) setIsOpen(node, !open.has(node.id));
+      }}
+    />
+  );
+  return (
+    <div className="flex min-w-0 flex-col gap-1" onPointerLeave={() => setHovered(null)}>
+      {(isScrolled || sizeOf(value) > mostWithoutSearch) && (
+        <Search value={value} root={root} name={name} onFound={reveal} />
+      )}
+      <div
+        ref={box}
+        role="tree"
+        aria-label={name}
+        tabIndex={0}
+        aria-activedescendant={at >= 0 ? `${id}${active}` : undefined}
+        className={`code min-w-0 rounded-sm -outline-offset-2 ${isScrolled ? "max-h-[70dvh] overflow-auto border" : ""}`}
+        onKeyDown={onKey}
+        onFocus={({ target, currentTarget }) => {
+          if (target === currentTarget && at < 0) setActive(nodes[0]?.id ?? null);
+        }}
+      >
+        {isScrolled ? (
+          <div className="relative" role="none" style={{ height: virtual.getTotalSize() }}>
+            {virtual.getVirtualItems().map(({ index, key, start }) => {
+              const node = nodes[index];
+              return (
+                node && (
+                  <div
+                    key={key}
+                    ref={virtual.measureElement}
+                    role="none"
+                    data-index={index}
+                    className="absolute inset-x-0 top-0"
+                    style={{ transform: `translateY(${start}px)` }}
+                  >
+                    {row(node)}
+                  </div>
+                )
+              );
+            })}
+          </div>
+        ) : (
+          nodes.map((node) => (
+            <div key={node.id} role="none">
+              {row(node)}
+            </div>
+          ))
+        )}
+      </div>
+    </div>
+  );
+}
+
+const mostWithoutSearch = 12;
+
+const copy = async (value: unknown) => navigator.clipboard.writeText(await jsonOf(value));
+
+/** The text of a value for the clipboard. */
+export const jsonOf = (value: unknown): Promise<string> =>
+  typeof value === "string" ? Promise.resolve(value) : inSlices(writing(value));
+
+const deepestIndent = 20;
+
+type RowProps = {
+  id: string;
+  node: JsonNode;
+  isOpen: boolean;
+  isActive: boolean;
+  /** Whether a node of the tree can be folded. */
+  hasFolds: boolean;
+  hasCopies: boolean;
+  onHover: () => void;
+  onToggle: () => void;
+};
+
+function Row(props: RowProps) {
+  const { id, node, isOpen, isActive, hasFolds, hasCopies, onHover, onToggle } = props;
+  const { name, value, depth, range, position, siblings } = node;
+  const isFoldable = canOpen(node);
+  const label = name ?? "value";
+  return (
+    <div
+      id={id}
+      role="treeitem"
+      aria-level={Math.max(depth, 1)}
+      aria-posinset={position}
+      aria-setsize={siblings}
+      aria-expanded={isFoldable ? isOpen : undefined}
+      aria-selected={isActive}
+      className={`relative rounded-sm ${isActive ? "is-active bg-accent-soft" : "hover:bg-hover"}`}
+      style={{ paddingLeft: `${Math.min(Math.max(depth - 1, 0), deepestIndent) * 16}px` }}
+      onPointerEnter={onHover}
+    >
+      <div
+        className={`flex min-h-6 items-baseline gap-1 py-0.5 pr-2 max-sm:min-h-10 ${isFoldable ? "cursor-pointer" : ""}`}
+        onClick={onToggle}
+      >
+        {hasFolds && (
+          <ChevronRight
+            aria-hidden
+            className={`self-center text-faint ${isFoldable ? "" : "invisible"} ${isOpen ? "rotate-90" : ""}`}
+          />
+        )}
+        {name !== null && (
+          <span className="flex-none text-muted max-w-1/2 wrap-anywhere">{name}:</span>
+        )}
+        <span className="min-w-0 flex-1 wrap-anywhere">
+          <Summary node={node} isOpen={isOpen} />
+        </span>
+      </div>
+      {hasCopies && range === null && (
+        <span className="absolute top-0 right-1 flex rounded-sm bg-surface">
+          <Copy text={() => jsonOf(value)} what={`the value of ${label}`} isTabbed={false} />
+          {node.parent && (
+            <Copy
+              text={pathOf(node)}
+              what={`the path of ${label}`}
+              icon={<Link2 />}
+              isTabbed={false}
+            />
+          )}
+        </span>
+      )}
+      {isOpen && <Opened value={value} />}
+    </div>
+  );
+}
+
+function Summary({ node, isOpen }: { node: JsonNode; isOpen: boolean }) {
+  const { value, range } = node;
+  const path = filePathOf(value);
+  if (path !== null) return <FileValue path={path} />;
+  if (range !== null) return <Faint>{counted(range.to - range.from, "item")}</Faint>;
+  if (isTruncated(value)) return <Faint>{size(value.length)}</Faint>;
+  if (isLongText(value)) {
+    return (
+      <span className="flex min-w-0 items-baseline gap-2">
+        {value.length > mostUnsized && <Faint>{size(value.length)}</Faint>}
+        {!isOpen && <span className="min-w-0 flex-1 truncate">{previewOf(value)}</span>}
+      </span>
+    );
+  }
+  const members = sizeOf(value);
+  if (members === 0) {
+    const text = typeof value === "string" ? JSON.stringify(value) : previewOf(value);
+    return <span className={lookOf(value)}>{text}</span>;
+  }
+  const amount = Array.isArray(value) ? counted(members, "item") : counted(members, "key");
+  return (
+    <span className="flex min-w-0 items-baseline gap-2">
+      {(isOpen || members > mostUncounted) && <Faint>{amount}</Faint>}
+      {!isOpen && <span className="min-w-0 flex-1 truncate text-muted">{previewOf(value)}</span>}
+    </span>
+  );
+}
+
+const mostUnsized = 1_000;
+const mostUncounted = 8;
+
+const Faint = ({ children }: { children: ReactNode }) => (
+  <span className="flex-none text-small text-faint">{children}</span>
+);
+
+const lookOf = (value: unknown): string => (typeof value === "string" ? "" : "text-accent");
+
+/** What an open row shows below its name: a whole text. */
+function Opened({ value }: { value: unknown }) {
+  if (isTruncated(value)) {
+    return (
+      <div className="pb-1 pl-5">
+        <Whole value={value}>
+          {(full) =>
+            typeof full === "object" && full !== null ? (
+              <JsonTree value={full} name="The whole value" />
+            ) : (
+              <Prose text={String(full)} isOpen />
+            )
+          }
+        </Whole>
+      </div>
+    );
+  }
+  if (!isLongText(value)) return null;
+  return (
+    <div className="pb-1 pl-5 font-sans text-body">
+      <Prose text={value} isOpen={value.length < mostUnsized} />
+    </div>
+  );
+}
+
+/** The path of a file value. */
+export const FileValue = ({ path }: { path: string }) => (
+  <span className="code inline-flex items-center gap-1">
+    <FileText className="text-faint" /> {path}
+  </span>
+);
+
+type SearchProps = {
+  value: unknown;
+  root: JsonNode;
+  name: string;
+  onFound: (node: JsonNode) => void;
+};
+
+type Found = { of: readonly number[][]; at: number };
+
+function Search({ value, root, name, onFound }: SearchProps) {
+  const [text, setText] = useState("");
+  const [found, setFound] = useState<Found | null>(null);
+  useEffect(() => {
+    setFound(null);
+    if (text === "") return;
+    const stop = new AbortController();
+    inSlices(finding(value, text), stop.signal).then((of) => {
+      setFound({ of, at: -1 });
+    }, Boolean);
+    return () => stop.abort();
+  }, [value, text]);
+  const go = (by: number) => {
+    if (!found || found.of.length === 0) return;
+    const next = (found.at + by + found.of.length) % found.of.length;
+    setFound({ ...found, at: found.at < 0 && by < 0 ? found.of.length - 1 : next });
+    const node = nodeAt(root, found.of[next] ?? []);
+    if (node) onFound(node);
+  };
+  const total = found?.of.length ?? 0;
+  return (
+    <div className="flex items-center gap-1">
+      <input
+        type="search"
+        className="h-8 min-w-0 max-w-72 flex-1 rounded-md border border-line-control bg-surface px-2 text-small max-sm:h-10"
+        aria-label={`Search in ${name}`}
+        placeholder="Search names and values"
+        value={text}
+        onChange={({ target }) => setText(target.value)}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter") return;
+          event.preventDefault();
+          go(event.shiftKey ? -1 : 1);
+        }}
+      />
+      {text !== "" && (
+        <>
+          <span className="px-1 text-small whitespace-nowrap text-muted" role="status">
+            {found === null
+              ? "Searching…"
+              : total === 0
+                ? "None found"
+                : found.at < 0
+                  ? `${count(total)} found`
+                  : `${count(found.at + 1)} of ${count(total)}`}
+          </span>
+          <Button
+            small
+            look="quiet"
+            icon={<ChevronUp />}
+            aria-label="Previous match"
+            onClick={() => go(-1)}
+          />
+          <Button
+            small
+            look="quiet"
+            icon={<ChevronDown />}
+            aria-label="Next match"
+            onClick={() => go(1)}
+          />
+        </>
+      )}
+      <span className="ml-auto">
+        <Copy text={() => jsonOf(value)} what={name.toLowerCase()} />
+      </span>
+    </div>
+  );
+}
