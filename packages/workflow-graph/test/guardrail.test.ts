@@ -39,17 +39,17 @@ describe("a guardrail", () => {
         "You sort": [
           '{"kind": "praise"}',
           ({ messages }) => {
-            heard.push(String(messages.at(-1)?.content));
+            heard.push(JSON.stringify(messages.at(-1)?.content));
             return '```json\n{ "kind": "bug" }\n```';
           },
         ],
-        helpful: [({ messages }) => `got ${String(messages.at(-1)?.content)}`],
+        helpful: [({ messages }) => `got ${JSON.stringify(messages.at(-1)?.content)}`],
       },
     );
-    expect(heard).toEqual([expect.stringContaining('the answer/kind must be "bug" or "question"')]);
+    expect(heard).toEqual([expect.stringContaining('must be \\"bug\\" or \\"question\\"')]);
     expect(result.status).toBe("completed");
     expect(result.steps.find(({ role }) => role === "a")?.meta.output).toEqual({ kind: "bug" });
-    expect(texts(result).at(-1)).toBe('b: got {"kind":"bug"}');
+    expect(texts(result).at(-1)).toBe(`b: got ${JSON.stringify('{"kind":"bug"}')}`);
   });
 
   test("sends the schema to the provider", async () => {
@@ -102,7 +102,7 @@ describe("a guardrail", () => {
   });
 
   test("checks the answers of agents that are not models", async () => {
-    const agents = agentsByName({ Agent: async () => "no" } as never);
+    const agents = agentsByName({ Agent: async () => "no" });
     const { run } = graphBundle(bundleOf({ matches: ["yes"] }), { agents });
     const outcome = await runThread(timeless(run), { prompt: "in" });
     expect(outcome).toMatchObject({
@@ -129,7 +129,7 @@ describe("a guardrail", () => {
     ]);
   });
 
-  test("is what makes the handle rejected special", async () => {
+  test("gives the handle rejected its meaning", async () => {
     const document = { ...bundleOf({}), connections: lines("s -> a; a -rejected-> b") };
     expect(checkGraph(document).warnings).toMatchObject([{ path: ["nodes", 1, "data"] }]);
     const { run } = graphBundle(document, { agents: async () => ({ output: "x" }) });

@@ -67,7 +67,7 @@ describe.each(kinds)("a note of %s", (_, kind) => {
     document.close();
   });
 
-  test("survives an export and an import, and is no problem of the document", async () => {
+  test("survives an export and an import, and passes the check of the document", async () => {
     const document = withNote();
     const again = new EditedDocument(kind, document.state().text);
     expect(notesOf(again)).toEqual(notesOf(document));

@@ -133,7 +133,8 @@ function brokenPatterns(node: GraphNode, index: number): DocumentProblem[] {
   return Object.entries(lists).flatMap(([name, patterns]) =>
     patterns.flatMap((pattern, number) => {
       try {
-        return new RegExp(pattern, "u") && [];
+        void new RegExp(pattern, "u");
+        return [];
       } catch (error) {
         const path = ["nodes", index, "data", "guardrail", name, number];
         return [{ path, message: `${node.id}: ${(error as Error).message}` }];

@@ -11,7 +11,7 @@ const join = z
   .optional()
   .describe("Whether the node runs once for all arriving outputs (all), or once for each output.");
 
-/** What an agent's answer must be. */
+/** A check of an agent's answer. */
 const guardrail = z.looseObject({
   schema: z
     .looseObject({})

@@ -4,7 +4,7 @@ import { fieldsOf, isEmpty, listOf, shown, textOf } from "./draft.ts";
 /** Tells whether a value is the JSON of an Agent Builder workflow. */
 export const isBuilderWorkflow = (value: unknown): boolean =>
   listOf(fieldsOf(value).nodes).some((node) =>
-    /^builtins\./.test(textOf(fieldsOf(node).node_type)),
+    textOf(fieldsOf(node).node_type).startsWith("builtins."),
   );
 
 /** Makes a graph from the JSON of an Agent Builder workflow. */

@@ -6,6 +6,7 @@ import {
   type Branch,
   closing,
   isMark,
+  plainText,
   sourceOf,
   type Statement,
   statementsOf,
@@ -391,8 +392,3 @@ function alternativesIn(tokens: readonly Token[]): Token[][] {
 }
 
 const escaped = (text: string): string => text.replace(/[^\w]/g, "\\$&");
-
-const plainText = (value: Value | undefined): string | null =>
-  value?.kind === "text"
-    ? value.parts.map((part) => (typeof part === "string" ? part : "")).join("")
-    : null;

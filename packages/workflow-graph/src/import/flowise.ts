@@ -18,7 +18,7 @@ type FlowEdge = { source: string; target: string; output: number; at: string };
 export const isAgentFlow = (value: unknown): boolean =>
   Array.isArray(fieldsOf(value).edges) &&
   listOf(fieldsOf(value).nodes).some((node) =>
-    /Agentflow$/.test(textOf(fieldsOf(fieldsOf(node).data).name)),
+    textOf(fieldsOf(fieldsOf(node).data).name).endsWith("Agentflow"),
   );
 
 /** Makes a graph from an AgentFlow of version 2. */

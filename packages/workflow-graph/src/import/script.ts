@@ -387,3 +387,9 @@ const unescaped = (text: string): string =>
       return point > 0x10_ff_ff ? "" : String.fromCodePoint(point);
     },
   );
+
+/** The text of a value without its expressions; null for another value. */
+export function plainText(value: Value | undefined): string | null {
+  if (value?.kind !== "text") return null;
+  return value.parts.map((part) => (typeof part === "string" ? part : "")).join("");
+}

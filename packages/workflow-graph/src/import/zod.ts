@@ -1,4 +1,4 @@
-import type { Value } from "./script.ts";
+import { plainText, type Value } from "./script.ts";
 import { shown } from "./draft.ts";
 
 /** Makes a JSON Schema from a Zod object of generated code; null for anything else. */
@@ -39,7 +39,7 @@ function shapeOf(value: Value, leave: (message: string) => void): Schema | null 
     if (name === "nullable") return { anyOf: [schema, { type: "null" }] };
     if (name === "optional") return schema;
     if (name === "describe" && first?.kind === "text")
-      return { ...schema, description: first.parts.join("") };
+      return { ...schema, description: plainText(first) };
     if (name === "int") return { ...schema, type: "integer" };
     const limits: Readonly<Record<string, readonly [string, string]>> = {
       min: ["minimum", "minLength"],
@@ -61,11 +61,11 @@ function baseOf(
   const [first] = given;
   if (Object.hasOwn(simple, name)) return { ...simple[name] };
   if (name === "z.enum" && first?.kind === "list") {
-    const values = first.items.flatMap((item) => (item.kind === "text" ? item.parts.join("") : []));
+    const values = first.items.flatMap((item) => (item.kind === "text" ? plainText(item) : []));
     return { type: "string", enum: values };
   }
   if (name === "z.literal" && (first?.kind === "text" || first?.kind === "literal"))
-    return { const: first.kind === "text" ? first.parts.join("") : first.value };
+    return { const: first.kind === "text" ? plainText(first) : first.value };
   if (name === "z.array" && first) return { type: "array", items: shapeOf(first, leave) ?? {} };
   if (name !== "z.object" || first?.kind !== "object") return null;
   const properties = [...first.entries].map(

@@ -34,10 +34,10 @@ export function rowsOf({ lines, type }: Pick<DrawnNode, "lines" | "type">): stri
   return lines.flatMap((line) => wrapped(line, rowsOfLine)).slice(0, rows);
 }
 
-function wrapped(line: string, most: number): string[] {
+function wrapped(line: string, longest: number): string[] {
   const rows: string[] = [];
   let rest = line.trim();
-  while (rest !== "" && rows.length < most) {
+  while (rest !== "" && rows.length < longest) {
     const fitting = fitsInto(rest);
     const space = fitting < rest.length ? rest.lastIndexOf(" ", fitting) : -1;
     const end = space > fitting / 2 ? space : fitting;

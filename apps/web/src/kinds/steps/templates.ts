@@ -9,7 +9,7 @@ export const stepTemplates: readonly Template[] = [
   },
   {
     label: "Parallel steps",
-    hint: "Chains side by side, and what handles a failure",
+    hint: "Chains side by side; steps that handle a failure",
     load: () => import("../../../../../examples/steps/fan-out.json"),
   },
   {
