@@ -150,7 +150,7 @@ describe("nodes with positions of a document", () => {
       "paragraph.",
     ]);
     expect(rows("word ".repeat(40)).at(-1)).toEndWith("…");
-    expect(rows("汉".repeat(20))).toEqual(["汉".repeat(16), "汉".repeat(4)]);
+    expect(rows("汉".repeat(20))).toEqual(["汉".repeat(14), "汉".repeat(6)]);
   });
 });
 
