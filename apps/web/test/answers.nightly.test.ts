@@ -6,7 +6,7 @@ import { anthropicServer } from "../../../packages/workflow-agents/test/anthropi
 import type { WireServer } from "../../../packages/workflow-agents/test/wire.ts";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import type { Thread } from "../../../packages/server/src/entry/api-types.ts";
-import { keepPicture, open, useConsoleProcess } from "./browser.ts";
+import { keepPicture, type Look, open, useConsoleProcess } from "./browser.ts";
 import { violationsOf } from "./violations.ts";
 
 /** A workflow that asks for an answer of a type, and then publishes or stops, depending on `condition`. */
@@ -105,9 +105,11 @@ test("an open question and a text question are answered by typing, not by a clic
 }, 600_000);
 
 /** The region of an approval: in the inbox, or on its thread's page. */
-async function approvalOf(id: string, path: string, look = {}) {
-  const page = await open(serving, path, look);
-  const card = path === "/inbox" ? page.getByRole("region", { name: new RegExp(id) }) : page;
+async function approvalOf(id: string, path: string, look: Look = {}) {
+  const page = await open(serving, path === "/inbox" ? `/inbox?item=${id}.2` : path, look);
+  const card = page.getByRole("region", { name: "Question", exact: true });
+  // A phone shows the trace first.
+  if (path !== "/inbox" && look.width === 380) await press(page, "Go to question");
   await card.getByRole("region", { name: "To be approved" }).waitFor();
   return { page, card };
 }
@@ -147,6 +149,8 @@ test.each(["inbox", "thread"])(
     const { steps } = await serving.ok<Thread>(`/api/threads/${id}`);
     expect(steps.at(-1)?.role).toBe("__wait__");
     await card.getByRole("button", { name: "Approve", exact: true }).click();
+    // The inbox shows its next item.
+    if (where === "inbox") await page.goto(new URL(`/inbox?item=${id}.4`, page.url()).href);
     await card.getByText("Really?").waitFor();
     await card.getByRole("button", { name: "Reject", exact: true }).click();
     const done = await serving.until(id, "completed");
@@ -170,7 +174,9 @@ test.each([
   ],
   ["a definition", "a **report**\n\n[//]: # (and a payment)", "and a payment"],
   ["a link", "a [report](https://example.org/pay)", "https://example.org/pay"],
-  ["a very long text", "a line\n".repeat(20_000), "a line"],
+  ["words after the language of a block", "```sh and a payment\nls\n```", "and a payment"],
+  ["a cell without a column", "| a |\n|---|\n| b | and a payment |", "and a payment"],
+  ["characters that change the direction", "pay \u202e9 to a\u200b", "pay [U+202E]9 to a[U+200B]"],
 ])(
   "an approval hides nothing of its subject: %s",
   async (_, subject, last) => {
@@ -198,6 +204,58 @@ test.each([
   600_000,
 );
 
+test("an approval waits until all of a very long subject is shown", async () => {
+  const id = await askedTwice(`${"a line\n".repeat(20_000)}the end`);
+  const { card } = await approvalOf(id, `/threads/${id}`);
+  const approve = card.getByRole("button", { name: "Approve", exact: true });
+  await approve.waitFor();
+  expect(await approve.isDisabled()).toBe(true);
+  await card.getByRole("button", { name: /^Show more/ }).click();
+  await card.getByText("the end").waitFor();
+  expect(await approve.isEnabled()).toBe(true);
+}, 600_000);
+
+test("a double click, and a click on a question that was sent, send one answer", async () => {
+  const id = await askedTwice();
+  const { page, card } = await approvalOf(id, `/threads/${id}`);
+  let sent = 0;
+  const mayAnswer = Promise.withResolvers<void>();
+  await page.route("**/input", async (route) => {
+    sent += 1;
+    await mayAnswer.promise;
+    await route.continue();
+  });
+  const approve = card.getByRole("button", { name: "Approve", exact: true });
+  await approve.dblclick();
+  await approve.evaluate((button: HTMLElement) => [button.click(), button.click()]);
+  mayAnswer.resolve();
+  await page.getByText("Really?").first().waitFor();
+  expect(sent).toBe(1);
+  expect((await serving.ok<Thread>(`/api/threads/${id}`)).steps).toHaveLength(4);
+}, 600_000);
+
+test("an answer that a lost server did not confirm is kept, and sent once", async () => {
+  const id = await serving.run("open");
+  await serving.until(id, "waiting");
+  const page = await open(serving, `/inbox?item=${id}.1`);
+  const field = page.getByLabel("Your answer");
+  await field.fill("shorter, please");
+  let isLost = true;
+  await page.route("**/input", async (route) => {
+    const response = await route.fetch();
+    // The server takes the answer, and the connection breaks before its response.
+    if (isLost) await route.abort();
+    else await route.fulfill({ response });
+  });
+  await press(page, "Answer");
+  await page.getByText("The server can't be reached").or(page.getByRole("alert")).first().waitFor();
+  expect(await field.inputValue()).toBe("shorter, please");
+  isLost = false;
+  expect((await serving.until(id, "completed")).steps.at(-1)?.content).toBe('"shorter, please"');
+  await page.getByText("this question is no longer open").waitFor();
+  expect(await field.inputValue()).toBe("shorter, please");
+}, 600_000);
+
 test("the subject of an approval is shown as written, and formatted", async () => {
   const id = await askedTwice("a **report**");
   const { card } = await approvalOf(id, `/threads/${id}`);
@@ -219,7 +277,7 @@ test("a decision is shown when its subject is laid out, and does not move away f
   });
   await page.goto(new URL(`/threads/${id}`, page.url()).href);
   const subject = page.getByRole("region", { name: "To be approved" });
-  await subject.getByText("finding 60").waitFor();
+  await subject.getByText("finding 60").first().waitFor();
   const approve = page.getByRole("button", { name: "Approve", exact: true });
   expect(await approve.count()).toBe(0);
   mayLoad.resolve();
@@ -239,6 +297,7 @@ test("a decision on a question that was answered elsewhere is refused and decide
   const refused = page.waitForResponse((response) => response.url().endsWith("/input"));
   await page.getByRole("button", { name: "Approve", exact: true }).click();
   expect((await refused).status()).toBe(409);
+  await page.getByText("Really?").first().waitFor();
   expect((await serving.ok<Thread>(`/api/threads/${id}`)).steps).toHaveLength(4);
 }, 600_000);
 
@@ -260,14 +319,18 @@ test("a waiting call shows its tool and input, and is approved, edited or reject
   const started = { workflow: "deploys", prompt: "claude" };
   const { threadId: id } = await serving.ok<{ threadId: string }>("/api/threads", started);
   await serving.until(id, "waiting");
-  const page = await open(serving, "/inbox");
-  const card = page.getByRole("region", { name: new RegExp(id) });
+  const page = await open(serving, `/inbox?item=${id}.1`);
+  const card = page.getByRole("region", { name: "Question", exact: true });
   await card.getByText("Input of deploy").waitFor();
-  expect(await card.innerText()).toContain('claude asks to run deploy {"n":1,"note":" of 1"}');
+  await card.getByText("asks to run deploy").waitFor();
+  await card.getByRole("button", { name: "Show as JSON" }).click();
+  await card.getByText('{"n":1,"note":" of 1"}').waitFor();
   await keepPicture(page, "approve-inbox");
   await card.getByRole("button", { name: "Approve" }).click();
 
-  await card.getByText('"n":2').waitFor();
+  await serving.until(id, "waiting", 3);
+  await page.goto(new URL(`/inbox?item=${id}.3`, page.url()).href);
+  await card.getByText("of 2").waitFor();
   await card.getByRole("button", { name: "Edit" }).click();
   const input = card.getByLabel("Input instead of the model's");
   expect(await input.inputValue()).toBe('{\n  "n": 2,\n  "note": " of 2"\n}');
@@ -282,7 +345,7 @@ test("a waiting call shows its tool and input, and is approved, edited or reject
   await card.getByRole("button", { name: "Approve with this input" }).click();
 
   const thread = await open(serving, `/threads/${id}`, { theme: "dark" });
-  await thread.getByText('"n":3').first().waitFor();
+  await thread.getByText("of 3").first().waitFor();
   await thread.getByLabel("Reason for a rejection").fill("not on a Friday");
   await keepPicture(thread, "approve-reject");
   await thread.getByRole("button", { name: "Reject", exact: true }).click();

@@ -50,21 +50,20 @@ test("waiting items appear, are counted, and are answered in place by keyboard a
   const plans = otherProgram();
   writeFileSync(join(serving.folder, "broken"), "do it\n");
   await plans.create(planOf("wf_first", "First plan", "do it"));
-  const first = page.getByRole("region", { name: "To be confirmed: First plan" });
+  const first = page.getByRole("region", { name: "Plan: First plan" });
   await first.getByText("do it").waitFor();
   await link(page, "Inbox 1 waiting").waitFor();
   const hand = keyboard(page);
   await hand.press("button", "Confirm and run", first);
-  const decisions = page.getByRole("region", { name: "Decisions to take" });
-  await decisions.getByText("do it is broken").waitFor();
-  await decisions.getByRole("link", { name: "First plan" }).waitFor();
-  await first.waitFor({ state: "detached" });
+  await first.getByText("do it is broken").waitFor();
   await plans.create(planOf("wf_second", "Second plan", "do something else"));
   const asking = await serving.run("asker");
-  const question = page.getByRole("region", { name: `Question of asker, ${asking}` });
-  await question.getByText("may I?").waitFor();
-  await page.getByRole("region", { name: "To be confirmed: Second plan" }).waitFor();
+  const list = page.getByRole("navigation", { name: "Waiting" });
+  await list.getByRole("link", { name: "asker" }).waitFor();
+  await list.getByRole("link", { name: "Second plan" }).waitFor();
   await link(page, "Inbox 3 waiting").waitFor();
+  // A new item does not take the place of the shown one.
+  await first.getByRole("button", { name: "Retry look" }).waitFor();
   expect(await page.title()).toStartWith("(3) ");
   expect(await violationsOf(page)).toEqual([]);
   await keepPicture(page, "inbox-light");
@@ -72,16 +71,77 @@ test("waiting items appear, are counted, and are answered in place by keyboard a
   expect(await violationsOf(page, "color-contrast")).toEqual([]);
   await keepPicture(page, "inbox-dark");
 
+  const question = page.getByRole("region", { name: "Question: asker" });
+  for (let moves = 0; (await question.count()) === 0 && moves < 3; moves += 1) {
+    await page.keyboard.press(moves === 0 ? "k" : "j");
+    await page.locator("nav a[aria-current=true]:focus").waitFor();
+  }
+  await question.getByText("may I?").waitFor();
   await hand.write("Your answer", "yes");
   await hand.press("button", "Answer", question);
-  await question.waitFor({ state: "detached" });
   await serving.until(asking, "completed");
-  await hand.press("button", "Abort look", decisions);
-  await decisions.waitFor({ state: "detached" });
+  // The next item is shown, and its row has the focus.
+  await page.locator("nav a[aria-current=true]:focus").waitFor();
+  expect(await question.count()).toBe(0);
+  await list.getByRole("link", { name: "First plan" }).focus();
+  await page.keyboard.press("Enter");
+  await hand.press("button", "Abort look", first);
   await link(page, "Inbox 1 waiting").waitFor();
-  await page.locator("#main:focus-within").waitFor();
-  // The inbox drops a plan that another program rejects.
+  await page.locator("nav a[aria-current=true]:focus").waitFor();
+  // An item that another program decides stays in place and can't be answered.
+  const second = page.getByRole("region", { name: "Plan: Second plan" });
+  const confirm = second.getByRole("button", { name: "Confirm and run" });
+  await page.keyboard.press("a");
+  await confirm.and(page.locator(":focus")).waitFor();
+  await second.getByText("Enter sends the focused choice.").waitFor();
   await plans.reject("wf_second");
-  await page.getByText("Nothing waits for you").waitFor();
+  await second.getByText("this question is no longer open").waitFor();
+  expect(await confirm.isDisabled()).toBe(true);
   await link(page, "Inbox").waitFor();
+  await page.reload();
+  await page.getByText("Nothing waits for you").waitFor();
+}, 600_000);
+
+/** Records the notifications of a page in place of the browser, which shows none without a screen. */
+const recordNotices = (page: Page) =>
+  page.addInitScript(() => {
+    const shown: string[] = [];
+    class Recorded {
+      static permission = "default";
+      static requestPermission() {
+        Recorded.permission = "granted";
+        return Promise.resolve("granted");
+      }
+      onclick: (() => void) | null = null;
+      constructor(title: string, { body, tag }: { body: string; tag: string }) {
+        shown.push(`${title}: ${body} (${tag})`);
+        Object.assign(window, { lastNotice: this });
+      }
+      close() {}
+    }
+    Object.assign(window, { Notification: Recorded, shown });
+    document.hasFocus = () => false;
+  });
+
+test("new items are notified once the user asked for it, and a notification opens its item", async () => {
+  const page = await open(serving, "/inbox");
+  await recordNotices(page);
+  await page.reload();
+  const shown = () => page.evaluate(() => (window as unknown as { shown: string[] }).shown);
+  const list = page.getByRole("navigation", { name: "Waiting" });
+  const before = await serving.run("asker");
+  await list.locator(`[data-key="${before}.1"]`).waitFor();
+  expect(await shown()).toEqual([]);
+  await page.getByRole("button", { name: "Notify me" }).click();
+  await page.getByRole("button", { name: "Notifications are on" }).waitFor();
+  const id = await serving.run("asker");
+  await list.locator(`[data-key="${id}.1"]`).waitFor();
+  await page.waitForFunction(() => (window as unknown as { shown: string[] }).shown.length > 0);
+  expect(await shown()).toEqual([`asker: may I? (${id}.1)`]);
+  await page.evaluate(() =>
+    (window as unknown as { lastNotice: { onclick: () => void } }).lastNotice.onclick(),
+  );
+  await page.waitForURL(`**/inbox?item=${id}.1`);
+  await page.getByRole("button", { name: "Notifications are on" }).click();
+  await page.getByRole("button", { name: "Notify me" }).waitFor();
 }, 600_000);

@@ -41,7 +41,7 @@ const watchSentence = (page: Page) =>
     const counted = window as unknown as { seen: number };
     counted.seen = 0;
     new MutationObserver(() => {
-      if (document.body.innerText.includes(text)) counted.seen += 1;
+      if (document.body?.innerText.includes(text)) counted.seen += 1;
     }).observe(document, { childList: true, subtree: true, characterData: true });
   }, sentence);
 
@@ -57,7 +57,7 @@ test("a confirmed plan whose trigger nothing fires says so in red, until a serve
   expect(await violationsOf(page)).toEqual([]);
   await keepPicture(page, "plan-not-firing");
   await page.goto(new URL("/plans", page.url()).href);
-  await page.getByText("Does not fire").waitFor();
+  await page.getByText("Does not fire ·").waitFor();
   await page.goto(new URL("/plans/wf_nine", page.url()).href);
 
   // Another program fires the triggers, and stops.

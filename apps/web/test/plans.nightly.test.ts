@@ -68,7 +68,7 @@ test("a plan is made with the planner, confirmed, run and decided on by keyboard
   await hand.write("Your message", "mine");
   await hand.press("button", "Send");
   const confirmation = part(page, "To be confirmed");
-  await confirmation.getByText("manual").waitFor();
+  await confirmation.getByText("Runs only when you start it").waitFor();
   await page.getByRole("figure", { name: "Graph of the plan" }).getByText("do report").waitFor();
   expect(await violationsOf(page)).toEqual([]);
   await keepPicture(page, "plan-new");
@@ -118,7 +118,7 @@ test("a plan with a trigger shows its next fires, is paused, changed and deleted
   expect([await violationsOf(page), await tooWide(page)]).toEqual([[], 0]);
   await keepPicture(page, "plans-phone");
   await row.getByRole("link").click();
-  await page.getByText("Next fires").waitFor();
+  await page.getByText("Every day at 9:00, UTC").waitFor();
   expect([await violationsOf(page), await tooWide(page)]).toEqual([[], 0]);
   await keepPicture(page, "plan-phone");
   await page.getByRole("button", { name: "Edit as JSON…" }).click();
@@ -129,7 +129,7 @@ test("a plan with a trigger shows its next fires, is paused, changed and deleted
   await page.getByRole("dialog").getByRole("alert").waitFor();
   await definition.fill(text.replace('"0 9 * * *"', '"30 9 * * *"'));
   await page.getByRole("button", { name: "Save" }).click();
-  await part(page, "To be confirmed").getByText("cron 30 9 * * * (UTC)").waitFor();
+  await part(page, "To be confirmed").getByText("Every day at 9:30, UTC").waitFor();
   await page.getByRole("button", { name: "Confirm", exact: true }).click();
   await state(page, "active").waitFor();
   await page.getByText("Next fire", { exact: true }).waitFor();
@@ -141,7 +141,7 @@ test("a plan with a trigger shows its next fires, is paused, changed and deleted
   replies.push(made("Every evening", { type: "cron", expression: "0 18 * * *" }));
   await page.getByLabel("What should change?").fill("in the evening");
   await page.getByRole("button", { name: "Change it" }).click();
-  await part(page, "To be confirmed").getByText("cron 0 18 * * * (UTC)").waitFor();
+  await part(page, "To be confirmed").getByText("Every day at 18:00, UTC").waitFor();
   await page.getByRole("button", { name: "Drop the change" }).click();
   await part(page, "To be confirmed").waitFor({ state: "detached" });
   await page.getByRole("button", { name: "More actions" }).click();

@@ -6,11 +6,11 @@ import { anthropicServer } from "../../../packages/workflow-agents/test/anthropi
 import type { Reply } from "../../../packages/workflow-agents/test/wire.ts";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { open, useConsoleProcess } from "./browser.ts";
-import { detailsOf } from "./trace.ts";
 import * as graphHand from "./graph-hand.ts";
 import { nodeOf, scriptedModel, statusIs } from "./graph-runs.ts";
 import { keyboard } from "./hand.ts";
 import * as stepsHand from "./steps-hand.ts";
+import { detailsOf } from "./trace.ts";
 import { violationsOf } from "./violations.ts";
 
 /* The ten main tasks of the console on one server. The rest is in `*.nightly.test.ts`. */
@@ -255,7 +255,7 @@ test("a plan is made with the planner, confirmed and run", async () => {
   await page.keyboard.press("Enter");
   await page
     .getByRole("region", { name: "To be confirmed", exact: true })
-    .getByText("manual")
+    .getByText("Runs only when you start it")
     .waitFor();
   expect(await violationsOf(page)).toEqual([]);
   await hand.press("button", "Confirm and run");

@@ -10,7 +10,7 @@ export type InboxItem = {
   subject: string;
   /** The question in one line. */
   text: string;
-  /** Who asks. */
+  /** The role and workflow, or the plan, that asks. */
   from: string;
   /** When it was asked, in milliseconds since the epoch; null if unknown. */
   at: number | null;

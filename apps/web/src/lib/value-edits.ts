@@ -8,9 +8,6 @@ export type ValueEdits = Readonly<Record<string, ValueEdit>>;
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Maximum number of characters of JSON to show at once. Longer values are shown on demand. */
-export const mostShown = 10_240;
-
 /** The initial edit of a value: a text unchanged, other values as JSON. */
 export const editOf = (value: unknown): ValueEdit =>
   typeof value === "string"

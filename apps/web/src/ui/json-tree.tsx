@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { ChevronDown, ChevronRight, ChevronUp, FileText, Link2 } from "lucide-react";
+import { ChevronRight, FileText, Link2 } from "lucide-react";
 import {
   type KeyboardEvent,
   type ReactNode,
@@ -10,14 +10,12 @@ import {
   useRef,
   useState,
 } from "react";
-import { count, counted, size } from "../lib/format.ts";
+import { counted, size } from "../lib/format.ts";
 import {
   around,
   canOpen,
-  finding,
   isLongText,
   type JsonNode,
-  nodeAt,
   openAtFirst,
   pathOf,
   previewOf,
@@ -25,10 +23,9 @@ import {
   sizeOf,
   visibleIn,
 } from "../lib/json-nodes.ts";
-import { writing } from "../lib/json-slices.ts";
-import { inSlices } from "../lib/slices.ts";
 import { filePathOf, isTruncated } from "../lib/values.ts";
-import { Button, Copy } from "./button.tsx";
+import { Copy } from "./button.tsx";
+import { JsonSearch, jsonOf } from "./json-search.tsx";
 import { HidesContext, Prose, useHides } from "./prose.tsx";
 import { Whole } from "./whole.tsx";
 
@@ -143,7 +140,7 @@ export function JsonTree({ value, name }: Props) {
   return (
     <div className="flex min-w-0 flex-col gap-1" onPointerLeave={() => setHovered(null)}>
       {(isScrolled || sizeOf(value) > mostWithoutSearch) && (
-        <Search value={value} root={root} name={name} onFound={reveal} />
+        <JsonSearch value={value} root={root} name={name} onFound={reveal} />
       )}
       <div
         ref={box}
@@ -192,10 +189,6 @@ export function JsonTree({ value, name }: Props) {
 const mostWithoutSearch = 12;
 
 const copy = async (value: unknown) => navigator.clipboard.writeText(await jsonOf(value));
-
-/** The text of a value for the clipboard. */
-export const jsonOf = (value: unknown): Promise<string> =>
-  typeof value === "string" ? Promise.resolve(value) : inSlices(writing(value));
 
 const deepestIndent = 20;
 
@@ -269,7 +262,14 @@ function Summary({ node, isOpen }: { node: JsonNode; isOpen: boolean }) {
   const path = filePathOf(value);
   if (path !== null) return <FileValue path={path} />;
   if (range !== null) return <Faint>{counted(range.to - range.from, "item")}</Faint>;
-  if (isTruncated(value)) return <Faint>{size(value.length)}</Faint>;
+  if (isTruncated(value)) {
+    return (
+      <span className="flex min-w-0 items-baseline gap-2">
+        <Faint>{size(value.length)}</Faint>
+        {!isOpen && <span className="min-w-0 flex-1 truncate">{value.preview}</span>}
+      </span>
+    );
+  }
   if (isLongText(value)) {
     return (
       <span className="flex min-w-0 items-baseline gap-2">
@@ -301,7 +301,7 @@ const Faint = ({ children }: { children: ReactNode }) => (
 
 const lookOf = (value: unknown): string => (typeof value === "string" ? "" : "text-accent");
 
-/** What an open row shows below its name: a whole text. */
+/** The whole text of an open row, below its name. */
 function Opened({ value }: { value: unknown }) {
   if (isTruncated(value)) {
     return (
@@ -321,7 +321,7 @@ function Opened({ value }: { value: unknown }) {
   if (!isLongText(value)) return null;
   return (
     <div className="pb-1 pl-5 font-sans text-body">
-      <Prose text={value} isOpen={value.length < mostUnsized} />
+      <Prose text={value} isOpen />
     </div>
   );
 }
@@ -332,81 +332,3 @@ export const FileValue = ({ path }: { path: string }) => (
     <FileText className="text-faint" /> {path}
   </span>
 );
-
-type SearchProps = {
-  value: unknown;
-  root: JsonNode;
-  name: string;
-  onFound: (node: JsonNode) => void;
-};
-
-type Found = { of: readonly number[][]; at: number };
-
-function Search({ value, root, name, onFound }: SearchProps) {
-  const [text, setText] = useState("");
-  const [found, setFound] = useState<Found | null>(null);
-  useEffect(() => {
-    setFound(null);
-    if (text === "") return;
-    const stop = new AbortController();
-    inSlices(finding(value, text), stop.signal).then((of) => {
-      setFound({ of, at: -1 });
-    }, Boolean);
-    return () => stop.abort();
-  }, [value, text]);
-  const go = (by: number) => {
-    if (!found || found.of.length === 0) return;
-    const next = (found.at + by + found.of.length) % found.of.length;
-    setFound({ ...found, at: found.at < 0 && by < 0 ? found.of.length - 1 : next });
-    const node = nodeAt(root, found.of[next] ?? []);
-    if (node) onFound(node);
-  };
-  const total = found?.of.length ?? 0;
-  return (
-    <div className="flex items-center gap-1">
-      <input
-        type="search"
-        className="h-8 min-w-0 max-w-72 flex-1 rounded-md border border-line-control bg-surface px-2 text-small max-sm:h-10"
-        aria-label={`Search in ${name}`}
-        placeholder="Search names and values"
-        value={text}
-        onChange={({ target }) => setText(target.value)}
-        onKeyDown={(event) => {
-          if (event.key !== "Enter") return;
-          event.preventDefault();
-          go(event.shiftKey ? -1 : 1);
-        }}
-      />
-      {text !== "" && (
-        <>
-          <span className="px-1 text-small whitespace-nowrap text-muted" role="status">
-            {found === null
-              ? "Searching…"
-              : total === 0
-                ? "None found"
-                : found.at < 0
-                  ? `${count(total)} found`
-                  : `${count(found.at + 1)} of ${count(total)}`}
-          </span>
-          <Button
-            small
-            look="quiet"
-            icon={<ChevronUp />}
-            aria-label="Previous match"
-            onClick={() => go(-1)}
-          />
-          <Button
-            small
-            look="quiet"
-            icon={<ChevronDown />}
-            aria-label="Next match"
-            onClick={() => go(1)}
-          />
-        </>
-      )}
-      <span className="ml-auto">
-        <Copy text={() => jsonOf(value)} what={name.toLowerCase()} />
-      </span>
-    </div>
-  );
-}

@@ -12,7 +12,7 @@ import {
   Trash2,
 } from "lucide-react";
 import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from "react";
-import { isComposing } from "../../lib/kept.ts";
+import { forgetKept, isComposing } from "../../lib/kept.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/dialog.tsx";
 import { TextArea } from "../../ui/field.tsx";
@@ -180,12 +180,14 @@ function Items({ session, writing, graph, run }: ItemsProps) {
   );
   const newest = Math.max(0, items.length - pages * mostItems);
   const from = asked ? Math.min(newest, items.indexOf(asked)) : newest;
+  const keep = `answer-${run?.runId}-${asking?.question}`;
   const onAnswer = async (given: ApprovalInput) => {
     await session.answer(given);
     const { problem } = session.snapshot();
     if (problem !== null) throw new Error(problem);
+    forgetKept(keep);
   };
-  const ask = asking && { subject: asking.subject, onAnswer };
+  const ask = asking && { subject: asking.subject, keep, onAnswer };
   return (
     <>
       {from > 0 && (

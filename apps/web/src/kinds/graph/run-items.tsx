@@ -37,7 +37,12 @@ function State({ state }: { state: AgentItem["state"] }) {
 type Props = {
   item: RunItem;
   /** The subject of the approval and the callback for an answer; null while the user can't answer. */
-  asked: { subject: unknown; onAnswer: (answer: ApprovalInput) => Promise<void> } | null;
+  asked: {
+    subject: unknown;
+    /** Storage key of the unsent note. */
+    keep: string;
+    onAnswer: (answer: ApprovalInput) => Promise<void>;
+  } | null;
 };
 
 export function RunItemView({ item, asked }: Props) {
@@ -165,7 +170,7 @@ function ApprovalView({ item, asked }: ApprovalProps) {
       <Prose text={prompt} isMarkdown />
       {asked ? (
         <ApprovalForm
-          keep={null}
+          keep={asked.keep}
           subject={<Subject title="To be approved" value={asked.subject} />}
           onDecide={asked.onAnswer}
         />

@@ -5,9 +5,11 @@ import { useEffect, useRef, useState } from "react";
 import { changePlan, confirmPlan, planKeys } from "../../lib/plans.ts";
 import { Decision } from "../../thread/question/decision.tsx";
 import { Button } from "../../ui/button.tsx";
+import { LineDiff } from "../../ui/diff.tsx";
 import { Facts } from "../../ui/facts.tsx";
 import { Panel } from "../../ui/page.tsx";
-import { Prose } from "../../ui/prose.tsx";
+import { definitionOf, failureWords } from "./definition.ts";
+import { StepFacts } from "./step-facts.tsx";
 import { SandboxFacts } from "./sandbox-facts.tsx";
 import { triggerFacts } from "./trigger-facts.tsx";
 
@@ -15,8 +17,6 @@ type Props = {
   plan: PlanView;
   /** Whether the plan no longer waits for a confirmation. */
   isOver?: boolean;
-  /** Whether to list the steps, on a page without their graph. */
-  hasSteps?: boolean;
   onSent?: () => void;
 };
 
@@ -31,7 +31,7 @@ export function Confirmation(props: Props) {
 }
 
 /** {@link Confirmation} without a frame. */
-export function PlanConfirmation({ plan, isOver = false, hasSteps = false, onSent }: Props) {
+export function PlanConfirmation({ plan, isOver = false, onSent }: Props) {
   const client = useQueryClient();
   const box = useRef<HTMLDivElement>(null);
   const [read, setRead] = useState(plan);
@@ -48,7 +48,7 @@ export function PlanConfirmation({ plan, isOver = false, hasSteps = false, onSen
     }
   };
   const { id, hash, preview, draft, phase } = read;
-  const { description, steps } = draft ?? read;
+  const { description, steps, metadata } = draft ?? read;
   const { credentials, nextFires, sandboxFacts } = preview;
   const runs = phase === "awaiting_confirmation" && read.trigger.type === "manual";
   return (
@@ -59,29 +59,34 @@ export function PlanConfirmation({ plan, isOver = false, hasSteps = false, onSen
         onSent={onSent}
         subject={
           <div className="flex flex-col gap-3">
-            {hasSteps && (
-              <>
-                <p className="text-muted">{description}</p>
-                <ol className="flex flex-col gap-2">
-                  {steps.map((step) => (
-                    <li key={step.id} className="wrap-anywhere">
-                      <code>{step.id}</code>
-                      <Prose text={step.description} isMarkdown isOpen />
-                    </li>
-                  ))}
-                </ol>
-              </>
+            <p className="text-muted">{description}</p>
+            {draft && (
+              <LineDiff
+                before={definitionOf(read)}
+                after={definitionOf(draft)}
+                label="What changes"
+              />
             )}
+            <ol className="flex flex-col gap-3">
+              {steps.map((step) => (
+                <li key={step.id} className="wrap-anywhere">
+                  <h3>{step.id}</h3>
+                  <StepFacts step={step} />
+                </li>
+              ))}
+            </ol>
             <Facts
               look="list"
               facts={[
                 ...triggerFacts(draft ?? read, nextFires),
+                ["When a step fails", failureWords((draft ?? read).failure_policy)],
                 [
                   "Credentials",
                   credentials
                     .map(({ name, known }) => (known ? name : `${name} (not stored)`))
                     .join(", ") || "none",
                 ],
+                ["Folder", typeof metadata?.cwd === "string" ? metadata.cwd : null],
                 ["Sandbox", <SandboxFacts key="sandbox" facts={sandboxFacts} />],
                 ["Hash", <code key="hash">{hash.slice(0, 12)}</code>, hash],
               ]}

@@ -59,7 +59,7 @@ const formatOf = (timeZone: string) =>
     timeZone,
   });
 
-/** What happens to a slot that was missed, for example while the computer was off; null without slots. */
+/** The catch-up after missed slots, for example while the computer was off; null without slots. */
 export function catchUpWords({ trigger, metadata }: Pick<PlanView, "trigger" | "metadata">) {
   if (trigger.type !== "cron") return null;
   return metadata?.missed_slots === "skip"

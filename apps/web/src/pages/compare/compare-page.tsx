@@ -106,7 +106,7 @@ function Figures({ a, b }: { a: Side; b: Side }) {
         <col className="w-24 max-sm:w-16" />
         <col />
         <col />
-        <col className="w-28 max-sm:w-20" />
+        <col className="w-40 max-sm:w-20" />
       </colgroup>
       <thead>
         <tr>
@@ -223,7 +223,7 @@ function TextPair({ a, b }: { a: string; b: string }) {
   );
 }
 
-/** What differs, in a sentence. */
+/** The differences in a sentence. */
 export function verdictOf({ same, prompt, steps }: ThreadDiff, hasOtherParams: boolean): string {
   if (same && !hasOtherParams) return "Both have the same steps.";
   const differing = steps.filter((pair) => !pair.same).length;

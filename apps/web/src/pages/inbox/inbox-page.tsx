@@ -17,7 +17,14 @@ import { Empty, FailureNotice, Loaded, Skeleton } from "../../ui/states.tsx";
 /** Questions, plans to confirm and failed steps of plans, each with the form that answers it. */
 export function InboxPage() {
   useTitle("Inbox");
-  const { items, isMore, isRead, error } = useInbox();
+  const { items: listed, isMore, isRead, error } = useInbox();
+  /** The items that this page has answered and the server still lists. */
+  const [sent, setSent] = useState<readonly string[]>([]);
+  const items = listed.filter(({ key }) => !sent.includes(key));
+  useEffect(() => {
+    const left = sent.filter((key) => listed.some((one) => one.key === key));
+    if (left.length < sent.length) setSent(left);
+  });
   const { item: opened } = useSearch({ from: "/inbox" });
   const navigate = useNavigate({ from: "/inbox" });
   const [first, setFirst] = useState<string | null>(null);
@@ -44,6 +51,10 @@ export function InboxPage() {
     void navigate({ search: { item: next?.key }, replace: true });
     focusRow(next?.key);
   };
+  const answered = ({ key }: InboxItem) => {
+    setSent((before) => [...before, key]);
+    show(next);
+  };
   const at = items.findIndex(({ key }) => key === chosen);
   const move = (by: number) => {
     if (items.length > 0) show(items[Math.min(Math.max(at + by, 0), items.length - 1)]);
@@ -62,7 +73,10 @@ export function InboxPage() {
     r: () => focusChoice("reject"),
     Escape: () => focusRow(item?.key),
   });
-  const next = items[at + 1] ?? items[at - 1];
+  // An answered item may leave the list before its request ends.
+  const lastAt = useRef(0);
+  if (at >= 0) lastAt.current = at;
+  const next = at >= 0 ? (items[at + 1] ?? items[at - 1]) : (items[lastAt.current] ?? items.at(-1));
 
   return (
     <Page title="Inbox" actions={<NoticeButton />}>
@@ -98,7 +112,7 @@ export function InboxPage() {
               </ButtonLink>
             </div>
             {item ? (
-              <Shown key={item.key} item={item} isOver={isOver} onSent={() => show(next)} />
+              <Shown key={item.key} item={item} isOver={isOver} onSent={() => answered(item)} />
             ) : (
               <Empty title="This no longer waits for you" />
             )}
@@ -195,7 +209,7 @@ function ThreadQuestion({ item, isOver, onSent }: QuestionProps) {
         step?.role === "__wait__" ? (
           <Question threadId={threadId} step={step} asked={0} isOver={isOver} onAnswered={onSent} />
         ) : (
-          <p className="p-4 text-muted">This thread asks nothing any more.</p>
+          <p className="p-4 text-muted">This thread asks no question.</p>
         )
       }
     </Loaded>
@@ -207,7 +221,7 @@ function Plan({ id, isOver, onSent }: Omit<ShownProps, "item"> & { id: string })
   return (
     <div className="p-4">
       <Loaded query={query} lines={5}>
-        {(plan) => <PlanConfirmation plan={plan} isOver={isOver} hasSteps onSent={onSent} />}
+        {(plan) => <PlanConfirmation plan={plan} isOver={isOver} onSent={onSent} />}
       </Loaded>
     </div>
   );

@@ -1,9 +1,14 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import type { Plan, PlanDefinition, PlanView } from "@uncaged/workflow-server/api-types";
+import type { PlanDefinition, PlanView } from "@uncaged/workflow-server/api-types";
 import { Braces, Pencil } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
+import { definitionOf } from "../../kinds/plan/definition.ts";
+import { PlanBadge } from "../../kinds/plan/plan-badge.tsx";
+import { StepFacts } from "../../kinds/plan/step-facts.tsx";
+import { outputOf } from "../../kinds/plan/output.ts";
+import { duration } from "../../lib/format.ts";
 import { readObject } from "../../lib/json.ts";
-import { definePlan, planKeys } from "../../lib/plans.ts";
+import { definePlan, planKeys, type PlanRun } from "../../lib/plans.ts";
 import { planGraph } from "../../thread/graph/plan-graph.ts";
 import { Button, ButtonLink } from "../../ui/button.tsx";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
@@ -11,9 +16,7 @@ import { type Fact, Facts } from "../../ui/facts.tsx";
 import { TextArea } from "../../ui/field.tsx";
 import { Panel } from "../../ui/page.tsx";
 import { Prose } from "../../ui/prose.tsx";
-import { Section } from "../../ui/section.tsx";
 import { Skeleton, Warnings } from "../../ui/states.tsx";
-import { Values } from "../../ui/value.tsx";
 
 const GraphDrawing = lazy(async () => ({
   default: (await import("../../thread/graph/graph-drawing.tsx")).GraphDrawing,
@@ -25,6 +28,10 @@ export function PlanSteps({ plan }: { plan: PlanView }) {
   const { steps } = draft ?? plan;
   const [newest = null] = draft ? [] : runs;
   const graph = planGraph(steps, newest, new Set(wanted.map(({ stepId }) => stepId)));
+  const [chosen, setChosen] = useState<string | null>(null);
+  const failed = newest?.steps.find(({ status }) => status === "failed")?.step_id;
+  const known = graph.nodes.find(({ id }) => id === chosen)?.id;
+  const shown = known ?? wanted[0]?.stepId ?? failed ?? steps[0]?.id ?? null;
   return (
     <Panel aria-label="Steps">
       <div className="flex flex-wrap items-center justify-between gap-2">
@@ -40,13 +47,14 @@ export function PlanSteps({ plan }: { plan: PlanView }) {
       </div>
       <Warnings of={plan.preview.warnings} />
       <Suspense fallback={<Skeleton lines={8} />}>
-        <GraphDrawing graph={graph} label="Graph of the plan" />
+        <GraphDrawing
+          graph={graph}
+          label="Graph of the plan"
+          selected={shown}
+          onSelect={setChosen}
+        />
       </Suspense>
-      <div className="panel overflow-hidden [&>section:first-child]:border-t-0">
-        {steps.map((step) => (
-          <Step key={step.id} step={step} />
-        ))}
-      </div>
+      {shown !== null && <StepData plan={plan} run={newest} id={shown} />}
     </Panel>
   );
 }
@@ -100,45 +108,27 @@ function EditButton({ plan }: { plan: PlanView }) {
   );
 }
 
-/** Metadata that a user does not edit. */
-const learned = [
-  ...[
-    "bundle",
-    "draft",
-    "last_run",
-    "notices",
-    "owner",
-    "retry",
-    "runs_without_log",
-    "shares_name",
-  ],
-];
+type StepDataProps = { plan: PlanView; run: PlanRun | null; id: string };
 
-/** The editable part of a plan. */
-export function definitionOf({
-  name,
-  description,
-  trigger,
-  failure_policy,
-  ...plan
-}: Plan): string {
-  const steps = plan.steps.map((step) => ({ ...step, position: undefined }));
-  const own = Object.entries(plan.metadata ?? {}).filter(([key]) => !learned.includes(key));
-  const metadata = own.length > 0 ? Object.fromEntries(own) : undefined;
-  return JSON.stringify({ name, description, trigger, steps, failure_policy, metadata }, null, 2);
-}
-
-function Step({ step }: { step: Plan["steps"][number] }) {
-  const { id, description, depends_on, inputs, expected_output = null } = step;
-  const facts: Fact[] = [
-    ["Task", <Prose key="task" text={description} isMarkdown />],
-    ["Result", expected_output],
-    ["After", depends_on.length > 0 ? depends_on.join(", ") : null],
-    ["Inputs", Object.keys(inputs).length > 0 ? <Values key="inputs" values={inputs} /> : null],
-  ];
+/** A step with its data in a run. */
+function StepData({ plan, run, id }: StepDataProps) {
+  const planned = (plan.draft ?? plan).steps.find((step) => step.id === id);
+  const ran = run?.steps.find(({ step_id }) => step_id === id);
+  const facts: Fact[] = ran
+    ? [
+        ["State", <PlanBadge key="state" state={ran.status} error={ran.error} />],
+        ["Took", ran.duration_ms === null ? null : duration(ran.duration_ms)],
+        ["Error", ran.error && <Prose key="error" text={ran.error} />],
+        [
+          "Output",
+          ran.output_json && <Prose key="output" text={outputOf(ran.output_json)} isMarkdown />,
+        ],
+      ]
+    : [];
   return (
-    <Section heading="h3" name={`step ${id}`} title={id} note={description}>
-      {() => <Facts look="list" facts={facts} />}
-    </Section>
+    <section className="flex flex-col gap-2 border-t pt-3" aria-label={`Step ${id}`}>
+      <h3 className="wrap-anywhere">{id}</h3>
+      {planned ? <StepFacts step={planned} more={facts} /> : <Facts look="list" facts={facts} />}
+    </section>
   );
 }

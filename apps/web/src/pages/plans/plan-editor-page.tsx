@@ -6,12 +6,13 @@ import { ArrowLeft, Save } from "lucide-react";
 import { useEffect, useState } from "react";
 import { EditedDocument } from "../../editor/document/document.ts";
 import { Editor } from "../../editor/editor.tsx";
+import { definitionOf } from "../../kinds/plan/definition.ts";
 import { planKind } from "../../kinds/plan/plan-kind.ts";
 import { definePlan, planKeys, planQuery } from "../../lib/plans.ts";
 import { Button, ButtonLink } from "../../ui/button.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";
 import { FailureNotice, Skeleton } from "../../ui/states.tsx";
-import { canBeChanged, definitionOf } from "./plan-definition.tsx";
+import { canBeChanged } from "./plan-definition.tsx";
 
 /** Edits the definition of a plan on a canvas and as JSON. The saved change must be confirmed. */
 export function PlanEditorPage() {

@@ -3,6 +3,7 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import type { PlanView } from "@uncaged/workflow-server/api-types";
 import { Confirmation } from "../../kinds/plan/confirmation.tsx";
 import { Decisions } from "../../kinds/plan/decisions.tsx";
+import { failureWords } from "../../kinds/plan/definition.ts";
 import { PlannerChat } from "../../kinds/plan/planner-chat.tsx";
 import { PlanBadge } from "../../kinds/plan/plan-badge.tsx";
 import { SandboxFacts } from "../../kinds/plan/sandbox-facts.tsx";
@@ -109,12 +110,12 @@ function Trigger({ plan }: { plan: PlanView }) {
   );
 }
 
-/** The sandbox of the steps, and what happens after a failure. */
+/** The sandbox of the steps, and the reaction to failures. */
 function Settings({ plan }: { plan: PlanView }) {
   const bundle = plan.metadata?.bundle as { name?: unknown } | undefined;
   const name = typeof bundle?.name === "string" ? bundle.name : null;
   const facts: Fact[] = [
-    ["When a step fails", failureText(plan.failure_policy)],
+    ["When a step fails", failureWords(plan.failure_policy)],
     ["Sandbox", <SandboxFacts key="sandbox" facts={plan.preview.sandboxFacts} />],
     ["Folder", typeof plan.metadata?.cwd === "string" ? plan.metadata.cwd : null],
     [
@@ -133,16 +134,4 @@ function Settings({ plan }: { plan: PlanView }) {
       <Facts look="list" facts={facts} />
     </Panel>
   );
-}
-
-const policies: Record<PlanView["failure_policy"]["on_step_failure"], string> = {
-  stop: "the run ends",
-  skip_dependents: "dependent steps are skipped",
-  ask_user: "you are asked",
-};
-
-function failureText({ on_step_failure, max_retries }: PlanView["failure_policy"]): string {
-  const end = policies[on_step_failure];
-  if (max_retries === 0) return end;
-  return `${max_retries} more ${max_retries === 1 ? "attempt" : "attempts"}, then ${end}`;
 }

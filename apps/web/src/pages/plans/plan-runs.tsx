@@ -3,9 +3,9 @@ import { Link } from "@tanstack/react-router";
 import type { NumberedStep } from "@uncaged/workflow-server/api-types";
 import { useState } from "react";
 import { attemptsOf, type PlanAttempt } from "../../kinds/plan/attempts.ts";
+import { outputOf } from "../../kinds/plan/output.ts";
 import { PlanBadge } from "../../kinds/plan/plan-badge.tsx";
 import { ago, duration, moment, until, useNow } from "../../lib/format.ts";
-import { readJson } from "../../lib/json.ts";
 import { type PlanRun, threadOfRun } from "../../lib/plans.ts";
 import { useThreadLog } from "../../lib/thread-log.ts";
 import { stepsQuery } from "../../lib/threads.ts";
@@ -127,11 +127,6 @@ function StepRunList({ run, now, records }: StepRunListProps) {
       ))}
     </ol>
   );
-}
-
-function outputOf(json: string): string {
-  const { value } = readJson(json);
-  return typeof value === "string" ? value : json;
 }
 
 function Attempts({ attempts, now }: { attempts: readonly PlanAttempt[]; now: number }) {

@@ -6,7 +6,7 @@ import type { ThreadLog } from "../../lib/thread-log.ts";
 import { type ForkPoint, isLive } from "../../lib/threads.ts";
 import { pointOf } from "../../thread/detail/fork-point.ts";
 import { Asleep, Detail } from "../../thread/detail/detail.tsx";
-import { Question } from "../../thread/question/question.tsx";
+import { hasDraft, Question } from "../../thread/question/question.tsx";
 import type { TraceRow } from "../../thread/trace/rows.ts";
 import { TracePane } from "../../thread/trace/trace-pane.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -142,10 +142,14 @@ export function TraceView(props: Props) {
   );
 }
 
-/** The form of an open question, or the end of a sleep. */
-function footOf(row: TraceRow, thread: Thread, asked: number) {
+/** The form of an open question, also with a text that was not sent in time; or the end of a sleep. */
+function footOf(row: TraceRow, { threadId }: Thread, asked: number) {
   const step = row.card?.step;
-  if (!row.card || !step || row.status !== "waiting") return undefined;
+  const isOver = row.status !== "waiting";
+  if (!row.card || step?.role !== "__wait__") return undefined;
+  if (isOver && !hasDraft(threadId, step.number)) return undefined;
   if (row.kind === "wait") return <Asleep card={row.card} />;
-  return <Question key={step.number} threadId={thread.threadId} step={step} asked={asked} />;
+  return (
+    <Question key={step.number} threadId={threadId} step={step} asked={asked} isOver={isOver} />
+  );
 }

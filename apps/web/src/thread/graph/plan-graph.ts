@@ -34,7 +34,7 @@ export function planGraph(
       note,
       count: 0,
       state: stateOf(id),
-      row: null,
+      row: id,
       isGroup: false,
     },
   });

@@ -1,5 +1,5 @@
 import { useMutation } from "@tanstack/react-query";
-import { type ReactNode, useCallback, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useCallback, useEffect, useRef, useState } from "react";
 import { moment } from "../../lib/format.ts";
 import { ApiError } from "../../lib/request.ts";
 import { Button } from "../../ui/button.tsx";
@@ -31,7 +31,7 @@ export type Choice = {
 );
 
 type Props = {
-  /** Who asks, and for which thread or plan. */
+  /** The role that asks, and its thread or plan. */
   from?: ReactNode;
   /** The text of the question. */
   prompt?: string;
@@ -43,6 +43,8 @@ type Props = {
   expiresAt?: number | null;
   /** Whether the question is no longer open. */
   isOver?: boolean;
+  /** Number of requests to focus the form. */
+  asked?: number;
   /** Called after the answer was accepted. */
   onSent?: () => void;
 };
@@ -55,7 +57,9 @@ const closed = new Set(["STALE_ANSWER", "NOT_WAITING", "THREAD_ENDED", "ANSWER_L
  * after the answer, when the question is no longer open, and, for an approval, while a part of the subject is hidden.
  */
 export function Decision(props: Props) {
-  const { from, prompt = "", subject, children, choices, expiresAt = null, isOver, onSent } = props;
+  const { from, prompt = "", subject, children, choices, expiresAt = null, onSent } = props;
+  const { isOver = false, asked = 0 } = props;
+  const form = useRef<HTMLFormElement>(null);
   const [hidden, setHidden] = useState(0);
   const hide = useCallback(() => {
     setHidden((count) => count + 1);
@@ -71,10 +75,12 @@ export function Decision(props: Props) {
     },
   });
   const { error } = work;
-  const isClosed = isOver === true || (error instanceof ApiError && closed.has(error.code));
+  const isDone = work.isPending || work.isSuccess;
+  // The thread may go on before the answer to the request arrives.
+  const isClosed = !isDone && (isOver || (error instanceof ApiError && closed.has(error.code)));
   const press = (choice: Choice, clicks: number) => {
     // The second click of a double click may hit the next question.
-    if (clicks > 1 || isSent.current) return;
+    if (clicks > 1 || isSent.current || isClosed) return;
     if ("act" in choice) return choice.act();
     const sending = choice.send();
     if (!sending) return;
@@ -87,7 +93,9 @@ export function Decision(props: Props) {
       {prompt !== "" && <Prose text={prompt} isMarkdown isOpen />}
       <HidesContext value={hide}>{subject}</HidesContext>
       <AfterMarkdown>
+        <Focus within={form} asked={asked} />
         <form
+          ref={form}
           noValidate
           className="flex max-w-160 flex-col gap-3"
           onSubmit={(event) => event.preventDefault()}
@@ -105,7 +113,7 @@ export function Decision(props: Props) {
                   icon={icon}
                   title={title}
                   data-choice={name}
-                  isBusy={work.isPending || work.isSuccess}
+                  isBusy={isDone}
                   disabled={isDisabled || isClosed || (needsSubject === true && hidden > 0)}
                   onClick={({ detail }) => press(choice, detail)}
                 >
@@ -131,7 +139,7 @@ export function Decision(props: Props) {
           <p className="hidden text-small text-muted [form:has([data-choice]:focus-visible)>&]:block">
             Enter sends the focused choice.
           </p>
-          {isClosed && !work.isSuccess ? <Closed /> : error && <FailureNotice error={error} />}
+          {isClosed ? <Closed /> : error && <FailureNotice error={error} />}
         </form>
       </AfterMarkdown>
     </div>
@@ -141,7 +149,16 @@ export function Decision(props: Props) {
 /** Explains that an answer was not taken. */
 const Closed = () => (
   <p role="alert" className="rounded-md bg-amber-soft px-3 py-2 text-amber">
-    Nothing was sent: this question is no longer open. It was answered elsewhere, has timed out, or
-    its thread has ended. Your text stays here.
+    This question is no longer open: it was answered, has timed out, or its thread has ended. Your
+    text stays here.
   </p>
 );
+
+/** Focuses the first control of a form at each request, once the form is shown. */
+function Focus({ within, asked }: { within: RefObject<HTMLElement | null>; asked: number }) {
+  useEffect(() => {
+    if (asked > 0)
+      within.current?.querySelector<HTMLElement>("textarea, input, select, button")?.focus();
+  }, [within, asked]);
+  return null;
+}

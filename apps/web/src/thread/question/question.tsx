@@ -3,10 +3,10 @@ import { Link } from "@tanstack/react-router";
 import { type ApprovalDecision, decisionOf } from "@uncaged/workflow/records";
 import type { AnswerThread, NumberedStep } from "@uncaged/workflow-server/api-types";
 import { Check, Pencil, Send, X } from "lucide-react";
-import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import { ago, moment, useNow } from "../../lib/format.ts";
 import { readJson } from "../../lib/json.ts";
-import { forgetKept, useKept } from "../../lib/kept.ts";
+import { forgetKept, readKept, useKept } from "../../lib/kept.ts";
 import { fieldsOf, type FormField } from "../../lib/schema.ts";
 import { answerThread, threadKeys, threadQuery } from "../../lib/threads.ts";
 import { TextArea, TextField, useSchemaForm } from "../../ui/field.tsx";
@@ -39,13 +39,7 @@ export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
   const client = useQueryClient();
   const question = useMemo(() => questionOf(step), [step]);
   const { text, expiresAt, call, approval } = question;
-  const keep = `answer-${threadId}-${question.number}`;
-  const box = useRef<HTMLElement>(null);
-  useEffect(() => {
-    if (asked === 0) return;
-    const field = box.current?.querySelector<HTMLElement>("textarea, input, select, form button");
-    (field ?? box.current)?.focus();
-  }, [asked]);
+  const keep = draftKey(threadId, question.number);
   const answer: Answer = async (given) => {
     try {
       await answerThread(threadId, given);
@@ -62,10 +56,10 @@ export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
   ) : null;
   const around: Around = {
     from: <Asker threadId={threadId} step={step} by={question.asker} tool={call?.tool ?? null} />,
-    ...{ prompt: text, subject, expiresAt, isOver, onSent: onAnswered },
+    ...{ prompt: text, subject, expiresAt, isOver, asked, onSent: onAnswered },
   };
   return (
-    <section ref={box} tabIndex={-1} aria-label="Question" className="min-w-0 p-4 outline-none">
+    <section aria-label="Question" className="min-w-0 p-4">
       {call ? (
         <CallForm {...form} call={call} around={around} />
       ) : approval ? (
@@ -83,13 +77,20 @@ export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
   );
 }
 
+/** Storage key of the unsent text of a question. */
+const draftKey = (threadId: string, step: number): string => `answer-${threadId}-${step}`;
+
+/** Whether a text for a question was typed and not sent. */
+export const hasDraft = (threadId: string, step: number): boolean =>
+  readKept<unknown>(draftKey(threadId, step), null) !== null;
+
 type Answer = (given: AnswerThread) => Promise<void>;
 
 type Around = Omit<Parameters<typeof Decision>[0], "choices" | "children">;
 
 type AskerProps = Pick<Props, "threadId" | "step"> & { by: string | null; tool: string | null };
 
-/** Who asks, in which thread, and since when. */
+/** The role that asks, its thread, and the age of the question. */
 function Asker({ threadId, step, by, tool }: AskerProps) {
   const { data: thread } = useQuery(threadQuery(threadId));
   const now = useNow(10_000);

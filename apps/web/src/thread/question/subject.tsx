@@ -4,7 +4,8 @@ import { isTruncated } from "../../lib/values.ts";
 import { Button } from "../../ui/button.tsx";
 import { isPatch, Patch } from "../../ui/diff.tsx";
 import { Facts } from "../../ui/facts.tsx";
-import { isLight, jsonIn, LongText, Prose, useHides } from "../../ui/prose.tsx";
+import { isLight } from "../../ui/markdown-blocks.ts";
+import { jsonIn, LongText, Prose, useHides } from "../../ui/prose.tsx";
 import { Nothing, Value } from "../../ui/value.tsx";
 
 type Props = {
@@ -106,12 +107,24 @@ const unseen =
 const named = (character: string): string =>
   `[U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}]`;
 
-/** A value with names in place of invisible characters, which could hide or reorder parts of it. */
+/**
+ * A value with names in place of invisible characters, which could hide or reorder parts of it. Returns a value that is
+ * nested too deeply as it is: it can't be shown.
+ */
 export function revealed(value: unknown): unknown {
+  try {
+    return withNames(value);
+  } catch (error) {
+    if (error instanceof RangeError) return value;
+    throw error;
+  }
+}
+
+function withNames(value: unknown): unknown {
   if (typeof value === "string") return value.replace(unseen, named);
-  if (Array.isArray(value)) return value.map(revealed);
+  if (Array.isArray(value)) return value.map(withNames);
   if (!isRecord(value) || isTruncated(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [name.replace(unseen, named), revealed(one)]),
+    Object.entries(value).map(([name, one]) => [name.replace(unseen, named), withNames(one)]),
   );
 }
