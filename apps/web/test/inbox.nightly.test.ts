@@ -96,7 +96,7 @@ test("waiting items appear, are counted, and are answered in place by keyboard a
   await second.getByText("Enter sends the focused choice.").waitFor();
   await plans.reject("wf_second");
   await second.getByText("this question is no longer open").waitFor();
-  expect(await confirm.isDisabled()).toBe(true);
+  expect(await second.getByRole("button", { name: /^Confirm/ }).isDisabled()).toBe(true);
   await link(page, "Inbox").waitFor();
   await page.reload();
   await page.getByText("Nothing waits for you").waitFor();
