@@ -15,7 +15,7 @@ addEventListener("vite:preloadError", () => {
   const before = Number(sessionStorage.getItem(key));
   if (Date.now() - before < 10_000) return;
   sessionStorage.setItem(key, String(Date.now()));
-  void fetch("/theme.js", { cache: "no-store" }).then(({ ok }) => ok && location.reload(), Boolean);
+  void fetch("/early.js", { cache: "no-store" }).then(({ ok }) => ok && location.reload(), Boolean);
 });
 
 // A timer would be too late: the second of two quick clicks must find the button busy.

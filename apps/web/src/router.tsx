@@ -4,7 +4,7 @@ import {
   createRouter,
   lazyRouteComponent,
 } from "@tanstack/react-router";
-import { ApiError, request } from "./lib/request.ts";
+import { loadPart } from "./lib/request.ts";
 import {
   readAddSearch,
   readEvalSearch,
@@ -23,21 +23,7 @@ import { Skeleton } from "./ui/states.tsx";
 const pageOf = <Module extends object, Name extends keyof Module>(
   load: () => Promise<Module>,
   name: Name,
-) =>
-  lazyRouteComponent(async () => {
-    try {
-      return await load();
-    } catch {
-      // If the server responds with an error, show that error.
-      const refusal = await request("/server").catch((error: unknown) => error);
-      if (refusal instanceof ApiError && refusal.status !== 0) throw refusal;
-      throw new ApiError(0, {
-        code: "NOT_REACHED",
-        message: "this page can't be loaded",
-        hint: "start the server again: uncaged-workflow serve",
-      });
-    }
-  }, name);
+) => lazyRouteComponent(() => loadPart(load), name);
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NoPage });
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect } from "bun:test";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import {
   type BundleName,
   Serving,
@@ -58,6 +58,14 @@ export async function open(serving: Serving, path = "/", look: Look = {}): Promi
   return page;
 }
 
+/** The link of a thread in the list. Its text is the thread's subject. */
+export const linkOf = (page: Page, id: string): Locator =>
+  page.getByRole("table", { name: "Threads" }).locator(`a[href="/threads/${id}"]`);
+
+/** The row of a thread in the list. */
+export const rowOf = (page: Page, id: string): Locator =>
+  page.getByRole("row").filter({ has: page.locator(`a[href="/threads/${id}"]`) });
+
 /** Saves a screenshot in the folder `CONSOLE_PICTURES`, if it is set. */
 export async function keepPicture(page: Page, name: string): Promise<void> {
   const folder = process.env.CONSOLE_PICTURES;
@@ -98,7 +106,7 @@ export async function closePages(): Promise<string[]> {
 
 // Some tests stop the server or make it refuse.
 const expected =
-  /net::ERR_|blocked by CORS policy|status of 4\d\d|Failed to load resource|this page can't be loaded/;
+  /net::ERR_|blocked by CORS policy|status of 4\d\d|Failed to load resource|this part of the console can't be loaded/;
 
 function listen(context: BrowserContext): void {
   context.on("weberror", (error) => errors.push(String(error.error())));

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { Page, Request } from "playwright-core";
 import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 import { open, useConsoleProcess } from "./browser.ts";
-import { rowOf } from "./trace.ts";
+import { stepRow } from "./trace.ts";
 
 const serving = useConsoleProcess("counter");
 
@@ -24,7 +24,7 @@ test("a notice reports a killed server, and no event is missed when it is back",
   await again;
   await serving.until(id, "completed", 60);
   await page.getByText("completed", { exact: true }).first().waitFor();
-  await rowOf(page, 60, "count").waitFor();
+  await stepRow(page, 60, "count").waitFor();
   await page.getByText("60", { exact: true }).first().waitFor();
   await page.getByText(back).waitFor({ state: "detached" });
 }, 600_000);
@@ -46,7 +46,7 @@ test("errors of an unreachable server disappear when it is back, and the notice 
   await serving.ok(`/api/threads/${id}/pause`, {});
   await serving.until(id, "paused");
   const page = await open(serving, `/threads/${id}`, { height: 500 });
-  await rowOf(page, 8, "count").waitFor();
+  await stepRow(page, 8, "count").waitFor();
   await page.mouse.wheel(0, 600);
   const { port } = serving;
   await serving.stop("SIGKILL");

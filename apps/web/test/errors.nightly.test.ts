@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
-import { open, useConsole } from "./browser.ts";
+import { linkOf, open, useConsole, rowOf } from "./browser.ts";
+import { detailsOf } from "./trace.ts";
 import { violationsOf } from "./violations.ts";
 
 const serving = useConsole("endless");
@@ -43,10 +44,15 @@ test("an error three calls deep in a role of a minified bundle shows the author'
   const id = await serving.run("deep");
   await serving.until(id, "failed");
   for (const look of [{ theme: "light" }, { theme: "dark" }, { width: 380 }] as const) {
-    const page = await open(serving, `/threads/${id}`, look);
-    const card = page.getByRole("article", { name: "Failed: writer" });
-    await card.getByText("TypeError: no date in row 750").waitFor();
-    await card.getByText("caused by RangeError: column 7 of 5").waitFor();
+    const page = await open(serving, `/threads/${id}?step=2`, look);
+    const card = page.getByRole("article", { name: "Details of writer" });
+    await card.getByText("TypeError", { exact: true }).first().waitFor();
+    await card.getByText("no date in row 750").first().waitFor();
+    await card
+      .getByText(/caused by/)
+      .getByText("RangeError")
+      .waitFor();
+    await card.getByText("column 7 of 5").first().waitFor();
     const frame = card.getByRole("group", { name: /deep\.ts, line 4$/ }).first();
     await frame.getByText(/deep\.ts:4:\d+$/).waitFor();
     const line = frame.locator(".source").nth(2);
@@ -56,7 +62,7 @@ test("an error three calls deep in a role of a minified bundle shows the author'
     );
     expect(await frame.locator(".bg-red-soft.source").count()).toBe(1);
     await card
-      .getByRole("button", { name: /^Stack/ })
+      .getByText(/^\d+ frames$/)
       .first()
       .click();
     for (const name of ["parse", "readRow", "readFile"]) {
@@ -90,21 +96,21 @@ test("each try of a step is an attempt, and a failed attempt shows the time of t
   await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}`);
   for (const [number, tag, text] of [
-    [1, "try 1 of 4", "Error: refused 1"],
-    [2, "try 2 of 4", "Error: refused 2"],
+    [1, "try 1 of 4", "refused 1"],
+    [2, "try 2 of 4", "refused 2"],
     [3, "try 3", "paid"],
   ] as const) {
-    const card = page.getByRole("article", { name: `Step ${number}: charge` });
-    await card.getByText(tag, { exact: true }).waitFor();
-    await card.getByText(text, { exact: true }).waitFor();
+    const card = await detailsOf(page, number, "charge");
+    await card.getByText(tag, { exact: true }).first().waitFor();
+    await card.getByText(text).first().waitFor();
     await card.getByTitle(number === 3 ? "done" : "failed", { exact: true }).waitFor();
   }
   const slow = await start("9.9s");
-  await page.goto(`http://127.0.0.1:${serving.port}/threads/${slow}`);
+  await page.goto(`http://127.0.0.1:${serving.port}/threads/${slow}?step=1`);
   await page.getByText(/^Trying again in [\d.]+ s$/).waitFor();
   await serving.ok(`/api/threads/${slow}/kill`, { force: true });
   const asleep = await start("30m");
-  await page.goto(`http://127.0.0.1:${serving.port}/threads/${asleep}`);
+  await page.goto(`http://127.0.0.1:${serving.port}/threads/${asleep}?step=1`);
   await page.locator("main header").getByText("sleeping", { exact: true }).waitFor();
   await page.getByText(/^Trying again in \d\d m/).waitFor();
 }, 600_000);
@@ -128,14 +134,11 @@ test("only a step that breaks the descriptor has a warning on its card", async (
   const id = await serving.run("strange");
   await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}`);
-  const warnings = (name: string) =>
-    page.getByRole("article", { name }).getByRole("list", { name: "Warnings" });
-  await warnings("Step 1: counter").getByText(/count/).waitFor();
-  await warnings("Step 2: stranger")
-    .getByText(/stranger|descriptor/)
-    .waitFor();
-  await page.getByRole("article", { name: "Step 3: counter" }).waitFor();
-  expect(await warnings("Step 3: counter").count()).toBe(0);
+  const warnings = async (number: number, name: string) =>
+    (await detailsOf(page, number, name)).getByRole("list", { name: "Warnings" });
+  await (await warnings(1, "counter")).getByText(/count/).waitFor();
+  await (await warnings(2, "stranger")).getByText(/stranger|descriptor/).waitFor();
+  expect(await (await warnings(3, "counter")).count()).toBe(0);
   expect(await violationsOf(page)).toEqual([]);
 }, 600_000);
 
@@ -144,9 +147,8 @@ test("a thread that ran out of rounds is shown as stopped, and continues with mo
   const { threadId } = await serving.ok<{ threadId: string }>("/api/threads", body);
   await serving.until(threadId, "completed");
   const page = await open(serving);
-  const row = page.getByRole("row").filter({ hasText: threadId });
-  await row.getByText("stopped at 3 steps", { exact: true }).waitFor();
-  await page.getByRole("link", { name: threadId }).click();
+  await rowOf(page, threadId).getByText("stopped at 3 steps", { exact: true }).waitFor();
+  await linkOf(page, threadId).click();
   await page.getByText(/It reached its limit of rounds/).waitFor();
   await page.getByRole("button", { name: "Retry with more rounds…" }).press("Enter");
   const dialog = page.getByRole("dialog");

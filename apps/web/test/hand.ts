@@ -28,7 +28,7 @@ export const keyboard = (page: Page): Hand => ({
   press: async (role, name, within) => {
     const target = first(page, role, name, within);
     await target.waitFor();
-    if (role === "menuitem") await pressUntil(page, target, "ArrowDown");
+    if (role?.startsWith("menuitem")) await pressUntil(page, target, "ArrowDown");
     else if (role === "tab") await toTab(page, target);
     else await pressUntil(page, target, "Tab");
     await page.keyboard.press(role === "checkbox" ? "Space" : "Enter");

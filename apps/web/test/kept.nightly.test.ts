@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { anthropicServer } from "../../../packages/workflow-agents/test/anthropic-server.ts";
 import { open, useConsoleProcess } from "./browser.ts";
-import { rowOf } from "./trace.ts";
+import { stepRow } from "./trace.ts";
 
 /* Unsent text: keys of an input method do not send the text, and Escape and a reload keep it. */
 
@@ -70,7 +70,7 @@ test("the input of a start survives Escape and a reload until it is sent", async
   await page.getByText("The number 9007199254740993 can't be kept exactly").waitFor();
   await params.fill("");
   await page.getByRole("dialog").getByRole("button", { name: "Start" }).click();
-  await rowOf(page, 3, "count").waitFor();
+  await stepRow(page, 3, "count").waitFor();
   await page.goto(`http://127.0.0.1:${serving.port}/?start=counter`);
   expect(await prompt.inputValue()).toBe("");
 }, 600_000);

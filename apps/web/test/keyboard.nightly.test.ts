@@ -1,43 +1,35 @@
 import { expect, test } from "bun:test";
-import { open, useConsole } from "./browser.ts";
+import { linkOf, open, rowOf, useConsole } from "./browser.ts";
 import { pressUntil } from "./hand.ts";
 
 const serving = useConsole("counter");
 
-test("j and k move through rows, Enter opens one, / searches", async () => {
+test("j and k move through rows, i shows details, c copies the id, Enter opens a thread, / searches", async () => {
   const ids = [await serving.run("counter"), await serving.run("counter")];
   for (const id of ids) await serving.until(id, "completed");
   const page = await open(serving);
-  await page.getByText(ids[0] ?? "").waitFor();
+  const [first = "", second = ""] = ids;
+  const focused = (id: string) => linkOf(page, id).and(page.locator(":focus")).waitFor();
+  await linkOf(page, first).waitFor();
   await page.keyboard.press("j");
-  await page
-    .locator("a:focus")
-    .getByText(ids[1] ?? "")
-    .waitFor();
+  await focused(second);
   await page.keyboard.press("j");
-  await page
-    .locator("a:focus")
-    .getByText(ids[0] ?? "")
-    .waitFor();
+  await focused(first);
   await page.keyboard.press("k");
-  await page
-    .locator("a:focus")
-    .getByText(ids[1] ?? "")
-    .waitFor();
+  await focused(second);
+  await page.keyboard.press("i");
+  await rowOf(page, second).getByText(second).waitFor();
+  await page.keyboard.press("c");
+  await page.getByText(`the id ${second}`).waitFor();
   await page.keyboard.press("Enter");
-  await page.waitForURL(`**/threads/${ids[1]}`);
+  await page.waitForURL(`**/threads/${second}`);
   await page.keyboard.press("g");
   await page.keyboard.press("t");
   await page.getByRole("heading", { name: "Threads" }).waitFor();
   await page.keyboard.press("/");
-  await page.keyboard.type(ids[0] ?? "");
-  await page.getByText(ids[1] ?? "").waitFor({ state: "detached" });
-  expect(
-    await page
-      .getByRole("table")
-      .getByText(ids[0] ?? "")
-      .count(),
-  ).toBe(1);
+  await page.keyboard.type(first);
+  await linkOf(page, second).waitFor({ state: "detached" });
+  expect(await linkOf(page, first).count()).toBe(1);
 }, 600_000);
 
 test("? lists the keys, the dialog holds the focus, and Escape returns it", async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { closePages, open, useConsole } from "./browser.ts";
-import { detailsOf, rowOf } from "./trace.ts";
+import { detailsOf, stepRow } from "./trace.ts";
 import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 
 const serving = useConsole("counter", "endless");
@@ -47,7 +47,7 @@ test("a thread deleted by another client is reported as deleted", async () => {
   const id = await serving.run("counter");
   await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}`);
-  await rowOf(page, 3, "count").waitFor();
+  await stepRow(page, 3, "count").waitFor();
   await page.getByRole("button", { name: "More actions" }).click();
   await serving.ok(`/api/threads/${id}`, undefined, "DELETE");
   // Retry, because the page does not reload data that is younger than two seconds.

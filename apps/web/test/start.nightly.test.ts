@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { open, useConsole } from "./browser.ts";
-import { rowOf } from "./trace.ts";
+import { stepRow } from "./trace.ts";
 
 const odd = {
   type: "object",
@@ -35,7 +35,7 @@ test("a form with fields of any name focuses a missing value, and a double click
   expect(await field.evaluate((input) => input === document.activeElement)).toBe(true);
   await field.fill("7");
   await start.dblclick();
-  await rowOf(page, 1, "reported").waitFor();
+  await stepRow(page, 1, "reported").waitFor();
   const threads = await serving.ok<unknown[]>("/api/threads?workflow=odd");
   expect(threads).toHaveLength(1);
 }, 600_000);

@@ -9,10 +9,10 @@ import {
   stepLine,
 } from "../../../packages/workflow/test/fixtures/records.ts";
 import { until } from "../../../packages/workflow/test/fixtures/until.ts";
-import { open, useConsoleProcess } from "./browser.ts";
+import { linkOf, open, useConsoleProcess, rowOf } from "./browser.ts";
 import { keyboard } from "./hand.ts";
 import { longestTask } from "./longest-task.ts";
-import { rowOf } from "./trace.ts";
+import { stepRow } from "./trace.ts";
 
 const serving = useConsoleProcess("asker", "endless");
 
@@ -35,10 +35,10 @@ test("a sleeping thread shows its end, asks nothing, and continues after its wor
   await until(async () => (await steps()) > 0);
   await serving.killWorkers();
   const page = await open(serving);
-  const row = page.getByRole("row").filter({ hasText: long });
+  const row = rowOf(page, long);
   await row.getByText("sleeping", { exact: true }).waitFor();
   await row.getByText(/wakes in 5\d m/).waitFor();
-  await page.getByRole("link", { name: long }).click();
+  await linkOf(page, long).click();
   await page.getByRole("article", { name: "Details of Sleep" }).waitFor();
   await page
     .getByRole("timer")
@@ -48,8 +48,8 @@ test("a sleeping thread shows its end, asks nothing, and continues after its wor
   expect(await page.getByRole("article").getByRole("textbox").count()).toBe(0);
   await page.goto(`http://127.0.0.1:${serving.port}/threads/${short}`);
   await page.getByText("slept well").first().waitFor();
-  await rowOf(page, 1, "Sleep").waitFor();
-  await rowOf(page, 2, "Woken").waitFor();
+  await stepRow(page, 1, "Sleep").waitFor();
+  await stepRow(page, 2, "Woken").waitFor();
   await status(page, "completed");
   await serving.ok(`/api/threads/${long}/kill`, { force: true });
 }, 600_000);
@@ -59,15 +59,15 @@ test("a thread of 5,000 steps renders few rows at a time, and no key or tab bloc
   const steps = Array.from({ length: 5_000 }, (_, at) => stepLine(String(at)));
   serving.write(`root/logs/${hash}/${id}.data.jsonl`, String(logOf(startLine, ...steps, endLine)));
   const page = await open(serving, `/threads/${id}?step=5000`);
-  await rowOf(page, 5_000, "count").waitFor();
+  await stepRow(page, 5_000, "count").waitFor();
   const elements = () => page.evaluate(() => document.querySelectorAll("*").length);
   expect(await elements()).toBeLessThan(2_000);
   await page.getByRole("treegrid", { name: "Trace" }).focus();
   const longest = await longestTask(page, async () => {
     await page.keyboard.press("Home");
-    await rowOf(page, 1, "count").waitFor();
+    await stepRow(page, 1, "count").waitFor();
     for (let presses = 0; presses < 20; presses += 1) await page.keyboard.press("ArrowDown");
-    await rowOf(page, 21, "count").and(page.locator("[aria-selected=true]")).waitFor();
+    await stepRow(page, 21, "count").and(page.locator("[aria-selected=true]")).waitFor();
     await page.getByLabel("Search the trace").fill("count");
     for (const name of ["Graph", "State", "Events", "Trace"]) {
       await page.getByRole("tab", { name }).click();
@@ -100,6 +100,7 @@ const agent = async (go) => {
 };
 export const run = durable(async function* (step, { params }) {
   yield* step.all(Array.from({ length: 20 }, () => step("agent", () => agent(params.go))));
+  return "done";
 });
 `;
 
@@ -118,7 +119,6 @@ test("twenty agents stream at once without a long task, and their tokens and cos
         (text) => !document.querySelector("main header")?.textContent.includes(text ?? ""),
         before,
       );
-      await page.keyboard.press("0");
     }),
   ).toBeLessThan(100);
   expect(await page.evaluate(() => document.querySelectorAll("*").length)).toBeLessThan(2_000);
@@ -144,24 +144,28 @@ test("a running thread is paused, resumed, killed and deleted by keyboard alone"
   expect((await serving.fetch(`/api/threads/${id}`)).status).toBe(404);
 }, 600_000);
 
-test("all threads are paused by one button, and killed by another once its question is answered", async () => {
+test("all threads are paused by a menu item, and killed by another once its question is answered", async () => {
   const ids = [await serving.run("endless", { delayMs: 50 }), await serving.run("endless")];
   const asking = await serving.run("asker");
   await serving.until(asking, "waiting");
   for (const id of ids) await serving.until(id, "running");
   const page = await open(serving);
-  const row = (id: string) => page.getByRole("row").filter({ hasText: id });
+  const row = (id: string) => rowOf(page, id);
   const hand = keyboard(page);
-  await hand.press("button", "Pause all");
+  const pressInMenu = async (item: string) => {
+    await hand.press("button", "More");
+    await hand.press("menuitem", item);
+  };
+  await pressInMenu("Pause all");
   for (const id of ids) await row(id).getByText("paused", { exact: true }).waitFor();
   const dialog = page.getByRole("dialog", { name: "Kill all threads?" });
-  await hand.press("button", "Kill all");
+  await pressInMenu("Kill all…");
   await dialog.getByText(/All running, sleeping, waiting and paused threads end now/).waitFor();
   await hand.press("button", "Cancel", dialog);
   await dialog.waitFor({ state: "detached" });
   for (const id of ids) await serving.until(id, "paused");
   await serving.until(asking, "waiting");
-  await hand.press("button", "Kill all");
+  await pressInMenu("Kill all…");
   await hand.press("button", "Kill all", dialog);
   for (const id of [...ids, asking]) {
     await row(id).getByText("killed", { exact: true }).waitFor();

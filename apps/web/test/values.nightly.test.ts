@@ -1,9 +1,10 @@
 import { beforeAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import type { Page } from "playwright-core";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { open, useConsoleProcess } from "./browser.ts";
+import { detailsOf } from "./trace.ts";
+import { violationsOf } from "./violations.ts";
 
 const serving = useConsoleProcess();
 
@@ -24,76 +25,96 @@ ${bundleOf(`
   yield step("read", "done");
 `)}`;
 
-async function openSections(page: Page): Promise<void> {
-  for (const name of [/^Inputs/, /^Tool calls/]) await page.getByRole("button", { name }).click();
-}
+const last = { page: "last word of the page", file: "last word of the file" };
 
 test("an input of 60 KB and a tool's output of 30 KB open in full", async () => {
   const id = await serving.run("reader");
   await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}`);
-  await openSections(page);
-  for (const word of ["last word of the page", "last word of the file"]) {
-    expect(await page.getByText(word).count()).toBe(0);
-    await page
-      .getByRole("button", { name: /^Show all/ })
-      .first()
-      .click();
-    await page.getByText(word).waitFor();
-  }
-  expect(await page.getByRole("button", { name: /^Show all/ }).count()).toBe(0);
+  await detailsOf(page, 1, "read");
+  expect(await page.getByText(last.page).count()).toBe(0);
+  await page.getByRole("treeitem", { name: /^page/ }).click();
+  await page.getByText(last.page).waitFor();
+  await page.getByRole("row", { name: /read_file/ }).click();
+  await page.getByRole("treeitem", { name: /^file/ }).click();
+  await page.getByText(last.file).waitFor();
 }, 600_000);
 
 test("a lost value is reported as lost, and a failed request can be repeated", async () => {
   const id = await serving.run("reader");
   const { hash } = await serving.until(id, "completed");
   const page = await open(serving, `/threads/${id}`);
-  await openSections(page);
+  await detailsOf(page, 1, "read");
   await page.route("**/values/*", (route) => route.abort());
-  await page
-    .getByRole("button", { name: /^Show all/ })
-    .first()
-    .click();
+  await page.getByRole("treeitem", { name: /^page/ }).click();
   await page.getByText("The server can't be reached").waitFor();
   await page.unroute("**/values/*");
   await page.getByRole("button", { name: "Try again" }).click();
-  await page.getByText("last word of the page").waitFor();
+  await page.getByText(last.page).waitFor();
   rmSync(join(serving.path, "logs", hash, `${id}.values.jsonl`));
-  await page.getByRole("button", { name: /^Show all/ }).click();
+  await page.getByRole("row", { name: /read_file/ }).click();
   await page.getByText("The log keeps only this part.").waitFor();
 }, 600_000);
 
 /** Large step values: a table, an object with many fields, JSON text, and plain text. */
-const large = bundleOf(`
+const large = `import { channel } from "node:diagnostics_channel";
+${bundleOf(`
   const rows = Array.from({ length: 30_000 }, (_, n) => ({ n, name: "row " + n, ok: n % 2 === 0 }));
   const fields = Object.fromEntries(rows.map(({ n, name }) => ["field" + n, name]));
   yield step("table", "a table", { rows });
   yield step("fields", "fields", fields);
-  yield step("json", JSON.stringify(rows));
   yield step("text", "a line of a long text\\n".repeat(100_000));
-`);
+  const publish = (type, payload) => channel("uncaged.workflow").publish({ type, stepID: "read", payload });
+  const content = { orders: Array.from({ length: 8 }, () => rows) };
+  publish("llm_tool_use", { tool_use_id: "1", name: "read_orders", input: { all: true } });
+  publish("llm_tool_result", { tool_use_id: "1", content, is_error: false });
+  yield step("read", "done");
+`)}`;
 
-test("values of any size are shown in parts", async () => {
+test("values of any size are a tree with search, copies and few elements", async () => {
   const id = await serving.run("large");
   await serving.until(id, "completed");
-  const page = await open(serving);
-  const card = (number: number) =>
-    page.getByRole("article", { name: new RegExp(`^Step ${number}:`) });
-  const press = (number: number, name: RegExp) =>
-    card(number).getByRole("button", { name }).last().click();
-  await page.goto(`http://127.0.0.1:${serving.port}/threads/${id}`);
-  await card(1).waitFor();
-  for (const number of [1, 2]) {
-    await card(number).scrollIntoViewIfNeeded();
-    await press(number, /^Outputs/);
-    await press(number, /^Show more/);
-  }
-  for (const number of [3, 4]) {
-    await page.keyboard.press("End");
-    await card(number).waitFor();
-    await press(number, /^Show all/);
-    await press(number, /^Show more \(/);
-  }
-  await press(4, /^Fork from here/);
+  const page = await open(serving, `/threads/${id}`);
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  const copied = (text: string) =>
+    page.waitForFunction(
+      async (part) => (await navigator.clipboard.readText()).includes(part),
+      text,
+    );
+  const elements = () => page.evaluate(() => document.querySelectorAll("*").length);
+  const table = await detailsOf(page, 1, "table");
+  await table.getByRole("treeitem", { name: /^rows/ }).click();
+  await table.getByRole("treeitem", { name: /^0 … 999:/ }).click();
+  await table.getByRole("treeitem", { name: /^0:/ }).waitFor();
+  expect(await elements()).toBeLessThan(2_000);
+  await table.getByRole("searchbox", { name: "Search in Outputs" }).fill("ROW 29999");
+  await table.getByText("1 found").waitFor();
+  await page.keyboard.press("Enter");
+  const found = table.getByRole("treeitem", { name: /^name: "row 29999"/, selected: true });
+  await found.getByRole("button", { name: "Copy the path of name" }).click();
+  await copied("rows[29999].name");
+
+  const tree = table.getByRole("tree", { name: "Outputs" });
+  await tree.focus();
+  await page.keyboard.press("ArrowLeft");
+  await table.getByRole("treeitem", { name: /^29999:/, selected: true }).waitFor();
+  await page.keyboard.press("c");
+  await copied('"n": 29999');
+
+  const fields = await detailsOf(page, 2, "fields");
+  await fields.getByRole("treeitem", { name: /^29000 … 29999:/ }).click();
+  await page.keyboard.press("ArrowRight");
+  await fields.getByRole("treeitem", { name: /^field29000:/ }).waitFor();
+  expect(await violationsOf(page)).toEqual([]);
+
+  const text = await detailsOf(page, 3, "text");
+  await text.getByRole("button", { name: /^Show more \(/ }).click();
+  await text.getByRole("button", { name: "Fork from here" }).click();
   await page.getByText(/Too long to edit here/).waitFor();
+  await page.keyboard.press("Escape");
+
+  await page.getByRole("row", { name: /read_orders/ }).click();
+  await page.getByRole("button", { name: /^Show all \(/ }).click();
+  await page.getByRole("treeitem", { name: /^orders/ }).waitFor();
+  expect(await elements()).toBeLessThan(2_000);
 }, 600_000);

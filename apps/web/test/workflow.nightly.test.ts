@@ -1,11 +1,13 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Bundle } from "@uncaged/workflow-server/api-types";
+import type { Bundle, ThreadRow, Workflow } from "@uncaged/workflow-server/api-types";
 import type { Locator, Page } from "playwright-core";
+import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { unsealed } from "../../../packages/workflow/test/fixtures/records.ts";
 import { open, useConsoleProcess } from "./browser.ts";
 import { middleOf } from "./pointer.ts";
+import { violationsOf } from "./violations.ts";
 
 const serving = useConsoleProcess();
 
@@ -44,8 +46,8 @@ test("a file's problems are shown at their line; the corrected file is added, an
   await page.getByRole("button", { name: "Add", exact: true }).click();
   await page.getByText("greet was added").waitFor();
   await page.getByRole("link", { name: "Open greet" }).click();
-  await page.getByText("The first version.").waitFor();
-  await page.getByRole("button", { name: "More actions" }).click();
+  await page.getByRole("article", { name: /^Version/ }).waitFor();
+  await page.getByRole("button", { name: "More actions", exact: true }).click();
   await page.getByRole("menuitem", { name: "Remove…" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await page.getByRole("heading", { name: "Workflows" }).waitFor();
@@ -123,4 +125,50 @@ test("the list of threads counts the threads of a version and of all versions", 
   await page.getByText("the newest 100 threads").waitFor();
   await page.mouse.wheel(0, 20_000);
   await page.getByText(/^12[01] threads$/).waitFor();
+}, 600_000);
+
+/** Fails with the option `bad`, unless it is fixed. */
+const fragile = (fix: string) =>
+  bundleOf(`
+  yield step("check", "an order");
+  if (options.bad && ${fix} !== "fixed") throw new Error("the order has no date");
+  yield step("write", "done");
+`);
+
+test("the figures of versions show which version fails; failed threads are tried on another version, and the name is rolled back", async () => {
+  await serving.add("orders", fragile('"fixed"'));
+  const { hash: good } = await serving.ok<Workflow>("/api/workflows/orders");
+  await serving.add("orders", fragile('"broken"'));
+  for (const bad of [false, true, true]) {
+    const id = await serving.run("orders", { bad });
+    await serving.until(id, bad ? "failed" : "completed");
+  }
+  const page = await open(serving, "/workflows/orders");
+  const older = page.getByRole("article", { name: `Version ${good}` });
+  const newer = page.getByRole("article").filter({ hasText: "current" });
+  await newer.getByText("33.3%").waitFor();
+  await newer.getByText("the order has no date").waitFor();
+
+  await older.getByRole("button", { name: /^More actions/ }).click();
+  await page.getByRole("menuitem", { name: "Try on last failures…" }).click();
+  const dialog = page.getByRole("dialog");
+  const tries = dialog.getByRole("checkbox");
+  await tries.first().waitFor();
+  expect(await tries.count()).toBe(2);
+  // Nothing runs unless a person has chosen it.
+  expect(await dialog.getByRole("button", { name: "Try", exact: true }).isDisabled()).toBe(true);
+  await tries.first().check();
+  await dialog.getByRole("button", { name: "Try 1 thread" }).click();
+  await dialog.getByRole("link", { name: "Open the new thread" }).waitFor();
+  const rows = await serving.ok<ThreadRow[]>(`/api/threads?workflow=${good}`);
+  expect(rows).toHaveLength(1);
+  await serving.until(rows[0]?.threadId ?? "", "completed");
+  await page.keyboard.press("Escape");
+
+  await older.getByRole("button", { name: "Roll back" }).click();
+  await dialog.getByRole("cell", { name: "33.3%" }).waitFor();
+  expect(await violationsOf(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Roll back" }).click();
+  await older.getByText("current", { exact: true }).waitFor();
+  expect(await serving.ok<Workflow>("/api/workflows/orders")).toMatchObject({ hash: good });
 }, 600_000);

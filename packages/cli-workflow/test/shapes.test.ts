@@ -66,8 +66,11 @@ test("threads prints rows, newest first, with the number of steps", async () => 
   await store.until(newer, "completed");
   const rows = await store.json<Shape[]>(["threads"]);
   expect(keysOf(rows[0])).toEqual(
-    sorted("threadId workflow hash status steps createdAt updatedAt workedMs waitedMs"),
+    sorted(
+      "threadId workflow hash status steps createdAt updatedAt workedMs waitedMs subject at spent hasError",
+    ),
   );
+  expect(await store.json<Shape[]>(["threads", "--since", "1h", "--min-cost", "5"])).toEqual([]);
   expect(rows[0]).toMatchObject({ threadId: newer, steps: 3, status: "completed" });
   const ids = rows.map(({ threadId }) => String(threadId));
   expect(ids).toEqual(ids.toSorted((a, b) => (a < b ? 1 : -1)));
@@ -92,7 +95,13 @@ test("list, show and history print the workflow", async () => {
   expect(keysOf(view)).toEqual(sorted("name hash timestamp history descriptor"));
   expect(keysOf(view.descriptor)).toEqual(["description", "roles"]);
   const versions = await store.json<Shape[]>(["history", "play"]);
-  expect(versions.map(keysOf)).toEqual([sorted("hash sha256 timestamp current threads")]);
+  expect(versions.map(keysOf)).toEqual([
+    sorted(
+      "hash sha256 timestamp current threads completed failed p50Ms p95Ms cost tokens newestFailure days roles models",
+    ),
+  ]);
+  expect(versions[0]).toMatchObject({ cost: 0, newestFailure: null });
+  expect(await store.ok(["history", "play"])).toMatch(/THREADS +COMPLETED +FAILED +P50 +P95 +COST/);
 });
 
 test("fork and retry name their source", async () => {

@@ -86,6 +86,7 @@ test("paths that read threads match the description", async () => {
   await fits("GET /api/server", { status: 200 });
   await fits("GET /api/threads?limit=3", { status: 200 });
   await fits("GET /api/threads?hasError=true&minCost=0.5", { status: 200 });
+  await fits("GET /api/threads/summary?since=1", { status: 200 });
   await fits("GET /api/live", { status: 200 });
   for (const id of Object.values(ids)) {
     await fits("GET /api/threads/{id}", { status: 200 }, id);
@@ -257,6 +258,19 @@ test("paths for all threads match the description", async () => {
   await fits("POST /api/interrupted/resume", { status: 200 });
   await fits("POST /api/pause", { status: 200 });
   await fits("POST /api/kill", { status: 200 });
+});
+
+test("streams above the limit match the description", async () => {
+  await serving.end();
+  serving.options = { streams: { most: 0 } };
+  await serving.serve();
+  const graph = { nodes: [], connections: [] };
+  await fits("GET /api/threads/{id}/events", { status: 503 }, ids.teller);
+  await fits("GET /api/events", { status: 503 });
+  await fits("POST /api/run-stream", { status: 503, send: { graph } });
+  await fits("POST /api/resume-stream", { status: 503, send: { runId: nobody, input: {} } });
+  await fits("GET /api/run/{runId}/events", { status: 503 }, nobody);
+  await fits("GET /workflow/{runID}/events", { status: 503 }, ids.writer);
 });
 
 test("every path was checked with all its own answers", () => {

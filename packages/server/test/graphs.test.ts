@@ -32,8 +32,10 @@ const reviewed = graphOf(
 );
 
 test("a graph runs to its approval, and continues after the answer", async () => {
-  const { status, body } = await drawn.post("run", { graph: reviewed });
+  const { status, body } = await drawn.post("run", { graph: reviewed, name: "tea\u202e party" });
   expect(status).toBe(200);
+  const [row] = (await drawn.serving.host.threads({ limit: 1 })).rows;
+  expect(row).toMatchObject({ workflow: "tea party", subject: "tea", status: "waiting" });
   expect(body).toMatchObject({
     ...{ status: "paused", waitingForInput: true, currentNodeId: "ok", workflow: reviewed },
     state: { a: "<tea>", pre_approval_output: "<tea>" },

@@ -77,7 +77,7 @@ test("other clients follow a turn from its beginning, and stop it; its conversat
   expect((await second.until("begin")).data).toEqual({ session, text: "which builds fail?" });
   await second.until("token");
   await serving.ok(`/api/planner/${session}/stop`, {});
-  const stopped = { turn: { type: "error", content: "stopped" }, workflow: null };
+  const stopped = { turn: { type: "error", content: "stopped", stopped: true }, workflow: null };
   expect((await first.until("turn")).data).toMatchObject(stopped);
   expect((await second.until("turn")).data).toMatchObject(stopped);
   await model.came.at(-1)?.closed;

@@ -25,6 +25,8 @@ describe("a workflow in the request", () => {
 
   test("runs without a name, and can be rerun under its own name", async () => {
     const runID = await running.run({ workflow: own });
+    const { host } = running.serving;
+    expect((await host.row(await host.find(runID)))?.workflow).toBe(own.name);
     expect((await running.until(runID, "completed")).variables).toMatchObject({ $n: 42 });
     const workflows = await serving.ok<{ name: string }[]>("/api/workflows");
     expect(workflows.map(({ name }) => name).toSorted()).toEqual([
@@ -57,7 +59,7 @@ describe("a workflow in the request", () => {
       const refused = await running.post("run", { workflow: { ...own, steps } });
       expect(refused).toMatchObject({
         status: 400,
-        body: { error: expect.stringContaining("can't be read") },
+        body: { error: expect.stringContaining("can't read") },
       });
     }
   }, 180_000);

@@ -58,7 +58,7 @@ test("threads are listed by status and workflow, page by page", async () => {
   expect(new Set(several.map(({ status }) => status))).toEqual(new Set(["completed", "waiting"]));
   const [row] = await serving.ok<ThreadRow[]>("/api/threads?workflow=asker");
   expect(row).toMatchObject({
-    at: { role: null, text: "Continue?" },
+    at: { role: null, text: "may I?" },
     spent: { tokens: 0, cost: 0, unpriced: 0 },
   });
 });
@@ -257,4 +257,24 @@ test("an unknown path is not found, with the usual error", async () => {
   }
   expect(await refusal("/api/threads", {}, "PUT")).toBe("404 NO_SUCH_PATH");
   expect(await refusal("/x", {}, "POST")).toBe("404 NO_SUCH_PATH");
+});
+
+test("a list and a summary are filtered by time, cost and errors", async () => {
+  const hour = 3_600_000;
+  const id = await serving.run("asker");
+  await serving.until(id, "waiting");
+  const listed = (query: string) => serving.ok<ThreadRow[]>(`/api/threads?limit=1000&${query}`);
+  const ids = (rows: readonly ThreadRow[]) => rows.map(({ threadId }) => threadId);
+  const since = Date.now() - hour;
+  expect(ids(await listed(`since=${since}&status=waiting`))).toContain(id);
+  expect(await listed(`since=${Date.now() + hour}`)).toEqual([]);
+  expect(await listed("minCost=0.5")).toEqual([]);
+  expect(ids(await listed("hasError=true"))).not.toContain(id);
+  const { hours } = await serving.ok<{ hours: { runs: number; failed: number }[] }>(
+    `/api/threads/summary?since=${since}&workflow=asker`,
+  );
+  expect(hours.reduce((sum, { runs }) => sum + runs, 0)).toBeGreaterThan(0);
+  for (const query of ["since=yesterday", "minCost=-1", "hasError=false", "minWorkedMs=1.5"]) {
+    expect((await serving.fetch(`/api/threads?${query}`)).status).toBe(400);
+  }
 });

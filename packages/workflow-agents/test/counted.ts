@@ -1,11 +1,11 @@
 import { expect } from "bun:test";
 import { addUsage, noUsage } from "@uncaged/workflow/interpreter";
-import type { Attempt } from "@uncaged/workflow/records";
+import { type Attempt, roundedCost } from "@uncaged/workflow/records";
 import type { Usage } from "@uncaged/workflow";
 import type { Host, ThreadRef } from "@uncaged/workflow/host";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { addTally, type Ledger, ledgerOf, noTally, type Tally } from "../src/ledger/ledger.ts";
-import { costOf, rounded } from "../src/ledger/prices.ts";
+import { costOf } from "../src/ledger/prices.ts";
 import type { Came, Counted } from "./wire.ts";
 
 type Requests = readonly Pick<
@@ -40,7 +40,7 @@ function countedBy(servers: readonly Served[]): Account {
     const usage = usageOf(reported);
     if (Bun.deepEquals(usage, noUsage)) continue;
     const known = models[body.model] ?? { usage: noUsage, cost: 0 };
-    const cost = rounded(known.cost + (each ?? costOf(body.model, usage) ?? Number.NaN));
+    const cost = roundedCost(known.cost + (each ?? costOf(body.model, usage) ?? Number.NaN));
     models[body.model] = { usage: addUsage(known.usage, usage), cost };
   }
   return { models, unknown };

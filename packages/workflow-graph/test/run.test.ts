@@ -10,6 +10,7 @@ import {
   runResult,
   wholeLogEntry,
 } from "../src/entry/run.ts";
+import { logEvent } from "../src/interpreter/log.ts";
 import { agent, approval, drawn, echo, lines, published, start, texts } from "./drawn.ts";
 
 const nodes = [start("s"), agent("a"), approval("p"), agent("b")];
@@ -81,6 +82,19 @@ describe("the result of a run", () => {
       previous_output: "b(a(in))",
     });
   });
+});
+
+test("a line has the decision of an answer, also if an earlier version has it only in its text", () => {
+  const entryOf = (content: string, decision?: null | "approve" | "reject") => {
+    const { payload, type } = logEvent("a", "input_received", content, { decision });
+    const recorded = { seq: 1, timestamp: 5, stepID: "a", type };
+    return logEntryOf({ ...recorded, payload })?.decision;
+  };
+  const rejected = "User rejected this step. Feedback: shorter";
+  expect(entryOf("no", "reject")).toBe("reject");
+  expect([entryOf(rejected), entryOf("User approved this step.")]).toEqual(["reject", "approve"]);
+  // An agent's user may answer with the same words.
+  expect([entryOf(rejected, null), entryOf("hello")]).toEqual([undefined, undefined]);
 });
 
 describe("a log line too long for its event", () => {

@@ -1,7 +1,9 @@
 // @cluster: starts a server
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import { sealed } from "@uncaged/workflow/store";
-import type { HostChange, ThreadRow } from "@uncaged/workflow/host";
+import { type HostChange, settled, type ThreadRow } from "@uncaged/workflow/host";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { ClusterClient } from "../src/client/client.ts";
 import { numbered } from "../src/client/frame.ts";
@@ -97,6 +99,46 @@ describe.skipIf(missingServer !== "")(`the threads of a cluster${missingServer}`
     expect((await found()).map(({ threadId }) => threadId)).toEqual(killed.toReversed());
     const { rows } = await host.threads({ search: idOf(7).toLowerCase() });
     expect(rows.map(({ threadId }) => threadId)).toEqual([idOf(7)]);
+  });
+
+  test("that have ended are listed and summed up without reading their logs", async () => {
+    const paid = await cluster.put(
+      host,
+      `export const descriptor = { description: "of a test", roles: {} };
+      export async function* run({ prompt }, { signal }) {
+        const usage = { input_tokens: 90, output_tokens: 10 };
+        yield { role: "code", content: "", meta: { usage, cost: 2, model: "m" } };
+        if (prompt === "stay") await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        return { returnCode: 0, summary: "" };
+      }`,
+      "paid",
+    );
+    const started = async (prompt: string) => {
+      const { threadId } = await host.start({ workflow: "paid", prompt, cwd: "/", env: {} });
+      return { hash: paid, threadId };
+    };
+    await settled(host, await started("go"));
+    const stays = await started("stay");
+    await until(async () => (await host.read(stays)).steps.length === 1);
+    await host.control(stays, { kind: "kill" });
+    await until(async () => (await host.threads({ minCost: 2 })).rows.length === 2);
+    const other = cluster.open();
+    const { rows } = await other.threads({ workflow: paid });
+    const at = { role: "code", text: null };
+    const spent = { tokens: 100, cost: 2, unpriced: 0 };
+    expect(rows).toMatchObject([
+      { status: "killed", subject: "stay", at, spent },
+      { status: "completed", subject: "go", at, spent },
+    ]);
+    const { hours } = await other.summary({ workflow: paid });
+    expect(hours.reduce((sum, { cost }) => sum + cost, 0)).toBe(4);
+    expect(await other.history("paid")).toMatchObject([
+      { threads: 2, completed: 1, cost: 4, roles: [{ name: "code", calls: 2 }] },
+    ]);
+    const logs = join(other.root, "logs", paid);
+    expect(existsSync(logs) ? readdirSync(logs) : []).toEqual([]);
+    for (const { threadId } of rows) await host.remove({ hash: paid, threadId });
+    await until(async () => (await totalNow()) === count);
   });
 
   test("report changes and removals of new and old threads", async () => {

@@ -21,7 +21,7 @@ import {
 import { type ReactNode, useMemo, useRef, useState } from "react";
 import { counted } from "../lib/format.ts";
 import { Button } from "../ui/button.tsx";
-import { SearchField } from "../ui/field.tsx";
+import { SearchField } from "../ui/search-field.tsx";
 import { Menu, MenuItem } from "../ui/menu.tsx";
 import type { Actions } from "./canvas/actions.ts";
 import type { Alignment } from "./canvas/geometry.ts";

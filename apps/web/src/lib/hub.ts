@@ -6,8 +6,13 @@
  * repeated.
  */
 
-/** State of the connection: `lost` while reconnecting, `refused` if the server refuses it. */
-export type Connection = "open" | "lost" | "refused";
+import type { Failure } from "@uncaged/workflow-server/api-types";
+
+/**
+ * State of the connection: `lost` while reconnecting, `refused` if the server refuses it, or the seconds until the next
+ * attempt if too many streams are open.
+ */
+export type Connection = "open" | "lost" | "refused" | number;
 
 /** A message from a tab. `thread` is null for changes of the host. */
 export type ToHub =
@@ -96,7 +101,7 @@ export class Hub {
       const response = await fetch(this.#urlOf(followers), { signal: abort.signal });
       // The old connection has delivered nothing since, and the server continues after its cursor.
       before?.abort();
-      if (!response.ok || !response.body) return this.#retry(abort, "refused");
+      if (!response.ok || !response.body) return this.#retry(abort, await refusalOf(response));
       this.#report("open");
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       await this.#read(reader, followers, abort);
@@ -109,7 +114,7 @@ export class Hub {
   #retry(abort: AbortController, connection: Connection): void {
     if (abort !== this.#abort || abort.signal.aborted) return;
     this.#report(connection);
-    this.#connectSoon(retryMs);
+    this.#connectSoon(typeof connection === "number" ? connection * 1_000 : retryMs);
   }
 
   #urlOf(followers: readonly Follower[]): string {
@@ -172,6 +177,12 @@ export class Hub {
     this.#connection = connection;
     for (const port of this.#tabs.keys()) post(port, { kind: "connection", connection });
   }
+}
+
+async function refusalOf(response: Response): Promise<Connection> {
+  const { error } = (await response.json().catch(() => ({}))) as Partial<Failure>;
+  if (error?.code !== "TOO_MANY_STREAMS") return "refused";
+  return Number(response.headers.get("Retry-After")) || 1;
 }
 
 const post = (port: MessagePort, message: FromHub): void => port.postMessage(message);

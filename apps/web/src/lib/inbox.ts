@@ -33,7 +33,7 @@ export type Inbox = {
 
 /** The inbox, updated by server events. */
 export function useInbox(): Inbox {
-  const asked = useInfiniteQuery(threadsQuery({ status: ["waiting"] }));
+  const asked = useInfiniteQuery(threadsQuery({ status: "waiting" }));
   const planned = useQuery(waitingPlansQuery);
   const plans = planned.data ?? [];
   const decided = new Set(plans.flatMap(({ wanted }) => wanted).map(({ threadId }) => threadId));

@@ -119,7 +119,7 @@ export function visibleIn(root: JsonNode, open: ReadonlySet<string>): JsonNode[]
   return visible;
 }
 
-/** Limits of what is open at first: the number of visible nodes, and the length of a text. */
+/** Limits of the nodes that are open at first: the number of visible nodes, and the length of a text. */
 const fewAtFirst = { nodes: 24, letters: 1_000 };
 const allAtFirst = { nodes: 2_000, letters: 20_000 };
 
@@ -183,12 +183,15 @@ export function* finding(value: unknown, text: string): Sliced<number[][]> {
     const name = isList ? String(level.at) : (namesIn(level.of)[level.at] ?? "");
     const member = (level.of as Record<string, unknown>)[name];
     const isContainer = typeof member === "object" && member !== null;
-    if ((!isList && pattern.test(name)) || (!isContainer && pattern.test(String(member))))
+    if ((!isList && pattern.test(name)) || (!isContainer && pattern.test(plainOf(member))))
       found.push(levels.map(({ at }) => at));
     if (isContainer) levels.push({ of: member, at: -1 });
   }
   return found;
 }
+
+const plainOf = (value: unknown): string =>
+  typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 
 const longestPreview = 120;
 const mostInPreview = 8;

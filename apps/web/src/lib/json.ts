@@ -86,12 +86,6 @@ export function isMoreThan(value: unknown, most: number): boolean {
   }
 }
 
-/** The own property of a record. Ignores inherited properties. */
-export const ownIn = <Value>(
-  all: Readonly<Record<string, Value>>,
-  name: string,
-): Value | undefined => (Object.hasOwn(all, name) ? all[name] : undefined);
-
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 

@@ -27,6 +27,8 @@ export function useHostEvents(): void {
       timer ??= setTimeout(
         () => {
           timer = undefined;
+          // A new read would cancel the current one.
+          if (client.isFetching({ queryKey: threadKeys.lists }) > 0) return readSoon();
           readAt = Date.now();
           void client.invalidateQueries({ queryKey: threadKeys.lists });
           void client.invalidateQueries({ queryKey: threadKeys.newest });

@@ -95,6 +95,25 @@ export async function* linesOf(
   }
 }
 
+/**
+ * Loads a part of the console.
+ * @throws ApiError if the server refuses or is unreachable.
+ */
+export async function loadPart<Part>(load: () => Promise<Part>): Promise<Part> {
+  try {
+    return await load();
+  } catch {
+    // If the server responds with an error, show that error.
+    const refusal = await request("/server").catch((error: unknown) => error);
+    if (refusal instanceof ApiError && refusal.status !== 0) throw refusal;
+    throw new ApiError(0, {
+      code: "NOT_REACHED",
+      message: "this part of the console can't be loaded",
+      hint: "start the server again: uncaged-workflow serve",
+    });
+  }
+}
+
 /** A path of encoded parts: `pathOf("threads", id, "steps")`. */
 export const pathOf = (...parts: string[]): string =>
   `/${parts.map((part) => encodeURIComponent(part)).join("/")}`;
@@ -106,7 +125,8 @@ async function send(path: string, options: Request): Promise<Response> {
   const headers = { ...(body !== null && { "Content-Type": type }) };
   let response: Response;
   try {
-    response = await fetch(`${root}${path}${searchOf(query)}`, { method, headers, body, signal });
+    const url = `${root}${path}${searchOf(query)}`;
+    response = await (takeEarly(url) ?? fetch(url, { method, headers, body, signal }));
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new ApiError(0, {
@@ -117,6 +137,15 @@ async function send(path: string, options: Request): Promise<Response> {
   }
   if (response.ok) return response;
   throw await refusalOf(response);
+}
+
+/** The response to a request that public/early.js has sent; null for any other, and the second time. */
+function takeEarly(url: string): Promise<Response> | null {
+  const page = globalThis as { early?: { url: string; response: Promise<Response> } };
+  if (page.early?.url !== url) return null;
+  const { response } = page.early;
+  delete page.early;
+  return response;
 }
 
 function searchOf(query: RequestQuery): string {

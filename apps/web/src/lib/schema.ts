@@ -1,5 +1,6 @@
 import { isRounded } from "@uncaged/workflow/records";
-import { inexact, isRecord, ownIn, readJson } from "./json.ts";
+import { inexact, isRecord, readJson } from "./json.ts";
+import { ownIn } from "./own.ts";
 
 /** A JSON Schema. Functions treat other values as the empty schema. */
 export type Schema = Readonly<Record<string, unknown>>;

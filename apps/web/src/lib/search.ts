@@ -1,6 +1,5 @@
-import type { Status } from "@uncaged/workflow-server/api-types";
 import { type CaseFilter, caseFilters } from "./evals.ts";
-import { statuses } from "./threads.ts";
+import { lengthOf, statuses, type ThreadFilter, timeOf } from "./thread-filter.ts";
 
 // Each function reads a page's search parameters and drops invalid parameters.
 type Given = Record<string, unknown>;
@@ -8,22 +7,28 @@ type Given = Record<string, unknown>;
 const textOf = (value: unknown): string | undefined =>
   typeof value === "string" || typeof value === "number" ? String(value) : undefined;
 
-export type ThreadsSearch = {
-  status?: Status[];
-  workflow?: string;
-  /** The search words. */
-  q?: string;
-  /** The workflow of the open start form; empty to choose one. */
-  start?: string;
-};
+/** The filters of the list; `start` is the workflow of the open start form, empty to choose one. */
+export type ThreadsSearch = ThreadFilter & { start?: string };
 
-export function readThreadsSearch({ status, workflow, q, start }: Given): ThreadsSearch {
-  const known = statuses.filter((one) => [status].flat().includes(one));
+export function readThreadsSearch(given: Given): ThreadsSearch {
+  const { status, cost, worked, since, until } = given;
+  const asked = [status].flat().flatMap((one) => textOf(one)?.split(",") ?? []);
+  const least = Number(textOf(cost) ?? Number.NaN);
+  const timeIn = (value: unknown) => {
+    const text = textOf(value) ?? "";
+    return timeOf(text, Date.now()) === null ? undefined : text;
+  };
   return {
-    status: known.length > 0 ? known : undefined,
-    workflow: textOf(workflow) || undefined,
-    q: textOf(q) || undefined,
-    start: textOf(start),
+    status: statuses.filter((one) => asked.includes(one)).join(",") || undefined,
+    workflow: textOf(given.workflow) || undefined,
+    version: textOf(given.version) || undefined,
+    since: timeIn(since),
+    until: timeIn(until),
+    worked: lengthOf(textOf(worked) ?? "") === null ? undefined : textOf(worked),
+    cost: least > 0 ? least : undefined,
+    error: [true, "true", 1].includes(given.error as string) || undefined,
+    q: textOf(given.q) || undefined,
+    start: textOf(given.start),
   };
 }
 

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
-import { ownIn } from "./json.ts";
-import { type Connection, type FromHub, Hub, type Message, type ToHub } from "./hub.ts";
+import { ownIn } from "./own.ts";
+import type { Connection, FromHub, Message, ToHub } from "./hub.ts";
 
 type Options<Events> = {
   /** The thread to follow; null for changes of the host. */
@@ -85,7 +85,8 @@ function portToHub(): MessagePort {
     return new SharedWorker(new URL("./hub-worker.ts", import.meta.url), { type: "module" }).port;
   }
   const { port1, port2 } = new MessageChannel();
-  new Hub().add(port2);
+  // Messages wait in the port.
+  void import("./hub.ts").then(({ Hub }) => new Hub().add(port2));
   return port1;
 }
 

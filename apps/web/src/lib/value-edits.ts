@@ -1,4 +1,5 @@
-import { formatJson, ownIn, readJson } from "./json.ts";
+import { formatJson, readJson } from "./json.ts";
+import { ownIn } from "./own.ts";
 
 /** The edited text of a value. `isText` tells a plain text from JSON. */
 export type ValueEdit = { text: string; isText: boolean };
@@ -6,9 +7,6 @@ export type ValueEdit = { text: string; isText: boolean };
 export type ValueEdits = Readonly<Record<string, ValueEdit>>;
 
 type Values = Readonly<Record<string, unknown>>;
-
-/** Maximum number of characters of JSON to show at once. Longer values are shown on demand. */
-export const mostShown = 10_240;
 
 /** The initial edit of a value: a text unchanged, other values as JSON. */
 export const editOf = (value: unknown): ValueEdit =>

@@ -6,19 +6,23 @@ import {
   useNavigate,
   useRouterState,
 } from "@tanstack/react-router";
-import { CircleCheck, Keyboard, MapPinOff, Monitor, Moon, Sun, Unplug } from "lucide-react";
+import { CircleCheck, MapPinOff, SlidersHorizontal, Unplug } from "lucide-react";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
-import { moment } from "../lib/format.ts";
+import { reportFirstRead, useIsFirstRead } from "../lib/first-read.ts";
 import { useInbox } from "../lib/inbox.ts";
+import { ownIn } from "../lib/own.ts";
 import { useHostEvents } from "../lib/lists.ts";
 import { useNotices } from "../lib/notices.ts";
+import type { Connection } from "../lib/hub.ts";
 import { useConnection } from "../lib/stream.ts";
 import { serverQuery } from "../lib/workflows.ts";
 import { Button, ButtonLink } from "../ui/button.tsx";
-import { KeysDialog } from "../ui/dialog.tsx";
-import { Page, setWaiting, useKeys } from "../ui/page.tsx";
+import { later } from "../ui/later.tsx";
+import { isTyping, Page, setWaiting, useKeys } from "../ui/page.tsx";
 import { Empty, FailureNotice } from "../ui/states.tsx";
-import { setTheme, type Theme, useTheme } from "../ui/theme.ts";
+
+const AppearanceMenu = later(async () => (await import("./appearance-menu.tsx")).AppearanceMenu);
+const KeysHelp = later(async () => (await import("./keys-help.tsx")).KeysHelp);
 
 const sections = [
   { to: "/", label: "Threads", paths: /^\/(threads|$)/ },
@@ -43,6 +47,11 @@ export function Shell() {
   }, [path]);
   useGoKeys(() => setHelping(true));
   useHostEvents();
+  const isRead = useIsFirstRead();
+  useEffect(() => {
+    // Only the list competes with the header for a slow line.
+    if (path !== "/") reportFirstRead();
+  }, [path]);
   return (
     <>
       <a
@@ -60,7 +69,7 @@ export function Shell() {
           <img src="/icon.svg" alt="" width={22} height={22} />
           <span className="max-sm:hidden">uncaged-workflow</span>
         </Link>
-        <ServedProject />
+        {isRead && <ServedProject />}
         <nav
           ref={nav}
           className="flex min-w-0 flex-1 gap-0.5 overflow-x-auto scrollbar-none"
@@ -74,21 +83,11 @@ export function Shell() {
               aria-current={paths.test(path) ? "page" : undefined}
             >
               {label}
-              {to === "/inbox" && <WaitingBadge />}
+              {to === "/inbox" && isRead && <WaitingBadge />}
             </Link>
           ))}
         </nav>
-        <div className="flex gap-0.5">
-          <Button
-            look="quiet"
-            className="max-sm:hidden"
-            icon={<Keyboard />}
-            aria-label="Keys"
-            title="Keys (?)"
-            onClick={() => setHelping(true)}
-          />
-          <ThemeButton />
-        </div>
+        <Appearance onKeys={() => setHelping(true)} />
       </header>
       <LostNotice />
       <main ref={main} id="main" className="outline-none" tabIndex={-1}>
@@ -148,23 +147,29 @@ function ServedProject() {
   );
 }
 
-const themes: Record<Theme, { next: Theme; icon: typeof Sun }> = {
-  system: { next: "light", icon: Monitor },
-  light: { next: "dark", icon: Sun },
-  dark: { next: "system", icon: Moon },
-};
-
-function ThemeButton() {
-  const theme = useTheme();
-  const { next, icon: Icon } = themes[theme];
+/** Opens the menu of the theme, the density and the keys. */
+function Appearance({ onKeys }: { onKeys: () => void }) {
+  const [isOpen, setOpen] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
   return (
-    <Button
-      look="quiet"
-      icon={<Icon />}
-      aria-label={`Theme: ${theme}. Change to ${next}`}
-      title={`Theme: ${theme}`}
-      onClick={() => setTheme(next)}
-    />
+    <>
+      <Button
+        ref={button}
+        look="quiet"
+        className="max-md:min-h-10 max-md:min-w-10"
+        icon={<SlidersHorizontal />}
+        aria-label="Appearance and keys"
+        aria-haspopup="menu"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+      />
+      <AppearanceMenu
+        isOpen={isOpen}
+        anchor={() => button.current}
+        onClose={() => setOpen(false)}
+        onKeys={onKeys}
+      />
+    </>
   );
 }
 
@@ -178,56 +183,35 @@ function useFocusOf(main: React.RefObject<HTMLElement | null>, path: string): vo
   }, [main, path]);
 }
 
+/** The page of each letter after `g`. */
+const places = { t: "/", i: "/inbox", w: "/workflows", p: "/plans", e: "/evals" } as const;
+
+/** Time to press the letter after `g`, in milliseconds. */
+const goMs = 1_000;
+
 /** Handles the global keys: `g` and a letter open a page; `?` lists the keys. */
 function useGoKeys(onHelp: () => void): void {
   const navigate = useNavigate();
   const goneAt = useRef(0);
-  const go = (to: "/" | "/inbox" | "/workflows" | "/plans" | "/evals") => {
-    if (Date.now() - goneAt.current < 1_000) void navigate({ to });
-  };
   useKeys({
     "?": onHelp,
     g: () => {
       goneAt.current = Date.now();
     },
-    t: () => go("/"),
-    i: () => go("/inbox"),
-    w: () => go("/workflows"),
-    p: () => go("/plans"),
-    e: () => go("/evals"),
   });
-}
-
-const keys: [string, string][] = [
-  ["/", "Search"],
-  ["j  k", "Next, previous"],
-  ["Enter", "Open it"],
-  ["a  r", "In the inbox: to Approve, to Reject; Enter sends it"],
-  ["n", "Start a thread, make a plan"],
-  ["← →", "Fold and unfold a row of a trace"],
-  ["f  r", "Fork, or rerun, from the selected row"],
-  ["+  -  0", "Zoom the times of a trace"],
-  ["g  t", "Go to the threads"],
-  ["g  i", "Go to the inbox"],
-  ["g  w", "Go to the workflows"],
-  ["g  p", "Go to the plans"],
-  ["g  e", "Go to the evals"],
-  ["?", "These keys"],
-  ["Esc", "Close a dialog or menu"],
-];
-
-function KeysHelp({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
-  const { data: server } = useQuery({ ...serverQuery, enabled: isOpen });
-  return (
-    <KeysDialog title="Keys" keys={keys} isOpen={isOpen} onClose={onClose}>
-      {server && (
-        <p className="wrap-anywhere">
-          uncaged-workflow {server.version}, served since {moment(server.startedAt)} from{" "}
-          <code>{server.root}</code>
-        </p>
-      )}
-    </KeysDialog>
-  );
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const isAfterGo = Date.now() - goneAt.current < goMs;
+      goneAt.current = 0;
+      const to = ownIn<(typeof places)[keyof typeof places]>(places, event.key);
+      if (!isAfterGo || !to || isTyping(event)) return;
+      // The letter has another meaning on some pages.
+      event.preventDefault();
+      void navigate({ to });
+    };
+    document.addEventListener("keydown", onKey, { capture: true });
+    return () => document.removeEventListener("keydown", onKey, { capture: true });
+  }, [navigate]);
 }
 
 const lost = { icon: Unplug, look: "bg-amber-soft text-amber" };
@@ -248,6 +232,14 @@ const notices = {
   },
 };
 
+const noticeOf = (state: Exclude<Connection, "open"> | "back") =>
+  typeof state === "number"
+    ? {
+        ...lost,
+        text: `Too many open pages; retrying in ${state} s. This page shows the last known state.`,
+      }
+    : notices[state];
+
 /** Minimum length of a reported loss, in milliseconds. A reconnect is shorter. */
 const patienceMs = 700;
 const gladMs = 2_500;
@@ -255,7 +247,7 @@ const gladMs = 2_500;
 /** Reports the loss of the server connection, and its return. */
 function LostNotice() {
   const connection = useConnection();
-  const [shown, setShown] = useState<keyof typeof notices | null>(null);
+  const [shown, setShown] = useState<Parameters<typeof noticeOf>[0] | null>(null);
   const wasShown = useRef(false);
   useEffect(() => {
     if (connection !== "open") {
@@ -271,7 +263,7 @@ function LostNotice() {
     const timer = setTimeout(() => setShown(null), gladMs);
     return () => clearTimeout(timer);
   }, [connection]);
-  const notice = shown && notices[shown];
+  const notice = shown && noticeOf(shown);
   const box = useRef<HTMLDivElement>(null);
   // Sticky headers must stay below the notice.
   useLayoutEffect(() => {

@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { ChevronDown, ChevronRight, ChevronUp, FileText, Link2 } from "lucide-react";
+import { ChevronRight, FileText, Link2, TextCursorInput } from "lucide-react";
 import {
   type KeyboardEvent,
   type ReactNode,
@@ -10,14 +10,12 @@ import {
   useRef,
   useState,
 } from "react";
-import { count, counted, size } from "../lib/format.ts";
+import { counted, size } from "../lib/format.ts";
 import {
   around,
   canOpen,
-  finding,
   isLongText,
   type JsonNode,
-  nodeAt,
   openAtFirst,
   pathOf,
   previewOf,
@@ -25,10 +23,9 @@ import {
   sizeOf,
   visibleIn,
 } from "../lib/json-nodes.ts";
-import { writing } from "../lib/json-slices.ts";
-import { inSlices } from "../lib/slices.ts";
 import { filePathOf, isTruncated } from "../lib/values.ts";
 import { Button, Copy } from "./button.tsx";
+import { JsonSearch, jsonOf } from "./json-search.tsx";
 import { HidesContext, Prose, useHides } from "./prose.tsx";
 import { Whole } from "./whole.tsx";
 
@@ -36,13 +33,15 @@ type Props = {
   value: unknown;
   /** The accessible name. */
   name: string;
+  /** Returns a function that picks the value at a path; null if it can't be picked. */
+  onPick?: (path: string) => (() => void) | null;
 };
 
 /** Trees with more visible rows scroll, and render only the rows in view. */
 const mostUnscrolled = 100;
 
 /** JSON as a tree of any size, with search and copies of values and paths. */
-export function JsonTree({ value, name }: Props) {
+export function JsonTree({ value, name, onPick }: Props) {
   // The subject of an approval must be shown whole.
   const isOpen = use(HidesContext) !== null;
   const root = useMemo(() => rootOf(value), [value]);
@@ -115,6 +114,7 @@ export function JsonTree({ value, name }: Props) {
       Enter: () => node && canOpen(node) && setIsOpen(node, !isNodeOpen),
       c: () => node && void copy(node.value),
       p: () => node && void navigator.clipboard.writeText(pathOf(node)),
+      i: () => node && onPick?.(pathOf(node))?.(),
     };
     const act = keys[event.key];
     if (!act || event.target !== event.currentTarget) return;
@@ -133,6 +133,7 @@ export function JsonTree({ value, name }: Props) {
       isActive={node.id === active}
       hasFolds={hasFolds}
       hasCopies={node.id === active || node.id === hovered}
+      onPick={onPick}
       onHover={() => setHovered(node.id)}
       onToggle={() => {
         setActive(node.id);
@@ -143,7 +144,7 @@ export function JsonTree({ value, name }: Props) {
   return (
     <div className="flex min-w-0 flex-col gap-1" onPointerLeave={() => setHovered(null)}>
       {(isScrolled || sizeOf(value) > mostWithoutSearch) && (
-        <Search value={value} root={root} name={name} onFound={reveal} />
+        <JsonSearch value={value} root={root} name={name} onFound={reveal} />
       )}
       <div
         ref={box}
@@ -193,10 +194,6 @@ const mostWithoutSearch = 12;
 
 const copy = async (value: unknown) => navigator.clipboard.writeText(await jsonOf(value));
 
-/** The text of a value for the clipboard. */
-export const jsonOf = (value: unknown): Promise<string> =>
-  typeof value === "string" ? Promise.resolve(value) : inSlices(writing(value));
-
 const deepestIndent = 20;
 
 type RowProps = {
@@ -207,15 +204,17 @@ type RowProps = {
   /** Whether a node of the tree can be folded. */
   hasFolds: boolean;
   hasCopies: boolean;
+  onPick: Props["onPick"];
   onHover: () => void;
   onToggle: () => void;
 };
 
 function Row(props: RowProps) {
-  const { id, node, isOpen, isActive, hasFolds, hasCopies, onHover, onToggle } = props;
+  const { id, node, isOpen, isActive, hasFolds, hasCopies, onPick, onHover, onToggle } = props;
   const { name, value, depth, range, position, siblings } = node;
   const isFoldable = canOpen(node);
   const label = name ?? "value";
+  const pick = hasCopies && range === null ? onPick?.(pathOf(node)) : null;
   return (
     <div
       id={id}
@@ -248,6 +247,17 @@ function Row(props: RowProps) {
       </div>
       {hasCopies && range === null && (
         <span className="absolute top-0 right-1 flex rounded-sm bg-surface">
+          {pick && (
+            <Button
+              look="quiet"
+              small
+              icon={<TextCursorInput />}
+              aria-label={`Insert ${label}`}
+              title="Insert it into the last field (i)"
+              tabIndex={-1}
+              onClick={pick}
+            />
+          )}
           <Copy text={() => jsonOf(value)} what={`the value of ${label}`} isTabbed={false} />
           {node.parent && (
             <Copy
@@ -269,7 +279,14 @@ function Summary({ node, isOpen }: { node: JsonNode; isOpen: boolean }) {
   const path = filePathOf(value);
   if (path !== null) return <FileValue path={path} />;
   if (range !== null) return <Faint>{counted(range.to - range.from, "item")}</Faint>;
-  if (isTruncated(value)) return <Faint>{size(value.length)}</Faint>;
+  if (isTruncated(value)) {
+    return (
+      <span className="flex min-w-0 items-baseline gap-2">
+        <Faint>{size(value.length)}</Faint>
+        {!isOpen && <span className="min-w-0 flex-1 truncate">{value.preview}</span>}
+      </span>
+    );
+  }
   if (isLongText(value)) {
     return (
       <span className="flex min-w-0 items-baseline gap-2">
@@ -301,7 +318,7 @@ const Faint = ({ children }: { children: ReactNode }) => (
 
 const lookOf = (value: unknown): string => (typeof value === "string" ? "" : "text-accent");
 
-/** What an open row shows below its name: a whole text. */
+/** The whole text of an open row, below its name. */
 function Opened({ value }: { value: unknown }) {
   if (isTruncated(value)) {
     return (
@@ -321,7 +338,7 @@ function Opened({ value }: { value: unknown }) {
   if (!isLongText(value)) return null;
   return (
     <div className="pb-1 pl-5 font-sans text-body">
-      <Prose text={value} isOpen={value.length < mostUnsized} />
+      <Prose text={value} isOpen />
     </div>
   );
 }
@@ -332,81 +349,3 @@ export const FileValue = ({ path }: { path: string }) => (
     <FileText className="text-faint" /> {path}
   </span>
 );
-
-type SearchProps = {
-  value: unknown;
-  root: JsonNode;
-  name: string;
-  onFound: (node: JsonNode) => void;
-};
-
-type Found = { of: readonly number[][]; at: number };
-
-function Search({ value, root, name, onFound }: SearchProps) {
-  const [text, setText] = useState("");
-  const [found, setFound] = useState<Found | null>(null);
-  useEffect(() => {
-    setFound(null);
-    if (text === "") return;
-    const stop = new AbortController();
-    inSlices(finding(value, text), stop.signal).then((of) => {
-      setFound({ of, at: -1 });
-    }, Boolean);
-    return () => stop.abort();
-  }, [value, text]);
-  const go = (by: number) => {
-    if (!found || found.of.length === 0) return;
-    const next = (found.at + by + found.of.length) % found.of.length;
-    setFound({ ...found, at: found.at < 0 && by < 0 ? found.of.length - 1 : next });
-    const node = nodeAt(root, found.of[next] ?? []);
-    if (node) onFound(node);
-  };
-  const total = found?.of.length ?? 0;
-  return (
-    <div className="flex items-center gap-1">
-      <input
-        type="search"
-        className="h-8 min-w-0 max-w-72 flex-1 rounded-md border border-line-control bg-surface px-2 text-small max-sm:h-10"
-        aria-label={`Search in ${name}`}
-        placeholder="Search names and values"
-        value={text}
-        onChange={({ target }) => setText(target.value)}
-        onKeyDown={(event) => {
-          if (event.key !== "Enter") return;
-          event.preventDefault();
-          go(event.shiftKey ? -1 : 1);
-        }}
-      />
-      {text !== "" && (
-        <>
-          <span className="px-1 text-small whitespace-nowrap text-muted" role="status">
-            {found === null
-              ? "Searching…"
-              : total === 0
-                ? "None found"
-                : found.at < 0
-                  ? `${count(total)} found`
-                  : `${count(found.at + 1)} of ${count(total)}`}
-          </span>
-          <Button
-            small
-            look="quiet"
-            icon={<ChevronUp />}
-            aria-label="Previous match"
-            onClick={() => go(-1)}
-          />
-          <Button
-            small
-            look="quiet"
-            icon={<ChevronDown />}
-            aria-label="Next match"
-            onClick={() => go(1)}
-          />
-        </>
-      )}
-      <span className="ml-auto">
-        <Copy text={() => jsonOf(value)} what={name.toLowerCase()} />
-      </span>
-    </div>
-  );
-}

@@ -37,3 +37,15 @@ export function blocksIn(text: string): string[] {
   blocks.push(lines.slice(from).join("\n"));
   return blocks;
 }
+
+/** Limits of a block of Markdown, which takes quadratic time. */
+const most = { letters: 20_000, marks: 2_000 };
+
+const marks = /[*_~`[\]<|]/g;
+const nestedTooDeeply = /^(?:[ \t]*(?:[-*+>]|\d{1,9}[.)])){50}/m;
+
+/** Whether a block can be rendered as Markdown without blocking the page. */
+export const isLight = (text: string): boolean =>
+  text.length <= most.letters &&
+  (text.match(marks)?.length ?? 0) <= most.marks &&
+  !nestedTooDeeply.test(text);

@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { createElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
 import MarkdownText from "./markdown.tsx";
-import { blocksIn } from "./markdown-blocks.ts";
-import { isLight } from "./prose.tsx";
+import { blocksIn, isLight } from "./markdown-blocks.ts";
 
 describe("a text is rendered as Markdown", () => {
   test("if it has the usual size and structure", () => {
@@ -45,7 +44,7 @@ describe("a model's text", () => {
       "&#1;javascript:alert(1)",
     ]) {
       expect(shown(`[here](${link})`)).toBe(
-        '<div class="markdown flex w-full flex-col gap-2 wrap-anywhere"><p><a href="#">here</a></p></div>',
+        '<div class="markdown flex w-full flex-col gap-2 wrap-anywhere"><p><a href="#" class="underline">here</a></p></div>',
       );
     }
     expect(shown("[there](src/a.ts) [up](#top)")).not.toContain("href");

@@ -1,8 +1,7 @@
 import { memo, type ReactNode, useLayoutEffect, useMemo, useRef } from "react";
 import Markdown, { type Components, defaultUrlTransform } from "react-markdown";
 import remarkGfm from "remark-gfm";
-import { blocksIn } from "./markdown-blocks.ts";
-import { isLight } from "./prose.tsx";
+import { blocksIn, isLight } from "./markdown-blocks.ts";
 
 const plugins = [remarkGfm];
 
@@ -68,11 +67,11 @@ const Block = memo(function Block({ text }: { text: string }) {
 const components: Components = {
   a: ({ href = "", children }) =>
     outside.test(href) ? (
-      <a href={href} target="_blank" rel="noreferrer noopener">
+      <a href={href} className="underline" target="_blank" rel="noreferrer noopener">
         {children}
       </a>
     ) : href === nowhere ? (
-      <a href={nowhere} onClick={(event) => event.preventDefault()}>
+      <a href={nowhere} className="underline" onClick={(event) => event.preventDefault()}>
         {children}
       </a>
     ) : (

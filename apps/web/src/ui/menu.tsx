@@ -1,4 +1,5 @@
 import { Menu as Base } from "@base-ui/react/menu";
+import { Check } from "lucide-react";
 import type { ReactElement, ReactNode } from "react";
 
 type ListProps = Pick<Base.Positioner.Props, "align" | "anchor"> & Base.Popup.Props;
@@ -9,7 +10,7 @@ const List = ({ align, anchor, ...popup }: ListProps) => (
     <Base.Positioner className="z-40" anchor={anchor} sideOffset={4} align={align}>
       <Base.Popup
         {...popup}
-        className="min-w-44 rounded-[8px] border bg-surface p-1 shadow-lg outline-none"
+        className="max-h-(--available-height) max-w-(--available-width) min-w-44 overflow-y-auto rounded-lg border bg-surface p-1 shadow-lg outline-none"
       />
     </Base.Positioner>
   </Base.Portal>
@@ -60,6 +61,9 @@ export function MenuAt({ anchor, label, isOpen, onClose, onClosed, children }: A
   );
 }
 
+const item =
+  "flex min-h-8 cursor-pointer items-center gap-2 rounded-md px-2 py-1 select-none data-highlighted:bg-hover data-highlighted:outline-none max-sm:min-h-10";
+
 type ItemProps = {
   icon?: ReactNode;
   danger?: boolean;
@@ -70,7 +74,7 @@ type ItemProps = {
 export function MenuItem({ icon, danger = false, onClick, children }: ItemProps) {
   return (
     <Base.Item
-      className={`flex cursor-pointer items-center gap-2 rounded-[5px] px-2 py-2 select-none data-highlighted:bg-hover data-highlighted:outline-none ${danger ? "text-red" : "[&_svg]:text-faint"}`}
+      className={`${item} ${danger ? "text-red" : "[&_svg]:text-faint"}`}
       onClick={onClick}
     >
       {icon}
@@ -78,3 +82,32 @@ export function MenuItem({ icon, danger = false, onClick, children }: ItemProps)
     </Base.Item>
   );
 }
+
+type ChoiceProps = {
+  isOn: boolean;
+  /** Whether the menu stays open, because several items can be on. */
+  stays?: boolean;
+  onClick: () => void;
+  children: ReactNode;
+};
+
+/** An item that is on or off. */
+export const MenuChoice = ({ isOn, stays = false, onClick, children }: ChoiceProps) => (
+  <Base.CheckboxItem
+    className={item}
+    checked={isOn}
+    closeOnClick={!stays}
+    onCheckedChange={onClick}
+  >
+    <Check className={`text-accent ${isOn ? "" : "invisible"}`} />
+    {children}
+  </Base.CheckboxItem>
+);
+
+/** A part of a menu with a heading. */
+export const MenuGroup = ({ label, children }: { label: string; children: ReactNode }) => (
+  <Base.Group className="not-first:mt-1 not-first:border-t not-first:pt-1">
+    <Base.GroupLabel className="px-2 py-1 text-small text-faint">{label}</Base.GroupLabel>
+    {children}
+  </Base.Group>
+);

@@ -130,7 +130,7 @@ function endsOf(text: string): number[] {
   return ends;
 }
 
-/** The end of a growing text, from a line or a part of one that stays the same while the text grows a little. */
+/** The end of a growing text, from a line or a fixed offset, so that it changes only at its end. */
 function endOf(text: string): string {
   const left = Math.floor(text.length / mostGrowing - 1) * mostGrowing;
   if (left <= 0) return text;
@@ -147,15 +147,3 @@ export function jsonIn(text: string): string | null {
   const { value, problem } = readJson(text);
   return problem === null ? formatJson(value) : null;
 }
-
-/** Limits of a block of Markdown, which takes quadratic time. */
-const most = { letters: 20_000, marks: 2_000 };
-
-const marks = /[*_~`[\]<|]/g;
-const nestedTooDeeply = /^(?:[ \t]*(?:[-*+>]|\d{1,9}[.)])){50}/m;
-
-/** Whether a block can be rendered as Markdown without blocking the page. */
-export const isLight = (text: string): boolean =>
-  text.length <= most.letters &&
-  (text.match(marks)?.length ?? 0) <= most.marks &&
-  !nestedTooDeeply.test(text);

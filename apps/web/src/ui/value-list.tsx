@@ -1,12 +1,10 @@
-import { Check, Eye, EyeOff, Pencil, Undo2 } from "lucide-react";
+import { Check, Pencil, Undo2 } from "lucide-react";
 import { useId, useRef, useState } from "react";
 import { flushSync } from "react-dom";
-import { size } from "../lib/format.ts";
-import { ownIn } from "../lib/json.ts";
+import { ownIn } from "../lib/own.ts";
 import {
   editOf,
   isChanged,
-  mostShown,
   problemOf,
   switched,
   type ValueEdit,
@@ -16,7 +14,8 @@ import {
 import { Button } from "./button.tsx";
 import { TextArea } from "./field.tsx";
 import { Pill } from "./states.tsx";
-import { Pre, textOf } from "./value.tsx";
+import { Prose } from "./prose.tsx";
+import { Value } from "./value.tsx";
 
 type ValueListProps = {
   title: string;
@@ -153,40 +152,13 @@ function Editor({ name, edit, problem, onEdit }: EditorProps) {
   );
 }
 
-/** Maximum number of characters shown at once. */
-const mostAtOnce = 600;
-
 function Shown({ name, value }: { name: string; value: unknown }) {
-  const [isWhole, setWhole] = useState(false);
-  const json = JSON.stringify(value);
-  const isLong = json.length > mostAtOnce;
-  const text = textOf(value);
   return (
-    <div className="flex min-w-0 flex-col gap-1">
-      {isLong && (
-        <span className="flex items-center gap-1 text-small text-muted">
-          ({size(json.length)})
-          <Button
-            small
-            look="quiet"
-            icon={isWhole ? <EyeOff /> : <Eye />}
-            aria-label={isWhole ? `Hide ${name}` : `View ${name}`}
-            aria-expanded={isWhole}
-            onClick={() => setWhole(!isWhole)}
-          >
-            {isWhole ? "Hide" : "View"}
-          </Button>
-        </span>
-      )}
-      {isLong && isWhole && (
-        <Pre className="anywhere" aria-label={name}>
-          {text}
-        </Pre>
-      )}
-      {(!isLong || (!isWhole && json.length <= mostShown)) && (
-        <code className="anywhere text-small text-muted">
-          {isLong ? `${text.slice(0, 200)}…` : text}
-        </code>
+    <div className="min-w-0 text-small text-muted">
+      {typeof value === "string" ? (
+        <Prose text={value || "“”"} />
+      ) : (
+        <Value value={value} name={name} />
       )}
     </div>
   );

@@ -1,5 +1,4 @@
 import type { ComponentProps, ReactNode } from "react";
-import { formatJson } from "../lib/json.ts";
 import { isTruncated } from "../lib/values.ts";
 import { FileValue, JsonTree } from "./json-tree.tsx";
 import { LongText } from "./prose.tsx";
@@ -49,11 +48,3 @@ export const Pre = ({ className = "", ...rest }: ComponentProps<"pre">) => (
     className={`max-h-80 overflow-auto rounded-md bg-sunken px-3 py-2 text-small ${className}`}
   />
 );
-
-const shortest = 72;
-
-/** The text of a value: a text unchanged, other values as JSON. */
-export function textOf(value: unknown): string {
-  if (typeof value === "string") return value || "“”";
-  return formatJson(value, shortest) ?? "Nested too deeply to show.";
-}

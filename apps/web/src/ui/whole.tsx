@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import type { TruncatedValue } from "@uncaged/workflow/records";
-import { createContext, type ReactNode, useContext } from "react";
+import { createContext, type ReactNode, useContext, useState } from "react";
 import { size } from "../lib/format.ts";
 import { Button } from "./button.tsx";
 import { useHides } from "./prose.tsx";
@@ -18,15 +18,19 @@ export const ValueSourceContext = createContext<ValueSource>({
   read: () => Promise.resolve(null),
 });
 
+/** Longer values are loaded on demand, in characters. */
+const mostUnasked = 200_000;
+
 type Props = { value: TruncatedValue; children: (full: unknown) => ReactNode };
 
-/** The start of a truncated value. `children` renders the full value on demand. */
+/** The start of a truncated value, until the full value is loaded. `children` renders the full value. */
 export function Whole({ value, children }: Props) {
   const source = useContext(ValueSourceContext);
+  const [isWanted, want] = useState(value.length <= mostUnasked);
   const { data, error, isFetching, refetch } = useQuery({
     queryKey: ["values", source.name, value],
     queryFn: ({ signal }) => source.read(value, signal),
-    enabled: false,
+    enabled: isWanted,
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
     retry: false,
@@ -36,8 +40,8 @@ export function Whole({ value, children }: Props) {
   return (
     <div className="flex flex-col items-start gap-1">
       <code className="code anywhere">{value.preview}</code>
-      {data === undefined && !isFetching && !error && (
-        <Button small onClick={() => void refetch()}>
+      {!isWanted && (
+        <Button small onClick={() => want(true)}>
           Show all ({size(value.length)})
         </Button>
       )}

@@ -51,7 +51,7 @@ export function limitOptions(command: Command, without = "default: no limit"): C
     .option(
       "--max-cost <dollars>",
       `stop before the model call that could cost more in all (${without})`,
-      dollars,
+      dollars("--max-cost"),
     )
     .option(
       "--max-tokens <n>",
@@ -60,10 +60,13 @@ export function limitOptions(command: Command, without = "default: no limit"): C
     );
 }
 
-function dollars(text: string): number {
-  const number = /^\$?[0-9]{0,9}(\.[0-9]{1,9})?$/.test(text) ? Number(text.replace("$", "")) : 0;
-  if (number > 0) return number;
-  throw badOption("--max-cost", text, "give US dollars: --max-cost 2.50");
+/** Returns a parser for an amount in US dollars. The parser throws `BAD_OPTION` (usage). */
+export function dollars(option: string): (text: string) => number {
+  return (text) => {
+    const number = /^\$?[0-9]{0,9}(\.[0-9]{1,9})?$/.test(text) ? Number(text.replace("$", "")) : 0;
+    if (number > 0) return number;
+    throw badOption(option, text, `give US dollars: ${option} 2.50`);
+  };
 }
 
 export type StartOptions = { durability?: "step" | "os"; wait?: boolean; follow?: boolean };

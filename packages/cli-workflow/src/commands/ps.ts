@@ -16,7 +16,7 @@ export default defineCommand({
     const columns = threadColumns(rows, session.look, [
       { title: "PID", cell: ({ pid }) => String(pid), right: true },
       { title: "STEPS", cell: ({ steps }) => String(steps), right: true },
-      { title: "LAST ROLE", cell: ({ role }) => oneLine(role ?? "-") },
+      { title: "ROLE", cell: ({ role }) => oneLine(role ?? "-") },
       { title: "ELAPSED", cell: ({ elapsedMs }) => elapsed(elapsedMs), right: true },
       ...(session.json || session.quiet ? [] : await spentColumns(session, rows)),
     ]);

@@ -1,7 +1,7 @@
 import { type Status, statuses } from "@uncaged/workflow/host";
 import { Option } from "commander";
 import { withName } from "../arguments/names.ts";
-import { wholeNumber } from "../arguments/options.ts";
+import { dollars, timeOf, wholeNumber } from "../arguments/options.ts";
 import { threadColumns } from "../output/table.ts";
 import { ago } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
@@ -14,6 +14,8 @@ type Options = {
   status?: Status[];
   workflow?: string;
   search?: string;
+  since?: number;
+  minCost?: number;
 };
 
 const defaultLimit = 20;
@@ -27,10 +29,14 @@ export default defineCommand({
       .option("--workflow <workflow>", "the same")
       .addOption(status.choices(statuses))
       .option("--search <words>", "only threads with all of these words, see the guide")
+      .option("--since <time>", "only threads started since: 30m, 2h, 1d or a time", (text) =>
+        timeOf("--since", text, Date.now()),
+      )
+      .option("--min-cost <dollars>", "only threads that cost at least this", dollars("--min-cost"))
       .option("--limit <n>", "at most n threads", wholeNumber("--limit", 1, most), defaultLimit)
       .option("--offset <n>", "skip the newest n", wholeNumber("--offset", 0, most), 0),
   examples: [
-    "uncaged-workflow threads review --limit 5",
+    "uncaged-workflow threads review --since 1d --min-cost 0.50",
     "uncaged-workflow resume $(uncaged-workflow threads -q --status interrupted --limit 1000)",
   ],
   async run(session, options: Options, name?: string) {
@@ -45,7 +51,7 @@ export default defineCommand({
     }
     if (rows.length === 0) {
       session.note(
-        workflow || query.search || query.status || query.offset > 0
+        workflow || query.search || query.status || query.since || query.minCost || query.offset > 0
           ? "no thread fits; see all: uncaged-workflow threads"
           : "no threads yet; start one: uncaged-workflow run <workflow>",
       );

@@ -47,11 +47,9 @@ export function questionText(question: Step): string {
   const { content } = question;
   const expiresAt = expiryOf(question);
   if (expiresAt === null) return content;
-  if (sleepsUntil(question) === null) return `${content} (until ${isoTime(expiresAt)})`;
-  const sleep = `sleeping until ${isoTime(expiresAt)}`;
-  return content === "" || content.includes("sleeping until")
-    ? content || sleep
-    : `${content}; ${sleep}`;
+  // The content of a durable sleep has its end; that of a bundle may be empty.
+  if (sleepsUntil(question) !== null) return content || `sleeping until ${isoTime(expiresAt)}`;
+  return `${content} (until ${isoTime(expiresAt)})`;
 }
 
 /** Returns the time at which a question expires or a sleep ends; null for none. */

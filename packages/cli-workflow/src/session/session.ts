@@ -71,6 +71,14 @@ export const clusterFolderOf = ({ root }: Host): string => join(root, "cluster")
 const usesBoth = new Set(["push", "pull"]);
 
 /** Returns the words that call a command, without the program's name. */
+/** The codes of errors about threads, workflows, versions and plans that were not found. */
+const inRoot: ReadonlySet<string> = new Set([
+  "THREAD_NOT_FOUND",
+  "WORKFLOW_NOT_FOUND",
+  "VERSION_NOT_FOUND",
+  "EXECUTOR_ERROR",
+]);
+
 const wordsOf = (command: Command): string =>
   command.parent?.parent ? `${wordsOf(command.parent)} ${command.name()}` : command.name();
 
@@ -243,13 +251,13 @@ export class Session {
   }
 
   /**
-   * Returns the error of a command. If its hint suggests listing something of a missing storage root, says that the
-   * root is missing.
+   * Returns the error of a command. If it did not find something in a missing storage root, says that the root is
+   * missing.
    */
   explained(thrown: unknown): unknown {
     const root = this.#missingRoot;
     if (root === null || !isWorkflowError(thrown)) return thrown;
-    if (!thrown.hint?.startsWith("list them: ")) return thrown;
+    if (thrown.kind !== "missing" || !inRoot.has(thrown.code)) return thrown;
     const hint = `no storage root ${root} found: check ${this.#options.root === undefined ? rootVariable : "--root"}`;
     return new WorkflowError({ ...toErrorRecord(thrown), hint });
   }

@@ -8,8 +8,11 @@ const compressible = /\.(html|js|css|svg|json|map|txt|webmanifest)$/;
 
 type Asset = {
   plain: Uint8Array<ArrayBuffer>;
-  packed: Uint8Array<ArrayBuffer> | null;
+  /** Its compressed forms by their content codings, the smallest first. */
+  packed: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
   type: string;
+  /** The policy of a page, which allows its own styles. */
+  policy: string | null;
 };
 
 /** Returns the folder of the built console: in this repository, or next to the packed program. */
@@ -26,9 +29,9 @@ export type ConsoleFiles = (path: string, headers: Headers) => Response | null;
 
 /**
  * Serves the built console from memory. Serves only files from a list, so request paths never reach the disk. Reads
- * each file at its first request.
+ * each file at its first request. `policyFor` returns the content security policy of a page with these inline styles.
  */
-export function consoleFiles(): ConsoleFiles {
+export function consoleFiles(policyFor: (styles: readonly string[]) => string): ConsoleFiles {
   const paths = filesOf(consoleFolder());
   const assets = new Map<string, Asset>();
   const assetOf = (name: string): Asset | null => {
@@ -36,8 +39,15 @@ export function consoleFiles(): ConsoleFiles {
     const path = paths.get(name);
     if (known || path === undefined) return known ?? null;
     const plain = new Uint8Array(readFileSync(path));
-    const packed = compressible.test(name) ? Bun.gzipSync(plain) : null;
-    const asset = { plain, packed, type: Bun.file(path).type };
+    const packed = new Map<string, Uint8Array<ArrayBuffer>>();
+    // The build compresses the large files of the first view.
+    const brotli = paths.get(`${name}.br`);
+    if (brotli !== undefined) packed.set("br", new Uint8Array(readFileSync(brotli)));
+    if (compressible.test(name)) packed.set("gzip", Bun.gzipSync(plain));
+    const policy = name.endsWith(".html")
+      ? policyFor(stylesIn(new TextDecoder().decode(plain)))
+      : null;
+    const asset = { plain, packed, type: Bun.file(path).type, policy };
     assets.set(name, asset);
     return asset;
   };
@@ -53,17 +63,24 @@ export function consoleFiles(): ConsoleFiles {
       "Cache-Control": isPart ? "private, max-age=31536000, immutable" : "no-cache",
       Vary: "Accept-Encoding",
     });
-    if (!asset.packed || !takesPacked(requested)) return new Response(asset.plain, { headers });
-    headers.set("Content-Encoding", "gzip");
-    return new Response(asset.packed, { headers });
+    if (asset.policy !== null) headers.set("Content-Security-Policy", asset.policy);
+    const coding = [...asset.packed.keys()].find(acceptedIn(requested));
+    const packed = coding === undefined ? undefined : asset.packed.get(coding);
+    if (coding === undefined || !packed) return new Response(asset.plain, { headers });
+    headers.set("Content-Encoding", coding);
+    return new Response(packed, { headers });
   };
 }
 
-function takesPacked(headers: Headers): boolean {
+/** Returns a function that tells whether a request accepts a content coding. */
+function acceptedIn(headers: Headers): (coding: string) => boolean {
   const accepted = parseAccept(headers.get("accept-encoding") ?? "");
   const of = (name: string) => accepted.find(({ type }) => type.toLowerCase() === name);
-  return ((of("gzip") ?? of("*"))?.q ?? 0) > 0;
+  return (coding) => ((of(coding) ?? of("*"))?.q ?? 0) > 0;
 }
+
+const stylesIn = (html: string): string[] =>
+  [...html.matchAll(/<style[^>]*>([^]*?)<\/style>/g)].map(([, style = ""]) => style);
 
 function filesOf(folder: string): ReadonlyMap<string, string> {
   const names = existsSync(folder) ? new Bun.Glob("**/*").scanSync({ cwd: folder, dot: true }) : [];

@@ -16,6 +16,7 @@ export type Step = z.infer<typeof thread.stepSchema>;
 export type NumberedStep = z.infer<typeof thread.numberedStepSchema>;
 export type Thread = z.infer<typeof thread.threadSchema>;
 export type ThreadRow = z.infer<typeof thread.threadRowSchema>;
+export type ThreadSummary = z.infer<typeof thread.summarySchema>;
 export type LiveRow = z.infer<typeof thread.liveRowSchema>;
 export type StepsPage = z.infer<typeof thread.stepsPageSchema>;
 export type LogLine = z.infer<typeof thread.logLineSchema>;

@@ -6,7 +6,7 @@ import * as schema from "../schema/graph.ts";
 import { readConfig, readDefaultWorkflow } from "./config.ts";
 import { GraphControl, invalidGraph } from "./control.ts";
 import { type GraphRun, GraphRuns, isRunId } from "./graph-run.ts";
-import { cursorAt, followRun, streamResumed, streamRun } from "./graph-stream.ts";
+import { cursorAt, followRun, resumedRun, runMessages } from "./graph-stream.ts";
 import { answererOf } from "../guard/guard.ts";
 import { Records } from "./records.ts";
 import { badRunId, staleAnswer } from "./errors.ts";
@@ -22,12 +22,11 @@ const refused = refusals(schema.graphFailureSchema, {
   408: "The body is sent too slowly.",
   409: "The run's status does not allow this.",
   413: "The body is too large.",
-  429: "Too many concurrent requests.",
 });
 
 const notBegun = refusals(schema.graphFailureSchema, {
   500: "The run could not be started.",
-  503: "A provider of the graph's agents has no key.",
+  503: "A provider of the graph's agents has no key, or too many streams are open.",
 });
 
 const unreadable = refusals(schema.graphFailureSchema, { 500: "The file can't be read." });
@@ -47,11 +46,11 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
   const control = new GraphControl(context);
   const records = new Records(context, runs, control);
   runs.imported = records.restore();
-  const views = { runs, resultOf: (run: GraphRun) => records.result(run) };
+  const views = { host, runs, resultOf: (run: GraphRun) => records.result(run) };
   const routes = new Routes("Runs of agent graphs", refused);
 
-  const start = async (graph: unknown): Promise<GraphRun> => {
-    const run = await control.start(graph as Partial<GraphDocument>);
+  const start = async ({ graph, name }: z.infer<typeof schema.runGraphBody>) => {
+    const run = await control.start(graph as Partial<GraphDocument>, name);
     await records.keep(run);
     return run;
   };
@@ -69,7 +68,7 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     // Reads the number first, so that a late answer does not answer the next question.
     const open = await control.question(run);
     if (question !== undefined && question !== open) throw staleAnswer(question, open);
-    const cursor = await cursorAt(context, run.ref);
+    const cursor = await cursorAt(host, run.ref);
     await control.answer(run, { by: answererOf(raw), question: open, value: input });
     await records.keep(run);
     return { run, cursor };
@@ -81,7 +80,7 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     invalid: invalidGraph,
     answer: ["The result of the run.", schema.runResultSchema],
     others: notBegun,
-    run: async ({ body }, { req }) => outcome(await start(body.graph), req),
+    run: async ({ body }, { req }) => outcome(await start(body), req),
   });
   routes.add("POST /run-stream", {
     summary: "Run an agent graph and stream its log",
@@ -89,7 +88,12 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     invalid: invalidGraph,
     answer: ["start, log, done, error.", stream, "text/event-stream"],
     others: notBegun,
-    run: async ({ body }) => streamRun(context, views, await start(body.graph)),
+    run: ({ body }, call) =>
+      context.streams.send(
+        call,
+        async (signal) => runMessages(views, await start(body), {}, signal),
+        { greets: false },
+      ),
   });
   routes.add("POST /resume", {
     summary: "Answer the approval that a run waits for",
@@ -103,10 +107,15 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     body: schema.resumeGraphBody,
     invalid: noRunId,
     answer: ["start, log, done, error.", stream, "text/event-stream"],
-    async run({ body }, { req }) {
-      const { cursor, run } = await resume(body, req);
-      return streamResumed(context, views, run, cursor);
-    },
+    run: ({ body }, call) =>
+      context.streams.send(
+        call,
+        async (signal) => {
+          const { cursor, run } = await resume(body, call.req);
+          return resumedRun(views, run, cursor, signal);
+        },
+        { greets: false },
+      ),
   });
   routes.add("POST /cancel", {
     summary: "End a run",
@@ -143,10 +152,11 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     headers: z.object({ "last-event-id": z.string().optional() }),
     answer: ["Events start, log, done and error, each with an id.", stream, "text/event-stream"],
     others: allRead,
-    async run({ params }, { req }) {
-      const run = await named(runs, params.runId);
-      return followRun(context, views, run, req.header("last-event-id") || undefined);
-    },
+    run: ({ params }, call) =>
+      context.streams.send(call, async (signal) => {
+        const run = await named(runs, params.runId);
+        return followRun(views, run, call.req.header("last-event-id") || undefined, signal);
+      }),
   });
   routes.add("GET /default-workflow", {
     summary: "The default graph of an editor",

@@ -13,7 +13,11 @@ type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 409 | 413 | 429 | 500 | 503;
 
 type RunFailure = z.infer<typeof runFailureSchema>;
 type GraphFailure = z.infer<typeof graphFailureSchema>;
-type ErrorResponse = { status: ErrorStatus; body: Failure | RunFailure | GraphFailure };
+type ErrorResponse = {
+  status: ErrorStatus;
+  headers: Record<string, string>;
+  body: Failure | RunFailure | GraphFailure;
+};
 
 const byCode: Record<string, ErrorStatus> = {
   FOREIGN_HOST: 403,
@@ -27,9 +31,11 @@ const byCode: Record<string, ErrorStatus> = {
   GRAPH_NOT_RUN: 500,
   INTERNAL: 500,
   NO_PROVIDER_KEY: 503,
-  TOO_MANY_STREAMS: 429,
+  TOO_MANY_STREAMS: 503,
   TOO_MANY_UPLOADS: 429,
 };
+
+const retryAfterS = 5;
 
 const byKind = { usage: 400, missing: 404, failed: 409 } as const;
 
@@ -59,7 +65,7 @@ const isForGraph = ({ url }: Request): boolean =>
 const documented: ReadonlySet<string> = new Set(["RUN_NOT_FOUND", "NO_CHECKPOINT"]);
 
 /**
- * Returns the status and the body of an error response. Hides the text of internal errors, and removes the storage
+ * Returns the status, the headers and the body of an error response. Hides the text of internal errors, and removes the storage
  * root's path from messages. On the paths of runs and of agent graphs, `error` is a text.
  */
 export function errorResponseTo(request: Request, thrown: unknown, root: string): ErrorResponse {
@@ -68,19 +74,22 @@ export function errorResponseTo(request: Request, thrown: unknown, root: string)
   );
   const { code, kind, message, hint = null, details } = known.code === "INTERNAL" ? bug : known;
   const usual = byCode[code] ?? byKind[kind];
+  const headers: Record<string, string> =
+    code === "TOO_MANY_STREAMS" ? { "Retry-After": String(retryAfterS) } : {};
   if (isForGraph(request)) {
     const [first] = details ?? [];
     return {
       status: usual,
+      headers,
       body: { error: message, code, hint, details: usual === 500 ? first : details },
     };
   }
   if (!isForRun(request))
-    return { status: usual, body: { error: { code, message, hint, details } } };
-  if (documented.has(code)) return { status: usual, body: { error: message } };
+    return { status: usual, headers, body: { error: { code, message, hint, details } } };
+  if (documented.has(code)) return { status: usual, headers, body: { error: message } };
   const status = invalid.has(code) ? 400 : usual;
   const messages = details ?? (status === 400 ? [message] : undefined);
-  return { status, body: { error: message, code, hint, messages } };
+  return { status, headers, body: { error: message, code, hint, messages } };
 }
 
 /** Returns an error's record with `rewrite` applied to each text. */

@@ -51,18 +51,25 @@ function entryOf({ method, url }: Request, { token, port, codes }: Access): Resp
   });
 }
 
-const policy = [
-  "default-src 'self'",
-  "img-src 'self' data:",
-  "object-src 'none'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
+const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+
+/** Returns a policy that forbids external resources, frames, and inline code except these styles. */
+export const policyFor = (styles: readonly string[]): string =>
+  [
+    "default-src 'self'",
+    ...(styles.length > 0 ? [`style-src 'self' ${styles.map(sourceOf).join(" ")}`] : []),
+    "img-src 'self' data:",
+    "object-src 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+
+const sourceOf = (text: string): string => `'sha256-${digest(text).toString("base64")}'`;
 
 /** Headers of every response: they forbid external resources, inline scripts, frames and referrers. */
 const protection: Record<string, string> = {
-  "Content-Security-Policy": policy,
+  "Content-Security-Policy": policyFor([]),
   "X-Content-Type-Options": "nosniff",
   "X-Frame-Options": "DENY",
   "Referrer-Policy": "no-referrer",
@@ -72,7 +79,11 @@ const protection: Record<string, string> = {
 
 /** @param guest The origin of another site whose page may read the response. */
 export function protect(response: Response, guest: string | null): Response {
-  for (const [name, value] of Object.entries(protection)) response.headers.set(name, value);
+  const { headers } = response;
+  for (const [name, value] of Object.entries(protection)) {
+    // A page of the console has a policy with its styles.
+    if (!headers.has(name)) headers.set(name, value);
+  }
   if (guest !== null) shareWith(guest, response);
   // A cache must not share responses between origins.
   response.headers.append("Vary", "Origin");
@@ -131,8 +142,6 @@ const cookieName = (port: number): string => `uncaged-workflow-${port}`;
 /** Compares two tokens in constant time. */
 const isSame = (given: string, token: string): boolean =>
   timingSafeEqual(digest(given), digest(token));
-
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
 /** Checks a request's token. A program sends it in `Authorization`, a browser in the cookie. */
 function checkToken(headers: Headers, token: string, cookies: readonly string[]): void {

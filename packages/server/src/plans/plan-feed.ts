@@ -4,7 +4,7 @@ import { isWorkflowError } from "@uncaged/workflow/host";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PlanEvents } from "../schema/plan.ts";
 import { Feed } from "../stream/feed.ts";
-import { type Bytes, sseBytes } from "../stream/sse.ts";
+import { type Message, messageOf } from "../stream/streams.ts";
 import { type PlanAccess, rowOf, wantedOf } from "./plan-rows.ts";
 
 const lookEveryMs = 1_000;
@@ -35,7 +35,7 @@ export class PlanFeed extends Feed {
     return this.#hash.toString(36);
   }
 
-  protected reload(cursor: string): Bytes {
+  protected reload(cursor: string): Message {
     return message("plans", {}, cursor);
   }
 
@@ -72,12 +72,12 @@ export class PlanFeed extends Feed {
       this.#note(id, stamp);
       if (plan === null) continue;
       const row = rowOf(plans, plan, { isFiring, wanted: wanted.get(id) });
-      this.push({ cursor: this.cursor, bytes: message("plan", row, this.cursor) });
+      this.push(message("plan", row, this.cursor));
     }
     for (const id of this.#sent.keys()) {
       if (stamps.has(id)) continue;
       this.#note(id, null);
-      this.push({ cursor: this.cursor, bytes: message("plan_removed", { id }, this.cursor) });
+      this.push(message("plan_removed", { id }, this.cursor));
     }
   }
 
@@ -126,4 +126,4 @@ const message = <Name extends keyof PlanEvents>(
   name: Name,
   data: PlanEvents[Name],
   id: string,
-): Bytes => sseBytes(name, data, id);
+): Message => messageOf(name, data, id);

@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { PlannerSession, Workflow } from "@uncaged/workflow-plan";
 import type { Planning } from "@uncaged/workflow-plan/service";
+import type { Context as Call } from "hono";
 import { type Context, Routes } from "../routes/route.ts";
 import * as schema from "../schema/plan.ts";
 import { flag, optionalText } from "../schema/value.ts";
@@ -13,7 +14,7 @@ import { noTurn, planInvalid } from "./errors.ts";
 const stream = z.string().describe("begin, token, turn, error: see docs/reference/server.md.");
 
 /** Returns the routes of plans. Other processes may use the plan home at the same time. */
-export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPlans) {
+export function planRoutes({ streams }: Omit<Context, "plans">, open: OpenPlans) {
   let opened: Promise<PlanAccess> | null = null;
   // Only a request for a new plan creates a plan home.
   const again = async (before: typeof opened, creates: boolean): Promise<PlanAccess> => {
@@ -30,16 +31,18 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
   const routes = new Routes("Plans");
   const turns = new Turns();
   const converse = (
+    call: Call,
     text: string,
     sessionOf: (planning: Planning) => PlannerSession,
     { creates = false }: { creates?: boolean } = {},
   ) =>
-    connections.send(() =>
-      turns.begin(async () => {
+    streams.send(call, (signal) => {
+      const begin = async () => {
         const { planning } = await access(creates);
         return { planning, session: sessionOf(planning) };
-      }, text),
-    );
+      };
+      return turns.begin(begin, text, signal);
+    });
 
   routes.add("GET /plans", {
     summary: "List the plans, newest first",
@@ -60,10 +63,11 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
       z.string(),
       "text/event-stream",
     ],
-    async run({ query: { from } }, { req }) {
-      await access();
-      return connections.send(() => feed.listen(req.header("last-event-id") || from));
-    },
+    run: ({ query: { from } }, call) =>
+      streams.send(call, async (signal) => {
+        await access();
+        return feed.listen(call.req.header("last-event-id") || from, signal);
+      }),
   });
   routes.add("GET /plans/{id}", {
     summary: "Show a plan: its runs, its trigger, and the facts for its confirmation",
@@ -75,14 +79,16 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
     summary: "Create a plan from a request",
     body: schema.wishBody,
     answer: ["The planner's text as it comes, then its turn.", stream, "text/event-stream"],
-    run: ({ body }) => converse(body.text, (planning) => planning.newSession(), { creates: true }),
+    run: ({ body }, call) =>
+      converse(call, body.text, (planning) => planning.newSession(), { creates: true }),
   });
   routes.add("POST /planner/{session}", {
     summary: "Continue a conversation with an answer or a request for a change",
     params: schema.plannerPath,
     body: schema.wishBody,
     answer: ["The planner's text as it comes, then its turn.", stream, "text/event-stream"],
-    run: ({ params, body }) => converse(body.text, (planning) => planning.session(params.session)),
+    run: ({ params, body }, call) =>
+      converse(call, body.text, (planning) => planning.session(params.session)),
   });
   routes.add("GET /planner/{session}", {
     summary: "Show the finished turns of a conversation",
@@ -102,10 +108,8 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
     params: schema.plannerPath,
     answer: ["The planner's text as it comes, then its turn.", stream, "text/event-stream"],
     others: { 204: { description: "No turn is running." } },
-    run({ params: { session } }) {
-      const turn = turns.find(session);
-      return turn ? connections.send(() => turn.listen()) : new Response(null, { status: 204 });
-    },
+    run: ({ params: { session } }, call) =>
+      streams.send(call, (signal) => turns.find(session)?.listen(signal) ?? null),
   });
   routes.add("POST /planner/{session}/stop", {
     summary: "Stop the current turn of a conversation",
@@ -123,7 +127,8 @@ export function planRoutes({ connections }: Omit<Context, "plans">, open: OpenPl
     params: schema.planPath,
     body: schema.wishBody,
     answer: ["The planner's text as it comes, then its turn.", stream, "text/event-stream"],
-    run: ({ params, body }) => converse(body.text, (planning) => planning.sessionAbout(params.id)),
+    run: ({ params, body }, call) =>
+      converse(call, body.text, (planning) => planning.sessionAbout(params.id)),
   });
   routes.add("POST /plans/{id}/definition", {
     summary: "Replace the definition of a plan; the change must be confirmed",

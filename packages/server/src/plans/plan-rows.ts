@@ -1,5 +1,6 @@
 import type { Workflow } from "@uncaged/workflow-plan";
 import type { Planning, Plans, SandboxReport, Wanted } from "@uncaged/workflow-plan/service";
+import { isCancelled } from "@uncaged/workflow-plan/terms";
 import { toErrorRecord } from "@uncaged/workflow/host";
 import type { z } from "@hono/zod-openapi";
 import type { planRowSchema, planViewSchema, wantedSchema } from "../schema/plan.ts";
@@ -38,16 +39,21 @@ export async function rowsOf(access: PlanAccess, onlyWaiting = false): Promise<P
 type Around = { isFiring: boolean | null; wanted?: readonly Wanted[] };
 
 /** Returns the row of a plan, with the decisions that its run waits for. */
-export const rowOf = (
-  plans: Plans,
-  plan: Workflow,
-  { isFiring, wanted = [] }: Around,
-): PlanRow => ({
-  ...plan,
-  ...plans.summary(plan),
-  fires: fires(plan, isFiring),
-  wanted: wanted.map(decisionOf),
-  waits: waits(plan, wanted),
+export const rowOf = (plans: Plans, plan: Workflow, { isFiring, wanted = [] }: Around): PlanRow => {
+  const { last_run, ...summary } = plans.summary(plan);
+  return {
+    ...plan,
+    ...summary,
+    last_run: last_run && withCancelled(last_run),
+    fires: fires(plan, isFiring),
+    wanted: wanted.map(decisionOf),
+    waits: waits(plan, wanted),
+  };
+};
+
+const withCancelled = <Row extends { error: string | null }>(row: Row) => ({
+  ...row,
+  cancelled: isCancelled(row),
 });
 
 /** Tells whether the trigger of a confirmed plan fires; null for a plan without an active trigger. */
@@ -80,6 +86,10 @@ export async function viewOf(
   const wanted = (await wantedOf(plans)).get(view.id) ?? [];
   return {
     ...view,
+    runs: view.runs.map(({ steps, ...run }) => ({
+      ...withCancelled(run),
+      steps: steps.map(withCancelled),
+    })),
     next_fire_at: plans.summary(view).next_fire_at,
     fires: fires(view, isFiring()),
     hash: planHash(shown),

@@ -2,8 +2,7 @@ import type { PlannerSession, StreamCallbacks } from "@uncaged/workflow-plan";
 import type { Planning, Turned } from "@uncaged/workflow-plan/service";
 import { toErrorRecord } from "@uncaged/workflow/host";
 import type { PlannerEvents } from "../schema/plan.ts";
-import type { Source } from "../stream/connections.ts";
-import { type Bytes, sseBytes } from "../stream/sse.ts";
+import { type Message, type Messages, messageOf } from "../stream/streams.ts";
 
 /** The planner and the session of a turn. */
 export type Begun = { planning: Planning; session: PlannerSession };
@@ -12,8 +11,8 @@ export type Begun = { planning: Planning; session: PlannerSession };
 export class Turns {
   readonly #atWork = new Map<string, Turn>();
 
-  /** Starts a turn and returns a source of its messages. Closing the source does not end the turn. */
-  begin(open: () => Promise<Begun>, text: string): Source {
+  /** Starts a turn and returns its messages. The turn continues if the listener leaves. */
+  begin(open: () => Promise<Begun>, text: string, signal: AbortSignal): Messages {
     const turn = new Turn(text);
     void turn
       .take(async () => {
@@ -26,7 +25,7 @@ export class Turns {
       .finally(() => {
         for (const [id, one] of this.#atWork) if (one === turn) this.#atWork.delete(id);
       });
-    return turn.listen();
+    return turn.listen(signal);
   }
 
   /** Returns the running turn of a session; null if this server runs none. */
@@ -39,7 +38,7 @@ export class Turns {
 class Turn {
   readonly #text: string;
   readonly #abort = new AbortController();
-  readonly #sent: Bytes[] = [];
+  readonly #sent: Message[] = [];
   #more = Promise.withResolvers<void>();
   #isOver = false;
 
@@ -61,7 +60,7 @@ class Turn {
       this.#send("error", { code, message, hint });
     }
     this.#isOver = true;
-    this.#more.resolve();
+    this.#wake();
   }
 
   /** Stops the model and discards its output of this turn. */
@@ -73,25 +72,27 @@ class Turn {
     name: Name,
     data: Name extends "turn" ? Turned : PlannerEvents[Name],
   ): void {
-    this.#sent.push(sseBytes(name, data));
+    this.#sent.push(messageOf(name, data));
+    this.#wake();
+  }
+
+  #wake(): void {
     const { resolve } = this.#more;
     this.#more = Promise.withResolvers();
     resolve();
   }
 
-  listen(): Source {
-    let next = 0;
-    let isClosed = false;
-    return {
-      next: async () => {
-        while (next >= this.#sent.length && !this.#isOver && !isClosed) await this.#more.promise;
-        const bytes = Buffer.concat(this.#sent.slice(next));
-        next = this.#sent.length;
-        return bytes.length > 0 && !isClosed ? bytes : null;
-      },
-      close: () => {
-        isClosed = true;
-      },
-    };
+  /** Yields all messages, past and future, until the turn is over or the signal is aborted. */
+  async *listen(signal: AbortSignal): Messages {
+    const wake = (): void => this.#wake();
+    signal.addEventListener("abort", wake);
+    for (let next = 0; !signal.aborted; ) {
+      const message = this.#sent[next];
+      if (message === undefined && this.#isOver) break;
+      if (message === undefined) await this.#more.promise;
+      else next += 1;
+      if (message !== undefined) yield message;
+    }
+    signal.removeEventListener("abort", wake);
   }
 }

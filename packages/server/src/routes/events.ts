@@ -1,19 +1,18 @@
 import { z } from "@hono/zod-openapi";
 import {
   type Host,
+  isWorkflowError,
   type LogLine,
+  type Observed,
   type ThreadRef,
   type ThreadStatus,
-  toErrorRecord,
 } from "@uncaged/workflow/host";
 import { idPath } from "../schema/request.ts";
 import { logPageSchema, type ThreadEvents } from "../schema/thread.ts";
 import { count, optionalText } from "../schema/value.ts";
 import { ChangeFeed } from "../stream/changes.ts";
-import type { Source } from "../stream/connections.ts";
-import { type Bytes, sseBytes } from "../stream/sse.ts";
-import type { LogItem, Serializer } from "../stream/thread-feed.ts";
-import { once, Together } from "../stream/together.ts";
+import { merged } from "../stream/merged.ts";
+import { type Message, type Messages, messageOf } from "../stream/streams.ts";
 import { allRead, type Context, Routes } from "./route.ts";
 import { tooManyThreads } from "./errors.ts";
 
@@ -29,25 +28,9 @@ const valuePath = idPath.extend({
 const mostThreads = 100;
 
 /** Returns the routes that stream, and the routes that read the same data by page and by value. */
-export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }: Context) {
+export function eventRoutes({ host, streams, plans: planFeed }: Context) {
   const changes = new ChangeFeed(host);
   const routes = new Routes("Events");
-  /** Returns a function that opens one of several threads. An error becomes a message, so that other threads work. */
-  const openOne = async (text: string): Promise<() => Source> => {
-    const [id = "", cursor] = text.split("~", 2);
-    try {
-      const ref = await host.find(id);
-      if (cursor !== undefined) await isComplete(host, ref, cursor);
-      return () => threadFeeds.listen(ref, threadSerializer, { cursor });
-    } catch (error) {
-      const { code, kind, message } = toErrorRecord(error);
-      const bytes =
-        kind === "missing"
-          ? sseBytes("removed", { threadId: id })
-          : sseBytes("refused", { code, message });
-      return () => once(bytes);
-    }
-  };
   routes.add("GET /threads/{id}/log", {
     summary: "A page of a thread's debug log with its events",
     params: idPath,
@@ -83,15 +66,15 @@ export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }:
     headers: z.object({ "last-event-id": optionalText }),
     answer: ["start, step, event, status, end.", stream, "text/event-stream"],
     others: allRead,
-    async run({ params, query }, { req }) {
-      const ref = await host.find(params.id);
-      const last = req.header("last-event-id") || undefined;
-      const cursor = last ?? query.from;
-      const isAll = cursor !== undefined && (await isComplete(host, ref, cursor));
-      // A browser reconnects after the end of a stream, unless it gets status 204.
-      if (isAll && last !== undefined) return new Response(null, { status: 204 });
-      return connections.send(() => threadFeeds.listen(ref, threadSerializer, { cursor }));
-    },
+    run: ({ params, query }, call) =>
+      streams.send(call, async (signal) => {
+        const ref = await host.find(params.id);
+        const last = call.req.header("last-event-id") || undefined;
+        const cursor = last ?? query.from;
+        const isAll = cursor !== undefined && (await isComplete(host, ref, cursor));
+        // A browser reconnects after the end of a stream, unless it gets status 204.
+        return isAll && last !== undefined ? null : threadMessages(host, ref, cursor, signal);
+      }),
   });
   routes.add("GET /events", {
     summary: "Watch changes: new, changed and removed threads, and workflows",
@@ -111,17 +94,19 @@ export function eventRoutes({ host, threadFeeds, connections, plans: planFeed }:
     }),
     headers: z.object({ "last-event-id": optionalText }),
     answer: ["reload, thread, removed, workflows.", stream, "text/event-stream"],
-    async run({ query: { from, plans, thread = [] } }, { req }) {
+    run({ query: { from, plans, thread = [] } }, call) {
       const threads = [thread].flat();
       if (threads.length > mostThreads) throw tooManyThreads(mostThreads);
-      const listen = () => changes.listen(from ?? req.header("last-event-id"));
-      if (threads.length === 0 && plans === undefined) return connections.send(listen);
-      const opened = await Promise.all(threads.map((one) => openOne(one)));
-      return connections.send(() => {
-        const sources = new Map<number | string, Source>([[0, listen()]]);
-        for (const [at, open] of opened.entries()) sources.set(at + 1, open());
-        if (plans !== undefined) sources.set("plans", planFeed.listen(plans || undefined));
-        return new Together(sources);
+      const after = from ?? call.req.header("last-event-id");
+      return streams.send(call, (signal) => {
+        const ofHost = changes.listen(after, signal);
+        if (threads.length === 0 && plans === undefined) return ofHost;
+        const sources: [number | string, Messages][] = [[0, ofHost]];
+        for (const [at, one] of threads.entries())
+          sources.push([at + 1, oneOfSeveral(host, one, signal)]);
+        if (plans !== undefined)
+          sources.push(["plans", planFeed.listen(plans || undefined, signal)]);
+        return merged(sources);
       });
     },
   });
@@ -147,26 +132,51 @@ async function isComplete(host: Host, ref: ThreadRef, cursor: string): Promise<b
   return status === "completed" || status === "failed" || status === "killed";
 }
 
-/** The serializer of a thread's stream. Each message is an item of the log, with its cursor as the id. */
-const threadSerializer: Serializer = {
-  name: "thread",
-  message: (item, ref) => {
-    const { cursor, kind } = item;
-    return { cursor, bytes: bytesOf(item, ref), last: kind === "end" };
-  },
-  status: (state) => {
-    const { status } = state;
-    const isPausing = status === "running" && state.pausing === true;
-    return sseBytes("status", { status, ...(isPausing && { pausing: true }) });
-  },
-  over(state, { threadId }, cursor) {
-    if (state === "removed") return message("removed", { threadId });
-    const end = endOf(state);
-    return message("end", end, end.result ? cursor : undefined);
-  },
-};
+/** Follows a thread from `id` or `id~cursor`. A missing thread counts as removed. */
+async function* oneOfSeveral(host: Host, text: string, signal: AbortSignal): Messages {
+  const [id = "", cursor] = text.split("~", 2);
+  try {
+    yield* threadMessages(host, await host.find(id), cursor, signal);
+  } catch (error) {
+    if (!isWorkflowError(error) || error.kind !== "missing") throw error;
+    yield message("removed", { threadId: id });
+  }
+}
 
-function bytesOf(item: LogItem, { threadId, hash }: ThreadRef): Bytes {
+/** Yields the items of a thread, each with its cursor as the id, and its statuses. */
+async function* threadMessages(
+  host: Host,
+  ref: ThreadRef,
+  cursor: string | undefined,
+  signal: AbortSignal,
+): Messages {
+  let state: ThreadStatus | null = null;
+  let shown = "";
+  for await (const item of host.observe(ref, cursor, { signal })) {
+    if (item.kind === "status") {
+      ({ state } = item);
+      const { status } = state;
+      const isPausing = status === "running" && state.pausing === true;
+      const before = shown;
+      shown = `${status} ${isPausing}`;
+      // A corrupt or moved log ends the stream.
+      if (shown === before || status === "corrupt" || status === "moved") continue;
+      yield message("status", { status, ...(isPausing && { pausing: true }) });
+    } else {
+      yield messageFor(item, ref);
+      if (item.kind === "end" || item.kind === "removed") return;
+    }
+  }
+  if (signal.aborted) return;
+  // The log has no readable end, or the thread had ended before the cursor.
+  const end = endOf(state ?? (await host.read(ref)));
+  yield message("end", end, end.result ? cursor : undefined);
+}
+
+function messageFor(
+  item: Exclude<Observed, { kind: "status" }>,
+  { threadId, hash }: ThreadRef,
+): Message {
   const { cursor } = item;
   switch (item.kind) {
     case "start": {
@@ -182,6 +192,8 @@ function bytesOf(item: LogItem, { threadId, hash }: ThreadRef): Bytes {
       return message("event", item.event, cursor);
     case "end":
       return message("end", endOf(item.state), cursor);
+    case "removed":
+      return message("removed", { threadId });
   }
 }
 
@@ -189,7 +201,7 @@ const message = <Name extends keyof ThreadEvents>(
   name: Name,
   data: ThreadEvents[Name],
   cursor?: string,
-): Bytes => sseBytes(name, data, cursor);
+): Message => messageOf(name, data, cursor);
 
 const endOf = (state: ThreadStatus): ThreadEvents["end"] => ({
   status: state.status,

@@ -5,9 +5,9 @@ import { z } from "zod";
 import { checkDepth } from "../guard/body.ts";
 import { violation } from "../guard/error-response.ts";
 import { failureSchema } from "../schema/server.ts";
-import type { Connections } from "../stream/connections.ts";
 import type { Feed } from "../stream/feed.ts";
-import type { ThreadFeeds } from "../stream/thread-feed.ts";
+import type { Streams } from "../stream/streams.ts";
+import type { Drafts } from "./drafts.ts";
 
 /** The context that all routes share. */
 export type Context = {
@@ -15,8 +15,8 @@ export type Context = {
   /** The server's environment and folder, for threads that it starts. */
   env: Record<string, string>;
   cwd: string;
-  threadFeeds: ThreadFeeds;
-  connections: Connections;
+  drafts: Drafts;
+  streams: Streams;
   /** The feed of the changes of plans. */
   plans: Pick<Feed, "listen">;
 };
@@ -46,6 +46,11 @@ const usualRefusals = refusals(failureSchema, {
 
 export const allRead: Responses = {
   204: { description: "The client has read everything up to the end and need not reconnect." },
+};
+
+const tooMany = {
+  description: "Too many streams are open.",
+  headers: z.object({ "Retry-After": z.string().describe("Seconds until the next attempt.") }),
 };
 
 /** An endpoint: its input, its answer and its handler. Undeclared query parameters are refused. */
@@ -114,6 +119,7 @@ export class Routes {
       request: { params, query, headers, body: required ?? optional ?? endpoint.upload },
       responses: {
         ...this.#refusals,
+        ...(type === "text/event-stream" && { 503: { ...this.#refusals[401], ...tooMany } }),
         ...endpoint.others,
         [status]: { description, content: { [type]: { schema } }, headers: endpoint.answerHeaders },
       },

@@ -1,5 +1,4 @@
 import { Registry } from "@uncaged/workflow-steps";
-import { findIn, stepsSource } from "@uncaged/workflow-steps/source";
 import { planRerun } from "@uncaged/workflow-steps/threads";
 import {
   isWorkflowError,
@@ -10,8 +9,8 @@ import {
 import { movedError, isThreadId } from "@uncaged/workflow/internal";
 import type { z } from "zod";
 import { rewritten } from "../guard/error-response.ts";
+import type { DraftVersion } from "../routes/drafts.ts";
 import type { Context } from "../routes/route.ts";
-import { withUpload } from "../routes/upload.ts";
 import type { rerunBody, resumeRunBody, runBody } from "../schema/run.ts";
 import type { Run, Runs } from "./run.ts";
 import { neitherWorkflow, noAnswerToken, unknownCheckpoint } from "./errors.ts";
@@ -23,39 +22,36 @@ const position = new RegExp(`^${file}:\\d+:\\d+: `);
  * Starts a run of a registered workflow, or of a workflow in the request. Checks the params before it creates a thread.
  */
 export async function startRun(
-  { host, env, cwd }: Context,
+  context: Context,
   runs: Runs,
   { workflowName, workflow, params = {}, clientRunToken }: z.infer<typeof runBody>,
 ): Promise<string> {
-  const named = await nameOf({ host, cwd }, runs, { workflowName, workflow });
+  const { host, env, cwd } = context;
+  const named = await versionOf(context, { workflowName, workflow });
   if (named === undefined) throw neitherWorkflow();
-  const { hash } = await host.resolve(named);
+  const { hash } = await host.resolve(named.workflow);
   const { document } = await runs.documentsOf(hash);
   new Registry(document.registry).startParams(params);
   const options = clientRunToken === undefined ? {} : { clientRunToken };
-  const { threadId } = await host.start({ workflow: named, params, options, env, cwd });
+  const { threadId } = await host.start({ ...named, params, options, env, cwd });
   return threadId;
 }
 
 /**
- * Returns the name or the hash of a request's workflow; undefined if the request names none. Builds a document and
- * stores its bundle without a name, so that registered workflows don't change.
+ * Returns the workflow of a request; undefined without one. Builds a document and stores its bundle without a name, so
+ * that registered workflows don't change. Threads show the document's name.
  */
-async function nameOf(
-  { host, cwd }: Pick<Context, "host" | "cwd">,
-  runs: Runs,
-  { workflowName, workflow: document }: { workflowName?: string; workflow?: object },
-): Promise<string | undefined> {
-  if (document === undefined) return workflowName;
+async function versionOf(
+  { drafts }: Context,
+  given: Pick<Request, "workflowName" | "workflow" | "document" | "name">,
+): Promise<DraftVersion | undefined> {
+  const { workflowName, workflow, document, name } = given;
+  if (workflow === undefined && document === undefined)
+    return workflowName === undefined ? undefined : { workflow: workflowName };
   if (workflowName !== undefined) throw neitherWorkflow();
-  const find = findIn(cwd, async (name) => runs.documentsOf((await host.resolve(name)).hash));
-  const files = new Map([[file, JSON.stringify(document)]]);
-  const source = stepsSource(() => undefined, { isClosed: true, find });
+  if (document !== undefined) return await drafts.steps(document, { name });
   try {
-    return await withUpload(file, files, async (path) => {
-      const { hash } = await host.store(path, { sources: [source] });
-      return hash;
-    });
+    return await drafts.steps(JSON.stringify(workflow), { file });
   } catch (error) {
     if (!isWorkflowError(error)) throw error;
     // The server wrote the file, so the client does not know its line numbers.
@@ -75,8 +71,8 @@ export async function startRerun(
   const { host, env, cwd } = context;
   const { checkpoint, stepID, path, overrides, maxRounds, clientRunToken } = request;
   const source = await sourceOf(runs, checkpoint);
-  const name = await nameOf(context, runs, request);
-  const hash = await hashOf(context, source, name);
+  const named = await versionOf(context, request);
+  const hash = await hashOf(context, source, named?.workflow);
   const documents = await runs.documentsOf(hash);
   const thread = source && (await host.read(source.ref));
   if (thread?.movedTo !== undefined) throw movedError(thread.threadId, thread.movedTo);
@@ -85,12 +81,20 @@ export async function startRerun(
   const input = { ...given, by };
   const options = clientRunToken === undefined ? {} : { clientRunToken };
   if (!source) {
-    const workflow = name ?? hash;
-    return (await host.start({ workflow, options, input, maxRounds, env, cwd })).threadId;
+    const version = named ?? { workflow: hash };
+    return (await host.start({ ...version, options, input, maxRounds, env, cwd })).threadId;
   }
-  const on = hash === source.ref.hash ? undefined : name;
+  const { workflow: on, name } = hash === source.ref.hash ? {} : (named ?? {});
   const keep = steps ? { steps } : { atStep };
-  const fork = { keep, rerun: input, options, maxRounds, env, on };
+  const fork = {
+    keep,
+    rerun: input,
+    options,
+    maxRounds,
+    env,
+    on,
+    ...(name !== undefined && { name }),
+  };
   return (await host.fork(source.ref, fork)).threadId;
 }
 

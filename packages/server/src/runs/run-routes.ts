@@ -2,15 +2,15 @@ import { type OpenAPIHono, z } from "@hono/zod-openapi";
 import { allRead, type Context, refusals, Routes } from "../routes/route.ts";
 import * as schema from "../schema/run.ts";
 import { abortRun, pauseRun, resumeRun, startRerun, startRun } from "./control.ts";
-import { followRun, noStream, seqIn } from "./run-stream.ts";
+import { followRun, seqIn } from "./run-stream.ts";
 import { answererOf } from "../guard/guard.ts";
+import type { Messages } from "../stream/streams.ts";
 import { type Run, Runs } from "./run.ts";
 
 /** The errors of a run's stream. The stream of an unknown run ends at once. */
 const streamRefusals = refusals(schema.runFailureSchema, {
   401: "The token is missing or wrong.",
   403: "The Host or the Origin is not this server's.",
-  429: "Too many concurrent requests.",
 });
 
 const usualRefusals = refusals(schema.runFailureSchema, {
@@ -105,11 +105,15 @@ export function runRoutes(context: Context): OpenAPIHono {
     headers: z.object({ "last-event-id": z.string().optional() }),
     answer: ["Server-sent events: see docs/reference/server.md.", z.string(), "text/event-stream"],
     others: allRead,
-    async run({ params }, { req }) {
+    async run({ params }, call) {
       const run = await runs.find(params.runID);
-      return run ? followRun(context, run.ref, seqIn(req.header("last-event-id"))) : noStream();
+      if (!run) return context.streams.send(call, nothing, { greets: false });
+      const last = seqIn(call.req.header("last-event-id"));
+      return context.streams.send(call, (signal) => followRun(context, run.ref, last, signal));
     },
   });
   routes.app.route("/", streams.app);
   return routes.app;
 }
+
+async function* nothing(): Messages {}

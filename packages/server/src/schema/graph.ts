@@ -9,7 +9,12 @@ const graphSchema = z
   .looseObject({ nodes: z.array(z.unknown()), connections: z.array(z.unknown()) })
   .openapi("Graph");
 
-export const runGraphBody = z.looseObject({ graph: graphSchema }).openapi("RunGraph");
+export const runGraphBody = z
+  .looseObject({
+    graph: graphSchema,
+    name: z.string().optional().describe("The document's name, which lists of threads show."),
+  })
+  .openapi("RunGraph");
 
 export const resumeGraphBody = z
   .looseObject({
@@ -41,7 +46,14 @@ export const retryGraphBody = z
 export const graphRunPath = z.object({ runId: text.describe("The run's id.") });
 
 const logEntrySchema = z
-  .object({ timestamp: number, nodeId: text, type: text, content: text })
+  .object({
+    ...{ timestamp: number, nodeId: text, type: text, content: text },
+    decision: z.enum(["approve", "reject"]).optional().describe("Of an answer to an approval."),
+    reason: z
+      .literal("interrupted")
+      .optional()
+      .describe("Why the run ended, for an error that the run itself could not log."),
+  })
   .openapi("WorkflowLogEntry");
 
 export const runResultSchema = z

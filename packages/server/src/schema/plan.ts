@@ -70,6 +70,7 @@ const stepRunSchema = z
     status: z.enum(stepStatuses),
     output_json: orNull(text).describe("The JSON text of the whole output."),
     error: orNull(text),
+    cancelled: z.boolean(),
     started_at: orNull(moment),
     completed_at: orNull(moment),
     duration_ms: orNull(number),
@@ -84,6 +85,7 @@ const runSchema = z.object({
   started_at: moment,
   completed_at: orNull(moment),
   error: orNull(text),
+  cancelled: z.boolean(),
   duration_ms: orNull(number),
 });
 
@@ -230,7 +232,7 @@ export type PlannerEvents = {
   token: { text: string };
   turn: {
     session: string;
-    turn: { type: "question" | "plan" | "text" | "error"; content: string };
+    turn: { type: "question" | "plan" | "text" | "error"; content: string; stopped?: true };
     workflow: z.infer<typeof planSchema> | null;
   };
   error: { code: string; message: string; hint: string | null };

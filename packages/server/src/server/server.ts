@@ -20,6 +20,7 @@ import {
   EntryCodes,
   newToken,
   ownHosts,
+  policyFor,
   protect,
 } from "../guard/guard.ts";
 import { graphRoutes, takesLong } from "../graphs/graph-routes.ts";
@@ -27,6 +28,7 @@ import type { OpenPlans } from "../plans/plan-rows.ts";
 import { planRoutes } from "../plans/plan-routes.ts";
 import { allRoutes } from "../routes/all.ts";
 import { controlRoutes } from "../routes/control.ts";
+import { Drafts } from "../routes/drafts.ts";
 import { evalRoutes } from "../routes/evals.ts";
 import { eventRoutes } from "../routes/events.ts";
 import { type Context, Routes } from "../routes/route.ts";
@@ -34,8 +36,7 @@ import { threadRoutes } from "../routes/threads.ts";
 import { workflowRoutes } from "../routes/workflows.ts";
 import { runRoutes } from "../runs/run-routes.ts";
 import { serverSchema } from "../schema/server.ts";
-import { Connections, type StreamLimits } from "../stream/connections.ts";
-import { ThreadFeeds } from "../stream/thread-feed.ts";
+import { type StreamLimits, Streams } from "../stream/streams.ts";
 import { cantListen, noPlans, portInUse } from "./errors.ts";
 import { unknownPath } from "../guard/errors.ts";
 
@@ -62,7 +63,8 @@ export type ServerOptions = {
   plans?: OpenPlans;
   /** The origins of other sites whose pages may use the API with the token. Default: none. */
   allowOrigins?: readonly string[];
-  streams?: Partial<StreamLimits>;
+  /** `patienceS`: the time in seconds after which a client of a stream that reads nothing is disconnected. */
+  streams?: Partial<StreamLimits & { patienceS: number }>;
   bodies?: BodyPace;
 };
 
@@ -78,7 +80,7 @@ export type RunningServer = {
 
 // Responses may be slow, for example during a build or while a worker answers. Streams have no such limit.
 const longestSilenceS = 180;
-const defaultStreams = { most: 12_000, patienceMs: 30_000, heartbeatMs: 15_000 };
+const defaultStreams = { most: 200, heartbeatMs: 10_000, patienceS: 30 };
 // 16 bytes per millisecond are 128 kbit/s.
 const defaultPace: BodyPace = { graceMs: 30_000, bytesPerMs: 16 };
 // In bytes. Larger than the limits of all routes, so that a large body gets an error response from the route, not from
@@ -95,8 +97,10 @@ export function startServer(options: ServerOptions): RunningServer {
   const origins = originsOf(allowOrigins);
   const { root } = host;
   const token = readServerAddress(root)?.token ?? newToken();
-  const connections = new Connections({ ...defaultStreams, ...options.streams });
-  const shared = { host, env, cwd, connections, threadFeeds: new ThreadFeeds(host) };
+  const { patienceS, ...limits } = { ...defaultStreams, ...options.streams };
+  const streams = new Streams(limits);
+  const drafts = new Drafts({ host, env, cwd });
+  const shared = { host, env, cwd, drafts, streams };
   const plans = planRoutes(shared, options.plans ?? withoutPlans);
   const context = { ...shared, plans: plans.feed };
   const limited = limitBody(options.bodies ?? defaultPace);
@@ -104,7 +108,7 @@ export function startServer(options: ServerOptions): RunningServer {
   const graphs = graphRoutes(context);
   const evals = evalRoutes(options.evals ?? { root });
   const more = [graphs.app, plans.app, evals];
-  const app = makeApp(context, served, limited, consoleFiles(), more);
+  const app = makeApp(context, served, limited, consoleFiles(policyFor), more);
   const codes = new EntryCodes();
   const access: Access = { hosts: new Set(), origins, token, port: 0, codes };
   const server = listen(options, async (request, own) => {
@@ -114,15 +118,16 @@ export function startServer(options: ServerOptions): RunningServer {
       if (takesLong(request)) own.timeout(request, 0);
       const response = redirect ?? (await app.fetch(request));
       const isStream = response.headers.get("Content-Type") === "text/event-stream";
-      if (isStream) own.timeout(request, 0);
+      // Comments restart the timeout while the client reads.
+      if (isStream) own.timeout(request, patienceS);
       return protect(response, guest);
     } catch (error) {
-      const { status, body } = errorResponseTo(request, error, root);
+      const { status, headers, body } = errorResponseTo(request, error, root);
       if (status === 500) console.error(error);
       const { error: refusal } = body;
       const isPage = typeof refusal === "object" && wantsPage(request);
       return protect(
-        isPage ? refusalPage(request, status, refusal) : Response.json(body, { status }),
+        isPage ? refusalPage(request, status, refusal) : Response.json(body, { status, headers }),
         guest,
       );
     }
@@ -148,7 +153,7 @@ export function startServer(options: ServerOptions): RunningServer {
       rest();
       graphs.close();
       plans.close();
-      connections.close();
+      streams.close();
       await server.stop(true);
     },
   };

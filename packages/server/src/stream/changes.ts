@@ -1,7 +1,8 @@
 import type { Host, HostChange } from "@uncaged/workflow/host";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { HostEvents } from "../schema/thread.ts";
 import { Feed } from "./feed.ts";
-import { type Bytes, sseBytes } from "./sse.ts";
+import { type Message, messageOf } from "./streams.ts";
 
 const retryMs = 1_000;
 
@@ -20,7 +21,7 @@ export class ChangeFeed extends Feed {
     return `${this.#epoch}.${this.#sent}`;
   }
 
-  protected reload(cursor: string): Bytes {
+  protected reload(cursor: string): Message {
     return message("reload", {}, cursor);
   }
 
@@ -33,18 +34,18 @@ export class ChangeFeed extends Feed {
         for await (const change of this.#host.changes(signal)) {
           if (signal.aborted) return;
           this.#sent += 1;
-          this.push({ cursor: this.cursor, bytes: bytesOf(change, this.cursor) });
+          this.push(messageFor(change, this.cursor));
           this.ready();
         }
       } catch {
         // The next attempt may succeed. It begins with a `ready` change, so that listeners reload.
-        await Bun.sleep(retryMs);
       }
+      await sleep(retryMs, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
 }
 
-function bytesOf(change: HostChange, id: string): Bytes {
+function messageFor(change: HostChange, id: string): Message {
   switch (change.kind) {
     case "ready":
       return message("reload", {}, id);
@@ -61,4 +62,4 @@ const message = <Name extends keyof HostEvents>(
   name: Name,
   data: HostEvents[Name],
   id: string,
-): Bytes => sseBytes(name, data, id);
+): Message => messageOf(name, data, id);

@@ -4,5 +4,5 @@ export const tooManyStreams = (most: number): WorkflowError =>
   WorkflowError.failed(
     "TOO_MANY_STREAMS",
     `${most} streams are open, which is the limit`,
-    "close some",
+    "close other pages and clients, or try again in a few seconds",
   );

@@ -1,16 +1,20 @@
-import type { Source } from "./connections.ts";
-import { type Bytes, Ring, type SseMessage } from "./sse.ts";
+import type { Message, Messages } from "./streams.ts";
 
-const ringBytes = 1024 * 1024;
+const mostHeld = 1024 * 1024;
 
 /**
  * The changes of a subject for all listeners. Watches the subject once, and only while there are listeners. A listener
  * with a cursor that the feed no longer holds gets {@link reload} first.
  */
 export abstract class Feed {
-  #ring = new Ring("", ringBytes);
+  /** The newest messages, each with its cursor as the id, and the number of the first of them. */
+  #held: Message[] = [];
+  #first = 0;
+  /** The cursor before the first held message. */
+  #from = "";
+  #chars = 0;
   #listeners = 0;
-  #ready = Promise.withResolvers<void>();
+  #isReady = false;
   #news = Promise.withResolvers<void>();
   #abort = new AbortController();
 
@@ -21,63 +25,81 @@ export abstract class Feed {
   protected abstract watch(signal: AbortSignal): Promise<void>;
 
   /** Returns the message that tells a listener to read everything. */
-  protected abstract reload(cursor: string): Bytes;
+  protected abstract reload(cursor: string): Message;
 
   /** The cursor after all pushed messages. */
   protected abstract get cursor(): string;
 
   /** Begins to hold messages after a cursor. */
   protected begin(cursor: string): void {
-    this.#ring = new Ring(cursor, ringBytes);
+    this.#first = this.#next;
+    this.#held = [];
+    this.#chars = 0;
+    this.#from = cursor;
   }
 
   /** Reports that all later changes will be pushed. */
   protected ready(): void {
-    this.#ready.resolve();
+    this.#isReady = true;
+    this.#wake();
   }
 
-  protected push(message: SseMessage): void {
-    this.#ring.push(message);
+  /** Sends a message, whose id is the new cursor, to the listeners. */
+  protected push(message: Message): void {
+    this.#held.push(message);
+    this.#chars += message.data.length;
+    while (this.#chars > mostHeld && this.#held.length > 1) {
+      const { data, id = "" } = this.#held.shift() as Message;
+      this.#chars -= data.length;
+      this.#from = id;
+      this.#first += 1;
+    }
+    this.#wake();
+  }
+
+  /** Yields the messages after the message with the id `after` until the signal is aborted. */
+  async *listen(after: string | undefined, signal: AbortSignal): Messages {
+    const wake = (): void => this.#wake();
+    signal.addEventListener("abort", wake);
+    this.#listeners += 1;
+    if (this.#listeners === 1) void this.watch((this.#abort = new AbortController()).signal);
+    let next: number | null = null;
+    try {
+      while (!signal.aborted) {
+        // A client that reads everything after `reload` must not miss a later change.
+        if (this.#isReady) next ??= this.#numberAfter(after);
+        if (next === null || next === this.#next) {
+          await this.#news.promise;
+          continue;
+        }
+        const held = this.#held[next - this.#first];
+        next = held ? next + 1 : this.#next;
+        yield held ?? this.reload(this.cursor);
+      }
+    } finally {
+      signal.removeEventListener("abort", wake);
+      this.#listeners -= 1;
+      if (this.#listeners === 0) {
+        this.#abort.abort();
+        this.#isReady = false;
+      }
+    }
+  }
+
+  get #next(): number {
+    return this.#first + this.#held.length;
+  }
+
+  /** Returns the number of the message after a cursor; -1 if the cursor is not held. */
+  #numberAfter(cursor: string | undefined): number {
+    const at = this.#held.findLastIndex(({ id }) => id === cursor);
+    if (at >= 0) return this.#first + at + 1;
+    return cursor === this.#from ? this.#first : -1;
+  }
+
+  #wake(): void {
     const { resolve } = this.#news;
     this.#news = Promise.withResolvers();
     resolve();
-  }
-
-  /** Returns a source that begins after the message with the id `after`. */
-  listen(after?: string): Source {
-    this.#listeners += 1;
-    if (this.#listeners === 1) void this.watch((this.#abort = new AbortController()).signal);
-    let next: number | null | undefined;
-    let closed = false;
-    const take = (): Bytes | null => {
-      // The held messages are known once the feed is ready.
-      if (next === undefined) next = after === undefined ? null : this.#ring.after(after);
-      if (next === null || !this.#ring.reaches(next)) {
-        next = this.#ring.next;
-        return this.reload(this.cursor);
-      }
-      const piece = this.#ring.piece(next);
-      next = piece?.next ?? next;
-      return piece?.bytes ?? null;
-    };
-    return {
-      next: async () => {
-        // A client that reads everything after `reload` must not miss a later change.
-        await this.#ready.promise;
-        for (;;) {
-          const bytes = closed ? null : take();
-          if (bytes || closed) return bytes;
-          await this.#news.promise;
-        }
-      },
-      close: () => {
-        if (closed) return;
-        closed = true;
-        this.#listeners -= 1;
-        if (this.#listeners > 0) return;
-        this.#abort.abort();
-        this.#ready = Promise.withResolvers();
-      },
-    };
   }
 }

@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Journal } from "@uncaged/workflow/interpreter";
-import { spendingOf } from "@uncaged/workflow/records";
+import { roundedCost, spendingOf } from "@uncaged/workflow/records";
 import type { ThreadContext, WorkflowError } from "@uncaged/workflow";
 import { originalOf } from "../run/copy.ts";
 import { publish, type RoleRun, type Spent } from "../run/run.ts";
 import { addTally, noTally, type Tally, tallyOf } from "./ledger.ts";
-import { mostCostOf, ownPrices, rounded, withCost } from "./prices.ts";
+import { mostCostOf, ownPrices, withCost } from "./prices.ts";
 import { type Limits, RaisedLimits } from "./raise.ts";
 import { type RootHold, RootLimit } from "./root-limit.ts";
 import { invalidLimit, overBudget, overLimit, priceUnknown } from "./errors.ts";
@@ -304,7 +304,7 @@ function exceeding(
   next: Tally,
   model: string,
 ): { limit: string; spent: string; isCost: boolean; name: keyof Limits; amount: number } {
-  const isCost = rounded(spent.cost + reserved.cost + next.cost) > maxCost;
+  const isCost = roundedCost(spent.cost + reserved.cost + next.cost) > maxCost;
   const of = ({ cost, tokens }: Tally): string =>
     isCost ? dollars(cost) : `${grouped(tokens)} tokens`;
   const limit = isCost ? `maxCost ${dollars(maxCost)}` : `maxTokens ${grouped(maxTokens)}`;

@@ -1,4 +1,5 @@
 import type { ThreadContext, Usage } from "@uncaged/workflow";
+import { roundedCost } from "@uncaged/workflow/records";
 import { isObject } from "../run/error.ts";
 import type { Spent } from "../run/run.ts";
 import { invalidPrice, pricesNotJson, pricesNotObject } from "./errors.ts";
@@ -129,7 +130,7 @@ export function costOf(
     if (tokens > 0 && rate === undefined) return null;
     cost += tokens * (rate ?? 0);
   }
-  return rounded(cost / 1e6);
+  return roundedCost(cost / 1e6);
 }
 
 /** Adds a call's cost: by the user's price, else as its agent reported it, else by the list. */
@@ -152,9 +153,6 @@ export function mostCostOf(
   const written = costOf(model, all, own, cacheWrites);
   return plain === null ? null : Math.max(plain, written ?? 0);
 }
-
-/** Rounds away floating-point error in a sum of costs. */
-export const rounded = (cost: number): number => Math.round(cost * 1e10) / 1e10;
 
 function ratesFor(model: string, usage: Usage, own: Prices = {}, cacheWrites?: "1h"): Rates | null {
   const price = priceOf(model, own);

@@ -1,7 +1,7 @@
 import { addUsage, noUsage } from "@uncaged/workflow/interpreter";
 import type { JsonSchema, ThreadContext, Usage } from "@uncaged/workflow";
 import { openAccount } from "../ledger/budget.ts";
-import { rounded } from "../ledger/prices.ts";
+import { roundedCost } from "@uncaged/workflow/records";
 import { type RoleRun, withRun } from "../run/run.ts";
 import { spendingField } from "./errors.ts";
 
@@ -19,7 +19,7 @@ export type Spending = Sum & {
 
 const add = (a: Sum, b: Sum): Sum => ({
   usage: addUsage(a.usage, b.usage),
-  cost: a.cost === null || b.cost === null ? null : rounded(a.cost + b.cost),
+  cost: a.cost === null || b.cost === null ? null : roundedCost(a.cost + b.cost),
 });
 
 export function runSpending({ spent, withCost, memory, path = [] }: RoleRun): Spending {

@@ -20,7 +20,7 @@ import {
 import type { GraphAgents } from "../agent/agent.ts";
 import type { Outline } from "../outline/outline.ts";
 import type { ApprovalMeta, GraphState, NodeMeta, NodeRun, Progress } from "../state/state.ts";
-import { reviewOf } from "../state/review.ts";
+import { type ApprovalInput, reviewOf } from "../state/review.ts";
 import { textOf } from "../state/arrivals.ts";
 import { type Done, execute } from "./execute.ts";
 import { type LogType, logEvent } from "./log.ts";
@@ -79,7 +79,7 @@ export class Interpreter {
   }
 
   log(nodeId: string, type: LogType, content: string, attempt?: string): void {
-    this.#around.publish(logEvent(nodeId, type, content, attempt));
+    this.#around.publish(logEvent(nodeId, type, content, { attempt }));
   }
 
   /** Starts the next nodes of the state. `asked` is the approval whose question is already open. */
@@ -235,7 +235,7 @@ export class Interpreter {
     if (answer.role !== INPUT) throw noAnswer(`the graph waits at ${id}`);
     questions.take(wait);
     questions.take(answer);
-    this.log(id, "input_received", answer.content);
+    this.#logReceived(id, answer.content, null);
     return answer;
   }
 
@@ -290,8 +290,12 @@ export class Interpreter {
     const { decision, note } = review;
     const done = decision === "reject" ? "rejected" : "approved";
     const feedback = note.trim() === "" ? "" : ` Feedback: ${note}`;
-    this.log(nodeId, "input_received", `User ${done} this step.${feedback}`);
+    this.#logReceived(nodeId, `User ${done} this step.${feedback}`, decision);
     return true;
+  }
+
+  #logReceived(nodeId: string, text: string, decision: ApprovalInput["decision"] | null): void {
+    this.#around.publish(logEvent(nodeId, "input_received", text, { decision }));
   }
 }
 

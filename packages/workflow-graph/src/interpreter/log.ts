@@ -1,5 +1,6 @@
 import type { EventRecord } from "@uncaged/workflow/records";
 import type { WorkflowEvent } from "@uncaged/workflow";
+import type { ApprovalDecision } from "@uncaged/workflow/interpreter";
 
 /** The types of the lines in a run's log. They are wire format: add types, but never rename one. */
 export type LogType =
@@ -22,27 +23,33 @@ export type WorkflowLogEntry = {
   nodeId: string;
   type: LogType;
   content: string;
+  /** The decision in the answer to an approval. */
+  decision?: Decision;
+  /** Why the run ended, for an error that the run itself could not log. */
+  reason?: "interrupted";
 };
+
+type Decision = ApprovalDecision["decision"];
 
 const eventType = "graph_log";
 
-/** Returns the event that publishes a line of the log. */
+/** Returns the event that publishes a line of the log. The `decision` of an answer that has none is null. */
 export const logEvent = (
   nodeId: string,
   type: LogType,
   content: string,
-  attempt?: string,
+  { attempt, decision }: { attempt?: string; decision?: Decision | null } = {},
 ): WorkflowEvent => ({
   type: eventType,
   stepID: nodeId === "system" ? null : nodeId,
-  payload: { nodeId, type, content },
+  payload: { nodeId, type, content, ...(decision !== undefined && { decision }) },
   ...(attempt !== undefined && { attempt }),
 });
 
 /** Returns the event for a line that another program logged, with the line's time. */
 export const importedLogEvent = (line: WorkflowLogEntry): WorkflowEvent => {
-  const { content, nodeId, timestamp, type } = line;
-  const event = logEvent(nodeId, type, content);
+  const { content, decision, nodeId, timestamp, type } = line;
+  const event = logEvent(nodeId, type, content, { decision });
   return { ...event, payload: { ...event.payload, at: timestamp } };
 };
 
@@ -54,12 +61,23 @@ export function logEntryOf({ payload, timestamp, type }: EventRecord): WorkflowL
   if (type !== eventType) return null;
   const { at, content, nodeId, type: line } = payload;
   if (typeof nodeId !== "string" || typeof line !== "string") return null;
+  const text = typeof content === "string" ? content : beginningOf(content);
+  const decision = decisionIn(payload, text);
   return {
     timestamp: typeof at === "number" ? at : timestamp,
     nodeId,
     type: line as LogType,
-    content: typeof content === "string" ? content : beginningOf(content),
+    content: text,
+    ...(decision && { decision }),
   };
+}
+
+/** Returns the decision of a line. Lines of earlier versions and of other programs have it only in their text. */
+function decisionIn({ decision, type }: EventRecord["payload"], text: string): Decision | null {
+  if (decision === "approve" || decision === "reject") return decision;
+  if (decision !== undefined || type !== "input_received") return null;
+  const [, done] = /^User (approved|rejected) this step\./.exec(text) ?? [];
+  return done === undefined ? null : done === "rejected" ? "reject" : "approve";
 }
 
 /**

@@ -151,5 +151,6 @@ function missingLog(
   if (content === undefined || isKnown) return [];
   const lastStep = steps.at(-1)?.timestamp;
   const timestamp = Math.max(createdAt, lastStep ?? 0, logs.at(-1)?.timestamp ?? 0);
-  return [{ timestamp, nodeId: "system", type: "error", content }];
+  const reason = status === "interrupted" && { reason: "interrupted" as const };
+  return [{ timestamp, nodeId: "system", type: "error", content, ...reason }];
 }

@@ -4,6 +4,7 @@ export {
   decisions,
   diffModes,
   failureReactions,
+  isCancelled,
   phases,
   runStatuses,
   stepStatuses,

@@ -19,6 +19,13 @@ export const stepStatuses = ["pending", "running", "succeeded", "failed", "skipp
 /** The reactions of a run to a failed step. */
 export const failureReactions = ["stop", "skip_dependents", "ask_user"] as const;
 
+/** The error of a cancelled run and of its running steps. The tables have no other sign of a cancel. */
+export const cancelledByUser = "cancelled by user";
+
+/** Tells whether a run or a step was cancelled, from its row. */
+export const isCancelled = ({ error }: { error: string | null }): boolean =>
+  error === cancelledByUser;
+
 /** The decisions about a failed step. */
 export const decisions = ["retry", "skip", "abort"] as const;
 

@@ -174,7 +174,8 @@ export class Planner {
       // Another process may have cancelled the session during the turn.
       if (this.#files?.isCancelled(session.id)) session.status = "cancelled";
       if (session.status === "cancelled") return { type: "error", content: "cancelled" };
-      if (signal.aborted || answer === null) return { type: "error", content: "stopped" };
+      if (signal.aborted || answer === null)
+        return { type: "error", content: "stopped", stopped: true };
       if (answer.blocks.length === 0) return { type: "error", content: "the model gave no answer" };
       const { isInvalidPlan, results, turn } = this.#act(session, answer);
       session.messages.push({ role: "assistant", content: answer.blocks });

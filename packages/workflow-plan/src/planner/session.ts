@@ -21,6 +21,8 @@ export type PlannerSession = {
 export type PlannerTurn = {
   type: "question" | "plan" | "text" | "error";
   content: string;
+  /** The user has stopped the turn. */
+  stopped?: true;
   /** The plan, when the outcome is a plan. */
   workflow?: Workflow;
 };

@@ -1,7 +1,7 @@
 import type { Step } from "@uncaged/workflow";
 import type { EndRecord, StartRecord } from "@uncaged/workflow/host";
 import type { FailurePolicy, PlanStep } from "../plan/plan.ts";
-import { runIdOf, stepRunId, threadIdOf } from "../plan/terms.ts";
+import { cancelledByUser, runIdOf, stepRunId, threadIdOf } from "../plan/terms.ts";
 import { recordOf } from "../state/record.ts";
 import { PlanState, type StepState } from "../state/state.ts";
 import type { RunRow, SessionRow, StepRow } from "../store/rows.ts";
@@ -17,8 +17,6 @@ export type RunLog = {
 /** The rows of a run. They depend only on the log of its thread. */
 export type RunRows = { run: RunRow; steps: StepRow[]; sessions: SessionRow[] };
 
-/** The error of a killed run. */
-export const cancelledByUser = "cancelled by user";
 const broken = "the log of its thread is broken: uncaged-workflow verify";
 
 /** The first start, the last end and the last record of a step, and the session of its agent. */

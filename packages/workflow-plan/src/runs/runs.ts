@@ -2,7 +2,7 @@ import { type Host, isWorkflowError } from "@uncaged/workflow/host";
 import { ulid } from "ulid";
 import { ExecutorError } from "../error/error.ts";
 import type { WorkflowPhase } from "../plan/plan.ts";
-import { runIdOf, threadIdOf } from "../plan/terms.ts";
+import { cancelledByUser, isCancelled, runIdOf, threadIdOf } from "../plan/terms.ts";
 import { Confirmations } from "../store/confirmations.ts";
 import type { PlanDatabase } from "../store/database.ts";
 import {
@@ -18,7 +18,6 @@ import type { WorkflowRow } from "../store/rows.ts";
 import type { PlanStore } from "../store/store.ts";
 import { triggerStateOf } from "../store/trigger-state.ts";
 import { withoutFolder } from "./folders.ts";
-import { cancelledByUser } from "./fold.ts";
 import { type Ended, planOf, Projection, runRowOf } from "./projection.ts";
 import { type RunsOptions, startThread } from "./start.ts";
 import { findThread, ifMissing } from "./thread-log.ts";
@@ -296,7 +295,8 @@ export class Runs {
       await this.#follow(open);
       await this.projection.end(open, cancelledByUser);
       // Another process may have written that it was killed.
-      return runRowOf(this.#database, open.id)?.error === cancelledByUser;
+      const row = runRowOf(this.#database, open.id);
+      return row !== null && isCancelled(row);
     });
   }
 

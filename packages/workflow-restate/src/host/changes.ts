@@ -1,4 +1,5 @@
 import type { HostChange, ThreadRow } from "@uncaged/workflow/host";
+import { shownOf } from "@uncaged/workflow/store";
 import { isMoving } from "@uncaged/workflow/internal";
 import type { RegistryState } from "../service/store.ts";
 import { listLive, overStatuses, readNewest, rowsOfMetas } from "./list.ts";
@@ -44,7 +45,6 @@ export async function* changes(
   }
 }
 
-const shownOf = ({ status, steps }: ThreadRow): string => `${status} ${steps}`;
 const seenOf = (row: ThreadRow): Seen => ({
   shown: shownOf(row),
   isOver: overStatuses.has(row.status),

@@ -1,4 +1,12 @@
-import { type CopyHost, copyHost, type Drivers, rowAt, type Root } from "@uncaged/workflow/store";
+import {
+  type CopyHost,
+  copyHost,
+  type Drivers,
+  type IndexedThread,
+  readIndexed,
+  rowAt,
+  type Root,
+} from "@uncaged/workflow/store";
 import type { LiveRow, ThreadRef } from "@uncaged/workflow/host";
 import { ClusterClient, quoted } from "../client/client.ts";
 import type { ClusterAddress } from "../cluster/address.ts";
@@ -14,6 +22,7 @@ type Invocation = { key: string; status: string; retry_count: number | null };
 /** Time after its last progress for which a thread counts as driven, in milliseconds. */
 const freshMs = 3_000;
 const healthMs = 1_000;
+const mostRead = 1_000;
 /**
  * Number of failed attempts after which a thread counts as not driven. They take about four seconds; a worker restarts
  * faster.
@@ -33,6 +42,8 @@ export class HostContext {
   readonly local: CopyHost;
   /** Threads started by this host, with their start times: the index may lack them for a moment. */
   readonly recent = new Map<string, ThreadRef & { at: number }>();
+  /** Fields read from the logs of threads, by the state of the log. */
+  readonly #read = new Map<string, { state: string; thread: IndexedThread }>();
   readonly #health = new Map<string, { at: number; isDriven: Promise<boolean> }>();
 
   constructor(address: ClusterAddress, cache?: string) {
@@ -72,6 +83,39 @@ export class HostContext {
     const role = last?.role ?? null;
     const pausing = status === "running" && meta.pause && { pausing: true as const };
     return { threadId, workflow, hash, status, pid, steps, role, elapsedMs, ...times, ...pausing };
+  }
+
+  /**
+   * Reads the fields of a thread's row, and its figures, from its log. Gives a thread that rests its fields, so that
+   * the next list need not read the log.
+   */
+  async read(meta: ThreadMeta, isRunning: boolean): Promise<IndexedThread | null> {
+    const { threadId, hash, incarnation, records, batches, journal } = meta;
+    const state = `${incarnation} ${records} ${batches} ${journal?.records ?? 0} ${isRunning}`;
+    const known = this.#read.get(threadId);
+    if (known?.state === state) return known.thread;
+    await this.mirror.sync(threadId, meta);
+    const thread = readIndexed(this.root, { hash, threadId });
+    if (this.#read.size >= mostRead) this.#read.clear();
+    if (!thread || thread.row.status === "corrupt") return thread;
+    if (isRunning) thread.row.at.role = (await this.#runningRole(meta)) ?? thread.row.at.role;
+    this.#read.set(threadId, { state, thread });
+    if (meta.end || meta.last?.waits) {
+      const { subject, at, spent, hasError } = thread.row;
+      const shown = { at, spent, hasError };
+      const body = { incarnation, records, subject, shown, figures: thread.figures };
+      await this.client.call("thread", threadId, "describe", body);
+    }
+    return thread;
+  }
+
+  async #runningRole(meta: ThreadMeta): Promise<string | null> {
+    for await (const { record } of this.local.log(meta, { backward: true })) {
+      const { stepID, step = 0 } = record;
+      if (step < meta.records) return null;
+      if (typeof stepID === "string") return stepID;
+    }
+    return null;
   }
 
   /** Returns current threads by id, in the given order. Leaves out unknown ids. */

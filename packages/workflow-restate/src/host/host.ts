@@ -6,7 +6,7 @@ import { familyPeriod, originOf } from "../thread/row.ts";
 import { maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
 import { changes } from "./changes.ts";
 import { HostContext } from "./context.ts";
-import { listLive, listThreads, rowNow } from "./list.ts";
+import { listLive, listThreads, rowNow, summaryOf } from "./list.ts";
 import { movingCluster } from "./move.ts";
 import { observeThread } from "./observe.ts";
 import { controlThread, findThread, forkThread, startThread } from "./threads.ts";
@@ -54,7 +54,7 @@ export function openRestateHost(
     start: (options) => startThread(context, names.resolve, options),
     find: (text) => findThread(context, text),
     threads: (query) => listThreads(context, selectors, query),
-    summary: async () => ({ hours: [] }),
+    summary: (query) => summaryOf(context, selectors, query),
     live: () => listLive(context),
     async row(ref) {
       const meta = await context.metaOf(ref);

@@ -1,8 +1,31 @@
-import { rowAt, type Selector, wordsOf } from "@uncaged/workflow/store";
+import {
+  HourSums,
+  isLimited,
+  isSelected,
+  limitsOf,
+  matches,
+  rowAt,
+  type RowFilter,
+  type Selector,
+  startsWithin,
+  VersionSums,
+  wordsOf,
+  type WorkFigures,
+} from "@uncaged/workflow/store";
 import { isMoving, isThreadId } from "@uncaged/workflow/internal";
-import type { LiveRow, Status, ThreadPage, ThreadQuery, ThreadRow } from "@uncaged/workflow/host";
+import type {
+  LiveRow,
+  Status,
+  ThreadFilter,
+  ThreadPage,
+  ThreadQuery,
+  ThreadRow,
+  ThreadSummary,
+  VersionFigures,
+} from "@uncaged/workflow/host";
 import { quoted } from "../client/client.ts";
 import {
+  hasShown,
   type IndexRow,
   livePeriod,
   newestPrefix,
@@ -23,6 +46,10 @@ export const overStatuses: ReadonlySet<Status> = new Set(["completed", "failed",
 
 /** Size of the first page of an hour's threads. Each further page is four times as large. */
 const firstPage = 100;
+/** Number of threads whose logs are read at once. */
+const atOnce = 50;
+/** Size of the first page of a summary. */
+const summedPage = 1_000;
 
 /** Returns all threads of the index, newest first. Rows of threads that have not ended may be stale. */
 export async function* allRows(context: HostContext, before?: string): AsyncGenerator<IndexRow> {
@@ -126,37 +153,44 @@ export async function readNewest(context: HostContext): Promise<Newest> {
   return { total, ids: all.sort().toReversed(), isAll: oldest === "" };
 }
 
-/** Returns a thread's current row; null when the thread has been removed. */
+/** Returns a thread's current row. Reads its log unless the thread rests, and its meta has what the log shows. */
 export async function rowNow(context: HostContext, meta: ThreadMeta): Promise<ThreadRow> {
-  const row = rowOf(meta);
-  const isDriven = row.status !== "running" || (await context.isDriven(meta));
-  return rowAt(isDriven ? row : { ...row, status: "interrupted" }, Date.now());
+  return (await indexedNow(context, meta)).row;
+}
+
+/** Returns a thread's current row, and its figures if its log was read. */
+async function indexedNow(
+  context: HostContext,
+  meta: ThreadMeta,
+): Promise<{ row: ThreadRow; figures?: WorkFigures }> {
+  const known = rowOf(meta);
+  const isDriven = known.status !== "running" || (await context.isDriven(meta));
+  const row = rowAt(isDriven ? known : { ...known, status: "interrupted" }, Date.now());
+  if (hasShown(meta)) return { row };
+  const found = await context.read(meta, row.status === "running").catch(() => null);
+  if (!found) return { row };
+  const { subject, at, spent, hasError } = found.row;
+  return { row: { ...row, subject, at, spent, hasError }, figures: found.figures };
 }
 
 /** @see Host.threads */
 export async function listThreads(
   context: HostContext,
   selectorsOf: (text: string) => Promise<Selector[]>,
-  { limit = 20, offset = 0, before, status, workflow, search = "" }: ThreadQuery = {},
+  query: ThreadQuery = {},
 ): Promise<ThreadPage> {
-  const statuses = status === undefined ? null : new Set([status].flat());
-  const words = wordsOf(search);
-  const selectors = workflow ? await selectorsOf(workflow) : null;
-  const isSelected = selectors ? isSelectedBy(selectors) : () => true;
-  const isCounted = !statuses && !selectors && words.length === 0;
+  const { limit = 20, offset = 0, before } = query;
+  const filter = await filterOf(selectorsOf, query);
+  const { statuses, selectors, words, limits } = filter;
+  const isCounted = !statuses && !selectors && words.length === 0 && !isLimited(limits);
   const wanted = offset + limit + 1;
-  const isWanted = (row: IndexRow) =>
-    isSelected(row) &&
-    hasAll(`${row.threadId.toLowerCase()}\n${row.text ?? ""}`, words) &&
-    (!statuses || !overStatuses.has(row.status) || statuses.has(row.status));
   const newest = isCounted ? await readNewest(context) : null;
   let rows = newest && (await newestRows(context, newest, { before, wanted }));
   if (!rows) {
     rows = [];
     const size = isCounted ? wanted : Math.max(wanted, firstPage);
     for await (const page of pages(context, { before, size })) {
-      const now = await rowsNow(context, page.filter(isWanted));
-      rows.push(...now.filter((row) => !statuses || statuses.has(row.status)));
+      rows.push(...(await matchingRows(context, page, filter)));
       if (rows.length >= wanted) break;
     }
   }
@@ -164,6 +198,76 @@ export async function listThreads(
   const next = rows.length >= wanted ? (shown.at(-1)?.threadId ?? null) : null;
   return { rows: shown, total: newest?.total ?? null, next };
 }
+
+type Filter = RowFilter & { words: readonly string[] };
+
+async function filterOf(
+  selectorsOf: (text: string) => Promise<Selector[]>,
+  query: ThreadFilter,
+): Promise<Filter> {
+  const { status, workflow, search = "" } = query;
+  return {
+    statuses: status === undefined ? null : new Set([status].flat()),
+    selectors: workflow ? await selectorsOf(workflow) : null,
+    words: wordsOf(search),
+    limits: limitsOf(query),
+  };
+}
+
+/** Returns the current rows of a page that match a filter. Reads no log of a thread that has ended. */
+async function matchingRows(
+  context: HostContext,
+  page: readonly IndexRow[],
+  filter: Filter,
+): Promise<ThreadRow[]> {
+  const mayMatch = (row: IndexRow): boolean =>
+    hasAll(`${row.threadId.toLowerCase()}\n${row.text ?? ""}`, filter.words) &&
+    (isFinal(row)
+      ? matches(row, filter)
+      : isSelected(row, filter.selectors) && startsWithin(row.createdAt, filter.limits));
+  const now = await indexedRows(context, page.filter(mayMatch));
+  return now.map(({ row }) => row).filter((row) => matches(row, filter));
+}
+
+/** @see Host.summary */
+export async function summaryOf(
+  context: HostContext,
+  selectorsOf: (text: string) => Promise<Selector[]>,
+  query: ThreadFilter = {},
+): Promise<ThreadSummary> {
+  const filter = await filterOf(selectorsOf, query);
+  const sums = new HourSums();
+  for await (const page of pages(context, { size: summedPage })) {
+    for (const row of await matchingRows(context, page, filter)) {
+      sums.add({ ...row, cost: row.spent.cost });
+    }
+  }
+  return sums.summary;
+}
+
+/** Returns the figures of the threads of each hash, and their number. */
+export async function figuresByHash(
+  context: HostContext,
+): Promise<Map<string, { threads: number; figures: VersionFigures }>> {
+  const found = new Map<string, { threads: number; sums: VersionSums }>();
+  for await (const page of pages(context, { size: summedPage })) {
+    for (const { row, figures = noFigures } of await indexedRows(context, page)) {
+      const of = found.get(row.hash) ?? { threads: 0, sums: new VersionSums() };
+      of.threads += 1;
+      of.sums.add(row, figures);
+      found.set(row.hash, of);
+    }
+  }
+  const now = Date.now();
+  return new Map(
+    Array.from(found, ([hash, { threads, sums }]) => [
+      hash,
+      { threads, figures: sums.figures(now) },
+    ]),
+  );
+}
+
+const noFigures: WorkFigures = { roles: [], models: [] };
 
 /** Returns the newest threads, or the newest before an id; null when the list of the newest is too short. */
 async function newestRows(
@@ -188,28 +292,33 @@ export async function rowsOfMetas(
   return await Promise.all(metas.map((meta) => rowNow(context, meta)));
 }
 
-/** Returns current rows of indexed threads. Leaves out removed threads. */
-async function rowsNow(context: HostContext, indexed: readonly IndexRow[]): Promise<ThreadRow[]> {
-  const moving = indexed.filter(({ status }) => !overStatuses.has(status));
+/** Whether an index row is complete and never changes. */
+const isFinal = ({ status, isShown }: IndexRow): boolean => overStatuses.has(status) && !!isShown;
+
+/** Returns current rows of indexed threads with their figures. Leaves out removed threads. */
+async function indexedRows(
+  context: HostContext,
+  indexed: readonly IndexRow[],
+): Promise<{ row: ThreadRow; figures?: WorkFigures }[]> {
+  const moving = indexed.filter((row) => !isFinal(row));
   const metas = await context.metas(moving.map(({ threadId }) => threadId));
-  const now = await rowsOfMetas(context, [...metas.values()]);
-  const byId = new Map(now.map((row) => [row.threadId, row]));
-  return indexed.flatMap((one) => {
-    const { text: _, forkFrom: __, ...row } = one;
-    const found = overStatuses.has(row.status) ? row : byId.get(row.threadId);
-    return found?.hash === row.hash ? [found] : [];
-  });
+  await context.driven([...metas.values()]);
+  const read = async (one: IndexRow) => {
+    const { text: _, forkFrom: __, isShown: ___, figures, ...row } = one;
+    const kept = figures && { figures };
+    const meta = metas.get(row.threadId);
+    if (isFinal(one)) return [{ row, ...kept }];
+    return meta?.hash === row.hash ? [{ ...kept, ...(await indexedNow(context, meta)) }] : [];
+  };
+  const found: { row: ThreadRow; figures?: WorkFigures }[] = [];
+  for (let n = 0; n < indexed.length; n += atOnce) {
+    found.push(...(await Promise.all(indexed.slice(n, n + atOnce).map(read))).flat());
+  }
+  return found;
 }
 
 const hasAll = (text: string, words: readonly string[]): boolean =>
   words.every((word) => text.includes(word));
-
-const isSelectedBy =
-  (selectors: readonly Selector[]) =>
-  (row: ThreadRow): boolean =>
-    selectors.some(
-      ({ name = row.workflow, hash = row.hash }) => row.workflow === name && row.hash === hash,
-    );
 
 /** @see Host.live */
 export async function listLive(context: HostContext): Promise<LiveRow[]> {

@@ -113,6 +113,13 @@ export async function controlThread<Command extends ThreadCommand>(
     context.client.call<{ threadId: string }>("thread", ref.threadId, handler, body);
   const meta = await context.metaOf(ref);
   if (!meta) throw refusals.notFound(ref.threadId);
+  const kill = async () => {
+    const done = await call("kill");
+    const ended = await context.metaOf(ref).catch(() => null);
+    // The cluster writes the end of a killed thread, so no worker sends the fields of its row.
+    if (ended) await context.read(ended, false).catch(() => null);
+    return done;
+  };
   const act = async () => {
     switch (command.kind) {
       case "pause":
@@ -126,7 +133,7 @@ export async function controlThread<Command extends ThreadCommand>(
           question: command.question,
         });
       case "kill":
-        return { ...(await call("kill")), resumed: [] };
+        return { ...(await kill()), resumed: [] };
     }
   };
   return (await act()) as ControlResult<Command>;

@@ -12,7 +12,7 @@ import {
 import type { Host } from "@uncaged/workflow/host";
 import { type MovingHost, movingRoot } from "@uncaged/workflow/internal";
 import { joined } from "../client/joined.ts";
-import { allRows } from "./list.ts";
+import { figuresByHash } from "./list.ts";
 import type { HostContext } from "./context.ts";
 import { registryBusy } from "./errors.ts";
 
@@ -145,9 +145,11 @@ export function workflowsOf(context: HostContext): Names & {
       }),
     async history(name) {
       const versions = await reading(() => local.history(name));
-      const counts = new Map<string, number>();
-      for await (const { hash } of allRows(context)) counts.set(hash, (counts.get(hash) ?? 0) + 1);
-      return versions.map((version) => ({ ...version, threads: counts.get(version.hash) ?? 0 }));
+      const found = await figuresByHash(context);
+      return versions.map((version) => {
+        const { threads = 0, figures } = found.get(version.hash) ?? {};
+        return { ...version, threads, ...figures };
+      });
     },
     rollback: (name, version) =>
       changing(async () => {

@@ -1,5 +1,6 @@
 import { type ObjectContext, serde } from "@restatedev/restate-sdk";
-import { familyPeriod, livePeriod, originOf, periodOf, rowOf } from "../thread/row.ts";
+import type { WorkFigures } from "@uncaged/workflow/store";
+import { familyPeriod, hasShown, livePeriod, originOf, periodOf, rowOf } from "../thread/row.ts";
 import type { ThreadMeta } from "../thread/thread.ts";
 import type { Counted, LiveChange } from "./store.ts";
 
@@ -47,7 +48,12 @@ export async function listThread(
   else if (!before || now !== isLive(before)) sent.push(live({ threadId, hash, isLive: now }));
   if (before === null || (isResting && !pause)) {
     const text = `${(await ctx.get<string>("text")) ?? ""}\n${more.toLowerCase().slice(0, 4000)}`;
-    const row = { ...rowOf(meta), text, ...(forkFrom && { forkFrom }) };
+    const figures = await ctx.get<WorkFigures>("work");
+    const row = {
+      ...{ ...rowOf(meta), text, isShown: hasShown(meta) },
+      ...(forkFrom && { forkFrom }),
+      ...(figures && { figures }),
+    };
     sent.push(rows(periodOf(threadId), { [threadId]: row }));
     // Only forks need a row: the family of another thread has the thread's own id.
     if (before === null && forkFrom)

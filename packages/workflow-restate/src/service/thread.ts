@@ -15,6 +15,7 @@ import {
   requestIdOf,
   sealed,
   timeoutStep,
+  type WorkFigures,
 } from "@uncaged/workflow/store";
 import { type EndRecord, type ErrorRecord, type Step, toErrorRecord } from "@uncaged/workflow/host";
 import { batchKey, frame, numbered, unframe } from "../client/frame.ts";
@@ -24,6 +25,7 @@ import * as rules from "../thread/thread.ts";
 import type { AppendedRecord, AppendRequest, ThreadMeta } from "../thread/thread.ts";
 import { listThread, noteChange, unlistThread } from "./listing.ts";
 import { claimHandlers } from "./claim.ts";
+import { describeHandler } from "./describe.ts";
 import { moveHandlers } from "./move.ts";
 import { brief, long } from "./options.ts";
 import { logRefusal } from "./refusal.ts";
@@ -39,7 +41,7 @@ type Object = ObjectContext;
 export type AppendMessage = Omit<AppendRequest, "batch"> & {
   /** Offset of the lines in the worker's copy of the debug log. */
   at?: number;
-  record?: AppendedRecord & { text?: string };
+  record?: AppendedRecord & { text?: string; figures?: WorkFigures };
 };
 
 /**
@@ -172,6 +174,7 @@ async function append(ctx: Object, message: Uint8Array) {
   const { meta, kind } = appended;
   if (kind === "done") {
     if (record) setLine(ctx, meta.records - 1, line);
+    if (record?.figures) ctx.set("work", record.figures);
     if (request.journal) ctx.set(numbered("j", request.n), line, serde.binary);
     if (batch) {
       const { claim } = meta;
@@ -193,8 +196,8 @@ async function lineOf(ctx: Object, n: number): Promise<Buffer | null> {
   return bytes && Buffer.from(bytes);
 }
 
-/** Returns the step at which a thread waits. */
-async function questionOf(ctx: Object, meta: ThreadMeta): Promise<Step | null> {
+/** Returns the last record of a thread, such as the step at which it waits. */
+async function lastRecordOf(ctx: Object, meta: ThreadMeta): Promise<Step | null> {
   const line = await lineOf(ctx, meta.records - 1);
   return line && (JSON.parse(line.toString("utf8")) as Step);
 }
@@ -296,6 +299,8 @@ export const threadObject = (drive: Drive, mask: Mask) =>
 
       kill,
 
+      describe: describeHandler({ metaOf, lastRecordOf }),
+
       answer: async (ctx: Object, given: GivenAnswer) => {
         const meta = await metaOf(ctx);
         if (!meta) return missing(ctx.key);
@@ -315,7 +320,7 @@ export const threadObject = (drive: Drive, mask: Mask) =>
           return { error };
         };
         const refusal = rules.refusalOfAnswer(meta);
-        const question = refusal ? null : await questionOf(ctx, meta);
+        const question = refusal ? null : await lastRecordOf(ctx, meta);
         if (!question) return await refused(refusal ?? missing(ctx.key));
         const now = await ctx.date.now();
         const wait = question.meta as Parameters<typeof timeoutStep>[0];
@@ -332,7 +337,7 @@ export const threadObject = (drive: Drive, mask: Mask) =>
       expire: async (ctx: Object, { n }: { n: number }) => {
         const meta = await metaOf(ctx);
         if (!rules.expires(meta, n)) return;
-        const question = await questionOf(ctx, meta);
+        const question = await lastRecordOf(ctx, meta);
         if (!question) return;
         const wait = question.meta as Parameters<typeof timeoutStep>[0];
         await commitInput(ctx, meta, timeoutStep(wait), await ctx.date.now());

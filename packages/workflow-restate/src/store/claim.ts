@@ -4,12 +4,14 @@ import {
   type Claim,
   refusals,
   FencedError,
+  readIndexed,
   type Root,
   sealed,
   type ThreadFiles,
   type ThreadInfo,
   type ThreadState,
 } from "@uncaged/workflow/store";
+import { WAIT } from "@uncaged/workflow";
 import type { EndRecord, StartRecord, Step } from "@uncaged/workflow/host";
 import { type ClusterClient, isPassing } from "../client/client.ts";
 import { frame } from "../client/frame.ts";
@@ -84,6 +86,8 @@ export class ClusterClaim implements Claim {
   readonly #onWrite: () => void;
   #flush: { at: number; timer: ReturnType<typeof setTimeout> } | null = null;
   #records: number;
+  /** Steps that this claim has appended. */
+  readonly #appended: (Step | EndRecord)[] = [];
   #sum: bigint;
   #journal: { records: number; sum: bigint };
   #appends = 0;
@@ -162,14 +166,26 @@ export class ClusterClaim implements Claim {
     checkLength(record);
     return await this.#alone(async () => {
       const { text, sum } = sealed(record, this.#sum);
-      const kept = described(record, state);
+      const step = JSON.parse(record) as Step | EndRecord;
+      const kept = { ...described(step, state), ...this.#shownAfter(step, state) };
       const header = { n: this.#records, record: { ...kept, sum: sum.toString(16) } };
       const { pause } = await this.#send(header, Buffer.from(text));
       this.#records += 1;
       this.#sum = sum;
+      // Only the content of a question is shown.
+      this.#appended.push(step.role === WAIT ? step : { ...step, content: "" });
       if (state.kind === "ended") this.#isEnded = true;
       return { paused: pause };
     });
+  }
+
+  /** Returns the fields of the thread's row and its figures after a record, if the thread rests at it. */
+  #shownAfter(record: Step | EndRecord, state: ThreadState) {
+    if (state.kind === "running") return {};
+    const found = readIndexed(this.root, this.ref, [...this.#appended, record]);
+    if (!found || found.row.status === "corrupt") return {};
+    const { at, spent, hasError } = found.row;
+    return { shown: { at, spent, hasError }, figures: found.figures };
   }
 
   async journal(record: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { type NewThread, sealed, SearchText } from "@uncaged/workflow/store";
+import { type NewThread, sealed, SearchText, subjectOf } from "@uncaged/workflow/store";
 import type { StartRecord, Step } from "@uncaged/workflow/host";
 import type { ClusterClient } from "../client/client.ts";
 import { numbered } from "../client/frame.ts";
@@ -35,6 +35,7 @@ export async function createIn(
     ...{ records: records.length, sum: data.sum },
     last: lastOf(steps, thread.state),
     ...(journal.length > 0 && { journal: { records: journal.length, sum: entries.sum } }),
+    subject: subjectOf(start as unknown as StartRecord),
     text: text.of(start as unknown as StartRecord, null),
     taken: takenIds(steps),
     ...options,

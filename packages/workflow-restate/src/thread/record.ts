@@ -1,21 +1,20 @@
 import { requestIdOf, type ThreadState } from "@uncaged/workflow/store";
-import type { Step } from "@uncaged/workflow/host";
+import type { EndRecord, Step } from "@uncaged/workflow/host";
 import { END, INPUT } from "@uncaged/workflow";
 import type { AppendedRecord, LastRecord } from "./thread.ts";
 
 /** Returns the fields of a record that the object keeps, and text for the search. */
 export function described(
-  record: string,
+  record: Step | EndRecord,
   state: ThreadState,
 ): Omit<AppendedRecord, "sum"> & { text?: string } {
-  const step = JSON.parse(record) as Step;
-  const { role, content, meta, timestamp } = step;
+  const { role, content, meta, timestamp } = record;
   if (role === END) {
     const { returnCode, reason } = meta as { returnCode: number; reason: string };
     const last: LastRecord = { role, timestamp, waits: false };
     return { last, end: { returnCode, reason }, text: content.slice(0, 4000) };
   }
-  const last = lastOf([step], state) as LastRecord;
+  const last = lastOf([record], state) as LastRecord;
   return { last, ...(last.waits && { text: content.slice(0, 4000) }) };
 }
 

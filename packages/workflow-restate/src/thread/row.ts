@@ -1,10 +1,15 @@
-import { timesAt, ulidTime } from "@uncaged/workflow/store";
+import { timesAt, ulidTime, type WorkFigures } from "@uncaged/workflow/store";
 import { endedStatus } from "@uncaged/workflow/internal";
 import type { ThreadRow } from "@uncaged/workflow/host";
-import { standOf, type ThreadMeta } from "./thread.ts";
+import { type ShownFields, standOf, type ThreadMeta } from "./thread.ts";
 
-/** Row of a thread in the index. The search looks in `text`. */
-export type IndexRow = ThreadRow & { forkFrom?: ThreadMeta["forkFrom"]; text?: string };
+/** Row of a thread in the index. The search looks in `text`. `isShown`: it has the fields that the log shows. */
+export type IndexRow = ThreadRow & {
+  forkFrom?: ThreadMeta["forkFrom"];
+  text?: string;
+  isShown?: boolean;
+  figures?: WorkFigures;
+};
 
 /**
  * Returns the row of a thread. `running` means ordered to run; only the cluster's invocations show whether a worker
@@ -28,12 +33,24 @@ export function rowOf(meta: ThreadMeta): ThreadRow {
     ...timesAt({ status, createdAt, updatedAt, waitedMs }, 0),
     ...(sleepsUntil !== undefined && !away && { sleepingUntil: sleepsUntil }),
     ...(away && { movedTo: away.name }),
-    subject: workflow,
-    at: { role: last?.role ?? null, text: null },
-    spent: { tokens: 0, cost: 0, unpriced: 0 },
-    hasError: status === "failed",
+    subject: meta.subject ?? workflow,
+    ...(hasShown(meta) ? fieldsOf(meta.shown) : { ...nothingShown, hasError: status === "failed" }),
   };
 }
+
+/** Whether a thread's meta has the fields that its log shows. */
+export const hasShown = (
+  meta: ThreadMeta,
+): meta is ThreadMeta & Required<Pick<ThreadMeta, "shown">> =>
+  meta.subject !== undefined && meta.shown?.records === meta.records;
+
+const fieldsOf = ({ at, spent, hasError }: ShownFields): ShownFields => ({ at, spent, hasError });
+
+const nothingShown: ShownFields = {
+  at: { role: null, text: null },
+  spent: { tokens: 0, cost: 0, unpriced: 0 },
+  hasError: false,
+};
 
 function statusIn(meta: ThreadMeta): ThreadRow["status"] {
   if (meta.end) {

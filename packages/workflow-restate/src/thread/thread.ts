@@ -1,7 +1,8 @@
 import { WAIT } from "@uncaged/workflow";
-import { type Location, refusals } from "@uncaged/workflow/store";
+import { refusals } from "@uncaged/workflow/store";
 import { type ErrorRecord, toErrorRecord, type WorkflowError } from "@uncaged/workflow/host";
 import { movedError } from "@uncaged/workflow/internal";
+import type { LastRecord, LiveAddress, ShownFields, ThreadMeta } from "./meta.ts";
 
 /*
  * Rules of a thread in a cluster, as pure functions of its meta and a request. The object's handlers read clocks and
@@ -13,71 +14,10 @@ import { movedError } from "@uncaged/workflow/internal";
  * T4 An epoch is one order to drive the thread. It ends when the thread waits, is paused or has ended.
  */
 
+export type { LastRecord, LiveAddress, ShownFields, ThreadMeta } from "./meta.ts";
+
 /** Largest record, in bytes. A message to a cluster has at most 32 MiB. */
 export const maxRecordBytes = 31 * 1024 * 1024;
-
-/** State of a thread besides its records. Times are in milliseconds since the epoch. */
-export type ThreadMeta = {
-  /** Distinguishes successive threads with the same id. */
-  incarnation: string;
-  threadId: string;
-  hash: string;
-  workflow: string;
-  createdAt: number;
-  updatedAt: number;
-  forkFrom?: { threadId: string; steps: number; origin?: string };
-  /** Number of records, including the start record, and number of debug log batches. */
-  records: number;
-  batches: number;
-  /** Checksum of the last record. */
-  sum: string;
-  last: LastRecord | null;
-  /** Time spent waiting up to the last record, in milliseconds; absent when 0. */
-  waitedMs?: number;
-  epoch: number;
-  /** Number of claims in all epochs, and number of appends of the last claim. */
-  claim: number;
-  appends: number;
-  /** Present while the thread is ordered to run. `at` is the time of the claim, `live` the claim's stream. */
-  drive: {
-    invocation: string | null;
-    pid: number;
-    since: number;
-    at?: number;
-    live?: LiveAddress;
-  } | null;
-  /** Whether the thread must stop at its next yield. */
-  pause: boolean;
-  end: { returnCode: number; reason: string } | null;
-  /** The object has blobs or staged values: readers must select keys instead of reading all state. */
-  isLarge?: boolean;
-  /**
-   * Location after the thread has moved between hosts. While another host has the thread, this meta does not change.
-   */
-  location?: Location;
-  /** Number of journal records, and checksum of the last record. */
-  journal?: { records: number; sum: string };
-  /** Whether holders of claims drive the thread: the cluster orders no drive and does not wake it. */
-  byClaims?: true;
-  /** Claim of a holder outside of an invocation. It expires at `until`. */
-  lease?: { owner: string; ms: number; until: number };
-  /** Time before which a store does not list the thread as runnable. */
-  postponedUntil?: number;
-};
-
-/** Address of the stream of a claim's worker. Clients authenticate with the claim's key. */
-export type LiveAddress = { url: string; key: string };
-
-/**
- * The last step. A step that `waits` either `sleeps` until `wakesAt` or waits for an answer, at most until `wakesAt`.
- */
-export type LastRecord = {
-  role: string;
-  timestamp: number;
-  waits: boolean;
-  sleeps?: boolean;
-  wakesAt?: number;
-};
 
 export type Refusal = { error: ErrorRecord };
 type Change = { meta: ThreadMeta };
@@ -99,7 +39,15 @@ const ended = ({ threadId, end }: ThreadMeta): Refusal => {
 
 export type Started = Pick<
   ThreadMeta,
-  "incarnation" | "threadId" | "hash" | "workflow" | "createdAt" | "forkFrom" | "records" | "sum"
+  | "incarnation"
+  | "threadId"
+  | "hash"
+  | "workflow"
+  | "createdAt"
+  | "forkFrom"
+  | "subject"
+  | "records"
+  | "sum"
 > &
   Pick<ThreadMeta, "journal"> & {
     last: LastRecord | null;
@@ -222,6 +170,8 @@ export type AppendedRecord = {
   sum: string;
   last: LastRecord;
   end?: { returnCode: number; reason: string };
+  /** Fields of the thread's row after a record at which the thread rests. */
+  shown?: ShownFields;
 };
 
 /** A claim. `incarnation` distinguishes successive threads with the same id. */
@@ -284,7 +234,10 @@ export function append(meta: ThreadMeta | null, request: AppendRequest, now: num
 }
 
 /** Returns the meta after one more record. */
-export function withRecord(meta: ThreadMeta, { sum, last, end }: AppendedRecord): ThreadMeta {
+export function withRecord(
+  meta: ThreadMeta,
+  { sum, last, end, shown }: AppendedRecord,
+): ThreadMeta {
   const { postponedUntil: _, ...before } = meta;
   const rests = end !== undefined || last.waits;
   const since = Math.max(meta.createdAt, meta.updatedAt);
@@ -293,6 +246,7 @@ export function withRecord(meta: ThreadMeta, { sum, last, end }: AppendedRecord)
     ...before,
     ...(waited > 0 && { waitedMs: (meta.waitedMs ?? 0) + waited }),
     records: meta.records + 1,
+    ...(shown && { shown: { ...shown, records: meta.records + 1 } }),
     sum,
     updatedAt: last.timestamp,
     ...(end ? { end } : { last }),

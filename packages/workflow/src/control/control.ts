@@ -147,7 +147,7 @@ export type LiveStatus = "running" | "paused" | "waiting";
 export type LiveThread = {
   threadId: string;
   status: LiveStatus;
-  /** Role of the last committed step. */
+  /** The running role, if known; else the role of the last committed step. */
   role: string | null;
   steps: number;
   workflow: string;

@@ -88,14 +88,15 @@ export function readLast(path: string): LogLast {
   return { kind: "record", record: line.value as Step | EndRecord, size: line.position };
 }
 
-type OnStep = (step: Step, body: Buffer) => boolean | void;
+type OnStep = (step: Step, body: Buffer, start: StartRecord) => boolean | void;
 type FoldOptions = { withUnended?: boolean; onStep?: OnStep };
 
 function fold(path: string, { withUnended = false, onStep }: FoldOptions): LogOutline | Unreadable {
   const facts = new LogFold(path);
   const { size, torn, isEnded } = foldFile(path, facts, withUnended, (record, line) => {
     if (record !== facts.last) return true;
-    return onStep?.(facts.last, bodyOf(line, facts.sum !== null)) !== false;
+    const body = bodyOf(line, facts.sum !== null);
+    return onStep?.(facts.last, body, facts.start as StartRecord) !== false;
   });
   const { start, broken, end, last, steps, waitedMs, sum, journal } = facts;
   const outline = { broken, end, last, steps, waitedMs, sum, journal, size, torn, isEnded };

@@ -72,8 +72,8 @@ export class Drivers {
       ?.list()
       .find((live) => live.threadId === threadId);
     if (!row) return null;
-    const { status, pausing } = row;
-    return { status, pid: system.processes.pid, ...(pausing && { pausing }) };
+    const { status, pausing, role } = row;
+    return { status, pid: system.processes.pid, role, ...(pausing && { pausing }) };
   }
 
   /** Stops driving all threads; each can be resumed. */

@@ -1,5 +1,6 @@
 import type { HostChange, Observed, ObserveOptions } from "../host/host.ts";
 import { takeBatch } from "../local/threads/observe.ts";
+import { shownOf } from "../record/row.ts";
 import { cursorOf, LogReader, positionOf } from "../record/reader.ts";
 import { statusOf, type ThreadRef } from "../record/thread.ts";
 import type { ThreadStore } from "../store/store.ts";
@@ -108,7 +109,7 @@ export async function* changesOf(
           if (seen.delete(threadId)) yield { kind: "removed", threadId };
           continue;
         }
-        const shown = `${row.status} ${row.steps}`;
+        const shown = shownOf(row);
         seen.set(threadId, { ref, shown, isLive: live.has(threadId) });
         if (shown !== before?.shown) yield { kind: "thread", row };
       }

@@ -16,6 +16,17 @@ afterEach(async () => {
   for (const host of open.splice(0)) await host.close();
 });
 
+async function registered(host: Host, name: string, text: string): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "embedded-"));
+  try {
+    const file = join(folder, "bundle.esm.js");
+    writeFileSync(file, text);
+    return (await host.register(name, file, { sandbox: "off" })).hash;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
 describe("the host over a store in memory", () => {
   for (const { name, check } of hostContract()) {
     test(name, async () => {
@@ -23,7 +34,8 @@ describe("the host over a store in memory", () => {
       const host = openMemoryHost(memory);
       open.push(host);
       const store = memoryStore(memory);
-      const put = async (text: string): Promise<string> => {
+      const put = async (text: string, as?: string): Promise<string> => {
+        if (as !== undefined) return await registered(host, as, text);
         const code = new TextEncoder().encode(text);
         const hash = hashOf(code);
         const descriptor = descriptorYaml({ description: "a test", roles: {} });

@@ -201,7 +201,7 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
     },
     workflows: () => workflows.list(),
     workflow: (name) => workflows.show(name),
-    history: (name) => workflows.history(name),
+    history: (name) => workflows.history(name, threads),
     rollback: (...given) => workflows.rollback(...given),
     unregister: (name) => workflows.unregister(name),
     version: (text) => workflows.version(text),
@@ -215,7 +215,10 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
       const { workflow } = query;
       return threads.page(query, workflow ? await workflows.selectors(workflow) : null);
     },
-    summary: async () => ({ hours: [] }),
+    summary: async (query = {}) => {
+      const { workflow } = query;
+      return threads.summary(query, workflow ? await workflows.selectors(workflow) : null);
+    },
     live: async () => drivers.live(),
     row: (ref) => threads.row(ref),
     read: (ref) => threads.read(ref),

@@ -4,7 +4,7 @@ import type { EventRecord } from "../contract/event.ts";
 import { isWorkflowError } from "../contract/error.ts";
 import { isThreadId } from "../contract/names.ts";
 import type { Step } from "../contract/contract.ts";
-import type { LogLine, LogOptions, ThreadPage, ThreadQuery } from "../host/host.ts";
+import type { LogLine, LogOptions, ThreadFilter, ThreadPage, ThreadQuery } from "../host/host.ts";
 import {
   attemptsIn,
   type CopiedEvents,
@@ -13,8 +13,10 @@ import {
   eventsIn,
   wantedOf,
 } from "../local/threads/events.ts";
-import type { Selector } from "../local/threads/list.ts";
+import { HourSums, type ThreadSummary } from "../record/figures.ts";
+import { isLimited, isSelected, limitsOf, matches, type Selector } from "../record/filter.ts";
 import { LogFold } from "../record/fold.ts";
+import { journalState } from "../record/journal.ts";
 import { LogReader } from "../record/reader.ts";
 import type { StartRecord } from "../record/record.ts";
 import { rowAt, rowFrom, unknownRow } from "../record/row.ts";
@@ -30,6 +32,7 @@ import {
   type ThreadView,
 } from "../record/thread.ts";
 import { headlessView, viewOf } from "../record/view.ts";
+import { type WorkFigures, WorkFold } from "../record/work.ts";
 import type { ThreadInfo, ThreadStore } from "../store/store.ts";
 import type { Drivers } from "./drivers.ts";
 import { StoredLines } from "./stored-lines.ts";
@@ -81,13 +84,25 @@ export class StoredThreads {
   }
 
   async row(ref: ThreadRef): Promise<ThreadRow | null> {
+    return (await this.indexed(ref))?.row ?? null;
+  }
+
+  /** Returns the row of a thread, and its figures; null when it is missing. */
+  async indexed(ref: ThreadRef): Promise<{ row: ThreadRow; figures: WorkFigures } | null> {
     try {
-      const { facts, driver, noted } = await this.#driven(ref);
-      if (!facts.start) return unknownRow(ref);
+      const { facts, steps: all, driver, noted } = await this.#driven(ref);
       const { start, end, last, steps, waitedMs } = facts;
-      const log = { start, end, last, steps, waitedMs };
-      const row = rowFrom(ref, log, statusOf(facts, driver, noted), noted.movedTo);
-      return rowAt(row, system.clock.now());
+      if (!start) return { row: unknownRow(ref), figures: { roles: [], models: [] } };
+      const journal = new StoredLines(this.#store, ref, "journal");
+      await journal.refresh();
+      const fold = new WorkFold();
+      for (const step of all) fold.step(step, start);
+      const work = fold.of(journalState(journal), { end, isRunning: driver !== null });
+      const log = { start, end, last, steps, waitedMs, work };
+      const by = { away: noted.movedTo, driver };
+      const row = rowFrom(ref, log, statusOf(facts, driver, noted), by);
+      const { roles, models } = work;
+      return { row: rowAt(row, system.clock.now()), figures: { roles, models } };
     } catch (error) {
       if (isMissing(error)) return null;
       throw error;
@@ -97,31 +112,53 @@ export class StoredThreads {
   /** `selectors` match the query's workflow. */
   async page(query: ThreadQuery, selectors: readonly Selector[] | null): Promise<ThreadPage> {
     const { limit = 20, offset = 0, before, status, search = "" } = query;
-    const statuses = status === undefined ? null : new Set([status].flat());
-    const words = wordsOf(search);
     const all = await this.all();
-    const isSelected = ({ name, hash }: ThreadInfo): boolean =>
-      !selectors ||
-      selectors.some((one) => (one.name ?? name) === name && (one.hash ?? hash) === hash);
     const rows: ThreadRow[] = [];
     let count = 0;
-    for (const info of all.filter(isSelected)) {
-      if (before !== undefined && info.threadId >= before) continue;
-      if (words.length > 0 && !hasWords(await this.#searchText(info), words)) continue;
-      const row = await this.row(info);
-      if (!row || (statuses && !statuses.has(row.status))) continue;
+    const older = all.filter(({ threadId }) => before === undefined || threadId < before);
+    for await (const row of this.#rows(older, query, selectors)) {
       count += 1;
       if (count > offset && rows.length <= limit) rows.push(row);
       if (rows.length > limit) break;
     }
     const isMore = rows.length > limit;
     const shown = rows.slice(0, limit);
-    const isCounted = !statuses && !selectors && words.length === 0;
+    const isCounted =
+      status === undefined && !selectors && search.trim() === "" && !isLimited(limitsOf(query));
     return {
       rows: shown,
       total: isCounted ? all.length : null,
       next: isMore ? (shown.at(-1)?.threadId ?? null) : null,
     };
+  }
+
+  /** `selectors` match the query's workflow. @see Host.summary */
+  async summary(
+    query: ThreadFilter,
+    selectors: readonly Selector[] | null,
+  ): Promise<ThreadSummary> {
+    const sums = new HourSums();
+    for await (const row of this.#rows(await this.all(), query, selectors)) {
+      sums.add({ ...row, cost: row.spent.cost });
+    }
+    return sums.summary;
+  }
+
+  /** Returns the rows of the threads that match a filter. */
+  async *#rows(
+    all: readonly ThreadInfo[],
+    { status, search = "", ...limits }: ThreadFilter,
+    selectors: readonly Selector[] | null,
+  ): AsyncGenerator<ThreadRow> {
+    const statuses = status === undefined ? null : new Set([status].flat());
+    const filter = { statuses, selectors, limits: limitsOf(limits) };
+    const words = wordsOf(search);
+    for (const info of all) {
+      if (!isSelected({ ...info, workflow: info.name }, selectors)) continue;
+      if (words.length > 0 && !hasWords(await this.#searchText(info), words)) continue;
+      const row = await this.row(info);
+      if (row && matches(row, filter)) yield row;
+    }
   }
 
   async attempts(ref: ThreadRef): Promise<readonly Attempt[]> {

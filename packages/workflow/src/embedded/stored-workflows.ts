@@ -5,7 +5,7 @@ import { SourceMap } from "../bundle/source-map.ts";
 import type { Descriptor } from "../contract/contract.ts";
 import { checkWorkflowName, devNameOf } from "../contract/names.ts";
 import type { Added, RegisterOptions, VersionRow, WorkflowRow } from "../host/host.ts";
-import { type Selector, selectorsIn } from "../local/threads/list.ts";
+import { selectorsIn } from "../local/threads/list.ts";
 import { sourcesIn } from "../local/workflows.ts";
 import { parseRegistry } from "../registry/parse.ts";
 import { type Registry, serialiseRegistry } from "../registry/registry.ts";
@@ -19,7 +19,9 @@ import {
   versionsOf,
   workflowOf,
 } from "../registry/versions.ts";
-import { noFigures } from "../record/figures.ts";
+import type { Selector } from "../record/filter.ts";
+import { VersionSums } from "../record/figures.ts";
+import type { StoredThreads } from "./stored-threads.ts";
 import { sha256 } from "../record/sha256.ts";
 import type { StoredBundle, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
@@ -89,13 +91,21 @@ export class StoredWorkflows {
     return { name, hash, timestamp, history, descriptor: await this.descriptor(hash) };
   }
 
-  async history(name: string): Promise<VersionRow[]> {
+  async history(name: string, stored: StoredThreads): Promise<VersionRow[]> {
     const workflow = workflowOf(await this.#registry(), name);
     const rows: VersionRow[] = [];
     for (const { hash, timestamp, sha256: proof = null } of versionsOf(workflow)) {
       const threads = await this.#store.list({ hash, limit: Number.MAX_SAFE_INTEGER });
-      const current = hash === workflow.hash;
-      rows.push({ hash, sha256: proof, timestamp, current, threads: threads.length, ...noFigures });
+      const sums = new VersionSums();
+      for (const ref of threads) {
+        const thread = await stored.indexed(ref);
+        if (thread) sums.add(thread.row, thread.figures);
+      }
+      rows.push({
+        ...{ hash, sha256: proof, timestamp, current: hash === workflow.hash },
+        threads: threads.length,
+        ...sums.figures(system.clock.now()),
+      });
     }
     return rows;
   }

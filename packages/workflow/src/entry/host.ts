@@ -27,7 +27,6 @@ export {
   type RolledBack,
   type StartedThread,
   type StartOptions,
-  type SummaryQuery,
   type ThreadCommand,
   type ThreadFilter,
   type ThreadPage,
@@ -93,11 +92,11 @@ export type { Environment } from "../system/port.ts";
 export type {
   DayFigures,
   HourFigures,
-  NamedFigures,
   ThreadSummary,
   VersionFailure,
   VersionFigures,
 } from "../record/figures.ts";
+export type { NamedFigures } from "../record/work.ts";
 
 // Records
 export type { Durability } from "../control/control.ts";

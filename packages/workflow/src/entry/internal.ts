@@ -17,6 +17,7 @@ export { newThreadId } from "../local/threads/start.ts";
 export { fileDiff, type WorktreeDiff } from "../local/threads/file-diff.ts";
 export { answerHint, endedStatus, goesOn, isMoving } from "../record/thread.ts";
 export { movedError } from "../record/errors.ts";
+export { firstLine } from "../record/subject.ts";
 export { keptSteps } from "../record/selection.ts";
 export { checkFixture } from "../contract/fixture.ts";
 export { givenInput, recordedInput } from "../host/fixture.ts";

@@ -18,6 +18,8 @@ export {
 export { AttemptLog } from "../record/attempt-log.ts";
 export { spendingOf } from "../record/spending.ts";
 export { firstLine, subjectOf } from "../record/subject.ts";
+export { type SpendingPart, spendingParts } from "../record/parts.ts";
+export { addTally, noTally, roundedCost, type Tally, tallyOf } from "../record/tally.ts";
 export { type ThreadTimes, timesAt, Waited } from "../record/times.ts";
 export type { Path } from "../contract/attempt.ts";
 export { totalTokens } from "../contract/usage.ts";

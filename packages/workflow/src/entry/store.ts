@@ -28,7 +28,21 @@ export { DiskStore } from "../disk/store.ts";
 export { sealed } from "../record/sum.ts";
 export { blobIdOf } from "../record/blob-names.ts";
 export { ulidTime } from "../contract/base32.ts";
-export { rowAt } from "../record/row.ts";
+export { rowAt, shownOf } from "../record/row.ts";
+export {
+  isLimited,
+  isSelected,
+  limitsOf,
+  matches,
+  type RowFilter,
+  type Selector,
+  startsWithin,
+} from "../record/filter.ts";
+export { HourSums, VersionSums } from "../record/figures.ts";
+export { subjectOf } from "../record/subject.ts";
+export type { WorkFigures } from "../record/work.ts";
+export { readIndexed } from "../local/threads/row.ts";
+export type { IndexedThread } from "../local/threads/thread-index.ts";
 export { timesAt, waitedIn } from "../record/times.ts";
 export { pickThread, requestIdOf } from "../record/selection.ts";
 export { SearchText, wordsOf } from "../record/search.ts";
@@ -65,5 +79,5 @@ export { type LoadedBundle, readBundle } from "../bundle/store.ts";
 export { readRegistry } from "../registry/read.ts";
 export type { Workflow as RegisteredWorkflow } from "../registry/registry.ts";
 export { resolve, type Resolved } from "../registry/versions.ts";
-export { type Selector, selectorsIn } from "../local/threads/list.ts";
+export { selectorsIn } from "../local/threads/list.ts";
 export type { CollectOptions, VerifyOptions } from "../host/host.ts";

@@ -1,6 +1,7 @@
 import type { Attempt } from "../record/attempt.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import { answerRules } from "./host-answers.ts";
+import { figureRules } from "./host-figures.ts";
 import {
   asker,
   bare,
@@ -39,6 +40,7 @@ export function hostContract(): HostRule[] {
 
 const rules: Rules = {
   ...answerRules,
+  ...figureRules,
 
   async "a start is durable when it returns, and its thread is found and listed"(trial) {
     const { host } = trial;

@@ -6,8 +6,8 @@ import { follow, isSame } from "./rules.ts";
 /** A fresh host, and a way to store a bundle on it, given by the caller of a suite. */
 export type HostUnderTest = {
   host: Host;
-  /** Stores a bundle's text and returns its hash. */
-  put: (bundle: string) => Promise<string>;
+  /** Stores a bundle's text, and registers it under the name if there is one. Returns its hash. */
+  put: (bundle: string, name?: string) => Promise<string>;
   /** The environment of its workers, on hosts where threads don't get their starter's environment. */
   workerEnv?: Readonly<Record<string, string>>;
 };
@@ -70,16 +70,16 @@ ${bundle(`
 export class Trial {
   readonly host: Host;
   readonly workerEnv: HostUnderTest["workerEnv"];
-  readonly #put: HostUnderTest["put"];
+  readonly put: HostUnderTest["put"];
 
   constructor({ host, put, workerEnv }: HostUnderTest) {
     this.host = host;
     this.workerEnv = workerEnv;
-    this.#put = put;
+    this.put = put;
   }
 
   async start(text: string, options: Partial<StartOptions> = {}): Promise<ThreadRef> {
-    const workflow = await this.#put(text);
+    const workflow = await this.put(text);
     const started = await this.host.start({ workflow, cwd: "/", env: {}, ...options });
     return { hash: started.hash, threadId: started.threadId };
   }

@@ -11,15 +11,16 @@ import type { Keep } from "../record/selection.ts";
 import type {
   ForkFrom,
   LiveRow,
-  Status,
   ThreadRef,
   ThreadRow,
   ThreadStatus,
   ThreadView,
 } from "../record/thread.ts";
 import type { ThreadSummary, VersionFigures } from "../record/figures.ts";
+import type { ThreadFilter, ThreadPage, ThreadQuery } from "./query.ts";
 import type { RecoverOptions, Recovered, TrashedThread, WakeOptions, Woken } from "./woken.ts";
 
+export type { ThreadFilter, ThreadPage, ThreadQuery } from "./query.ts";
 export type { RecoverOptions, Recovered, TrashedThread, WakeOptions, Woken } from "./woken.ts";
 
 /**
@@ -69,7 +70,7 @@ export interface Host {
   /** A page of threads, newest first. */
   threads(query?: ThreadQuery): Promise<ThreadPage>;
   /** The figures of the selected threads by the hour of their start, oldest first; only hours with threads. */
-  summary(query?: SummaryQuery): Promise<ThreadSummary>;
+  summary(query?: ThreadFilter): Promise<ThreadSummary>;
   /** The threads that live workers drive, oldest first. */
   live(): Promise<LiveRow[]>;
   /** A thread's row in the list; null when it has been removed. */
@@ -245,45 +246,6 @@ export type Forked = StartedThread & { forkFrom: ForkFrom };
 /** A thread of a family: threads connected by forks. */
 export type Relative = Omit<ThreadRow, "updatedAt"> & { forkFrom: ForkFrom | null };
 
-/** Selects the threads to list. `workflow` is a name, `name@hash`, a hash or its unique prefix. */
-export type ThreadQuery = ThreadFilter & {
-  /** 20 by default. */
-  limit?: number;
-  offset?: number;
-  /** Lists only the threads after this thread id in the order of the list, even when that thread was removed. */
-  before?: string;
-  /** False skips computing `next`, which may need to read logs. */
-  paged?: boolean;
-};
-
-/** Selects threads by their rows. Times are in milliseconds. */
-export type ThreadFilter = {
-  status?: Status | readonly Status[];
-  workflow?: string;
-  /**
-   * Lists only threads that contain all of these words in id, name, roles, prompt, params, question, result or error.
-   */
-  search?: string;
-  /** Earliest `createdAt`. */
-  since?: number;
-  /** Latest `createdAt`. */
-  until?: number;
-  minWorkedMs?: number;
-  /** In US dollars. */
-  minCost?: number;
-  hasError?: true;
-};
-
-/** Selects the threads of a summary. */
-export type SummaryQuery = ThreadFilter;
-
-/**
- * A page of threads. `total` counts all pages, or is null when counting would require reading their logs. `next` is the
- * `before` of the next page, or null on the last page. Creating or removing threads between two pages does not shift
- * pages.
- */
-export type ThreadPage = { rows: ThreadRow[]; total: number | null; next: string | null };
-
 /** Selects lines of a thread's debug log. */
 export type LogOptions = {
   /** Starts after the line with this position. */
@@ -353,8 +315,9 @@ export type ControlResult<Command extends ThreadCommand> = Command["kind"] exten
   : Controlled;
 
 /**
- * A change on a host. `ready` comes first: all later changes are reported. `thread` reports a new thread, or a new
- * status or number of steps; `removed` a removed thread; `workflows` a name that was added, moved or removed.
+ * A change on a host. `ready` comes first: all later changes are reported. `thread` reports a new thread, or a change
+ * of a thread's status, steps, place, spending or errors; `removed` a removed thread; `workflows` a name that was
+ * added, moved or removed.
  */
 export type HostChange =
   | { kind: "ready" }

@@ -7,7 +7,9 @@ import { control, removeThread } from "./workers/control.ts";
 import { readAttempts, readLines, readValue } from "./threads/events.ts";
 import { familiesIn } from "./threads/family.ts";
 import { collectGarbage } from "./upkeep/gc.ts";
-import { listThreads, readIndexed, readRow, worthIndexing } from "./threads/list.ts";
+import { listThreads, worthIndexing } from "./threads/list.ts";
+import { readIndexed, readRow } from "./threads/row.ts";
+import { summaryOf } from "./threads/summary.ts";
 import { type Drivers, LiveWorkers, listLive, listWorkers } from "./workers/live.ts";
 import { Marks, observe } from "./threads/observe.ts";
 import { forkThread, resolveWorkflow, startThread } from "./threads/start.ts";
@@ -79,7 +81,7 @@ function hostOf(root: Root, drivers?: Drivers): CopyHost {
     resolve: async (workflow) => resolveWorkflow(root, workflow),
     workflows: async () => listWorkflows(root),
     workflow: async (name) => showWorkflow(root, name),
-    history: async (name) => historyOf(root, name),
+    history: async (name) => historyOf(root, name, index),
     rollback: async (...given) => rollbackWorkflow(root, ...given),
     unregister: async (name) => removeWorkflow(root, name),
     version: async (workflow) => showVersion(root, workflow),
@@ -100,7 +102,7 @@ function hostOf(root: Root, drivers?: Drivers): CopyHost {
       if (lists > 1 && (page.total ?? 0) >= worthIndexing) void index.build();
       return page;
     },
-    summary: async () => ({ hours: [] }),
+    summary: async (query = {}) => summaryOf(root, query, index),
     live: async () => listLive(root),
     row: async (ref) => readRow(root, ref),
     read: async (ref) => readView(root, ref, drivers),

@@ -30,12 +30,13 @@ import {
 import { readOwnFile } from "../disk/files.ts";
 import { descriptorPath, devLockPath, mapPath, type Root, threadIdsOf } from "../disk/paths.ts";
 import { checkWorkflowName, devNameOf } from "../contract/names.ts";
-import { noFigures } from "../record/figures.ts";
 import { sha256 } from "../record/sha256.ts";
 import { takeLock } from "../disk/lock.ts";
 import { createRoot } from "../disk/root.ts";
 import { system } from "../system/system.ts";
 import { checkStored, resolveWorkflow } from "./threads/start.ts";
+import { figuresOf } from "./threads/summary.ts";
+import type { ThreadIndex } from "./threads/thread-index.ts";
 import { sourceNotFound } from "../host/errors.ts";
 import { alreadyBundle, devRunning } from "./errors.ts";
 
@@ -60,16 +61,21 @@ export async function showWorkflow(root: Root, name: string): Promise<WorkflowVi
 }
 
 /** @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), `REGISTRY_BROKEN`. @see Host.history */
-export async function historyOf(root: Root, name: string): Promise<VersionRow[]> {
+export async function historyOf(
+  root: Root,
+  name: string,
+  index: ThreadIndex | null = null,
+): Promise<VersionRow[]> {
   const workflow = workflowOf(await readRegistry(root), name, root);
-  return versionsOf(workflow).map((version) => ({
-    hash: version.hash,
-    sha256: version.sha256 ?? null,
-    timestamp: version.timestamp,
-    current: version.hash === workflow.hash,
-    threads: threadIdsOf(root, version.hash).length,
-    ...noFigures,
-  }));
+  const rows: VersionRow[] = [];
+  for (const { hash, sha256: proof = null, timestamp } of versionsOf(workflow)) {
+    rows.push({
+      ...{ hash, sha256: proof, timestamp, current: hash === workflow.hash },
+      threads: threadIdsOf(root, hash).length,
+      ...(await figuresOf(root, hash, index)),
+    });
+  }
+  return rows;
 }
 
 /** @throws WorkflowError the errors of `rollBack` and of `changeRegistry`, `BUNDLE_MISSING`. @see Host.rollback */

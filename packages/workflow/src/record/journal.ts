@@ -16,6 +16,7 @@ import { isRecord } from "../contract/show.ts";
 import { noUsage, readAmount, readUsage } from "../contract/usage.ts";
 import { ChainFold, type OnRecord } from "./fold.ts";
 import type { Line, Window } from "./lines.ts";
+import type { Lines } from "./reader.ts";
 import type { Break, JournalHead } from "./record.ts";
 import { sumText } from "./sum.ts";
 import type { ThreadRef } from "./thread.ts";
@@ -83,17 +84,27 @@ export type JournalAttempt = {
 
 /** Folds the records of a journal incrementally. */
 export class JournalFold extends ChainFold<JournalRecord> {
-  readonly calls = new Map<string, PaidCall>();
-  readonly attempts = new Map<string, JournalAttempt>();
-  /** Start time of the worker that created the journal; null without a journal. */
-  since: number | null = null;
   protected override readonly needsSums = true;
+  readonly #state = new JournalState();
   readonly #head: JournalHead | null;
 
   /** @param head The journal's head in the data log. */
   constructor(of: string | ThreadRef, head: JournalHead | null) {
     super(of);
     this.#head = head;
+  }
+
+  get calls(): ReadonlyMap<string, PaidCall> {
+    return this.#state.calls;
+  }
+
+  get attempts(): ReadonlyMap<string, JournalAttempt> {
+    return this.#state.attempts;
+  }
+
+  /** Start time of the worker that created the journal; null without a journal. */
+  get since(): number | null {
+    return this.#state.since;
   }
 
   get head(): JournalHead {
@@ -151,6 +162,18 @@ export class JournalFold extends ChainFold<JournalRecord> {
 
   protected override record(value: unknown): JournalRecord {
     const record = value as JournalRecord;
+    this.#state.take(record);
+    return record;
+  }
+}
+
+/** Model calls and attempts in a journal's records, without a check of their chain. */
+export class JournalState {
+  readonly calls = new Map<string, PaidCall>();
+  readonly attempts = new Map<string, JournalAttempt>();
+  since: number | null = null;
+
+  take(record: JournalRecord): void {
     switch (record.kind) {
       case "journal":
         this.since = record.at;
@@ -188,7 +211,6 @@ export class JournalFold extends ChainFold<JournalRecord> {
       case "usage":
         this.#takeUsage(record);
     }
-    return record;
   }
 
   #takeUsage(record: RecordOf<"usage">): void {
@@ -225,6 +247,20 @@ export class JournalFold extends ChainFold<JournalRecord> {
     return known;
   }
 }
+
+/** Reads a journal's calls and attempts from its lines. Skips damaged lines, and parses only the lines that count. */
+export function journalState(lines: Lines): JournalState {
+  const state = new JournalState();
+  for (const { value } of lines.forward(0, counted)) {
+    if (violationOfJournal(value) === null) state.take(value as JournalRecord);
+  }
+  return state;
+}
+
+const counted = [
+  ...["journal", "worker", "attempt", "failed", "call", "usage"].map((kind) => `"kind":"${kind}"`),
+  '"taken":',
+];
 
 type RecordOf<Kind extends JournalRecord["kind"]> = Extract<JournalRecord, { kind: Kind }>;
 

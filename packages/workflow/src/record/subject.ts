@@ -1,7 +1,5 @@
 import { isRecord } from "../contract/show.ts";
-import type { Step } from "../contract/contract.ts";
 import type { StartRecord } from "./record.ts";
-import type { ThreadPlace, ThreadStatus } from "./thread.ts";
 
 /** Maximum length of a subject, in characters. */
 const mostChars = 200;
@@ -52,13 +50,3 @@ function paramsLine(params: unknown): string {
 
 const oneLine = (value: unknown): string =>
   typeof value === "string" ? firstLine(value) : firstLine(JSON.stringify(value) ?? "");
-
-/** Returns the place of a thread in a state, from its last step. */
-export function placeOf(state: ThreadStatus, last: Step | null): ThreadPlace {
-  const role = last?.role ?? null;
-  if (state.status === "failed") {
-    return { role: state.error?.role ?? role, text: firstLine(state.result.summary) };
-  }
-  if (state.status === "waiting") return { role: null, text: firstLine(state.question.content) };
-  return { role, text: null };
-}

@@ -148,8 +148,9 @@ export type ThreadRow = ThreadTimes & {
 };
 
 /**
- * Place of a thread. `role` is the failed role, the role that asks, the running role, or the role of the last step.
- * `text` is the first line of the error or question; null for other threads. At most 200 characters.
+ * Place of a thread. `role` is the failed role or the role that asks, null if it is unknown; else the running role, or
+ * the role of the last step. `text` is the first line of the error or question; null for other threads. At most 200
+ * characters.
  */
 export type ThreadPlace = { role: string | null; text: string | null };
 
@@ -175,8 +176,13 @@ export type LiveRow = ThreadTimes & {
   pausing?: true;
 };
 
-/** Report of a live worker on a thread. */
-export type LiveFacts = { status: LiveStatus; pid: number; pausing?: true };
+/** Report of a live worker on a thread. `role` is the running role, if known. */
+export type LiveFacts = {
+  status: LiveStatus;
+  pid: number;
+  pausing?: true;
+  role?: string | null;
+};
 
 /** Notes on a thread beside its log: the host that it moved to, and whether a person paused it. */
 export type Noted = { movedTo: string | null; paused: boolean };

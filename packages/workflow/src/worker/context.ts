@@ -11,6 +11,7 @@ import { DescriptorCheck } from "../engine/descriptor-check.ts";
 import { eventTag, type InfoLog } from "./info.ts";
 import { system } from "../system/system.ts";
 import { type JournalParts, ThreadJournal } from "./journal.ts";
+import type { RunningRole } from "./running-role.ts";
 
 /** The thread of the running code, found through its async context. */
 export type ThreadContext = {
@@ -22,8 +23,7 @@ export type ThreadContext = {
   attempt: string | null;
   /** The outermost attempt around this attempt; null outside of attempts that the workflow opened. */
   outermost: string | null;
-  /** The open attempts. */
-  open: Set<string>;
+  running: RunningRole;
   /** The number of committed steps, and the attempt of the running `next()`. */
   engine: () => { steps: number; attempt: string | null };
   fail: (thrown: unknown) => void;
@@ -74,23 +74,23 @@ function attemptsIn(
   stacks: StackMapper,
   journal: ThreadJournal,
 ): AttemptParts {
-  const { info, open } = context;
+  const { info, running } = context;
   const nextStep = () => context.engine().steps + 1;
   return {
     onStart: (id, payload) => {
-      open.add(id);
+      running.started(id, payload.role);
       journal.started(id, payload, nextStep());
       info.start(id, payload, nextStep);
     },
     onEnd: (attempt, payload) => {
-      open.delete(attempt);
+      running.ended(attempt);
       journal.ended(attempt, payload.outcome);
       const type = "attempt_end";
       info.event({ tag: eventTag, type, stepID: null, payload, step: nextStep(), attempt });
     },
     rewrite: (error, role) => stacks.rewrite(error, role),
     takeBack: (id) => {
-      open.delete(id);
+      running.ended(id);
       journal.over(id);
       return info.takeBack(id);
     },
@@ -106,12 +106,12 @@ function attemptsIn(
 
 /** The journal of a thread. Entries belong to the attempt that records them. */
 export const journalOf = (
-  { open }: ThreadContext,
+  { running }: ThreadContext,
   parts: Omit<JournalParts, "isOpen" | "attempt">,
 ): ThreadJournal =>
   new ThreadJournal({
     ...parts,
-    isOpen: (attempt) => open.has(attempt),
+    isOpen: (attempt) => running.isOpen(attempt),
     attempt: currentAttempt,
   });
 
@@ -156,6 +156,7 @@ function record(message: unknown): void {
     step: context.engine().steps + 1,
     ...(id !== null && { attempt: id }),
   };
+  context.running.event(event.stepID, event.step);
   if (paidTypes.has(type)) context.paid({ ...event, payload: isRecord(payload) ? payload : {} });
   context.info.event({ tag: eventTag, ...event, payload });
 }

@@ -24,6 +24,7 @@ import { JournalReader } from "./journal-reader.ts";
 import type { JournalParts } from "./journal.ts";
 import { oldJournals } from "./old-journal.ts";
 import { recordRefusal } from "./refusal.ts";
+import { RunningRole } from "./running-role.ts";
 import type { Spender, ThreadSpending } from "./spending.ts";
 
 const closingMs = 5_000;
@@ -100,13 +101,14 @@ export type Driving = {
 export function engineFor({ store, claim, bundle, place, env, ...driving }: Driving): {
   engine: ThreadEngine;
   fail: (thrown: unknown) => void;
+  role: () => string | null;
 } {
   const { info, journal, mask, onWait } = driving;
   const { start } = claim;
   const { threadId, forkFrom } = start;
   const { prompt, params, options } = start.parameters;
   const fail = (thrown: unknown) => void engine.fail(thrown).catch(() => undefined);
-  const open = new Set<string>();
+  const running = new RunningRole();
   const outside = { attempt: null, outermost: null };
   const spending = place.spending?.({ threadId, cwd: options.cwd, env: env ?? {} });
   const paid: ThreadContext["paid"] = (event) => {
@@ -114,7 +116,7 @@ export function engineFor({ store, claim, bundle, place, env, ...driving }: Driv
     spending?.event(event);
   };
   const context: ThreadContext = {
-    ...{ threadId, info, paid, open, fail },
+    ...{ threadId, info, paid, running, fail },
     ...outside,
     surroundings: { env: env ?? {}, cwd: options.cwd },
     engine: () => engine,
@@ -164,7 +166,7 @@ export function engineFor({ store, claim, bundle, place, env, ...driving }: Driv
     if (outcome.kind !== "ended") info.log(outcomeTag, describeOutcome(outcome));
   });
   claim.lost.addEventListener("abort", () => void engine.release());
-  return { engine, fail };
+  return { engine, fail, role: () => running.at(engine.steps + 1) };
 }
 
 /** Returns a journal that is settled only once the costs of its calls are also counted. */

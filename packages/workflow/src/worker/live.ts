@@ -10,6 +10,8 @@ export type Live = {
   engine: ThreadEngine;
   info: InfoLog;
   workflow: string;
+  /** Returns the running role, if known. */
+  role: () => string | null;
   since: number;
   fail: (thrown: unknown) => void;
   /** Resolves when the thread is no longer driven and its log is closed. */
@@ -26,7 +28,7 @@ export const isSoonAtWork = ({ status, wakesAt }: ThreadEngine, now: number): bo
 /** The report of a driven thread. `now` and the thread's `since` use the same clock. */
 export function liveThreadOf(
   threadId: string,
-  { engine, workflow, since }: Live,
+  { engine, workflow, role: running, since }: Live,
   now: number,
 ): LiveThread {
   const { last, steps } = engine;
@@ -36,7 +38,7 @@ export function liveThreadOf(
   const status = isHeld ? "paused" : engine.status;
   const until = status === "waiting" ? sleepsUntil(last) : null;
   const sleep = until === null ? {} : { sleepingUntil: until };
-  const role = last?.role ?? null;
+  const role = running() ?? last?.role ?? null;
   const pausing = engine.isPausing && status === "running" ? ({ pausing: true } as const) : {};
   return {
     threadId,

@@ -55,7 +55,7 @@ export async function openLive(
   const env = shared.with(own);
   const mask = maskLater(() => maskOf(env, secrets));
   const info = new InfoLog(claim, mask);
-  const { engine, fail } = engineFor({
+  const { engine, fail, role } = engineFor({
     ...{ store, claim, bundle, place, env, info, mask },
     journal: { reader, old: () => place.oldEntries(claim.start) },
     onWait: onChange,
@@ -63,5 +63,5 @@ export async function openLive(
   const { ref, start } = claim;
   const since = system.clock.elapsed();
   const gone = engine.done.then(() => undefined);
-  return { ref, engine, info, workflow: start.name, since, fail, gone };
+  return { ref, engine, info, workflow: start.name, role, since, fail, gone };
 }

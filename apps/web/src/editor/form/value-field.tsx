@@ -1,7 +1,8 @@
 import { ArrowDown, ArrowUp, Plus, X } from "lucide-react";
 import { useState } from "react";
 import { isRounded } from "@uncaged/workflow/records";
-import { inexact, isRecord, ownIn, readJson } from "../../lib/json.ts";
+import { inexact, isRecord, readJson } from "../../lib/json.ts";
+import { ownIn } from "../../lib/own.ts";
 import { isComposing } from "../../lib/kept.ts";
 import { asSchema, type FormField, type Schema } from "../../lib/schema.ts";
 import { Button } from "../../ui/button.tsx";
@@ -262,7 +263,14 @@ function Single({ form, path, value, isRequired, field, suggestions }: SinglePro
   }
   const isText = field.kind === "text" || field.kind === "long-text";
   if (isText && isAmong(path, form.expressions)) {
-    return <ExpressionField {...around} onValue={take} complete={() => form.complete(path)} />;
+    return (
+      <ExpressionField
+        {...around}
+        data-path={JSON.stringify(path)}
+        onValue={take}
+        complete={() => form.complete(path)}
+      />
+    );
   }
   switch (field.kind) {
     case "choice":

@@ -8,7 +8,8 @@ import type {
   NodeForm,
   Refused,
 } from "../../editor/kind.ts";
-import { isRecord, ownIn } from "../../lib/json.ts";
+import { isRecord } from "../../lib/json.ts";
+import { ownIn } from "../../lib/own.ts";
 import { removalOfLine, renumbered, setInData } from "./edits.ts";
 import {
   callerOf,

@@ -38,10 +38,9 @@ const looks: Record<State, Look> = {
 
 const cancelled: Look = { word: "cancelled", icon: Ban, look: "text-gray bg-gray-soft" };
 
-type Props = { state: State; error?: string | null };
+type Props = { state: State; isCancelled?: boolean };
 
-export function PlanBadge({ state, error = null }: Props) {
-  const isCancelled = state === "failed" && error?.startsWith("cancelled");
+export function PlanBadge({ state, isCancelled = false }: Props) {
   const { word, icon, look } = isCancelled ? cancelled : looks[state];
   return (
     <Badge icon={icon} look={look}>

@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Send, Square } from "lucide-react";
+import type { PlannerEvents } from "@uncaged/workflow-server/api-types";
 import {
   type KeyboardEvent,
   type ReactNode,
@@ -91,9 +92,9 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
       }
     }
   };
-  const endOf = ({ type, content }: { type: string; content: string }) => {
+  const endOf = ({ type, content, stopped }: PlannerEvents["turn"]["turn"]) => {
     if (type !== "error") return;
-    if (content === "stopped") setNote("Stopped. Your next message continues the conversation.");
+    if (stopped) setNote("Stopped. Your next message continues the conversation.");
     else setError(new ApiError(400, { code: "PLANNER_ERROR", message: content, hint: null }));
   };
   // After a reload, follows the running turn.

@@ -1,17 +1,20 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
-import type { Step, Thread, ThreadDiff } from "@uncaged/workflow-server/api-types";
+import type { Ledger, Thread, ThreadDiff } from "@uncaged/workflow-server/api-types";
 import { ArrowLeftRight } from "lucide-react";
-import { useDeferredValue, useMemo, useState } from "react";
+import { type ReactNode, useMemo } from "react";
+import { changesOf } from "../../thread/detail/state-changes.tsx";
+import { Thrown } from "../../thread/detail/thrown.tsx";
 import { StatusBadge } from "../../thread/status/status.tsx";
-import { count, counted, roleName } from "../../lib/format.ts";
-import { formatJson } from "../../lib/json.ts";
-import { diffQuery, isEnded, threadQuery } from "../../lib/threads.ts";
-import { Button, ButtonLink } from "../../ui/button.tsx";
-import { type Piece, Pieces, piecesOf } from "../../ui/diff.tsx";
+import { cost, count, duration, moment, tokens } from "../../lib/format.ts";
+import { isRecord } from "../../lib/json.ts";
+import { diffQuery, isEnded, ledgerQuery, threadQuery } from "../../lib/threads.ts";
+import { ButtonLink } from "../../ui/button.tsx";
+import { LineDiff, Pieces, piecesOf } from "../../ui/diff.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";
+import { FailureNotice, Skeleton } from "../../ui/states.tsx";
 import { ComparedFiles } from "./compared-files.tsx";
-import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { ComparedSteps } from "./compared-steps.tsx";
 
 const readAgainMs = 2_000;
 
@@ -21,12 +24,19 @@ export function ComparePage() {
   const left = useQuery({ ...threadQuery(id), refetchInterval: readAgainMs });
   const right = useQuery({ ...threadQuery(other), refetchInterval: readAgainMs });
   const mayGrow = [left.data, right.data].some((thread) => thread && !isEnded(thread.status));
-  const diff = useQuery({ ...diffQuery(id, other), refetchInterval: mayGrow && readAgainMs });
+  const refetchInterval = mayGrow && readAgainMs;
+  const diff = useQuery({ ...diffQuery(id, other), refetchInterval });
+  const a = { thread: left.data, ledger: useQuery({ ...ledgerQuery(id), refetchInterval }).data };
+  const b = {
+    thread: right.data,
+    ledger: useQuery({ ...ledgerQuery(other), refetchInterval }).data,
+  };
   const error = left.error ?? right.error ?? diff.error;
+  const isLoaded = left.data && right.data && diff.data;
   return (
     <Page
       title="Compare two threads"
-      note={diff.data && verdictOf(diff.data)}
+      note={isLoaded && verdictOf(diff.data, paramsDiffer(left.data, right.data))}
       actions={
         <ButtonLink
           to="/threads/$id/compare/$other"
@@ -38,20 +48,27 @@ export function ComparePage() {
       }
     >
       {error && <FailureNotice error={error} onRetry={() => void diff.refetch()} />}
-      {!error && !(left.data && right.data && diff.data) && <Skeleton lines={10} />}
-      {left.data && right.data && diff.data && (
-        <div className="flex flex-col gap-2">
-          <div className="sticky top-below z-5 grid grid-cols-2 gap-2 bg-page py-2 max-md:static">
-            <ComparedThread thread={left.data} side="a" />
-            <ComparedThread thread={right.data} side="b" />
-          </div>
+      {!error && !isLoaded && <Skeleton lines={10} />}
+      {isLoaded && (
+        <div className="flex min-w-0 flex-col gap-6">
+          <Figures a={a} b={b} />
           {!diff.data.prompt.same && (
-            <section className="rounded-md border bg-surface px-4 py-3" aria-label="Prompts">
-              <h2 className="mb-1">Prompt</h2>
+            <Part title="Prompt">
               <TextPair a={diff.data.prompt.a} b={diff.data.prompt.b} />
-            </section>
+            </Part>
           )}
-          <PairList pairs={diff.data.steps} />
+          <Params a={left.data} b={right.data} />
+          {(left.data.failure ?? right.data.failure) && (
+            <Part title="Errors">
+              <Sides>
+                <Failure thread={left.data} />
+                <Failure thread={right.data} />
+              </Sides>
+            </Part>
+          )}
+          <Part title="Steps">
+            <ComparedSteps pairs={diff.data.steps} />
+          </Part>
           <ComparedFiles trees={diff.data.files} />
         </div>
       )}
@@ -59,167 +76,160 @@ export function ComparePage() {
   );
 }
 
-/** Border classes of the two sides. Narrow windows stack the sides. */
-const edges = { a: "max-md:border-l-red", b: "max-md:border-l-green" } as const;
+const Part = ({ title, children }: { title: string; children: ReactNode }) => (
+  <section className="flex min-w-0 flex-col gap-2" aria-label={title}>
+    <h2>{title}</h2>
+    {children}
+  </section>
+);
 
-const sides = { a: "left", b: "right" } as const;
+const Sides = ({ children }: { children: ReactNode }) => (
+  <div className="grid grid-cols-2 gap-x-6 gap-y-3 *:min-w-0 max-md:grid-cols-1">{children}</div>
+);
 
-type ComparedThreadProps = { thread: Thread; side: "a" | "b" };
+type Side = { thread: Thread | undefined; ledger: Ledger | undefined };
 
-function ComparedThread({ thread, side }: ComparedThreadProps) {
-  const { threadId, workflow, hash, status, stepCount, forkFrom } = thread;
+/** The threads, and their figures with the differences. */
+function Figures({ a, b }: { a: Side; b: Side }) {
+  if (!a.thread || !b.thread) return null;
+  const rows: [label: string, of: (side: Side) => number | null, as: (value: number) => string][] =
+    [
+      ["Steps", ({ thread }) => thread?.stepCount ?? null, count],
+      ["Worked", ({ thread }) => thread?.workedMs ?? null, duration],
+      ["Waited", ({ thread }) => thread?.waitedMs ?? null, duration],
+      ["Tokens", ({ ledger }) => ledger?.total.tokens ?? null, tokens],
+      ["Cost", ({ ledger }) => ledger?.total.cost ?? null, cost],
+    ];
   return (
-    <section
-      className={`min-w-0 rounded-md border border-t-2 bg-surface px-4 py-3 shadow-sm ${side === "a" ? "border-t-red" : "border-t-green"}`}
-      aria-label={`The ${sides[side]} thread`}
-    >
-      <div className="flex flex-wrap items-center gap-x-2 gap-y-1 wrap-anywhere">
-        <StatusBadge status={status} />
-        <Link to="/threads/$id" params={{ id: threadId }} className="mono">
-          {threadId}
-        </Link>
-      </div>
-      <p className="mt-1 flex flex-wrap gap-x-3 gap-y-0.5 text-muted">
-        <span>{workflow}</span>
-        <span className="mono">{hash.slice(0, 6)}</span>
-        <span>{counted(stepCount, "step")}</span>
-        {forkFrom && <span>forked after step {forkFrom.steps}</span>}
-      </p>
-    </section>
-  );
-}
-
-const atOnce = 50;
-
-/** The steps of two threads: different steps in full, equal steps as one line. */
-function PairList({ pairs }: { pairs: readonly Pair[] }) {
-  const rows = useMemo(() => rowsOf(pairs), [pairs]);
-  const [shown, setShown] = useState(atOnce);
-  if (rows.length === 0) return <Empty title="No steps yet" />;
-  return (
-    <>
-      {rows
-        .slice(0, shown)
-        .map((row) =>
-          row.kind === "same" ? (
-            <SameSteps key={row.pairs[0]?.number} pairs={row.pairs} />
-          ) : (
-            <StepPair key={row.pair.number} pair={row.pair} />
-          ),
-        )}
-      {rows.length > shown && (
-        <Button onClick={() => setShown(shown + atOnce)}>Show more differences</Button>
-      )}
-    </>
-  );
-}
-
-const mostNames = 200;
-
-function SameSteps({ pairs }: { pairs: readonly Pair[] }) {
-  const [first, last] = [pairs[0]?.number ?? 0, pairs.at(-1)?.number ?? 0];
-  const title = first === last ? `Step ${first} is` : `Steps ${count(first)} to ${count(last)} are`;
-  return (
-    <details className="min-w-0 rounded-md border bg-sunken px-4 py-2 text-muted">
-      <summary>{title} the same</summary>
-      <ol className="my-2 grid gap-1">
-        {pairs.slice(0, mostNames).map(({ number, a }) => (
-          <li key={number} className="truncate">
-            <span className="text-faint">{number}</span> {roleName(a?.role ?? "")}
-            <span className="ml-2 text-faint">{a?.content.slice(0, 160)}</span>
-          </li>
-        ))}
-        {pairs.length > mostNames && <li>and {count(pairs.length - mostNames)} more</li>}
-      </ol>
-    </details>
-  );
-}
-
-function StepPair({ pair }: { pair: Pair }) {
-  const { number, a, b } = pair;
-  // Comparing fifty pairs of long texts takes seconds, so the page first shows the texts without marks.
-  const isCompared = useDeferredValue(true, false);
-  const both = a !== null && b !== null && isCompared;
-  const content = useMemo(() => (both ? piecesOf(a.content, b.content) : null), [both, a, b]);
-  const meta = useMemo(() => (both ? piecesOf(metaOf(a), metaOf(b)) : null), [both, a, b]);
-  return (
-    <section
-      className="grid grid-cols-2 gap-2 max-md:mb-2 max-md:grid-cols-1 max-md:gap-1"
-      aria-label={`Step ${number}`}
-    >
-      {(["a", "b"] as const).map((side) => {
-        const step = pair[side];
-        if (!step) {
+    <table className="w-full table-fixed border-collapse text-left [&_:is(th,td)]:border-b [&_:is(th,td)]:py-2 [&_:is(th,td)]:pr-4 [&_:is(th,td)]:align-top">
+      <colgroup>
+        <col className="w-24 max-sm:w-16" />
+        <col />
+        <col />
+        <col className="w-40 max-sm:w-20" />
+      </colgroup>
+      <thead>
+        <tr>
+          <td />
+          <Head name="A" thread={a.thread} />
+          <Head name="B" thread={b.thread} />
+          <th scope="col" className="text-small font-normal text-muted">
+            <span className="max-sm:hidden">Difference</span>
+            <span className="sm:hidden">B − A</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(([label, of, as]) => {
+          const [inA, inB] = [of(a), of(b)];
+          if (!inA && !inB) return null;
           return (
-            <div
-              key={side}
-              className={`${box} items-center justify-center border-dashed text-faint`}
-            >
-              No step {number}
-            </div>
+            <tr key={label}>
+              <th scope="row" className="font-normal text-muted">
+                {label}
+              </th>
+              <td>{inA === null ? "" : as(inA)}</td>
+              <td>{inB === null ? "" : as(inB)}</td>
+              <td className="text-muted">
+                {inA === null || inB === null ? "" : differenceOf(inA, inB, as)}
+              </td>
+            </tr>
           );
-        }
-        const isOther = both && a.role !== b.role;
-        const metaText = metaOf(step);
-        return (
-          <div key={side} className={`${box} bg-surface max-md:border-l-2 ${edges[side]}`}>
-            <h2 className="flex items-baseline gap-2">
-              <span className="text-faint">{number}</span>{" "}
-              <Pieces pieces={[{ text: roleName(step.role), isChanged: isOther }]} side={side} />
-            </h2>
-            <Pieces pieces={content?.[side] ?? unmarked(step.content)} side={side} />
-            {metaText !== "" && (
-              <div className="border-t pt-2 text-small">
-                <h3 className="text-small font-semibold text-faint">Meta</h3>
-                <Pieces pieces={meta?.[side] ?? unmarked(metaText)} side={side} code />
-              </div>
-            )}
-          </div>
-        );
-      })}
-    </section>
+        })}
+      </tbody>
+    </table>
   );
 }
 
-const box = "flex min-w-0 flex-col gap-2 rounded-md border px-4 py-3";
+/** The difference of two amounts with its sign and share: `+1.2 s (+40%)`. */
+export function differenceOf(a: number, b: number, as: (value: number) => string): string {
+  if (a === b) return "same";
+  const sign = b > a ? "+" : "−";
+  const share = a > 0 ? ` (${sign}${Math.round((Math.abs(b - a) / a) * 100)}%)` : "";
+  return `${sign}${as(Math.abs(b - a))}${share}`;
+}
 
-const unmarked = (text: string): Piece[] => [{ text, isChanged: false }];
-
-const metaOf = ({ meta }: Step): string =>
-  Object.keys(meta).length > 0 ? (formatJson(meta) ?? "") : "";
-
-function TextPair({ a, b }: { a: string; b: string }) {
-  const pieces = useMemo(() => piecesOf(a, b), [a, b]);
+function Head({ name, thread }: { name: string; thread: Thread }) {
+  const { threadId, workflow, hash, status, prompt, createdAt, forkFrom } = thread;
+  const subject = prompt.split("\n").find((line) => line.trim() !== "") ?? workflow;
   return (
-    <div className="grid grid-cols-2 gap-2 max-md:grid-cols-1">
-      <Pieces pieces={pieces.a} side="a" />
-      <Pieces pieces={pieces.b} side="b" />
+    <th scope="col" className="font-normal" aria-label={`Thread ${name}`}>
+      <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
+        <span className="font-semibold text-muted">{name}</span>
+        <StatusBadge status={status} />
+      </div>
+      <Link
+        to="/threads/$id"
+        params={{ id: threadId }}
+        className="mt-1 line-clamp-2 font-semibold wrap-anywhere max-sm:min-h-10"
+      >
+        {subject}
+      </Link>
+      <p className="text-small text-muted wrap-anywhere">
+        {workflow} <code>{hash.slice(0, 6)}</code>, {moment(createdAt)}
+        {forkFrom && `, forked after step ${forkFrom.steps}`}
+      </p>
+    </th>
+  );
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+const valuesOf = ({ params }: Thread): Values =>
+  isRecord(params) ? params : params === undefined ? {} : { params };
+
+const paramsDiffer = (a: Thread, b: Thread): boolean =>
+  changesOf(valuesOf(a), valuesOf(b)).length > 0;
+
+/** The params that differ. */
+function Params({ a, b }: { a: Thread; b: Thread }) {
+  const changes = useMemo(() => changesOf(valuesOf(a), valuesOf(b)), [a, b]);
+  if (changes.length === 0) return null;
+  return (
+    <Part title="Params">
+      {changes.map(({ name, before, after }) => (
+        <section key={name} className="flex min-w-0 flex-col gap-1">
+          <h3>
+            <code>{name}</code>
+          </h3>
+          <LineDiff before={before} after={after} label={`Change of ${name}`} />
+        </section>
+      ))}
+    </Part>
+  );
+}
+
+function Failure({ thread: { failure, result } }: { thread: Thread }) {
+  if (!failure) return <p className="text-faint">No error.</p>;
+  const { step, role, at, name } = failure;
+  return (
+    <div className="flex flex-col gap-1">
+      <p className="text-small text-muted">
+        At step {step}
+        {typeof role === "string" && `, ${role}`}
+      </p>
+      <Thrown error={{ name, message: result?.summary ?? "", ...(at && { at }) }} />
     </div>
   );
 }
 
-type Pair = ThreadDiff["steps"][number];
-
-/** Consecutive pairs of equal steps, or one pair of different steps. */
-type Row = { kind: "same"; pairs: Pair[] } | { kind: "different"; pair: Pair };
-
-/** The rows of a comparison, with equal steps grouped. */
-export function rowsOf(pairs: readonly Pair[]): Row[] {
-  const rows: Row[] = [];
-  for (const pair of pairs) {
-    const last = rows.at(-1);
-    if (!pair.same) rows.push({ kind: "different", pair });
-    else if (last?.kind === "same") last.pairs.push(pair);
-    else rows.push({ kind: "same", pairs: [pair] });
-  }
-  return rows;
+function TextPair({ a, b }: { a: string; b: string }) {
+  const pieces = useMemo(() => piecesOf(a, b), [a, b]);
+  return (
+    <Sides>
+      <Pieces pieces={pieces.a} side="a" />
+      <Pieces pieces={pieces.b} side="b" />
+    </Sides>
+  );
 }
 
-export function verdictOf({ same, prompt, steps }: ThreadDiff): string {
-  if (same) return "Both have the same steps.";
+/** The differences in a sentence. */
+export function verdictOf({ same, prompt, steps }: ThreadDiff, hasOtherParams: boolean): string {
+  if (same && !hasOtherParams) return "Both have the same steps.";
   const differing = steps.filter((pair) => !pair.same).length;
   const first = steps.find((pair) => !pair.same)?.number;
-  const prompts = prompt.same ? "" : "Their prompts differ. ";
+  const starts = [...(prompt.same ? [] : ["prompts"]), ...(hasOtherParams ? ["params"] : [])];
+  const prompts = starts.length === 0 ? "" : `Their ${starts.join(" and ")} differ. `;
   if (first === undefined) return `${prompts}Their steps are the same.`;
   const until =
     first === 1

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { patchLines } from "../../ui/diff.tsx";
-import { rowsOf, verdictOf } from "./compare-page.tsx";
+import { count } from "../../lib/format.ts";
+import { differenceOf, verdictOf } from "./compare-page.tsx";
+import { rowsOf } from "./compared-steps.tsx";
 
 const pair = (number: number, same: boolean) => ({ number, a: null, b: null, same });
 const diff = (promptIsSame: boolean, ...same: boolean[]) => ({
@@ -29,11 +31,22 @@ test("a patch is shown by its lines, with counts of omitted lines", () => {
 
 describe("the verdict of a comparison", () => {
   test.each([
-    [diff(true, true), "Both have the same steps."],
-    [diff(true, true, true, false), "They are the same up to step 2; 1 step differs."],
-    [diff(false, true), "Their prompts differ. Their steps are the same."],
-    [diff(true, false, false), "They differ from the first step on; 2 steps differ."],
-  ])("%#", (compared, sentence) => {
-    expect(verdictOf(compared)).toBe(sentence);
+    [diff(true, true), false, "Both have the same steps."],
+    [diff(true, true, true, false), false, "They are the same up to step 2; 1 step differs."],
+    [diff(false, true), false, "Their prompts differ. Their steps are the same."],
+    [diff(false, true), true, "Their prompts and params differ. Their steps are the same."],
+    [diff(true, true), true, "Their params differ. Their steps are the same."],
+    [diff(true, false, false), false, "They differ from the first step on; 2 steps differ."],
+  ])("%#", (compared, hasOtherParams, sentence) => {
+    expect(verdictOf(compared, hasOtherParams)).toBe(sentence);
   });
+});
+
+test.each([
+  [10, 14, "+4 (+40%)"],
+  [1_000, 1, "−999 (−100%)"],
+  [0, 3, "+3"],
+  [5, 5, "same"],
+])("the difference of %p and %p is %p", (a, b, text) => {
+  expect(differenceOf(a, b, count)).toBe(text);
 });

@@ -37,7 +37,7 @@ export function VersionCard({ version, baseline, changes }: Props) {
       </header>
       <div>
         <p className="flex flex-wrap items-baseline gap-x-2">
-          <span className="text-[1.5rem] leading-[1.3] font-semibold">{share(passRate)}</span>
+          <span className="text-head leading-[1.3] font-semibold">{share(passRate)}</span>
           <span className="text-muted">
             {count(passed)} of {counted(runs, "run")} passed
           </span>

@@ -40,7 +40,7 @@ export function Runs({ runs }: { runs: readonly PlanRun[] }) {
 }
 
 function Run({ run, isNewest }: { run: PlanRun; isNewest: boolean }) {
-  const { id, status, started_at, duration_ms, error, trigger_data } = run;
+  const { id, status, started_at, duration_ms, error, cancelled, trigger_data } = run;
   const now = useNow(1_000, status === "running");
   const started = Date.parse(started_at);
   const took = duration_ms ?? (status === "running" ? now - started : null);
@@ -57,7 +57,7 @@ function Run({ run, isNewest }: { run: PlanRun; isNewest: boolean }) {
           <Facts
             look="list"
             facts={[
-              ["State", <PlanBadge key="state" state={status} error={error} />],
+              ["State", <PlanBadge key="state" state={status} isCancelled={cancelled} />],
               ["Error", error && <Prose key="error" text={error} />],
               ["Trigger data", trigger_data && <Prose key="data" text={trigger_data} />],
               [
@@ -115,7 +115,7 @@ function StepRunList({ run, now, records }: StepRunListProps) {
         <li key={step.id} className="flex flex-col gap-2 border-t pt-2">
           <div className="flex flex-wrap items-center gap-2">
             <h4 className="font-semibold wrap-anywhere">{step.step_id}</h4>
-            <PlanBadge state={step.status} error={step.error} />
+            <PlanBadge state={step.status} isCancelled={step.cancelled} />
             {step.duration_ms !== null && (
               <span className="text-small text-muted">{duration(step.duration_ms)}</span>
             )}

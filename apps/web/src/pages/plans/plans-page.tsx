@@ -10,7 +10,7 @@ import { ago, count, counted, moment, until, useNow } from "../../lib/format.ts"
 import { plansQuery } from "../../lib/plans.ts";
 import { Button, ButtonLink, Command } from "../../ui/button.tsx";
 import { type Fact, Facts } from "../../ui/facts.tsx";
-import { SearchField } from "../../ui/field.tsx";
+import { SearchField } from "../../ui/search-field.tsx";
 import { Page, useKeys, useListKeys, useTitle } from "../../ui/page.tsx";
 import { Empty, Loaded } from "../../ui/states.tsx";
 import { NotFiring } from "./not-firing.tsx";
@@ -155,7 +155,7 @@ function lastRunFact({ last_run: run }: PlanRow, now: number): Fact {
   return [
     "Last run",
     <span key="run" className="inline-flex flex-wrap items-center gap-1">
-      <PlanBadge state={run.status} error={run.error} /> {ago(at, now)}
+      <PlanBadge state={run.status} isCancelled={run.cancelled} /> {ago(at, now)}
     </span>,
     moment(at),
   ];

@@ -1,57 +1,115 @@
-import { useQuery } from "@tanstack/react-query";
-import { StatusIcon } from "../../thread/status/status.tsx";
-import type { ThreadsSearch } from "../../lib/search.ts";
-import { statuses } from "../../lib/threads.ts";
-import { workflowsQuery } from "../../lib/workflows.ts";
-import { SearchField } from "../../ui/field.tsx";
+import { ChevronDown, X } from "lucide-react";
+import { useRef, useState } from "react";
+import type { ThreadFilter } from "../../lib/thread-filter.ts";
+import { Button } from "../../ui/button.tsx";
+import { SearchField } from "../../ui/search-field.tsx";
+import { later } from "../../ui/later.tsx";
+import { chipsOf, type FilterName, filterNames } from "./filter.ts";
 
-type Props = { search: ThreadsSearch; onChange: (change: Partial<ThreadsSearch>) => void };
+type Props = { filter: ThreadFilter; onChange: (change: ThreadFilter) => void };
 
-export function Filters({ search: { q = "", workflow, status = [] }, onChange }: Props) {
-  const { data = [] } = useQuery(workflowsQuery);
-  const names = data.map(({ name }) => name);
+const FilterMenu = later(async () => (await import("./filter-menu.tsx")).FilterMenu);
+
+const control =
+  "inline-flex min-h-8 flex-none cursor-pointer items-center gap-1 rounded-md px-2 text-muted hover:bg-hover hover:text-ink aria-expanded:bg-hover aria-pressed:bg-accent-soft aria-pressed:text-accent disabled:cursor-default disabled:text-faint disabled:hover:bg-transparent max-md:min-h-10";
+
+export function Filters({ filter, onChange }: Props) {
+  const [opened, open] = useState<FilterName | null>(null);
+  const [name, setName] = useState<FilterName>("Status");
+  const buttons = useRef(new Map<FilterName, HTMLButtonElement>());
   return (
-    <search className="flex flex-wrap items-center gap-2">
-      <SearchField
-        label="Search all threads"
-        value={q}
-        onChange={(text) => onChange({ q: text || undefined })}
-        onLeave={() => document.querySelector<HTMLElement>("[role=row] a")?.focus()}
-      />
-      <select
-        className="h-8 max-w-56 rounded-md border border-line-control bg-surface px-2"
-        aria-label="Workflow"
-        value={workflow ?? ""}
-        onChange={({ target }) => onChange({ workflow: target.value || undefined })}
-      >
-        <option value="">All workflows</option>
-        {workflow && !names.includes(workflow) && <option>{workflow}</option>}
-        {names.map((name) => (
-          <option key={name}>{name}</option>
-        ))}
-      </select>
-      <div
-        className="flex gap-1 overflow-x-auto p-[2px] scrollbar-none"
-        role="group"
-        aria-label="Status"
-      >
-        {statuses.map((one) => {
-          const isOn = status.includes(one);
-          const next = isOn ? status.filter((other) => other !== one) : [...status, one];
-          return (
+    <search className="flex flex-col gap-2">
+      <div className="flex flex-wrap items-center gap-x-1 gap-y-2">
+        <SearchField
+          label="Search all threads"
+          value={filter.q ?? ""}
+          onChange={(text) => onChange({ q: text || undefined })}
+          onLeave={() => document.querySelector<HTMLElement>("[role=row] a")?.focus()}
+        />
+        <div
+          className="flex min-w-0 gap-1 overflow-x-auto p-0.5 scrollbar-none"
+          role="group"
+          aria-label="Filters"
+        >
+          {filterNames.map((one) => (
             <button
               key={one}
+              ref={(button) => void (button && buttons.current.set(one, button))}
               type="button"
-              className="inline-flex h-7 flex-none cursor-pointer items-center gap-1 rounded-full border bg-surface px-2 text-small text-muted hover:bg-hover aria-pressed:border-accent aria-pressed:bg-accent-soft aria-pressed:text-ink [&>svg]:animate-none"
-              aria-pressed={isOn}
-              onClick={() => onChange({ status: next.length > 0 ? next : undefined })}
+              className={control}
+              aria-haspopup="menu"
+              aria-expanded={one === opened}
+              disabled={one === "Version" && !filter.workflow}
+              title={one === "Version" && !filter.workflow ? "Choose a workflow first" : undefined}
+              onClick={() => {
+                setName(one);
+                open(one === opened ? null : one);
+              }}
             >
-              <StatusIcon status={one} />
               {one}
+              <ChevronDown />
             </button>
-          );
-        })}
+          ))}
+          <button
+            type="button"
+            className={control}
+            aria-pressed={filter.error === true}
+            onClick={() => onChange({ error: filter.error ? undefined : true })}
+          >
+            Has error
+          </button>
+        </div>
       </div>
+      <Chips filter={filter} onChange={onChange} />
+      <FilterMenu
+        key={name}
+        of={name}
+        filter={filter}
+        isOpen={opened !== null}
+        anchor={() => buttons.current.get(name) ?? null}
+        onChange={onChange}
+        onClose={() => open(null)}
+      />
     </search>
+  );
+}
+
+/** The active filters, each with a button that removes it. */
+function Chips({ filter, onChange }: Props) {
+  const chips = chipsOf(filter);
+  if (chips.length === 0) return null;
+  return (
+    <ul className="flex flex-wrap gap-2" aria-label="Active filters">
+      {chips.map(({ name, text, without }) => (
+        <li
+          key={name}
+          className="flex max-w-full items-center rounded-md border bg-surface pl-2 text-small max-md:min-h-10"
+        >
+          <span className="truncate">
+            <span className="text-muted">{name}</span> {text}
+          </span>
+          <Button
+            look="quiet"
+            small
+            className="max-md:min-h-10 max-md:min-w-10"
+            icon={<X />}
+            aria-label={`Remove the filter ${name}`}
+            onClick={() => onChange(without)}
+          />
+        </li>
+      ))}
+      {chips.length > 1 && (
+        <li>
+          <Button
+            look="quiet"
+            small
+            className="max-md:min-h-10"
+            onClick={() => onChange(Object.assign({}, ...chips.map(({ without }) => without)))}
+          >
+            Clear
+          </Button>
+        </li>
+      )}
+    </ul>
   );
 }

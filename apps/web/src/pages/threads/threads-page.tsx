@@ -1,76 +1,174 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { Play, Workflow } from "lucide-react";
-import { useEffect, useState } from "react";
-import { StartDialog } from "../../workflow/start/start-dialog.tsx";
+import { Ellipsis, Play, Workflow } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
 import { count, counted } from "../../lib/format.ts";
+import { reportFirstRead, useIsFirstRead } from "../../lib/first-read.ts";
+import type { ThreadFilter } from "../../lib/thread-filter.ts";
 import type { ThreadsSearch } from "../../lib/search.ts";
-import { threadsQuery } from "../../lib/threads.ts";
+import {
+  interruptedQuery,
+  resumeInterrupted,
+  threadKeys,
+  threadsQuery,
+} from "../../lib/threads.ts";
 import { Button, Command } from "../../ui/button.tsx";
+import { later, loadWhenIdle } from "../../ui/later.tsx";
 import { Page, useKeys, useTitle } from "../../ui/page.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { textOfFilter } from "./filter.ts";
 import { Filters } from "./filters.tsx";
-import { InterruptedLine, StopAll } from "./stop-all.tsx";
+import { useSelection } from "./selection.ts";
+import { SelectionBar } from "./selection-bar.tsx";
 import { ThreadTable } from "./thread-table.tsx";
+import { Views } from "./views.tsx";
+
+const StartDialog = later(
+  async () => (await import("../../workflow/start/start-dialog.tsx")).StartDialog,
+);
+const HourStrip = later(async () => (await import("./hour-strip.tsx")).HourStrip);
+const ListMenu = later(async () => (await import("./list-menu.tsx")).ListMenu);
+
+/** Number of rows of the first page: early on a slow line. As in public/early.js. */
+const firstRows = 12;
 
 export function ThreadsPage() {
   useTitle("Threads");
-  const search = useSearch({ from: "/" });
+  const { start, ...filter } = useSearch({ from: "/" });
   const navigate = useNavigate({ from: "/" });
-  const setSearch = (change: Partial<ThreadsSearch>) =>
+  const setSearch = (change: ThreadsSearch) =>
     void navigate({ search: (before) => ({ ...before, ...change }), replace: true });
+  const [isOpen, setOpen] = useState(false);
+  const [isSelecting, setSelecting] = useState(false);
+  const isFirstRead = useIsFirstRead();
+  const more = useRef<HTMLButtonElement>(null);
   useKeys({ n: () => setSearch({ start: "" }) });
   return (
     <Page
       title="Threads"
       actions={
         <>
-          <StopAll />
-          <Button look="solid" icon={<Play />} onClick={() => setSearch({ start: "" })}>
+          <Button
+            ref={more}
+            look="quiet"
+            className="max-md:min-h-10 max-md:min-w-10"
+            icon={<Ellipsis />}
+            aria-label="More"
+            aria-haspopup="menu"
+            aria-expanded={isOpen}
+            onClick={() => setOpen(!isOpen)}
+          />
+          <Button
+            look="solid"
+            className="max-md:min-h-10"
+            icon={<Play />}
+            onClick={() => setSearch({ start: "" })}
+          >
             Start
           </Button>
         </>
       }
     >
+      <ListMenu
+        isOpen={isOpen}
+        anchor={() => more.current}
+        onClose={() => setOpen(false)}
+        onSelect={() => setSelecting(true)}
+      />
       <InterruptedLine />
-      <Filters search={search} onChange={setSearch} />
-      <List search={search} onClear={() => void navigate({ search: {} })} />
+      <div className="min-h-17">
+        <HourStrip isOpen={isFirstRead} filter={filter} onChange={setSearch} />
+      </div>
+      <Views filter={filter} />
+      <Filters filter={filter} onChange={setSearch} />
+      <List {...{ filter, isSelecting }} onClear={() => void navigate({ search: {} })} />
       <StartDialog
-        isOpen={search.start !== undefined}
-        workflow={search.start}
+        isOpen={start !== undefined}
+        workflow={start}
         onClose={() => setSearch({ start: undefined })}
       />
     </Page>
   );
 }
 
-type ListProps = { search: ThreadsSearch; onClear: () => void };
-
-function List({ search: { q = "", status, workflow }, onClear }: ListProps) {
-  const list = useInfiniteQuery(
-    threadsQuery({ status, workflow, search: useSettled(q) || undefined }),
+/** Offers to resume interrupted threads. Renders nothing without interrupted threads. */
+function InterruptedLine() {
+  const enabled = useIsFirstRead();
+  const { data } = useQuery({ ...interruptedQuery, retry: false, enabled });
+  const client = useQueryClient();
+  const work = useMutation({
+    mutationFn: resumeInterrupted,
+    onSettled: () => client.invalidateQueries({ queryKey: threadKeys.all }),
+  });
+  if (!data || data.resumed.length === 0) return null;
+  return (
+    <div className="flex flex-wrap items-center gap-2 text-small text-muted">
+      <span>
+        {counted(data.resumed.length, "thread")} interrupted within the last day. A server resumes
+        them automatically with <code>serve --resume</code>.
+      </span>
+      <Button isBusy={work.isPending} onClick={() => work.mutate()}>
+        Resume
+      </Button>
+      {work.error && <FailureNotice error={work.error} />}
+    </div>
   );
+}
+
+type ListProps = { filter: ThreadFilter; isSelecting: boolean; onClear: () => void };
+
+function List({ filter, isSelecting, onClear }: ListProps) {
+  const search = useSettled(filter.q ?? "");
+  const list = useInfiniteQuery(threadsQuery({ ...filter, q: search || undefined }, firstRows));
+  const rows = list.data?.pages.flatMap((page) => page.rows) ?? [];
+  const selection = useSelection(rows);
+  const [note, setNote] = useState("");
+  const isRead = list.data !== undefined;
+  useEffect(() => {
+    if (!isRead) return;
+    reportFirstRead();
+    loadWhenIdle();
+  }, [isRead]);
   if (list.error && !list.data) {
     return <FailureNotice error={list.error} onRetry={() => void list.refetch()} />;
   }
   if (!list.data) return <Skeleton lines={9} />;
-  const rows = list.data.pages.flatMap((page) => page.rows);
   if (rows.length > 0) {
     const readMore = () => {
       if (list.hasNextPage && !list.isFetching) void list.fetchNextPage();
     };
+    const copy = async (id: string) => {
+      try {
+        await navigator.clipboard.writeText(id);
+        setNote(`Copied the id ${id}.`);
+      } catch {
+        setNote(`The browser refused to copy the id ${id}.`);
+      }
+    };
     const total = list.hasNextPage ? (list.data.pages[0]?.total ?? null) : rows.length;
     return (
       <>
-        <p className="-mb-1 text-right text-small text-muted">{countOf(rows.length, total)}</p>
-        <ThreadTable rows={rows} hasMore={list.hasNextPage} onEnd={readMore} />
+        <p className="-mb-2 flex justify-between gap-3 text-small text-muted">
+          <span role="status">{note}</span>
+          <span className="flex-none">
+            {list.isPlaceholderData ? "Searching…" : countOf(rows.length, total)}
+          </span>
+        </p>
+        <ThreadTable
+          {...{ rows, search, selection }}
+          isSelecting={isSelecting || selection.rows.length > 0}
+          hasMore={list.hasNextPage}
+          onEnd={readMore}
+          onCopy={(id) => void copy(id)}
+        />
+        <SelectionBar selection={selection} onDone={setNote} />
       </>
     );
   }
-  if (q === "" && !status && !workflow) return <NoThreads />;
+  if (textOfFilter(filter) === "[]") return <NoThreads />;
   return (
     <Empty title="No matching threads">
-      <p>No thread contains all of these words with these filters.</p>
+      <p>No thread has all of these words and filters.</p>
       <Button onClick={onClear}>Show all threads</Button>
     </Empty>
   );

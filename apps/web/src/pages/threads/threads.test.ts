@@ -33,14 +33,25 @@ describe("the count", () => {
 });
 
 describe("the address of the page", () => {
-  test("keeps known filters and drops other filters", () => {
-    expect(readThreadsSearch({ status: ["failed", "odd"], q: 12, workflow: "" })).toEqual({
-      status: ["failed"],
+  test("keeps valid filters and drops others", () => {
+    const given = { status: "failed,odd", since: "24h", until: "never", cost: "1", worked: "soon" };
+    expect(readThreadsSearch({ ...given, q: 12, workflow: "", error: true })).toEqual({
+      status: "failed",
       workflow: undefined,
+      version: undefined,
+      since: "24h",
+      until: undefined,
+      worked: undefined,
+      cost: 1,
+      error: true,
       q: "12",
       start: undefined,
     });
-    expect(readThreadsSearch({ status: "waiting" }).status).toEqual(["waiting"]);
+  });
+
+  test("reads several statuses in one text or in a list", () => {
+    expect(readThreadsSearch({ status: "killed,failed" }).status).toBe("failed,killed");
+    expect(readThreadsSearch({ status: ["waiting", "odd"] }).status).toBe("waiting");
   });
 });
 

@@ -7,7 +7,7 @@ import { ago, count, moment, useNow } from "../../lib/format.ts";
 import { workflowsQuery } from "../../lib/workflows.ts";
 import { Button, ButtonLink, Command } from "../../ui/button.tsx";
 import { Facts } from "../../ui/facts.tsx";
-import { SearchField } from "../../ui/field.tsx";
+import { SearchField } from "../../ui/search-field.tsx";
 import { Menu, MenuItem } from "../../ui/menu.tsx";
 import { Page, useListKeys, useTitle } from "../../ui/page.tsx";
 import { Empty, Loaded } from "../../ui/states.tsx";

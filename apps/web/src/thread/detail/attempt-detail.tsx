@@ -5,14 +5,14 @@ import { sizeOf } from "../../lib/json-nodes.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { Card } from "../../lib/thread-log.ts";
 import { Copy } from "../../ui/button.tsx";
-import { jsonOf } from "../../ui/json-tree.tsx";
-import { Prose } from "../../ui/prose.tsx";
+import { jsonOf } from "../../ui/json-search.tsx";
 import { Section } from "../../ui/section.tsx";
 import { Warnings } from "../../ui/states.tsx";
 import { Values } from "../../ui/value.tsx";
 import type { TraceRow } from "../trace/rows.ts";
 import { Conversation } from "./conversation.tsx";
 import { contentOf, isCommit, type Note, notesOf, outputsOf, spendingOf, tryOf } from "./parts.ts";
+import { Shown } from "./shown.tsx";
 import { SpendingFacts } from "./spending-facts.tsx";
 import { StateChanges } from "./state-changes.tsx";
 import { Thrown, thrownText } from "./thrown.tsx";
@@ -26,7 +26,8 @@ export function AttemptDetail({ row, card, thread }: Props) {
   const isOpenQuestion = row.status === "waiting" && row.kind === "question";
   const outputs = resultOf(row, card);
   const hasOutputs = (step !== null || attempt.output !== null) && sizeOf(outputs) > 0;
-  const content = isOpenQuestion ? null : contentOf(card, hasOutputs);
+  const isConstruct = row.kind === "loop" || row.kind === "branch";
+  const content = isOpenQuestion || isConstruct ? null : contentOf(card, hasOutputs);
   const inputs = attempt.input?.resolvedInputs;
   const notes = notesOf(card);
   const spending = spendingOf(card);
@@ -59,7 +60,7 @@ export function AttemptDetail({ row, card, thread }: Props) {
         >
           {() => (
             <>
-              {content && <Prose text={content} isMarkdown={isModelText(card)} isOpen />}
+              {content && <Shown value={content} name="Result" isMarkdown={isModelText(card)} />}
               {hasOutputs && <Values values={outputs} name="Outputs" />}
             </>
           )}

@@ -1,13 +1,12 @@
-import { useMemo, useState } from "react";
+import { useState } from "react";
 import { count, duration } from "../../lib/format.ts";
-import { readJson } from "../../lib/json.ts";
 import { previewOf } from "../../lib/json-nodes.ts";
 import { Button, Copy } from "../../ui/button.tsx";
-import { jsonOf } from "../../ui/json-tree.tsx";
+import { jsonOf } from "../../ui/json-search.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { Section } from "../../ui/section.tsx";
-import { Value } from "../../ui/value.tsx";
 import { groupsOf, type ToolCall, type TurnGroup } from "./parts.ts";
+import { Shown } from "./shown.tsx";
 import { RowState } from "./row-state.tsx";
 
 /** Maximum number of groups of turns shown at once. Earlier groups are shown on demand. */
@@ -15,7 +14,7 @@ const mostGroups = 40;
 
 type Props = { turns: Parameters<typeof groupsOf>[0]; isRunning: boolean };
 
-/** What an agent thought, wrote and called, in order. */
+/** The thoughts, texts and tool calls of an agent, in order. */
 export function Conversation({ turns, isRunning }: Props) {
   const [isWhole, setWhole] = useState(false);
   const all = groupsOf(turns);
@@ -50,7 +49,9 @@ function Group({ group, isGrowing }: { group: TurnGroup; isGrowing: boolean }) {
   if (group.kind === "text") return prose;
   return (
     <details className="text-muted" open={isGrowing}>
-      <summary className="truncate text-small">Thinking: {oneLine(group.text)}</summary>
+      <summary className="truncate text-small max-sm:leading-10">
+        Thinking: {oneLine(group.text)}
+      </summary>
       <div className="border-l-2 pt-1 pl-3">{prose}</div>
     </details>
   );
@@ -90,31 +91,13 @@ function ToolItem({ call }: { call: ToolCall }) {
 function Part({ title, value }: { title: string; value: unknown }) {
   return (
     <section className="flex min-w-0 flex-col gap-1">
-      <h5 className="flex items-center gap-1 text-small font-semibold text-muted">
+      <h4 className="flex items-center gap-1 text-small font-semibold text-muted">
         {title}
         <Copy text={() => jsonOf(value)} what={`the ${title.toLowerCase()}`} />
-      </h5>
+      </h4>
       <Shown value={value} name={title} />
     </section>
   );
-}
-
-/** A value; JSON in a text as a tree. */
-function Shown({ value, name }: { value: unknown; name: string }) {
-  const json = useMemo(() => (typeof value === "string" ? objectIn(value) : null), [value]);
-  if (json !== null) return <Value value={json} name={name} />;
-  if (typeof value === "string") return <Prose text={value} isOpen />;
-  return <Value value={value} name={name} />;
-}
-
-/** Longer texts are shown as written. */
-const longestJson = 500_000;
-
-/** The object or list that a text has as JSON; null for other texts. */
-function objectIn(text: string): object | null {
-  if (text.length > longestJson || !/^\s*[{[]/.test(text)) return null;
-  const { value } = readJson(text);
-  return typeof value === "object" ? value : null;
 }
 
 function Messages({ of }: { of: readonly string[] }) {

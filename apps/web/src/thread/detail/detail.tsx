@@ -126,9 +126,10 @@ function Actions({ row, log, onForkPoint, canRerun }: Omit<Props, "foot" | "onSe
   const rerun = canRerun ? pointOf(row, log, "rerun") : null;
   if (!fork && !rerun) return null;
   return (
-    <div className="flex flex-wrap gap-2">
+    <div className="flex flex-wrap gap-2 max-sm:w-full">
       {fork && (
         <Button
+          className="max-sm:flex-1 max-sm:px-2"
           icon={<GitFork />}
           title="Keep this step, change its values and continue after it (f)"
           onClick={() => onForkPoint(fork)}
@@ -138,6 +139,7 @@ function Actions({ row, log, onForkPoint, canRerun }: Omit<Props, "foot" | "onSe
       )}
       {rerun && (
         <Button
+          className="max-sm:flex-1 max-sm:px-2"
           icon={<RotateCcw />}
           title="Run this step again in a new thread, with other values (r)"
           onClick={() => onForkPoint(rerun)}

@@ -24,7 +24,7 @@ export function useFollowedEnd(of: RefObject<HTMLElement | null>, isGrowing: boo
   }, [of, isGrowing]);
 }
 
-/** The nearest element around another one that scrolls. */
+/** The nearest scrolling ancestor of an element. */
 function paneOf(element: HTMLElement): HTMLElement | null {
   for (let one = element.parentElement; one; one = one.parentElement)
     if (/auto|scroll/.test(getComputedStyle(one).overflowY)) return one;

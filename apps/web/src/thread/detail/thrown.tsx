@@ -3,13 +3,13 @@ import type { ErrorPosition } from "@uncaged/workflow/records";
 import { lazy, Suspense } from "react";
 import { counted } from "../../lib/format.ts";
 import { Copy } from "../../ui/button.tsx";
-import { LongText } from "../../ui/prose.tsx";
+import { Prose } from "../../ui/prose.tsx";
 
 // Loaded on demand, because it loads a grammar.
 const CodeFrame = lazy(() => import("./code-frame.tsx"));
 
 const mostParts = 12;
-const mostInline = 10_000;
+const mostInline = 1_000;
 const relations: Record<ErrorPart["relation"], string> = {
   thrown: "",
   cause: "caused by ",
@@ -63,7 +63,7 @@ function Part({ relation, depth, error }: ErrorPart) {
       <div className="text-red wrap-anywhere whitespace-pre-wrap">
         {relations[relation]}
         <span className="font-semibold">{error.name}</span>:{" "}
-        {message.length > mostInline ? <LongText text={message} /> : message}
+        {message.length > mostInline ? <Prose text={message} /> : <span>{message}</span>}
       </div>
       {code !== undefined && (
         <p className="flex items-center gap-1 text-muted">
@@ -74,7 +74,9 @@ function Part({ relation, depth, error }: ErrorPart) {
       {at && <Position at={at} />}
       {calls.length > 0 && (
         <details>
-          <summary className="text-small">{counted(calls.length, "frame")}</summary>
+          <summary className="text-small max-sm:leading-10">
+            {counted(calls.length, "frame")}
+          </summary>
           <ol className="code pt-1 pl-4 wrap-anywhere text-muted">
             {calls.map((call, index) => (
               <li key={index}>{call}</li>

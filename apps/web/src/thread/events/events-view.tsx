@@ -1,7 +1,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useMemo, useRef, useState } from "react";
 import { count, duration, moment } from "../../lib/format.ts";
-import { SearchField } from "../../ui/field.tsx";
+import { SearchField } from "../../ui/search-field.tsx";
 import { Values } from "../../ui/value.tsx";
 import { type EventLine, useEventLines } from "./lines.ts";
 

@@ -78,7 +78,7 @@ export function traceGraph(rows: readonly TraceRow[]): Graph {
   const edges = [...follows.values()].map(({ from, to, times }): GraphEdge => {
     return { from, to, label: times > 1 ? `${times}×` : null, kind: "next" };
   });
-  return { nodes: Array.from(nodes.values(), ({ running: _, ...node }) => node), edges };
+  return { nodes: [...nodes.values()], edges };
 }
 
 /** A node with the number of its running attempts. */

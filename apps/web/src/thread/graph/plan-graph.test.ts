@@ -18,7 +18,7 @@ test("a plan is drawn with its dependencies before its first run", () => {
 test("a run gives the steps their states, and its added steps are drawn", () => {
   const row = (step_id: string, status: "succeeded" | "failed" | "skipped") => ({
     ...{ id: `sr_${step_id}`, run_id: "run_1", step_id, status, output_json: null, error: null },
-    ...{ started_at: null, completed_at: null, duration_ms: null },
+    ...{ cancelled: false, started_at: null, completed_at: null, duration_ms: null },
   });
   const steps = [row("look", "failed"), row("report", "skipped"), row("more", "succeeded")];
   const { nodes } = planGraph(planned, { steps }, new Set(["look"]));

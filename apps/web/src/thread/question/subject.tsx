@@ -4,7 +4,8 @@ import { isTruncated } from "../../lib/values.ts";
 import { Button } from "../../ui/button.tsx";
 import { isPatch, Patch } from "../../ui/diff.tsx";
 import { Facts } from "../../ui/facts.tsx";
-import { isLight, jsonIn, LongText, Prose, useHides } from "../../ui/prose.tsx";
+import { isLight } from "../../ui/markdown-blocks.ts";
+import { jsonIn, LongText, Prose, useHides } from "../../ui/prose.tsx";
 import { Nothing, Value } from "../../ui/value.tsx";
 
 type Props = {

@@ -34,32 +34,49 @@ export const stoppedText = (steps: number): string => `stopped at ${counted(step
 /** The background colour of a status. */
 export const softOf = (status: Status): string => looks[status].soft;
 
-const stopped = { icon: CircleStop, ink: "text-amber", soft: "bg-amber-soft" };
-const asleep = { icon: Moon, ink: "text-violet", soft: "bg-violet-soft" };
+type Look = (typeof looks)[Status] & { title?: string };
 
-type BadgeProps = {
+const stopped: Look = { icon: CircleStop, ink: "text-amber", soft: "bg-amber-soft" };
+const asleep: Look = { icon: Moon, ink: "text-violet", soft: "bg-violet-soft" };
+
+type Props = {
   status: Status;
   /** End of the thread's sleep, in milliseconds since the epoch. */
   sleepingUntil?: number | null | undefined;
   /** Number of steps at which the limit of rounds stopped the thread. */
   stoppedAt?: number | null;
-  large?: boolean;
 };
 
-export function StatusBadge(props: BadgeProps) {
-  const { status, sleepingUntil = null, stoppedAt = null, large = false } = props;
-  const isAsleep = status === "waiting" && sleepingUntil !== null;
-  const isStopped = status === "completed" && stoppedAt !== null;
-  const { icon, ink, soft } = isAsleep ? asleep : isStopped ? stopped : looks[status];
+function shownOf({ status, sleepingUntil = null, stoppedAt = null }: Props) {
+  if (status === "waiting" && sleepingUntil !== null) {
+    return { ...asleep, word: "sleeping", title: `until ${moment(sleepingUntil)}` };
+  }
+  if (status !== "completed" || stoppedAt === null) return { ...looks[status], word: status };
+  return { ...stopped, word: stoppedText(stoppedAt) };
+}
+
+export function StatusBadge({ large = false, ...of }: Props & { large?: boolean }) {
+  const { icon, ink, soft, word, title } = shownOf(of);
   return (
-    <Badge
-      icon={icon}
-      look={`${ink} ${soft}`}
-      large={large}
-      title={isAsleep ? `until ${moment(sleepingUntil)}` : undefined}
-    >
-      {isAsleep ? "sleeping" : isStopped ? stoppedText(stoppedAt) : status}
+    <Badge icon={icon} look={`${ink} ${soft}`} large={large} title={title}>
+      {word}
     </Badge>
+  );
+}
+
+/** Statuses that need someone. */
+const isLoud: ReadonlySet<Status> = new Set<Status>(["failed", "waiting", "corrupt"]);
+
+/** A status in a list. On a phone, only its icon is visible. */
+export function StatusLine(of: Props) {
+  const { icon: Icon, ink, word, title } = shownOf(of);
+  return (
+    <span className="flex items-center gap-2" title={title ?? word}>
+      <Icon className={ink} />
+      <span className={`truncate max-md:sr-only ${isLoud.has(of.status) ? ink : "text-muted"}`}>
+        {word}
+      </span>
+    </span>
   );
 }
 

@@ -38,7 +38,7 @@ test("a question in an attempt, and its answer, do not stretch the attempt's bar
   ]);
 });
 
-test("a wait in one attempt is no notch while another works", () => {
+test("a wait in one attempt takes no time off the axis while another attempt works", () => {
   const axis = axisOf(
     [
       row("attempt", 0, 5_000, { id: "A" }),

@@ -302,7 +302,7 @@ function ordered(rows: readonly TraceRow[]): void {
   }
 }
 
-/** Bars are in the order of time: what ended before a start ends left of it. */
+/** Bars are in the order of time: a row that ended before the start of another ends left of it. */
 function barred(rows: readonly TraceRow[], now: number): void {
   const axis = axisOf(rows, now);
   const times = rows.flatMap(({ startedAt, endedAt, status }) =>

@@ -14,6 +14,7 @@ import {
 import { memo } from "react";
 import { cost, duration, tokens } from "../../lib/format.ts";
 import { RowState } from "../detail/row-state.tsx";
+import { lineIn } from "./nodes.ts";
 import type { TraceRow } from "./rows.ts";
 
 /** A part of a bar, in percent of the visible axis. */
@@ -36,8 +37,8 @@ type Props = {
 export const TraceLine = memo(
   function TraceLine(props: Props) {
     const { id, row, isOpen, isSelected, index, top, ms, pieces, onSelect, onFold } = props;
-    const { name, kind, status, depth, number, card } = row;
-    const title = row.turn === null && card?.attempt.title !== name ? card?.attempt.title : null;
+    const { name, kind, status, depth, number } = row;
+    const note = noteOf(row);
     return (
       <div
         id={id}
@@ -75,8 +76,8 @@ export const TraceLine = memo(
           >
             {name}
           </span>
-          {title && (
-            <span className="min-w-0 flex-[1_1_0] truncate text-small text-faint">{title}</span>
+          {note && (
+            <span className="min-w-0 flex-[1_1_0] truncate text-small text-faint">{note}</span>
           )}
           {status === "copied" && number !== null && (
             <span className="text-small text-faint">copied</span>
@@ -117,6 +118,15 @@ export const more = "@max-2xl:hidden";
 
 /** Maximum number of levels of indentation. */
 const deepest = 8;
+
+/** The title of an attempt, else the first line of its step. */
+function noteOf({ name, kind, card }: TraceRow): string {
+  if (card === null || (kind !== "attempt" && kind !== "question" && kind !== "answer")) return "";
+  const { attempt, step } = card;
+  if (attempt.title !== null && attempt.title !== name) return attempt.title;
+  const line = attempt.turns.length === 0 && step !== null ? lineIn(step.content) : "";
+  return line.startsWith(`${name}: `) ? line.slice(name.length + 2) : line;
+}
 
 const isMain = (kind: TraceRow["kind"]): boolean =>
   kind === "attempt" || kind === "loop" || kind === "branch" || kind === "iteration";

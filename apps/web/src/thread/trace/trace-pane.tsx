@@ -12,7 +12,7 @@ import {
 } from "react";
 import { duration } from "../../lib/format.ts";
 import { Button } from "../../ui/button.tsx";
-import { SearchField } from "../../ui/field.tsx";
+import { SearchField } from "../../ui/search-field.tsx";
 import { useKeys } from "../../ui/page.tsx";
 import { type Axis, axisOf, ticksOf, without } from "./axis.ts";
 import { type Shown, shownRows } from "./folds.ts";

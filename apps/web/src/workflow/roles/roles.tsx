@@ -1,7 +1,8 @@
 import type { Descriptor } from "@uncaged/workflow-server/api-types";
 import { Users } from "lucide-react";
 import type { ReactNode } from "react";
-import { isRecord, ownIn } from "../../lib/json.ts";
+import { isRecord } from "../../lib/json.ts";
+import { ownIn } from "../../lib/own.ts";
 import { type Fact, Facts } from "../../ui/facts.tsx";
 import { Empty } from "../../ui/states.tsx";
 import { Pre } from "../../ui/value.tsx";

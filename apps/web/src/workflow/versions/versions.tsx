@@ -1,18 +1,22 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import type { VersionRow, Workflow } from "@uncaged/workflow-server/api-types";
-import { FileCode2, Play, Undo2 } from "lucide-react";
-import { useRef, useState } from "react";
-import { ago, counted, moment, useNow } from "../../lib/format.ts";
+import { Diff, Ellipsis, FileCode2, FlaskConical, Play, Undo2 } from "lucide-react";
+import { type ReactNode, useRef, useState } from "react";
+import { ago, cost, count, counted, moment, share, tokens, useNow } from "../../lib/format.ts";
 import { historyQuery, rollbackWorkflow, workflowKeys } from "../../lib/workflows.ts";
-import { Button, ButtonLink, Copy, useKeptFocus } from "../../ui/button.tsx";
+import { Button, Copy, useKeptFocus } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/dialog.tsx";
 import { SelectField } from "../../ui/field.tsx";
+import { Menu, MenuItem } from "../../ui/menu.tsx";
 import { Loaded, Pill } from "../../ui/states.tsx";
+import { costPerThread, FiguresTable, Sparkline, successOf, took } from "./figures.tsx";
+import { TryFailures } from "./try-failures.tsx";
 import { VersionChanges } from "./version-changes.tsx";
 
 const atOnce = 10;
 
+/** The versions of a workflow with their figures, newest first. */
 export function Versions({ name }: { name: string }) {
   const query = useQuery(historyQuery(name));
   return (
@@ -22,24 +26,43 @@ export function Versions({ name }: { name: string }) {
   );
 }
 
+const columns =
+  "lg:grid lg:grid-cols-[minmax(12rem,1.4fr)_4rem_5rem_6rem_6rem_6rem_5rem_8rem_auto] lg:items-center lg:gap-4";
+
+const headings = ["Runs", "Success", "p50", "p95", "Cost", "Tokens"] as const;
+
 function VersionList({ name, versions }: { name: string; versions: readonly VersionRow[] }) {
   const [shown, setShown] = useState(atOnce);
-  const current = versions.findIndex((one) => one.current);
+  const at = versions.findIndex((one) => one.current);
+  const current = versions[at] ?? null;
   return (
     <>
-      <ol className="flex flex-col gap-3">
-        {versions.slice(0, shown).map((version, at) => (
-          <VersionCard
-            key={version.hash}
-            name={name}
-            version={version}
-            before={versions[at + 1] ?? null}
-            isOlder={at > current}
-          />
-        ))}
-      </ol>
+      <div className="panel">
+        <div className={`${columns} hidden border-b px-4 py-2 text-small text-muted`} aria-hidden>
+          <span>Version</span>
+          {headings.map((heading) => (
+            <span key={heading} className="text-right">
+              {heading}
+            </span>
+          ))}
+          <span>30 days</span>
+          <span className="w-44" />
+        </div>
+        <ol className="divide-y">
+          {versions.slice(0, shown).map((version, index) => (
+            <Version
+              key={version.hash}
+              name={name}
+              version={version}
+              current={current}
+              before={versions[index + 1] ?? null}
+              isOlder={index > at}
+            />
+          ))}
+        </ol>
+      </div>
       {versions.length > shown && (
-        <Button onClick={() => setShown(shown + atOnce)}>
+        <Button className="self-start" onClick={() => setShown(shown + atOnce)}>
           Show {Math.min(atOnce, versions.length - shown)} earlier versions
         </Button>
       )}
@@ -47,19 +70,23 @@ function VersionList({ name, versions }: { name: string; versions: readonly Vers
   );
 }
 
-type VersionCardProps = {
+type VersionProps = {
   name: string;
   version: VersionRow;
+  /** The current version; null when it is not listed. */
+  current: VersionRow | null;
   before: VersionRow | null;
-  /** Whether the version is older than the current version. The card then offers a rollback. */
+  /** Whether the version is older than the current version, so that a change to it is a rollback. */
   isOlder: boolean;
 };
 
-function VersionCard({ name, version, before, isOlder }: VersionCardProps) {
-  const { hash, timestamp, current, threads } = version;
+function Version({ name, version, current, before, isOlder }: VersionProps) {
+  const { hash, timestamp, threads, newestFailure } = version;
   const now = useNow(30_000);
-  const [isAsking, setAsking] = useState(false);
+  const [asking, ask] = useState<"change" | "try" | null>(null);
+  const [isOpen, setOpen] = useState(false);
   const client = useQueryClient();
+  const navigate = useNavigate();
   const actions = useRef<HTMLSpanElement>(null);
   useKeptFocus(actions);
   const perform = async () => {
@@ -67,64 +94,194 @@ function VersionCard({ name, version, before, isOlder }: VersionCardProps) {
     await client.invalidateQueries({ queryKey: workflowKeys.all });
   };
   const action = isOlder ? "Roll back" : "Make it current";
+  const compared = version.current ? before : current;
   return (
     <li>
       <article
-        className={`panel flex flex-col gap-2 px-4 pt-3 pb-4 shadow-sm ${current ? "border-accent" : ""}`}
+        className={`flex flex-col gap-2 px-4 py-3 ${version.current ? "bg-accent-soft/40" : ""}`}
         aria-label={`Version ${hash}`}
       >
-        <header className="flex flex-wrap items-center gap-x-3 gap-y-2">
-          <h2 className="-mr-2 font-mono text-body">{hash}</h2>
-          <Copy text={hash} what="the hash" />
-          {current && <Pill look="current">current</Pill>}
-          <span className="text-muted" title={moment(timestamp)}>
-            {ago(timestamp, now)}
+        <div className={`${columns} flex flex-wrap items-center gap-x-4 gap-y-2`}>
+          <span className="flex min-w-0 flex-wrap items-center gap-x-2 max-lg:basis-full">
+            <h2 className="code font-semibold">{hash.slice(0, 6)}</h2>
+            <Copy text={hash} what="the hash" />
+            {version.current && <Pill look="current">current</Pill>}
+            <span className="text-small text-muted" title={moment(timestamp)}>
+              {ago(timestamp, now)}
+            </span>
           </span>
-          <Link to="/" search={{ workflow: hash }}>
-            {counted(threads, "thread")}
-          </Link>
-          <span ref={actions} className="ml-auto flex flex-wrap gap-1">
-            <ButtonLink
-              to="/workflows/$name"
-              params={{ name }}
-              search={{ view: "source", version: hash }}
-              look="quiet"
-              small
-              icon={<FileCode2 />}
-            >
-              Source
-            </ButtonLink>
-            <ButtonLink
-              to="/"
-              search={{ start: `${name}@${hash}` }}
-              look="quiet"
-              small
-              icon={<Play />}
-            >
-              Start
-            </ButtonLink>
-            {!current && (
-              <Button small icon={<Undo2 />} onClick={() => setAsking(true)}>
+          <Figure label="Runs">
+            <Link to="/" search={{ workflow: hash }}>
+              {count(threads)}
+            </Link>
+          </Figure>
+          <Figure label="Success">
+            <Success version={version} />
+          </Figure>
+          <Figure label="p50">{took(version.p50Ms)}</Figure>
+          <Figure label="p95">{took(version.p95Ms)}</Figure>
+          <Figure label="Cost">{cost(version.cost)}</Figure>
+          <Figure label="Tokens">{tokens(version.tokens)}</Figure>
+          <Sparkline days={version.days} now={now} />
+          <span ref={actions} className="flex justify-end gap-2 lg:w-44">
+            {!version.current && (
+              <Button small icon={<Undo2 />} onClick={() => ask("change")}>
                 {action}
               </Button>
             )}
+            <Button
+              small
+              icon={<Diff />}
+              aria-expanded={isOpen}
+              disabled={compared === null && version.roles.length === 0}
+              onClick={() => setOpen(!isOpen)}
+            >
+              Diff
+            </Button>
+            <Menu
+              trigger={
+                <Button
+                  small
+                  look="quiet"
+                  icon={<Ellipsis />}
+                  aria-label={`More actions for ${hash.slice(0, 6)}`}
+                />
+              }
+            >
+              <MenuItem
+                icon={<Play />}
+                onClick={() => void navigate({ to: "/", search: { start: `${name}@${hash}` } })}
+              >
+                Start
+              </MenuItem>
+              <MenuItem icon={<FlaskConical />} onClick={() => ask("try")}>
+                Try on last failures…
+              </MenuItem>
+              <MenuItem
+                icon={<FileCode2 />}
+                onClick={() =>
+                  void navigate({
+                    to: "/workflows/$name",
+                    params: { name },
+                    search: { view: "source", version: hash },
+                  })
+                }
+              >
+                Source
+              </MenuItem>
+            </Menu>
           </span>
-        </header>
-        <VersionChanges hash={hash} before={before?.hash ?? null} />
+        </div>
+        {newestFailure && (
+          <p className="flex min-w-0 gap-2 text-small">
+            <span className="flex-none text-muted">Failed {ago(newestFailure.at, now)}:</span>
+            <Link
+              to="/threads/$id"
+              params={{ id: newestFailure.threadId }}
+              className="max-w-100 truncate"
+            >
+              {newestFailure.subject}
+            </Link>
+            <span className="min-w-0 truncate text-red" title={newestFailure.error}>
+              {newestFailure.error}
+            </span>
+          </p>
+        )}
+        {isOpen && (
+          <div className="flex flex-col gap-4 pt-2">
+            {compared && (
+              <p className="text-small text-muted">
+                Compared with {version.current ? "the version before it" : "the current version"},{" "}
+                <code>{compared.hash.slice(0, 6)}</code>.
+              </p>
+            )}
+            <VersionChanges hash={hash} before={compared?.hash ?? null} />
+            <FiguresTable title="Role" rows={version.roles} />
+            <FiguresTable title="Model" rows={version.models} />
+          </div>
+        )}
         <Confirm
           title={`${action}?`}
           action={action}
-          isOpen={isAsking}
-          onClose={() => setAsking(false)}
+          isOpen={asking === "change"}
+          onClose={() => ask(null)}
           perform={perform}
         >
+          {current && <Comparison from={current} to={version} />}
           <p>
             {name} will use <code>{hash}</code>, added {moment(timestamp)}. Running threads keep
             their version. No version is deleted.
           </p>
         </Confirm>
+        <TryFailures name={name} hash={hash} isOpen={asking === "try"} onClose={() => ask(null)} />
       </article>
     </li>
+  );
+}
+
+const Figure = ({ label, children }: { label: string; children: ReactNode }) => (
+  <span className="lg:text-right">
+    <span className="mr-1 text-small text-muted lg:sr-only">{label}</span>
+    {children}
+  </span>
+);
+
+/** A success rate under this share is shown in red. */
+const poor = 0.8;
+
+function Success({ version }: { version: VersionRow }) {
+  const rate = successOf(version);
+  const { completed, failed } = version;
+  const title = `${count(completed)} completed, ${count(failed)} failed`;
+  return (
+    <span title={title} className={rate !== null && rate < poor ? "font-semibold text-red" : ""}>
+      {share(rate)}
+    </span>
+  );
+}
+
+/** The figures of two versions side by side. */
+function Comparison({ from, to }: { from: VersionRow; to: VersionRow }) {
+  const each = (version: VersionRow) => {
+    const { threads } = version;
+    const per = costPerThread(version);
+    return [
+      counted(threads, "run"),
+      share(successOf(version)),
+      took(version.p50Ms),
+      took(version.p95Ms),
+      per === null ? "–" : cost(per),
+    ];
+  };
+  const [old, now] = [each(from), each(to)];
+  const rows = ["Runs", "Success", "p50", "p95", "Cost per run"].map((what, at) => ({
+    what,
+    old: old[at],
+    now: now[at],
+  }));
+  return (
+    <table className="w-full border-collapse text-right [&_th]:font-normal [&_th:first-child]:text-left [&_:is(th,td)]:py-1">
+      <thead className="text-small text-muted">
+        <tr>
+          <th scope="col">Figure</th>
+          <th scope="col">
+            Now <code>{from.hash.slice(0, 6)}</code>
+          </th>
+          <th scope="col">
+            After <code>{to.hash.slice(0, 6)}</code>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={row.what} className="border-t">
+            <th scope="row">{row.what}</th>
+            <td className="text-muted">{row.old}</td>
+            <td className="font-semibold">{row.now}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }
 

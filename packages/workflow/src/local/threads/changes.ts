@@ -3,8 +3,9 @@ import { readRegistry } from "../../registry/read.ts";
 import type { Root } from "../../disk/paths.ts";
 import { watchLogs } from "../../disk/watch-logs.ts";
 import { system } from "../../system/system.ts";
-import type { LiveRow, ThreadRef } from "../../record/thread.ts";
-import { readRow } from "./list.ts";
+import { isMoving, type LiveRow, type ThreadRef } from "../../record/thread.ts";
+import { shownOf } from "../../record/row.ts";
+import { readRow } from "./row.ts";
 import { listLive } from "../workers/live.ts";
 import { allThreads } from "./view.ts";
 
@@ -12,6 +13,8 @@ const mostOftenMs = 100;
 const lookEveryMs = 500;
 const freshMs = 400;
 const listEveryMs = 2_000;
+/** The files of a thread that its row is computed from. */
+const shownFiles = new Set(["data.jsonl", "journal.jsonl", "location.json", "paused"]);
 
 /**
  * Streams changes. The system reports growing logs. Asks the workers for their threads twice a second, because logs
@@ -22,7 +25,7 @@ export async function* changes(root: Root, signal: AbortSignal): AsyncGenerator<
   let wake = Promise.withResolvers<void>();
   const rouse = (): void => wake.resolve();
   const watched = watchLogs(root, (ref, file) => {
-    if (!["data.jsonl", "location.json", "paused"].includes(file)) return;
+    if (!shownFiles.has(file)) return;
     seen.changed(ref);
     rouse();
   });
@@ -46,8 +49,10 @@ export async function* changes(root: Root, signal: AbortSignal): AsyncGenerator<
   }
 }
 
-/** A thread as it was last reported; `live` when a worker drove it. */
-type Seen = { ref: ThreadRef; steps: number; status: string | null; live: boolean };
+/** A thread's last reported row, and its worker's last report; null when no worker drove it. */
+type Seen = { ref: ThreadRef; shown: string; live: string | null };
+
+const liveOf = ({ status, steps, role }: LiveRow): string => JSON.stringify([status, steps, role]);
 
 class SeenThreads {
   readonly #root: Root;
@@ -65,12 +70,14 @@ class SeenThreads {
   /** Records the current state without reporting it: followers read the lists themselves. */
   async begin(): Promise<void> {
     for (const ref of allThreads(this.#root)) {
-      this.#seen.set(ref.threadId, { ref, steps: -1, status: null, live: false });
+      this.#seen.set(ref.threadId, { ref, shown: "", live: null });
     }
     // A thread that was live a moment ago may have lost its worker since, which no other change would report.
     for (const row of await listLive(this.#root)) {
-      const { steps, status } = row;
-      this.#seen.set(row.threadId, { ref: row, steps, status, live: true });
+      const { threadId, hash } = row;
+      const ref = { hash, threadId };
+      const now = await readRow(this.#root, ref);
+      this.#seen.set(threadId, { ref, shown: now ? shownOf(now) : "", live: liveOf(row) });
     }
     this.#names = await this.#readNames();
   }
@@ -88,12 +95,10 @@ class SeenThreads {
     const toRead = new Map(this.#changed);
     this.#changed.clear();
     for (const row of live.values()) {
-      const seen = this.#seen.get(row.threadId);
-      if (seen?.steps === row.steps && seen.status === row.status) seen.live = true;
-      else toRead.set(row.threadId, row);
+      if (this.#seen.get(row.threadId)?.live !== liveOf(row)) toRead.set(row.threadId, row);
     }
-    for (const [threadId, { ref, live: wasLive }] of this.#seen) {
-      if (wasLive && !live.has(threadId)) toRead.set(threadId, ref);
+    for (const [threadId, { ref, live: before }] of this.#seen) {
+      if (before !== null && !live.has(threadId)) toRead.set(threadId, ref);
     }
     for (const [threadId, ref] of listed ?? []) {
       if (!this.#seen.has(threadId)) toRead.set(threadId, ref);
@@ -114,11 +119,12 @@ class SeenThreads {
   async #read({ hash, threadId }: ThreadRef): Promise<HostChange[]> {
     const row = await readRow(this.#root, { hash, threadId });
     if (!row) return [];
-    const { steps, status } = row;
+    const shown = shownOf(row);
     const before = this.#seen.get(threadId);
-    const live = this.#live.has(threadId) || status === "running" || status === "paused";
-    this.#seen.set(threadId, { ref: { hash, threadId }, steps, status, live });
-    return before?.steps === steps && before.status === status ? [] : [{ kind: "thread", row }];
+    const reported = this.#live.get(threadId);
+    const live = reported ? liveOf(reported) : isMoving(row.status) ? "" : null;
+    this.#seen.set(threadId, { ref: { hash, threadId }, shown, live });
+    return before?.shown === shown ? [] : [{ kind: "thread", row }];
   }
 
   async #compare(listed: ReadonlyMap<string, ThreadRef>): Promise<HostChange[]> {

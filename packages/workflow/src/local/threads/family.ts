@@ -2,7 +2,7 @@ import type { Relative } from "../../host/host.ts";
 import type { Root } from "../../disk/paths.ts";
 import type { StartRecord } from "../../record/record.ts";
 import { forkFromIn, type ThreadRef, type ThreadRow } from "../../record/thread.ts";
-import { readRow } from "./list.ts";
+import { readRow } from "./row.ts";
 import { LiveWorkers } from "../workers/live.ts";
 import { allThreads, findThread, startOf } from "./view.ts";
 

@@ -8,7 +8,8 @@ import type { ThreadQuery } from "../../host/host.ts";
 import { dataPath, registryPath, type Root } from "../../disk/paths.ts";
 import { createRoot, openRoot } from "../../disk/root.ts";
 import { type Status, statuses, type ThreadRow } from "../../record/thread.ts";
-import { listThreads, readRow } from "./list.ts";
+import { listThreads } from "./list.ts";
+import { readRow } from "./row.ts";
 import { allThreads } from "./view.ts";
 
 let folder: string;

@@ -1,44 +1,35 @@
-import type { ThreadPage, ThreadQuery } from "../../host/host.ts";
-import { outlineLog, readLast, readStart } from "../../disk/log.ts";
+import type { ThreadFilter, ThreadPage, ThreadQuery } from "../../host/host.ts";
+import { readLast, readStart } from "../../disk/log.ts";
 import { isEnd } from "../../record/record.ts";
 import { readRegistry } from "../../registry/read.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { hashesOf, versionsOf } from "../../registry/versions.ts";
-import { systemCode } from "../../disk/disk-error.ts";
 import { dataPath, loggedHashes, pausedIdsOf, type Root, storedHashes } from "../../disk/paths.ts";
 import { notedOf } from "../../disk/threads.ts";
 import { isDevName, isHash, isHashPrefix } from "../../contract/names.ts";
 import { system } from "../../system/system.ts";
+import { isMoving, statusOf, type ThreadRef, type ThreadRow } from "../../record/thread.ts";
 import {
-  isMoving,
-  type Status,
-  statusOf,
-  type ThreadRef,
-  type ThreadRow,
-} from "../../record/thread.ts";
-import { rowAt, rowFrom, unknownRow } from "../../record/row.ts";
+  isLimited,
+  limitsOf,
+  matches,
+  type RowFilter,
+  type Selector,
+} from "../../record/filter.ts";
+import { rowAt } from "../../record/row.ts";
 import { LiveWorkers, listLive } from "../workers/live.ts";
 import { searchText } from "./search.ts";
 import { hasWords, wordsOf } from "../../record/search.ts";
-import type { IndexedRow, ThreadIndex } from "./thread-index.ts";
-import { allThreads, readDriven, sizeOf, threadsOf } from "./view.ts";
+import { readRow } from "./row.ts";
+import type { IndexEntry, ThreadIndex } from "./thread-index.ts";
+import { allThreads, sizeOf, threadsOf } from "./view.ts";
 import { ambiguousHash } from "../../registry/errors.ts";
 
 /** Longest time that a list blocks other work, in milliseconds. */
 const restEveryMs = 8;
 
-/** Selects threads by name, by version, or by both. */
-export type Selector = { name?: string; hash?: string };
-
-/**
- * Filter of a list: a thread must match one of the statuses and one of the selectors, and contain all words. Null
- * matches all.
- */
-type Filter = {
-  statuses: ReadonlySet<Status> | null;
-  selectors: readonly Selector[] | null;
-  words: readonly string[];
-};
+/** Filter of a list: a thread must match the row filter and contain all words. */
+export type Filter = RowFilter & { words: readonly string[] };
 
 /**
  * Returns a page of threads, newest first. Reads whole logs only for the page. Filters by the first or last line of a
@@ -51,24 +42,19 @@ export async function listThreads(
   query: ThreadQuery = {},
   index: ThreadIndex | null = null,
 ): Promise<ThreadPage> {
-  const { limit = 20, offset = 0, before, status, workflow, search = "", paged = true } = query;
-  const statuses = status === undefined ? null : new Set([status].flat());
-  const selectors = workflow ? await selectorsOf(root, workflow) : null;
-  const words = wordsOf(search);
+  const { limit = 20, offset = 0, before, paged = true } = query;
+  const filter = await filterOf(root, query);
+  const { statuses, selectors, words, limits } = filter;
   // Workers know their running threads, and paused threads have a marker file, so no other logs need to be read.
   const areLive = statuses !== null && [...statuses].every(isMoving);
-  const filter: Filter = { statuses, selectors, words };
   const indexed = areLive || !index ? null : await indexedPage(root, index, query, filter);
   if (indexed) return indexed;
   const all = areLive ? await movingThreads(root) : candidatesOf(root, selectors);
   const isNamed = selectors?.some(({ name }) => name !== undefined) === true;
-  const isCounted = !statuses && !isNamed && words.length === 0;
+  const isCounted = !statuses && !isNamed && words.length === 0 && !isLimited(limits);
   const total = isCounted ? all.length : null;
   const asked = before === undefined ? all : all.filter(({ threadId }) => threadId < before);
-  const refs = newestFirst(
-    asked,
-    statuses || selectors || words.length > 0 ? null : offset + limit,
-  );
+  const refs = newestFirst(asked, isCounted && !selectors ? offset + limit : null);
   const rows: ThreadRow[] = [];
   for await (const row of rowsOf(root, refs, filter, offset)) {
     if (rows.length >= limit) return { rows, total, next: rows.at(-1)?.threadId ?? null };
@@ -79,6 +65,17 @@ export async function listThreads(
   // Some of the threads may not be created yet.
   const last = rows.length < limit ? refs.at(-1) : rows.at(-1);
   return { rows, total, next: isLast ? null : (last?.threadId ?? null) };
+}
+
+/** @throws WorkflowError `VERSION_AMBIGUOUS` (usage). */
+export async function filterOf(root: Root, query: ThreadFilter): Promise<Filter> {
+  const { status, workflow, search = "" } = query;
+  return {
+    statuses: status === undefined ? null : new Set([status].flat()),
+    selectors: workflow ? await selectorsOf(root, workflow) : null,
+    words: wordsOf(search),
+    limits: limitsOf(query),
+  };
 }
 
 /** The threads that live workers drive, and paused threads. */
@@ -113,7 +110,8 @@ function newestFirst(threads: ThreadRef[], most: number | null): ThreadRef[] {
   return kept.sort(newer).slice(0, most);
 }
 
-async function* rowsOf(
+/** Reads the rows of threads that match a filter, after the first `offset`. */
+export async function* rowsOf(
   root: Root,
   refs: readonly ThreadRef[],
   filter: Filter,
@@ -141,13 +139,6 @@ async function* rowsOf(
   }
 }
 
-const matches = (row: ThreadRow, { statuses, selectors }: Filter): boolean =>
-  (!statuses || statuses.has(row.status)) &&
-  (!selectors ||
-    selectors.some(
-      ({ name = row.workflow, hash = row.hash }) => name === row.workflow && hash === row.hash,
-    ));
-
 /** The searched text of a thread; only the id when the log can't be read. */
 function textOf(root: Root, ref: ThreadRef): string {
   try {
@@ -164,30 +155,26 @@ async function indexedPage(
   { limit = 20, offset = 0, before, paged = true }: ThreadQuery,
   filter: Filter,
 ): Promise<ThreadPage | null> {
-  const { statuses, selectors, words } = filter;
+  const { statuses, selectors, words, limits } = filter;
   // Only a whole log shows whether it is corrupt.
   if (statuses?.has("corrupt")) return null;
   const isSearch = words.length > 0;
-  const isWorthwhile = () => isSearch && allThreads(root).length >= worthIndexing;
-  if (!index.exists && !isWorthwhile()) return null;
-  const most = isSearch ? Number.POSITIVE_INFINITY : mostAtOnce;
-  if (!(await index.refresh({ most, texts: isSearch }))) return null;
+  const isSelective = isSearch || isLimited(limits);
+  if (!index.exists && !(isSelective && isWorthIndexing(root))) return null;
+  const most = isSelective ? Number.POSITIVE_INFINITY : mostAtOnce;
+  if (!(await index.refresh({ most, open: isSearch }))) return null;
   const hashes = selectors?.map(({ name, hash }) => (name === undefined ? hash : undefined));
-  const isCounted = !statuses && !isSearch && !hashes?.includes(undefined);
+  const isCounted = !statuses && !isSelective && !hashes?.includes(undefined);
   const live = new LiveWorkers(root);
   const rows: ThreadRow[] = [];
   let passed = 0;
   let isMore = false;
   try {
     const total = isCounted ? index.count((hashes as string[] | undefined) ?? null) : null;
-    for (const entry of index.candidates({ statuses, selectors, words, before })) {
+    for (const entry of index.candidates({ ...filter, before })) {
       isMore = rows.length >= limit;
       if (isMore && (isCounted || !paged)) break;
-      const driven = !entry.isOver && (await live.find(entry)) !== null;
-      const isStored = !driven && index.isFresh(entry);
-      const row = isStored
-        ? entry.row && rowAt(entry.row, system.clock.now())
-        : await readRow(root, entry, live);
+      const row = await rowOf(root, index, entry, live);
       isMore = false;
       if (!row || !matches(row, filter)) continue;
       isMore = rows.length >= limit;
@@ -203,48 +190,46 @@ async function indexedPage(
   }
 }
 
+/** The row of an indexed thread. Reads its log when a worker drives it, or the index is out of date. */
+export async function rowOf(
+  root: Root,
+  index: ThreadIndex,
+  entry: IndexEntry,
+  live: LiveWorkers,
+): Promise<ThreadRow | null> {
+  const driven = !entry.isOver && (await live.find(entry)) !== null;
+  if (driven || !index.isFresh(entry)) return await readRow(root, entry, live);
+  return entry.row && rowAt(entry.row, system.clock.now());
+}
+
+export const isWorthIndexing = (root: Root): boolean => allThreads(root).length >= worthIndexing;
+
 /** The number of logs from which a list uses an index. */
 export const worthIndexing = 1_000;
 
 /** Maximum number of logs to read for a list without a search. For more logs, listing without the index is faster. */
 const mostAtOnce = 200;
 
-/** A thread's row for the index, without the state of a worker that may drive it. */
-export function readIndexed(root: Root, ref: ThreadRef): IndexedRow | null {
-  try {
-    const log = outlineLog(dataPath(root, ref.hash, ref.threadId));
-    if (log.kind === "empty") return null;
-    if (log.kind === "headless") return { ...unknownRow(ref), isOver: false };
-    const noted = notedOf(root, ref);
-    const state = statusOf(log, null, noted);
-    return {
-      ...rowFrom(ref, log, state, noted.movedTo),
-      isOver: log.end !== null && state.status !== "corrupt",
-    };
-  } catch {
-    return { ...unknownRow(ref), isOver: false };
-  }
-}
-
 /** Whether a thread matches by the first and last line of its log; `maybe` requires reading the whole log. */
 async function prefilter(
   root: Root,
   ref: ThreadRef,
-  { statuses, selectors }: Filter,
+  { statuses, selectors, limits }: Filter,
   live: LiveWorkers,
 ): Promise<"no" | "yes" | "maybe"> {
-  if (!statuses && !selectors) return "yes";
+  const isAny = !isLimited(limits);
+  if (!statuses && !selectors) return isAny ? "yes" : "maybe";
   const path = dataPath(root, ref.hash, ref.threadId);
   const here = selectors?.filter(({ hash }) => hash === undefined || hash === ref.hash);
   const names = here?.some(({ name }) => name === undefined) ? null : here?.map(({ name }) => name);
   try {
     if (names && !names.includes(readStart(path)?.name)) return "no";
-    if (names && !statuses) return "yes";
+    if (names && !statuses) return isAny ? "yes" : "maybe";
     // Only a whole log shows whether it is corrupt.
     if (statuses?.has("corrupt")) return "maybe";
     const found = readLast(path);
     if (found.kind !== "record") return found.kind === "empty" ? "no" : "maybe";
-    if (!statuses) return "yes";
+    if (!statuses) return isAny ? "yes" : "maybe";
     const { record, size } = found;
     const [end, last] = record && isEnd(record) ? [record, null] : [null, record];
     // A log that grows during this check is read whole.
@@ -254,27 +239,6 @@ async function prefilter(
   } catch {
     return "maybe";
   }
-}
-
-/** The row of a thread, or null when it never started or was removed. */
-export async function readRow(
-  root: Root,
-  ref: ThreadRef,
-  live = new LiveWorkers(root),
-): Promise<ThreadRow | null> {
-  const { threadId, hash } = ref;
-  try {
-    const { log, driver } = await readDriven(root, ref, outlineLog, live);
-    if (log.kind === "empty") return null;
-    if (log.kind === "thread") {
-      const noted = notedOf(root, ref);
-      const row = rowFrom({ threadId, hash }, log, statusOf(log, driver, noted), noted.movedTo);
-      return rowAt(row, system.clock.now());
-    }
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return null;
-  }
-  return unknownRow(ref);
 }
 
 async function selectorsOf(root: Root, text: string): Promise<Selector[]> {

@@ -18,7 +18,8 @@ import type { ThreadQuery } from "../../host/host.ts";
 import type { ThreadRow } from "../../record/thread.ts";
 import { dataPath, type Root } from "../../disk/paths.ts";
 import { createRoot, openRoot } from "../../disk/root.ts";
-import { listThreads, readIndexed } from "./list.ts";
+import { listThreads } from "./list.ts";
+import { readIndexed } from "./row.ts";
 import { ThreadIndex } from "./thread-index.ts";
 
 let folder: string;
@@ -31,7 +32,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const opened = () => new ThreadIndex(root, (ref) => readIndexed(root, ref));
-const whole = { most: Number.POSITIVE_INFINITY, texts: true };
+const whole = { most: Number.POSITIVE_INFINITY, open: true };
 const file = () => join(root, "index", "threads.sqlite");
 
 const hashes = ["AAAA000000001", "AAAA000000002", "BBBB000000001"];
@@ -164,7 +165,7 @@ test("an up-to-date index stays in use during another build", async () => {
   const index = opened();
   await index.refresh(whole);
   const building = index.build();
-  expect(await index.refresh({ most: 10, texts: false })).toBe(true);
+  expect(await index.refresh({ most: 10, open: false })).toBe(true);
   await building;
 });
 

@@ -15,66 +15,70 @@ import { readLast } from "../../disk/log.ts";
 import { isEnd } from "../../record/record.ts";
 import { removeQuietly } from "../../disk/files.ts";
 import { isPaused } from "../../disk/paused.ts";
-import { dataPath, loggedHashes, type Root, threadIdsOf, threadsDir } from "../../disk/paths.ts";
+import {
+  dataPath,
+  journalPath,
+  loggedHashes,
+  type Root,
+  threadIdsOf,
+  threadsDir,
+} from "../../disk/paths.ts";
 import { type Column, type Database, O_CREAT, O_RDWR } from "../../system/port.ts";
 import { system } from "../../system/system.ts";
-import type { Status, ThreadRef, ThreadRow } from "../../record/thread.ts";
+import type { Summed } from "../../record/figures.ts";
+import { unknownRow } from "../../record/row.ts";
+import type { ThreadRef, ThreadRow } from "../../record/thread.ts";
+import type { WorkFigures } from "../../record/work.ts";
+import {
+  chunk,
+  figuresStatement,
+  format,
+  type IndexQuery,
+  pageStatement,
+  schema,
+  storeStatement,
+  versionStatement,
+} from "./index-sql.ts";
 import { searchText } from "./search.ts";
 import { hasWords } from "../../record/search.ts";
 
-const format = 4;
 /** In milliseconds. A file changed more recently may change again with the same modification time. */
 const unclearMs = 1_000;
 const atOnceMs = 8;
-const chunk = 100;
 /** Maximum number of threads to find by words in the index. With more matches, each thread is checked, newest first. */
 const mostFew = 2_000;
 
-const schema = `
-  CREATE TABLE folders (hash TEXT PRIMARY KEY, changed REAL, logs INTEGER);
-  CREATE TABLE threads (
-    number INTEGER PRIMARY KEY, threadId TEXT, hash TEXT, size INTEGER, changed REAL, isOver INTEGER,
-    status TEXT, workflow TEXT, row TEXT
-  );
-  CREATE UNIQUE INDEX newest ON threads (threadId, hash);
-  CREATE INDEX byHash ON threads (hash, threadId);
-  CREATE INDEX byWorkflow ON threads (workflow, threadId, hash);
-  CREATE INDEX byStatus ON threads (isOver, status, threadId, hash);
-  CREATE INDEX byState ON threads (isOver, threadId, hash);
-  CREATE VIRTUAL TABLE texts USING fts5(text, tokenize = 'trigram', detail = 'none');
-  PRAGMA user_version = ${format};
-`;
+/** A thread as the index keeps it. If it is not over, a worker may report newer facts. */
+export type IndexedThread = { row: ThreadRow; isOver: boolean; figures: WorkFigures };
 
-/** An indexed thread. If it is not over, a worker may report newer facts. */
-export type IndexedRow = ThreadRow & { isOver: boolean };
-
-/** An indexed log, with the size and modification time of its file; `row` is null if the log holds no thread. */
-type IndexEntry = ThreadRef & {
+/**
+ * An indexed log, with the size and modification time of its file, and the size of its journal; `row` is null if the
+ * log holds no thread.
+ */
+export type IndexEntry = ThreadRef & {
   number: number;
   size: number;
   changed: number;
+  journal: number;
   isOver: boolean;
   row: ThreadRow | null;
+  figures: WorkFigures;
 };
 
-type Stored = Omit<IndexEntry, "isOver" | "row"> & { isOver: number; row: string | null };
-
-/** Selects threads. The caller checks the status of threads that are not over. */
-export type IndexQuery = {
-  statuses: ReadonlySet<Status> | null;
-  selectors: readonly Selector[] | null;
-  words: readonly string[];
-  before: string | undefined;
+type Stored = Omit<IndexEntry, "isOver" | "row" | "figures"> & {
+  isOver: number;
+  row: string | null;
+  figures: string;
 };
 
-type Selector = { name?: string; hash?: string };
-type Condition = readonly [column: string, value: Column];
+/** Selects threads that have all words and are older than `before`. */
+export type SearchQuery = IndexQuery & { words: readonly string[]; before: string | undefined };
 
 /** Reads a log; null if it does not hold a thread. */
-export type ReadIndexed = (ref: ThreadRef) => IndexedRow | null;
+export type ReadIndexed = (ref: ThreadRef) => IndexedThread | null;
 
-/** Limits of a refresh: the maximum number of logs to read, and whether to update search texts of open threads. */
-export type Refreshing = { most: number; texts: boolean };
+/** Limits of a refresh: the maximum number of logs to read, and whether to also read changed open threads. */
+export type Refreshing = { most: number; open: boolean };
 
 export class ThreadIndex {
   readonly #root: Root;
@@ -107,10 +111,10 @@ export class ThreadIndex {
   /** Reads all new logs in the background. Lists don't use the index until then. */
   async build(): Promise<void> {
     // An up-to-date index stays in use.
-    if (this.#isBuilding || (await this.refresh({ most: 0, texts: false }))) return;
+    if (this.#isBuilding || (await this.refresh({ most: 0, open: false }))) return;
     if (this.#isBuilding) return;
     this.#isBuilding = true;
-    await this.refresh({ most: Number.POSITIVE_INFINITY, texts: true });
+    await this.refresh({ most: Number.POSITIVE_INFINITY, open: true });
     this.#isBuilding = false;
   }
 
@@ -138,7 +142,7 @@ export class ThreadIndex {
   }
 
   /** The threads that may match, newest first. */
-  *candidates(query: IndexQuery): Generator<IndexEntry> {
+  *candidates(query: SearchQuery): Generator<IndexEntry> {
     const { words, before = "~" } = query;
     const few = words.length > 0 ? this.#few(words) : null;
     for (const entry of few ?? this.#newest(query)) {
@@ -146,10 +150,11 @@ export class ThreadIndex {
     }
   }
 
-  *#newest({ statuses, selectors, before = "~" }: IndexQuery): Generator<IndexEntry> {
+  *#newest({ before = "~", ...query }: SearchQuery): Generator<IndexEntry> {
     let key = [before, ""];
     for (;;) {
-      const found = this.#page(statuses && [...statuses], selectors, key);
+      const { text, values } = pageStatement(query, key);
+      const found = this.#entries(text, values);
       yield* found;
       const last = found.at(-1);
       if (!last || found.length < chunk) return;
@@ -157,46 +162,40 @@ export class ThreadIndex {
     }
   }
 
+  /** The figures of the selected threads that are over. */
+  figures(query: IndexQuery): Summed[] {
+    const { text, values } = figuresStatement(query);
+    return this.#rows<Summed>(text, values);
+  }
+
+  /** The threads of a version, in pages. */
+  *version(hash: string): Generator<IndexEntry[]> {
+    for (let after = ""; ; ) {
+      const found = this.#entries(versionStatement, [hash, after]);
+      yield found;
+      const last = found.at(-1);
+      if (!last) return;
+      after = last.threadId;
+    }
+  }
+
+  /** The threads that are not over, newest first. */
+  open(): IndexEntry[] {
+    return this.#entries("SELECT * FROM threads WHERE isOver = 0 ORDER BY threadId DESC", []);
+  }
+
   /** Whether a log is unchanged since it was read. */
-  isFresh({ threadId, hash, size, changed, isOver, row }: IndexEntry): boolean {
+  isFresh({ threadId, hash, size, changed, journal, isOver, row }: IndexEntry): boolean {
     const stat = system.files.stat(dataPath(this.#root, hash, threadId));
     if (stat?.size !== size || stat.mtimeMs !== changed) return false;
-    return isOver || isPaused(this.#root, { hash, threadId }) === (row?.status === "paused");
+    if (isOver) return true;
+    const isSame = this.#journalSize({ hash, threadId }) === journal;
+    return isSame && isPaused(this.#root, { hash, threadId }) === (row?.status === "paused");
   }
 
   close(): void {
     this.#database?.close();
     this.#database = null;
-  }
-
-  /**
-   * Queries each kind of thread separately, so that each follows the order of one index. A thread that is not over may
-   * have any status, and any name if its log could not be read.
-   */
-  #page(
-    statuses: readonly Status[] | null,
-    selectors: IndexQuery["selectors"],
-    key: readonly string[],
-  ): IndexEntry[] {
-    const kinds = (statuses ?? []).map((one): Condition[] => [
-      ["isOver", 1],
-      ["status", one],
-    ]);
-    const ways = (selectors ?? []).map(({ name, hash }): Condition[] => [
-      ...(name === undefined ? [] : [["workflow", name] as const]),
-      ...(hash === undefined ? [] : [["hash", hash] as const]),
-    ]);
-    const wanted = (statuses ? kinds : [[]]).flatMap((kind) =>
-      (selectors ? ways : [[]]).map((way) => [...kind, ...way]),
-    );
-    const parts: Condition[][] = statuses || selectors ? [[["isOver", 0]], ...wanted] : wanted;
-    const values: Column[] = [];
-    const selects = parts.map((conditions) => {
-      values.push(...key, ...conditions.map(([, value]) => value));
-      const where = conditions.map(([column]) => ` AND ${column} = ?`).join("");
-      return `SELECT * FROM (SELECT * FROM threads WHERE (threadId, hash) < (?, ?)${where} ${newestFirst})`;
-    });
-    return this.#entries(`${selects.join(" UNION ")} ${newestFirst}`, values);
   }
 
   /** The threads with all words, newest first; null if there are too many. */
@@ -223,11 +222,16 @@ export class ThreadIndex {
   }
 
   #entries(statement: string, values: readonly Column[]): IndexEntry[] {
-    return this.#rows<Stored>(statement, values).map(({ isOver, row, ...entry }) => ({
+    return this.#rows<Stored>(statement, values).map(({ isOver, row, figures, ...entry }) => ({
       ...entry,
       isOver: isOver === 1,
       row: row === null ? null : (JSON.parse(row) as ThreadRow),
+      figures: JSON.parse(figures) as WorkFigures,
     }));
+  }
+
+  #journalSize({ hash, threadId }: ThreadRef): number {
+    return system.files.stat(journalPath(this.#root, hash, threadId))?.size ?? 0;
   }
 
   #rows<Row>(statement: string, values: readonly Column[] = []): Row[] {
@@ -279,10 +283,10 @@ export class ThreadIndex {
     for (const ending of ["", "-wal", "-shm"]) removeQuietly(`${this.#path}${ending}`);
   }
 
-  async #refresh({ most, texts }: Refreshing): Promise<boolean> {
+  async #refresh({ most, open: withOpen }: Refreshing): Promise<boolean> {
     const folders = this.#changedFolders();
     const found = folders.map((folder) => this.#differences(folder));
-    const open = this.#changedOpen(texts);
+    const open = this.#changedOpen(withOpen);
     const toRead = [...found.flatMap(({ added }) => added), ...open];
     if (toRead.length > most) return false;
     await this.#readAll(toRead);
@@ -317,12 +321,10 @@ export class ThreadIndex {
     return { hash, changed, logs: ids.size, added, gone: [...known.difference(ids)] };
   }
 
-  /** The threads that are not over and whose logs changed; without `texts`, only threads that have ended since. */
-  #changedOpen(texts: boolean): ThreadRef[] {
-    const changed = this.#entries("SELECT * FROM threads WHERE isOver = 0", []).filter(
-      (entry) => !this.isFresh(entry),
-    );
-    return texts
+  /** The threads that are not over and whose logs changed; without `withOpen`, only threads that have ended since. */
+  #changedOpen(withOpen: boolean): ThreadRef[] {
+    const changed = this.open().filter((entry) => !this.isFresh(entry));
+    return withOpen
       ? changed
       : changed.filter((row) => hasEnded(dataPath(this.#root, row.hash, row.threadId)));
   }
@@ -344,19 +346,15 @@ export class ThreadIndex {
     // Stat before reading: a concurrent append changes the size.
     const stat = system.files.stat(dataPath(this.#root, ref.hash, ref.threadId));
     if (stat === null) return this.#remove(ref);
+    const journal = this.#journalSize(ref);
     const found = this.#read(ref);
-    const { isOver = false, ...row } = found ?? {};
-    const { status = "corrupt", workflow = "" } = found ?? {};
-    const [stored] = this.#rows<{ number: number }>(
-      `INSERT INTO threads (threadId, hash, size, changed, isOver, status, workflow, row)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (threadId, hash) DO UPDATE SET size = excluded.size,
-        changed = excluded.changed, isOver = excluded.isOver, status = excluded.status,
-        workflow = excluded.workflow, row = excluded.row RETURNING number`,
-      [
-        ...[ref.threadId, ref.hash, stat.size, stat.mtimeMs, Number(isOver)],
-        ...[status, workflow, found && JSON.stringify(row)],
-      ],
-    );
+    const { isOver, row, figures } = found ?? noThread;
+    const { status, workflow, createdAt, workedMs, spent, hasError } = row ?? unknownRow(ref);
+    const [stored] = this.#rows<{ number: number }>(storeStatement, [
+      ...[ref.threadId, ref.hash, stat.size, stat.mtimeMs, journal, Number(isOver)],
+      ...[status, workflow, createdAt, workedMs, spent.cost, Number(hasError)],
+      ...[row && JSON.stringify(row), JSON.stringify(figures)],
+    ]);
     const text = searchText(this.#root, ref);
     this.#rows("DELETE FROM texts WHERE rowid = ?", [stored?.number ?? 0]);
     this.#rows("INSERT INTO texts (rowid, text) VALUES (?, ?)", [stored?.number ?? 0, text]);
@@ -371,7 +369,7 @@ export class ThreadIndex {
   }
 }
 
-const newestFirst = `ORDER BY threadId DESC, hash DESC LIMIT ${chunk}`;
+const noThread = { isOver: false, row: null, figures: { roles: [], models: [] } };
 
 /** A modification time that files never have. */
 const never = -1;

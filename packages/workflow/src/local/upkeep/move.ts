@@ -32,7 +32,7 @@ import { system } from "../../system/system.ts";
 import { lastWakingTime, threadWithId } from "../../disk/threads.ts";
 import { type ThreadRef } from "../../record/thread.ts";
 import { withThreadId } from "../../disk/threads.ts";
-import { readIndexed } from "../threads/list.ts";
+import { readIndexed } from "../threads/row.ts";
 import { ThreadIndex } from "../threads/thread-index.ts";
 import { sha256 } from "../../record/sha256.ts";
 import { changeProven } from "../workflows.ts";

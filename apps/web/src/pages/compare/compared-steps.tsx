@@ -1,0 +1,123 @@
+import type { Step, ThreadDiff } from "@uncaged/workflow-server/api-types";
+import { useDeferredValue, useMemo, useState } from "react";
+import { count, roleName } from "../../lib/format.ts";
+import { formatJson } from "../../lib/json.ts";
+import { Button } from "../../ui/button.tsx";
+import { type Piece, Pieces, piecesOf } from "../../ui/diff.tsx";
+import { Empty } from "../../ui/states.tsx";
+
+const atOnce = 50;
+
+/** The steps of two threads: different steps in full, equal steps as one line. */
+export function ComparedSteps({ pairs }: { pairs: readonly Pair[] }) {
+  const rows = useMemo(() => rowsOf(pairs), [pairs]);
+  const [shown, setShown] = useState(atOnce);
+  if (rows.length === 0) return <Empty title="No steps yet" />;
+  return (
+    <>
+      {rows
+        .slice(0, shown)
+        .map((row) =>
+          row.kind === "same" ? (
+            <SameSteps key={row.pairs[0]?.number} pairs={row.pairs} />
+          ) : (
+            <StepPair key={row.pair.number} pair={row.pair} />
+          ),
+        )}
+      {rows.length > shown && (
+        <Button onClick={() => setShown(shown + atOnce)}>Show more differences</Button>
+      )}
+    </>
+  );
+}
+
+const mostNames = 200;
+
+function SameSteps({ pairs }: { pairs: readonly Pair[] }) {
+  const [first, last] = [pairs[0]?.number ?? 0, pairs.at(-1)?.number ?? 0];
+  const title = first === last ? `Step ${first} is` : `Steps ${count(first)} to ${count(last)} are`;
+  return (
+    <details className="min-w-0 rounded-md border bg-sunken px-4 py-2 text-muted">
+      <summary>{title} the same</summary>
+      <ol className="my-2 grid gap-1">
+        {pairs.slice(0, mostNames).map(({ number, a }) => (
+          <li key={number} className="truncate">
+            <span className="text-faint">{number}</span> {roleName(a?.role ?? "")}
+            <span className="ml-2 text-faint">{a?.content.slice(0, 160)}</span>
+          </li>
+        ))}
+        {pairs.length > mostNames && <li>and {count(pairs.length - mostNames)} more</li>}
+      </ol>
+    </details>
+  );
+}
+
+function StepPair({ pair }: { pair: Pair }) {
+  const { number, a, b } = pair;
+  // Comparing fifty pairs of long texts takes seconds, so the page first shows the texts without marks.
+  const isCompared = useDeferredValue(true, false);
+  const both = a !== null && b !== null && isCompared;
+  const content = useMemo(() => (both ? piecesOf(a.content, b.content) : null), [both, a, b]);
+  const meta = useMemo(() => (both ? piecesOf(metaOf(a), metaOf(b)) : null), [both, a, b]);
+  return (
+    <section
+      className="grid grid-cols-2 gap-2 max-md:mb-2 max-md:grid-cols-1 max-md:gap-1"
+      aria-label={`Step ${number}`}
+    >
+      {(["a", "b"] as const).map((side) => {
+        const step = pair[side];
+        if (!step) {
+          return (
+            <div
+              key={side}
+              className={`${box} items-center justify-center border-dashed text-faint`}
+            >
+              No step {number}
+            </div>
+          );
+        }
+        const isOther = both && a.role !== b.role;
+        const metaText = metaOf(step);
+        return (
+          <div key={side} className={`${box} bg-surface`}>
+            <h2 className="flex items-baseline gap-2">
+              <span className="text-faint">{number}</span>{" "}
+              <Pieces pieces={[{ text: roleName(step.role), isChanged: isOther }]} side={side} />
+            </h2>
+            <Pieces pieces={content?.[side] ?? unmarked(step.content)} side={side} />
+            {metaText !== "" && (
+              <div className="border-t pt-2 text-small">
+                <h3 className="text-small font-semibold text-faint">Meta</h3>
+                <Pieces pieces={meta?.[side] ?? unmarked(metaText)} side={side} code />
+              </div>
+            )}
+          </div>
+        );
+      })}
+    </section>
+  );
+}
+
+const box = "flex min-w-0 flex-col gap-2 rounded-md border px-4 py-3";
+
+const unmarked = (text: string): Piece[] => [{ text, isChanged: false }];
+
+const metaOf = ({ meta }: Step): string =>
+  Object.keys(meta).length > 0 ? (formatJson(meta) ?? "") : "";
+
+type Pair = ThreadDiff["steps"][number];
+
+/** Consecutive pairs of equal steps, or one pair of different steps. */
+type Row = { kind: "same"; pairs: Pair[] } | { kind: "different"; pair: Pair };
+
+/** The rows of a comparison, with equal steps grouped. */
+export function rowsOf(pairs: readonly Pair[]): Row[] {
+  const rows: Row[] = [];
+  for (const pair of pairs) {
+    const last = rows.at(-1);
+    if (!pair.same) rows.push({ kind: "different", pair });
+    else if (last?.kind === "same") last.pairs.push(pair);
+    else rows.push({ kind: "same", pairs: [pair] });
+  }
+  return rows;
+}

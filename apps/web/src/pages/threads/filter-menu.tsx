@@ -1,0 +1,150 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { type ThreadFilter, lengthOf, timeOf } from "../../lib/thread-filter.ts";
+import { historyQuery, workflowsQuery } from "../../lib/workflows.ts";
+import { Dialog, DialogForm } from "../../ui/dialog.tsx";
+import { showProblems, TextField } from "../../ui/field.tsx";
+import { MenuAt, MenuChoice, MenuItem } from "../../ui/menu.tsx";
+import { FailureNotice } from "../../ui/states.tsx";
+import { choicesOf, type FilterName } from "./filter.ts";
+
+type Props = {
+  of: FilterName;
+  filter: ThreadFilter;
+  anchor: () => HTMLElement | null;
+  isOpen: boolean;
+  onChange: (change: ThreadFilter) => void;
+  onClose: () => void;
+};
+
+/** The menu of a filter, and the dialog of its own values. */
+export function FilterMenu({ of, filter, anchor, isOpen, onChange, onClose }: Props) {
+  const [isCustom, setCustom] = useState(false);
+  const workflows = useQuery({ ...workflowsQuery, enabled: isOpen && of === "Workflow" });
+  const { workflow = "" } = filter;
+  const versions = useQuery({
+    ...historyQuery(workflow),
+    enabled: isOpen && of === "Version" && workflow !== "",
+  });
+  const choices = choicesOf(of, filter, {
+    workflows: workflows.data?.map(({ name }) => name) ?? [],
+    versions: versions.data ?? [],
+  });
+  const error = workflows.error ?? versions.error;
+  const isOneOf = of === "Since" || of === "Duration" || of === "Cost";
+  return (
+    <>
+      <MenuAt anchor={anchor} label={of} isOpen={isOpen} onClose={onClose} onClosed={() => {}}>
+        {error && <FailureNotice error={error} />}
+        {choices.map(({ text, isOn, change }) => (
+          <MenuChoice
+            key={text}
+            isOn={isOn}
+            stays={of === "Status"}
+            onClick={() => onChange(isOn && of !== "Status" ? cleared(change) : change)}
+          >
+            {text}
+          </MenuChoice>
+        ))}
+        {isOneOf && <MenuItem onClick={() => setCustom(true)}>Custom…</MenuItem>}
+      </MenuAt>
+      <Dialog title={of} isOpen={isCustom} onClose={() => setCustom(false)} focusAfter={anchor}>
+        <Custom
+          fields={customs[of] ?? []}
+          filter={filter}
+          onClose={() => setCustom(false)}
+          onChange={onChange}
+        />
+      </Dialog>
+    </>
+  );
+}
+
+const cleared = (change: ThreadFilter): ThreadFilter =>
+  Object.fromEntries(Object.keys(change).map((name) => [name, undefined]));
+
+type CustomField = {
+  name: "since" | "until" | "worked" | "cost";
+  label: string;
+  type: "datetime-local" | "text" | "number";
+  hint?: string;
+  /** The value of a typed text; null for an invalid one. */
+  read: (text: string) => string | number | null;
+};
+
+/** A local time as a moment in UTC without seconds. */
+function readMoment(text: string): string | null {
+  const at = Date.parse(text);
+  return Number.isNaN(at) ? null : `${new Date(at).toISOString().slice(0, 16)}Z`;
+}
+
+const customs: Partial<Record<FilterName, readonly CustomField[]>> = {
+  Since: [
+    { name: "since", label: "From", type: "datetime-local", read: readMoment },
+    { name: "until", label: "To", type: "datetime-local", read: readMoment },
+  ],
+  Duration: [
+    {
+      name: "worked",
+      label: "At least",
+      type: "text",
+      hint: "A number with s, m, h or d: 90s, 10m",
+      read: (text) => (lengthOf(text) === null ? null : text.trim()),
+    },
+  ],
+  Cost: [
+    {
+      name: "cost",
+      label: "At least, in US dollars",
+      type: "number",
+      read: (text) => (Number(text) > 0 ? Number(text) : null),
+    },
+  ],
+};
+
+/** A moment of the address as the value of a field, in local time. */
+function fieldTextOf(field: CustomField, filter: ThreadFilter): string {
+  const value = filter[field.name];
+  if (value === undefined) return "";
+  if (field.type !== "datetime-local") return String(value);
+  const at = timeOf(String(value), Date.now());
+  if (at === null) return "";
+  return new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+type CustomProps = {
+  fields: readonly CustomField[];
+  filter: ThreadFilter;
+  onClose: () => void;
+  onChange: (change: ThreadFilter) => void;
+};
+
+function Custom({ fields, filter, onClose, onChange }: CustomProps) {
+  const [texts, setTexts] = useState<Readonly<Record<string, string>>>(() =>
+    Object.fromEntries(fields.map((field) => [field.name, fieldTextOf(field, filter)])),
+  );
+  const [isChecked, setChecked] = useState(false);
+  const read = fields.map((field) => {
+    const text = texts[field.name] ?? "";
+    return { field, text, value: text === "" ? undefined : field.read(text) };
+  });
+  const submit = (form: HTMLElement) => {
+    if (read.some(({ value }) => value === null)) return showProblems(form, () => setChecked(true));
+    onChange(Object.fromEntries(read.map(({ field, value }) => [field.name, value])));
+    onClose();
+  };
+  return (
+    <DialogForm action="Apply" onSubmit={submit} onClose={onClose}>
+      {read.map(({ field: { name, label, type, hint }, text, value }) => (
+        <TextField
+          key={name}
+          {...{ label, type, hint }}
+          step="any"
+          value={text}
+          problem={isChecked && value === null ? "This is not valid." : null}
+          onChange={({ target }) => setTexts({ ...texts, [name]: target.value })}
+        />
+      ))}
+    </DialogForm>
+  );
+}

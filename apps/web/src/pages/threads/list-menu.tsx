@@ -1,0 +1,56 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { OctagonX, Pause, SquareCheck } from "lucide-react";
+import { useState } from "react";
+import { killAll, pauseAll, threadKeys } from "../../lib/threads.ts";
+import { Confirm } from "../../ui/dialog.tsx";
+import { MenuAt, MenuItem } from "../../ui/menu.tsx";
+import { FailureNotice } from "../../ui/states.tsx";
+
+type Props = {
+  anchor: () => HTMLElement | null;
+  isOpen: boolean;
+  onClose: () => void;
+  /** Shows the boxes that select rows. */
+  onSelect: () => void;
+};
+
+/** The menu of the list: actions on all threads. */
+export function ListMenu({ anchor, isOpen, onClose, onSelect }: Props) {
+  const [isAsking, ask] = useState(false);
+  const client = useQueryClient();
+  const pausing = useMutation({
+    mutationFn: pauseAll,
+    onSettled: () => client.invalidateQueries({ queryKey: threadKeys.all }),
+  });
+  return (
+    <>
+      {pausing.error && <FailureNotice error={pausing.error} />}
+      <MenuAt anchor={anchor} label="More" isOpen={isOpen} onClose={onClose} onClosed={() => {}}>
+        <MenuItem icon={<SquareCheck />} onClick={onSelect}>
+          Select threads
+        </MenuItem>
+        <MenuItem icon={<Pause />} onClick={() => pausing.mutate()}>
+          Pause all
+        </MenuItem>
+        <MenuItem danger icon={<OctagonX />} onClick={() => ask(true)}>
+          Kill all…
+        </MenuItem>
+      </MenuAt>
+      <Confirm
+        title="Kill all threads?"
+        action="Kill all"
+        isOpen={isAsking}
+        onClose={() => ask(false)}
+        perform={async () => {
+          await killAll();
+          await client.invalidateQueries({ queryKey: threadKeys.all });
+        }}
+      >
+        <p>
+          All running, sleeping, waiting and paused threads end now, and their current steps are
+          lost. Committed steps are kept.
+        </p>
+      </Confirm>
+    </>
+  );
+}

@@ -1,0 +1,54 @@
+import { Link } from "@tanstack/react-router";
+import { X } from "lucide-react";
+import { useState, useSyncExternalStore } from "react";
+import type { ThreadFilter } from "../../lib/thread-filter.ts";
+import { Button } from "../../ui/button.tsx";
+import { later } from "../../ui/later.tsx";
+import { builtIn, textOfFilter, type View } from "./filter.ts";
+import { keepViews, readViews, subscribeToViews } from "./saved-views.ts";
+
+const SaveView = later(async () => (await import("./save-view.tsx")).SaveView);
+
+/** The views: named filters, each a link. */
+export function Views({ filter }: { filter: ThreadFilter }) {
+  const saved = useSyncExternalStore(subscribeToViews, readViews);
+  const [isSaving, setSaving] = useState(false);
+  const text = textOfFilter(filter);
+  const isCurrent = (view: View) => textOfFilter(view.filter) === text;
+  const own = saved.find(isCurrent);
+  const isNamed = own !== undefined || builtIn.some(isCurrent);
+  return (
+    <div className="flex items-center gap-1">
+      <nav aria-label="Views" className="flex min-w-0 gap-1 overflow-x-auto scrollbar-none">
+        {[...builtIn, ...saved].map((view) => (
+          <Link
+            key={view.name}
+            to="/"
+            search={view.filter}
+            className="flex min-h-8 flex-none items-center rounded-md px-3 text-muted -outline-offset-2 hover:bg-hover hover:no-underline aria-[current]:bg-gray-soft aria-[current]:text-ink max-md:min-h-10"
+            activeOptions={{ exact: true }}
+          >
+            {view.name}
+          </Link>
+        ))}
+      </nav>
+      {own && (
+        <Button
+          look="quiet"
+          small
+          className="max-md:min-h-10 max-md:min-w-10"
+          icon={<X />}
+          aria-label={`Forget the view ${own.name}`}
+          title="Forget this view"
+          onClick={() => keepViews(saved.filter((view) => view !== own))}
+        />
+      )}
+      {!isNamed && (
+        <Button look="quiet" className="max-md:min-h-10" onClick={() => setSaving(true)}>
+          Save view
+        </Button>
+      )}
+      <SaveView filter={filter} isOpen={isSaving} onClose={() => setSaving(false)} />
+    </div>
+  );
+}

@@ -1,0 +1,90 @@
+import type { Context } from "hono";
+import { type SSEMessage, streamSSE } from "hono/streaming";
+import { tooManyStreams } from "./errors.ts";
+
+/** A server-sent event. Its data is JSON. */
+export type Message = SSEMessage & { data: string };
+
+/** Messages for one client. They end when the signal of {@link Open} is aborted. */
+export type Messages = AsyncGenerator<Message, void, undefined>;
+
+/** Begins a stream before its response; null for a stream that has nothing more to send. */
+export type Open = (signal: AbortSignal) => Messages | null | Promise<Messages | null>;
+
+/** The number of open streams, and the time after which a silent stream gets a comment, or twice as much. */
+export type StreamLimits = { most: number; heartbeatMs: number };
+
+/** The open streams of a server. Takes each message after the client has received the previous message. */
+export class Streams {
+  readonly #limits: StreamLimits;
+  readonly #open = new Set<AbortController>();
+
+  constructor(limits: StreamLimits) {
+    this.#limits = limits;
+  }
+
+  /**
+   * Returns a response that streams messages. An error of `open` becomes the response; for null the response has status
+   * 204. `greets` sends a greeting first.
+   * @throws WorkflowError `TOO_MANY_STREAMS`, before it calls `open`.
+   */
+  async send(call: Context, open: Open, { greets = true } = {}): Promise<Response> {
+    const { most, heartbeatMs } = this.#limits;
+    if (this.#open.size >= most) throw tooManyStreams(most);
+    const abort = new AbortController();
+    this.#open.add(abort);
+    const messages = await this.#begin(abort, open);
+    if (messages === null) return new Response(null, { status: 204 });
+    // Disables buffering in proxies such as nginx.
+    call.header("X-Accel-Buffering", "no");
+    return streamSSE(call, async (stream) => {
+      stream.onAbort(() => this.#end(abort));
+      let isSilent = true;
+      const beat = setInterval(() => {
+        if (isSilent) void stream.write(": still here\n\n");
+        isSilent = true;
+      }, heartbeatMs);
+      try {
+        // Flushes the headers, and tells browsers to reconnect after a second.
+        if (greets) await stream.write("retry: 1000\n\n");
+        for await (const message of messages) {
+          isSilent = false;
+          await stream.writeSSE(message);
+          if (abort.signal.aborted) break;
+        }
+      } catch {
+        // A client that reconnects gets the error as the response.
+      } finally {
+        clearInterval(beat);
+        this.#end(abort);
+      }
+    });
+  }
+
+  /** Ends all streams. */
+  close(): void {
+    for (const abort of this.#open) this.#end(abort);
+  }
+
+  async #begin(abort: AbortController, open: Open): Promise<Messages | null> {
+    let messages: Messages | null = null;
+    try {
+      messages = await open(abort.signal);
+    } finally {
+      if (messages === null) this.#end(abort);
+    }
+    return messages;
+  }
+
+  #end(abort: AbortController): void {
+    this.#open.delete(abort);
+    abort.abort();
+  }
+}
+
+/** Returns a message with a name and an optional id. */
+export const messageOf = (event: string, data: unknown, id?: string | number): Message => ({
+  event,
+  data: JSON.stringify(data),
+  ...(id !== undefined && { id: String(id) }),
+});
