@@ -91,6 +91,7 @@ test("waiting items appear, are counted, and are answered in place by keyboard a
   // An item that another program decides stays in place and can't be answered.
   const second = page.getByRole("region", { name: "Plan: Second plan" });
   const confirm = second.getByRole("button", { name: "Confirm and run" });
+  await confirm.waitFor();
   await page.keyboard.press("a");
   await confirm.and(page.locator(":focus")).waitFor();
   await second.getByText("Enter sends the focused choice.").waitFor();
