@@ -46,7 +46,6 @@ function Run({ run, isNewest }: { run: PlanRun; isNewest: boolean }) {
   const took = duration_ms ?? (status === "running" ? now - started : null);
   return (
     <Section
-      heading="h3"
       name={`run ${id}`}
       title={`Run of ${moment(started)}`}
       note={[status, ago(started, now), took !== null && duration(took)].filter(Boolean).join(", ")}

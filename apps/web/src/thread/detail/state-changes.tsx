@@ -17,7 +17,7 @@ export function StateChanges({ thread, card: { step } }: Props) {
   const isOfSteps = isRecord(bundle?.descriptor) && isRecord(bundle.descriptor.stepWorkflow);
   if (!step || !isOfSteps) return null;
   return (
-    <Section name="state" title="State" note="before and after" heading="h3">
+    <Section name="state" title="State" note="before and after">
       {() => <Changes threadId={thread.threadId} number={step.number} />}
     </Section>
   );
