@@ -156,7 +156,6 @@ function Appearance({ onKeys }: { onKeys: () => void }) {
       <Button
         ref={button}
         look="quiet"
-        className="max-md:min-h-10 max-md:min-w-10"
         icon={<SlidersHorizontal />}
         aria-label="Appearance and keys"
         aria-haspopup="menu"

@@ -67,7 +67,6 @@ export function ThreadHead({ thread, status, log, rows, onFork, onAnswer }: Prop
         <Button
           look="quiet"
           small
-          className="max-sm:min-h-10"
           icon={<ChevronDown className={isWhole ? "rotate-180" : ""} />}
           aria-expanded={isWhole}
           aria-controls={isWhole ? details : undefined}

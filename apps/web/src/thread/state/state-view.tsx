@@ -32,7 +32,6 @@ export function StateView({ thread, log }: Props) {
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2 border-b px-4 py-2">
         <Button
           icon={<ChevronLeft />}
-          className="max-sm:min-h-10 max-sm:min-w-10"
           aria-label="The step before"
           disabled={number === 0}
           onClick={() => move(number - 1)}
@@ -49,7 +48,6 @@ export function StateView({ thread, log }: Props) {
         />
         <Button
           icon={<ChevronRight />}
-          className="max-sm:min-h-10 max-sm:min-w-10"
           aria-label="The step after"
           disabled={number === steps.length}
           onClick={() => move(number + 1)}
