@@ -8,7 +8,7 @@ import type { ForkPoint } from "../../lib/threads.ts";
 import { Button, Copy } from "../../ui/button.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import type { TraceRow } from "../trace/rows.ts";
-import { useFollowedEnd } from "./follow.ts";
+import { useFollowedEnd } from "../follow.ts";
 import { pointOf } from "./fork-point.ts";
 import { AttemptDetail } from "./attempt-detail.tsx";
 import { Parts } from "./children.tsx";

@@ -14,6 +14,7 @@ import { duration } from "../../lib/format.ts";
 import { Button } from "../../ui/button.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
 import { useKeys } from "../../ui/page.tsx";
+import { useFollowedEnd } from "../follow.ts";
 import { type Axis, axisOf, ticksOf, without } from "./axis.ts";
 import { type Shown, shownRows } from "./folds.ts";
 import { Minimap, type View, viewAround } from "./minimap.tsx";
@@ -59,7 +60,8 @@ export function TracePane(props: Props) {
     getItemKey: (index) => shown[index]?.row.id ?? index,
   });
   const at = shown.findIndex(({ row }) => row.id === selected);
-  useFollow(scroller, follows, shown.length);
+  const lines = useRef<HTMLDivElement>(null);
+  useFollowedEnd(lines, follows);
   // Shows a row that is selected elsewhere, such as in the address.
   useEffect(() => {
     if (at >= 0 && !follows) virtual.scrollToIndex(at, { align: "auto" });
@@ -145,7 +147,12 @@ export function TracePane(props: Props) {
         onKeyDown={onKey}
       >
         <Head axis={axis} view={view} />
-        <div className="relative" role="rowgroup" style={{ height: virtual.getTotalSize() }}>
+        <div
+          ref={lines}
+          className="relative"
+          role="rowgroup"
+          style={{ height: virtual.getTotalSize() }}
+        >
           {axis && <Bands axis={axis} view={view} />}
           {virtual.getVirtualItems().map(({ index, key, start }) => {
             const { row, isOpen } = shown[index] as Shown;
@@ -336,30 +343,4 @@ function Bands({ axis, view }: { axis: Axis; view: View }) {
       </span>
     </div>
   );
-}
-
-/** Distance from the end that counts as the end, in pixels. */
-const nearPx = 40;
-
-/** Keeps the end in view while `follows`. Scrolling up stops it, and scrolling to the end continues it. */
-function useFollow(
-  scroller: React.RefObject<HTMLDivElement | null>,
-  follows: boolean,
-  length: number,
-): void {
-  const isAtEnd = useRef(true);
-  useEffect(() => {
-    const element = scroller.current;
-    if (!element) return;
-    const onScroll = () => {
-      const { scrollHeight, scrollTop, clientHeight } = element;
-      isAtEnd.current = scrollHeight - scrollTop - clientHeight < nearPx;
-    };
-    element.addEventListener("scroll", onScroll, { passive: true });
-    return () => element.removeEventListener("scroll", onScroll);
-  }, [scroller]);
-  useEffect(() => {
-    const element = scroller.current;
-    if (follows && isAtEnd.current && element) element.scrollTop = element.scrollHeight;
-  }, [scroller, follows, length]);
 }
