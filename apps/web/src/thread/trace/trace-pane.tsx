@@ -15,7 +15,7 @@ import { Button } from "../../ui/button.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
 import { useKeys } from "../../ui/page.tsx";
 import { useFollowedEnd } from "../follow.ts";
-import { type Axis, axisOf, ticksOf, without } from "./axis.ts";
+import { type Axis, axisOf, type Span, ticksOf, waitsBelow, without } from "./axis.ts";
 import { type Shown, shownRows } from "./folds.ts";
 import { Minimap, type View, viewAround } from "./minimap.tsx";
 import type { TraceRow } from "./rows.ts";
@@ -220,20 +220,6 @@ function lengthOf(row: TraceRow, now: number): number | null {
   const end = row.endedAt ?? (isOngoing(row) ? now : null);
   if (startedAt === null || end === null || end < startedAt || status === "copied") return null;
   return end - startedAt;
-}
-
-type Span = { from: number; to: number };
-
-/** The questions and pauses in each row, which its bar leaves out. */
-function waitsBelow(rows: readonly TraceRow[], now: number): ReadonlyMap<string, Span[]> {
-  const parents = new Map(rows.map(({ id, parent }) => [id, parent]));
-  const waits = new Map<string, Span[]>();
-  for (const { kind, parent, startedAt, endedAt } of rows) {
-    if ((kind !== "question" && kind !== "wait") || startedAt === null) continue;
-    for (let id = parent; id !== null; id = parents.get(id) ?? null)
-      waits.set(id, [...(waits.get(id) ?? []), { from: startedAt, to: endedAt ?? now }]);
-  }
-  return waits;
 }
 
 function piecesOf(
