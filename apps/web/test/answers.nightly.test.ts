@@ -138,7 +138,7 @@ test.each(["inbox", "thread"])(
     await keepPicture(page, `approval-${where}-light`);
     for (const look of [
       { width: 380, height: 800 },
-      { width: 1440, height: 900, theme: "dark" },
+      { width: 1440, height: 900, theme: "dark" as const },
     ]) {
       const { page: other } = await approvalOf(id, path, look);
       expect(await violationsOf(other)).toEqual([]);

@@ -1,10 +1,17 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { type Attempt, AttemptLog, type EventRecord, readEvent } from "@uncaged/workflow/records";
+import {
+  type Attempt,
+  AttemptLog,
+  type EventRecord,
+  readEvent,
+  subjectOf,
+} from "@uncaged/workflow/records";
 import type {
   Attempt as CopiedAttempt,
   LogLine,
   NumberedStep,
   Status,
+  Thread,
   ThreadEvents,
 } from "@uncaged/workflow-server/api-types";
 import { useEffect, useMemo, useState } from "react";
@@ -136,6 +143,10 @@ export const nameOf = ({ role, stepID }: Attempt): string | null => role ?? step
 /** The document's step of an attempt; for an attempt in a child workflow, the step that runs the workflow. */
 export const nodeIdOf = ({ attempt }: Card): string | null =>
   attempt.path.find((part) => "run" in part)?.in ?? nameOf(attempt);
+
+/** The subject of a thread, as in the list. */
+export const subjectIn = ({ workflow, prompt, params }: Thread): string =>
+  subjectOf({ name: workflow, parameters: { prompt, params } });
 
 /** The open question of a thread: the last step, if it asks a question without an answer. */
 export const questionAmong = (cards: readonly Card[]) => {

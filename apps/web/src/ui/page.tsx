@@ -28,6 +28,14 @@ export const Panel = (props: ComponentProps<"section">) => (
   <section {...props} className="panel flex flex-col gap-2 px-4 pt-4 pb-4 shadow-sm" />
 );
 
+/** A part of a page with a heading. */
+export const Part = ({ title, children }: { title: string; children: ReactNode }) => (
+  <section className="flex min-w-0 flex-col gap-2" aria-label={title}>
+    <h2>{title}</h2>
+    {children}
+  </section>
+);
+
 /**
  * A spacer with the height of a partly rendered list. The key creates a new element for each height: Chromium sometimes
  * keeps the old height of an element, which ends the page too early.

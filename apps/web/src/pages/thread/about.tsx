@@ -1,13 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Ledger, Relative, Thread } from "@uncaged/workflow-server/api-types";
-import type { ReactNode } from "react";
 import { StatusIcon } from "../../thread/status/status.tsx";
 import { cost, count, counted, moment, roleName, tokens } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
 import { familyQuery, isLive, ledgerQuery } from "../../lib/threads.ts";
 import { Copy } from "../../ui/button.tsx";
 import { type Fact, Facts } from "../../ui/facts.tsx";
+import { Part } from "../../ui/page.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
 import { Nothing, Value, Values } from "../../ui/value.tsx";
@@ -56,15 +56,6 @@ export function About({ thread }: { thread: Thread }) {
         <FamilyTree threadId={threadId} />
       </Part>
     </div>
-  );
-}
-
-function Part({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <section className="flex min-w-0 flex-col gap-2">
-      <h2 className="text-small text-muted">{title}</h2>
-      {children}
-    </section>
   );
 }
 

@@ -1,12 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import {
-  sleepsUntil,
-  subjectOf,
-  type ThreadTimes,
-  timesAt,
-  Waited,
-} from "@uncaged/workflow/records";
+import { sleepsUntil, type ThreadTimes, timesAt, Waited } from "@uncaged/workflow/records";
 import type { Status, Thread } from "@uncaged/workflow-server/api-types";
 import { ChevronDown } from "lucide-react";
 import { type ReactNode, useId, useState } from "react";
@@ -14,7 +8,7 @@ import { StatusBadge } from "../../thread/status/status.tsx";
 import { spentIn } from "../../thread/trace/nodes.ts";
 import type { TraceRow } from "../../thread/trace/rows.ts";
 import { ago, cost, count, duration, moment, tokens, useNow } from "../../lib/format.ts";
-import type { ThreadLog } from "../../lib/thread-log.ts";
+import { subjectIn, type ThreadLog } from "../../lib/thread-log.ts";
 import { type ForkPoint, isEnded, isLive, ledgerQuery } from "../../lib/threads.ts";
 import { Button } from "../../ui/button.tsx";
 import { Facts } from "../../ui/facts.tsx";
@@ -29,9 +23,6 @@ type Props = {
   onFork: (point: ForkPoint) => void;
   onAnswer: () => void;
 };
-
-export const subjectIn = ({ workflow, prompt, params }: Thread): string =>
-  subjectOf({ name: workflow, parameters: { prompt, params } });
 
 export function ThreadHead({ thread, status, log, rows, onFork, onAnswer }: Props) {
   const { workflow } = thread;
