@@ -89,9 +89,9 @@ test("a plan is made with the planner, confirmed, run and decided on by keyboard
   await hand.press("button", "Retry look");
   await state(page, "completed").waitFor();
   const runs = part(page, "Runs");
-  await runs.getByText("done: do report").waitFor();
-  await runs.getByText(/Attempt 1 failed/).waitFor();
-  await runs.getByText(/Attempt 2 succeeded/).waitFor();
+  const steps = part(page, "Steps");
+  await steps.getByLabel("report, done", { exact: true }).click();
+  await steps.getByText("done: do report").waitFor();
   expect(await decisions.count()).toBe(0);
 
   await hand.press("button", "Run…");
@@ -100,6 +100,10 @@ test("a plan is made with the planner, confirmed, run and decided on by keyboard
   await runs.getByText("three of them").waitFor();
   await expectRuns(page, 2);
   await state(page, "completed").waitFor();
+  const first = runs.getByRole("button", { name: /^Run of/ }).nth(1);
+  await first.click();
+  expect(await first.getAttribute("aria-pressed")).toBe("true");
+  await steps.getByText("done: do report").waitFor();
   await runs.getByRole("link").first().click();
   await page.waitForURL("**/threads/*");
 }, 600_000);

@@ -22,14 +22,13 @@ const GraphDrawing = lazy(async () => ({
   default: (await import("../../thread/graph/graph-drawing.tsx")).GraphDrawing,
 }));
 
-/** The plan's steps before its confirmation, else the steps of its newest run. */
-export function PlanSteps({ plan }: { plan: PlanView }) {
-  const { draft, runs, wanted } = plan;
+/** The steps of a plan, with their data in a run. */
+export function PlanSteps({ plan, run }: { plan: PlanView; run: PlanRun | null }) {
+  const { draft, wanted } = plan;
   const { steps } = draft ?? plan;
-  const [newest = null] = draft ? [] : runs;
-  const graph = planGraph(steps, newest, new Set(wanted.map(({ stepId }) => stepId)));
+  const graph = planGraph(steps, run, new Set(wanted.map(({ stepId }) => stepId)));
   const [chosen, setChosen] = useState<string | null>(null);
-  const failed = newest?.steps.find(({ status }) => status === "failed")?.step_id;
+  const failed = run?.steps.find(({ status }) => status === "failed")?.step_id;
   const known = graph.nodes.find(({ id }) => id === chosen)?.id;
   const shown = known ?? wanted[0]?.stepId ?? failed ?? steps[0]?.id ?? null;
   return (
@@ -54,7 +53,7 @@ export function PlanSteps({ plan }: { plan: PlanView }) {
           onSelect={setChosen}
         />
       </Suspense>
-      {shown !== null && <StepData plan={plan} run={newest} id={shown} />}
+      {shown !== null && <StepData plan={plan} run={run} id={shown} />}
     </Panel>
   );
 }
@@ -116,7 +115,7 @@ function StepData({ plan, run, id }: StepDataProps) {
   const ran = run?.steps.find(({ step_id }) => step_id === id);
   const facts: Fact[] = ran
     ? [
-        ["State", <PlanBadge key="state" state={ran.status} />],
+        ["State", <PlanBadge key="state" state={ran.status} isCancelled={ran.cancelled} />],
         ["Took", ran.duration_ms === null ? null : duration(ran.duration_ms)],
         ["Error", ran.error && <Prose key="error" text={ran.error} />],
         [
