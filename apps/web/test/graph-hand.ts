@@ -22,8 +22,8 @@ export function byMouse(page: Page): Builder {
       await item.dragTo(page.locator(".react-flow"), { targetPosition: at });
     },
     async edit(id, fields) {
-      await hand.press("tab", "Node");
       await nodeOf(page, id).click({ position: { x: 60, y: 12 } });
+      await hand.press("tab", "Settings");
       await form(page).getByText(id, { exact: true }).waitFor();
       await fields();
     },

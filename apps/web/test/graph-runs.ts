@@ -1,4 +1,5 @@
 import type { Locator, Page } from "playwright-core";
+import type { Status } from "../../../packages/server/src/entry/api-types.ts";
 import type { Serving } from "../../../packages/server/test/serving.ts";
 import { openaiServer } from "../../../packages/workflow-agents/test/openai-server.ts";
 import { type Look, open } from "./browser.ts";
@@ -70,5 +71,10 @@ export function chain(...nodes: { type: string; data: object }[]): string {
 export const nodeOf = (page: Page, id: string): Locator =>
   page.locator(`.react-flow__node[data-id="${id}"]`);
 
-export const statusIs = (page: Page, status: string): Promise<void> =>
-  page.getByRole("status", { name: `Run: ${status}` }).waitFor();
+/** Waits until the selected run has a status. */
+export const statusIs = (page: Page, status: Status): Promise<void> =>
+  page.getByText(`Run: ${status}`, { exact: true }).waitFor({ state: "attached" });
+
+/** A row of the selected run's trace, by a pattern for its state and its name. */
+export const traced = (page: Page, name: RegExp): Locator =>
+  page.getByRole("treegrid", { name: "Trace" }).getByRole("row", { name }).first();

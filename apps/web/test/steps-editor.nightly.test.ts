@@ -27,7 +27,7 @@ async function build(page: Page, hand: StepsHand): Promise<void> {
   await hand.write("params 1", 'names([STRING]) = ["Ada", "Grace"]');
   await hand.press("button", "Add to vars");
   await hand.write("vars 1", "$last(STRING)");
-  await hand.press("tab", "Node");
+  await hand.press("tab", "Settings");
   await hand.add("Tool", "t");
   await hand.act("Tool_1", "Tool…");
   const dialog = page.getByRole("dialog");
@@ -84,12 +84,15 @@ describe.each([
     await inRun(page, "last: Grace").waitFor();
     await stepOf(page, "Set_1").getByText("done").waitFor();
     await hand.press("tab", "Events");
-    const events = page.getByRole("region", { name: "Events of the run" });
-    await events.getByText("tool_done").first().waitFor();
-    await events.getByText("checkpoint").first().waitFor();
+    const events = page.getByRole("region", { name: "Events", exact: true });
+    await events.getByRole("button", { name: "tool_done" }).waitFor();
     await page.reload();
     await stepOf(page, "Set_1").getByText("done").waitFor();
     await bar(page).getByText("completed").waitFor();
+    await hand.pick("Set_1");
+    await hand.press("tab", "Data");
+    const data = page.getByRole("region", { name: "Data" });
+    await data.getByText("Grace").first().waitFor();
     await keepPicture(page, "steps-editor");
     await hand.act("Loop_1", "Run from here…");
     await hand.write("names as JSON", '["Ada", "Alan"]');

@@ -23,10 +23,10 @@ const handleOf = (page: Page, id: string, port: string): Locator =>
 export function byMouse(page: Page): StepsHand {
   const hand = mouse(page);
   const pick = async (id: string) => {
-    await hand.press("tab", "Node");
     await fit();
     await settled(stepOf(page, id));
     await stepOf(page, id).click({ position: { x: 60, y: 12 } });
+    await hand.press("tab", "Settings");
     await page.getByRole("heading", { name: id }).waitFor();
   };
   const fit = () => page.getByRole("button", { name: "Show all" }).first().click();
@@ -38,7 +38,7 @@ export function byMouse(page: Page): StepsHand {
     },
     pick: async (id) => {
       if (id === null) {
-        await hand.press("tab", "Node");
+        await hand.press("tab", "Settings");
         await fit();
         const pane = await page.locator(".react-flow__pane").boundingBox();
         await page.mouse.click((pane?.x ?? 0) + 20, (pane?.y ?? 0) + 20);
@@ -77,7 +77,7 @@ export function byKeyboard(page: Page): StepsHand {
     pick: async (id) => {
       await leaveField(page);
       if (id === null) {
-        await hand.press("tab", "Node");
+        await hand.press("tab", "Settings");
         await pressUntil(page, page.locator(".react-flow__node").first(), "Tab");
         await page.keyboard.press("Escape");
         await page.getByText(/Select a node to edit it/).waitFor();

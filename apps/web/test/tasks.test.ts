@@ -231,12 +231,12 @@ test("a graph is drawn, run and approved", async () => {
   await hand.press("tab", "Run");
   await hand.write("Prompt", "Why is the sea salt?");
   await hand.press("button", "Run");
-  await statusIs(page, "Paused");
+  await statusIs(page, "waiting");
   expect(await violationsOf(page)).toEqual([]);
   await page.reload();
   await hand.press("tab", "Run");
   await hand.press("button", "Approve");
-  await statusIs(page, "Completed");
+  await statusIs(page, "completed");
 }, 600_000);
 
 test("a plan is made with the planner, confirmed and run", async () => {

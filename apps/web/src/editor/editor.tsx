@@ -19,11 +19,13 @@ import { ProblemsContext } from "./canvas/node-box.tsx";
 import { ConnectDialog, EditorKeys } from "./dialogs.tsx";
 import { type EditedDocument, nodeAt } from "./document/document.ts";
 import { DocumentContext, useDocumentPart, useEdited } from "./document/use-document.ts";
+import { type LastField, LastFieldContext } from "./form/last-field.ts";
 import { Inspector, type NodeAction, type Panel } from "./inspector.tsx";
 import { useClipboard, useEditorKeys } from "./keys.ts";
 import type { DrawnNode, LiveNode, Problem } from "./kind.ts";
 import { AddDialog, Palette } from "./palette.tsx";
 import { Toolbar } from "./toolbar.tsx";
+import { type DataOf, useNodeData } from "./use-node-data.ts";
 
 export type EditorProps = {
   document: EditedDocument;
@@ -41,6 +43,7 @@ export type EditorProps = {
   /** Called when a node is opened by a double click or Enter. Returns whether the page handled it. */
   onOpen?: (node: DrawnNode) => boolean;
   nodeActions?: (node: DrawnNode) => readonly NodeAction[];
+  data?: DataOf;
   onSave?: () => void;
   isReadOnly?: boolean;
 };
@@ -52,7 +55,9 @@ const noActions = (): readonly NodeAction[] => [];
 export function Editor(props: EditorProps) {
   return (
     <DocumentContext value={props.document}>
-      <Parts {...props} />
+      <LastFieldContext value={useRef<LastField | null>(null)}>
+        <Parts {...props} />
+      </LastFieldContext>
     </DocumentContext>
   );
 }
@@ -77,6 +82,10 @@ function Parts(props: EditorProps) {
   const [id] = selected;
   const node = nodes.find((one) => one.id === id);
 
+  const { data, opensNode, openData } = useNodeData({
+    ...{ document, node, isReadOnly, showPanel, dataOf: props.data },
+    select: (chosen) => actions.select([chosen]),
+  });
   const editFields = () => {
     showPanel("node");
     requestAnimationFrame(() => focusFirst(window.document.querySelector("#editor-form")));
@@ -111,7 +120,7 @@ function Parts(props: EditorProps) {
   });
   useClipboard({ actions, isReadOnly });
   const reveal = useEffectEvent((shown: string) => {
-    showPanel("node");
+    opensNode(shown);
     canvas.current?.focus(shown);
   });
   useEffect(() => document.onReveal((shown) => reveal(shown)), [document]);
@@ -161,6 +170,10 @@ function Parts(props: EditorProps) {
             )}
             <div
               className="relative flex min-h-0 min-w-0 flex-1"
+              onClick={({ target }) => {
+                const isPage = panels.some(({ value }) => value === (props.panel ?? panel));
+                if (isPage && nodeIdOf(target) === node?.id) openData();
+              }}
               onContextMenu={(event) => {
                 const pressed = nodeIdOf(event.target);
                 if (pressed === null) return;
@@ -190,6 +203,7 @@ function Parts(props: EditorProps) {
               onPanel={showPanel}
               nodeActions={nodeActions}
               onConnect={() => setDialog("connect")}
+              data={data}
             />
           </div>
         </div>

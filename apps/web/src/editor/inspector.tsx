@@ -1,4 +1,4 @@
-import { Cable, Copy, CircleAlert, Pencil, Trash2, X } from "lucide-react";
+import { Cable, Copy, CircleAlert, Trash2, X } from "lucide-react";
 import type { ReactNode } from "react";
 import { counted } from "../lib/format.ts";
 import { Button } from "../ui/button.tsx";
@@ -9,7 +9,13 @@ import { FormOfNode } from "./form/node-form.tsx";
 import type { DrawnNode } from "./kind.ts";
 
 /** A panel next to the canvas. It fills the height and has its own scroll bar. */
-export type Panel = { value: string; label: ReactNode; content: ReactNode };
+export type Panel = {
+  value: string;
+  label: ReactNode;
+  content: ReactNode;
+  /** Whether the panel takes more of the width. */
+  isWide?: true;
+};
 
 /** A page's own action on a node. */
 export type NodeAction = {
@@ -27,13 +33,19 @@ type Props = {
   onPanel: (panel: string) => void;
   nodeActions: (node: DrawnNode) => readonly NodeAction[];
   onConnect: () => void;
+  /** The data of the selected node in a run; null without any. */
+  data: ReactNode;
 };
 
-const nodePanel = "node";
+/** The panel with the form of the selected node. */
+export const nodePanel = "node";
+/** The panel with the data of a node in the selected run. */
+export const dataPanel = "data";
 
 /** The right side of an editor: the form of the selected node, and the page's panels. */
 export function Inspector(props: Props) {
-  const { panels, panel, onPanel } = props;
+  const { panel, onPanel, data } = props;
+  const panels = data === null ? props.panels : [...props.panels, dataPanelOf(data)];
   const shown = panels.find(({ value }) => value === panel);
   const own = (
     <section
@@ -48,7 +60,7 @@ export function Inspector(props: Props) {
   );
   return (
     <aside
-      className="flex w-68 flex-none xl:w-84 flex-col border-l bg-surface max-md:h-[45%] max-md:w-full max-md:border-t max-md:border-l-0"
+      className={`flex flex-none flex-col border-l bg-surface max-md:w-full max-md:border-t max-md:border-l-0 ${shown?.isWide ? "w-[clamp(20rem,38%,36rem)] max-md:h-[70%]" : "w-68 max-md:h-[45%] xl:w-[clamp(21rem,28%,27rem)]"}`}
       aria-label="Selection"
     >
       {panels.length === 0 ? (
@@ -56,12 +68,15 @@ export function Inspector(props: Props) {
       ) : (
         <Tabs
           label="Parts of the editor"
-          tabs={[{ value: nodePanel, label: "Node" }, ...panels]}
+          tabs={[
+            ...(data === null ? [] : [{ value: dataPanel, label: "Data" }]),
+            { value: nodePanel, label: "Settings" },
+            ...props.panels,
+          ]}
           value={shown?.value ?? nodePanel}
           onChange={onPanel}
           fills
         >
-          {shown && <ToForm onOpen={() => onPanel(nodePanel)} />}
           {shown ? shown.content : own}
         </Tabs>
       )}
@@ -69,18 +84,16 @@ export function Inspector(props: Props) {
   );
 }
 
-/** A button that opens the form of the selected node while another panel is open. */
-function ToForm({ onOpen }: { onOpen: () => void }) {
-  const chosen = useDocumentPart(useEdited(), ({ selection }) => selection.nodes.size);
-  if (chosen !== 1) return null;
-  return (
-    <div className="flex flex-none justify-end border-b px-3 py-1">
-      <Button small look="quiet" icon={<Pencil />} onClick={onOpen}>
-        Show the selected node
-      </Button>
-    </div>
-  );
-}
+const dataPanelOf = (data: ReactNode): Panel => ({
+  value: dataPanel,
+  label: "Data",
+  content: (
+    // Makes data without controls scrollable by keyboard.
+    <section className="min-h-0 flex-1 overflow-y-auto" aria-label="Data" tabIndex={0}>
+      {data}
+    </section>
+  ),
+});
 
 function Selected(props: Props) {
   const { actions, isReadOnly } = props;

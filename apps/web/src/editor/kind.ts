@@ -111,6 +111,17 @@ export type Completion = {
   detail: string;
 };
 
+/** A value of a node in a run: its input, its output, or a value that its fields can refer to. */
+export type RunValue = {
+  node: string;
+  part: "input" | "output" | "scope";
+  /** The path from the name of the value: `$rows[0].name`. */
+  path: string;
+};
+
+/** A text with the caret after an insertion. */
+export type Inserted = { text: string; caret: number };
+
 export type NodeForm = {
   /** Schema of the value. An object's properties are the fields. */
   schema: JsonSchema;
@@ -189,4 +200,8 @@ export type DocumentKind<Name extends string = "graph" | "steps"> = {
   actions?: (document: unknown, nodes: readonly string[]) => readonly KindAction[];
   /** The names in scope in a field of a node's form. */
   complete?: (document: unknown, node: string, path: DocumentPath) => readonly Completion[];
+  /** The expression of a run's value in a field of the node `field`; null if no expression refers to it. */
+  expressionOf?: (document: unknown, value: RunValue, field: string) => string | null;
+  /** Inserts an expression into the text of a field. By default at the caret. */
+  insert?: (text: string, caret: number, expression: string, path: DocumentPath) => Inserted;
 };

@@ -140,19 +140,23 @@ const isShown = ({ role, step, stepID, status, turns, error }: Attempt): boolean
 /** The visible name of an attempt: its role, or the name under which it publishes; null without both. */
 export const nameOf = ({ role, stepID }: Attempt): string | null => role ?? stepID;
 
-/** The document's step of an attempt; for an attempt in a child workflow, the step that runs the workflow. */
-export const nodeIdOf = ({ attempt }: Card): string | null =>
-  attempt.path.find((part) => "run" in part)?.in ?? nameOf(attempt);
+/**
+ * The document's node of an attempt; for an attempt in a child workflow, the step that runs the workflow. A question
+ * and its answer belong to the node that asks.
+ */
+export function nodeIdOf({ attempt, step }: Card): string | null {
+  const isQuestion = step?.role === "__wait__";
+  if (isQuestion || step?.role === "__input__") {
+    const { stepID, nodeId } = step.meta;
+    if (typeof nodeId === "string") return nodeId;
+    if (isQuestion && typeof stepID === "string") return stepID.split("/", 1)[0] ?? null;
+  }
+  return attempt.path.find((part) => "run" in part)?.in ?? nameOf(attempt);
+}
 
 /** The subject of a thread, as in the list. */
 export const subjectIn = ({ workflow, prompt, params }: Thread): string =>
   subjectOf({ name: workflow, parameters: { prompt, params } });
-
-/** The open question of a thread: the last step, if it asks a question without an answer. */
-export const questionAmong = (cards: readonly Card[]) => {
-  const last = cards.findLast(({ step }) => step !== null)?.step;
-  return last?.role === "__wait__" ? last : null;
-};
 
 /** Milliseconds of an attempt, up to `now` while it runs; null if unknown. */
 export function durationOf(

@@ -113,8 +113,32 @@ export const readAttempts = (id: string) => request<Attempts>(pathOf("threads", 
 const act = <Answer>(id: string, action: string, json: unknown = {}) =>
   request<Answer>(pathOf("threads", id, action), { method: "POST", json });
 
-export const startThread = (body: StartThread) =>
-  request<StartedThread>("/threads", { method: "POST", json: body });
+/** The last request for a new thread whose answer has not arrived. */
+let unanswered: { request: string; threadId: string } | null = null;
+
+/**
+ * Requests a new thread under an id of this page. After a lost answer, the same request has the same id, so that the
+ * server starts no second thread.
+ */
+async function once<Answer>(path: string, json: object): Promise<Answer> {
+  const asked = JSON.stringify([path, json]);
+  const threadId = unanswered?.request === asked ? unanswered.threadId : newThreadId();
+  unanswered = { request: asked, threadId };
+  const answer = await request<Answer>(path, { method: "POST", json: { ...json, threadId } });
+  unanswered = null;
+  return answer;
+}
+
+const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+/** A ULID: the time in 10 digits, then 16 random digits. */
+function newThreadId(): string {
+  const time = Array.from({ length: 10 }, (_, at) => Math.floor(Date.now() / 32 ** (9 - at)) % 32);
+  const random = crypto.getRandomValues(new Uint8Array(16));
+  return [...time, ...random].map((digit) => digits[digit % 32]).join("");
+}
+
+export const startThread = (body: StartThread) => once<StartedThread>("/threads", body);
 
 const pauseThread = (id: string) => act<Controlled>(id, "pause");
 
@@ -137,10 +161,11 @@ export const pauseAll = () => request<StoppedAll>("/pause", { method: "POST" });
 
 export const killAll = () => request<StoppedAll>("/kill", { method: "POST", json: {} });
 
-export const forkThread = (id: string, body: ForkThread) => act<ForkedThread>(id, "fork", body);
+export const forkThread = (id: string, body: ForkThread) =>
+  once<ForkedThread>(pathOf("threads", id, "fork"), body);
 
 export const retryThread = (id: string, body: RetryThread = {}) =>
-  act<ForkedThread>(id, "retry", body);
+  once<ForkedThread>(pathOf("threads", id, "retry"), body);
 
 export const removeThread = (id: string) =>
   request<Controlled>(pathOf("threads", id), { method: "DELETE" });
@@ -184,9 +209,12 @@ const root = "/workflow";
 export const readValues = (id: string, step: number, signal?: AbortSignal) =>
   request<RunValues>(pathOf(id, "values"), { root, query: { step }, signal });
 
-/** The state after a run's first steps. */
-export const readCheckpoint = (id: string, steps: number, signal?: AbortSignal) =>
-  request<RunCheckpoint>(pathOf(id, "checkpoint"), { root, query: { steps }, signal });
+/** The state of a run after its first steps, or before a step's last execution. By default its newest state. */
+export const readCheckpoint = (
+  id: string,
+  at: { steps?: number; before?: string },
+  signal?: AbortSignal,
+) => request<RunCheckpoint>(pathOf(id, "checkpoint"), { root, query: at, signal });
 
 export const startRerun = (body: Rerun) =>
   request<RunState>("/rerun", { root, method: "POST", json: body });
@@ -203,14 +231,19 @@ export const isEnded = (status: Status): boolean =>
  */
 export type ForkPoint = { kind: "fork" | "rerun"; number: number };
 
-/** Creates a thread and opens it. `make` resolves to its id. */
-export function useNewThread(make: () => Promise<string>, onMade?: () => void) {
+/** Creates a thread and opens it, or calls `open`. `make` resolves to its id. */
+export function useNewThread(
+  make: () => Promise<string>,
+  onMade?: () => void,
+  open?: (id: string) => void,
+) {
   const navigate = useNavigate();
   return useMutation({
     mutationFn: make,
     onSuccess: (id) => {
       onMade?.();
-      void navigate({ to: "/threads/$id", params: { id } });
+      if (open) open(id);
+      else void navigate({ to: "/threads/$id", params: { id } });
     },
   });
 }

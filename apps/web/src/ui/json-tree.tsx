@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { ChevronRight, FileText, Link2 } from "lucide-react";
+import { ChevronRight, FileText, Link2, TextCursorInput } from "lucide-react";
 import {
   type KeyboardEvent,
   type ReactNode,
@@ -24,7 +24,7 @@ import {
   visibleIn,
 } from "../lib/json-nodes.ts";
 import { filePathOf, isTruncated } from "../lib/values.ts";
-import { Copy } from "./button.tsx";
+import { Button, Copy } from "./button.tsx";
 import { JsonSearch, jsonOf } from "./json-search.tsx";
 import { HidesContext, Prose, useHides } from "./prose.tsx";
 import { Whole } from "./whole.tsx";
@@ -33,13 +33,15 @@ type Props = {
   value: unknown;
   /** The accessible name. */
   name: string;
+  /** Returns a function that picks the value at a path; null if it can't be picked. */
+  onPick?: (path: string) => (() => void) | null;
 };
 
 /** Trees with more visible rows scroll, and render only the rows in view. */
 const mostUnscrolled = 100;
 
 /** JSON as a tree of any size, with search and copies of values and paths. */
-export function JsonTree({ value, name }: Props) {
+export function JsonTree({ value, name, onPick }: Props) {
   // The subject of an approval must be shown whole.
   const isOpen = use(HidesContext) !== null;
   const root = useMemo(() => rootOf(value), [value]);
@@ -112,6 +114,7 @@ export function JsonTree({ value, name }: Props) {
       Enter: () => node && canOpen(node) && setIsOpen(node, !isNodeOpen),
       c: () => node && void copy(node.value),
       p: () => node && void navigator.clipboard.writeText(pathOf(node)),
+      i: () => node && onPick?.(pathOf(node))?.(),
     };
     const act = keys[event.key];
     if (!act || event.target !== event.currentTarget) return;
@@ -130,6 +133,7 @@ export function JsonTree({ value, name }: Props) {
       isActive={node.id === active}
       hasFolds={hasFolds}
       hasCopies={node.id === active || node.id === hovered}
+      onPick={onPick}
       onHover={() => setHovered(node.id)}
       onToggle={() => {
         setActive(node.id);
@@ -200,15 +204,17 @@ type RowProps = {
   /** Whether a node of the tree can be folded. */
   hasFolds: boolean;
   hasCopies: boolean;
+  onPick: Props["onPick"];
   onHover: () => void;
   onToggle: () => void;
 };
 
 function Row(props: RowProps) {
-  const { id, node, isOpen, isActive, hasFolds, hasCopies, onHover, onToggle } = props;
+  const { id, node, isOpen, isActive, hasFolds, hasCopies, onPick, onHover, onToggle } = props;
   const { name, value, depth, range, position, siblings } = node;
   const isFoldable = canOpen(node);
   const label = name ?? "value";
+  const pick = hasCopies && range === null ? onPick?.(pathOf(node)) : null;
   return (
     <div
       id={id}
@@ -241,6 +247,17 @@ function Row(props: RowProps) {
       </div>
       {hasCopies && range === null && (
         <span className="absolute top-0 right-1 flex rounded-sm bg-surface">
+          {pick && (
+            <Button
+              look="quiet"
+              small
+              icon={<TextCursorInput />}
+              aria-label={`Insert ${label}`}
+              title="Insert it into the last field (i)"
+              tabIndex={-1}
+              onClick={pick}
+            />
+          )}
           <Copy text={() => jsonOf(value)} what={`the value of ${label}`} isTabbed={false} />
           {node.parent && (
             <Copy

@@ -2,25 +2,11 @@ import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { z } from "@hono/zod-openapi";
 import { pricedModels } from "@uncaged/workflow-agents/ledger";
-import { threadEnv } from "@uncaged/workflow/internal";
 import { toErrorRecord } from "@uncaged/workflow/host";
+import type { Provider } from "../routes/drafts.ts";
 import type { Context } from "../routes/route.ts";
 import { configSchema, workflowGraphSchema } from "../schema/graph.ts";
 import { fileInvalid, fileMissing, fileUnreadable } from "./errors.ts";
-
-/** Environment variables of each provider. Any of them gives access; the first is the API key. */
-export const accessVariables = {
-  openai: ["OPENAI_API_KEY", "OPENAI_BASE_URL"],
-  anthropic: ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
-} as const;
-
-export type Provider = keyof typeof accessVariables;
-
-/** Tells whether the threads' environment gives access to a provider. */
-export async function hasAccess({ cwd, env }: Context, provider: Provider): Promise<boolean> {
-  const own = await threadEnv(cwd, env);
-  return accessVariables[provider].some((name) => own[name]?.trim());
-}
 
 /** Returns the folder of the project's files: `PROJECT_ROOT`, else the storage root. */
 export const projectRoot = ({ cwd, env, host }: Context): string =>
@@ -78,7 +64,7 @@ async function builtIn(context: Context) {
   const providers: Provider[] = ["openai", "anthropic"];
   return await Promise.all(
     providers.map(async (id) => ({
-      ...{ id, name: names[id], enabled: await hasAccess(context, id) },
+      ...{ id, name: names[id], enabled: await context.drafts.hasAccess(id) },
       models: modelsOf(id),
     })),
   );

@@ -1,7 +1,5 @@
 import type { GraphDocument } from "@uncaged/workflow-graph";
-import { graphSource, providersOf } from "@uncaged/workflow-graph/source";
 import {
-  type Host,
   isWorkflowError,
   settled,
   type ThreadRef,
@@ -12,32 +10,22 @@ import {
 } from "@uncaged/workflow/host";
 import { firstLine } from "@uncaged/workflow/internal";
 import type { Context } from "../routes/route.ts";
-import { withUpload } from "../routes/upload.ts";
-import { accessVariables, hasAccess } from "./config.ts";
+import { graphRounds, promptOf } from "../routes/drafts.ts";
 import type { GraphRun } from "./graph-run.ts";
 import {
   graphInvalid,
   graphNotRun,
-  noProviderKey,
   nodeNotRun,
   runNotFailed,
   runNotWaiting,
   runResuming,
 } from "./errors.ts";
 
-const file = "graph.json";
-const mostKnown = 100;
-/** Maximum number of rounds of a run, because graphs may loop. */
-const rounds = 1000;
 const askedWithinMs = 5_000;
 
 /** Starts, answers, ends and retries runs of graphs. */
 export class GraphControl {
   readonly #context: Context;
-  /** Hashes of the graphs built by this server, by their JSON. */
-  readonly #built = new Map<string, Promise<string>>();
-  /** Resolves after the queued builds. Each build starts several processes, so builds run one at a time. */
-  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(context: Context) {
     this.#context = context;
@@ -70,48 +58,24 @@ export class GraphControl {
     graph: Partial<GraphDocument>,
     { name = "", ...more }: { threadId?: string; name?: string; options?: Record<string, unknown> },
   ): Promise<ThreadRef> {
-    const { host, env, cwd } = this.#context;
-    const text = JSON.stringify(graph);
+    const { host, env, cwd, drafts } = this.#context;
     const prompt = promptOf(graph);
     const shown = firstLine(name);
-    const startOn = async (workflow: string) => {
-      const { hash, threadId } = await host.start({
-        ...{ workflow, prompt, maxRounds: rounds, env, cwd },
-        ...(shown !== "" && { name: shown }),
-        ...more,
-      });
+    return await drafts.graph(JSON.stringify(graph), async (workflow) => {
+      const options = { workflow, prompt, maxRounds: graphRounds, env, cwd };
+      const named = shown === "" ? {} : { name: shown };
+      const { hash, threadId } = await host.start({ ...options, ...named, ...more });
       return { hash, threadId };
-    };
-    try {
-      return await startOn(await this.#hashOf(text));
-    } catch (error) {
-      if (!isWorkflowError(error) || error.kind !== "missing") throw error;
-      // The garbage collector has deleted the unused bundle.
-      this.#built.delete(text);
-      return await startOn(await this.#hashOf(text));
-    }
+    });
   }
 
-  #hashOf(text: string): Promise<string> {
-    const known = this.#built.get(text);
-    if (known) return known;
-    if (this.#built.size >= mostKnown) this.#built.clear();
-    const building = this.#turn.then(() => store(this.#context.host, text));
-    this.#turn = building.catch(() => undefined);
-    this.#built.set(text, building);
-    building.catch(() => this.#built.delete(text));
-    return building;
-  }
-
-  /**
-   * Checks that the environment has keys for the graph's providers.
-   * @throws WorkflowError `NO_PROVIDER_KEY`.
-   */
+  /** @throws WorkflowError `GRAPH_INVALID` (usage), `NO_PROVIDER_KEY`. */
   async #checkKeys(graph: Partial<GraphDocument>): Promise<void> {
-    for (const provider of providersIn(graph)) {
-      if (await hasAccess(this.#context, provider)) continue;
-      const [key] = accessVariables[provider];
-      throw noProviderKey(key);
+    try {
+      await this.#context.drafts.checkKeys(graph);
+    } catch (error) {
+      const isInvalid = isWorkflowError(error) && error.code === "GRAPH_INVALID";
+      throw isInvalid ? invalid([error.message]) : error;
     }
   }
 
@@ -173,7 +137,7 @@ export class GraphControl {
     const { host, env } = this.#context;
     const view = await host.read(ref);
     // Without more rounds, a run that ran out of rounds would fail again.
-    const maxRounds = view.steps.length + rounds;
+    const maxRounds = view.steps.length + graphRounds;
     if (nodeId !== undefined) {
       const atStep = view.steps.findLastIndex(({ meta, role }) => (meta.nodeId ?? role) === nodeId);
       if (atStep < 0) throw nodeNotRun(nodeId);
@@ -185,35 +149,6 @@ export class GraphControl {
     }
     if (view.status !== "failed" && view.status !== "killed") throw runNotFailed(view.status);
     return await host.fork(ref, { keep: { atStep: view.steps.length }, maxRounds, env });
-  }
-}
-
-async function store(host: Host, text: string): Promise<string> {
-  const source = graphSource(() => undefined, { isChecked: false });
-  return await withUpload(file, new Map([[file, text]]), async (path) => {
-    const { hash } = await host.store(path, { sources: [source] });
-    return hash;
-  });
-}
-
-/** Returns the thread's prompt, which is the input of the first start node. */
-function promptOf({ nodes = [] }: Partial<GraphDocument>): string {
-  const start = nodes.find((node) => node?.type === "start");
-  const text = start?.data?.initialInput;
-  return typeof text === "string" ? text : "";
-}
-
-/**
- * Returns the providers that a graph uses.
- * @throws WorkflowError `GRAPH_INVALID` (usage).
- */
-function providersIn(graph: Partial<GraphDocument>) {
-  try {
-    return providersOf(graph);
-  } catch (error) {
-    throw isWorkflowError(error) && error.code === "GRAPH_INVALID"
-      ? invalid([error.message])
-      : error;
   }
 }
 

@@ -15,13 +15,6 @@ export const fileUnreadable = (file: string, cause: unknown): WorkflowError =>
 export const fileInvalid = (file: string, problem: string): WorkflowError =>
   WorkflowError.usage("FILE_INVALID", `${file} is invalid: ${problem}`, "fix the file");
 
-export const noProviderKey = (variable: string): WorkflowError =>
-  WorkflowError.failed(
-    "NO_PROVIDER_KEY",
-    `${variable} is required to run workflows with Agent nodes.`,
-    "set it in the environment of the server, or in the .env of the project that it serves",
-  );
-
 export const graphInvalid = (message: string, details: string[]): WorkflowError =>
   new WorkflowError({
     code: "GRAPH_INVALID",

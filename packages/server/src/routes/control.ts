@@ -19,14 +19,17 @@ function inputOf({ content, value, meta }: Given) {
   return { content: typeof value === "string" ? value : JSON.stringify(value), value, meta };
 }
 
-export function controlRoutes({ host, env, cwd }: Context) {
+export function controlRoutes({ host, env, cwd, drafts }: Context) {
   const routes = new Routes("Control");
   routes.add("POST /threads", {
     summary: "Start a thread",
     body: request.startBody,
     status: 201,
     answer: ["The thread. Its start record is durable.", schema.startedSchema],
-    run: ({ body }) => host.start({ ...body, env, cwd }),
+    async run({ body: { workflow, document, ...given } }) {
+      if (workflow !== undefined) return host.start({ ...given, workflow, env, cwd });
+      return drafts.start(document ?? "", given);
+    },
   });
   routes.add("POST /threads/{id}/pause", {
     summary: "Pause a thread after its current step",
@@ -67,11 +70,14 @@ export function controlRoutes({ host, env, cwd }: Context) {
     optionalBody: request.forkBody,
     status: 201,
     answer: ["The new thread.", schema.forkedSchema],
-    async run({ params, body }, call) {
+    async run({ params, body: { document, ...body } }, call) {
       const by = answererOf(call.req.raw);
       const edit = body.edit && { ...body.edit, by };
       const input = body.input && { ...body.input, by };
-      return host.fork(await host.find(params.id), { ...body, edit, input, env });
+      const ref = await host.find(params.id);
+      const options = { ...body, edit, input };
+      if (document !== undefined) return drafts.fork(ref, document, options);
+      return host.fork(ref, { ...options, env });
     },
   });
   routes.add("POST /threads/{id}/retry", {

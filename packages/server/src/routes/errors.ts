@@ -13,6 +13,13 @@ export const noDocument = (workflow: string): WorkflowError =>
     "see its source: /api/bundles/{workflow}/source",
   );
 
+export const noProviderKey = (variable: string): WorkflowError =>
+  WorkflowError.failed(
+    "NO_PROVIDER_KEY",
+    `${variable} is required to run workflows with Agent nodes.`,
+    "set it in the environment of the server, or in the .env of the project that it serves",
+  );
+
 export const evalNotFound = (id: string): WorkflowError =>
   WorkflowError.missing(
     "EVAL_NOT_FOUND",

@@ -7,6 +7,7 @@ import { violation } from "../guard/error-response.ts";
 import { failureSchema } from "../schema/server.ts";
 import type { Feed } from "../stream/feed.ts";
 import type { Streams } from "../stream/streams.ts";
+import type { Drafts } from "./drafts.ts";
 
 /** The context that all routes share. */
 export type Context = {
@@ -14,6 +15,7 @@ export type Context = {
   /** The server's environment and folder, for threads that it starts. */
   env: Record<string, string>;
   cwd: string;
+  drafts: Drafts;
   streams: Streams;
   /** The feed of the changes of plans. */
   plans: Pick<Feed, "listen">;

@@ -1,5 +1,4 @@
 import { Registry } from "@uncaged/workflow-steps";
-import { findIn, stepsSource } from "@uncaged/workflow-steps/source";
 import { planRerun } from "@uncaged/workflow-steps/threads";
 import {
   isWorkflowError,
@@ -7,11 +6,11 @@ import {
   WorkflowError,
   type AnsweredBy,
 } from "@uncaged/workflow/host";
-import { firstLine, movedError, isThreadId } from "@uncaged/workflow/internal";
+import { movedError, isThreadId } from "@uncaged/workflow/internal";
 import type { z } from "zod";
 import { rewritten } from "../guard/error-response.ts";
+import type { DraftVersion } from "../routes/drafts.ts";
 import type { Context } from "../routes/route.ts";
-import { withUpload } from "../routes/upload.ts";
 import type { rerunBody, resumeRunBody, runBody } from "../schema/run.ts";
 import type { Run, Runs } from "./run.ts";
 import { neitherWorkflow, noAnswerToken, unknownCheckpoint } from "./errors.ts";
@@ -23,11 +22,12 @@ const position = new RegExp(`^${file}:\\d+:\\d+: `);
  * Starts a run of a registered workflow, or of a workflow in the request. Checks the params before it creates a thread.
  */
 export async function startRun(
-  { host, env, cwd }: Context,
+  context: Context,
   runs: Runs,
   { workflowName, workflow, params = {}, clientRunToken }: z.infer<typeof runBody>,
 ): Promise<string> {
-  const named = await versionOf({ host, cwd }, runs, { workflowName, workflow });
+  const { host, env, cwd } = context;
+  const named = await versionOf(context, { workflowName, workflow });
   if (named === undefined) throw neitherWorkflow();
   const { hash } = await host.resolve(named.workflow);
   const { document } = await runs.documentsOf(hash);
@@ -37,30 +37,21 @@ export async function startRun(
   return threadId;
 }
 
-/** A workflow to start: its name or hash, and the name to show for its threads. */
-type Version = { workflow: string; name?: string };
-
 /**
  * Returns the workflow of a request; undefined without one. Builds a document and stores its bundle without a name, so
  * that registered workflows don't change. Threads show the document's name.
  */
 async function versionOf(
-  { host, cwd }: Pick<Context, "host" | "cwd">,
-  runs: Runs,
-  { workflowName, workflow: document }: { workflowName?: string; workflow?: object },
-): Promise<Version | undefined> {
-  if (document === undefined)
+  { drafts }: Context,
+  given: Pick<Request, "workflowName" | "workflow" | "document" | "name">,
+): Promise<DraftVersion | undefined> {
+  const { workflowName, workflow, document, name } = given;
+  if (workflow === undefined && document === undefined)
     return workflowName === undefined ? undefined : { workflow: workflowName };
   if (workflowName !== undefined) throw neitherWorkflow();
-  const find = findIn(cwd, async (name) => runs.documentsOf((await host.resolve(name)).hash));
-  const files = new Map([[file, JSON.stringify(document)]]);
-  const source = stepsSource(() => undefined, { isClosed: true, find });
+  if (document !== undefined) return await drafts.steps(document, { name });
   try {
-    return await withUpload(file, files, async (path) => {
-      const { hash } = await host.store(path, { sources: [source] });
-      const name = "name" in document ? firstLine(String(document.name)) : "";
-      return { workflow: hash, ...(name !== "" && { name }) };
-    });
+    return await drafts.steps(JSON.stringify(workflow), { file });
   } catch (error) {
     if (!isWorkflowError(error)) throw error;
     // The server wrote the file, so the client does not know its line numbers.
@@ -80,7 +71,7 @@ export async function startRerun(
   const { host, env, cwd } = context;
   const { checkpoint, stepID, path, overrides, maxRounds, clientRunToken } = request;
   const source = await sourceOf(runs, checkpoint);
-  const named = await versionOf(context, runs, request);
+  const named = await versionOf(context, request);
   const hash = await hashOf(context, source, named?.workflow);
   const documents = await runs.documentsOf(hash);
   const thread = source && (await host.read(source.ref));

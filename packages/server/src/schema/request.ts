@@ -72,9 +72,17 @@ export const threadsQuery = threadsFilter.extend({
     .describe("Only threads older than this thread, even if it was removed."),
 });
 
+const draft = optionalText.describe(
+  "The text of an agent graph or a step workflow, as JSON. It is checked and built, without a name.",
+);
+
 export const startBody = z
   .strictObject({
-    workflow: anyVersion,
+    workflow: anyVersion.optional(),
+    document: draft,
+    name: optionalText.describe(
+      "The workflow name that the thread shows. Default: the name of the workflow or of the document.",
+    ),
     prompt: optionalText,
     maxRounds: optionalNumber,
     params: z.unknown().optional(),
@@ -83,6 +91,9 @@ export const startBody = z
       "A ULID of the caller: a repeated request with it starts no second thread.",
     ),
     durability,
+  })
+  .refine(({ workflow, document }) => (workflow === undefined) !== (document === undefined), {
+    message: "give either workflow or document",
   })
   .openapi("StartThread");
 
@@ -142,6 +153,11 @@ export const forkBody = retryBody
     input: inputSchema
       .optional()
       .describe("An answer to the last kept step, which must be a question."),
+    document: draft,
+    name: optionalText.describe("The workflow name that the new thread shows. Default: the same."),
+  })
+  .refine(({ on, document }) => on === undefined || document === undefined, {
+    message: "give either on or document",
   })
   .openapi("ForkThread");
 

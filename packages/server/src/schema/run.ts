@@ -67,6 +67,8 @@ export const rerunBody = z
     workflow: optionalFields.describe(
       "In place of workflowName: a step workflow document. It is checked and built, without a name.",
     ),
+    document: optionalText.describe("In place of workflow: its text."),
+    name: optionalText.describe("The workflow name of the new run's thread."),
     checkpoint: fields.describe(
       "A checkpoint; or only the `threadId` of a run and `steps`: the state after that many steps.",
     ),

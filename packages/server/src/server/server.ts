@@ -28,6 +28,7 @@ import type { OpenPlans } from "../plans/plan-rows.ts";
 import { planRoutes } from "../plans/plan-routes.ts";
 import { allRoutes } from "../routes/all.ts";
 import { controlRoutes } from "../routes/control.ts";
+import { Drafts } from "../routes/drafts.ts";
 import { evalRoutes } from "../routes/evals.ts";
 import { eventRoutes } from "../routes/events.ts";
 import { type Context, Routes } from "../routes/route.ts";
@@ -98,7 +99,8 @@ export function startServer(options: ServerOptions): RunningServer {
   const token = readServerAddress(root)?.token ?? newToken();
   const { patienceS, ...limits } = { ...defaultStreams, ...options.streams };
   const streams = new Streams(limits);
-  const shared = { host, env, cwd, streams };
+  const drafts = new Drafts({ host, env, cwd });
+  const shared = { host, env, cwd, drafts, streams };
   const plans = planRoutes(shared, options.plans ?? withoutPlans);
   const context = { ...shared, plans: plans.feed };
   const limited = limitBody(options.bodies ?? defaultPace);

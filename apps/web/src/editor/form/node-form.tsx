@@ -1,7 +1,8 @@
-import { useMemo } from "react";
+import { useContext, useMemo } from "react";
 import { asSchema } from "../../lib/schema.ts";
 import { useDocumentPart, useEdited } from "../document/use-document.ts";
 import type { Completion, DocumentPath, Edit, NodeForm, Refused } from "../kind.ts";
+import { LastFieldContext } from "./last-field.ts";
 import { type FormContext, ValueField } from "./value-field.tsx";
 
 type FormProps = {
@@ -14,16 +15,8 @@ type FormProps = {
 
 /** The fields of a form. Each keystroke edits the document. */
 export function SchemaForm({ form, id, apply, complete = () => [] }: FormProps) {
-  const { schema, path, value, locked = {}, expressions = [] } = form;
-  const set = (at: DocumentPath, next: unknown) => {
-    const [field = "it"] = at;
-    const edit = form.edit?.(at, next) ?? {
-      label: `Change ${field}`,
-      changes: [{ path: [...path, ...at], value: next }],
-    };
-    const isTyped = typeof next === "string" || typeof next === "number";
-    apply({ ...edit, ...(isTyped && { merge: `${id} ${at.join(".")}` }) });
-  };
+  const { schema, value, locked = {}, expressions = [] } = form;
+  const set = (at: DocumentPath, next: unknown) => apply(editAt(form, id, at, next));
   const context: FormContext = { root: asSchema(schema), locked, expressions, complete, set };
   return (
     <ValueField
@@ -38,17 +31,40 @@ export function SchemaForm({ form, id, apply, complete = () => [] }: FormProps) 
   );
 }
 
+/** The edit for the new value of a form's field. */
+export function editAt(
+  { path, edit }: NodeForm,
+  id: string,
+  at: DocumentPath,
+  next: unknown,
+): Edit | Refused {
+  const [field = "it"] = at;
+  const own = edit?.(at, next) ?? {
+    label: `Change ${field}`,
+    changes: [{ path: [...path, ...at], value: next }],
+  };
+  const isTyped = typeof next === "string" || typeof next === "number";
+  return { ...own, ...(isTyped && { merge: `${id} ${at.join(".")}` }) };
+}
+
 export function FormOfNode({ id, isReadOnly }: { id: string; isReadOnly: boolean }) {
   const document = useEdited();
   const value = useDocumentPart(document, (state) => state.value);
   const isBroken = useDocumentPart(document, (state) => state.broken !== null);
   const form = useMemo(() => document.kind.form(value, id), [document, value, id]);
+  const lastField = useContext(LastFieldContext);
   if (!form) return <p className="text-muted">No fields.</p>;
   return (
     <fieldset
       disabled={isBroken || isReadOnly}
       className="flex min-w-0 flex-col gap-3"
       data-edits-document
+      onSelect={({ target }) => {
+        const { path } = (target as HTMLElement).dataset;
+        if (path === undefined || !(target instanceof HTMLTextAreaElement)) return;
+        const at = JSON.parse(path) as DocumentPath;
+        lastField.current = { node: id, path: at, caret: target.selectionStart };
+      }}
     >
       <SchemaForm
         form={form}

@@ -263,7 +263,14 @@ function Single({ form, path, value, isRequired, field, suggestions }: SinglePro
   }
   const isText = field.kind === "text" || field.kind === "long-text";
   if (isText && isAmong(path, form.expressions)) {
-    return <ExpressionField {...around} onValue={take} complete={() => form.complete(path)} />;
+    return (
+      <ExpressionField
+        {...around}
+        data-path={JSON.stringify(path)}
+        onValue={take}
+        complete={() => form.complete(path)}
+      />
+    );
   }
   switch (field.kind) {
     case "choice":

@@ -13,6 +13,7 @@ import {
   pasteNodes,
   removeParts,
 } from "./edits.ts";
+import { expressionOf } from "./expression.ts";
 import { type Choices, completionsAt, formOf } from "./form.ts";
 import { readDocument } from "./graph-document.ts";
 
@@ -60,6 +61,7 @@ export const agentGraphKind = (choices: () => Choices): DocumentKind => ({
   form: (document, node) => formOf(document, node, choices()),
   actions: folding,
   complete: (_document, _node, path) => completionsAt(path),
+  expressionOf,
 });
 
 function problemsOf(document: unknown, { tools }: Choices): Problem[] {

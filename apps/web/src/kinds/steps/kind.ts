@@ -5,6 +5,7 @@ import { isRecord } from "../../lib/json.ts";
 import { copySteps, pasteSteps } from "./clipboard.ts";
 import { drawSteps } from "./drawing.ts";
 import { addStep, connectSteps, moveSteps, removeSteps } from "./edits.ts";
+import { expressionOf, insert } from "./expression.ts";
 import type { KnownTool } from "./tools.ts";
 import { formOf } from "./form.ts";
 import { palette } from "./palette.ts";
@@ -39,6 +40,8 @@ export const stepsKind = (tools: readonly KnownTool[]): DocumentKind => ({
   paste: (document, fragment, _at, parent) => pasteSteps(document, fragment, parent),
   form: (document, node) => formOf(document, node, tools),
   complete: completionsAt,
+  expressionOf,
+  insert,
 });
 
 function otherFormat(document: unknown): string | null {

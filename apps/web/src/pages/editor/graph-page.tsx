@@ -1,20 +1,21 @@
-import { useQuery } from "@tanstack/react-query";
-import { Link, useParams } from "@tanstack/react-router";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useParams } from "@tanstack/react-router";
+import type { NumberedStep } from "@uncaged/workflow-server/api-types";
 import { Play, RotateCcw } from "lucide-react";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useRef, useState } from "react";
 import { Editor } from "../../editor/editor.tsx";
 import { agentGraphKind } from "../../kinds/graph/agent-graph.ts";
 import { choicesOf, configQuery, fewChoices } from "../../kinds/graph/choices.ts";
+import { Composer } from "../../kinds/graph/composer.tsx";
 import { beginGraph, draftKey } from "../../kinds/graph/graph-draft.ts";
-import { GraphRun } from "../../kinds/graph/graph-run.tsx";
-import { committedNodes, liveNodes, writingOf } from "../../kinds/graph/live.ts";
-import { useRun } from "../../kinds/graph/run-console.tsx";
-import { isOpen, RunSession } from "../../kinds/graph/run-session.ts";
-import { useNow } from "../../lib/format.ts";
-import { useThreadLog } from "../../lib/thread-log.ts";
+import { forkThread, isEnded, startThread } from "../../lib/threads.ts";
+import { RunContext } from "../../thread/run/run-context.tsx";
 import { Button } from "../../ui/button.tsx";
 import { useTitle } from "../../ui/page.tsx";
+import { FailureNotice } from "../../ui/states.tsx";
+import { useActiveRun } from "./active-run.ts";
 import { Editing, type Editing as Edited } from "./editing.tsx";
+import { useRuns } from "./use-runs.tsx";
 
 /** The editor of agent graphs, with a run console. */
 export function GraphPage() {
@@ -36,68 +37,90 @@ export function GraphPage() {
   );
 }
 
+/** Maximum number of steps that a run from a node adds, because graphs may loop. */
+const roundsFromNode = 1_000;
+
+/** The number of steps before the last execution of a node; -1 if it has not run. */
+const stepsBefore = (steps: readonly NumberedStep[], node: string): number =>
+  steps.findLastIndex(({ role, meta }) => (meta.nodeId ?? role) === node);
+
 function GraphEditor({ document, notice, buttons, save, name }: Edited & { name: string | null }) {
-  const [session] = useState(() => new RunSession());
-  useEffect(() => {
-    session.recover();
-    return () => session.close();
-  }, [session]);
-  const [panel, setPanel] = useState("node");
-  const { run, busy } = useRun(session);
-  const isActive = run?.status === "running" || busy === "starting";
-  useEffect(() => {
-    if (busy !== null) setPanel("run");
-  }, [busy]);
-  // The id of another program's run is not a thread id.
-  const { cards } = useThreadLog(run && threadId.test(run.runId) ? run.runId : null);
-  const now = useNow(1_000, isActive);
-  const asking = run?.asking?.nodeId ?? null;
-  const live = useMemo(() => liveNodes(cards, asking, now), [cards, asking, now]);
-  const content = (
-    <GraphRun
-      edited={document}
-      name={name}
-      session={session}
-      writing={writingOf(cards)}
-      link={(id) => (
-        <Link to="/threads/$id" params={{ id }} className="text-small">
-          Thread
-        </Link>
-      )}
-    />
-  );
+  const start = useMutation({
+    mutationFn: () => startThread({ document: document.state().text, name: name ?? undefined }),
+    onSuccess: ({ threadId }) => started(threadId, "Run"),
+  });
+  const from = useMutation({
+    mutationFn: ({ id }: { id: string; title: string }) => {
+      setPanel("run");
+      const { steps } = run.log;
+      const keep = { atStep: stepsBefore(steps, id) };
+      const maxRounds = steps.length + roundsFromNode;
+      return forkThread(run.threadId ?? "", { document: document.state().text, keep, maxRounds });
+    },
+    onSuccess: ({ threadId }, { title }) => started(threadId, `From ${title}`),
+  });
+  const { run, live, panel, setPanel, panels, data, tabs, join, started } = useRuns({
+    ...{ document, hasScope: false, nothing: "Write a prompt and run the graph." },
+    isStarting: start.isPending || from.isPending,
+    storedAs: name === null ? "agentflow-runs" : `agentflow-runs-${name}`,
+    foot: ({ threadId, status }) => (
+      <Composer
+        edited={document}
+        isRunning={threadId !== null && status !== null && !isEnded(status)}
+        isStarting={start.isPending}
+        error={start.error}
+        onRun={() => start.mutate()}
+      />
+    ),
+  });
+  useActiveRun(name === null, run, (id) => join(id, "Run"));
   return (
-    <Editor
-      document={document}
-      name={name ?? "graph"}
-      live={live}
-      notice={notice}
-      toolbar={
-        <>
-          <Button icon={<Play />} title="Show the run's console" onClick={() => setPanel("run")}>
-            Run…
-          </Button>
-          {buttons}
-        </>
-      }
-      onSave={save}
-      panels={[{ value: "run", label: "Run", content }]}
-      panel={panel}
-      onPanel={setPanel}
-      nodeActions={({ id }) =>
-        run !== null && committedNodes(cards).has(id)
-          ? [
-              {
-                label: "Run from this node",
-                icon: <RotateCcw />,
-                isDisabled: isOpen(run) || busy !== null,
-                onSelect: () => void session.retry(id),
-              },
-            ]
-          : []
-      }
-    />
+    <RunContext run={run}>
+      <Editor
+        document={document}
+        name={name ?? "graph"}
+        live={live}
+        data={data}
+        notice={
+          <>
+            {notice}
+            {from.error && (
+              <div className="border-b p-2">
+                <FailureNotice error={from.error} />
+              </div>
+            )}
+            {tabs}
+          </>
+        }
+        toolbar={
+          <>
+            <Button
+              icon={<Play />}
+              title="Show the prompt and the run"
+              onClick={() => setPanel("run")}
+            >
+              Run…
+            </Button>
+            {buttons}
+          </>
+        }
+        onSave={save}
+        panels={panels}
+        panel={panel}
+        onPanel={setPanel}
+        nodeActions={({ id, title }) =>
+          stepsBefore(run.log.steps, id) >= 0
+            ? [
+                {
+                  label: "Run from this node",
+                  icon: <RotateCcw />,
+                  isDisabled: from.isPending,
+                  onSelect: () => from.mutate({ id, title }),
+                },
+              ]
+            : []
+        }
+      />
+    </RunContext>
   );
 }
-
-const threadId = /^[0-9A-HJKMNP-TV-Z]{26}$/;

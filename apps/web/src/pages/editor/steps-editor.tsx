@@ -6,16 +6,15 @@ import { Editor, useIsNarrow } from "../../editor/editor.tsx";
 import type { DrawnNode } from "../../editor/kind.ts";
 import { RunDialog } from "../../kinds/steps/runs/run-dialog.tsx";
 import { RunFromDialog } from "../../kinds/steps/runs/run-from-dialog.tsx";
-import { SessionBar } from "../../kinds/steps/runs/session-bar.tsx";
-import { useSessions, withoutSession, withSession } from "../../kinds/steps/runs/sessions.ts";
-import { type FlowDocument, paramsOf, startRun } from "../../kinds/steps/runs/start.ts";
+import { type Draft, type FlowDocument, paramsOf, startRun } from "../../kinds/steps/runs/start.ts";
 import { RenameDialog } from "../../kinds/steps/rename-dialog.tsx";
 import { ToolDialog } from "../../kinds/steps/tool-dialog.tsx";
 import { WorkflowPanel } from "../../kinds/steps/workflow-panel.tsx";
 import { isRecord } from "../../lib/json.ts";
+import { RunContext } from "../../thread/run/run-context.tsx";
 import { Button } from "../../ui/button.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
-import { RunEvents, RunPanel, useSelectedRun } from "./steps-run.tsx";
+import { useRuns } from "./use-runs.tsx";
 
 type Props = {
   document: EditedDocument;
@@ -44,29 +43,32 @@ const valueOf = (document: EditedDocument): FlowDocument => {
 /** The editor of a step workflow, with its runs. */
 export function StepsEditor(props: Props) {
   const { document, name, run: from, notice, buttons, onSave, onChild } = props;
-  const { all, selected, set } = useSessions(`uncaged-steps-${name ?? ""}-runs`);
+  const draft = (): Draft => ({
+    text: document.state().text,
+    name: name ?? undefined,
+  });
+  const started = (label: string) => (runID: string) => runs.started(runID, label);
+  const start = useMutation({
+    mutationFn: () => startRun(draft(), {}),
+    onSuccess: (runID) => runs.started(runID, "Run"),
+  });
+  const runs = useRuns({
+    ...{ document, hasScope: true, storedAs: `uncaged-steps-${name ?? ""}-runs` },
+    isStarting: start.isPending,
+    nothing:
+      "No run is selected. “Run” starts one with the document as it is; a step's menu starts one from there.",
+  });
+  const { all, selected, join } = runs;
   useEffect(() => {
-    if (from === null) return;
-    const session = { runID: from, label: `Thread ${from.slice(-6)}`, startedAt: Date.now() };
-    const isThere = ({ runID }: { runID: string }) => runID === from;
-    set((before) => (before.all.some(isThere) ? before : withSession(before, session)));
-  }, [from, set]);
+    if (from !== null && all.every(({ runID }) => runID !== from))
+      join(from, `Thread ${from.slice(-6)}`);
+  }, [from]);
   const isNarrow = useIsNarrow();
-  const { log, live } = useSelectedRun(selected);
-  const [panel, setPanel] = useState("node");
   const [open, setOpen] = useState<Open>(null);
   const workflow = valueOf(document);
   const close = () => setOpen(null);
   const show = (what: "run" | "from" | "tool" | "rename", node = "") => setOpen({ what, node });
   const nodeOf = (what: string): string | null => (open?.what === what ? open.node : null);
-  const started = (label: string) => (runID: string) => {
-    set((before) => withSession(before, { runID, label, startedAt: Date.now() }));
-    setPanel("run");
-  };
-  const start = useMutation({
-    mutationFn: () => startRun(valueOf(document), {}),
-    onSuccess: ({ runID }) => started("Run")(runID),
-  });
   /** Whether the document can run. Otherwise shows the first problem. */
   const canRun = async (): Promise<boolean> => {
     const { broken } = document.state();
@@ -81,20 +83,23 @@ export function StepsEditor(props: Props) {
   };
   const run = async () => {
     if (!(await canRun())) return;
-    if (paramsOf(valueOf(document)) === null) start.mutate();
-    else show("run");
+    if (paramsOf(valueOf(document)) === null) {
+      runs.setPanel("run");
+      start.mutate();
+    } else show("run");
   };
   const runFrom = async (node: string) => {
     if (await canRun()) show("from", node);
   };
   return (
-    <>
+    <RunContext run={runs.run}>
       <Editor
         document={document}
         name={name ?? "workflow"}
-        live={live}
-        panel={panel}
-        onPanel={setPanel}
+        live={runs.live}
+        data={runs.data}
+        panel={runs.panel}
+        onPanel={runs.setPanel}
         onSave={onSave}
         notice={
           <>
@@ -104,20 +109,7 @@ export function StepsEditor(props: Props) {
                 <FailureNotice error={start.error} />
               </div>
             )}
-            {all.length > 0 && (
-              <div className="border-b bg-surface px-3 py-1">
-                <SessionBar
-                  sessions={all}
-                  selected={selected}
-                  status={log.status}
-                  onSelect={(runID) => {
-                    set((before) => ({ ...before, selected: runID }));
-                    setPanel("run");
-                  }}
-                  onForget={(runID) => set((before) => withoutSession(before, runID))}
-                />
-              </div>
-            )}
+            {runs.tabs}
           </>
         }
         toolbar={
@@ -135,31 +127,7 @@ export function StepsEditor(props: Props) {
           </>
         }
         panels={[
-          {
-            value: "run",
-            label: "Run",
-            content: (
-              <Filled>
-                <RunPanel runID={selected} log={log} />
-              </Filled>
-            ),
-          },
-          {
-            value: "events",
-            label: "Events",
-            content: (
-              <Filled>
-                <RunEvents
-                  runID={selected}
-                  onStep={(id) => {
-                    const { nodes } = document.state().drawing;
-                    const node = nodes.find((one) => one.id === id);
-                    if (node) document.reveal(node.path);
-                  }}
-                />
-              </Filled>
-            ),
-          },
+          ...runs.panels,
           {
             value: "workflow",
             label: "Workflow",
@@ -201,12 +169,14 @@ export function StepsEditor(props: Props) {
       />
       <RunDialog
         document={workflow}
+        draft={draft}
         isOpen={open?.what === "run"}
         onClose={close}
         onStarted={started("Run")}
       />
       <RunFromDialog
         document={workflow}
+        draft={draft}
         stepID={nodeOf("from")}
         runID={selected}
         onClose={close}
@@ -214,6 +184,6 @@ export function StepsEditor(props: Props) {
       />
       <ToolDialog document={document} node={nodeOf("tool")} onClose={close} />
       <RenameDialog document={document} node={nodeOf("rename")} onClose={close} />
-    </>
+    </RunContext>
   );
 }

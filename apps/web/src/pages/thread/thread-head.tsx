@@ -1,15 +1,14 @@
-import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { sleepsUntil, type ThreadTimes, timesAt, Waited } from "@uncaged/workflow/records";
+import { sleepsUntil } from "@uncaged/workflow/records";
 import type { Status, Thread } from "@uncaged/workflow-server/api-types";
 import { ChevronDown } from "lucide-react";
 import { type ReactNode, useId, useState } from "react";
 import { StatusBadge } from "../../thread/status/status.tsx";
-import { spentIn } from "../../thread/trace/nodes.ts";
+import { useFigures } from "../../thread/run/figures.ts";
 import type { TraceRow } from "../../thread/trace/rows.ts";
-import { ago, cost, count, duration, moment, tokens, useNow } from "../../lib/format.ts";
+import { ago, cost, count, duration, moment, tokens } from "../../lib/format.ts";
 import { subjectIn, type ThreadLog } from "../../lib/thread-log.ts";
-import { type ForkPoint, isEnded, isLive, ledgerQuery } from "../../lib/threads.ts";
+import type { ForkPoint } from "../../lib/threads.ts";
 import { Button } from "../../ui/button.tsx";
 import { Facts } from "../../ui/facts.tsx";
 import { About } from "./about.tsx";
@@ -82,26 +81,9 @@ export function ThreadHead({ thread, status, log, rows, onFork, onAnswer }: Prop
   );
 }
 
-function timesOf(thread: Thread, status: Status, log: ThreadLog, now: number): ThreadTimes {
-  const { createdAt, stepCount } = thread;
-  // Shows the server's values until all steps have arrived.
-  if (log.steps.length < stepCount) return thread;
-  const waited = new Waited(createdAt);
-  for (const step of log.steps) waited.take(step);
-  const last = log.steps.at(-1)?.timestamp ?? createdAt;
-  const updatedAt = isEnded(status) ? Math.max(last, log.lastAt) : last;
-  if (isEnded(status)) waited.take({ role: "__end__", timestamp: updatedAt });
-  return timesAt({ status, createdAt, updatedAt, waitedMs: waited.ms }, now);
-}
-
 function Figures({ thread, status, log, rows }: Omit<Props, "onFork" | "onAnswer">) {
-  const { createdAt, threadId, maxRounds, limits = {} } = thread;
-  const { data: ledger } = useQuery({ ...ledgerQuery(threadId), enabled: isEnded(status) });
-  const now = useNow(isLive(status) ? 1_000 : 30_000);
-  const { workedMs, waitedMs } = timesOf(thread, status, log, now);
-  const steps = Math.max(log.steps.length, thread.stepCount);
-  // The ledger has no running attempts; the trace has.
-  const spent = (isEnded(status) && ledger?.total) || spentIn(rows);
+  const { createdAt, maxRounds, limits = {} } = thread;
+  const { now, workedMs, waitedMs, steps, spent } = useFigures(thread, status, log, rows);
   const noPrice = spent.unpriced > 0 ? `${spent.unpriced} steps have no known price` : "";
   return (
     <Facts

@@ -8,6 +8,7 @@ import type { View } from "../../lib/search.ts";
 import { failedAmong, subjectIn, useThreadLog } from "../../lib/thread-log.ts";
 import { type ForkPoint, threadQuery } from "../../lib/threads.ts";
 import { traceRows } from "../../thread/trace/rows.ts";
+import { rowAtStep } from "../../thread/trace/selection.ts";
 import { ButtonLink } from "../../ui/button.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";
 import { SectionsContext } from "../../ui/section.tsx";
@@ -16,7 +17,6 @@ import { readValue } from "../../lib/values.ts";
 import { Tabs } from "../../ui/tabs.tsx";
 import { type ValueSource, ValueSourceContext } from "../../ui/whole.tsx";
 import { Outcome } from "./outcome.tsx";
-import { rowAtStep } from "./selection.ts";
 import { ThreadHead } from "./thread-head.tsx";
 import { TraceView } from "./trace-view.tsx";
 

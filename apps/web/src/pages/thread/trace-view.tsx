@@ -5,14 +5,14 @@ import { useNow } from "../../lib/format.ts";
 import type { ThreadLog } from "../../lib/thread-log.ts";
 import { type ForkPoint, isLive } from "../../lib/threads.ts";
 import { pointOf } from "../../thread/detail/fork-point.ts";
-import { Asleep, Detail } from "../../thread/detail/detail.tsx";
-import { hasDraft, Question } from "../../thread/question/question.tsx";
+import { Detail } from "../../thread/detail/detail.tsx";
+import { footOf } from "../../thread/question/row-foot.tsx";
 import type { TraceRow } from "../../thread/trace/rows.ts";
+import { leadingRow } from "../../thread/trace/selection.ts";
 import { TracePane } from "../../thread/trace/trace-pane.tsx";
 import { Button } from "../../ui/button.tsx";
 import { useKeys } from "../../ui/page.tsx";
 import { Empty, Skeleton } from "../../ui/states.tsx";
-import { leadingRow } from "./selection.ts";
 
 const GraphView = lazy(async () => ({
   default: (await import("../../thread/graph/graph-view.tsx")).GraphView,
@@ -134,22 +134,10 @@ export function TraceView(props: Props) {
             onForkPoint={onForkPoint}
             canRerun={canRerun}
             onSelect={onSelect}
-            foot={status === "waiting" && footOf(row, thread, askedToAnswer)}
+            foot={status === "waiting" && footOf(row, thread.threadId, askedToAnswer)}
           />
         )}
       </div>
     </div>
-  );
-}
-
-/** The form of an open question, also with a text that was not sent in time; or the end of a sleep. */
-function footOf(row: TraceRow, { threadId }: Thread, asked: number) {
-  const step = row.card?.step;
-  const isOver = row.status !== "waiting";
-  if (!row.card || step?.role !== "__wait__") return undefined;
-  if (isOver && !hasDraft(threadId, step.number)) return undefined;
-  if (row.kind === "wait") return <Asleep card={row.card} />;
-  return (
-    <Question key={step.number} threadId={threadId} step={step} asked={asked} isOver={isOver} />
   );
 }

@@ -16,11 +16,13 @@ type Props = {
   thread: Thread;
   steps: readonly NumberedStep[];
   point: ForkPoint;
+  /** Called with the id of the new thread. By default, it is opened. */
+  onMade?: (id: string) => void;
   onClose: () => void;
 };
 
 /** Creates a thread from the steps of another thread, with edited values. */
-export function ForkDialog({ thread, steps, point, onClose }: Props) {
+export function ForkDialog({ thread, steps, point, onMade, onClose }: Props) {
   const { data: bundle, isPending } = useQuery(bundleQuery(thread.hash));
   const isOfSteps = isRecord(bundle?.descriptor) && isRecord(bundle.descriptor.stepWorkflow);
   const { data: begin, error } = useQuery({
@@ -28,7 +30,7 @@ export function ForkDialog({ thread, steps, point, onClose }: Props) {
     enabled: isOfSteps,
   });
   const role = begin?.stepID ?? steps[point.number - 1]?.role ?? "";
-  const form = { thread, point, onClose };
+  const form = { thread, point, onMade, onClose };
   return (
     <Dialog
       title={titleOf(point, role)}
@@ -73,7 +75,7 @@ function keeping(kept: number): string {
 }
 
 /** Edits the start of a new thread of roles: content and meta of the last kept step. */
-function ForkForm({ thread, steps, point, onClose }: Props) {
+function ForkForm({ thread, steps, point, onMade, onClose }: Props) {
   const { threadId, prompt } = thread;
   // The dialog keeps its initial values while the thread continues.
   const [before] = useState(() => draftAt(point, steps, prompt));
@@ -101,6 +103,7 @@ function ForkForm({ thread, steps, point, onClose }: Props) {
       seldom={kept && promptField}
       hasProblem={Object.keys(problems).length > 0}
       make={async () => (await forkThread(threadId, forkOf(point, before, draft))).threadId}
+      onMade={onMade}
       onClose={onClose}
     >
       {kept ? (

@@ -80,7 +80,7 @@ async function valuesAfter(
   steps: number,
   signal: AbortSignal,
 ): Promise<RunValues> {
-  const { params, variables, localVars } = await readCheckpoint(threadId, steps, signal);
+  const { params, variables, localVars } = await readCheckpoint(threadId, { steps }, signal);
   return { steps, stepID: null, path: [], within: null, params, variables, localVars };
 }
 

@@ -18,13 +18,15 @@ type Props = {
   seldom?: ReactNode;
   hasProblem: boolean;
   make: () => Promise<string>;
+  onMade: ((id: string) => void) | undefined;
   onClose: () => void;
   children: ReactNode;
 };
 
 export function NewThreadForm(props: Props) {
-  const { thread, point, limits, onLimits, seldom, hasProblem, make, onClose, children } = props;
-  const made = useNewThread(make, onClose);
+  const { thread, point, limits, onLimits, seldom, hasProblem, make, onMade, onClose, children } =
+    props;
+  const made = useNewThread(make, onClose, onMade);
   const isFork = point.kind === "fork";
   return (
     <DialogForm

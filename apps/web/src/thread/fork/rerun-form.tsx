@@ -6,10 +6,16 @@ import { ValueList } from "../../ui/value-list.tsx";
 import { type Limits, limitsOf, rerunOf } from "./fork.ts";
 import { NewThreadForm } from "./new-thread-form.tsx";
 
-type Props = { thread: Thread; point: ForkPoint; begin: RunValues; onClose: () => void };
+type Props = {
+  thread: Thread;
+  point: ForkPoint;
+  begin: RunValues;
+  onMade: ((id: string) => void) | undefined;
+  onClose: () => void;
+};
 
 /** The form for a new thread of a step workflow. Each value can be edited separately. */
-export function RerunForm({ thread, point, begin, onClose }: Props) {
+export function RerunForm({ thread, point, begin, onMade, onClose }: Props) {
   const { threadId } = thread;
   const { params, variables, localVars, within } = begin;
   const [edits, setEdits] = useState<ValueEdits>({});
@@ -36,6 +42,7 @@ export function RerunForm({ thread, point, begin, onClose }: Props) {
       onLimits={(change) => setLimits((now) => ({ ...now, ...change }))}
       hasProblem={hasProblem}
       make={make}
+      onMade={onMade}
       onClose={onClose}
     >
       {within !== null && (

@@ -23,7 +23,7 @@ export function documentGraph(
   rows: readonly TraceRow[] = [],
 ): Graph {
   const own = rows.filter((row) => isNode(row) && row.card?.attempt.attempt === row.id);
-  const byNode = Map.groupBy(own, documentIdOf);
+  const byNode = Map.groupBy(own, ({ card }) => card && nodeIdOf(card));
   const parents = parentsIn(documents);
   const groups = new Set(parents.values());
   const nodes = documents.map((step): GraphNode => {
@@ -46,13 +46,6 @@ export function documentGraph(
     .flatMap((step) => edgesOf(step))
     .filter(({ from, to }) => ids.has(to) && parents.get(to) !== from);
   return { nodes, edges };
-}
-
-/** The document's step of a row. A question belongs to the step that asks. */
-function documentIdOf({ card }: TraceRow): string | null {
-  if (!card) return null;
-  const asked = card.step?.role === "__wait__" ? card.step.meta.stepID : null;
-  return typeof asked === "string" ? (asked.split("/", 1)[0] ?? null) : nodeIdOf(card);
 }
 
 /** Whether a row's step is in the document itself, not in a child workflow. */

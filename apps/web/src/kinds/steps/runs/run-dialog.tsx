@@ -4,35 +4,36 @@ import { useMemo } from "react";
 import { fieldsOf } from "../../../lib/schema.ts";
 import { Dialog, DialogForm } from "../../../ui/dialog.tsx";
 import { useSchemaForm } from "../../../ui/field.tsx";
-import { type FlowDocument, paramsOf, startRun } from "./start.ts";
+import { type Draft, type FlowDocument, paramsOf, startRun } from "./start.ts";
 
 type Props = {
   document: FlowDocument;
+  draft: () => Draft;
   isOpen: boolean;
   onClose: () => void;
   onStarted: (runID: string) => void;
 };
 
 /** Asks for params and runs the current text of the document. */
-export function RunDialog({ document, isOpen, onClose, onStarted }: Props) {
+export function RunDialog({ isOpen, ...rest }: Props) {
   return (
     <Dialog
       title="Run"
       description="The document runs as it is now, saved or not."
       isOpen={isOpen}
-      onClose={onClose}
+      onClose={rest.onClose}
     >
-      <RunForm document={document} onClose={onClose} onStarted={onStarted} />
+      <RunForm {...rest} />
     </Dialog>
   );
 }
 
-function RunForm({ document, onClose, onStarted }: Omit<Props, "isOpen">) {
+function RunForm({ document, draft, onClose, onStarted }: Omit<Props, "isOpen">) {
   const fields = useMemo(() => fieldsOf(paramsOf(document)), [document]);
   const { controls, value, submit } = useSchemaForm(fields);
   const start = useMutation({
-    mutationFn: () => startRun(document, value),
-    onSuccess: ({ runID }) => {
+    mutationFn: () => startRun(draft(), value),
+    onSuccess: (runID) => {
       onStarted(runID);
       onClose();
     },

@@ -9,12 +9,14 @@ import {
   type Beginning,
   beginningIn,
   declaredBeginning,
+  type Draft,
   type FlowDocument,
   startFrom,
 } from "./start.ts";
 
 type Props = {
   document: FlowDocument;
+  draft: () => Draft;
   /** The step to start from; null while the dialog is closed. */
   stepID: string | null;
   /** The run whose values and steps are kept; null for none. */
@@ -24,19 +26,10 @@ type Props = {
 };
 
 /** Runs a document from one of its steps, with edited values. */
-export function RunFromDialog({ document, stepID, runID, onClose, onStarted }: Props) {
+export function RunFromDialog({ stepID, ...rest }: Props) {
   return (
-    <Dialog title={`Run from ${stepID ?? ""}`} isOpen={stepID !== null} onClose={onClose} wide>
-      {stepID !== null && (
-        <From
-          key={stepID}
-          document={document}
-          stepID={stepID}
-          runID={runID}
-          onClose={onClose}
-          onStarted={onStarted}
-        />
-      )}
+    <Dialog title={`Run from ${stepID ?? ""}`} isOpen={stepID !== null} onClose={rest.onClose} wide>
+      {stepID !== null && <From key={stepID} {...rest} stepID={stepID} />}
     </Dialog>
   );
 }
@@ -64,14 +57,14 @@ function From({ runID, ...rest }: FromProps) {
 
 type FormProps = Omit<FromProps, "runID"> & { begin: Beginning };
 
-function FromForm({ document, stepID, begin, onClose, onStarted }: FormProps) {
+function FromForm({ draft, stepID, begin, onClose, onStarted }: FormProps) {
   const { params, variables, threadId } = begin;
   const [edits, setEdits] = useState<ValueEdits>({});
   const all = { ...params, ...variables };
   const start = useMutation({
-    mutationFn: () => startFrom(document, stepID, begin, overridesOf(all, edits)),
-    onSuccess: (run) => {
-      onStarted(run.runID);
+    mutationFn: () => startFrom(draft(), stepID, begin, overridesOf(all, edits)),
+    onSuccess: (runID) => {
+      onStarted(runID);
       onClose();
     },
   });

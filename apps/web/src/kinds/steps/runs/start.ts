@@ -1,16 +1,19 @@
 import "../../../lib/no-eval.ts";
 import { inputSchema, Registry } from "@uncaged/workflow-steps/document";
-import type { RunCheckpoint, RunState } from "@uncaged/workflow-server/api-types";
+import type { RunCheckpoint } from "@uncaged/workflow-server/api-types";
 import { isRecord } from "../../../lib/json.ts";
-import { ApiError, pathOf, request } from "../../../lib/request.ts";
-
-const root = "/workflow";
+import { ApiError } from "../../../lib/request.ts";
+import { readCheckpoint, startRerun, startThread } from "../../../lib/threads.ts";
 
 /** An edited document. The server validates it. */
 export type FlowDocument = Readonly<Record<string, unknown>>;
 
-export const startRun = (workflow: FlowDocument, params: unknown) =>
-  request<{ runID: string }>("/run", { root, method: "POST", json: { workflow, params } });
+/** A document as text, and the name of its runs. */
+export type Draft = { text: string; name: string | undefined };
+
+/** Starts a run of a document and returns the id of its thread. */
+export const startRun = async ({ text: document, name }: Draft, params: unknown): Promise<string> =>
+  (await startThread({ document, name, params })).threadId;
 
 /** The start of a run from a step: the values at the step, and the run whose steps are kept, if any. */
 export type Beginning = {
@@ -20,16 +23,15 @@ export type Beginning = {
   variables: Readonly<Record<string, unknown>>;
 };
 
-export function startFrom(
-  workflow: FlowDocument,
+export async function startFrom(
+  { text: document, name }: Draft,
   stepID: string,
   { threadId, steps, params, variables }: Beginning,
   overrides: Readonly<Record<string, unknown>>,
-) {
+): Promise<string> {
   const checkpoint =
     threadId === null ? { currentStepID: stepID, params, variables } : { threadId, steps };
-  const json = { workflow, checkpoint, stepID, overrides };
-  return request<RunState>("/rerun", { root, method: "POST", json });
+  return (await startRerun({ document, name, checkpoint, stepID, overrides })).runID;
 }
 
 /** The values at the start of a run's step; if it has not run, the values at the end of the run. */
@@ -38,8 +40,8 @@ export async function beginningIn(
   stepID: string,
   signal?: AbortSignal,
 ): Promise<Beginning> {
-  const read = (before?: string) =>
-    request<RunCheckpoint>(pathOf(runID, "checkpoint"), { root, query: { before }, signal });
+  const read = (before?: string): Promise<RunCheckpoint> =>
+    readCheckpoint(runID, { before }, signal);
   const {
     params,
     variables,

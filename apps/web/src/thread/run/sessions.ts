@@ -1,6 +1,5 @@
 import { useCallback, useMemo, useSyncExternalStore } from "react";
-import { browserStorage, type DraftStorage } from "../../../editor/document/draft.ts";
-import { isRecord, readJson } from "../../../lib/json.ts";
+import { isRecord, readJson } from "../../lib/json.ts";
 
 export type Session = { runID: string; label: string; startedAt: number };
 
@@ -39,12 +38,20 @@ export function withoutSession({ all, selected }: SessionList, runID: string): S
   return { all: left, selected: selected === runID ? (left.at(-1)?.runID ?? null) : selected };
 }
 
+type Texts = Pick<Storage, "getItem" | "setItem">;
+
+// A disabled storage throws on use, not on import.
+const browserStorage: Texts = {
+  getItem: (key) => localStorage.getItem(key),
+  setItem: (key, text) => localStorage.setItem(key, text),
+};
+
 /** Texts that survive a reload. If the storage is full or disabled, keeps the texts in memory. */
 export class KeptTexts {
-  readonly #storage: DraftStorage;
+  readonly #storage: Texts;
   readonly #unkept = new Map<string, string>();
 
-  constructor(storage: DraftStorage) {
+  constructor(storage: Texts) {
     this.#storage = storage;
   }
 

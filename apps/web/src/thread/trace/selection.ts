@@ -1,6 +1,6 @@
 import type { Status } from "@uncaged/workflow-server/api-types";
 import { failedAmong, type ThreadLog } from "../../lib/thread-log.ts";
-import type { TraceRow } from "../../thread/trace/rows.ts";
+import type { TraceRow } from "./rows.ts";
 
 /** The row of a step by its number. The number after the last step means the failed attempt. */
 export function rowAtStep(

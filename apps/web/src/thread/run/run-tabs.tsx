@@ -1,12 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import type { Status, Thread } from "@uncaged/workflow-server/api-types";
-import { ExternalLink, OctagonX, Pause, Play, X } from "lucide-react";
-import { useRef } from "react";
-import { ago, useNow } from "../../../lib/format.ts";
-import { isEnded, isLive, killThread, threadQuery, useControl } from "../../../lib/threads.ts";
-import { Button, useKeptFocus } from "../../../ui/button.tsx";
-import { FailureNotice, PausingNote, Pill } from "../../../ui/states.tsx";
+import type { Status } from "@uncaged/workflow-server/api-types";
+import { X } from "lucide-react";
+import { useEffect, useEffectEvent } from "react";
+import { ago, useNow } from "../../lib/format.ts";
+import { ApiError } from "../../lib/request.ts";
+import { isEnded, threadQuery } from "../../lib/threads.ts";
+import { Button } from "../../ui/button.tsx";
 import type { Session } from "./sessions.ts";
 
 type Props = {
@@ -19,13 +18,13 @@ type Props = {
 };
 
 /** The editor's runs as tabs. The canvas shows the selected run. */
-export function SessionBar({ sessions, selected, status, onSelect, onForget }: Props) {
+export function RunTabs({ sessions, selected, status, onSelect, onForget }: Props) {
   const now = useNow(10_000, sessions.length > 0);
   if (sessions.length === 0) return null;
   return (
     <div className="flex min-w-0 items-center gap-1 overflow-x-auto" role="group" aria-label="Runs">
       {sessions.map((session) => (
-        <SessionTab
+        <RunTab
           key={session.runID}
           session={session}
           isSelected={session.runID === selected}
@@ -64,12 +63,17 @@ type TabProps = {
 /** Poll interval for runs without a stream, in milliseconds. */
 const readEveryMs = 2_000;
 
-function SessionTab({ session, isSelected, known, now, onSelect, onForget }: TabProps) {
-  const { data: thread } = useQuery({
+function RunTab({ session, isSelected, known, now, onSelect, onForget }: TabProps) {
+  const { data: thread, error } = useQuery({
     ...threadQuery(session.runID),
     refetchInterval: ({ state }) =>
       state.data && isEnded(state.data.status) ? false : readEveryMs,
   });
+  const isGone = error instanceof ApiError && error.status === 404;
+  const forget = useEffectEvent(onForget);
+  useEffect(() => {
+    if (isGone) forget();
+  }, [isGone]);
   const status = known ?? thread?.status ?? "running";
   return (
     <span
@@ -95,51 +99,5 @@ function SessionTab({ session, isSelected, known, now, onSelect, onForget }: Tab
         onClick={onForget}
       />
     </span>
-  );
-}
-
-type ControlsProps = { thread: Thread; status: Status; isPausing: boolean };
-
-export function RunControls({ thread, status, isPausing: pauses }: ControlsProps) {
-  const { threadId } = thread;
-  const { work, isPausing, pause, resume } = useControl(threadId, status, pauses);
-  const group = useRef<HTMLDivElement>(null);
-  useKeptFocus(group);
-  const canResume = isPausing || status === "paused" || status === "interrupted";
-  return (
-    <div className="flex flex-col gap-2">
-      <div ref={group} className="flex flex-wrap items-center gap-2">
-        {isPausing ? <PausingNote /> : <Pill>{status}</Pill>}
-        {status === "running" && !isPausing && (
-          <Button small icon={<Pause />} isBusy={work.isPending} onClick={pause}>
-            Pause
-          </Button>
-        )}
-        {canResume && (
-          <Button small look="solid" icon={<Play />} isBusy={work.isPending} onClick={resume}>
-            Resume
-          </Button>
-        )}
-        {(isLive(status) || status === "waiting" || status === "interrupted") && (
-          <Button
-            small
-            look="danger"
-            icon={<OctagonX />}
-            isBusy={work.isPending}
-            onClick={() => work.mutate(() => killThread(threadId))}
-          >
-            Cancel
-          </Button>
-        )}
-        <Link
-          to="/threads/$id"
-          params={{ id: threadId }}
-          className="ml-auto inline-flex items-center gap-1 text-small"
-        >
-          Its thread <ExternalLink className="size-2" />
-        </Link>
-      </div>
-      {work.error && <FailureNotice error={work.error} />}
-    </div>
   );
 }

@@ -1,8 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { cardsOf } from "../../../lib/thread-log.ts";
-import { liveNodes } from "./live.ts";
 import { KeptTexts, readSessions, withoutSession, withSession } from "./sessions.ts";
-import { declaredBeginning, paramsOf } from "./start.ts";
 
 const hour = 60 * 60 * 1_000;
 const session = (runID: string, startedAt = 0) => ({ runID, label: "Run", startedAt });
@@ -45,7 +42,6 @@ describe("the sessions of an editor", () => {
     const texts = new KeptTexts({
       getItem: (key) => use(() => stored.get(key) ?? null),
       setItem: (key, text) => use(() => void stored.set(key, text)),
-      removeItem: (key) => use(() => void stored.delete(key)),
     });
     expect(texts.read("runs")).toBeNull();
     texts.write("runs", "one");
@@ -55,46 +51,4 @@ describe("the sessions of an editor", () => {
     stored.set("runs", "three, by another tab");
     expect(texts.read("runs")).toBe("three, by another tab");
   });
-});
-
-test("a step shows its newest attempt, its number of runs, and whether it waits", () => {
-  const step = (number: number, role: string, meta = {}) => ({
-    number,
-    role,
-    content: "",
-    meta,
-    timestamp: number,
-  });
-  const cards = cardsOf([
-    step(1, "Set_A"),
-    step(2, "Set_A"),
-    step(3, "__wait__", { for: "pause", stepID: "Pause_B" }),
-  ]);
-  const live = liveNodes(cards, "waiting", 10);
-  expect(live.get("Set_A")).toMatchObject({ state: "committed", run: 2 });
-  expect(live.get("Pause_B")?.state).toBe("waiting");
-  expect([...live.keys()]).not.toContain("__wait__");
-  expect(liveNodes(cards, "running", 10).has("Pause_B")).toBe(false);
-  const [first] = cards;
-  if (first) first.attempt.status = "running";
-  expect(liveNodes(cards.slice(0, 1), "running", 10).get("Set_A")?.state).toBe("running");
-  expect(liveNodes(cards.slice(0, 1), "interrupted", 10).get("Set_A")?.state).toBe("lost");
-});
-
-test("a run from a step of a document without a run starts with the declared values", () => {
-  const registry = {
-    params: ["goal(STRING)", "n(INT) = 2"],
-    vars: ["$x(STRING) = hi", "$y(OBJECT)"],
-  };
-  expect(declaredBeginning({ registry })).toEqual({
-    threadId: null,
-    steps: 0,
-    params: { goal: null, n: 2 },
-    variables: { $x: "hi", $y: null },
-  });
-  expect(paramsOf({ registry })).toMatchObject({ required: ["goal"] });
-  for (const broken of [{}, { registry: 3 }, { registry: { params: ["("] } }]) {
-    expect(paramsOf(broken)).toBeNull();
-    expect(declaredBeginning(broken)).toMatchObject({ params: {}, variables: {} });
-  }
 });

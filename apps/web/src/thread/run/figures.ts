@@ -1,0 +1,37 @@
+import { useQuery } from "@tanstack/react-query";
+import { type ThreadTimes, timesAt, Waited } from "@uncaged/workflow/records";
+import type { Status, Thread } from "@uncaged/workflow-server/api-types";
+import { useNow } from "../../lib/format.ts";
+import type { ThreadLog } from "../../lib/thread-log.ts";
+import { isEnded, isLive, ledgerQuery } from "../../lib/threads.ts";
+import { spentIn } from "../trace/nodes.ts";
+import type { TraceRow } from "../trace/rows.ts";
+
+/** The times and the spending of a thread, live, with its running attempts. */
+export function useFigures(
+  thread: Thread,
+  status: Status,
+  log: ThreadLog,
+  rows: readonly TraceRow[],
+) {
+  const { threadId, stepCount } = thread;
+  const { data: ledger } = useQuery({ ...ledgerQuery(threadId), enabled: isEnded(status) });
+  const now = useNow(isLive(status) ? 1_000 : 30_000);
+  const { workedMs, waitedMs } = timesOf(thread, status, log, now);
+  const steps = Math.max(log.steps.length, stepCount);
+  // The ledger has no running attempts; the trace has.
+  const spent = (isEnded(status) && ledger?.total) || spentIn(rows);
+  return { now, workedMs, waitedMs, steps, spent };
+}
+
+function timesOf(thread: Thread, status: Status, log: ThreadLog, now: number): ThreadTimes {
+  const { createdAt, stepCount } = thread;
+  // Shows the server's values until all steps have arrived.
+  if (log.steps.length < stepCount) return thread;
+  const waited = new Waited(createdAt);
+  for (const step of log.steps) waited.take(step);
+  const last = log.steps.at(-1)?.timestamp ?? createdAt;
+  const updatedAt = isEnded(status) ? Math.max(last, log.lastAt) : last;
+  if (isEnded(status)) waited.take({ role: "__end__", timestamp: updatedAt });
+  return timesAt({ status, createdAt, updatedAt, waitedMs: waited.ms }, now);
+}
