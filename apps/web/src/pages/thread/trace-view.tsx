@@ -133,7 +133,6 @@ export function TraceView(props: Props) {
             thread={thread}
             onForkPoint={onForkPoint}
             canRerun={canRerun}
-            onSelect={onSelect}
             foot={status === "waiting" && footOf(row, thread.threadId, askedToAnswer)}
           />
         )}
