@@ -87,7 +87,12 @@ export function TracePane(props: Props) {
     const length = (view.to - view.from) * by;
     setView(viewAround(isIn || by < 1 ? middle : (view.from + view.to) / 2, length));
   };
-  useKeys({ "+": () => zoom(0.5), "-": () => zoom(2), "0": () => setView(whole) });
+  const zooms = [
+    ["Zoom in", "+", <ZoomIn key="icon" />, () => zoom(0.5)],
+    ["Zoom out", "-", <ZoomOut key="icon" />, () => zoom(2)],
+    ["Show all of the time", "0", <Maximize2 key="icon" />, () => setView(whole)],
+  ] as const;
+  useKeys(Object.fromEntries(zooms.map(([, key, , act]) => [key, act])));
   const isZoomed = view.to - view.from < 1;
   const foldable = rows.filter((row, index) => (rows[index + 1]?.depth ?? 0) > row.depth);
   const isFolded = folded.size > 0;
@@ -106,29 +111,17 @@ export function TracePane(props: Props) {
           />
         )}
         <span className="flex @max-md:hidden">
-          <Button
-            look="quiet"
-            icon={<ZoomIn />}
-            aria-label="Zoom in"
-            title="Zoom in (+)"
-            onClick={() => zoom(0.5)}
-          />
-          <Button
-            look="quiet"
-            icon={<ZoomOut />}
-            aria-label="Zoom out"
-            title="Zoom out (-)"
-            disabled={!isZoomed}
-            onClick={() => zoom(2)}
-          />
-          <Button
-            look="quiet"
-            icon={<Maximize2 />}
-            aria-label="Show all of the time"
-            title="Show all of the time (0)"
-            disabled={!isZoomed}
-            onClick={() => setView(whole)}
-          />
+          {zooms.map(([label, key, icon, act]) => (
+            <Button
+              key={key}
+              look="quiet"
+              icon={icon}
+              aria-label={label}
+              title={`${label} (${key})`}
+              disabled={key !== "+" && !isZoomed}
+              onClick={act}
+            />
+          ))}
         </span>
       </div>
       {axis && (rows.length > long || isZoomed) && (
