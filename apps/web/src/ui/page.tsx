@@ -1,10 +1,5 @@
-import {
-  type ComponentProps,
-  type ReactNode,
-  type RefObject,
-  useEffect,
-  useSyncExternalStore,
-} from "react";
+import { type ComponentProps, type ReactNode, type RefObject, useEffect } from "react";
+import { createStore } from "../lib/store.ts";
 
 type Props = { title: ReactNode; note?: ReactNode; actions?: ReactNode; children: ReactNode };
 
@@ -42,22 +37,11 @@ export const Part = ({ title, children }: { title: string; children: ReactNode }
  */
 export const Spacer = ({ height }: { height: number }) => <div key={height} style={{ height }} />;
 
-let waiting = 0;
-const listeners = new Set<() => void>();
-
-/** Sets the number of waiting items in the page title. */
-export function setWaiting(count: number): void {
-  waiting = count;
-  for (const listener of listeners) listener();
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
+/** The number of waiting items, in the page title. */
+export const waiting = createStore(0);
 
 export function useTitle(title: string): void {
-  const count = useSyncExternalStore(subscribe, () => waiting);
+  const count = waiting.use();
   useEffect(() => {
     document.title = `${count > 0 ? `(${count}) ` : ""}${title} · uncaged-workflow`;
   }, [count, title]);
