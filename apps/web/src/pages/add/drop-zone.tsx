@@ -28,7 +28,7 @@ export function DropZone({ files, onFiles }: Props) {
   const drop = (event: DragEvent) => {
     event.preventDefault();
     setOver(false);
-    onFiles(chosenFiles(event.dataTransfer.files));
+    void droppedFiles(event.dataTransfer).then(onFiles);
   };
   const change = ({ target }: ChangeEvent<HTMLInputElement>) => {
     if (target.files?.length) onFiles(chosenFiles(target.files));
@@ -93,6 +93,9 @@ function titleOf(files: Files): string {
 /** Dropped or chosen files that can be sent, and the paths of all other files. */
 type Dropped = { files: Files; others: string[] };
 
+/** Maximum number of files to read from a folder. Users drop larger folders by mistake. */
+const mostSeen = 20_000;
+
 /** The chosen files, including the files of chosen folders. */
 export function chosenFiles(list: Iterable<File>): Dropped {
   const seen: [string, File][] = [];
@@ -102,6 +105,54 @@ export function chosenFiles(list: Iterable<File>): Dropped {
   }
   return sorted(seen);
 }
+
+/** The dropped files, including the files of dropped folders. */
+async function droppedFiles(transfer: DataTransfer): Promise<Dropped> {
+  // The browser clears the entries after the event.
+  const items = [...transfer.items].map((item) => ({
+    entry: item.webkitGetAsEntry(),
+    file: item.getAsFile(),
+  }));
+  const seen: [string, File][] = [];
+  for (const { entry, file } of items) {
+    if (entry?.isDirectory) await walk(entry as FileSystemDirectoryEntry, seen);
+    else if (file) seen.push([file.name, file]);
+  }
+  return sorted(seen);
+}
+
+// Skips unreadable files. If another file imports one, the build reports the missing file.
+async function walk(folder: FileSystemDirectoryEntry, seen: [string, File][]): Promise<void> {
+  const path = folder.fullPath.replace(/^\//, "");
+  if (!isRead(path)) return;
+  for (const entry of await entriesOf(folder).catch(() => [])) {
+    if (seen.length > mostSeen) return;
+    if (entry.isDirectory) await walk(entry as FileSystemDirectoryEntry, seen);
+    else {
+      const file = await fileOf(entry as FileSystemFileEntry).catch(() => null);
+      if (file) seen.push([`${path}/${entry.name}`, file]);
+    }
+  }
+}
+
+/** Reads all entries of a folder. The reader returns them in parts; an empty part is the last. */
+async function entriesOf(folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> {
+  const reader = folder.createReader();
+  const all: FileSystemEntry[] = [];
+  for (let more = true; more && all.length <= mostSeen; ) {
+    const some = await new Promise<FileSystemEntry[]>((resolve, reject) => {
+      reader.readEntries(resolve, reject);
+    });
+    all.push(...some);
+    more = some.length > 0;
+  }
+  return all;
+}
+
+const fileOf = (entry: FileSystemFileEntry): Promise<File> =>
+  new Promise((resolve, reject) => {
+    entry.file(resolve, reject);
+  });
 
 function sorted(seen: readonly [string, File][]): Dropped {
   const inOrder = seen.toSorted(([a], [b]) => (a < b ? -1 : 1));
