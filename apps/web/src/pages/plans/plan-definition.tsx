@@ -5,10 +5,10 @@ import { lazy, Suspense, useState } from "react";
 import { definitionOf } from "../../kinds/plan/definition.ts";
 import { PlanBadge } from "../../kinds/plan/plan-badge.tsx";
 import { StepFacts } from "../../kinds/plan/step-facts.tsx";
-import { outputOf } from "../../kinds/plan/output.ts";
 import { duration } from "../../lib/format.ts";
-import { readObject } from "../../lib/json.ts";
+import { readJson, readObject } from "../../lib/json.ts";
 import { definePlan, planKeys, type PlanRun } from "../../lib/plans.ts";
+import { Shown } from "../../thread/detail/shown.tsx";
 import { planGraph } from "../../thread/graph/plan-graph.ts";
 import { Button, ButtonLink } from "../../ui/button.tsx";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
@@ -120,7 +120,14 @@ function StepData({ plan, run, id }: StepDataProps) {
         ["Error", ran.error && <Prose key="error" text={ran.error} />],
         [
           "Output",
-          ran.output_json && <Prose key="output" text={outputOf(ran.output_json)} isMarkdown />,
+          ran.output_json && (
+            <Shown
+              key="output"
+              value={readJson(ran.output_json).value ?? ran.output_json}
+              name="Output"
+              isMarkdown
+            />
+          ),
         ],
       ]
     : [];
