@@ -86,22 +86,21 @@ const editable = ({ length }: string) =>
     hint: `Too long to edit here (${size(length)}). The new thread gets it unchanged.`,
   };
 
-/** Edits the start of a new thread of roles: content and meta of the last kept step. */
+/** Edits the start of a new thread of roles: the params, and content and meta of the last kept step. */
 function ForkForm({ thread, steps, point, onMade, onClose }: Props) {
-  const { threadId, prompt } = thread;
+  const { threadId, params } = thread;
   // The dialog keeps its initial values while the thread continues.
-  const [before] = useState(() => draftAt(point, steps, prompt));
+  const [before] = useState(() => draftAt(point, steps, thread));
   const [kept] = useState(() => steps[keptBy(point) - 1]);
   const [draft, setDraft] = useState(before);
-  // Unedited meta is valid and may be long.
-  const meta = draft.meta === before.meta ? "{}" : draft.meta;
-  const problems = useMemo(() => problemsIn({ ...draft, meta }), [draft, meta]);
+  const problems = useMemo(() => problemsIn(before, draft), [before, draft]);
+  const hasParams = params !== undefined;
   const set = (change: Partial<ForkDraft>) => setDraft((now) => ({ ...now, ...change }));
   const promptField = (
     <TextArea
       label="Prompt"
       rows={kept ? 3 : 4}
-      autoFocus={!kept}
+      autoFocus={!kept && !hasParams}
       value={draft.prompt}
       onChange={({ target }) => set({ prompt: target.value })}
     />
@@ -118,10 +117,23 @@ function ForkForm({ thread, steps, point, onMade, onClose }: Props) {
       onMade={onMade}
       onClose={onClose}
     >
+      {hasParams && (
+        <TextArea
+          code
+          autoFocus
+          label="Params"
+          hint="JSON. Steps that run again read your changes."
+          {...editable(before.params)}
+          rows={Math.min(10, draft.params.split("\n").length + 1)}
+          value={shownOf(draft.params)}
+          problem={problems.params}
+          onChange={({ target }) => set({ params: target.value })}
+        />
+      )}
       {kept ? (
         <>
           <TextArea
-            autoFocus
+            autoFocus={!hasParams}
             {...editable(before.content)}
             label={`Content of step ${kept.number}, ${kept.role}`}
             rows={7}
