@@ -138,7 +138,7 @@ test.each(["inbox", "thread"])(
     await keepPicture(page, `approval-${where}-light`);
     for (const look of [
       { width: 380, height: 800 },
-      { width: 1440, height: 900, theme: "dark" },
+      { width: 1440, height: 900, theme: "dark" as const },
     ]) {
       const { page: other } = await approvalOf(id, path, look);
       expect(await violationsOf(other)).toEqual([]);
@@ -181,7 +181,7 @@ test.each([
   "an approval hides nothing of its subject: %s",
   async (_, subject, last) => {
     const id = await askedTwice(subject);
-    const { card } = await approvalOf(id, `/threads/${id}`, { width: 380, height: 800 });
+    const { card } = await approvalOf(id, "/inbox", { width: 380, height: 800 });
     const region = card.getByRole("region", { name: "To be approved" });
     // The Markdown renderer loads on demand.
     if (subject.includes(wide)) await region.locator("pre").waitFor();

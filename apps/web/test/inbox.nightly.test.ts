@@ -74,20 +74,20 @@ test("waiting items appear, are counted, and are answered in place by keyboard a
   const question = page.getByRole("region", { name: "Question: asker" });
   for (let moves = 0; (await question.count()) === 0 && moves < 3; moves += 1) {
     await page.keyboard.press(moves === 0 ? "k" : "j");
-    await page.locator("nav a[aria-current=true]:focus").waitFor();
+    await page.locator("nav[aria-label=Waiting] a[aria-current]:focus").waitFor();
   }
   await question.getByText("may I?").waitFor();
   await hand.write("Your answer", "yes");
   await hand.press("button", "Answer", question);
   await serving.until(asking, "completed");
   // The next item is shown, and its row has the focus.
-  await page.locator("nav a[aria-current=true]:focus").waitFor();
+  await page.locator("nav[aria-label=Waiting] a[aria-current]:focus").waitFor();
   expect(await question.count()).toBe(0);
   await list.getByRole("link", { name: "First plan" }).focus();
   await page.keyboard.press("Enter");
   await hand.press("button", "Abort look", first);
   await link(page, "Inbox 1 waiting").waitFor();
-  await page.locator("nav a[aria-current=true]:focus").waitFor();
+  await page.locator("nav[aria-label=Waiting] a[aria-current]:focus").waitFor();
   // An item that another program decides stays in place and can't be answered.
   const second = page.getByRole("region", { name: "Plan: Second plan" });
   const confirm = second.getByRole("button", { name: "Confirm and run" });
@@ -106,14 +106,14 @@ test("waiting items appear, are counted, and are answered in place by keyboard a
 const recordNotices = (page: Page) =>
   page.addInitScript(() => {
     const shown: string[] = [];
-    class Recorded {
+    class Recorded extends EventTarget {
       static permission = "default";
       static requestPermission() {
         Recorded.permission = "granted";
         return Promise.resolve("granted");
       }
-      onclick: (() => void) | null = null;
       constructor(title: string, { body, tag }: { body: string; tag: string }) {
+        super();
         shown.push(`${title}: ${body} (${tag})`);
         Object.assign(window, { lastNotice: this });
       }
@@ -139,7 +139,7 @@ test("new items are notified once the user asked for it, and a notification open
   await page.waitForFunction(() => (window as unknown as { shown: string[] }).shown.length > 0);
   expect(await shown()).toEqual([`asker: may I? (${id}.1)`]);
   await page.evaluate(() =>
-    (window as unknown as { lastNotice: { onclick: () => void } }).lastNotice.onclick(),
+    (window as unknown as { lastNotice: EventTarget }).lastNotice.dispatchEvent(new Event("click")),
   );
   await page.waitForURL(`**/inbox?item=${id}.1`);
   await page.getByRole("button", { name: "Notifications are on" }).click();

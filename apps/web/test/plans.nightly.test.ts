@@ -79,7 +79,8 @@ test("a plan is made with the planner, confirmed, run and decided on by keyboard
   const decisions = part(page, "Decisions to take");
   await decisions.getByText("do look is broken").waitFor();
   await state(page, "executing").waitFor();
-  await page.getByLabel("look, waiting", { exact: true }).waitFor();
+  const drawn = page.getByRole("figure", { name: "Graph of the plan" });
+  await drawn.getByRole("button", { name: /^look.*waiting$/ }).waitFor();
   expect(await violationsOf(page)).toEqual([]);
   await darken(page);
   expect(await violationsOf(page, "color-contrast")).toEqual([]);

@@ -5,7 +5,7 @@ import { threadsQuery } from "./threads.ts";
 
 /** Something that waits for the user: a thread's question, a plan to confirm, or a failed step of a plan. */
 export type InboxItem = {
-  /** Identifies this question: the next question of the thread has another key. */
+  /** Identifies this question: the next question of the thread, and a changed plan, have another key. */
   key: string;
   subject: string;
   /** The question in one line. */
@@ -67,10 +67,21 @@ const isToConfirm = ({ metadata, phase }: PlanRow): boolean =>
   phase === "awaiting_confirmation" || metadata?.draft !== undefined;
 
 const confirmationOf = (plan: PlanRow): InboxItem => ({
-  ...{ kind: "plan", plan, at: Date.parse(plan.updated_at), subject: plan.name, key: plan.id },
+  ...{ kind: "plan", plan, at: Date.parse(plan.updated_at), subject: plan.name },
+  key: `${plan.id}.${versionOf(plan)}`,
   text: plan.metadata?.draft === undefined ? plan.description : "A change of this plan",
   from: "Plan to be confirmed",
 });
+
+/** A short hash of the definition to confirm. */
+function versionOf({ metadata, name, description, trigger, steps, failure_policy }: PlanRow) {
+  const definition = metadata?.draft ?? { name, description, trigger, steps, failure_policy };
+  let hash = 0;
+  for (const letter of JSON.stringify(definition)) {
+    hash = (Math.imul(hash, 31) + (letter.codePointAt(0) ?? 0)) >>> 0;
+  }
+  return hash.toString(36);
+}
 
 const decisionsOf = ({ wanted: all, name, last_run: run }: PlanRow): InboxItem[] =>
   all.map((wanted) => ({

@@ -48,11 +48,11 @@ export function useNotices({ items, isRead }: Inbox, onOpen: (key: string) => vo
     try {
       // Tabs with the same tag show one notification.
       const notice = new Notification(subject, { body: text, tag: key, icon: "/icon.svg" });
-      notice.onclick = () => {
+      notice.addEventListener("click", () => {
         window.focus();
         onOpen(key);
         notice.close();
-      };
+      });
     } catch {
       // Chrome on Android has the constructor, but allows it only in a service worker.
     }

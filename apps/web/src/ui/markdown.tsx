@@ -20,9 +20,15 @@ const outside = /^(https?|mailto):/i;
 const nowhere = "#";
 const withoutPrograms = (url: string): string => defaultUrlTransform(url) || nowhere;
 
-/** The letters and digits of a text, without the numbers of list items, which are not text when rendered. */
+/**
+ * The letters and digits of a text, without the numbers of list items and the languages of code blocks, which are not
+ * text when rendered.
+ */
 export const lettersOf = (text: string): string =>
-  text.replace(/^([ \t>*+-]*)\d{1,9}[.)](?=\s)/gm, "$1").replace(/[^\p{L}\p{N}]/gu, "");
+  text
+    .replace(/^([ \t>*+-]*(?:`{3,}|~{3,}))[ \t]*[\w+#.-]+[ \t]*$/gm, "$1")
+    .replace(/^([ \t>*+-]*)\d{1,9}[.)](?=\s)/gm, "$1")
+    .replace(/[^\p{L}\p{N}]/gu, "");
 
 type Props = {
   text: string;

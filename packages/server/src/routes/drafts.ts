@@ -124,8 +124,8 @@ export class Drafts {
     { name, file = fileOf(name) }: { name?: string | undefined; file?: string },
   ): Promise<DraftVersion> {
     const { host, cwd } = this.#around;
-    const find = findIn(cwd, async (name) => {
-      const { hash } = await host.resolve(name);
+    const find = findIn(cwd, async (child) => {
+      const { hash } = await host.resolve(child);
       return documentsOf(hash, await host.descriptor(hash));
     });
     const source = stepsSource(() => undefined, { isClosed: true, find });

@@ -4,7 +4,7 @@ import { ArrowLeft, Bell, BellOff, Inbox as InboxIcon } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { PlanConfirmation } from "../../kinds/plan/confirmation.tsx";
 import { StepDecision } from "../../kinds/plan/decisions.tsx";
-import { ago, count, moment, useNow } from "../../lib/format.ts";
+import { ago, moment, useNow } from "../../lib/format.ts";
 import { type InboxItem, useInbox } from "../../lib/inbox.ts";
 import { useNoticeChoice } from "../../lib/notices.ts";
 import { planQuery } from "../../lib/plans.ts";
@@ -18,13 +18,9 @@ import { Empty, FailureNotice, Loaded, Skeleton } from "../../ui/states.tsx";
 export function InboxPage() {
   useTitle("Inbox");
   const { items: listed, isMore, isRead, error } = useInbox();
-  /** The items that this page has answered and the server still lists. */
+  // The list still has an answered item until the server's event arrives, and from a read that began before.
   const [sent, setSent] = useState<readonly string[]>([]);
   const items = listed.filter(({ key }) => !sent.includes(key));
-  useEffect(() => {
-    const left = sent.filter((key) => listed.some((one) => one.key === key));
-    if (left.length < sent.length) setSent(left);
-  });
   const { item: opened } = useSearch({ from: "/inbox" });
   const navigate = useNavigate({ from: "/inbox" });
   const [first, setFirst] = useState<string | null>(null);

@@ -24,6 +24,8 @@ test("a value that is nested too deeply is not changed", () => {
 
 test("the letters of a text ignore its layout, but not its words", () => {
   expect(lettersOf("# A **report**\n\n1. one\n2. two")).toBe(lettersOf("A report\none\ntwo"));
+  expect(lettersOf("```sh\nls\n```")).toBe(lettersOf("ls"));
+  expect(lettersOf("```sh and a payment\nls\n```")).not.toBe(lettersOf("ls"));
   expect(lettersOf("[a](https://example.org)")).not.toBe(lettersOf("a"));
   expect(lettersOf("pay 1000")).not.toBe(lettersOf("pay"));
 });
