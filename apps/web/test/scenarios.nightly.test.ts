@@ -5,6 +5,7 @@ import { openaiServer } from "../../../packages/workflow-agents/test/openai-serv
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { keepPicture, type Look, open, useConsoleProcess } from "./browser.ts";
 import { keyboard, mouse } from "./hand.ts";
+import { detailsOf } from "./trace.ts";
 import { darken, violationsOf } from "./violations.ts";
 
 /*
@@ -131,7 +132,7 @@ describe.each([
     const details = page.getByRole("article", { name: "Details of import" });
     await details.getByText("orders.csv, line 751: no date").first().waitFor();
     await details
-      .getByText(/orders\.ts:8/)
+      .getByText(/orders\.ts:7/)
       .first()
       .waitFor();
     await check(page, "failed-thread");
@@ -249,6 +250,103 @@ describe.each([
     await hand.press("button", "Roll back", dialogOf(page));
     await older.getByText("current", { exact: true }).waitFor();
     expect(await serving.ok<Workflow>(`/api/workflows/${name}`)).toMatchObject({ hash: good });
+  }, 600_000);
+});
+
+/** A step that adds. */
+const sum = {
+  version: "3.18",
+  name: "sum",
+  registry: { params: [], vars: ["$a(INT) = 1", "$sum(INT) = 0"] },
+  steps: [
+    { id: "Set_Sum", target: "$sum", value: "=$a + 10", next: "Stop_End" },
+    { id: "Stop_End", reason: "='the sum is ' + $sum" },
+  ],
+};
+
+/** A dialog that starts a thread: its button, the path of its request, and a text typed into a field. */
+type Filled = { page: Page; button: string; path: string; field: Locator; text: string };
+
+const fills: Record<string, () => Promise<Filled>> = {
+  async "a rerun with other params"() {
+    const id = await started("orders", { params: { format: "us" } });
+    await serving.until(id, "failed");
+    const page = await open(serving, `/threads/${id}`, look);
+    await mouse(page).press("button", "Rerun from here");
+    const field = page.getByLabel("Params", { exact: true });
+    return { page, button: "Rerun", path: "**/fork", field, text: '{"format": "iso"}' };
+  },
+  async "a rerun of a step with another value"() {
+    await serving.add("sum", JSON.stringify(sum), "sum.json");
+    const id = await started("sum");
+    await serving.until(id, "completed");
+    const page = await open(serving, `/threads/${id}`, look);
+    await (await detailsOf(page, 1, "Set_Sum"))
+      .getByRole("button", { name: "Rerun from here" })
+      .click();
+    await mouse(page).press("button", "Edit $a", dialogOf(page));
+    const field = page.getByLabel("$a as JSON");
+    return { page, button: "Rerun", path: "**/workflow/rerun", field, text: "30" };
+  },
+  async "a start with the values of a thread"() {
+    const id = await started("orders", { prompt: "before", params: { format: "iso" } });
+    await serving.until(id, "completed");
+    const page = await open(serving, `/threads/${id}`, look);
+    await mouse(page).press("button", "More actions");
+    await mouse(page).press("menuitem", "Start again with these values");
+    const field = page.getByLabel("Prompt", { exact: true });
+    return { page, button: "Start", path: "**/api/threads", field, text: "after" };
+  },
+};
+
+describe("a server that disappears", () => {
+  test.each(Object.entries(fills))(
+    "during %s loses no text, says so, and starts one thread",
+    async (_, fill) => {
+      const { page, button, path, field, text } = await fill();
+      await field.fill(text);
+      const threads = async () => (await serving.ok<object[]>("/api/threads?limit=1000")).length;
+      const before = await threads();
+      const [from, dialog] = [page.url(), dialogOf(page)];
+      const isRefused = async () => {
+        await mouse(page).press("button", button, dialog);
+        await dialog.getByText("The server can't be reached").waitFor();
+        expect(await field.inputValue()).toBe(text);
+      };
+      // The server starts the thread, and its answer is lost.
+      await page.route(path, async (route) => {
+        await route.fetch();
+        await route.abort("connectionreset");
+      });
+      await isRefused();
+      await page.unroute(path);
+      const { port } = serving;
+      await serving.stop("SIGKILL");
+      await isRefused();
+      await serving.serve(port);
+      await mouse(page).press("button", button, dialog);
+      await page.waitForURL((url) => url.pathname !== new URL(from).pathname);
+      await serving.until(idIn(page), "completed");
+      expect(await threads()).toBe(before + 1);
+    },
+    600_000,
+  );
+
+  test("during a rollback says so, and leaves the version until the server is back", async () => {
+    await serving.add("versions", fragile('"fixed"'));
+    const { hash: good } = await serving.ok<Workflow>("/api/workflows/versions");
+    await serving.add("versions", fragile('"broken"'));
+    const page = await open(serving, "/workflows/versions", look);
+    const older = page.getByRole("article", { name: `Version ${good}` });
+    await mouse(page).press("button", "Roll back", older);
+    const { port } = serving;
+    await serving.stop("SIGKILL");
+    await mouse(page).press("button", "Roll back", dialogOf(page));
+    await dialogOf(page).getByText("The server can't be reached").waitFor();
+    await serving.serve(port);
+    await mouse(page).press("button", "Roll back", dialogOf(page));
+    await older.getByText("current", { exact: true }).waitFor();
+    expect(await serving.ok<Workflow>("/api/workflows/versions")).toMatchObject({ hash: good });
   }, 600_000);
 });
 
