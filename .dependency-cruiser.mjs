@@ -78,9 +78,10 @@ const packages = [
     home: "packages/workflow-graph",
     layers: [
       ["agent", "document"],
+      "guardrail",
       ["outline", "agents"],
       ["state", "check"],
-      ["node", "source"],
+      ["node", "source", "import"],
       "interpreter",
       "run",
       "bundle",
@@ -181,6 +182,7 @@ const packages = [
     mayImport: [
       "@uncaged/workflow/records",
       "@uncaged/workflow-graph/document",
+      "@uncaged/workflow-graph/import",
       "@uncaged/workflow-graph/run",
       "@uncaged/workflow-server/api-types",
       "@uncaged/workflow-steps/document",
@@ -206,6 +208,7 @@ const packages = [
       "@uncaged/workflow/records",
       "@uncaged/workflow-agents/ledger",
       "@uncaged/workflow-evals",
+      "@uncaged/workflow-graph/import",
       "@uncaged/workflow-graph/source",
       "@uncaged/workflow-plan",
       "@uncaged/workflow-plan/service",

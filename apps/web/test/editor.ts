@@ -44,8 +44,17 @@ export async function openEditor(
   return page;
 }
 
-export const importText = (page: Page, name: string, text: string, mimeType = "application/json") =>
-  page.getByLabel("File to import").setInputFiles({ name, mimeType, buffer: Buffer.from(text) });
+export async function importText(
+  page: Page,
+  name: string,
+  text: string,
+  mimeType = "application/json",
+): Promise<void> {
+  await page.getByRole("button", { name: "File", exact: true }).click();
+  await page.getByRole("menuitem", { name: "Import…" }).click();
+  const buffer = Buffer.from(text);
+  await page.getByLabel("File to import").setInputFiles({ name, mimeType, buffer });
+}
 
 export const nodeOf = (page: Page, title: string): Locator =>
   page.locator(".react-flow__node").filter({ hasText: title });

@@ -91,12 +91,13 @@ test("waiting items appear, are counted, and are answered in place by keyboard a
   // An item that another program decides stays in place and can't be answered.
   const second = page.getByRole("region", { name: "Plan: Second plan" });
   const confirm = second.getByRole("button", { name: "Confirm and run" });
+  await confirm.waitFor();
   await page.keyboard.press("a");
   await confirm.and(page.locator(":focus")).waitFor();
   await second.getByText("Enter sends the focused choice.").waitFor();
   await plans.reject("wf_second");
   await second.getByText("this question is no longer open").waitFor();
-  expect(await confirm.isDisabled()).toBe(true);
+  expect(await second.getByRole("button", { name: /^Confirm/ }).isDisabled()).toBe(true);
   await link(page, "Inbox").waitFor();
   await page.reload();
   await page.getByText("Nothing waits for you").waitFor();

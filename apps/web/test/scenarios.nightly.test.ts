@@ -9,7 +9,7 @@ import { detailsOf } from "./trace.ts";
 import { darken, violationsOf } from "./violations.ts";
 
 /*
- * What a person does with threads, by one device alone. The scenarios of the editors are in graph-editor.nightly.test.ts
+ * A person works with threads, by one device alone. The scenarios of the editors are in graph-editor.nightly.test.ts
  * and steps-editor.nightly.test.ts.
  */
 
@@ -137,6 +137,7 @@ describe.each([
       .waitFor();
     await check(page, "failed-thread");
     await hand.press("button", "Rerun from here");
+    await page.getByRole("dialog", { name: "Rerun from step 2: import" }).waitFor();
     await page.getByLabel("Params", { exact: true }).waitFor();
     await check(page, "rerun");
     await hand.write("Params", '{"format": "iso"}');

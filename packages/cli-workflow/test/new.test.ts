@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { command } from "./command.ts";
 import { Projects } from "./projects.ts";
 import { removeFolders } from "./program.ts";
+import { agentFlow } from "../../workflow-graph/test/exports.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
 afterAll(removeFolders);
@@ -196,5 +197,30 @@ describe("new in a folder with files", () => {
     });
     expect(existsSync(join(cwd, "workflow.ts"))).toBe(false);
     expect((await folderWith({ "notes.txt": "" }).run("new", ".")).code).toBe(2);
+  });
+});
+
+describe("new --from", () => {
+  test("makes a graph of an export, builds it, and names what was not taken", async () => {
+    const store = new Projects();
+    writeFileSync(join(store.folder, "flow.json"), JSON.stringify(agentFlow));
+    const { code, stderr } = await store.run(["new", "mail", "--from", "flow.json"]);
+    expect(code).toBe(0);
+    expect(stderr).toContain(
+      "not taken: flow.json, nodes[6]: Send Email (toolAgentflow): no such node here; the nodes around it are connected",
+    );
+    const graph = readFileSync(join(store.folder, "mail/graph.json"), "utf8");
+    expect(graph).toContain("Mail: {{PREVIOUS_OUTPUT}}");
+    expect(existsSync(join(store.folder, "mail/graph.test.ts"))).toBe(false);
+    expect(await store.run(["build", "mail/graph.json"])).toMatchObject({ code: 0 });
+  });
+
+  test("refuses another file in one line, and writes nothing", async () => {
+    const store = new Projects();
+    writeFileSync(join(store.folder, "flow.json"), JSON.stringify(agentFlow).slice(0, 300));
+    const { code, stderr } = await store.run(["new", "mail", "--from", "flow.json"]);
+    expect(code).not.toBe(0);
+    expect(stderr).toContain("flow.json: invalid JSON: ");
+    expect(existsSync(join(store.folder, "mail"))).toBe(false);
   });
 });

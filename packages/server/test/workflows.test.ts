@@ -288,6 +288,34 @@ test("a name is removed, and its threads stay", async () => {
   expect((await serving.ask(`/api/threads/${id}`)).status).toBe(200);
 });
 
+test("saving and running change nothing that is stored of another version", async () => {
+  const graph = (prompt: string) =>
+    JSON.stringify({
+      nodes: [
+        { id: "s", type: "start" },
+        { id: "ask", type: "approval", data: { prompt } },
+      ],
+      connections: [{ source: "s", target: "ask" }],
+    });
+  const first = await added("asks", graph("One?"), "asks.json");
+  const stored = async () => {
+    const bundle = await serving.ok<Bundle>(`/api/bundles/${first.hash}`);
+    const queries = ["", ...bundle.sources.map((file) => `?${new URLSearchParams({ file })}`)];
+    const texts = queries.map(async (query) =>
+      (await serving.fetch(`/api/bundles/${first.hash}/source${query}`)).text(),
+    );
+    return { bundle, texts: await Promise.all(texts) };
+  };
+  const before = await stored();
+  expect(before.texts.at(-1)).toContain("One?");
+  const second = await added("asks", graph("Two?"), "asks.json");
+  expect(second.hash).not.toBe(first.hash);
+  const run = { graph: JSON.parse(graph("Three?")) as object };
+  expect((await serving.ask("/api/run", run)).status).toBe(200);
+  await serving.until(await serving.run("asks", { prompt: "hello" }), "waiting");
+  expect(await stored()).toEqual(before);
+});
+
 test("the descriptor, the schema and the text of a missing version are not found", async () => {
   for (const path of ["", "/descriptor", "/form", "/source"]) {
     const { status, body } = await serving.ask<Failure>(`/api/bundles/nobody${path}`);

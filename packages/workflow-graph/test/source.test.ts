@@ -200,6 +200,25 @@ describe("a bundle", () => {
   });
 });
 
+test("a guardrail whose schema can't be compiled is refused with its node's place", () => {
+  const data = { guardrail: { schema: { type: "objct" } } };
+  const text = JSON.stringify(
+    {
+      nodes: [
+        { id: "s", type: "start" },
+        { id: "a", type: "agent", data },
+      ],
+      connections: [],
+    },
+    null,
+    1,
+  );
+  const source = graphSource(() => {});
+  expect(source.module(text, "g.json")).rejects.toThrow(
+    /^g\.json:8:10: a: the guardrail's schema type must be/,
+  );
+});
+
 test("the published schema is generated from the format", () => {
   const hint = "bun scripts/schema.ts && bun run format";
   const schema: unknown = JSON.parse(JSON.stringify(graphSchema()));

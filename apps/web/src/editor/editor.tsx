@@ -11,18 +11,20 @@ import {
   useSyncExternalStore,
 } from "react";
 import { MenuAt, MenuItem } from "../ui/menu.tsx";
+import { useRemembered } from "../ui/remembered.ts";
 import { Skeleton } from "../ui/states.tsx";
 import { Actions, type CanvasHandle } from "./canvas/actions.ts";
 import { Canvas, nodeElement, nodeIdOf } from "./canvas/canvas.tsx";
 import { LiveContext, useLiveNodes } from "./canvas/live.ts";
 import { ProblemsContext } from "./canvas/node-box.tsx";
 import { ConnectDialog, EditorKeys } from "./dialogs.tsx";
+import { ImportDialog, LeftDialog } from "./import-dialog.tsx";
 import { type EditedDocument, nodeAt } from "./document/document.ts";
 import { DocumentContext, useDocumentPart, useEdited } from "./document/use-document.ts";
 import { type LastField, LastFieldContext } from "./form/last-field.ts";
 import { Inspector, type NodeAction, type Panel } from "./inspector.tsx";
 import { useClipboard, useEditorKeys } from "./keys.ts";
-import type { DrawnNode, LiveNode, Problem } from "./kind.ts";
+import type { Converted, DrawnNode, LiveNode, Problem } from "./kind.ts";
 import { AddDialog, Palette } from "./palette.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { type DataOf, useNodeData } from "./use-node-data.ts";
@@ -65,19 +67,23 @@ export function Editor(props: EditorProps) {
 function Parts(props: EditorProps) {
   const { document, name, toolbar, notice, panels = [], nodeActions = noActions, onSave } = props;
   const isNarrow = useIsNarrow();
-  const isWide = useMedia("(min-width: 75rem)");
   const isReadOnly = props.isReadOnly === true || isNarrow;
   const [panel, setPanel] = useState("node");
-  const [isTextChosen, chooseText] = useState<boolean | null>(null);
-  const [dialog, setDialog] = useState<"add" | "connect" | "keys" | null>(null);
+  const [isTextOpen, openText] = useRemembered("editor-json");
+  const [dialog, setDialog] = useState<"add" | "connect" | "import" | "keys" | null>(null);
+  const [converted, setConverted] = useState<Converted | null>(null);
   const [menuOf, setMenuOf] = useState<string | null>(null);
   const canvas = useRef<CanvasHandle>(null);
-  const [actions] = useState(() => new Actions(document, canvas));
+  const [actions] = useState(() => {
+    const made = new Actions(document, canvas);
+    made.onImported = setConverted;
+    return made;
+  });
   const live = useLiveNodes(props.live);
   const problems = useProblems(document);
   const selected = useDocumentPart(document, (state) => state.selection.nodes);
   const nodes = useDocumentPart(document, (state) => state.drawing.nodes);
-  const isTextShown = !isNarrow && (isTextChosen ?? isWide);
+  const isTextShown = !isNarrow && isTextOpen;
   const showPanel = (value: string) => (props.onPanel ?? setPanel)(value);
   const [id] = selected;
   const node = nodes.find((one) => one.id === id);
@@ -146,8 +152,9 @@ function Parts(props: EditorProps) {
             name={name}
             isReadOnly={isReadOnly}
             isTextShown={isTextShown}
-            onText={() => chooseText(!isTextShown)}
+            onText={() => openText(!isTextShown)}
             onHelp={help}
+            onImport={() => setDialog("import")}
             onShow={(shown) => {
               actions.select([shown]);
               const rect = canvas.current?.rects().get(shown);
@@ -233,6 +240,12 @@ function Parts(props: EditorProps) {
             onConnect={(from, to) => actions.connect(from, to)}
           />
         )}
+        <ImportDialog
+          actions={actions}
+          isOpen={dialog === "import"}
+          onClose={() => setDialog(null)}
+        />
+        <LeftDialog converted={converted} onClose={() => setConverted(null)} />
         <EditorKeys isOpen={dialog === "keys"} onClose={() => setDialog(null)} />
       </ProblemsContext>
     </LiveContext>

@@ -104,7 +104,13 @@ function Selected(props: Props) {
   const [id, ...others] = ids;
   const node = others.length === 0 ? drawing.nodes.find((one) => one.id === id) : undefined;
   if (node) return <OneNode {...props} node={node} />;
-  if (ids.size === 0 && edges.size === 0) return <ProblemList />;
+  if (ids.size === 0 && edges.size === 0)
+    return (
+      <>
+        <ProblemList />
+        {!isReadOnly && drawing.nodes.length < 2 && <Templates actions={actions} />}
+      </>
+    );
   return (
     <div className="flex flex-col gap-3">
       <h2>{ids.size > 0 ? counted(ids.size, "node") : counted(edges.size, "line")} selected</h2>
@@ -223,6 +229,27 @@ function Lines({ node, actions, isReadOnly }: LinesProps) {
           );
         })}
       </ul>
+    </section>
+  );
+}
+
+/** Documents to start from, while there is nothing to lose. */
+function Templates({ actions }: { actions: Actions }) {
+  const { templates = [] } = useEdited().kind;
+  return (
+    <section aria-label="Start from" className="mt-4 flex flex-col gap-1">
+      <h3>Start from</h3>
+      {templates.map((template) => (
+        <button
+          key={template.label}
+          type="button"
+          className="cursor-pointer rounded-md border px-3 py-2 text-left hover:bg-hover"
+          onClick={() => void actions.start(template)}
+        >
+          <span className="block font-semibold">{template.label}</span>
+          <span className="block text-small text-muted">{template.hint}</span>
+        </button>
+      ))}
     </section>
   );
 }

@@ -139,6 +139,21 @@ export type NodeForm = {
   edit?: (path: DocumentPath, value: unknown) => Edit | Refused;
 };
 
+/** Type of the notes on a canvas. */
+export const noteType = "note";
+
+/** A document to start from. */
+export type Template = { label: string; hint: string; load: () => Promise<{ default: object }> };
+
+/** A document made from another program's file. */
+export type Converted = {
+  text: string;
+  /** The program that wrote the file. */
+  from: string;
+  /** Parts that the document does not have, with their places in the file. */
+  left: readonly { at: string; message: string }[];
+};
+
 /** The state of a node in a run, from its newest attempt. */
 export type LiveNode = {
   state: NodeState;
@@ -158,6 +173,7 @@ export type DocumentKind<Name extends string = "graph" | "steps"> = {
   /** Noun for such a document: "graph". */
   noun: string;
   emptyText: string;
+  templates?: readonly Template[];
   palette: readonly PaletteItem[];
   /** Reads a document. It never throws, and leaves out parts that can't be drawn. */
   read: (document: unknown) => Drawing;
@@ -168,6 +184,8 @@ export type DocumentKind<Name extends string = "graph" | "steps"> = {
   ) => readonly Problem[] | Promise<readonly Problem[]>;
   /** The name of a document's format, such as "a step workflow", for a refusal; null for this kind's own format. */
   recognize: (document: unknown) => string | null;
+  /** Converts another program's file; null for any other text. Throws an error for a broken file. */
+  convert?: (text: string, file: string) => Promise<Converted | null>;
   /** Adds a node. With `isChosen` the user has dropped it at the point; otherwise the layout may move it. */
   add: (
     document: unknown,

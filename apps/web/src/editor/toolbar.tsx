@@ -26,7 +26,7 @@ import { Menu, MenuItem } from "../ui/menu.tsx";
 import type { Actions } from "./canvas/actions.ts";
 import type { Alignment } from "./canvas/geometry.ts";
 import { useDocumentPart, useEdited } from "./document/use-document.ts";
-import type { DrawnNode } from "./kind.ts";
+import type { DrawnNode, Problem } from "./kind.ts";
 
 type Props = {
   actions: Actions;
@@ -35,12 +35,13 @@ type Props = {
   isTextShown: boolean;
   onText: () => void;
   onHelp: () => void;
+  onImport: () => void;
   onShow: (id: string) => void;
   children?: ReactNode;
 };
 
 export function Toolbar(props: Props) {
-  const { actions, name, isReadOnly, isTextShown, onText, onHelp, onShow, children } = props;
+  const { actions, isReadOnly, isTextShown, onText, onHelp, onShow, children } = props;
   return (
     <div
       className="flex flex-none flex-wrap items-center gap-2 border-b bg-surface px-3 py-2"
@@ -63,7 +64,7 @@ export function Toolbar(props: Props) {
           JSON
         </Button>
       )}
-      <Files actions={actions} name={name} isReadOnly={isReadOnly} />
+      <Files {...props} />
       <Button
         look="quiet"
         className="max-md:hidden"
@@ -175,13 +176,20 @@ function Search({ onShow }: { onShow: (id: string) => void }) {
   );
 }
 
-/** A button with the number of problems. It clears the selection, so that the inspector lists them. */
+const isError = ({ severity }: Problem): boolean => severity === "error";
+
+/** A button with the number of errors and warnings. It clears the selection, so that the inspector lists them. */
 function Problems() {
   const document = useEdited();
   const problems = useDocumentPart(document, (state) => state.problems);
   const isBroken = useDocumentPart(document, (state) => state.broken !== null);
-  const count = problems.length + (isBroken ? 1 : 0);
-  if (count === 0) {
+  const errors = problems.filter(isError).length + (isBroken ? 1 : 0);
+  const warnings = problems.filter((one) => !isError(one)).length;
+  const said = [
+    ...(errors > 0 ? [counted(errors, "error")] : []),
+    ...(warnings > 0 ? [counted(warnings, "warning")] : []),
+  ].join(", ");
+  if (said === "") {
     return (
       <span className="flex items-center gap-1 text-small text-green" role="status">
         <CircleCheck /> <span className="max-sm:sr-only">No problems</span>
@@ -193,19 +201,18 @@ function Problems() {
       <Button
         look="quiet"
         small
-        className="!text-red"
+        className={isBroken || problems.some(isError) ? "!text-red" : "!text-amber"}
         icon={<CircleAlert />}
         onClick={() => document.select({ nodes: new Set(), edges: new Set() })}
       >
-        {counted(count, "problem")}
+        {said}
       </Button>
     </span>
   );
 }
 
-function Files({ actions, name, isReadOnly }: Pick<Props, "actions" | "name" | "isReadOnly">) {
+function Files({ name, isReadOnly, onImport }: Props) {
   const document = useEdited();
-  const input = useRef<HTMLInputElement>(null);
   const exportIt = () => {
     const url = URL.createObjectURL(
       new Blob([document.state().text], { type: "application/json" }),
@@ -217,35 +224,21 @@ function Files({ actions, name, isReadOnly }: Pick<Props, "actions" | "name" | "
     setTimeout(() => URL.revokeObjectURL(url), 10_000);
   };
   return (
-    <>
-      <input
-        ref={input}
-        type="file"
-        accept=".json,application/json"
-        className="hidden"
-        aria-label="File to import"
-        onChange={({ target }) => {
-          const [file] = target.files ?? [];
-          if (file) void actions.importFile(file);
-          target.value = "";
-        }}
-      />
-      <Menu
-        trigger={
-          <Button look="quiet" icon={<FileIcon />}>
-            File
-          </Button>
-        }
-      >
-        {!isReadOnly && (
-          <MenuItem icon={<Upload />} onClick={() => input.current?.click()}>
-            Import…
-          </MenuItem>
-        )}
-        <MenuItem icon={<Download />} onClick={exportIt}>
-          Export
+    <Menu
+      trigger={
+        <Button look="quiet" icon={<FileIcon />}>
+          File
+        </Button>
+      }
+    >
+      {!isReadOnly && (
+        <MenuItem icon={<Upload />} onClick={onImport}>
+          Import…
         </MenuItem>
-      </Menu>
-    </>
+      )}
+      <MenuItem icon={<Download />} onClick={exportIt}>
+        Export
+      </MenuItem>
+    </Menu>
   );
 }

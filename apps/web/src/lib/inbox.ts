@@ -37,17 +37,15 @@ export function useInbox(): Inbox {
   const planned = useQuery(waitingPlansQuery);
   const plans = planned.data ?? [];
   const decided = new Set(plans.flatMap(({ wanted }) => wanted).map(({ threadId }) => threadId));
-  const threads = (asked.data?.pages ?? [])
+  const waiting = (asked.data?.pages ?? [])
     .flatMap(({ rows }) => rows)
-    .filter(
-      ({ sleepingUntil, status, threadId }) =>
-        status === "waiting" && sleepingUntil === undefined && !decided.has(threadId),
-    );
+    .filter(({ sleepingUntil, status }) => status === "waiting" && sleepingUntil === undefined);
+  const keys = new Map(waiting.map((row) => [row.threadId, keyOf(row)]));
   return {
     items: [
-      ...plans.flatMap(decisionsOf),
+      ...plans.flatMap((plan) => decisionsOf(plan, keys)),
       ...plans.filter(isToConfirm).map(confirmationOf),
-      ...threads.map(questionOf),
+      ...waiting.filter(({ threadId }) => !decided.has(threadId)).map(questionOf),
     ].toSorted((one, other) => (other.at ?? Infinity) - (one.at ?? Infinity)),
     isMore: asked.hasNextPage,
     isRead: asked.data !== undefined && (planned.data !== undefined || planned.error !== null),
@@ -55,10 +53,12 @@ export function useInbox(): Inbox {
   };
 }
 
+/** The question is the last step, so the number of steps identifies the question. */
+const keyOf = ({ threadId, steps }: ThreadRow): string => `${threadId}.${steps}`;
+
 const questionOf = (thread: ThreadRow): InboxItem => ({
   ...{ kind: "question", thread, at: thread.updatedAt, subject: thread.subject },
-  // The question is the last step, so the number of steps identifies the question.
-  key: `${thread.threadId}.${thread.steps}`,
+  key: keyOf(thread),
   text: thread.at.text ?? "",
   from: [thread.at.role, thread.workflow].filter(Boolean).join(" in "),
 });
@@ -83,10 +83,14 @@ function versionOf({ metadata, name, description, trigger, steps, failure_policy
   return hash.toString(36);
 }
 
-const decisionsOf = ({ wanted: all, name, last_run: run }: PlanRow): InboxItem[] =>
+/** A thread of a plan may be listed before its decision, under the same key. */
+const decisionsOf = (
+  { wanted: all, name, last_run: run }: PlanRow,
+  keys: ReadonlyMap<string, string>,
+): InboxItem[] =>
   all.map((wanted) => ({
     ...{ kind: "decision", wanted, subject: name, from: `Plan, step ${wanted.stepId}` },
     at: run && Date.parse(run.started_at),
-    key: `${wanted.threadId}.${wanted.stepId}.${wanted.question}`,
+    key: keys.get(wanted.threadId) ?? `${wanted.threadId}.${wanted.stepId}.${wanted.question}`,
     text: wanted.error,
   }));

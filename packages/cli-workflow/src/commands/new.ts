@@ -1,4 +1,5 @@
 import { Option } from "commander";
+import { readText } from "../arguments/values.ts";
 import {
   createProject,
   firstOptions,
@@ -6,6 +7,7 @@ import {
   templateNames,
 } from "../project/project.ts";
 import { defineCommand } from "../session/command.ts";
+import { badOption } from "../session/errors.ts";
 import { ownCommand, shellWord } from "../session/own-command.ts";
 
 const template = new Option(
@@ -19,28 +21,49 @@ export default defineCommand({
     command
       .argument("<dir>", "the folder: empty, missing, or with a package.json")
       .option("--name <name>", "the workflow's name (default: that of the folder)")
-      .addOption(template),
+      .addOption(template)
+      .option(
+        "--from <file>",
+        "an export to make an agent graph of: TypeScript of Agent Builder, or JSON of a Flowise AgentFlow",
+      ),
   examples: [
     "uncaged-workflow new my-review",
     "uncaged-workflow new . --name review",
     "uncaged-workflow new my-team --template agents",
     "uncaged-workflow new my-flow --template steps",
+    "uncaged-workflow new my-support --from workflow.ts",
   ],
-  async run(session, options: { name?: string; template?: TemplateName }, dir: string) {
+  async run(session, options: Options, dir: string) {
+    const { from, ...given } = options;
+    if (from !== undefined && given.template !== undefined)
+      throw badOption("--template", given.template, "--from makes an agent graph");
     const command = ownCommand(session.env);
-    const project = await createProject(dir, session.cwd, { ...options, command }, (write) =>
+    const { graph, left } = from === undefined ? noImport : await importFile(from);
+    const project = await createProject(dir, session.cwd, { ...given, graph, command }, (write) =>
       session.withUsersUmask(write),
     );
+    for (const { at, message } of left) session.note(`not taken: ${from}, ${at}: ${message}`);
     const { name, files, changed } = project;
-    session.show({ ...project, command }, () =>
+    session.show({ ...project, command, ...(from !== undefined && { left }) }, () =>
       files.map((file) => `${project.dir}/${file}\n`).join(""),
     );
     if (changed.length > 0) session.note(`added to ${changed.join(", ")}`);
-    const given = firstOptions(options.template);
+    const first = from === undefined ? firstOptions(options.template) : "--prompt '…'";
     const go = dir === "." ? "" : `cd ${shellWord(dir)} && `;
     session.note(
-      `next: ${go}${command} add && ${command} run ${name}${given && ` ${given}`} --follow`,
+      `next: ${go}${command} add && ${command} run ${name}${first && ` ${first}`} --follow`,
     );
     session.note("before npm test and npm run types: npm install");
   },
 });
+
+type Options = { name?: string; template?: TemplateName; from?: string };
+
+const noImport = { graph: undefined, left: [] };
+
+/** Makes the text of an agent graph from another program's export. */
+async function importFile(file: string) {
+  const { importGraph } = await import("@uncaged/workflow-graph/import");
+  const { document, left } = importGraph(await readText(file, "--from"), file);
+  return { graph: `${JSON.stringify(document, null, 2)}\n`, left };
+}

@@ -37,7 +37,7 @@ type Template = {
   source: string;
   text: string;
   /** The template's test file, for a project without a test runner. */
-  test: readonly [file: string, text: string];
+  test?: readonly [file: string, text: string];
   /** Texts of files to create unless they exist, by name. */
   files: Record<string, string>;
   /** Patterns for git to ignore, besides the common patterns. */
@@ -116,8 +116,13 @@ type Manifest = { scripts?: Record<string, string> } & Partial<
   >
 >;
 
-/** Options of a new project. `command` are the words that call this program in the project. */
-type ProjectOptions = { name?: string; template?: TemplateName; command: string };
+/** Options of a new project. `graph` is the text of an agent graph to start from. `command` are the words that call this program in the project. */
+type ProjectOptions = {
+  name?: string;
+  template?: TemplateName;
+  graph?: string;
+  command: string;
+};
 
 /**
  * Creates a project with a small workflow, or adds the workflow to the package or project in the folder. The project
@@ -130,7 +135,10 @@ export async function createProject(
   options: ProjectOptions,
   withUmask: (write: () => void) => void,
 ) {
-  const template: Template = templates[options.template ?? "typescript"];
+  const template: Template =
+    options.graph === undefined
+      ? templates[options.template ?? "typescript"]
+      : { ...templates.graph, text: options.graph, test: undefined, files: {} };
   const dir = resolve(cwd, path);
   const name = checkWorkflowName(options.name ?? basename(dir));
   const there = namesIn(path, dir);
@@ -159,23 +167,22 @@ export async function createProject(
 /** Returns the content of each file of the project, by name. `read` returns the current content. */
 function contentsOf(
   { source, text, test, files, ignored = "", imports }: Template,
-  { name, command }: ProjectOptions & { name: string },
+  { name, command, graph: given }: ProjectOptions & { name: string },
   packages: Record<string, string>,
   read: (file: string) => string | null,
 ): Record<string, string> {
   const values: Record<string, string> = { name, command };
-  const filled = (given: string) =>
-    given.replace(/\{\{(\w+)\}\}/g, (_all, key: string) => values[key] ?? "");
+  const filled = (one: string) =>
+    one.replace(/\{\{(\w+)\}\}/g, (_all, key: string) => values[key] ?? "");
   const before = read(manifest);
   const there = Object(before && readDocument(before, manifest).document) as Manifest;
   // Another test runner of the project would fail on the template's test.
   const runner = there.scripts?.test ?? noTests;
-  const isTested = runner !== noTests && !runner.startsWith(testScript);
-  const [testFile, testText] = test;
+  const isTested = test === undefined || (runner !== noTests && !runner.startsWith(testScript));
   // A project with its own configuration gets a second configuration for the workflow's files.
   const isShared = ![null, tsconfig].includes(read(tsconfigFile));
   const config = isShared ? "tsconfig.workflow.json" : tsconfigFile;
-  const others: Record<string, string> = { ...files, ...(!isTested && { [testFile]: testText }) };
+  const others: Record<string, string> = { ...files, ...(!isTested && Object.fromEntries([test])) };
   const ours = [source, ...Object.keys(others)].filter((file) => file.endsWith(".ts"));
   const include = isShared ? ours : ["*.ts"];
   // TypeScript refuses a configuration without files.
@@ -210,7 +217,7 @@ function contentsOf(
   refuseListed(name, listsThere ? before : project, listsThere);
   return {
     ".gitignore": withLines(read(".gitignore") ?? "", gitignore + ignored),
-    ...Object.fromEntries(kept.map(([file, given]) => [file, filled(given)])),
+    ...Object.fromEntries(kept.map(([file, content]) => [file, filled(content)])),
     [manifest]:
       before === null
         ? jsonText({ ...base, ...added })
@@ -221,7 +228,8 @@ function contentsOf(
           ? jsonText({ $schema, ...fields })
           : withEntries(project, projectFile, fields),
     }),
-    [source]: filled(text),
+    // The braces of a graph are placeholders of its prompts.
+    [source]: given ?? filled(text),
   };
 }
 

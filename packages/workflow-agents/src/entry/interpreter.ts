@@ -18,6 +18,9 @@ export {
   type Toolbox,
 } from "../llm/converse.ts";
 
+// Answers
+export { jsonIn } from "../extract/extract.ts";
+
 // Tools
 export { namedTools, ownToolName } from "../tools/named.ts";
 

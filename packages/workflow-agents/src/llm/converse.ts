@@ -1,6 +1,6 @@
 import { addUsage, allRounded, noUsage } from "@uncaged/workflow/interpreter";
 import { kindOf } from "../content/sent.ts";
-import type { AnswerForm } from "../run/form.ts";
+import type { AnswerCheck } from "../run/form.ts";
 import { Meter, publish, type Spent, spend, spending } from "../run/run.ts";
 import type { ToolAnswer, ToolContext, ToolRunner } from "../tools/tools.ts";
 import { Approvals, type Decision } from "./approvals.ts";
@@ -56,8 +56,8 @@ export type Conversation = Surroundings & {
   allowTruncated?: boolean;
   /** Condition for summarising a conversation that fills its model's window. By default, or with `false`: never. */
   context?: ContextOptions | false;
-  /** The form of the last answer. The model is asked again if its answer does not fit. */
-  form?: AnswerForm;
+  /** The check of the last answer. The model is asked again if its answer does not fit. */
+  form?: AnswerCheck;
   /**
    * The step in which to record the turns and to find turns of earlier executions. Without a step, turns are not
    * recorded.

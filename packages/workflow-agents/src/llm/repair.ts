@@ -1,4 +1,4 @@
-import { type AnswerForm, againText, mismatchNote } from "../run/form.ts";
+import { type AnswerCheck, mismatchNote } from "../run/form.ts";
 import { currentRun, publish } from "../run/run.ts";
 import type { Recorded } from "./recorded.ts";
 
@@ -7,7 +7,7 @@ import type { Recorded } from "./recorded.ts";
  * used up. The request is the same in every execution of the step.
  */
 export async function repairOf(
-  form: AnswerForm | undefined,
+  form: AnswerCheck | undefined,
   recorded: Recorded,
   turn: number,
   text: string,
@@ -17,7 +17,7 @@ export async function repairOf(
   if (!form || recorded.repairs >= form.repairs) return null;
   const problems = await form.problemsOf(text);
   if (problems.length === 0) return null;
-  const message = againText(problems, form);
+  const message = form.again(problems);
   const note = { name: currentRun().stepID, level: "warn", data: null };
   publish("tool_message", { ...note, message: mismatchNote(problems) });
   await recorded.repaired(turn, message);

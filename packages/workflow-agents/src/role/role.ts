@@ -216,8 +216,10 @@ function answerForm<S extends $ZodObject>(spec: MadeRole<S>): AnswerForm | undef
   const { form, answer = "fields", extract: extractor, repairs = 2 } = spec;
   if (extractor !== undefined || form.empty) return undefined;
   const { $schema: _, ...schema } = form.schema;
+  const isAlone = answer === "fields";
   return {
-    ...{ schema, repairs, isAlone: answer === "fields" },
+    ...{ schema, repairs, isAlone },
+    again: (problems) => againText(problems, { schema, isAlone }),
     async problemsOf(text) {
       const found = await read(text, form);
       return found.ok ? [] : found.problems;

@@ -1,16 +1,22 @@
-/**
- * The required form of a role's answer. The role asks for it in the system prompt. An agent whose provider has a mode
- * for it removes that text, and passes the schema to the provider.
- */
-export type AnswerForm = {
-  /** A JSON Schema of the fields. */
-  schema: object;
-  /** Whether the answer is only the fields; else a text that ends with them. */
-  isAlone: boolean;
+/** A check of a conversation's last answer. */
+export type AnswerCheck = {
   /** Returns the problems of an answer, one line each. */
   problemsOf: (text: string) => Promise<string[]>;
   /** Maximum repeated requests for an answer that does not fit. */
   repairs: number;
+  /** Returns the request after an answer with problems. */
+  again: (problems: readonly string[]) => string;
+};
+
+/**
+ * The required form of a role's answer. The role asks for it in the system prompt. An agent whose provider has a mode
+ * for it removes that text, and passes the schema to the provider.
+ */
+export type AnswerForm = AnswerCheck & {
+  /** A JSON Schema of the fields. */
+  schema: object;
+  /** Whether the answer is only the fields; else a text that ends with them. */
+  isAlone: boolean;
   /** The last answer of an agent that repeats requests itself, in its own conversation. */
   settled?: string;
 };
@@ -33,7 +39,10 @@ export function withoutInstruction(systemPrompt: string, { schema }: AnswerForm)
 }
 
 /** Returns the request after an answer that does not fit. */
-export function againText(problems: readonly string[], form: AnswerForm | null): string {
+export function againText(
+  problems: readonly string[],
+  form: Pick<AnswerForm, "isAlone" | "schema"> | null,
+): string {
   // Not every server shows the schema to its model.
   const how = form?.isAlone
     ? `as JSON alone that fits this JSON Schema:\n${JSON.stringify(form.schema)}`

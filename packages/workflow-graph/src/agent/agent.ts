@@ -10,7 +10,21 @@ export type AgentTree = {
   /** The names of the tools that the agent may use. */
   tools: readonly string[];
   subagents?: readonly AgentTree[];
+  /** A check of the answer. The agent asks its model again while retries are left. */
+  guardrail?: AgentGuardrail;
 };
+
+/** A check of an agent's answer. */
+export type AgentGuardrail = {
+  /** JSON Schema of the answer; null for any text. */
+  schema: object | null;
+  retries: number;
+  /** Returns the problems of an answer, and the value that it stands for. */
+  read: (output: unknown) => Promise<{ problems: string[]; value: unknown }>;
+};
+
+/** Compiles a JSON Schema. The result returns the problems of a value. */
+export type SchemaCheck = (schema: object) => Promise<(value: unknown) => string[]>;
 
 /** Request to an agent. */
 export type AgentRequest = AgentTree & { prompt: string };

@@ -16,7 +16,15 @@ import {
   paid,
   publish,
 } from "@uncaged/workflow-agents/interpreter";
-import type { AgentAnswer, AgentSurroundings, AgentTree, GraphAgents } from "../agent/agent.ts";
+import type {
+  AgentAnswer,
+  AgentGuardrail,
+  AgentSurroundings,
+  AgentTree,
+  GraphAgents,
+} from "../agent/agent.ts";
+import { guardrailFailed } from "../guardrail/errors.ts";
+import { againText } from "../guardrail/guardrail.ts";
 import { CallIds, type CallPlace, SubagentTools } from "./subagent-tools.ts";
 import { emptyAnswer, noKey, noTools, unknownProvider } from "./errors.ts";
 
@@ -74,7 +82,10 @@ class Player {
     const runner = await this.#toolsOf(agent, place);
     const context = contextOf(thread);
     const { env, signal } = context;
+    const { guardrail } = agent;
+    const { schema = null } = guardrail ?? {};
     const request = {
+      ...(schema && { format: { type: "json_schema" as const, schema: { ...schema } } }),
       ...{ model, system: agent.systemPrompt, effort: agent.reasoningEffort as Effort },
       messages: [{ role: "user" as const, content: prompt }],
       tools: runner ? await runner.definitions(context) : [],
@@ -86,7 +97,11 @@ class Player {
         // The call is part of the key of a subagent's steps, because two calls in one turn may have the same input.
         step: place ? { ...thread, key: place.key } : thread,
         ...(toolbox && { toolbox }),
+        ...(guardrail && { form: checkOf(guardrail) }),
       });
+      // The graph decides about a node's own answer.
+      const { problems } = (place && (await guardrail?.read(text))) ?? { problems: [] };
+      if (problems.length > 0) throw guardrailFailed(agent.nodeId, problems);
       return text;
     } catch (error) {
       throw plainly(error, models);
@@ -122,6 +137,12 @@ class Player {
     );
   }
 }
+
+const checkOf = ({ read, retries }: AgentGuardrail) => ({
+  problemsOf: async (text: string) => (await read(text)).problems,
+  repairs: retries,
+  again: againText,
+});
 
 const callbacks = {
   onToken: (delta: string) => publish("llm_token", { delta }),

@@ -22,9 +22,10 @@ import {
   type WorkflowResult,
 } from "@uncaged/workflow";
 import { channel } from "node:diagnostics_channel";
-import type { GraphAgents } from "../agent/agent.ts";
+import type { GraphAgents, SchemaCheck } from "../agent/agent.ts";
 import { type Graph, readGraph } from "../document/graph.ts";
 import type { GraphDocument } from "../document/schema.ts";
+import { Guardrails } from "../guardrail/guardrail.ts";
 import { Interpreter } from "../interpreter/interpreter.ts";
 import { importedLogEvent } from "../interpreter/log.ts";
 import { Outline } from "../outline/outline.ts";
@@ -39,6 +40,8 @@ export type GraphOptions = {
   agents?: GraphAgents;
   /** Maximum number of concurrent agents. Defaults to the thread's option of the same name, else to 8. */
   maxConcurrency?: number;
+  /** Checks the schemas of guardrails. Without it, an agent whose guardrail has a schema fails. */
+  schemas?: SchemaCheck;
 };
 
 /**
@@ -69,7 +72,7 @@ async function* runThread(
   { imported, outline }: { outline: Outline; imported: ImportedRun | null },
   input: ThreadInput,
   options: WorkflowOptions,
-  { agents = missingAgents, maxConcurrency = limitIn(options) }: GraphOptions,
+  { agents = missingAgents, maxConcurrency = limitIn(options), schemas }: GraphOptions,
 ): AsyncGenerator<RoleOutput, WorkflowResult, RoleOutput | undefined> {
   const isImport = imported !== null && input.steps.length === 0;
   const steps = isImport ? yield* askAgain(imported) : input.steps;
@@ -83,7 +86,8 @@ async function* runThread(
   const { attempts, maxRounds } = options;
   const thread = threadOf({ ...input, steps }, options);
   const keyOf = (id: string, run: number) => stepKey(options, id, run);
-  const own = { thread, agents, recorded: options.recorded, keyOf, questions };
+  const guardrails = new Guardrails(schemas);
+  const own = { thread, agents, guardrails, recorded: options.recorded, keyOf, questions };
   const around = { ...own, attempts, publish, maxRounds, maxConcurrency };
   const interpreter = new Interpreter(outline, state, steps.length, around);
   if (outline.start === null) {

@@ -1,6 +1,13 @@
 import type { DocumentPath, DocumentProblem } from "@uncaged/workflow/document";
 import type { z } from "zod";
-import { type Edge, type GraphNode, readGraph, SUBAGENT } from "../document/graph.ts";
+import {
+  type AgentNode,
+  type Edge,
+  type GraphNode,
+  readGraph,
+  REJECTED,
+  SUBAGENT,
+} from "../document/graph.ts";
 import { dataForms, formatVersion, type GraphDocument, graphForm } from "../document/schema.ts";
 import { Outline } from "../outline/outline.ts";
 import { subagentViolations } from "../outline/subagents.ts";
@@ -35,6 +42,7 @@ export function checkGraph(document: unknown, options: CheckOptions = {}): Graph
     errors: [
       ...(outline.start ? [] : [noStart]),
       ...read.nodes.flatMap((node, index) => unknownTools(node, index, options)),
+      ...read.nodes.flatMap(brokenPatterns),
       ...subagentViolations(outline).map(({ index, message }) => ({
         path: ["connections", index],
         message,
@@ -95,6 +103,7 @@ function doubtsAbout(node: GraphNode, index: number, outline: Outline): Document
   if (kind === "start" && node !== outline.start) {
     return [{ path: at("type"), message: `${id}: a run begins at ${outline.start?.id}, not here` }];
   }
+  if (kind === "agent") return doubtsAboutRejected(node, index, outline);
   if (kind !== "if") return [];
   return node.conditions.flatMap(({ operator, value }, number) => {
     const path = at("data", "conditions", number);
@@ -104,6 +113,34 @@ function doubtsAbout(node: GraphNode, index: number, outline: Outline): Document
       ...(value.trim() === "" ? [{ path, message: `${id}: an empty value never matches` }] : []),
     ];
   });
+}
+
+function doubtsAboutRejected(
+  { guardrail, id }: AgentNode,
+  index: number,
+  outline: Outline,
+): DocumentProblem[] {
+  if (guardrail !== null || outline.edgesFrom(id, REJECTED).length === 0) return [];
+  const message = `${id}: without a guardrail, its handle rejected is like any other`;
+  return [{ path: ["nodes", index, "data"], message }];
+}
+
+/** Finds regular expressions that can't be compiled. */
+function brokenPatterns(node: GraphNode, index: number): DocumentProblem[] {
+  if (node.kind !== "agent" || node.guardrail === null) return [];
+  const { matches, rejects } = node.guardrail;
+  const lists = { matches, rejects };
+  return Object.entries(lists).flatMap(([name, patterns]) =>
+    patterns.flatMap((pattern, number) => {
+      try {
+        void new RegExp(pattern, "u");
+        return [];
+      } catch (error) {
+        const path = ["nodes", index, "data", "guardrail", name, number];
+        return [{ path, message: `${node.id}: ${(error as Error).message}` }];
+      }
+    }),
+  );
 }
 
 function looseEnds({ handle, index, source, target }: Edge, outline: Outline): DocumentProblem[] {

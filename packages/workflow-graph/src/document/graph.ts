@@ -1,6 +1,14 @@
 import type { Condition, GraphDocument } from "./schema.ts";
 import { longId, missingId, repeatedId, reservedId } from "./errors.ts";
 
+/** A check of an agent's answer, with all defaults filled in. */
+export type Guardrail = {
+  schema: object | null;
+  matches: readonly string[];
+  rejects: readonly string[];
+  retries: number;
+};
+
 /** Work of a node, with all defaults filled in. */
 type NodeWork =
   | { kind: "start"; initialInput: string }
@@ -14,6 +22,7 @@ type NodeWork =
       tools: readonly string[];
       /** Whether the agent may call the agents at the end of its `subagent` connections. */
       callsSubagents: boolean;
+      guardrail: Guardrail | null;
     }
   | { kind: "if"; conditions: readonly Condition[] }
   | { kind: "approval"; prompt: string }
@@ -63,6 +72,9 @@ export const builtInTools: readonly string[] = [
 
 /** Handle of the connections from an agent to its subagents. */
 export const SUBAGENT = "subagent";
+
+/** Handle of the connections from an agent whose answer fails its guardrail. */
+export const REJECTED = "rejected";
 
 /**
  * Reads a graph and migrates older documents: `input` becomes `approval`, a text condition becomes one `contains`
@@ -126,6 +138,7 @@ function workOf(type: string, data: Data): NodeWork {
         reasoningEffort: textOf(data.reasoningEffort).trim() || reasoningEffort,
         tools: names.filter((name) => name !== "subagents"),
         callsSubagents: names.includes("subagents"),
+        guardrail: guardrailOf(data.guardrail),
       };
     }
     case "if":
@@ -135,6 +148,21 @@ function workOf(type: string, data: Data): NodeWork {
     default:
       return { kind: "unknown" };
   }
+}
+
+const usualRetries = 2;
+
+function guardrailOf(given: unknown): Guardrail | null {
+  const { matches, rejects, retries, schema } = recordOf(given);
+  const textsOf = (value: unknown) => listOf(value).filter((one) => typeof one === "string");
+  const guardrail = {
+    schema: schema === undefined || schema === null ? null : recordOf(schema),
+    matches: textsOf(matches),
+    rejects: textsOf(rejects),
+    retries: Number.isSafeInteger(retries) ? Number(retries) : usualRetries,
+  };
+  const isEmpty = [guardrail.matches, guardrail.rejects].every((list) => list.length === 0);
+  return isEmpty && guardrail.schema === null ? null : guardrail;
 }
 
 function conditionsOf({ conditions, condition }: Data): Condition[] {

@@ -11,6 +11,28 @@ const join = z
   .optional()
   .describe("Whether the node runs once for all arriving outputs (all), or once for each output.");
 
+/** A check of an agent's answer. */
+const guardrail = z.looseObject({
+  schema: z
+    .looseObject({})
+    .optional()
+    .describe("JSON Schema of the answer, which is then JSON: the node's output is its value."),
+  matches: z
+    .array(z.string())
+    .optional()
+    .describe("Regular expressions that must all be found in the answer."),
+  rejects: z
+    .array(z.string())
+    .optional()
+    .describe("Regular expressions that must not be found in the answer."),
+  retries: z
+    .int()
+    .min(0)
+    .max(20)
+    .optional()
+    .describe("How often the agent is asked again, with the reason. Default: 2."),
+});
+
 /** The agent fills placeholders such as `{{PREVIOUS_OUTPUT}}` when it runs. */
 const agentData = z.looseObject({
   agentName: text("The agent's name, as people and other agents see it.").optional(),
@@ -24,6 +46,11 @@ const agentData = z.looseObject({
     .record(z.string(), z.boolean())
     .optional()
     .describe("The tools that the agent may use, by name; subagents allows it to call agents."),
+  guardrail: guardrail
+    .optional()
+    .describe(
+      "A check of the answer. An agent that still fails it takes the handle rejected, or fails without one.",
+    ),
   join,
 });
 
@@ -76,8 +103,15 @@ const connection = z.looseObject({
   sourceHandle: z
     .string()
     .nullish()
-    .describe("condition-<i> or false of a condition, approve or reject, or subagent."),
+    .describe("condition-<i> or false of a condition, approve or reject, subagent or rejected."),
   targetHandle: z.string().nullish(),
+});
+
+const note = z.looseObject({
+  id: z.string().min(1).describe("Id of the note."),
+  text: text("Markdown."),
+  x: z.number().describe("Where an editor draws it."),
+  y: z.number(),
 });
 
 /** The version of the format. The check refuses documents of later versions, because it could misread their parts. */
@@ -92,6 +126,7 @@ export const graphForm = z.looseObject({
   description: text("Purpose of the graph.").optional(),
   nodes: z.array(node).describe("The nodes. A run begins at the first one of type start."),
   connections: z.array(connection).describe("Connections between nodes."),
+  notes: z.array(note).optional().describe("Notes for readers; a run ignores them."),
 });
 
 export type Condition = z.infer<typeof condition>;

@@ -18,9 +18,11 @@ export type { GraphDocument } from "../document/schema.ts";
 // Agents
 export type {
   AgentAnswer,
+  AgentGuardrail,
   AgentRequest,
   AgentSurroundings,
   AgentTree,
   GraphAgents,
+  SchemaCheck,
   SubagentCall,
 } from "../agent/agent.ts";

@@ -1,7 +1,9 @@
 import type { ThreadContext } from "@uncaged/workflow";
 import { messageOf } from "@uncaged/workflow/interpreter";
 import type { AgentAnswer, GraphAgents, SubagentCall } from "../agent/agent.ts";
-import type { AgentNode } from "../document/graph.ts";
+import { type AgentNode, REJECTED } from "../document/graph.ts";
+import { guardrailFailed } from "../guardrail/errors.ts";
+import type { Guardrails } from "../guardrail/guardrail.ts";
 import { decide, promptOf } from "../node/node.ts";
 import type { Outline } from "../outline/outline.ts";
 import { subagentViolations, treeOf } from "../outline/subagents.ts";
@@ -20,6 +22,7 @@ export type Work = {
   state: GraphState;
   thread: ThreadContext;
   agents: GraphAgents;
+  guardrails: Guardrails;
   log: (type: LogType, content: string) => void;
 };
 
@@ -51,7 +54,7 @@ export async function execute(work: Work): Promise<Done> {
 }
 
 async function askAgent(work: Work, node: AgentNode): Promise<Done> {
-  const { agents, log, outline, run, state, thread } = work;
+  const { agents, guardrails, log, outline, run, state, thread } = work;
   const calls = new Calls(node.id, log);
   try {
     const [violation] = subagentViolations(outline);
@@ -61,13 +64,20 @@ async function askAgent(work: Work, node: AgentNode): Promise<Done> {
     const { userPrompt } = node;
     const prompt = promptOf({ userPrompt, input, reviews, latestText });
     log("start_prompt", prompt);
-    const request = { ...treeOf(outline, node), prompt };
+    const request = { ...treeOf(outline, node, guardrails), prompt };
     const onCall = calls.take.bind(calls);
     const answer: unknown = await agents(request, { thread, onCall });
     const { cost, model, models, output: given, usage } = answerIn(answer);
+    const spent = { cost, model, models, usage };
     const output = checkedOutput(given);
     log("llm_response", textOf(output));
-    return { output, spent: { cost, model, models, usage } };
+    const found = await guardrails.of(node)?.read(output);
+    if (!found) return { output, spent };
+    if (found.problems.length === 0) return { output: checkedOutput(found.value), spent };
+    const failure = guardrailFailed(node.id, found.problems);
+    if (outline.edgesFrom(node.id, REJECTED).length === 0) throw failure;
+    log("warn", failure.message);
+    return { output, handle: REJECTED, spent };
   } catch (error) {
     if (thread.signal?.aborted) throw error;
     const message = messageOf(error);

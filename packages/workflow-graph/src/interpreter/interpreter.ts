@@ -18,6 +18,7 @@ import {
   type WorkflowEvent,
 } from "@uncaged/workflow";
 import type { GraphAgents } from "../agent/agent.ts";
+import type { Guardrails } from "../guardrail/guardrail.ts";
 import type { Outline } from "../outline/outline.ts";
 import type { ApprovalMeta, GraphState, NodeMeta, NodeRun, Progress } from "../state/state.ts";
 import { type ApprovalInput, reviewOf } from "../state/review.ts";
@@ -32,6 +33,7 @@ export type Surroundings = {
   /** Returns the idempotency key of the n-th run of a node, counted from 1. */
   keyOf: (id: string, run: number) => string;
   agents: GraphAgents;
+  guardrails: Guardrails;
   /** Recorded answers of a fixture, used instead of the agents. */
   recorded?: RecordedAnswers;
   /** Questions that running nodes asked, with the answers. */
@@ -148,7 +150,7 @@ export class Interpreter {
   /** Runs a node; returns null if any node has failed. */
   async #carryOut(run: NodeRun, turn: Turn): Promise<RoleOutput | null> {
     if (this.#failure) return null;
-    const { attempts, thread, keyOf, questions, recorded } = this.#around;
+    const { attempts, guardrails, thread, keyOf, questions, recorded } = this.#around;
     const { node } = run;
     const agents = recorded ? recordedAgent(recorded, run) : this.#around.agents;
     const attempt = openAttempt(
@@ -167,7 +169,7 @@ export class Interpreter {
         ...{ ...thread, role: node.id, key: keyOf(node.id, run.run) },
         questions: questions.for((wait) => this.#askFor(node.id, wait, turn), thread.signal),
       };
-      const work = { run, outline, state, thread: own, agents, log };
+      const work = { run, outline, state, thread: own, agents, guardrails, log };
       const done = await attempt.run(() => execute(work));
       const output = this.#stepOf(run, done, Date.now() - startedAt);
       return id === undefined ? output : { ...output, attempt: id };
@@ -217,7 +219,7 @@ export class Interpreter {
 
   /** Returns the nodes that follow. Reports and skips a connection that leads to a missing node. */
   #followsOf(id: string, handle: string | null): string[] {
-    const targets = new Set(this.#outline.edgesFrom(id, handle).map(({ target }) => target));
+    const targets = new Set(this.#outline.following(id, handle).map(({ target }) => target));
     return [...targets].filter((target) => {
       const isThere = this.#outline.nodes.has(target);
       if (!isThere) this.log(id, "warn", `Connection target "${target}" not found`);

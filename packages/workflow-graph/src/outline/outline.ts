@@ -1,4 +1,4 @@
-import { type Edge, type Graph, type GraphNode, SUBAGENT } from "../document/graph.ts";
+import { type Edge, type Graph, type GraphNode, REJECTED, SUBAGENT } from "../document/graph.ts";
 import { loopsOf } from "./loops.ts";
 
 /** Index of a graph for a run. */
@@ -30,7 +30,8 @@ export class Outline {
     }
     for (const edge of edges) this.#add(edge);
     const start = this.#numbers.get(this.start?.id ?? "");
-    const isDecision = (node: number) => /^(if|approval)$/.test(nodes[node]?.kind ?? "");
+    const isDecision = (node: number) =>
+      /^(if|approval)$/.test(nodes[node]?.kind ?? "") || isGuarded(nodes[node]);
     this.#loops = start === undefined ? new Map() : loopsOf(start, this.#next, isDecision);
   }
 
@@ -53,6 +54,13 @@ export class Outline {
   edgesFrom(id: string, handle: string | null): readonly Edge[] {
     const edges = this.#edges.get(id) ?? [];
     return handle === null ? edges : edges.filter((edge) => edge.handle === handle);
+  }
+
+  /** Returns the connections that a run follows from a node; a null handle is the usual end of the node. */
+  following(id: string, handle: string | null): readonly Edge[] {
+    const edges = this.edgesFrom(id, handle);
+    const isUsual = handle === null && isGuarded(this.nodes.get(id));
+    return isUsual ? edges.filter((edge) => edge.handle !== REJECTED) : edges;
   }
 
   /** Returns a connection that makes a node part of the execution: from the node, or to it. */
@@ -114,6 +122,9 @@ export class Outline {
     return found;
   }
 }
+
+const isGuarded = (node: GraphNode | undefined): boolean =>
+  node?.kind === "agent" && node.guardrail !== null;
 
 // Most nodes of a set that is stored as a list.
 const mostFew = 32;

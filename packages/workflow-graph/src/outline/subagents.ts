@@ -1,6 +1,7 @@
 import type { AgentTree } from "../agent/agent.ts";
 import { type AgentNode, type Edge, readGraph } from "../document/graph.ts";
 import type { GraphDocument } from "../document/schema.ts";
+import type { Guardrails } from "../guardrail/guardrail.ts";
 import { Outline } from "./outline.ts";
 
 /** A connection that violates a rule of subagents, by its position in the document. */
@@ -80,16 +81,18 @@ function cyclesIn({ subagentEdges }: Outline): { path: string[]; index: number }
 }
 
 /** Returns an agent with all its subagents, direct and indirect. The graph's connections must be valid. */
-export function treeOf(outline: Outline, node: AgentNode): AgentTree {
+export function treeOf(outline: Outline, node: AgentNode, guardrails: Guardrails): AgentTree {
   const children = outline.subagentEdges
     .filter(({ source }) => source === node.id)
     .flatMap(({ target }) => {
       const child = outline.nodes.get(target);
-      return child?.kind === "agent" ? [treeOf(outline, child)] : [];
+      return child?.kind === "agent" ? [treeOf(outline, child, guardrails)] : [];
     });
   const { id, name, systemPrompt, model, reasoningEffort, tools } = node;
+  const guardrail = guardrails.of(node);
   return {
     ...{ nodeId: id, agentName: name, systemPrompt, model, reasoningEffort, tools },
     ...(children.length > 0 && { subagents: children }),
+    ...(guardrail && { guardrail }),
   };
 }

@@ -4,10 +4,12 @@ import {
   type Position,
   readDocument,
 } from "@uncaged/workflow/document";
+import { messageOf } from "@uncaged/workflow/interpreter";
 import { checkGraph, type CheckOptions } from "../check/check.ts";
 import { foreignFormat } from "../check/formats.ts";
 import { builtInTools, readGraph } from "../document/graph.ts";
 import type { GraphDocument } from "../document/schema.ts";
+import { checkSchema } from "../guardrail/check-schema.ts";
 import { invalidGraphFile } from "./errors.ts";
 
 /** The position of each node in the text, by the node's id. */
@@ -77,9 +79,25 @@ export function graphSource(
     async module(text, file) {
       const { document, positions, warnings } = read(text, file, { tools: builtInTools });
       for (const warning of warnings) warn(warning);
+      await checkSchemas(document, file, positions);
       return { code: moduleCode(document), resolve: ownFiles(), roles: positions };
     },
   };
+}
+
+/** @throws WorkflowError `GRAPH_INVALID` for a guardrail whose schema can't be compiled. */
+async function checkSchemas(
+  document: GraphDocument,
+  file: string,
+  positions: NodePositions,
+): Promise<void> {
+  for (const { guardrail, id } of agentsIn(document)) {
+    if (!guardrail?.schema) continue;
+    const { line, column } = positions[id] ?? { line: 1, column: 1 };
+    await checkSchema(guardrail.schema).catch((error: unknown) => {
+      throw invalidGraphFile([`${file}:${line}:${column}: ${id}: ${messageOf(error)}`]);
+    });
+  }
 }
 
 /**
@@ -108,12 +126,14 @@ function moduleCode(document: GraphDocument): string {
     .map((name) => `agents.${name}Models()`)
     .join(", ");
   const options = `models: [${models}]${hasTools ? ", tools: agents.graphTools()" : ""}`;
+  const hasSchemas = agentsIn(document).some(({ guardrail }) => guardrail?.schema);
+  const schemas = hasSchemas ? ", schemas: agents.checkSchema" : "";
   return [
     `import { graphBundle } from ${JSON.stringify(packageName)};`,
     `import * as agents from ${JSON.stringify(agentsName)};`,
     // Embedded as text, because `__proto__` is special in an object literal, which is also slower to parse.
     `const graph = JSON.parse(${JSON.stringify(JSON.stringify(graph))});`,
-    `export const { run, descriptor } = graphBundle(graph, { agents: agents.modelAgents({ ${options} }) });`,
+    `export const { run, descriptor } = graphBundle(graph, { agents: agents.modelAgents({ ${options} })${schemas} });`,
     "",
   ].join("\n");
 }

@@ -232,7 +232,7 @@ export class GraphState {
     const { id, run, handle, follows, value, reviews } = given;
     const isDeferred = this.current !== null;
     const wanted = new Set(follows);
-    for (const { handle: by, target } of this.#outline.edgesFrom(id, handle)) {
+    for (const { handle: by, target } of this.#outline.following(id, handle)) {
       if (!wanted.has(target) || !this.#outline.nodes.has(target)) continue;
       this.#arrivals.add(target, { from: id, handle: by, run, value, reviews, isDeferred });
     }

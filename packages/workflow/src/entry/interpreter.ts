@@ -67,3 +67,6 @@ export {
   rawNumber,
   roundedIn,
 } from "../contract/exact.ts";
+
+// Schemas
+export { type CompiledSchema, compileSchema, type Validate } from "../bundle/schema.ts";

@@ -4,7 +4,7 @@ import { readJson } from "../../lib/json.ts";
 import { counted } from "../../lib/format.ts";
 import type { EditedDocument } from "../document/document.ts";
 import { nothing } from "../document/history.ts";
-import type { DrawnNode, NodePosition, Point, PortAt } from "../kind.ts";
+import type { Converted, DrawnNode, NodePosition, Point, PortAt, Template } from "../kind.ts";
 import {
   type Alignment,
   aligned,
@@ -42,6 +42,8 @@ export const mostBytes = 1_048_576;
 export class Actions {
   readonly #document: EditedDocument;
   readonly #canvas: RefObject<CanvasHandle | null>;
+  /** Called after a file was imported. */
+  onImported: (converted: Converted | null) => void = () => {};
   #pasted = 0;
 
   constructor(document: EditedDocument, canvas: RefObject<CanvasHandle | null>) {
@@ -194,7 +196,7 @@ export class Actions {
   /** Changes the drawing and fits the view synchronously, so that nothing moves under the pointer afterwards. */
   #fitted(change: () => void): void {
     flushSync(change);
-    this.#canvas.current?.view.fit();
+    this.#canvas.current?.view.begin();
   }
 
   selectAll(): void {
@@ -253,26 +255,47 @@ export class Actions {
     else this.#document.say(otherFormat(kind.recognize(fragment), kind.noun));
   }
 
-  import(text: string, from: string): void {
+  /** Replaces the document by a text of this kind, or of a program whose files the kind converts. */
+  async import(text: string, from: string): Promise<Converted | null> {
+    const given = text.replace(/^\uFEFF/, "");
+    try {
+      const converted = (await this.#document.kind.convert?.(given, from)) ?? null;
+      this.#import(converted?.text ?? given, from);
+      return converted;
+    } catch (error) {
+      this.#document.say(`${from} was not imported. ${(error as Error).message}`);
+      return null;
+    }
+  }
+
+  #import(text: string, from: string): void {
     const { kind } = this.#document;
-    const { value, problem } = readJson(text.replace(/^\uFEFF/, ""));
+    const { value, problem } = readJson(text);
     if (problem !== null) return this.#document.say(`${from} was not imported. ${problem}`);
     const other = kind.recognize(value);
     if (other !== null) {
       return this.#document.say(`${from} was not imported: it is ${other}, not a ${kind.noun}.`);
     }
-    this.#fitted(() => this.#document.replaceAll(text.replace(/^\uFEFF/, ""), `Import ${from}`));
+    this.#fitted(() => this.#document.replaceAll(text, `Import ${from}`));
+  }
+
+  /** Replaces the document by a template's, without the reference to its schema. */
+  async start({ label, load }: Template): Promise<void> {
+    const { $schema: _, ...document } = (await load()).default as Record<string, unknown>;
+    const text = `${JSON.stringify(document, null, 2)}\n`;
+    this.#fitted(() => this.#document.replaceAll(text, `Start from ${label}`));
   }
 
   async importFile(file: File): Promise<void> {
-    if (/^(image|audio|video)\//.test(file.type)) {
+    // The type of a .ts file may be that of a video.
+    if (/^(image|audio|video)\//.test(file.type) && !file.name.endsWith(".ts")) {
       const what = file.type.startsWith("image/") ? "an image" : "a recording";
       return this.#document.say(`${file.name} was not imported: expected JSON, not ${what}.`);
     }
     if (file.size > mostBytes) {
       return this.#document.say(`${file.name} was not imported: it has more than 1 MB.`);
     }
-    this.import(await file.text(), file.name);
+    this.onImported(await this.import(await file.text(), file.name));
   }
 }
 

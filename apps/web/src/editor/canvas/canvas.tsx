@@ -28,12 +28,12 @@ import { useDocumentPart, useEdited } from "../document/use-document.ts";
 import type { DrawnNode, Point } from "../kind.ts";
 import type { Actions, CanvasHandle } from "./actions.ts";
 import { type FlowNode, flowEdges, useFlowNodes } from "./flow.ts";
-import { type Rect, rectsOf, type Size, sizesOf } from "./geometry.ts";
+import { type Rect, rectsOf, settled, type Size, sizesOf } from "./geometry.ts";
 import { Line } from "./line.tsx";
 import { Minimap } from "./minimap.tsx";
 import { ContainerBox, EdgeMarksContext, NodeBox, ProblemsContext } from "./node-box.tsx";
 import { usePositions } from "./positions.ts";
-import { useView, type View, viewOf, zoomLimitsOf } from "./view.ts";
+import { useView, type View, viewOf, zoomLimits } from "./view.ts";
 import { ZoomButtons } from "./zoom-buttons.tsx";
 
 const nodeTypes = { box: NodeBox, container: ContainerBox };
@@ -69,7 +69,8 @@ export const Canvas = memo(function Canvas(props: Props) {
     startTransition(() => setSize({ width, height }));
   });
   const drawing = useDocumentPart(useEdited(), (state) => state.drawing);
-  const positions = usePositions(drawing);
+  const given = usePositions(drawing);
+  const positions = useMemo(() => settled(drawing, given), [drawing, given]);
   const isPlaced = drawing.nodes.length === 0 || positions.size > 0;
   return (
     <div ref={measure} className="graph relative min-h-0 min-w-0 flex-1">
@@ -116,13 +117,11 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
     height: box.current?.clientHeight ?? first.height,
   }));
   const [rectsNow] = useState(() => () => current.current);
-  const limits = useMemo(() => zoomLimitsOf(isReadOnly), [isReadOnly]);
-  const view = useView(sizeOf, rectsNow, limits);
+  const view = useView(sizeOf, rectsNow);
   const focus = (id: string) => showSoon(id, rectsNow, view, 20);
   useImperativeHandle(handle, () => ({ view, rects: rectsNow, focus }));
   useWheel(box, view.zoomBy);
-  useFitting(view, isReadOnly);
-  const [begin] = useState(() => viewOf(rects, first, limits));
+  const [begin] = useState(() => viewOf(rects, first));
   const reconnected = useRef(false);
 
   const take = (changes: readonly NodeChange<FlowNode>[]) => {
@@ -195,8 +194,8 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
         defaultViewport={begin}
         width={first.width}
         height={first.height}
-        minZoom={limits.whole}
-        maxZoom={limits.most}
+        minZoom={zoomLimits.least}
+        maxZoom={zoomLimits.most}
         onlyRenderVisibleElements
         zoomOnScroll={false}
         zoomOnDoubleClick={false}
@@ -227,7 +226,7 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
       >
         <Background gap={20} />
       </ReactFlow>
-      <ZoomButtons view={view} limits={limits} />
+      <ZoomButtons view={view} />
       <Minimap
         rects={rects}
         onMove={({ x, y }) => {
@@ -301,16 +300,6 @@ function noteOf(
 ): string {
   const label = palette.find((item) => item.type === type)?.label ?? type;
   return problems > 0 ? `${label}, ${counted(problems, "problem")}` : label;
-}
-
-/** Fits the view again when the window becomes narrow or wide. */
-function useFitting(view: View, isReadOnly: boolean): void {
-  const shown = useRef(isReadOnly);
-  useEffect(() => {
-    if (shown.current === isReadOnly) return;
-    shown.current = isReadOnly;
-    view.fit();
-  }, [view, isReadOnly]);
 }
 
 /** Zooms by the wheel in steps, about the centre. */

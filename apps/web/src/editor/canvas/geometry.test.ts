@@ -1,8 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import type { DrawnNode, Point } from "../kind.ts";
-import { aligned, containerAt, rectsOf, leadOf, sizeOf, sizesOf } from "./geometry.ts";
+import {
+  aligned,
+  containerAt,
+  leadOf,
+  overlaps,
+  rectsOf,
+  rowsOf,
+  settled,
+  sizeOf,
+  sizesOf,
+} from "./geometry.ts";
 import { layoutOf } from "./layout.ts";
-import { viewOf, zoomLimitsOf, zoomStep } from "./view.ts";
+import { viewOf, zoomStep } from "./view.ts";
 
 const node = (id: string, parent: string | null = null, isContainer = false): DrawnNode => ({
   id,
@@ -66,7 +76,6 @@ describe("the layout", () => {
 });
 
 describe("the first view", () => {
-  const limits = zoomLimitsOf(false);
   const size = { width: 1_000, height: 800 };
   const first = { x: 0, y: 0, width: 220, height: 60 };
   const viewTo = (last: { x: number; y: number }) =>
@@ -76,25 +85,72 @@ describe("the first view", () => {
         ["last", { ...last, width: 220, height: 60 }],
       ]),
       size,
-      limits,
     );
 
-  test("shows the whole drawing while it is readable, in steps of ten percent, at most at full size", () => {
+  test("shows the whole drawing while it is readable, at most at full size", () => {
     expect(viewTo({ x: 300, y: 0 }).zoom).toBe(1);
-    expect(viewTo({ x: 1_200, y: 0 }).zoom).toBe(0.6);
-    const { zoom, x, y } = viewTo({ x: 2_500, y: 1_000 });
-    expect(zoom).toBe(0.3);
-    expect([x, x + 2_720 * zoom].every((at) => at > 0 && at < size.width)).toBe(true);
-    expect([y, y + 1_060 * zoom].every((at) => at > 0 && at < size.height)).toBe(true);
+    const { zoom, x, y } = viewTo({ x: 900, y: 700 });
+    expect(zoom).toBe(0.8);
+    expect([x, x + 1_120 * zoom].every((at) => at > 0 && at < size.width)).toBe(true);
+    expect([y, y + 760 * zoom].every((at) => at > 0 && at < size.height)).toBe(true);
   });
 
-  test("shows the start of a larger drawing at half size", () => {
-    expect(viewTo({ x: 20_000, y: 0 })).toMatchObject({ zoom: 0.5, x: 40 });
+  test("shows the start of a larger drawing at a readable size", () => {
+    expect(viewTo({ x: 20_000, y: 0 })).toMatchObject({ zoom: 0.75, x: 40 });
   });
 
-  test("does not shrink below the minimum by a key", () => {
-    expect([zoomStep(0.3, -1, limits), zoomStep(0.3, 1, limits)]).toEqual([0.3, 0.4]);
-    expect([zoomStep(0.5, -1, limits), zoomStep(2, 1, limits)]).toEqual([0.5, 2]);
+  test("zooms in steps between its limits", () => {
+    expect([zoomStep(0.75, 1), zoomStep(0.75, -1)]).toEqual([0.9, 0.7]);
+    expect([zoomStep(0.2, -1), zoomStep(2, 1)]).toEqual([0.2, 2]);
+  });
+});
+
+describe("nodes with positions of a document", () => {
+  test("never cover each other, also in a container, and stay where there is room", () => {
+    const tall = (id: string, parent: string | null = null) => ({
+      ...node(id, parent),
+      lines: Array.from({ length: 6 }, (_, line) => `line ${line}`),
+    });
+    const nodes = [
+      tall("a"),
+      tall("below"),
+      tall("beside"),
+      node("loop", null, true),
+      tall("inner", "loop"),
+      tall("other", "loop"),
+      node("last"),
+    ];
+    const drawing = { nodes, edges: [] };
+    const given = new Map([
+      ["a", { x: 0, y: 0 }],
+      ["below", { x: 10, y: 60 }],
+      ["beside", { x: 300, y: 0 }],
+      ["loop", { x: 600, y: 0 }],
+      ["inner", { x: 24, y: 60 }],
+      ["other", { x: 24, y: 90 }],
+      ["last", { x: 620, y: 150 }],
+    ]);
+    const placed = settled(drawing, given);
+    const rects = rectsOf(drawing, placed, sizesOf(drawing, placed));
+    const inside = new Set(["inner", "other"]);
+    for (const [one, rect] of rects)
+      for (const [other, next] of rects) {
+        const isNested = inside.has(one) !== inside.has(other) && [one, other].includes("loop");
+        if (one !== other && !isNested) expect([one, other, overlaps(rect, next)]).toContain(false);
+      }
+    for (const id of ["a", "beside", "loop", "inner"])
+      expect(placed.get(id)).toEqual(given.get(id));
+  });
+
+  test("have rows of text that end with an ellipsis only where text is left out", () => {
+    const rows = (line: string) => rowsOf({ lines: [line], type: "agent" });
+    expect(rows("short")).toEqual(["short"]);
+    expect(rows("You write a report of one paragraph.")).toEqual([
+      "You write a report of one",
+      "paragraph.",
+    ]);
+    expect(rows("word ".repeat(40)).at(-1)).toEndWith("…");
+    expect(rows("汉".repeat(20))).toEqual(["汉".repeat(14), "汉".repeat(6)]);
   });
 });
 

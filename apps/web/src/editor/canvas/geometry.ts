@@ -1,4 +1,4 @@
-import type { Drawing, DrawnNode, Point, Port } from "../kind.ts";
+import { type Drawing, type DrawnNode, noteType, type Point, type Port } from "../kind.ts";
 
 export type Size = { width: number; height: number };
 
@@ -23,9 +23,48 @@ const smallestContainer: Size = { width: 260, height: 140 };
 const labelledRows = (ports: readonly Port[]): Port[] =>
   ports.filter(({ side, label }) => (side === "left" || side === "right") && label !== null);
 
+/** Width of a row of text, in letters. */
+const letters = 29;
+const most = { rowsOfLine: 2, rows: 6 };
+const mostOfNote = { rowsOfLine: 12, rows: 24 };
+
+/** The body of a node as rows of text: long lines wrap at words, and a cut text ends with an ellipsis. */
+export function rowsOf({ lines, type }: Pick<DrawnNode, "lines" | "type">): string[] {
+  const { rowsOfLine, rows } = type === noteType ? mostOfNote : most;
+  return lines.flatMap((line) => wrapped(line, rowsOfLine)).slice(0, rows);
+}
+
+function wrapped(line: string, longest: number): string[] {
+  const rows: string[] = [];
+  let rest = line.trim();
+  while (rest !== "" && rows.length < longest) {
+    const fitting = fitsInto(rest);
+    const space = fitting < rest.length ? rest.lastIndexOf(" ", fitting) : -1;
+    const end = space > fitting / 2 ? space : fitting;
+    rows.push(rest.slice(0, end));
+    rest = rest.slice(end).trim();
+  }
+  const last = rows.length - 1;
+  if (rest !== "") rows[last] = `${rows[last] ?? ""}…`;
+  return rows;
+}
+
+/** The length of the beginning of a text that fits into a row. Wide characters take the room of two letters. */
+function fitsInto(text: string): number {
+  let [room, length] = [letters, 0];
+  for (const character of text) {
+    room -= (character.codePointAt(0) ?? 0) >= 0x11_00 ? 2 : 1;
+    if (room < 0) break;
+    length += character.length;
+  }
+  return length;
+}
+
 /** The height of a node's head and body, above the rows of its ports. */
-const bodyHeight = ({ lines, isContainer }: DrawnNode): number =>
-  head + (lines.length > 0 && !isContainer ? lines.length * lineHeight + 8 : 0);
+function bodyHeight(node: DrawnNode): number {
+  const rows = node.isContainer ? 0 : rowsOf(node).length;
+  return head + (rows > 0 ? rows * lineHeight + 8 : 0);
+}
 
 /** The size of a drawn node without its content. */
 export function sizeOf(node: DrawnNode): Size {
@@ -67,6 +106,45 @@ export function sizesOf(
     });
   }
   return sizes;
+}
+
+/** Vertical distance between nodes that would otherwise overlap, in drawing coordinates. */
+const between = 24;
+
+/** Moves nodes down until none covers another one beside it. A document's positions ignore how tall nodes have become. */
+export function settled(
+  drawing: Drawing,
+  positions: ReadonlyMap<string, Point>,
+): ReadonlyMap<string, Point> {
+  const result = new Map(positions);
+  const levels = Map.groupBy(drawing.nodes, ({ parent }) => parent);
+  const sizes = new Map<string, Size>();
+  const settle = (parent: string | null): Size => {
+    const extent = { width: 0, height: 0 };
+    let above: Rect[] = [];
+    const rects = (levels.get(parent) ?? []).flatMap(({ id }): [string, Rect][] => {
+      const [at, size] = [positions.get(id), sizes.get(id)];
+      return at && size ? [[id, { ...at, ...size }]] : [];
+    });
+    for (const [id, given] of rects.toSorted(([, one], [, other]) => one.y - other.y)) {
+      above = above.filter(({ y, height }) => y + height > given.y);
+      const rect = moved(given, above);
+      above.push(rect);
+      result.set(id, { x: rect.x, y: rect.y });
+      extent.width = Math.max(extent.width, rect.x + rect.width);
+      extent.height = Math.max(extent.height, rect.y + rect.height);
+    }
+    return extent;
+  };
+  for (const node of drawing.nodes.toReversed())
+    sizes.set(node.id, node.isContainer ? containerSize(settle(node.id)) : sizeOf(node));
+  settle(null);
+  return result;
+}
+
+function moved(rect: Rect, above: readonly Rect[]): Rect {
+  const covered = above.find((one) => overlaps(one, rect));
+  return covered ? moved({ ...rect, y: covered.y + covered.height + between }, above) : rect;
 }
 
 const containerSize = (extent: Size | undefined): Size => ({

@@ -9,8 +9,14 @@ type Props = {
   onMove: (point: { x: number; y: number }) => void;
 };
 
+const isInside = (one: Rect, other: Rect): boolean =>
+  one.x >= other.x &&
+  one.y >= other.y &&
+  one.x + one.width <= other.x + other.width &&
+  one.y + one.height <= other.y + other.height;
+
 /**
- * The whole drawing with the visible part marked. A press moves the view. Paints on a canvas element, because elements
+ * The whole drawing with the visible part marked, unless everything is visible. A press moves the view. Paints on a canvas element, because elements
  * for 5,000 nodes would be slow.
  */
 export function Minimap({ rects, onMove }: Props) {
@@ -34,6 +40,7 @@ export function Minimap({ rects, onMove }: Props) {
     const { left, top } = currentTarget.getBoundingClientRect();
     onMove({ x: all.x + (clientX - left) / scale, y: all.y + (clientY - top) / scale });
   };
+  if (nodes === null || isInside(nodes, seen)) return null;
   return (
     <canvas
       ref={canvas}

@@ -4,9 +4,9 @@ import { createContext, useContext } from "react";
 import { cost as dollars, duration, tokens as counted } from "../../lib/format.ts";
 import { type NodeState, nodeStates } from "../../ui/states.tsx";
 import { useEdited } from "../document/use-document.ts";
-import type { DrawnNode, Problem } from "../kind.ts";
+import { type DrawnNode, type Problem, noteType } from "../kind.ts";
 import { type FlowNode, positionOf, sideOf } from "./flow.ts";
-import { portAt, type Size } from "./geometry.ts";
+import { portAt, rowsOf, type Size } from "./geometry.ts";
 import { useLiveNode } from "./live.ts";
 
 /** Problems by node id. */
@@ -59,15 +59,15 @@ export function NodeBox({ id, data: { node, size }, selected }: NodeProps<FlowNo
   const frame = useFrame(id, selected);
   return (
     <div
-      className={`relative flex flex-col rounded-lg border bg-surface text-small shadow-sm ${frame}`}
+      className={`relative flex flex-col rounded-lg border text-small shadow-sm ${node.type === noteType ? "bg-amber-soft" : "bg-surface"} ${frame}`}
       style={size}
     >
       <Head node={node} />
       {node.lines.length > 0 && (
         <div className="border-t px-3 py-[3px] text-small leading-[18px] text-muted">
-          {node.lines.map((line, index) => (
+          {rowsOf(node).map((row, index) => (
             <p key={index} className="truncate">
-              {line}
+              {row}
             </p>
           ))}
         </div>

@@ -2,39 +2,33 @@ import { useReactFlow, type Viewport } from "@xyflow/react";
 import { useMemo } from "react";
 import { around, type Rect, type Size } from "./geometry.ts";
 
-export type ZoomLimits = {
-  /** Smallest zoom for fitting the whole drawing. Texts are unreadable below it. */
-  whole: number;
+type ZoomLimits = {
+  /** Smallest zoom of the first view. Texts are unreadable below it. */
+  readable: number;
   least: number;
   most: number;
 };
 
-/** Zoom limits. A read-only drawing may be smaller. */
-export const zoomLimitsOf = (isReadOnly: boolean): ZoomLimits => ({
-  whole: isReadOnly ? 0.2 : 0.3,
-  least: isReadOnly ? 0.2 : 0.5,
-  most: 2,
-});
+export const zoomLimits: ZoomLimits = { readable: 0.75, least: 0.2, most: 2 };
 
-/** Changes a zoom in steps of 10 %. A zoom below the minimum does not shrink further. */
-export const zoomStep = (zoom: number, by: number, { least, most }: ZoomLimits): number =>
-  Math.min(most, Math.max(Math.min(least, zoom), (Math.round(zoom * 10) + by) / 10));
+/** Changes a zoom in steps of 10 %. */
+export const zoomStep = (zoom: number, by: number): number =>
+  Math.min(zoomLimits.most, Math.max(zoomLimits.least, (Math.round(zoom * 10) + by) / 10));
 
 const margin = 40;
 
-/** The viewport that shows the whole drawing if it stays readable, else its start at the first node. */
+/** The viewport that shows the whole drawing if it fits at a zoom, else its start at the first node. */
 export function viewOf(
   rects: ReadonlyMap<string, Rect>,
   { width, height }: Size,
-  { whole, least }: ZoomLimits,
+  smallest: number = zoomLimits.readable,
 ): Viewport {
   const all = around(rects.values());
   const first = rects.values().next().value;
   if (!all || !first) return { x: margin, y: Math.max(margin, height / 3), zoom: 1 };
   const room = { width: width - 2 * margin, height: height - 2 * margin };
   const fitting = Math.min(room.width / all.width, room.height / all.height, 1);
-  const inSteps = Math.floor(fitting * 10 + 0.01) / 10;
-  const zoom = inSteps < whole ? least : inSteps;
+  const zoom = Math.max(smallest, Math.floor(fitting * 20 + 0.01) / 20);
   const x = width / 2 - (all.x + all.width / 2) * zoom;
   const y = height / 2 - (all.y + all.height / 2) * zoom;
   return {
@@ -48,6 +42,8 @@ export type View = {
   zoomBy: (steps: number) => void;
   zoomTo: (zoom: number) => void;
   fit: () => void;
+  /** Shows the whole drawing if it is readable, else its start. */
+  begin: () => void;
   /** Moves the view, in screen pixels. */
   pan: (x: number, y: number) => void;
   /** Moves the view, in drawing coordinates. */
@@ -57,18 +53,15 @@ export type View = {
   center: () => { x: number; y: number };
 };
 
-export function useView(
-  sizeOf: () => Size,
-  rectsOf: () => ReadonlyMap<string, Rect>,
-  limits: ZoomLimits,
-): View {
+export function useView(sizeOf: () => Size, rectsOf: () => ReadonlyMap<string, Rect>): View {
   const flow = useReactFlow();
   return useMemo(() => {
     const { getViewport, setViewport, zoomTo } = flow;
     return {
-      zoomBy: (steps) => void zoomTo(zoomStep(getViewport().zoom, steps, limits)),
+      zoomBy: (steps) => void zoomTo(zoomStep(getViewport().zoom, steps)),
       zoomTo: (zoom) => void zoomTo(zoom),
-      fit: () => void setViewport(viewOf(rectsOf(), sizeOf(), limits)),
+      fit: () => void setViewport(viewOf(rectsOf(), sizeOf(), zoomLimits.least)),
+      begin: () => void setViewport(viewOf(rectsOf(), sizeOf())),
       pan: (x, y) => {
         const viewport = getViewport();
         void setViewport({ ...viewport, x: viewport.x + x, y: viewport.y + y });
@@ -97,5 +90,5 @@ export function useView(
         return { x: (width / 2 - x) / zoom, y: (height / 2 - y) / zoom };
       },
     };
-  }, [flow, sizeOf, rectsOf, limits]);
+  }, [flow, sizeOf, rectsOf]);
 }

@@ -1,10 +1,10 @@
 import { useStore } from "@xyflow/react";
 import { Maximize, Minus, Plus } from "lucide-react";
 import { Button } from "../../ui/button.tsx";
-import type { View, ZoomLimits } from "./view.ts";
+import { type View, zoomLimits } from "./view.ts";
 
 /** Zoom buttons. The current zoom is the button for 100 %. */
-export function ZoomButtons({ view, limits }: { view: View; limits: ZoomLimits }) {
+export function ZoomButtons({ view }: { view: View }) {
   const zoom = useStore(({ transform }) => transform[2]);
   return (
     <div
@@ -18,7 +18,7 @@ export function ZoomButtons({ view, limits }: { view: View; limits: ZoomLimits }
         icon={<Minus />}
         aria-label="Zoom out"
         title="Zoom out (-)"
-        disabled={zoom <= limits.least}
+        disabled={zoom <= zoomLimits.least}
         onClick={() => view.zoomBy(-1)}
       />
       <Button
@@ -36,7 +36,7 @@ export function ZoomButtons({ view, limits }: { view: View; limits: ZoomLimits }
         icon={<Plus />}
         aria-label="Zoom in"
         title="Zoom in (+)"
-        disabled={zoom >= limits.most}
+        disabled={zoom >= zoomLimits.most}
         onClick={() => view.zoomBy(1)}
       />
       <Button

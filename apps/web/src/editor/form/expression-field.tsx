@@ -1,4 +1,6 @@
 import { type ComponentProps, useId, useRef, useState } from "react";
+import { Braces } from "lucide-react";
+import { Button } from "../../ui/button.tsx";
 import { TextArea } from "../../ui/field.tsx";
 import type { Completion } from "../kind.ts";
 
@@ -8,7 +10,7 @@ type Props = Omit<ComponentProps<typeof TextArea>, "onChange" | "value"> & {
   complete: () => readonly Completion[];
 };
 
-const mostShown = 8;
+const mostShown = 60;
 
 /** The part of an expression before the caret that a completion replaces. */
 const wordBefore = (text: string, caret: number): string =>
@@ -21,8 +23,8 @@ export function ExpressionField({ value, onValue, complete, ...rest }: Props) {
   const [open, setOpen] = useState<Open | null>(null);
   const area = useRef<HTMLTextAreaElement>(null);
   const id = useId();
-  const offer = (text: string, caret: number, isAsked: boolean) => {
-    const word = wordBefore(text, caret);
+  const offer = (text: string, caret: number, isAsked: boolean, isWhole = false) => {
+    const word = isWhole ? "" : wordBefore(text, caret);
     const isMeant = ({ text: one }: Completion) =>
       one !== word && one.toLowerCase().startsWith(word.toLowerCase());
     const found = word === "" && !isAsked ? [] : complete().filter(isMeant).slice(0, mostShown);
@@ -75,6 +77,23 @@ export function ExpressionField({ value, onValue, complete, ...rest }: Props) {
           act();
         }}
       />
+      {!rest.disabled && !rest.readOnly && (
+        <Button
+          look="quiet"
+          small
+          icon={<Braces />}
+          className="absolute top-0.5 right-0.5"
+          aria-label="Insert a value"
+          title="Insert a value (Ctrl Space)"
+          // The field keeps its focus and its caret.
+          onPointerDown={(event) => event.preventDefault()}
+          onClick={() => {
+            const field = area.current;
+            field?.focus();
+            offer(value, field?.selectionStart ?? value.length, true, true);
+          }}
+        />
+      )}
       {open && (
         <ul
           id={id}
@@ -95,8 +114,8 @@ export function ExpressionField({ value, onValue, complete, ...rest }: Props) {
                 take(one);
               }}
             >
-              <code>{one.text}</code>
-              <span className="truncate text-small text-faint">{one.detail}</span>
+              <code className="flex-none">{one.text}</code>
+              <span className="min-w-0 text-right text-small text-faint">{one.detail}</span>
             </li>
           ))}
         </ul>

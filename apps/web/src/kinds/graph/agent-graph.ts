@@ -1,7 +1,8 @@
 import "../../lib/no-eval.ts";
 import { checkGraph, foreignFormat } from "@uncaged/workflow-graph/document";
 import { Bot, ChevronsDownUp, ChevronsUpDown, GitBranch, Play, UserRoundCheck } from "lucide-react";
-import type { DocumentKind, PaletteItem, Problem } from "../../editor/kind.ts";
+import type { Converted, DocumentKind, PaletteItem, Problem } from "../../editor/kind.ts";
+import { withNotes } from "../../editor/notes.ts";
 import { isRecord } from "../../lib/json.ts";
 import { drawingOf, isCollapsed } from "./drawing.ts";
 import {
@@ -16,6 +17,7 @@ import {
 import { expressionOf } from "./expression.ts";
 import { type Choices, completionsAt, formOf } from "./form.ts";
 import { readDocument } from "./graph-document.ts";
+import { graphTemplates } from "./templates.ts";
 
 export const emptyGraph = `${JSON.stringify(
   { nodes: [{ id: "node_1", type: "start", x: 80, y: 160, data: {} }], connections: [] },
@@ -44,25 +46,39 @@ const palette: readonly PaletteItem[] = [
 ];
 
 /** The kind of agent graph documents. `choices` may return more later. */
-export const agentGraphKind = (choices: () => Choices): DocumentKind => ({
-  name: "graph",
-  noun: "graph",
-  emptyText: emptyGraph,
-  palette,
-  read: drawingOf,
-  check: (document) => problemsOf(document, choices()),
-  recognize: otherFormatOf,
-  add: addNode,
-  remove: removeParts,
-  move: moveNodes,
-  connect: connectPorts,
-  copy: copyNodes,
-  paste: pasteNodes,
-  form: (document, node) => formOf(document, node, choices()),
-  actions: folding,
-  complete: (_document, _node, path) => completionsAt(path),
-  expressionOf,
-});
+export const agentGraphKind = (choices: () => Choices): DocumentKind =>
+  withNotes({
+    name: "graph",
+    noun: "graph",
+    emptyText: emptyGraph,
+    templates: graphTemplates,
+    palette,
+    read: drawingOf,
+    check: (document) => problemsOf(document, choices()),
+    recognize: otherFormatOf,
+    convert,
+    add: addNode,
+    remove: removeParts,
+    move: moveNodes,
+    connect: connectPorts,
+    copy: copyNodes,
+    paste: pasteNodes,
+    form: (document, node) => formOf(document, node, choices()),
+    actions: folding,
+    complete: completionsAt,
+    expressionOf,
+  });
+
+async function convert(text: string, file: string): Promise<Converted | null> {
+  const { importGraph, isImportable } = await import("@uncaged/workflow-graph/import");
+  if (!isImportable(text) && !isScript(text, file)) return null;
+  const { document, ...imported } = importGraph(text, file);
+  return { ...imported, text: `${JSON.stringify(document, null, 2)}\n` };
+}
+
+/** Whether a text is code, so that the import explains why it can't be read. */
+const isScript = (text: string, file: string): boolean =>
+  /\.(m?ts|py)$/.test(file) || /^\s*(import|from|const|export)\s/.test(text);
 
 function problemsOf(document: unknown, { tools }: Choices): Problem[] {
   const { errors, warnings } = checkGraph(document, { tools });

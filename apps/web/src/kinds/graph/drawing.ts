@@ -6,12 +6,14 @@ import {
   conditionsOf,
   type GraphLine,
   type GraphNode,
+  hasGuardrail,
   nameOfNode,
   output,
   pathOfNode,
   type ReadGraph,
   readCondition,
   readDocument,
+  rejected,
   startOf,
   subagent,
   textOf,
@@ -112,6 +114,9 @@ function ownPorts(node: GraphNode): Port[] {
         entry,
         { ...portAt("in", "top", calledAt), hint: "Calling agent" },
         exit,
+        ...(hasGuardrail(node)
+          ? [{ ...portAt("out", "right", rejected, rejected), hint: "After the last retry" }]
+          : []),
         ...(callsSubagents(node)
           ? [{ ...portAt("out", "bottom", subagent, "subagents"), hint: "Subagents" }]
           : []),
@@ -146,7 +151,7 @@ function conditionPorts(node: GraphNode): Port[] {
 /** Returns the lines of a node's body: at most four, or one if the node is collapsed. */
 function linesOf(node: GraphNode): string[] {
   const lines = bodyOf(node).filter((line) => line.trim() !== "");
-  return lines.slice(0, isCollapsed(node) ? 1 : 4).map((line) => shortened(line, 64));
+  return lines.slice(0, isCollapsed(node) ? 1 : 4).map((line) => shortened(line, 120));
 }
 
 function bodyOf({ type, data }: GraphNode): string[] {
@@ -169,7 +174,7 @@ function bodyOf({ type, data }: GraphNode): string[] {
     case "if":
       return conditionsOf(data).map((given) => {
         const { operator, value } = readCondition(given);
-        return `${operator === "equal" ? "is" : "contains"} ${JSON.stringify(value)}`;
+        return `${operator === "equal" ? "is" : "contains"} “${value}”`;
       });
     case "approval":
       return [textOf(data.prompt)];

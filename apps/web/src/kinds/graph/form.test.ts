@@ -127,7 +127,8 @@ describe("an agent", () => {
   test("has a form of all fields of the format, with choices", () => {
     const schema = kind.form(team, "a")?.schema as { properties: Record<string, unknown> };
     expect(Object.keys(schema.properties)).toEqual([
-      ...["agentName", "systemPrompt", "userPrompt", "model", "reasoningEffort", "tools", "join"],
+      ...["agentName", "systemPrompt", "userPrompt", "model", "reasoningEffort", "tools"],
+      ...["guardrail", "join"],
     ]);
     expect(schema.properties.model).toMatchObject({ examples: ["gpt-5"], type: "string" });
     expect(kind.complete?.(team, "a", ["userPrompt"]).map(({ text }) => text)).toEqual([

@@ -161,6 +161,7 @@ const shown: Readonly<Record<string, Shown>> = {
     model: { title: "Model" },
     reasoningEffort: { title: "Reasoning effort" },
     tools: { title: "Tools" },
+    guardrail: { title: "Guardrail" },
   },
   if: { conditions: { title: "Conditions" } },
   approval: { prompt: { title: "Prompt", ...long } },
@@ -243,11 +244,25 @@ function toolsSchema({ tools }: Data, choices: Choices): JsonSchema {
   };
 }
 
-const inScope: readonly Completion[] = [
-  { text: "{{PREVIOUS_OUTPUT}}", detail: "output of the previous node" },
-  { text: "{{APPROVAL_DECISION}}", detail: "decision of the previous approval: approve or reject" },
-  { text: "{{APPROVAL_NOTE}}", detail: "note of the previous approval" },
-];
-
-export const completionsAt = (path: DocumentPath): readonly Completion[] =>
-  path.at(-1) === "userPrompt" ? inScope : [];
+/** The placeholders of a node's prompt, with the nodes that fill them. */
+export function completionsAt(
+  document: unknown,
+  id: string,
+  path: DocumentPath,
+): readonly Completion[] {
+  if (path.at(-1) !== "userPrompt") return [];
+  const { lines, nodes } = readDocument(document);
+  const before = lines.filter(({ target, port }) => target === id && port !== subagent);
+  const named = before.flatMap(({ source }) => {
+    const node = nodes.get(source);
+    return node ? [nameOfNode(node)] : [];
+  });
+  const from = [...new Set(named)].join(", ") || "the previous node";
+  const isApproved = [...nodes.values()].some(({ type }) => type === "approval");
+  const review = isApproved ? "of the last approval" : "of an approval; the graph has none";
+  return [
+    { text: "{{PREVIOUS_OUTPUT}}", detail: `text: output of ${from}` },
+    { text: "{{APPROVAL_DECISION}}", detail: `approve or reject, ${review}` },
+    { text: "{{APPROVAL_NOTE}}", detail: `text: note ${review}` },
+  ];
+}

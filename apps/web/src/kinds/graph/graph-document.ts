@@ -32,6 +32,8 @@ export type ReadGraph = {
 
 /** The handle of an agent's lines to its subagents. */
 export const subagent = "subagent";
+/** The handle of an agent whose answer fails its guardrail. */
+export const rejected = "rejected";
 /** The default handle. */
 export const output = "output";
 
@@ -77,10 +79,14 @@ function readLine(given: unknown, nodes: ReadGraph["nodes"]): Omit<GraphLine, "i
 export const lineId = (source: string, port: string, target: string): string =>
   JSON.stringify([source, port, target]);
 
-/** The port of a handle. All handles of an agent except `subagent` are its output. */
+export const hasGuardrail = ({ data }: GraphNode): boolean =>
+  isRecord(data.guardrail) && Object.keys(data.guardrail).length > 0;
+
+/** The port of a handle. All handles of an agent but `subagent` and `rejected` are its output. */
 function portOf(node: GraphNode | undefined, handle: string): string {
   if (node?.type === "if" && handle === "true") return conditionPort(0);
   if (node?.type === "if" || node?.type === "approval") return handle || output;
+  if (handle === rejected && node && hasGuardrail(node)) return rejected;
   return handle === subagent ? subagent : output;
 }
 

@@ -38,8 +38,8 @@ export function PlanConfirmation({ plan, isOver = false, onSent }: Props) {
   const hasChanged = read.hash !== plan.hash;
   // A change must not take the place of the version that the user is about to confirm.
   useEffect(() => {
-    if (!box.current?.matches(":hover, :focus-within")) setRead(plan);
-  }, [plan]);
+    if (!isOver && !box.current?.matches(":hover, :focus-within")) setRead(plan);
+  }, [isOver, plan]);
   const decide = async (work: Promise<unknown>) => {
     try {
       await work;

@@ -2,7 +2,7 @@ import { nameOf } from "@uncaged/workflow-steps/document";
 import { isRecord } from "../../lib/json.ts";
 import { listOf, type StepRecord, typeOf } from "./steps.ts";
 
-const longest = 44;
+const longest = 72;
 
 /** Returns the lines of a step's body: its action, its inputs, the target of its result. */
 export function linesOf(step: StepRecord, registry: Readonly<Record<string, unknown>>): string[] {

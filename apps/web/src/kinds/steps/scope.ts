@@ -27,11 +27,11 @@ export function completionsAt(
 
 const declared = (list: unknown): string[] => listOf(list).flatMap(nameIn);
 
-/** The type in a declaration such as `name(TYPE)`. */
+/** The type and the initial value in a declaration such as `name(TYPE) = "value"`. */
 function typeIn(list: unknown, name: string): string {
   const text = listOf(list).find((one) => nameIn(one)[0] === name);
-  const type = typeof text === "string" ? /\(([^()]*)\)/.exec(text)?.[1] : undefined;
-  return type ? `, ${type}` : "";
+  const [, type, value] = /\(([^()]*)\)(?:\s*=\s*(.+))?/.exec(String(text)) ?? [];
+  return [type, value && `for example ${value}`].map((part) => (part ? `, ${part}` : "")).join("");
 }
 
 const system: readonly Completion[] = [

@@ -116,7 +116,7 @@ function StepData({ plan, run, id }: StepDataProps) {
   const ran = run?.steps.find(({ step_id }) => step_id === id);
   const facts: Fact[] = ran
     ? [
-        ["State", <PlanBadge key="state" state={ran.status} />],
+        ["State", <PlanBadge key="state" state={ran.status} isCancelled={ran.cancelled} />],
         ["Took", ran.duration_ms === null ? null : duration(ran.duration_ms)],
         ["Error", ran.error && <Prose key="error" text={ran.error} />],
         [

@@ -29,7 +29,11 @@ export function ForkDialog({ thread, steps, point, onMade, onClose }: Props) {
     ...valuesQuery(thread.threadId, point),
     enabled: isOfSteps,
   });
-  const role = begin?.stepID ?? steps[point.number - 1]?.role ?? "";
+  const { failure } = thread;
+  // A failed step is not among the steps.
+  const failed = failure?.step === point.number ? failure.role : null;
+  const known = begin?.stepID ?? steps[point.number - 1]?.role ?? failed;
+  const role = typeof known === "string" ? known : "";
   const form = { thread, point, onMade, onClose };
   return (
     <Dialog
