@@ -173,6 +173,13 @@ describe("a rerun of an unnamed document", () => {
     expect((await get<RunCheckpoint>(runID, "checkpoint")).variables.$last).toBe("edited b2");
   });
 
+  test("starts one run for a repeated request with the id of its thread", async () => {
+    const checkpoint = { threadId: await ran("rounds"), steps: 7 };
+    const threadId = "01M8H76W8D8HZJD429ZHE2XHYG";
+    const again = { workflow: edited, checkpoint, stepID: "Set_Last", threadId };
+    expect([await rerun(again), await rerun(again)]).toEqual([threadId, threadId]);
+  });
+
   test("is refused if it is invalid, or sent together with a name", async () => {
     const checkpoint = { currentStepID: "Set_Last" };
     const invalid = { ...edited, steps: [{ id: "Foo_A" }] };

@@ -120,11 +120,12 @@ const unanswered = new Map<string, string>();
  * Requests a new thread under an id of this page. After a lost answer, the same request has the same id, so that the
  * server starts no second thread.
  */
-async function once<Answer>(path: string, json: object): Promise<Answer> {
+async function once<Answer>(path: string, json: object, from?: typeof root): Promise<Answer> {
   const asked = JSON.stringify([path, json]);
   const threadId = unanswered.get(asked) ?? newThreadId();
   unanswered.set(asked, threadId);
-  const answer = await request<Answer>(path, { method: "POST", json: { ...json, threadId } });
+  const body = { ...json, threadId };
+  const answer = await request<Answer>(path, { root: from, method: "POST", json: body });
   unanswered.delete(asked);
   return answer;
 }
@@ -216,8 +217,7 @@ export const readCheckpoint = (
   signal?: AbortSignal,
 ) => request<RunCheckpoint>(pathOf(id, "checkpoint"), { root, query: at, signal });
 
-export const startRerun = (body: Rerun) =>
-  request<RunState>("/rerun", { root, method: "POST", json: body });
+export const startRerun = (body: Rerun) => once<RunState>("/rerun", body, root);
 
 /** Whether a worker runs a thread with this status. */
 export const isLive = (status: Status): boolean => status === "running" || status === "paused";

@@ -69,7 +69,7 @@ export async function startRerun(
   by: AnsweredBy,
 ): Promise<string> {
   const { host, env, cwd } = context;
-  const { checkpoint, stepID, path, overrides, maxRounds, clientRunToken } = request;
+  const { checkpoint, stepID, path, overrides, maxRounds, threadId, clientRunToken } = request;
   const source = await sourceOf(runs, checkpoint);
   const named = await versionOf(context, request);
   const hash = await hashOf(context, source, named?.workflow);
@@ -82,7 +82,8 @@ export async function startRerun(
   const options = clientRunToken === undefined ? {} : { clientRunToken };
   if (!source) {
     const version = named ?? { workflow: hash };
-    return (await host.start({ ...version, options, input, maxRounds, env, cwd })).threadId;
+    const start = { ...version, options, input, maxRounds, threadId, env, cwd };
+    return (await host.start(start)).threadId;
   }
   const { workflow: on, name } = hash === source.ref.hash ? {} : (named ?? {});
   const keep = steps ? { steps } : { atStep };
@@ -91,6 +92,7 @@ export async function startRerun(
     rerun: input,
     options,
     maxRounds,
+    threadId,
     env,
     on,
     ...(name !== undefined && { name }),

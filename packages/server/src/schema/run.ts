@@ -80,6 +80,7 @@ export const rerunBody = z
       .describe("With `threadId` and `steps`: the constructs around the step, as in its meta."),
     overrides: optionalFields.describe("Other values of $variables, _locals and params."),
     maxRounds: number.optional(),
+    threadId: optionalText,
     clientRunToken,
   })
   .openapi("Rerun");

@@ -29,7 +29,11 @@ export function ForkDialog({ thread, steps, point, onMade, onClose }: Props) {
     ...valuesQuery(thread.threadId, point),
     enabled: isOfSteps,
   });
-  const role = begin?.stepID ?? steps[point.number - 1]?.role ?? "";
+  const { failure } = thread;
+  // A failed step is not among the steps.
+  const failed = failure?.step === point.number ? failure.role : null;
+  const known = begin?.stepID ?? steps[point.number - 1]?.role ?? failed;
+  const role = typeof known === "string" ? known : "";
   const form = { thread, point, onMade, onClose };
   return (
     <Dialog
@@ -74,22 +78,21 @@ function keeping(kept: number): string {
   return `A new thread keeps ${counted(kept, "step")} without running ${kept === 1 ? "it" : "them"} again.`;
 }
 
-/** Edits the start of a new thread of roles: content and meta of the last kept step. */
+/** Edits the start of a new thread of roles: the params, and content and meta of the last kept step. */
 function ForkForm({ thread, steps, point, onMade, onClose }: Props) {
-  const { threadId, prompt } = thread;
+  const { threadId, params } = thread;
   // The dialog keeps its initial values while the thread continues.
-  const [before] = useState(() => draftAt(point, steps, prompt));
+  const [before] = useState(() => draftAt(point, steps, thread));
   const [kept] = useState(() => steps[keptBy(point) - 1]);
   const [draft, setDraft] = useState(before);
-  // Unedited meta is valid and may be long.
-  const meta = draft.meta === before.meta ? "{}" : draft.meta;
-  const problems = useMemo(() => problemsIn({ ...draft, meta }), [draft, meta]);
+  const problems = useMemo(() => problemsIn(before, draft), [before, draft]);
+  const hasParams = params !== undefined;
   const set = (change: Partial<ForkDraft>) => setDraft((now) => ({ ...now, ...change }));
   const promptField = (
     <TextArea
       label="Prompt"
       rows={kept ? 3 : 4}
-      autoFocus={!kept}
+      autoFocus={!kept && !hasParams}
       value={draft.prompt}
       onChange={({ target }) => set({ prompt: target.value })}
     />
@@ -106,10 +109,23 @@ function ForkForm({ thread, steps, point, onMade, onClose }: Props) {
       onMade={onMade}
       onClose={onClose}
     >
+      {hasParams && (
+        <TextArea
+          code
+          autoFocus
+          label="Params"
+          hint="JSON. Steps that run again read your changes."
+          original={before.params}
+          rows={Math.min(10, draft.params.split("\n").length + 1)}
+          value={draft.params}
+          problem={problems.params}
+          onChange={({ target }) => set({ params: target.value })}
+        />
+      )}
       {kept ? (
         <>
           <TextArea
-            autoFocus
+            autoFocus={!hasParams}
             original={before.content}
             label={`Content of step ${kept.number}, ${kept.role}`}
             rows={7}

@@ -9,26 +9,29 @@ const step = (number: number, role: string, meta = {}): NumberedStep => ({
   meta,
   timestamp: number,
 });
+const begun = { prompt: "p", params: { file: "a" } };
 const steps = [step(1, "planner", { plan: "a" }), step(2, "coder"), step(3, "tester")];
 
 describe("a fork", () => {
   test("keeps the chosen step; a rerun runs it again", () => {
     const fork = { kind: "fork", number: 2 } as const;
     const rerun = { kind: "rerun", number: 2 } as const;
-    const draft = draftAt(fork, steps, "p");
+    const draft = draftAt(fork, steps, begun);
     expect(draft).toMatchObject({ prompt: "p", content: "content 2" });
     expect(forkOf(fork, draft, draft)).toEqual({ keep: { atStep: 2 } });
-    expect(draftAt(rerun, steps, "p").meta).toBe('{\n  "plan": "a"\n}');
+    expect(draftAt(rerun, steps, begun).meta).toBe('{\n  "plan": "a"\n}');
     expect(forkOf(rerun, draft, draft)).toEqual({ keep: { atStep: 1 } });
   });
 
   test("sends only changed values", () => {
     const point = { kind: "fork", number: 1 } as const;
-    const before = draftAt(point, steps, "p");
-    const after = { ...before, prompt: "q", meta: '{"plan": "b"}', on: "h2", maxRounds: "9" };
+    const before = draftAt(point, steps, begun);
+    const edit = { prompt: "q", meta: '{"plan": "b"}', params: '{"file": "b"}' };
+    const after = { ...before, ...edit, on: "h2", maxRounds: "9" };
     expect(forkOf(point, before, after)).toEqual({
       keep: { atStep: 1 },
       prompt: "q",
+      params: { file: "b" },
       edit: { meta: { plan: "b" } },
       on: "h2",
       maxRounds: 9,
@@ -37,21 +40,19 @@ describe("a fork", () => {
 
   test("can start before the first step, and at a failure after the last step", () => {
     const first = { kind: "rerun", number: 1 } as const;
-    const draft = draftAt(first, steps, "p");
+    const draft = draftAt(first, steps, begun);
     expect(draft).toMatchObject({ content: "", meta: "{}" });
     expect(forkOf(first, draft, draft)).toEqual({ keep: { atStep: 0 } });
     const failed = { kind: "rerun", number: 4 } as const;
-    expect(draftAt(failed, steps, "p").content).toBe("content 3");
+    expect(draftAt(failed, steps, begun).content).toBe("content 3");
     expect(forkOf(failed, draft, draft)).toEqual({ keep: { atStep: 3 } });
   });
 
   test("reports invalid input", () => {
-    const draft = draftAt({ kind: "fork", number: 1 }, steps, "p");
-    expect(problemsIn(draft)).toEqual({});
-    expect(Object.keys(problemsIn({ ...draft, meta: "[]", maxRounds: "0" }))).toEqual([
-      "meta",
-      "maxRounds",
-    ]);
+    const draft = draftAt({ kind: "fork", number: 1 }, steps, { prompt: "p" });
+    expect(problemsIn(draft, draft)).toEqual({});
+    const bad = { ...draft, meta: "[]", params: "{", maxRounds: "0" };
+    expect(Object.keys(problemsIn(draft, bad))).toEqual(["meta", "params", "maxRounds"]);
   });
 });
 

@@ -4,8 +4,9 @@ import type {
   NumberedStep,
   Rerun,
   RunValues,
+  Thread,
 } from "@uncaged/workflow-server/api-types";
-import { formatJson, readObject } from "../../lib/json.ts";
+import { formatJson, readJson, readObject } from "../../lib/json.ts";
 import { type ForkPoint, problemOfRounds, readCheckpoint, readValues } from "../../lib/threads.ts";
 
 export const keptBy = ({ kind, number }: ForkPoint): number =>
@@ -14,6 +15,8 @@ export const keptBy = ({ kind, number }: ForkPoint): number =>
 /** The editable values of a fork, as texts. */
 export type ForkDraft = Limits & {
   prompt: string;
+  /** The params as JSON; empty for a thread without params. */
+  params: string;
   /** The content of the last kept step. */
   content: string;
   meta: string;
@@ -23,11 +26,12 @@ export type ForkDraft = Limits & {
 export function draftAt(
   point: ForkPoint,
   steps: readonly NumberedStep[],
-  prompt: string,
+  { prompt, params }: Pick<Thread, "prompt" | "params">,
 ): ForkDraft {
   const last = steps[keptBy(point) - 1];
   return {
     prompt,
+    params: params === undefined ? "" : (formatJson(params) ?? ""),
     content: last?.content ?? "",
     meta: formatJson(last?.meta ?? {}) ?? "{}",
     on: "",
@@ -35,9 +39,18 @@ export function draftAt(
   };
 }
 
-export function problemsIn(draft: ForkDraft): Partial<Record<keyof ForkDraft, string>> {
-  const meta = readObject(draft.meta).problem;
-  return { ...(meta !== null && { meta }), ...problemOfRounds(draft.maxRounds) };
+/** The problems of a changed draft. Unchanged values are valid, and may be long. */
+export function problemsIn(
+  before: ForkDraft,
+  after: ForkDraft,
+): Partial<Record<keyof ForkDraft, string>> {
+  const meta = after.meta === before.meta ? null : readObject(after.meta).problem;
+  const params = after.params === before.params ? null : readJson(after.params).problem;
+  return {
+    ...(meta !== null && { meta }),
+    ...(params !== null && { params }),
+    ...problemOfRounds(after.maxRounds),
+  };
 }
 
 /** The request for a new thread: the kept steps and the changed values. */
@@ -49,6 +62,7 @@ export function forkOf(point: ForkPoint, before: ForkDraft, after: ForkDraft): F
   return {
     keep: { atStep: keptBy(point) },
     ...(after.prompt !== before.prompt && { prompt: after.prompt }),
+    ...(after.params !== before.params && { params: readJson(after.params).value }),
     ...(Object.keys(edit).length > 0 && { edit }),
     ...limitsOf(after),
   };

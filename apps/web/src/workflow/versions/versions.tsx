@@ -47,7 +47,7 @@ function VersionList({ name, versions }: { name: string; versions: readonly Vers
             </span>
           ))}
           <span>30 days</span>
-          <span className="w-44" />
+          <span className="w-52" />
         </div>
         <ol className="divide-y">
           {versions.slice(0, shown).map((version, index) => (
@@ -124,7 +124,7 @@ function Version({ name, version, current, before, isOlder }: VersionProps) {
           <Figure label="Cost">{cost(version.cost)}</Figure>
           <Figure label="Tokens">{tokens(version.tokens)}</Figure>
           <Sparkline days={version.days} now={now} />
-          <span ref={actions} className="flex justify-end gap-2 lg:w-44">
+          <span ref={actions} className="flex justify-end gap-2 lg:w-52">
             {!version.current && (
               <Button small icon={<Undo2 />} onClick={() => ask("change")}>
                 {action}
