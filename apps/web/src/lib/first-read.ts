@@ -1,25 +1,19 @@
-import { useSyncExternalStore } from "react";
+import { useEffect } from "react";
+import { createStore } from "./store.ts";
 
-let isDone = false;
-const listeners = new Set<() => void>();
+const firstRead = createStore(false);
 
 /** Most time that other requests wait for the first read, in milliseconds. */
 const mostMs = 3_000;
 
 /** Reports that the page has its content. Requests for anything else would delay it on a slow line. */
-export function reportFirstRead(): void {
-  isDone = true;
-  for (const listener of listeners) listener();
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  const timer = setTimeout(reportFirstRead, mostMs);
-  return () => {
-    clearTimeout(timer);
-    listeners.delete(listener);
-  };
-}
+export const reportFirstRead = (): void => firstRead.set(true);
 
 /** Whether the page has its content. */
-export const useIsFirstRead = (): boolean => useSyncExternalStore(subscribe, () => isDone);
+export function useIsFirstRead(): boolean {
+  useEffect(() => {
+    const timer = setTimeout(reportFirstRead, mostMs);
+    return () => clearTimeout(timer);
+  }, []);
+  return firstRead.use();
+}

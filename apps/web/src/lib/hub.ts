@@ -7,6 +7,7 @@
  */
 
 import type { Failure } from "@uncaged/workflow-server/api-types";
+import { eventsIn, type ServerEvent } from "./server-events.ts";
 
 /**
  * State of the connection: `lost` while reconnecting, `refused` if the server refuses it, or the seconds until the next
@@ -21,7 +22,7 @@ export type ToHub =
   | { kind: "close" };
 
 /** A message for the follower `id` of a tab. */
-export type Message = { id: number; name: string; data: string; cursor: string | null };
+export type Message = ServerEvent & { id: number };
 
 /** A message to a tab. */
 export type FromHub =
@@ -103,8 +104,7 @@ export class Hub {
       before?.abort();
       if (!response.ok || !response.body) return this.#retry(abort, await refusalOf(response));
       this.#report("open");
-      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-      await this.#read(reader, followers, abort);
+      await this.#read(response.body, followers, abort);
     } catch {
       before?.abort();
     }
@@ -128,33 +128,26 @@ export class Hub {
   }
 
   async #read(
-    reader: ReadableStreamDefaultReader<string>,
+    body: ReadableStream<Uint8Array<ArrayBuffer>>,
     followers: readonly Follower[],
     abort: AbortController,
   ): Promise<void> {
-    let rest = "";
     let of: unknown = 0;
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done || abort !== this.#abort) return;
-      const blocks = (rest + value).split("\n\n");
-      rest = blocks.pop() ?? "";
-      for (const block of blocks) {
-        const message = messageIn(block);
-        if (message?.name === "of") of = JSON.parse(message.data);
-        else if (message && (of === 0 || of === "plans")) this.#spreadToAll(message, of);
-        else if (message) this.#spread(message, followers[Number(of) - 1]);
-      }
+    for await (const event of eventsIn(body)) {
+      if (abort !== this.#abort) return;
+      if (event.name === "of") of = JSON.parse(event.data);
+      else if (of === 0 || of === "plans") this.#spreadToAll(event, of);
+      else this.#spread(event, followers[Number(of) - 1]);
     }
   }
 
-  #spread(message: Omit<Message, "id">, follower: Follower | undefined): void {
+  #spread(message: ServerEvent, follower: Follower | undefined): void {
     if (follower === undefined) return;
     follower.cursor = message.cursor ?? follower.cursor;
     if (this.#followers.has(follower)) this.#pass(follower.port, { id: follower.id, ...message });
   }
 
-  #spreadToAll(message: Omit<Message, "id">, of: 0 | "plans"): void {
+  #spreadToAll(message: ServerEvent, of: 0 | "plans"): void {
     if (of === 0) this.#hostCursor = message.cursor ?? this.#hostCursor;
     else this.#planCursor = message.cursor ?? this.#planCursor;
     for (const [port, ids] of this.#tabs)
@@ -186,16 +179,3 @@ async function refusalOf(response: Response): Promise<Connection> {
 }
 
 const post = (port: MessagePort, message: FromHub): void => port.postMessage(message);
-
-/** The message in a block of the stream; null for a comment. */
-function messageIn(block: string): Omit<Message, "id"> | null {
-  const fields = new Map(
-    block.split("\n").map((line): [string, string] => {
-      const at = line.indexOf(": ");
-      return [line.slice(0, at), line.slice(at + 2)];
-    }),
-  );
-  const name = fields.get("event");
-  if (name === undefined) return null;
-  return { name, data: fields.get("data") ?? "null", cursor: fields.get("id") ?? null };
-}

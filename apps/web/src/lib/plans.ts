@@ -10,7 +10,8 @@ import type {
   PlanView,
   StartedPlan,
 } from "@uncaged/workflow-server/api-types";
-import { linesOf, pathOf, queryOf, request, requestStream } from "./request.ts";
+import { pathOf, queryOf, request, requestStream } from "./request.ts";
+import { eventsIn } from "./server-events.ts";
 
 export type PlanRun = PlanView["runs"][number];
 
@@ -103,10 +104,6 @@ export const followPlanner = (
 async function* messagesOf(
   stream: ReturnType<typeof requestStream>,
 ): AsyncGenerator<PlannerMessage> {
-  let name = "";
-  for await (const line of linesOf(await stream)) {
-    if (line.startsWith("event: ")) name = line.slice("event: ".length);
-    if (!line.startsWith("data: ")) continue;
-    yield { name, data: JSON.parse(line.slice("data: ".length)) as unknown } as PlannerMessage;
-  }
+  for await (const { name, data } of eventsIn(await stream))
+    yield { name, data: JSON.parse(data) as unknown } as PlannerMessage;
 }

@@ -75,26 +75,6 @@ export async function requestStream(
   return body ?? new ReadableStream({ start: (controller) => controller.close() });
 }
 
-/** The lines of a response of {@link requestStream}, without line ends. */
-export async function* linesOf(
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
-): AsyncGenerator<string> {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  try {
-    let rest = "";
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      const lines = (rest + value).split(/\r?\n/);
-      rest = lines.pop() ?? "";
-      yield* lines;
-    }
-    if (rest !== "") yield rest;
-  } finally {
-    await reader.cancel().catch(() => undefined);
-  }
-}
-
 /**
  * Loads a part of the console.
  * @throws ApiError if the server refuses or is unreachable.

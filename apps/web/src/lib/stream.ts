@@ -1,5 +1,5 @@
-import { useSyncExternalStore } from "react";
 import { ownIn } from "./own.ts";
+import { createStore } from "./store.ts";
 import type { Connection, FromHub, Message, ToHub } from "./hub.ts";
 
 type Options<Events> = {
@@ -62,7 +62,7 @@ function send(message: ToHub): void {
 function connected(): MessagePort {
   const opened = portToHub();
   opened.addEventListener("message", ({ data }: MessageEvent<FromHub>) => {
-    if (data.kind === "connection") setConnection(data.connection);
+    if (data.kind === "connection") connection.set(data.connection);
     else takeSoon(data.messages);
   });
   opened.start();
@@ -128,27 +128,16 @@ function takeSome(): void {
   if (waiting.length > 0) setTimeout(takeSome);
 }
 
-let connection: Connection = "open";
-const refused = new Set<number>();
-const listeners = new Set<() => void>();
-
-function setConnection(next: Connection): void {
-  connection = next;
-  for (const listener of listeners) listener();
-}
+const connection = createStore<Connection>("open");
+const refused = createStore<ReadonlySet<number>>(new Set());
 
 function setRefused(id: number, isRefused: boolean): void {
-  if (isRefused) refused.add(id);
-  else refused.delete(id);
-  setConnection(connection);
+  if (refused.get().has(id) === isRefused) return;
+  const others = [...refused.get()].filter((one) => one !== id);
+  refused.set(new Set(isRefused ? [...others, id] : others));
 }
 
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
+export function useConnection(): Connection {
+  const [own, isRefused] = [connection.use(), refused.use().size > 0];
+  return own === "open" && isRefused ? "refused" : own;
 }
-
-const worst = (): Connection =>
-  connection === "open" && refused.size > 0 ? "refused" : connection;
-
-export const useConnection = (): Connection => useSyncExternalStore(subscribe, worst);

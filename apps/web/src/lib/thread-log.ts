@@ -1,10 +1,17 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { type Attempt, AttemptLog, type EventRecord, readEvent } from "@uncaged/workflow/records";
+import {
+  type Attempt,
+  AttemptLog,
+  type EventRecord,
+  readEvent,
+  subjectOf,
+} from "@uncaged/workflow/records";
 import type {
   Attempt as CopiedAttempt,
   LogLine,
   NumberedStep,
   Status,
+  Thread,
   ThreadEvents,
 } from "@uncaged/workflow-server/api-types";
 import { useEffect, useMemo, useState } from "react";
@@ -146,6 +153,10 @@ export function nodeIdOf({ attempt, step }: Card): string | null {
   }
   return attempt.path.find((part) => "run" in part)?.in ?? nameOf(attempt);
 }
+
+/** The subject of a thread, as in the list. */
+export const subjectIn = ({ workflow, prompt, params }: Thread): string =>
+  subjectOf({ name: workflow, parameters: { prompt, params } });
 
 /** Milliseconds of an attempt, up to `now` while it runs; null if unknown. */
 export function durationOf(

@@ -113,8 +113,8 @@ export const readAttempts = (id: string) => request<Attempts>(pathOf("threads", 
 const act = <Answer>(id: string, action: string, json: unknown = {}) =>
   request<Answer>(pathOf("threads", id, action), { method: "POST", json });
 
-/** The last request for a new thread whose answer has not arrived. */
-let unanswered: { request: string; threadId: string } | null = null;
+/** The ids of requested threads whose answer has not arrived, by their request. */
+const unanswered = new Map<string, string>();
 
 /**
  * Requests a new thread under an id of this page. After a lost answer, the same request has the same id, so that the
@@ -122,10 +122,10 @@ let unanswered: { request: string; threadId: string } | null = null;
  */
 async function once<Answer>(path: string, json: object): Promise<Answer> {
   const asked = JSON.stringify([path, json]);
-  const threadId = unanswered?.request === asked ? unanswered.threadId : newThreadId();
-  unanswered = { request: asked, threadId };
+  const threadId = unanswered.get(asked) ?? newThreadId();
+  unanswered.set(asked, threadId);
   const answer = await request<Answer>(path, { method: "POST", json: { ...json, threadId } });
-  unanswered = null;
+  unanswered.delete(asked);
   return answer;
 }
 

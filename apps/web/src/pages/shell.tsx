@@ -18,7 +18,7 @@ import { useConnection } from "../lib/stream.ts";
 import { serverQuery } from "../lib/workflows.ts";
 import { Button, ButtonLink } from "../ui/button.tsx";
 import { later } from "../ui/later.tsx";
-import { isTyping, Page, setWaiting, useKeys } from "../ui/page.tsx";
+import { isTyping, Page, useKeys, waiting } from "../ui/page.tsx";
 import { Empty, FailureNotice } from "../ui/states.tsx";
 
 const AppearanceMenu = later(async () => (await import("./appearance-menu.tsx")).AppearanceMenu);
@@ -117,7 +117,7 @@ function WaitingBadge() {
   useNotices(inbox, (item) => void navigate({ to: "/inbox", search: { item } }));
   const { items, isMore } = inbox;
   const count = items.length;
-  useEffect(() => setWaiting(count), [count]);
+  useEffect(() => waiting.set(count), [count]);
   if (count === 0) return null;
   return (
     <>
@@ -156,7 +156,6 @@ function Appearance({ onKeys }: { onKeys: () => void }) {
       <Button
         ref={button}
         look="quiet"
-        className="max-md:min-h-10 max-md:min-w-10"
         icon={<SlidersHorizontal />}
         aria-label="Appearance and keys"
         aria-haspopup="menu"

@@ -17,11 +17,11 @@ const looks = {
 } as const;
 
 const sizes = {
-  normal: { height: "min-h-8 max-sm:min-h-10", text: "px-3", bare: "min-w-8 max-sm:min-w-10" },
+  normal: { height: "min-h-8 max-md:min-h-10", text: "px-3", bare: "min-w-8 max-md:min-w-10" },
   small: {
-    height: "min-h-6 text-small max-sm:min-h-10 [&_svg]:size-[13px]",
+    height: "min-h-6 text-small max-md:min-h-10 [&_svg]:size-[13px]",
     text: "px-2",
-    bare: "min-w-6 max-sm:min-w-10",
+    bare: "min-w-6 max-md:min-w-10",
   },
 } as const;
 

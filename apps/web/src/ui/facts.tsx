@@ -5,17 +5,12 @@ export type Fact = readonly [label: ReactNode, value: ReactNode, title?: string]
 
 const column = { item: "", label: "text-small text-faint", value: "" };
 
-/** Classes by layout. `line` puts facts on one line, each value before its label. `row`, `columns` and `moments` put facts side by side, each value below its label. */
+/** Classes by layout. `line` puts facts on one line, each value before its label. `row` and `columns` put facts side by side, each value below its label. */
 const looks = {
   row: { ...column, list: "flex flex-wrap gap-x-8 gap-y-1 max-sm:gap-x-5" },
   columns: {
     ...column,
-    list: "grid grid-cols-[8.5rem_4rem_5rem] gap-4 max-lg:flex max-lg:flex-wrap max-lg:gap-x-5 max-lg:gap-y-1",
-    item: "max-lg:flex max-lg:gap-1 max-lg:text-small",
-  },
-  moments: {
-    ...column,
-    list: "grid grid-cols-[6rem_6rem_10rem] gap-4 max-lg:flex max-lg:flex-wrap max-lg:gap-x-5 max-lg:gap-y-1",
+    list: "grid grid-cols-[8rem_6rem_8rem] gap-4 max-lg:flex max-lg:flex-wrap max-lg:gap-x-5 max-lg:gap-y-1",
     item: "max-lg:flex max-lg:gap-1 max-lg:text-small",
   },
   line: {

@@ -1,5 +1,6 @@
 import { type ComponentProps, type ReactNode, useId, useState } from "react";
 import { flushSync } from "react-dom";
+import { size } from "../lib/format.ts";
 import { useKept } from "../lib/kept.ts";
 import { ownIn } from "../lib/own.ts";
 import { box } from "./search-field.tsx";
@@ -62,14 +63,32 @@ export function TextField({ label, hint, problem, suggestions = [], ...rest }: T
   );
 }
 
-type AreaProps = Around & ComponentProps<"textarea"> & { code?: boolean };
+type AreaProps = Around &
+  ComponentProps<"textarea"> & {
+    code?: boolean;
+    /** The text before any edit. A very long one can't be edited. */
+    original?: string;
+  };
+
+/** Maximum number of characters of an editable text. A longer one would block the page at each key. */
+const mostEdited = 200_000;
 
 /** A multi-line field. `code` uses a monospace font without a spell checker. */
-export function TextArea({ label, hint, problem, code = false, ...rest }: AreaProps) {
+export function TextArea({ label, hint, problem, code = false, original, ...rest }: AreaProps) {
   const look = `${box} min-h-20 resize-y px-2 py-1 ${code ? "code leading-[1.55] tab-2" : ""}`;
+  const isLong = original !== undefined && original.length > mostEdited;
+  const fixed = isLong && {
+    readOnly: true,
+    value: `${original.slice(0, mostEdited / 100)}…`,
+  };
+  const note = isLong
+    ? `Too long to edit here (${size(original.length)}). It stays unchanged.`
+    : hint;
   return (
-    <Field label={label} hint={hint} problem={problem}>
-      {(wiring) => <textarea spellCheck={!code} {...rest} {...wiring} className={look} />}
+    <Field label={label} hint={note} problem={problem}>
+      {(wiring) => (
+        <textarea spellCheck={!code} {...rest} {...fixed} {...wiring} className={look} />
+      )}
     </Field>
   );
 }

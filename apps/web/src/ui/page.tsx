@@ -1,10 +1,5 @@
-import {
-  type ComponentProps,
-  type ReactNode,
-  type RefObject,
-  useEffect,
-  useSyncExternalStore,
-} from "react";
+import { type ComponentProps, type ReactNode, type RefObject, useEffect } from "react";
+import { createStore } from "../lib/store.ts";
 
 type Props = { title: ReactNode; note?: ReactNode; actions?: ReactNode; children: ReactNode };
 
@@ -28,28 +23,25 @@ export const Panel = (props: ComponentProps<"section">) => (
   <section {...props} className="panel flex flex-col gap-2 px-4 pt-4 pb-4 shadow-sm" />
 );
 
+/** A part of a page with a heading. */
+export const Part = ({ title, children }: { title: string; children: ReactNode }) => (
+  <section className="flex min-w-0 flex-col gap-2" aria-label={title}>
+    <h2>{title}</h2>
+    {children}
+  </section>
+);
+
 /**
  * A spacer with the height of a partly rendered list. The key creates a new element for each height: Chromium sometimes
  * keeps the old height of an element, which ends the page too early.
  */
 export const Spacer = ({ height }: { height: number }) => <div key={height} style={{ height }} />;
 
-let waiting = 0;
-const listeners = new Set<() => void>();
-
-/** Sets the number of waiting items in the page title. */
-export function setWaiting(count: number): void {
-  waiting = count;
-  for (const listener of listeners) listener();
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
+/** The number of waiting items, in the page title. */
+export const waiting = createStore(0);
 
 export function useTitle(title: string): void {
-  const count = useSyncExternalStore(subscribe, () => waiting);
+  const count = waiting.use();
   useEffect(() => {
     document.title = `${count > 0 ? `(${count}) ` : ""}${title} · uncaged-workflow`;
   }, [count, title]);

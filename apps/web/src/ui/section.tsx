@@ -13,14 +13,11 @@ type Props = {
   actions?: ReactNode;
   /** Whether the section is open initially. */
   isOpen?: boolean;
-  /** Heading level, one below the surrounding heading. */
-  heading?: "h3" | "h4";
   children: () => ReactNode;
 };
 
 /** A collapsible part. Its content is rendered when open. */
-export function Section(props: Props) {
-  const { name, title, note, actions, isOpen = false, heading: Heading = "h4", children } = props;
+export function Section({ name, title, note, actions, isOpen = false, children }: Props) {
   const sections = useContext(SectionsContext);
   const [chosen, choose] = useState(sections.get(name));
   const id = useId();
@@ -32,7 +29,7 @@ export function Section(props: Props) {
   return (
     <section className="border-t">
       <div className="flex items-center gap-1 pr-2">
-        <Heading className="min-w-0 flex-1">
+        <h3 className="min-w-0 flex-1">
           <button
             type="button"
             className="group flex min-h-9 w-full cursor-pointer items-center gap-2 px-4 text-left font-semibold -outline-offset-2 hover:bg-hover max-sm:min-h-10"
@@ -48,7 +45,7 @@ export function Section(props: Props) {
               </span>
             )}
           </button>
-        </Heading>
+        </h3>
         {open && actions}
       </div>
       {open && (

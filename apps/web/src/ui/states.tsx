@@ -105,35 +105,45 @@ export function Warnings({ of }: { of: readonly string[] }) {
   );
 }
 
+/** A box that reports a problem. */
+export const Alert = ({ title, children, action }: AlertProps) => (
+  <div
+    role="alert"
+    className="flex items-start gap-3 rounded-md border border-red/35 bg-red-soft px-4 py-3"
+  >
+    <CircleAlert className="mt-[2px] text-red" />
+    <div className="flex min-w-0 flex-1 flex-col gap-1 wrap-anywhere">
+      <p className="font-semibold">{title}</p>
+      {children}
+    </div>
+    {action}
+  </div>
+);
+
+type AlertProps = { title: string; children: ReactNode; action?: ReactNode };
+
 type FailureProps = { error: Error; onRetry?: () => void };
 
 export function FailureNotice({ error, onRetry }: FailureProps) {
   if (useIsPast(error, onRetry)) return null;
   const { hint, details } =
     error instanceof ApiError ? error : { hint: "reload the page", details: [] };
+  const again = onRetry && (
+    <Button small onClick={onRetry}>
+      Try again
+    </Button>
+  );
   return (
-    <div
-      role="alert"
-      className="flex items-start gap-3 rounded-md border border-red/35 bg-red-soft px-4 py-3"
-    >
-      <CircleAlert className="mt-[2px] text-red" />
-      <div className="flex min-w-0 flex-1 flex-col gap-1 wrap-anywhere">
-        <p className="font-semibold">{sentence(error.message)}</p>
-        {details.length > 1 && (
-          <ul className="code list-disc pl-4">
-            {details.map((detail) => (
-              <li key={detail}>{detail}</li>
-            ))}
-          </ul>
-        )}
-        {hint && <p className="text-muted">{sentence(hint)}</p>}
-      </div>
-      {onRetry && (
-        <Button small onClick={onRetry}>
-          Try again
-        </Button>
+    <Alert title={sentence(error.message)} action={again}>
+      {details.length > 1 && (
+        <ul className="code list-disc pl-4">
+          {details.map((detail) => (
+            <li key={detail}>{detail}</li>
+          ))}
+        </ul>
       )}
-    </div>
+      {hint && <p className="text-muted">{sentence(hint)}</p>}
+    </Alert>
   );
 }
 

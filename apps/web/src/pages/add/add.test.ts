@@ -3,7 +3,7 @@ import { mostOf } from "../../../../../packages/server/src/guard/body.ts";
 import { checkFiles, mostFiles } from "../../../../../packages/server/src/routes/upload.ts";
 import { ApiError } from "../../lib/request.ts";
 import { chosenFiles } from "./drop-zone.tsx";
-import { excerptsOf, problemsOf } from "./file-problems.tsx";
+import { problemsOf } from "./file-problems.tsx";
 import {
   candidatesOf,
   isRead,
@@ -131,15 +131,6 @@ describe("a problem of a file", () => {
       [null, null],
       ["a.ts", 2],
       ["lib/a.ts", 3],
-    ]);
-  });
-
-  test("is shown with the lines around it, grouped with near problems", () => {
-    const at = (line: number) => ({ file: "a.ts", line, column: 1, message: "" });
-    const excerpts = excerptsOf([at(1), at(4), at(20), at(99)], 21);
-    expect(excerpts.map(({ from, to, problems }) => [from, to, problems.length])).toEqual([
-      [1, 6, 2],
-      [18, 21, 1],
     ]);
   });
 });

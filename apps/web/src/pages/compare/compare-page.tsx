@@ -3,15 +3,16 @@ import { Link, useParams } from "@tanstack/react-router";
 import type { Ledger, Thread, ThreadDiff } from "@uncaged/workflow-server/api-types";
 import { ArrowLeftRight } from "lucide-react";
 import { type ReactNode, useMemo } from "react";
-import { changesOf } from "../../thread/detail/state-changes.tsx";
+import { changesOf, ValueChanges } from "../../thread/detail/state-changes.tsx";
 import { Thrown } from "../../thread/detail/thrown.tsx";
 import { StatusBadge } from "../../thread/status/status.tsx";
 import { cost, count, duration, moment, tokens } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
+import { subjectIn } from "../../lib/thread-log.ts";
 import { diffQuery, isEnded, ledgerQuery, threadQuery } from "../../lib/threads.ts";
 import { ButtonLink } from "../../ui/button.tsx";
-import { LineDiff, Pieces, piecesOf } from "../../ui/diff.tsx";
-import { Page, useTitle } from "../../ui/page.tsx";
+import { Pieces, piecesOf } from "../../ui/diff.tsx";
+import { Page, Part, useTitle } from "../../ui/page.tsx";
 import { FailureNotice, Skeleton } from "../../ui/states.tsx";
 import { ComparedFiles } from "./compared-files.tsx";
 import { ComparedSteps } from "./compared-steps.tsx";
@@ -57,7 +58,11 @@ export function ComparePage() {
               <TextPair a={diff.data.prompt.a} b={diff.data.prompt.b} />
             </Part>
           )}
-          <Params a={left.data} b={right.data} />
+          {paramsDiffer(left.data, right.data) && (
+            <Part title="Params">
+              <ValueChanges before={valuesOf(left.data)} after={valuesOf(right.data)} />
+            </Part>
+          )}
           {(left.data.failure ?? right.data.failure) && (
             <Part title="Errors">
               <Sides>
@@ -75,13 +80,6 @@ export function ComparePage() {
     </Page>
   );
 }
-
-const Part = ({ title, children }: { title: string; children: ReactNode }) => (
-  <section className="flex min-w-0 flex-col gap-2" aria-label={title}>
-    <h2>{title}</h2>
-    {children}
-  </section>
-);
 
 const Sides = ({ children }: { children: ReactNode }) => (
   <div className="grid grid-cols-2 gap-x-6 gap-y-3 *:min-w-0 max-md:grid-cols-1">{children}</div>
@@ -150,8 +148,7 @@ export function differenceOf(a: number, b: number, as: (value: number) => string
 }
 
 function Head({ name, thread }: { name: string; thread: Thread }) {
-  const { threadId, workflow, hash, status, prompt, createdAt, forkFrom } = thread;
-  const subject = prompt.split("\n").find((line) => line.trim() !== "") ?? workflow;
+  const { threadId, workflow, hash, status, createdAt, forkFrom } = thread;
   return (
     <th scope="col" className="font-normal" aria-label={`Thread ${name}`}>
       <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
@@ -163,7 +160,7 @@ function Head({ name, thread }: { name: string; thread: Thread }) {
         params={{ id: threadId }}
         className="mt-1 line-clamp-2 font-semibold wrap-anywhere max-sm:min-h-10"
       >
-        {subject}
+        {subjectIn(thread)}
       </Link>
       <p className="text-small text-muted wrap-anywhere">
         {workflow} <code>{hash.slice(0, 6)}</code>, {moment(createdAt)}
@@ -180,24 +177,6 @@ const valuesOf = ({ params }: Thread): Values =>
 
 const paramsDiffer = (a: Thread, b: Thread): boolean =>
   changesOf(valuesOf(a), valuesOf(b)).length > 0;
-
-/** The params that differ. */
-function Params({ a, b }: { a: Thread; b: Thread }) {
-  const changes = useMemo(() => changesOf(valuesOf(a), valuesOf(b)), [a, b]);
-  if (changes.length === 0) return null;
-  return (
-    <Part title="Params">
-      {changes.map(({ name, before, after }) => (
-        <section key={name} className="flex min-w-0 flex-col gap-1">
-          <h3>
-            <code>{name}</code>
-          </h3>
-          <LineDiff before={before} after={after} label={`Change of ${name}`} />
-        </section>
-      ))}
-    </Part>
-  );
-}
 
 function Failure({ thread: { failure, result } }: { thread: Thread }) {
   if (!failure) return <p className="text-faint">No error.</p>;

@@ -50,7 +50,7 @@ function NewPlan({ id }: { id: string }) {
               onSent={() => void navigate({ to: "/plans/$id", params: { id } })}
             />
           )}
-          <PlanSteps plan={plan} />
+          <PlanSteps plan={plan} run={null} />
         </>
       )}
     </Loaded>

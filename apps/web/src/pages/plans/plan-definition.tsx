@@ -5,10 +5,10 @@ import { lazy, Suspense, useState } from "react";
 import { definitionOf } from "../../kinds/plan/definition.ts";
 import { PlanBadge } from "../../kinds/plan/plan-badge.tsx";
 import { StepFacts } from "../../kinds/plan/step-facts.tsx";
-import { outputOf } from "../../kinds/plan/output.ts";
 import { duration } from "../../lib/format.ts";
-import { readObject } from "../../lib/json.ts";
+import { readJson, readObject } from "../../lib/json.ts";
 import { definePlan, planKeys, type PlanRun } from "../../lib/plans.ts";
+import { Shown } from "../../thread/detail/shown.tsx";
 import { planGraph } from "../../thread/graph/plan-graph.ts";
 import { Button, ButtonLink } from "../../ui/button.tsx";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
@@ -22,14 +22,13 @@ const GraphDrawing = lazy(async () => ({
   default: (await import("../../thread/graph/graph-drawing.tsx")).GraphDrawing,
 }));
 
-/** The plan's steps before its confirmation, else the steps of its newest run. */
-export function PlanSteps({ plan }: { plan: PlanView }) {
-  const { draft, runs, wanted } = plan;
+/** The steps of a plan, with their data in a run. */
+export function PlanSteps({ plan, run }: { plan: PlanView; run: PlanRun | null }) {
+  const { draft, wanted } = plan;
   const { steps } = draft ?? plan;
-  const [newest = null] = draft ? [] : runs;
-  const graph = planGraph(steps, newest, new Set(wanted.map(({ stepId }) => stepId)));
+  const graph = planGraph(steps, run, new Set(wanted.map(({ stepId }) => stepId)));
   const [chosen, setChosen] = useState<string | null>(null);
-  const failed = newest?.steps.find(({ status }) => status === "failed")?.step_id;
+  const failed = run?.steps.find(({ status }) => status === "failed")?.step_id;
   const known = graph.nodes.find(({ id }) => id === chosen)?.id;
   const shown = known ?? wanted[0]?.stepId ?? failed ?? steps[0]?.id ?? null;
   return (
@@ -54,7 +53,7 @@ export function PlanSteps({ plan }: { plan: PlanView }) {
           onSelect={setChosen}
         />
       </Suspense>
-      {shown !== null && <StepData plan={plan} run={newest} id={shown} />}
+      {shown !== null && <StepData plan={plan} run={run} id={shown} />}
     </Panel>
   );
 }
@@ -121,7 +120,14 @@ function StepData({ plan, run, id }: StepDataProps) {
         ["Error", ran.error && <Prose key="error" text={ran.error} />],
         [
           "Output",
-          ran.output_json && <Prose key="output" text={outputOf(ran.output_json)} isMarkdown />,
+          ran.output_json && (
+            <Shown
+              key="output"
+              value={readJson(ran.output_json).value ?? ran.output_json}
+              name="Output"
+              isMarkdown
+            />
+          ),
         ],
       ]
     : [];

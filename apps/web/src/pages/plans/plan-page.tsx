@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { PlanView } from "@uncaged/workflow-server/api-types";
+import { useState } from "react";
 import { Confirmation } from "../../kinds/plan/confirmation.tsx";
 import { Decisions } from "../../kinds/plan/decisions.tsx";
 import { failureWords } from "../../kinds/plan/definition.ts";
@@ -49,17 +50,19 @@ function OnePlan({ plan }: { plan: PlanView }) {
   const { session = null } = useSearch({ from: "/plans/$id" });
   const navigate = useNavigate({ from: "/plans/$id" });
   const { phase, draft, runs, wanted, id } = plan;
+  const [chosen, choose] = useState<string | null>(null);
+  const shown = runs.find((run) => run.id === chosen) ?? runs[0] ?? null;
   const isOpen = phase === "awaiting_confirmation" || draft !== null;
   return (
     <>
       <Decisions wanted={wanted} />
       {isOpen && <Confirmation plan={plan} />}
       {phase !== "awaiting_confirmation" && <Trigger plan={plan} />}
-      <PlanSteps plan={plan} />
+      <PlanSteps plan={plan} run={draft ? null : shown} />
       <Panel aria-label="Runs">
         <h2>Runs</h2>
         {runs.length > 0 ? (
-          <Runs runs={runs} />
+          <Runs runs={runs} shown={shown} onShow={(run) => choose(run.id)} />
         ) : (
           <Empty title="No run yet">
             <p>{phase === "active" ? "Its trigger starts them." : "Confirm the plan first."}</p>

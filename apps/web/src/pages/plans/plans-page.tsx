@@ -127,11 +127,11 @@ function Row({ plan, index, now }: { plan: PlanRow; index: number; now: number }
         <PlanBadge state={phase} />
       </div>
       <Facts
-        look="moments"
+        look="columns"
         className="max-lg:col-span-full max-lg:row-start-2"
         facts={[
-          pastFact("Last fire", plan.last_fire_at, now),
-          dueFact("Next fire", plan.next_fire_at, now),
+          factOf("Last fire", plan.last_fire_at, (at) => ago(at, now)),
+          factOf("Next fire", plan.next_fire_at, (at) => until(at, now)),
           lastRunFact(plan, now),
         ]}
       />
@@ -139,14 +139,9 @@ function Row({ plan, index, now }: { plan: PlanRow; index: number; now: number }
   );
 }
 
-function pastFact(label: string, at: string | null, now: number): Fact {
-  if (at === null) return [label, "–"];
-  return [label, ago(Date.parse(at), now), moment(Date.parse(at))];
-}
-
-function dueFact(label: string, at: string | null, now: number): Fact {
-  if (at === null) return [label, "–"];
-  return [label, until(Date.parse(at), now), moment(Date.parse(at))];
+/** A moment as the page shows it, and in full as its tooltip. */
+function factOf(label: string, at: string | null, words: (at: number) => string): Fact {
+  return at === null ? [label, "–"] : [label, words(Date.parse(at)), moment(Date.parse(at))];
 }
 
 function lastRunFact({ last_run: run }: PlanRow, now: number): Fact {

@@ -1,15 +1,16 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Ledger, Relative, Thread } from "@uncaged/workflow-server/api-types";
-import type { ReactNode } from "react";
 import { StatusIcon } from "../../thread/status/status.tsx";
 import { cost, count, counted, moment, roleName, tokens } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
 import { familyQuery, isLive, ledgerQuery } from "../../lib/threads.ts";
 import { Copy } from "../../ui/button.tsx";
 import { type Fact, Facts } from "../../ui/facts.tsx";
+import { Part } from "../../ui/page.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
+import { Table } from "../../ui/table.tsx";
 import { Nothing, Value, Values } from "../../ui/value.tsx";
 
 export function About({ thread }: { thread: Thread }) {
@@ -59,45 +60,18 @@ export function About({ thread }: { thread: Thread }) {
   );
 }
 
-function Part({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <section className="flex min-w-0 flex-col gap-2">
-      <h2 className="text-small text-muted">{title}</h2>
-      {children}
-    </section>
-  );
-}
-
 function Spending({ ledger }: { ledger: Ledger | undefined }) {
   const roles = Object.entries(ledger?.roles ?? {}).filter(([, { tokens: used }]) => used > 0);
   if (!ledger || roles.length === 0) return null;
   return (
     <Part title="Spent by role">
-      <table className="w-full border-collapse text-right [&_th]:font-normal [&_th:first-child]:text-left [&_:is(th,td)]:py-1">
-        <thead className="text-small text-faint">
-          <tr>
-            <th scope="col">Role</th>
-            <th scope="col">Tokens</th>
-            <th scope="col">Cost</th>
-          </tr>
-        </thead>
-        <tbody>
-          {roles.map(([role, tally]) => (
-            <tr key={role}>
-              <th scope="row">{roleName(role)}</th>
-              <td>{tokens(tally.tokens)}</td>
-              <td>{cost(tally.cost)}</td>
-            </tr>
-          ))}
-        </tbody>
-        <tfoot className="border-t">
-          <tr>
-            <th scope="row">Total</th>
-            <td>{tokens(ledger.total.tokens)}</td>
-            <td>{cost(ledger.total.cost)}</td>
-          </tr>
-        </tfoot>
-      </table>
+      <Table
+        headings={["Role", "Tokens", "Cost"]}
+        rows={[
+          ...roles.map(([role, tally]) => [roleName(role), tally] as const),
+          ["Total", ledger.total] as const,
+        ].map(([name, tally]) => [name, tokens(tally.tokens), cost(tally.cost)])}
+      />
       {ledger.saved.tokens > 0 && (
         <p className="text-small text-faint">
           {tokens(ledger.saved.tokens)} tokens ({cost(ledger.saved.cost)}) were saved by keeping

@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import { sleepsUntil, subjectOf } from "@uncaged/workflow/records";
+import { sleepsUntil } from "@uncaged/workflow/records";
 import type { Status, Thread } from "@uncaged/workflow-server/api-types";
 import { ChevronDown } from "lucide-react";
 import { type ReactNode, useId, useState } from "react";
@@ -7,7 +7,7 @@ import { StatusBadge } from "../../thread/status/status.tsx";
 import { useFigures } from "../../thread/run/figures.ts";
 import type { TraceRow } from "../../thread/trace/rows.ts";
 import { ago, cost, count, duration, moment, tokens } from "../../lib/format.ts";
-import type { ThreadLog } from "../../lib/thread-log.ts";
+import { subjectIn, type ThreadLog } from "../../lib/thread-log.ts";
 import type { ForkPoint } from "../../lib/threads.ts";
 import { Button } from "../../ui/button.tsx";
 import { Facts } from "../../ui/facts.tsx";
@@ -22,9 +22,6 @@ type Props = {
   onFork: (point: ForkPoint) => void;
   onAnswer: () => void;
 };
-
-export const subjectIn = ({ workflow, prompt, params }: Thread): string =>
-  subjectOf({ name: workflow, parameters: { prompt, params } });
 
 export function ThreadHead({ thread, status, log, rows, onFork, onAnswer }: Props) {
   const { workflow } = thread;
@@ -60,7 +57,6 @@ export function ThreadHead({ thread, status, log, rows, onFork, onAnswer }: Prop
         <Button
           look="quiet"
           small
-          className="max-sm:min-h-10"
           icon={<ChevronDown className={isWhole ? "rotate-180" : ""} />}
           aria-expanded={isWhole}
           aria-controls={isWhole ? details : undefined}

@@ -5,7 +5,7 @@ import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { ForkDialog } from "../../thread/fork/fork-dialog.tsx";
 import { ApiError } from "../../lib/request.ts";
 import type { View } from "../../lib/search.ts";
-import { failedAmong, useThreadLog } from "../../lib/thread-log.ts";
+import { failedAmong, subjectIn, useThreadLog } from "../../lib/thread-log.ts";
 import { type ForkPoint, threadQuery } from "../../lib/threads.ts";
 import { traceRows } from "../../thread/trace/rows.ts";
 import { rowAtStep } from "../../thread/trace/selection.ts";
@@ -17,7 +17,7 @@ import { readValue } from "../../lib/values.ts";
 import { Tabs } from "../../ui/tabs.tsx";
 import { type ValueSource, ValueSourceContext } from "../../ui/whole.tsx";
 import { Outcome } from "./outcome.tsx";
-import { subjectIn, ThreadHead } from "./thread-head.tsx";
+import { ThreadHead } from "./thread-head.tsx";
 import { TraceView } from "./trace-view.tsx";
 
 export function ThreadPage() {

@@ -98,7 +98,7 @@ export function TraceView(props: Props) {
         )}
         {isLive(status) && !isFollowing && view === "trace" && (
           <Button
-            className="absolute bottom-4 left-1/2 -translate-x-1/2 rounded-full! max-sm:min-h-10"
+            className="absolute bottom-4 left-1/2 -translate-x-1/2 rounded-full!"
             icon={<ArrowDownToLine />}
             title="Show the newest row"
             onClick={() => {
@@ -133,7 +133,6 @@ export function TraceView(props: Props) {
             thread={thread}
             onForkPoint={onForkPoint}
             canRerun={canRerun}
-            onSelect={onSelect}
             foot={status === "waiting" && footOf(row, thread.threadId, askedToAnswer)}
           />
         )}

@@ -6,7 +6,7 @@ import { counted } from "../../lib/format.ts";
 import { threadKeys } from "../../lib/threads.ts";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { sentence } from "../../ui/states.tsx";
-import { type Act, actOn, download, forEachOf, newThreadId, type Outcome } from "./bulk.ts";
+import { type Act, actOn, download, forEachOf, type Outcome } from "./bulk.ts";
 
 const acts: Record<Act, { word: string; done: string; text: string; isDanger: boolean }> = {
   retry: {
@@ -63,15 +63,6 @@ function Work({ act, given, onClose, onDone }: WorkProps) {
   const client = useQueryClient();
   // Rows leave the list while the dialog deletes them.
   const [rows] = useState(given);
-  const [newIds] = useState(
-    () =>
-      new Map(
-        rows.map(({ threadId }) => [
-          threadId,
-          newThreadId(Date.now(), crypto.getRandomValues(new Uint8Array(16))),
-        ]),
-      ),
-  );
   const [outcomes, setOutcomes] = useState<ReadonlyMap<string, Outcome>>(new Map());
   const [isBusy, setBusy] = useState(false);
   const { word, done, text, isDanger } = acts[act];
@@ -85,7 +76,7 @@ function Work({ act, given, onClose, onDone }: WorkProps) {
     await forEachOf(
       rows.filter((row) => !isDone(row)),
       async (row) => {
-        all.set(row.threadId, await actOn(act, row, newIds.get(row.threadId) ?? ""));
+        all.set(row.threadId, await actOn(act, row));
         setOutcomes(new Map(all));
       },
     );

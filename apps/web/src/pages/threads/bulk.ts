@@ -7,20 +7,11 @@ export type Act = "retry" | "kill" | "delete" | "export";
 /** The outcome for a thread: a text of an export, or null; or the error. */
 export type Outcome = { text: string | null } | { error: Error };
 
-const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-
-/** An id for a new thread. The server starts one thread for an id, so a repeated request starts no second one. */
-export function newThreadId(now: number, random: Uint8Array): string {
-  const time = Array.from({ length: 10 }, (_, at) => digits[Math.floor(now / 32 ** (9 - at)) % 32]);
-  return [...time, ...Array.from(random, (byte) => digits[byte % 32])].join("");
-}
-
-/** Acts on a thread. `newId` is the id of the thread of a retry, the same for each attempt. */
-export async function actOn(act: Act, { threadId }: ThreadRow, newId: string): Promise<Outcome> {
+export async function actOn(act: Act, { threadId }: ThreadRow): Promise<Outcome> {
   try {
     switch (act) {
       case "retry":
-        await retryThread(threadId, { threadId: newId });
+        await retryThread(threadId);
         break;
       case "kill":
         await killThread(threadId);

@@ -91,7 +91,6 @@ function Chips({ filter, onChange }: Props) {
           <Button
             look="quiet"
             small
-            className="max-md:min-h-10 max-md:min-w-10"
             icon={<X />}
             aria-label={`Remove the filter ${name}`}
             onClick={() => onChange(without)}
@@ -103,7 +102,6 @@ function Chips({ filter, onChange }: Props) {
           <Button
             look="quiet"
             small
-            className="max-md:min-h-10"
             onClick={() => onChange(Object.assign({}, ...chips.map(({ without }) => without)))}
           >
             Clear

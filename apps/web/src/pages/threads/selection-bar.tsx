@@ -23,7 +23,6 @@ export function SelectionBar({ selection, onDone }: Props) {
   const [isOpen, setOpen] = useState(false);
   const { rows } = selection;
   const [first, second] = rows;
-  const target = "max-md:min-h-10 max-md:min-w-10";
   return (
     <>
       {rows.length > 0 && (
@@ -39,7 +38,6 @@ export function SelectionBar({ selection, onDone }: Props) {
             <Button
               key={one}
               look="quiet"
-              className={target}
               icon={<Icon />}
               onClick={() => {
                 setAct(one);
@@ -52,7 +50,6 @@ export function SelectionBar({ selection, onDone }: Props) {
           {first && second && rows.length === 2 && (
             <ButtonLink
               look="quiet"
-              className={target}
               icon={<GitCompare />}
               to="/threads/$id/compare/$other"
               // The older one comes first.
@@ -63,7 +60,6 @@ export function SelectionBar({ selection, onDone }: Props) {
           )}
           <Button
             look="quiet"
-            className={target}
             icon={<X />}
             aria-label="Select none"
             title="Select none (Esc)"

@@ -51,19 +51,13 @@ export function ThreadsPage() {
           <Button
             ref={more}
             look="quiet"
-            className="max-md:min-h-10 max-md:min-w-10"
             icon={<Ellipsis />}
             aria-label="More"
             aria-haspopup="menu"
             aria-expanded={isOpen}
             onClick={() => setOpen(!isOpen)}
           />
-          <Button
-            look="solid"
-            className="max-md:min-h-10"
-            icon={<Play />}
-            onClick={() => setSearch({ start: "" })}
-          >
+          <Button look="solid" icon={<Play />} onClick={() => setSearch({ start: "" })}>
             Start
           </Button>
         </>

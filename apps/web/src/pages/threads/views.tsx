@@ -36,7 +36,6 @@ export function Views({ filter }: { filter: ThreadFilter }) {
         <Button
           look="quiet"
           small
-          className="max-md:min-h-10 max-md:min-w-10"
           icon={<X />}
           aria-label={`Forget the view ${own.name}`}
           title="Forget this view"
@@ -44,7 +43,7 @@ export function Views({ filter }: { filter: ThreadFilter }) {
         />
       )}
       {!isNamed && (
-        <Button look="quiet" className="max-md:min-h-10" onClick={() => setSaving(true)}>
+        <Button look="quiet" onClick={() => setSaving(true)}>
           Save view
         </Button>
       )}

@@ -1,19 +1,21 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { WorkflowRow } from "@uncaged/workflow-server/api-types";
-import { Bot, FilePlus2, ListOrdered, Pencil, Play, Workflow } from "lucide-react";
+import { Bot, FilePlus2, ListOrdered, Pencil, Play } from "lucide-react";
 import { useRef, useState } from "react";
 import { ago, count, moment, useNow } from "../../lib/format.ts";
 import { workflowsQuery } from "../../lib/workflows.ts";
-import { Button, ButtonLink, Command } from "../../ui/button.tsx";
+import { Button, ButtonLink } from "../../ui/button.tsx";
 import { Facts } from "../../ui/facts.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
 import { Menu, MenuItem } from "../../ui/menu.tsx";
 import { Page, useListKeys, useTitle } from "../../ui/page.tsx";
 import { Empty, Loaded } from "../../ui/states.tsx";
+import { NoWorkflows } from "../../workflow/start/no-workflows.tsx";
 
 export function WorkflowsPage() {
   useTitle("Workflows");
+  const query = useQuery(workflowsQuery);
   return (
     <Page
       title="Workflows"
@@ -26,7 +28,11 @@ export function WorkflowsPage() {
         </>
       }
     >
-      <List />
+      <Loaded query={query}>
+        {(workflows) =>
+          workflows.length > 0 ? <WorkflowList workflows={workflows} /> : <NoWorkflows />
+        }
+      </Loaded>
     </Page>
   );
 }
@@ -43,27 +49,6 @@ function NewDocument() {
         New step workflow
       </MenuItem>
     </Menu>
-  );
-}
-
-function List() {
-  const query = useQuery(workflowsQuery);
-  return (
-    <Loaded query={query}>
-      {(workflows) => (workflows.length > 0 ? <WorkflowList workflows={workflows} /> : <None />)}
-    </Loaded>
-  );
-}
-
-function None() {
-  return (
-    <Empty icon={<Workflow />} title="No workflow yet">
-      <p>A workflow is a name for a bundle. Add a file here, or in a terminal:</p>
-      <Command>uncaged-workflow add greet greet.ts</Command>
-      <ButtonLink to="/add" look="solid">
-        Add a workflow
-      </ButtonLink>
-    </Empty>
   );
 }
 

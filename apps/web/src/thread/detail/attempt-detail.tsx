@@ -43,7 +43,6 @@ export function AttemptDetail({ row, card, thread }: Props) {
         <Section
           name="error"
           title="Error"
-          heading="h3"
           isOpen
           actions={<Copy text={errorText(card)} what="the error" />}
         >
@@ -54,7 +53,6 @@ export function AttemptDetail({ row, card, thread }: Props) {
         <Section
           name="result"
           title={row.kind === "question" ? "Question" : row.kind === "answer" ? "Answer" : "Result"}
-          heading="h3"
           isOpen
           actions={<Copy text={() => content || jsonOf(outputs)} what="the result" />}
         >
@@ -71,7 +69,6 @@ export function AttemptDetail({ row, card, thread }: Props) {
           name="conversation"
           title="Conversation"
           note={conversationNote(card)}
-          heading="h3"
           isOpen={!content}
         >
           {() => <Conversation turns={attempt.turns} isRunning={isRunning} />}
@@ -82,7 +79,6 @@ export function AttemptDetail({ row, card, thread }: Props) {
           name="input"
           title="Input"
           note={Object.keys(inputs).slice(0, 6).join(", ")}
-          heading="h3"
           isOpen
           actions={<Copy text={() => jsonOf(inputs)} what="the input" />}
         >
@@ -91,22 +87,17 @@ export function AttemptDetail({ row, card, thread }: Props) {
       )}
       <StateChanges thread={thread} card={card} />
       {notes.length > 0 && (
-        <Section name="events" title="Events" note={counted(notes.length, "event")} heading="h3">
+        <Section name="events" title="Events" note={counted(notes.length, "event")}>
           {() => <Notes notes={notes} />}
         </Section>
       )}
       {step && (isCommit(step.meta) || step.role.startsWith("__")) && (
-        <Section name="record" title="Record" note="as in the log" heading="h3">
+        <Section name="record" title="Record" note="as in the log">
           {() => <Values values={step.meta} name="Record" />}
         </Section>
       )}
       {spending && spending.total + (spending.cost ?? 0) > 0 && (
-        <Section
-          name="spending"
-          title="Spending"
-          note={`${tokens(spending.total)} tokens`}
-          heading="h3"
-        >
+        <Section name="spending" title="Spending" note={`${tokens(spending.total)} tokens`}>
           {() => <SpendingFacts spending={spending} />}
         </Section>
       )}

@@ -121,14 +121,13 @@ export function ToolDetail({ call }: { call: ToolCall }) {
       <Section
         name="tool/input"
         title="Input"
-        heading="h3"
         isOpen
         actions={<Copy text={() => jsonOf(call.input)} what="the input" />}
       >
         {() => <Shown value={call.input} name="Input" />}
       </Section>
       {call.messages.length > 0 && (
-        <Section name="tool/messages" title="Messages" heading="h3" isOpen>
+        <Section name="tool/messages" title="Messages" isOpen>
           {() => <Messages of={call.messages} />}
         </Section>
       )}
@@ -137,7 +136,6 @@ export function ToolDetail({ call }: { call: ToolCall }) {
           name="tool/output"
           title={call.status === "failed" ? "Error" : "Output"}
           note={call.continued && "The step continued."}
-          heading="h3"
           isOpen
           actions={<Copy text={() => jsonOf(output.value)} what="the output" />}
         >

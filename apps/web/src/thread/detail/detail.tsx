@@ -8,10 +8,9 @@ import type { ForkPoint } from "../../lib/threads.ts";
 import { Button, Copy } from "../../ui/button.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import type { TraceRow } from "../trace/rows.ts";
-import { useFollowedEnd } from "./follow.ts";
+import { useFollowedEnd } from "../follow.ts";
 import { pointOf } from "./fork-point.ts";
 import { AttemptDetail } from "./attempt-detail.tsx";
-import { Parts } from "./children.tsx";
 import { ToolDetail } from "./conversation.tsx";
 import { tryOf, spendingOf } from "./parts.ts";
 import { RowState } from "./row-state.tsx";
@@ -25,13 +24,11 @@ type Props = {
   canRerun: boolean;
   /** The form that answers the row's question. */
   foot?: ReactNode;
-  /** Selects another row, such as an iteration of a loop. */
-  onSelect?: (id: string) => void;
 };
 
 /** Everything about one row of a thread's trace. */
 export function Detail(props: Props) {
-  const { row, log, thread, onForkPoint, canRerun, foot, onSelect } = props;
+  const { row, log, thread, onForkPoint, canRerun, foot } = props;
   const title = titleOf(row, log);
   const article = useRef<HTMLElement>(null);
   useFollowedEnd(article, row.status === "running");
@@ -59,7 +56,7 @@ export function Detail(props: Props) {
         <Figures row={row} />
       </header>
       {foot}
-      <Body row={row} log={log} thread={thread} onSelect={onSelect} />
+      <Body row={row} thread={thread} />
     </article>
   );
 }
@@ -121,7 +118,7 @@ function Figures({ row }: { row: TraceRow }) {
 
 const shortOf = (id: string): string => (id.length > 12 ? `…${id.slice(-8)}` : id);
 
-function Actions({ row, log, onForkPoint, canRerun }: Omit<Props, "foot" | "onSelect">) {
+function Actions({ row, log, onForkPoint, canRerun }: Omit<Props, "foot">) {
   const fork = pointOf(row, log, "fork");
   const rerun = canRerun ? pointOf(row, log, "rerun") : null;
   if (!fork && !rerun) return null;
@@ -151,9 +148,7 @@ function Actions({ row, log, onForkPoint, canRerun }: Omit<Props, "foot" | "onSe
   );
 }
 
-type BodyProps = Pick<Props, "row" | "log" | "thread" | "onSelect">;
-
-function Body({ row, log, thread, onSelect }: BodyProps) {
+function Body({ row, thread }: Pick<Props, "row" | "thread">) {
   const { kind, card, turn } = row;
   if (turn?.kind === "tool") return <ToolDetail call={turn} />;
   if (turn) {
@@ -168,21 +163,10 @@ function Body({ row, log, thread, onSelect }: BodyProps) {
       </div>
     );
   }
-  if (kind === "loop" || kind === "iteration" || kind === "branch") {
-    return (
-      <>
-        <Parts row={row} log={log} onSelect={onSelect} />
-        {card && <AttemptDetail row={row} card={card} thread={thread} />}
-      </>
-    );
-  }
   if (kind === "retry" && card) return <RetryOf row={row} card={card} />;
-  if (!card || row.id !== card.attempt.attempt) return <Pausing row={row} />;
-  return (
-    <>
-      <AttemptDetail row={row} card={card} thread={thread} />
-    </>
-  );
+  if (card?.attempt.attempt === row.id)
+    return <AttemptDetail row={row} card={card} thread={thread} />;
+  return kind === "pause" || kind === "wait" ? <Pausing row={row} /> : null;
 }
 
 function RetryOf({ row, card }: { row: TraceRow; card: Card }) {

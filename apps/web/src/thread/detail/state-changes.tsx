@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
 import type { Thread } from "@uncaged/workflow-server/api-types";
 import { formatJson, isRecord, isSame } from "../../lib/json.ts";
 import type { Card } from "../../lib/thread-log.ts";
@@ -17,7 +18,7 @@ export function StateChanges({ thread, card: { step } }: Props) {
   const isOfSteps = isRecord(bundle?.descriptor) && isRecord(bundle.descriptor.stepWorkflow);
   if (!step || !isOfSteps) return null;
   return (
-    <Section name="state" title="State" note="before and after" heading="h3">
+    <Section name="state" title="State" note="before and after">
       {() => <Changes threadId={thread.threadId} number={step.number} />}
     </Section>
   );
@@ -29,13 +30,18 @@ function Changes({ threadId, number }: { threadId: string; number: number }) {
   const error = before.error ?? after.error;
   if (error) return <FailureNotice error={error} />;
   if (!before.data || !after.data) return <Skeleton lines={3} what="Loading the state" />;
-  const changes = changesOf(stateIn(before.data), stateIn(after.data));
-  if (changes.length === 0) return <Nothing>The step changed no variable.</Nothing>;
+  return <ValueChanges before={stateIn(before.data)} after={stateIn(after.data)} />;
+}
+
+/** The differing variables of two states, each as a comparison. */
+export function ValueChanges({ before, after }: { before: State; after: State }) {
+  const changes = useMemo(() => changesOf(before, after), [before, after]);
+  if (changes.length === 0) return <Nothing>Nothing changed.</Nothing>;
   return changes.map(({ name, before: old, after: now }) => (
     <section key={name} className="flex min-w-0 flex-col gap-1">
-      <h4>
+      <h3>
         <code>{name}</code>
-      </h4>
+      </h3>
       <LineDiff before={old} after={now} label={`Change of ${name}`} />
     </section>
   ));

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { NumberedStep, RunValues, Thread } from "@uncaged/workflow-server/api-types";
 import { useMemo, useState } from "react";
-import { counted, size } from "../../lib/format.ts";
+import { counted } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
 import { forkThread, type ForkPoint } from "../../lib/threads.ts";
 import { bundleQuery } from "../../lib/workflows.ts";
@@ -74,18 +74,6 @@ function keeping(kept: number): string {
   return `A new thread keeps ${counted(kept, "step")} without running ${kept === 1 ? "it" : "them"} again.`;
 }
 
-/** Maximum number of characters in an editable text. Longer texts would block the page at each key. */
-const mostEdited = 200_000;
-
-const shownOf = (text: string): string =>
-  text.length > mostEdited ? `${text.slice(0, mostEdited / 100)}…` : text;
-
-const editable = ({ length }: string) =>
-  length > mostEdited && {
-    readOnly: true,
-    hint: `Too long to edit here (${size(length)}). The new thread gets it unchanged.`,
-  };
-
 /** Edits the start of a new thread of roles: content and meta of the last kept step. */
 function ForkForm({ thread, steps, point, onMade, onClose }: Props) {
   const { threadId, prompt } = thread;
@@ -122,19 +110,19 @@ function ForkForm({ thread, steps, point, onMade, onClose }: Props) {
         <>
           <TextArea
             autoFocus
-            {...editable(before.content)}
+            original={before.content}
             label={`Content of step ${kept.number}, ${kept.role}`}
             rows={7}
-            value={shownOf(draft.content)}
+            value={draft.content}
             onChange={({ target }) => set({ content: target.value })}
           />
           <TextArea
             code
             label={`Meta of step ${kept.number}, ${kept.role}`}
             hint="JSON. The next role reads your changes."
-            {...editable(before.meta)}
+            original={before.meta}
             rows={7}
-            value={shownOf(draft.meta)}
+            value={draft.meta}
             problem={problems.meta}
             onChange={({ target }) => set({ meta: target.value })}
           />

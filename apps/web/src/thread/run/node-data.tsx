@@ -62,14 +62,14 @@ export function NodeData({ run, node, title, pick, hasScope, onRow }: Props) {
           <Thrown error={error} />
         </div>
       )}
-      <Section name="data-input" title="Input" heading="h3" isOpen>
+      <Section name="data-input" title="Input" isOpen>
         {() => part("input", input, "No input was recorded.")}
       </Section>
-      <Section name="data-output" title="Output" heading="h3" isOpen>
+      <Section name="data-output" title="Output" isOpen>
         {() => part("output", output, isRunning ? "It is still running." : "No output.")}
       </Section>
       {hasScope && run.threadId !== null && (
-        <Section name="data-scope" title="Values here" note="variables and params" heading="h3">
+        <Section name="data-scope" title="Values here" note="variables and params">
           {() => (
             <Scope
               threadId={run.threadId ?? ""}

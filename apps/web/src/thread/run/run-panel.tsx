@@ -83,7 +83,6 @@ function Shown(props: ShownProps) {
             thread={thread}
             onForkPoint={setPoint}
             canRerun={thread.movedTo === undefined}
-            onSelect={onRow}
             foot={status === "waiting" && footOf(row, thread.threadId)}
           />
         </div>

@@ -7,10 +7,10 @@ import { isRecord } from "../../lib/json.ts";
 import type { ThreadLog } from "../../lib/thread-log.ts";
 import { bundleQuery } from "../../lib/workflows.ts";
 import { Button } from "../../ui/button.tsx";
-import { LineDiff } from "../../ui/diff.tsx";
+import { Part } from "../../ui/page.tsx";
 import { FailureNotice, Skeleton } from "../../ui/states.tsx";
-import { Nothing, Values } from "../../ui/value.tsx";
-import { changesOf, stateIn } from "../detail/state-changes.tsx";
+import { Values } from "../../ui/value.tsx";
+import { stateIn, ValueChanges } from "../detail/state-changes.tsx";
 import { valuesQuery } from "../fork/fork.ts";
 
 type State = Readonly<Record<string, unknown>>;
@@ -32,7 +32,6 @@ export function StateView({ thread, log }: Props) {
       <div className="flex flex-wrap items-center gap-x-3 gap-y-2 border-b px-4 py-2">
         <Button
           icon={<ChevronLeft />}
-          className="max-sm:min-h-10 max-sm:min-w-10"
           aria-label="The step before"
           disabled={number === 0}
           onClick={() => move(number - 1)}
@@ -49,7 +48,6 @@ export function StateView({ thread, log }: Props) {
         />
         <Button
           icon={<ChevronRight />}
-          className="max-sm:min-h-10 max-sm:min-w-10"
           aria-label="The step after"
           disabled={number === steps.length}
           onClick={() => move(number + 1)}
@@ -112,22 +110,12 @@ export function rolesAfter(steps: readonly NumberedStep[], number: number): Stat
 type StatesProps = { before: State; after: State; params?: State };
 
 function States({ before, after, params = {} }: StatesProps) {
-  const changes = useMemo(() => changesOf(before, after), [before, after]);
   return (
     <div className="flex flex-col gap-5">
       <Part title="Changed by this step">
-        {changes.length === 0 && <Nothing>Nothing changed.</Nothing>}
-        {changes.map(({ name, before: old, after: now }) => (
-          <div key={name} className="flex min-w-0 flex-col gap-1">
-            <h4>
-              <code>{name}</code>
-            </h4>
-            <LineDiff before={old} after={now} label={`Change of ${name}`} />
-          </div>
-        ))}
+        <ValueChanges before={before} after={after} />
       </Part>
       <Part title="All values">
-        {Object.keys(after).length === 0 && <Nothing>No values yet.</Nothing>}
         <Values values={after} />
       </Part>
       {Object.keys(params).length > 0 && (
@@ -138,10 +126,3 @@ function States({ before, after, params = {} }: StatesProps) {
     </div>
   );
 }
-
-const Part = ({ title, children }: { title: string; children: React.ReactNode }) => (
-  <section className="flex min-w-0 flex-col gap-3">
-    <h3>{title}</h3>
-    {children}
-  </section>
-);

@@ -14,7 +14,7 @@ export type Axis = {
   notches: readonly Notch[];
 };
 
-type Span = { from: number; to: number };
+export type Span = { from: number; to: number };
 
 /** The share of the axis that one notch, and that all notches may take. */
 const notchShare = 0.03;
@@ -82,22 +82,27 @@ function notchLength(gaps: readonly number[], workMs: number): number {
   return Math.min(own, (workMs * mostShare) / Math.max(1, long));
 }
 
-/** The times in which an attempt worked, and did not itself wait. Sorted, without overlaps. */
-function busyIn(rows: readonly TraceRow[], now: number): Span[] {
+/** The waits in each row, by its id. Its bar leaves them out. */
+export function waitsBelow(rows: readonly TraceRow[], now: number): ReadonlyMap<string, Span[]> {
   const parents = new Map(rows.map(({ id, parent }) => [id, parent]));
-  const waitsIn = new Map<string, Span[]>();
+  const waits = new Map<string, Span[]>();
   for (const row of rows) {
     if (!isWait(row) || row.startedAt === null) continue;
     const wait = { from: row.startedAt, to: row.endedAt ?? now };
-    for (let one = row.parent; one !== null; one = parents.get(one) ?? null) {
-      waitsIn.set(one, [...(waitsIn.get(one) ?? []), wait]);
-    }
+    for (let id = row.parent; id !== null; id = parents.get(id) ?? null)
+      waits.set(id, [...(waits.get(id) ?? []), wait]);
   }
+  return waits;
+}
+
+/** The times in which an attempt worked, and did not itself wait. Sorted, without overlaps. */
+function busyIn(rows: readonly TraceRow[], now: number): Span[] {
+  const waits = waitsBelow(rows, now);
   const spans = rows.flatMap((row): Span[] => {
     const { id, kind, status, startedAt: from } = row;
     const to = row.endedAt ?? (status === "running" ? now : null);
     if (kind !== "attempt" || status === "copied" || from === null || to === null) return [];
-    return without({ from, to: Math.max(from, to) }, waitsIn.get(id) ?? []);
+    return without({ from, to: Math.max(from, to) }, waits.get(id) ?? []);
   });
   const merged: Span[] = [];
   for (const span of spans.toSorted((a, b) => a.from - b.from)) {

@@ -14,7 +14,8 @@ import { duration } from "../../lib/format.ts";
 import { Button } from "../../ui/button.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
 import { useKeys } from "../../ui/page.tsx";
-import { type Axis, axisOf, ticksOf, without } from "./axis.ts";
+import { useFollowedEnd } from "../follow.ts";
+import { type Axis, axisOf, type Span, ticksOf, waitsBelow, without } from "./axis.ts";
 import { type Shown, shownRows } from "./folds.ts";
 import { Minimap, type View, viewAround } from "./minimap.tsx";
 import type { TraceRow } from "./rows.ts";
@@ -59,7 +60,8 @@ export function TracePane(props: Props) {
     getItemKey: (index) => shown[index]?.row.id ?? index,
   });
   const at = shown.findIndex(({ row }) => row.id === selected);
-  useFollow(scroller, follows, shown.length);
+  const lines = useRef<HTMLDivElement>(null);
+  useFollowedEnd(lines, follows);
   // Shows a row that is selected elsewhere, such as in the address.
   useEffect(() => {
     if (at >= 0 && !follows) virtual.scrollToIndex(at, { align: "auto" });
@@ -85,7 +87,12 @@ export function TracePane(props: Props) {
     const length = (view.to - view.from) * by;
     setView(viewAround(isIn || by < 1 ? middle : (view.from + view.to) / 2, length));
   };
-  useKeys({ "+": () => zoom(0.5), "-": () => zoom(2), "0": () => setView(whole) });
+  const zooms = [
+    ["Zoom in", "+", <ZoomIn key="icon" />, () => zoom(0.5)],
+    ["Zoom out", "-", <ZoomOut key="icon" />, () => zoom(2)],
+    ["Show all of the time", "0", <Maximize2 key="icon" />, () => setView(whole)],
+  ] as const;
+  useKeys(Object.fromEntries(zooms.map(([, key, , act]) => [key, act])));
   const isZoomed = view.to - view.from < 1;
   const foldable = rows.filter((row, index) => (rows[index + 1]?.depth ?? 0) > row.depth);
   const isFolded = folded.size > 0;
@@ -104,29 +111,17 @@ export function TracePane(props: Props) {
           />
         )}
         <span className="flex @max-md:hidden">
-          <Button
-            look="quiet"
-            icon={<ZoomIn />}
-            aria-label="Zoom in"
-            title="Zoom in (+)"
-            onClick={() => zoom(0.5)}
-          />
-          <Button
-            look="quiet"
-            icon={<ZoomOut />}
-            aria-label="Zoom out"
-            title="Zoom out (-)"
-            disabled={!isZoomed}
-            onClick={() => zoom(2)}
-          />
-          <Button
-            look="quiet"
-            icon={<Maximize2 />}
-            aria-label="Show all of the time"
-            title="Show all of the time (0)"
-            disabled={!isZoomed}
-            onClick={() => setView(whole)}
-          />
+          {zooms.map(([label, key, icon, act]) => (
+            <Button
+              key={key}
+              look="quiet"
+              icon={icon}
+              aria-label={label}
+              title={`${label} (${key})`}
+              disabled={key !== "+" && !isZoomed}
+              onClick={act}
+            />
+          ))}
         </span>
       </div>
       {axis && (rows.length > long || isZoomed) && (
@@ -145,7 +140,12 @@ export function TracePane(props: Props) {
         onKeyDown={onKey}
       >
         <Head axis={axis} view={view} />
-        <div className="relative" role="rowgroup" style={{ height: virtual.getTotalSize() }}>
+        <div
+          ref={lines}
+          className="relative"
+          role="rowgroup"
+          style={{ height: virtual.getTotalSize() }}
+        >
           {axis && <Bands axis={axis} view={view} />}
           {virtual.getVirtualItems().map(({ index, key, start }) => {
             const { row, isOpen } = shown[index] as Shown;
@@ -213,20 +213,6 @@ function lengthOf(row: TraceRow, now: number): number | null {
   const end = row.endedAt ?? (isOngoing(row) ? now : null);
   if (startedAt === null || end === null || end < startedAt || status === "copied") return null;
   return end - startedAt;
-}
-
-type Span = { from: number; to: number };
-
-/** The questions and pauses in each row, which its bar leaves out. */
-function waitsBelow(rows: readonly TraceRow[], now: number): ReadonlyMap<string, Span[]> {
-  const parents = new Map(rows.map(({ id, parent }) => [id, parent]));
-  const waits = new Map<string, Span[]>();
-  for (const { kind, parent, startedAt, endedAt } of rows) {
-    if ((kind !== "question" && kind !== "wait") || startedAt === null) continue;
-    for (let id = parent; id !== null; id = parents.get(id) ?? null)
-      waits.set(id, [...(waits.get(id) ?? []), { from: startedAt, to: endedAt ?? now }]);
-  }
-  return waits;
 }
 
 function piecesOf(
@@ -336,30 +322,4 @@ function Bands({ axis, view }: { axis: Axis; view: View }) {
       </span>
     </div>
   );
-}
-
-/** Distance from the end that counts as the end, in pixels. */
-const nearPx = 40;
-
-/** Keeps the end in view while `follows`. Scrolling up stops it, and scrolling to the end continues it. */
-function useFollow(
-  scroller: React.RefObject<HTMLDivElement | null>,
-  follows: boolean,
-  length: number,
-): void {
-  const isAtEnd = useRef(true);
-  useEffect(() => {
-    const element = scroller.current;
-    if (!element) return;
-    const onScroll = () => {
-      const { scrollHeight, scrollTop, clientHeight } = element;
-      isAtEnd.current = scrollHeight - scrollTop - clientHeight < nearPx;
-    };
-    element.addEventListener("scroll", onScroll, { passive: true });
-    return () => element.removeEventListener("scroll", onScroll);
-  }, [scroller]);
-  useEffect(() => {
-    const element = scroller.current;
-    if (follows && isAtEnd.current && element) element.scrollTop = element.scrollHeight;
-  }, [scroller, follows, length]);
 }

@@ -6,10 +6,10 @@ import { forgetKept, useKept } from "../../lib/kept.ts";
 import { fieldsOf, filledWith, type FormField } from "../../lib/schema.ts";
 import { problemOfRounds, startThread, useNewThread } from "../../lib/threads.ts";
 import { formQuery, workflowsQuery } from "../../lib/workflows.ts";
-import { ButtonLink, Command } from "../../ui/button.tsx";
 import { Dialog, DialogBody, DialogForm } from "../../ui/dialog.tsx";
 import { SelectField, TextArea, TextField, useSchemaForm } from "../../ui/field.tsx";
-import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { NoWorkflows } from "./no-workflows.tsx";
 
 type Props = {
   isOpen: boolean;
@@ -69,18 +69,6 @@ function Start({ onClose, first, values }: StartProps) {
         </SelectField>
       }
     />
-  );
-}
-
-function NoWorkflows() {
-  return (
-    <Empty title="No workflow yet">
-      <p>Add one here, or in a terminal:</p>
-      <Command>uncaged-workflow add greet greet.ts</Command>
-      <ButtonLink to="/add" look="solid">
-        Add a workflow
-      </ButtonLink>
-    </Empty>
   );
 }
 

@@ -1,5 +1,6 @@
 import type { VersionRow } from "@uncaged/workflow-server/api-types";
 import { cost, count, duration, share, tokens } from "../../lib/format.ts";
+import { Table } from "../../ui/table.tsx";
 
 /** The share of ended threads that completed, from 0 to 1; null without ended threads. */
 export function successOf({ completed, failed }: Pick<VersionRow, "completed" | "failed">) {
@@ -9,10 +10,6 @@ export function successOf({ completed, failed }: Pick<VersionRow, "completed" | 
 
 /** A duration, or a dash for null. */
 export const took = (ms: number | null): string => (ms === null ? "–" : duration(ms));
-
-/** The cost of one thread on average; null without threads. */
-export const costPerThread = ({ cost: all, threads }: VersionRow): number | null =>
-  threads === 0 ? null : all / threads;
 
 const dayMs = 24 * 60 * 60 * 1_000;
 const daysShown = 30;
@@ -75,31 +72,15 @@ type TableProps = { title: string; rows: VersionRow["roles"] };
 export function FiguresTable({ title, rows }: TableProps) {
   if (rows.length === 0) return null;
   return (
-    <table className="w-full max-w-160 border-collapse text-right [&_th]:font-normal [&_th:first-child]:text-left [&_:is(th,td)]:py-1">
-      <thead className="text-small text-muted">
-        <tr>
-          <th scope="col">{title}</th>
-          <th scope="col">Calls</th>
-          <th scope="col">Errors</th>
-          <th scope="col">Tokens</th>
-          <th scope="col">Cost</th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map(({ name, calls, failed, ...spent }) => (
-          <tr key={name} className="border-t">
-            <th scope="row" className="wrap-anywhere">
-              {name}
-            </th>
-            <td>{count(calls)}</td>
-            <td className={failed > 0 ? "text-red" : "text-muted"}>
-              {failed > 0 ? share(failed / calls) : "–"}
-            </td>
-            <td>{tokens(spent.tokens)}</td>
-            <td>{cost(spent.cost)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table
+      headings={[title, "Calls", "Errors", "Tokens", "Cost"]}
+      rows={rows.map(({ name, calls, failed, ...spent }) => [
+        name,
+        count(calls),
+        failed > 0 ? <span className="text-red">{share(failed / calls)}</span> : "–",
+        tokens(spent.tokens),
+        cost(spent.cost),
+      ])}
+    />
   );
 }

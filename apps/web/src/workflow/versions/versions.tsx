@@ -10,7 +10,8 @@ import { Confirm } from "../../ui/dialog.tsx";
 import { SelectField } from "../../ui/field.tsx";
 import { Menu, MenuItem } from "../../ui/menu.tsx";
 import { Loaded, Pill } from "../../ui/states.tsx";
-import { costPerThread, FiguresTable, Sparkline, successOf, took } from "./figures.tsx";
+import { Table } from "../../ui/table.tsx";
+import { FiguresTable, Sparkline, successOf, took } from "./figures.tsx";
 import { TryFailures } from "./try-failures.tsx";
 import { VersionChanges } from "./version-changes.tsx";
 
@@ -242,46 +243,24 @@ function Success({ version }: { version: VersionRow }) {
 
 /** The figures of two versions side by side. */
 function Comparison({ from, to }: { from: VersionRow; to: VersionRow }) {
-  const each = (version: VersionRow) => {
-    const { threads } = version;
-    const per = costPerThread(version);
-    return [
-      counted(threads, "run"),
-      share(successOf(version)),
-      took(version.p50Ms),
-      took(version.p95Ms),
-      per === null ? "–" : cost(per),
-    ];
-  };
-  const [old, now] = [each(from), each(to)];
-  const rows = ["Runs", "Success", "p50", "p95", "Cost per run"].map((what, at) => ({
-    what,
-    old: old[at],
-    now: now[at],
-  }));
+  const row = (name: string, of: (version: VersionRow) => string) => [
+    name,
+    of(from),
+    <span key="after" className="font-semibold">
+      {of(to)}
+    </span>,
+  ];
   return (
-    <table className="w-full border-collapse text-right [&_th]:font-normal [&_th:first-child]:text-left [&_:is(th,td)]:py-1">
-      <thead className="text-small text-muted">
-        <tr>
-          <th scope="col">Figure</th>
-          <th scope="col">
-            Now <code>{from.hash.slice(0, 6)}</code>
-          </th>
-          <th scope="col">
-            After <code>{to.hash.slice(0, 6)}</code>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row) => (
-          <tr key={row.what} className="border-t">
-            <th scope="row">{row.what}</th>
-            <td className="text-muted">{row.old}</td>
-            <td className="font-semibold">{row.now}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table
+      headings={["Figure", `Now ${from.hash.slice(0, 6)}`, `After ${to.hash.slice(0, 6)}`]}
+      rows={[
+        row("Runs", ({ threads }) => counted(threads, "run")),
+        row("Success", (version) => share(successOf(version))),
+        row("p50", ({ p50Ms }) => took(p50Ms)),
+        row("p95", ({ p95Ms }) => took(p95Ms)),
+        row("Cost per run", ({ cost: all, threads }) => cost(threads === 0 ? 0 : all / threads)),
+      ]}
+    />
   );
 }
 

@@ -3,7 +3,7 @@ import { type RefObject, useEffect, useRef } from "react";
 /** Distance from the end that counts as the end, in pixels. */
 const nearPx = 48;
 
-/** Keeps the end of a growing element in view, until the user scrolls away. Scrolling back to the end resumes. */
+/** Keeps the end of a growing element in view while `isGrowing`, until the user scrolls away. Scrolling back to the end resumes. */
 export function useFollowedEnd(of: RefObject<HTMLElement | null>, isGrowing: boolean): void {
   const isAtEnd = useRef(true);
   useEffect(() => {
