@@ -219,7 +219,7 @@ test("a step workflow is edited, saved as a version and run", async () => {
 }, 600_000);
 
 test("a graph is drawn, run and approved", async () => {
-  const page = await open(serving, "/editor/graph", { width: 1150 });
+  const page = await open(serving, "/editor/graph", { width: 1440 });
   const hand = graphHand.byMouse(page);
   await nodeOf(page, "node_1").waitFor();
   await hand.add("Agent", "a", { x: 150, y: 120 });
@@ -261,8 +261,9 @@ test("a plan is made with the planner, confirmed and run", async () => {
   await hand.press("button", "Confirm and run");
   await page.waitForURL("**/plans/wf_*");
   await page.getByRole("heading", { level: 1 }).getByText("completed").waitFor();
+  await page.getByRole("button", { name: /^look\b.*done$/ }).click();
   await page
-    .getByRole("region", { name: "Runs", exact: true })
+    .getByRole("region", { name: "Steps", exact: true })
     .getByText("done: do look")
     .waitFor();
 }, 600_000);
