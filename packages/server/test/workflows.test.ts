@@ -300,7 +300,10 @@ test("saving and running change nothing that is stored of another version", asyn
   const first = await added("asks", graph("One?"), "asks.json");
   const stored = async () => {
     const bundle = await serving.ok<Bundle>(`/api/bundles/${first.hash}`);
-    const queries = ["", ...bundle.sources.map((file) => `?${new URLSearchParams({ file }).toString()}`)];
+    const queries = [
+      "",
+      ...bundle.sources.map((file) => `?${new URLSearchParams({ file }).toString()}`),
+    ];
     const texts = queries.map(async (query) =>
       (await serving.fetch(`/api/bundles/${first.hash}/source${query}`)).text(),
     );

@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
-import { subjectOf } from "@uncaged/workflow/records";
 import type { Ledger, Thread, ThreadDiff } from "@uncaged/workflow-server/api-types";
 import { ArrowLeftRight } from "lucide-react";
 import { type ReactNode, useMemo } from "react";
@@ -149,8 +148,7 @@ export function differenceOf(a: number, b: number, as: (value: number) => string
 }
 
 function Head({ name, thread }: { name: string; thread: Thread }) {
-  const { threadId, workflow, hash, status, prompt, params, createdAt, forkFrom } = thread;
-  const subject = subjectOf({ name: workflow, parameters: { prompt, params } });
+  const { threadId, workflow, hash, status, createdAt, forkFrom } = thread;
   return (
     <th scope="col" className="font-normal" aria-label={`Thread ${name}`}>
       <div className="flex flex-wrap items-center gap-x-2 gap-y-1">
