@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { Thread } from "@uncaged/workflow-server/api-types";
-import { formatJson, isMoreThan, isRecord, isSame } from "../../lib/json.ts";
+import { formatJson, isRecord, isSame } from "../../lib/json.ts";
+import { isMoreThan } from "../../lib/json-slices.ts";
 import type { Card } from "../../lib/thread-log.ts";
 import { bundleQuery } from "../../lib/workflows.ts";
 import { LineDiff } from "../../ui/diff.tsx";
