@@ -62,7 +62,7 @@ export const stateIn = ({
   ...localVars,
 });
 
-/** A variable that differs, as texts: empty for a missing value, null for one that is too large to write. */
+/** A variable that differs, as texts: empty for a missing value, null for a value that is too large to write. */
 type Change = { name: string; before: string | null; after: string | null };
 
 /** The differing variables of two states, in the order of the later state. */
