@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { crockford } from "../packages/workflow/src/bundle/hash.ts";
@@ -7,7 +7,13 @@ import { type Host, openLocalHost } from "../packages/workflow/src/entry/host.ts
 import { idleVariable } from "../packages/workflow/src/local/workers/worker-client.ts";
 import { type StartRecord, textOf } from "../packages/workflow/src/record/record.ts";
 import { firstSum, sealed } from "../packages/workflow/src/record/sum.ts";
-import { type Root, workerInfoPath } from "../packages/workflow/src/disk/paths.ts";
+import {
+  dataPath,
+  infoPath,
+  type Root,
+  threadsDir,
+  workerInfoPath,
+} from "../packages/workflow/src/disk/paths.ts";
 import { openRoot } from "../packages/workflow/src/disk/root.ts";
 import { isAlive, readWorkerInfo } from "../packages/workflow/src/worker/worker-info.ts";
 import { descriptor } from "./bundle/steps.esm.js";
@@ -43,6 +49,17 @@ export function endedLog(hash: string, threadId: string, length: number): string
     { role: "__end__" as const, content: "", meta: end, timestamp },
   ];
   return records.map((record) => `${textOf(record)}\n`).join("");
+}
+
+/** Writes small ended threads. The newest have a larger step. */
+export function fillStore({ root, hash }: Store, count: number): void {
+  mkdirSync(threadsDir(root, hash), { recursive: true });
+  for (let n = 1; n <= count; n += 1) {
+    const threadId = threadIdOf(n);
+    const text = endedLog(hash, threadId, n > count - 40 ? 1000 : 10);
+    writeFileSync(dataPath(root, hash, threadId), text, { flag: "wx", mode: 0o600 });
+    writeFileSync(infoPath(root, hash, threadId), "", { flag: "wx", mode: 0o600 });
+  }
 }
 
 /** Starts a thread of the bundle in a worker. */
@@ -101,10 +118,11 @@ export function setIdle(ms: number): void {
   process.env[idleVariable] = String(ms);
 }
 
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 120_000;
-  while (!condition()) {
+/** Waits until a condition holds. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 600_000;
+  while (!(await condition())) {
     if (Date.now() > deadline) throw new Error("it never came to that");
-    await Bun.sleep(5);
+    await Bun.sleep(20);
   }
 }

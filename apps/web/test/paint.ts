@@ -1,24 +1,59 @@
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 
-/** Milliseconds until an element of a page appears in a new browser. */
-export async function loadOf(browser: Browser, url: string, element: string): Promise<number> {
+/** Bytes and milliseconds. */
+type Line = { bytesPerSecond: number; latencyMs: number };
+
+/** A slow line: 400 kbit/s. */
+export const slow: Line = { bytesPerSecond: 50_000, latencyMs: 100 };
+
+/** How a page loaded: milliseconds until its first paint and until an element appeared, and the received KB until then. */
+export type Loaded = { paintMs: number; shownMs: number; kb: number };
+
+/** Loads a page in a new browser until an element appears. */
+export async function loadOf(
+  browser: Browser,
+  url: string,
+  element: string,
+  line?: Line,
+): Promise<Loaded> {
   const context = await browser.newContext();
   try {
     const page = await context.newPage();
+    const received = await receivedBy(page, line);
     // The page measures the time: a query from outside would be late.
     await page.addInitScript(`new MutationObserver((_, observer) => {
       if (!document.querySelector(${JSON.stringify(element)})) return;
       performance.mark("whole");
       observer.disconnect();
     }).observe(document, { childList: true, subtree: true });`);
-    await page.goto(url);
+    await page.goto(url, { waitUntil: "commit" });
     await page.locator(element).first().waitFor();
-    return await page.evaluate(
-      () => performance.getEntriesByName("whole")[0]?.startTime ?? Number.NaN,
-    );
+    const kb = received() / 1_000;
+    await page.waitForFunction("performance.getEntriesByName('first-contentful-paint').length > 0");
+    const at = (name: string) =>
+      page.evaluate((one) => performance.getEntriesByName(one)[0]?.startTime ?? Number.NaN, name);
+    return { paintMs: await at("first-contentful-paint"), shownMs: await at("whole"), kb };
   } finally {
     await context.close();
   }
+}
+
+/** Emulates a line. Returns a function for the bytes that the page has received, as they came. */
+async function receivedBy(page: Page, line?: Line): Promise<() => number> {
+  const session = await page.context().newCDPSession(page);
+  let bytes = 0;
+  session.on("Network.loadingFinished", ({ encodedDataLength }) => (bytes += encodedDataLength));
+  await session.send("Network.enable");
+  if (line) {
+    const { bytesPerSecond, latencyMs } = line;
+    await session.send("Network.emulateNetworkConditions", {
+      offline: false,
+      latency: latencyMs,
+      downloadThroughput: bytesPerSecond,
+      uploadThroughput: bytesPerSecond,
+    });
+  }
+  return () => bytes;
 }
 
 /**

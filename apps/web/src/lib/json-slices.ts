@@ -1,4 +1,3 @@
-import { isMoreThan } from "./json.ts";
 import type { Sliced } from "./slices.ts";
 
 /** Number of characters that are parsed or written at once. */
@@ -130,4 +129,25 @@ function* written(value: unknown, pieces: string[], depth: number): Sliced<void>
     if (pieces.length % 1_000 === 0) yield;
   }
   pieces.push(isList ? "]" : "}");
+}
+
+/** Whether the JSON of a value has more than about `most` characters. Stops counting at that limit. */
+export function isMoreThan(value: unknown, most: number): boolean {
+  let left = most;
+  const take = (one: unknown): boolean => {
+    left -= typeof one === "string" ? one.length + 3 : 6;
+    if (left < 0 || typeof one !== "object" || one === null) return left < 0;
+    for (const name in one) {
+      left -= Array.isArray(one) ? 0 : name.length + 3;
+      if (take((one as Record<string, unknown>)[name])) return true;
+    }
+    return false;
+  };
+  try {
+    return take(value);
+  } catch (error) {
+    // The value is nested too deeply to traverse. The caller shows that problem.
+    if (error instanceof RangeError) return false;
+    throw error;
+  }
 }

@@ -65,27 +65,6 @@ function depthOf(json: string): number {
   return most;
 }
 
-/** Whether the JSON of a value has more than about `most` characters. Stops counting at that limit. */
-export function isMoreThan(value: unknown, most: number): boolean {
-  let left = most;
-  const take = (one: unknown): boolean => {
-    left -= typeof one === "string" ? one.length + 3 : 6;
-    if (left < 0 || typeof one !== "object" || one === null) return left < 0;
-    for (const name in one) {
-      left -= Array.isArray(one) ? 0 : name.length + 3;
-      if (take((one as Record<string, unknown>)[name])) return true;
-    }
-    return false;
-  };
-  try {
-    return take(value);
-  } catch (error) {
-    // The value is nested too deeply to traverse. The caller shows that problem.
-    if (error instanceof RangeError) return false;
-    throw error;
-  }
-}
-
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 

@@ -7,12 +7,16 @@ export async function* eventsIn(
 ): AsyncGenerator<ServerEvent> {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   try {
-    let rest = "";
+    /** The pieces of an event without its end. Joining a long one at every piece would take too long. */
+    let begun: string[] = [];
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      const blocks = (rest + value).split("\n\n");
-      rest = blocks.pop() ?? "";
+      const isSplitEnd = begun.at(-1)?.endsWith("\n") === true && value.startsWith("\n");
+      begun.push(value);
+      if (!isSplitEnd && !value.includes("\n\n")) continue;
+      const blocks = begun.join("").split("\n\n");
+      begun = [blocks.pop() ?? ""];
       for (const block of blocks) {
         const event = eventIn(block);
         if (event) yield event;

@@ -1,4 +1,6 @@
+import { parsing } from "./json-slices.ts";
 import { ownIn } from "./own.ts";
+import { inSlices, type Sliced } from "./slices.ts";
 import { createStore } from "./store.ts";
 import type { Connection, FromHub, Message, ToHub } from "./hub.ts";
 
@@ -39,11 +41,11 @@ export class Stream<Events extends object> {
     send({ kind: "leave", id: this.#id });
   }
 
-  take({ name, data, cursor }: Message): void {
+  take({ name, cursor }: Message, data: unknown): void {
     this.#position = cursor ?? this.#position;
     if (name === "refused") setRefused(this.#id, true);
     const on = this.#options.on as Readonly<Record<string, (data: unknown) => void>>;
-    ownIn(on, name)?.(JSON.parse(data));
+    ownIn(on, name)?.(data);
   }
 }
 
@@ -63,7 +65,7 @@ function connected(): MessagePort {
   const opened = portToHub();
   opened.addEventListener("message", ({ data }: MessageEvent<FromHub>) => {
     if (data.kind === "connection") connection.set(data.connection);
-    else takeSoon(data.messages);
+    else void takeSoon(data.messages);
   });
   opened.start();
   // A page may be restored from the back-forward cache.
@@ -106,26 +108,31 @@ if (isAlone && typeof document === "object") {
   });
 }
 
-/** Maximum time, in milliseconds, for processing messages before the page handles input again. */
-const busyMs = 20;
-const waiting: Message[] = [];
+let waiting: Message[] = [];
+let isTaking = false;
 
-function takeSoon(messages: readonly Message[]): void {
-  const isIdle = waiting.length === 0;
-  for (const message of messages) waiting.push(message);
-  if (isIdle) takeSome();
+async function takeSoon(messages: Message[]): Promise<void> {
+  waiting = waiting.concat(messages);
+  if (isTaking) return;
+  isTaking = true;
+  try {
+    await inSlices(takingAll());
+  } finally {
+    isTaking = false;
+  }
 }
 
-function takeSome(): void {
-  const until = performance.now() + busyMs;
-  let taken = 0;
-  for (const message of waiting) {
-    taken += 1;
-    followed.get(message.id)?.take(message);
-    if (performance.now() > until) break;
+function* takingAll(): Sliced<void> {
+  while (waiting.length > 0) {
+    const messages = waiting;
+    waiting = [];
+    for (const message of messages) {
+      if (!followed.has(message.id)) continue;
+      const data = yield* parsing(message.data);
+      followed.get(message.id)?.take(message, data);
+      yield;
+    }
   }
-  waiting.splice(0, taken);
-  if (waiting.length > 0) setTimeout(takeSome);
 }
 
 const connection = createStore<Connection>("open");

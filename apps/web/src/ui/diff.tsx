@@ -11,10 +11,13 @@ const looks = {
   removed: "bg-red-soft shadow-[inset_2px_0_var(--color-red)]",
 } as const;
 
-type LineDiffProps = { before: string; after: string; label: string };
+/** Null for a text that is too long to compare. */
+type LineDiffProps = { before: string | null; after: string | null; label: string };
 
 export function LineDiff({ before, after, label }: LineDiffProps) {
-  const lines = useMemo(() => diffOf(before, after), [before, after]);
+  const isLong = before === null || after === null || before.length + after.length > mostLetters;
+  const lines = useMemo(() => (isLong ? null : diffOf(before, after)), [isLong, before, after]);
+  if (isLong) return <p className="text-muted">Too long to compare.</p>;
   if (!lines) return <p className="text-muted">Too different to compare.</p>;
   if (lines.every(({ kind }) => kind === "same" || kind === "skipped")) {
     return <p className="text-muted">No differences.</p>;
@@ -117,6 +120,9 @@ function Line({ line }: { line: DiffLine }) {
 type DiffLine =
   | { kind: "same" | "added" | "removed"; text: string; key: number }
   | { kind: "skipped"; count: number; key: number };
+
+/** Longer texts are not compared: finding their lines would block the page. */
+const mostLetters = 1_000_000;
 
 /** Limits of a comparison, so that it does not block the page: number of edits, and milliseconds. */
 const most = { maxEditLength: 2_000, timeout: 50 };

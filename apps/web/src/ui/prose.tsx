@@ -62,11 +62,11 @@ export function Prose(props: Props) {
   const [isWhole, setWhole] = useState(isOpen);
   const json = useMemo(() => (isGrowing ? null : jsonIn(text)), [text, isGrowing]);
   const shown = json ?? (isGrowing ? endOf(text) : text);
-  const lines = useMemo(() => shown.split("\n"), [shown]);
-  const isLong = !isGrowing && (lines.length > mostLines || shown.length > mostLetters);
+  const cut = Math.min(endOfLines(shown, mostLines), mostLetters);
+  const isLong = !isGrowing && cut < shown.length;
   const isCut = isLong && !isWhole;
   useHides(isCut);
-  const part = isCut ? `${lines.slice(0, mostLines).join("\n").slice(0, mostLetters)}…` : shown;
+  const part = isCut ? `${shown.slice(0, cut)}…` : shown;
   const isHuge = part.length > pieceLetters;
   const plain = (
     <div className={json === null ? "anywhere w-full" : "code anywhere w-full"}>
@@ -86,7 +86,7 @@ export function Prose(props: Props) {
       {isGrowing && <span className="h-4 w-2 animate-blink rounded-[1px] bg-accent" aria-hidden />}
       {isLong && (
         <Button small onClick={() => setWhole(!isWhole)}>
-          {isWhole ? "Show less" : `Show all ${amountOf(shown, lines.length)}`}
+          {isWhole ? "Show less" : `Show all ${amountOf(shown)}`}
         </Button>
       )}
     </div>
@@ -99,8 +99,7 @@ const pieceLetters = 80_000;
 /** A very long text, rendered piece by piece on demand. */
 export function LongText({ text }: { text: string }) {
   const [pieces, setPieces] = useState(1);
-  const ends = useMemo(() => endsOf(text), [text]);
-  const shown = ends.slice(0, pieces);
+  const shown = useMemo(() => endsOf(text, pieces), [text, pieces]);
   const left = text.length - (shown.at(-1) ?? 0);
   useHides(left > 0);
   return (
@@ -119,13 +118,14 @@ export function LongText({ text }: { text: string }) {
   );
 }
 
-/** The end offsets of pieces: line ends, except within very long lines. */
-function endsOf(text: string): number[] {
+/** The end offsets of the first pieces: line ends, except within very long lines. */
+function endsOf(text: string, pieces: number): number[] {
   const ends: number[] = [];
-  for (let from = 0; from < text.length; from = ends.at(-1) ?? text.length) {
+  for (let from = 0; from < text.length && ends.length < pieces; from = ends.at(-1) ?? 0) {
     const most = from + pieceLetters;
-    const line = text.lastIndexOf("\n", most) + 1;
-    ends.push(text.length <= most ? text.length : line > from ? line : most);
+    // A search backwards in the whole text would read it all for each piece.
+    const line = text.slice(from, most).lastIndexOf("\n") + 1;
+    ends.push(text.length <= most ? text.length : line > 0 ? from + line : most);
   }
   return ends;
 }
@@ -138,8 +138,23 @@ function endOf(text: string): string {
   return `…\n\n${text.slice(line < 0 || line > left + mostGrowing / 2 ? left : line + 2)}`;
 }
 
-const amountOf = (text: string, lines: number): string =>
-  lines > mostLines ? `${count(lines)} lines` : `(${size(text.length)})`;
+const mostCounted = 10_000;
+
+function amountOf(text: string): string {
+  const isCounted = endOfLines(text, mostCounted) === text.length;
+  const lines = isCounted ? text.split("\n").length : 0;
+  return lines > mostLines ? `${count(lines)} lines` : `(${size(text.length)})`;
+}
+
+/** The offset at which the first lines end. */
+function endOfLines(text: string, lines: number): number {
+  let end = -1;
+  for (let line = 0; line < lines; line += 1) {
+    end = text.indexOf("\n", end + 1);
+    if (end < 0) return text.length;
+  }
+  return end;
+}
 
 /** Formatted JSON; null for other texts and for JSON that takes too long to format. */
 export function jsonIn(text: string): string | null {

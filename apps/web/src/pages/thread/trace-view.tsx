@@ -1,6 +1,6 @@
 import type { Status, Thread } from "@uncaged/workflow-server/api-types";
 import { ArrowDownToLine, ArrowLeft, Hourglass, LoaderCircle } from "lucide-react";
-import { lazy, Suspense, useCallback, useEffect, useRef, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useRef } from "react";
 import { useNow } from "../../lib/format.ts";
 import type { ThreadLog } from "../../lib/thread-log.ts";
 import { type ForkPoint, isLive } from "../../lib/threads.ts";
@@ -38,14 +38,12 @@ export function TraceView(props: Props) {
   const { view, thread, log, status, rows, chosen, askedToAnswer, onForkPoint, canRerun } = props;
   const now = useNow(500, isLive(status) || status === "waiting");
   const pane = useRef<HTMLDivElement>(null);
-  const [isFollowing, setFollowing] = useState(chosen === null);
   const row = rows.find(({ id }) => id === chosen) ?? leadingRow(rows, log, status);
   const select = useRef(props.onSelect);
   useEffect(() => {
     select.current = props.onSelect;
   });
   const onSelect = useCallback((id: string) => {
-    setFollowing(false);
     select.current(id);
   }, []);
   const isOpen = chosen !== null;
@@ -79,7 +77,7 @@ export function TraceView(props: Props) {
             selected={row?.id ?? null}
             onSelect={onSelect}
             now={end}
-            follows={isFollowing && isLive(status)}
+            follows={!isOpen && isLive(status)}
             onOpen={() => {
               if (row) onSelect(row.id);
               requestAnimationFrame(() => pane.current?.focus());
@@ -96,15 +94,12 @@ export function TraceView(props: Props) {
             }
           />
         )}
-        {isLive(status) && !isFollowing && view === "trace" && (
+        {isLive(status) && isOpen && view === "trace" && (
           <Button
             className="absolute bottom-4 left-1/2 -translate-x-1/2 rounded-full!"
             icon={<ArrowDownToLine />}
             title="Show the newest row"
-            onClick={() => {
-              setFollowing(true);
-              props.onSelect(null);
-            }}
+            onClick={() => props.onSelect(null)}
           >
             Follow
           </Button>

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { Thread } from "@uncaged/workflow-server/api-types";
 import { formatJson, isRecord, isSame } from "../../lib/json.ts";
+import { isMoreThan } from "../../lib/json-slices.ts";
 import type { Card } from "../../lib/thread-log.ts";
 import { bundleQuery } from "../../lib/workflows.ts";
 import { LineDiff } from "../../ui/diff.tsx";
@@ -61,8 +62,8 @@ export const stateIn = ({
   ...localVars,
 });
 
-/** A variable that differs, as texts; an empty text for a missing value. */
-type Change = { name: string; before: string; after: string };
+/** A variable that differs, as texts: empty for a missing value, null for a value that is too large to write. */
+type Change = { name: string; before: string | null; after: string | null };
 
 /** The differing variables of two states, in the order of the later state. */
 export function changesOf(before: State, after: State): Change[] {
@@ -79,5 +80,9 @@ export function changesOf(before: State, after: State): Change[] {
     }));
 }
 
-const shownOf = (value: unknown): string =>
-  typeof value === "string" ? value : (formatJson(value) ?? "");
+const largest = 500_000;
+
+function shownOf(value: unknown): string | null {
+  if (typeof value === "string") return value;
+  return isMoreThan(value, largest) ? null : (formatJson(value) ?? "");
+}
