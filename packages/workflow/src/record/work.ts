@@ -4,7 +4,7 @@ import type { JournalState } from "./journal.ts";
 import { spendingParts } from "./parts.ts";
 import type { EndRecord, StartRecord } from "./record.ts";
 import { addTally, noTally, type Tally } from "./tally.ts";
-import type { ThreadWork, NamedFigures, WorkFigures } from "./work-figures.ts";
+import type { NamedFigures, ThreadWork } from "./work-figures.ts";
 
 /** The end of a thread; `isRunning` while a worker drives it. */
 type Ending = { end: EndRecord | null; isRunning: boolean };
