@@ -7,7 +7,7 @@ export const useThread =
   async (page, measure) => {
     const work = (number: number) => stepRow(page, number, "work");
     const press = (name: string) => page.getByRole("button", { name, exact: true }).click();
-    /** Lets the agents stream for a second. */
+    /** Waits one second, in which the agents stream. */
     const stream = () => page.waitForTimeout(1_000);
     const details = page.getByRole("article", { name: /^Details of / });
     const trace = page.getByRole("treegrid", { name: "Trace" });

@@ -112,7 +112,7 @@ onCluster(`a cluster that does not start is one line${missingServer}`, () => {
     const both = await Promise.all([started(), started()]);
     expect(both.map(({ code }) => code).toSorted((a, b) => a - b)).toEqual([0, 1]);
     const line = both.find(({ code }) => code === 1)?.line ?? "";
-    expect(line).toMatch(/^error: (another command starts|a cluster runs already)[^\n]*\n$/);
+    expect(line).toMatch(/^error: (another command starts|a cluster already runs)[^\n]*\n$/);
     await down();
   });
 

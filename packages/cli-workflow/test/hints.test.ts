@@ -138,6 +138,7 @@ test("each hint was shown, and its commands work", () => {
       "see how: uncaged-workflow thread …": isRace,
       "resume it yourself: uncaged-workflow resume …": isRace,
       "uncaged-workflow add … greet.ts": "an example of the console",
+      "Open the address that <code>uncaged-workflow serve</code> printed in its terminal.": goesOn,
       "run uncaged-workflow doctor": "of a fault of the disk that has no name",
     }),
   ).toEqual([]);

@@ -67,7 +67,9 @@ export async function withName<T>(
     const hint = isListed
       ? `add the project's workflow first: uncaged-workflow add ${name}`
       : (otherwise() ?? (await nearestHint(session, name)));
-    throw hint === null ? error : WorkflowError.missing(error.code, error.message, hint);
+    throw hint === null
+      ? error
+      : session.exact(WorkflowError.missing(error.code, error.message, hint));
   }
 }
 

@@ -70,7 +70,6 @@ export const clusterFolderOf = ({ root }: Host): string => join(root, "cluster")
 /** Commands that name both a storage root and a cluster. */
 const usesBoth = new Set(["push", "pull"]);
 
-/** Returns the words that call a command, without the program's name. */
 /** The codes of errors about threads, workflows, versions and plans that were not found. */
 const inRoot: ReadonlySet<string> = new Set([
   "THREAD_NOT_FOUND",
@@ -79,6 +78,7 @@ const inRoot: ReadonlySet<string> = new Set([
   "EXECUTOR_ERROR",
 ]);
 
+/** Returns the words that call a command, without the program's name. */
 const wordsOf = (command: Command): string =>
   command.parent?.parent ? `${wordsOf(command.parent)} ${command.name()}` : command.name();
 
@@ -87,6 +87,7 @@ const isAddress = (host: string): boolean => !host.includes("://");
 
 /** One call of a command: its environment, changed by its common options. */
 export class Session {
+  readonly #exact = new WeakSet<WorkflowError>();
   readonly json: boolean;
   readonly quiet: boolean;
   readonly output: Output;
@@ -243,6 +244,12 @@ export class Session {
     }
   }
 
+  /** Returns an error whose hint is right even if the storage root is missing. */
+  exact(error: WorkflowError): WorkflowError {
+    this.#exact.add(error);
+    return error;
+  }
+
   /** The path of a named storage root that does not exist, and may be mistyped; null otherwise. */
   get #missingRoot(): string | null {
     const isNamed = this.#options.root !== undefined || this.#world.env[rootVariable];
@@ -256,7 +263,7 @@ export class Session {
    */
   explained(thrown: unknown): unknown {
     const root = this.#missingRoot;
-    if (root === null || !isWorkflowError(thrown)) return thrown;
+    if (root === null || !isWorkflowError(thrown) || this.#exact.has(thrown)) return thrown;
     if (thrown.kind !== "missing" || !inRoot.has(thrown.code)) return thrown;
     const hint = `no storage root ${root} found: check ${this.#options.root === undefined ? rootVariable : "--root"}`;
     return new WorkflowError({ ...toErrorRecord(thrown), hint });

@@ -121,6 +121,7 @@ export class Approvals {
     return {
       content: `${stepID} asks to run ${name} ${oneLine(JSON.stringify(input), 500)}${why}`,
       ...{ tool: name, input, stepID, attempt, schema: answerSchema(schema) },
+      ...(problem !== "" && { problem }),
       token: callHash(id, null),
       ...(ms !== null && {
         expiresAt: Date.now() + ms,

@@ -32,7 +32,8 @@ import {
   type ThreadView,
 } from "../record/thread.ts";
 import { headlessView, viewOf } from "../record/view.ts";
-import { type WorkFigures, WorkFold } from "../record/work.ts";
+import type { WorkFigures } from "../record/work-figures.ts";
+import { WorkFold } from "../record/work.ts";
 import type { ThreadInfo, ThreadStore } from "../store/store.ts";
 import type { Drivers } from "./drivers.ts";
 import { StoredLines } from "./stored-lines.ts";

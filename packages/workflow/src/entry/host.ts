@@ -96,7 +96,7 @@ export type {
   VersionFailure,
   VersionFigures,
 } from "../record/figures.ts";
-export type { NamedFigures } from "../record/work.ts";
+export type { NamedFigures } from "../record/work-figures.ts";
 
 // Records
 export type { Durability } from "../control/control.ts";

@@ -40,7 +40,7 @@ export {
 } from "../record/filter.ts";
 export { HourSums, VersionSums } from "../record/figures.ts";
 export { subjectOf } from "../record/subject.ts";
-export type { WorkFigures } from "../record/work.ts";
+export type { WorkFigures } from "../record/work-figures.ts";
 export { readIndexed } from "../local/threads/row.ts";
 export type { IndexedThread } from "../local/threads/thread-index.ts";
 export { timesAt, waitedIn } from "../record/times.ts";

@@ -1,6 +1,6 @@
 import type { ThreadRow } from "./thread.ts";
 import { roundedCost } from "./tally.ts";
-import type { NamedFigures, WorkFigures } from "./work.ts";
+import type { NamedFigures, WorkFigures } from "./work-figures.ts";
 
 /** Figures of the threads that started in one hour, which begins at `at`. Percentiles are of the time worked. */
 export type HourFigures = {

@@ -5,7 +5,7 @@ import { timesAt } from "./times.ts";
 import type { LogFacts, StartRecord } from "./record.ts";
 import type { LiveFacts, ThreadPlace, ThreadRef, ThreadRow, ThreadStatus } from "./thread.ts";
 import type { ThreadSpending } from "./thread.ts";
-import type { ThreadWork } from "./work.ts";
+import type { ThreadWork } from "./work-figures.ts";
 
 const noSpending: ThreadSpending = { tokens: 0, cost: 0, unpriced: 0 };
 

@@ -52,19 +52,18 @@ describe("a decision", () => {
 });
 
 describe("a tool call", () => {
-  const asked = (content: string) =>
+  const asked = (content: string, more: object = {}) =>
     questionOf({
       ...{ role: "__wait__", content, timestamp: 0, number: 1 },
-      meta: { for: "tool", tool: "deploy", input: { n: 1 }, stepID: "claude", schema: {} },
+      meta: { for: "tool", tool: "deploy", input: { n: 1 }, stepID: "claude", schema: {}, ...more },
     });
 
   test("has the step that asks, and as its text only the reason of another question", () => {
     const first = 'claude asks to run deploy {"n":1}';
     expect(asked(first)).toMatchObject({ asker: "claude", text: "", call: { tool: "deploy" } });
-    expect(asked(`${first} (the last answer was not a decision)`).text).toBe(
-      "the last answer was not a decision",
-    );
-    expect(asked('claude asks to run deploy {"n":"(the input is a lie)"}').text).toBe("");
+    const problem = "the last answer was not a decision";
+    expect(asked(`${first} (${problem})`, { problem }).text).toBe(problem);
+    expect(asked(`${first} (${problem})`).text).toBe("");
   });
 });
 

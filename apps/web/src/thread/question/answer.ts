@@ -36,7 +36,7 @@ export function questionOf({ content, meta, number }: NumberedStep): Question {
   const schema = isPause || asked === undefined || asked === true ? null : asked;
   return {
     number,
-    text: isCall ? problemIn(content) : content,
+    text: isCall ? problemIn(meta) : content,
     asker: [meta.name, meta.stepID, meta.stepId, meta.nodeId].find(isName) ?? null,
     schema,
     expiresAt: typeof expiresAt === "number" ? expiresAt : null,
@@ -48,9 +48,9 @@ export function questionOf({ content, meta, number }: NumberedStep): Question {
 
 const isName = (value: unknown): value is string => typeof value === "string" && value !== "";
 
-/** The reason why a tool call is asked again, in parentheses after the input. */
-const problemIn = (content: string): string =>
-  / \((the (?:last answer|input) [^]*)\)$/.exec(content)?.[1] ?? "";
+/** The reason why a tool call is asked again. */
+const problemIn = ({ problem }: NumberedStep["meta"]): string =>
+  typeof problem === "string" ? problem : "";
 
 const asksForContent = (schema: unknown): boolean =>
   isRecord(schema) && !(schema.type === "object" && Object.keys(schema).length === 1);

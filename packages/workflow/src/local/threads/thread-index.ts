@@ -28,7 +28,7 @@ import { system } from "../../system/system.ts";
 import type { Summed } from "../../record/figures.ts";
 import { unknownRow } from "../../record/row.ts";
 import type { ThreadRef, ThreadRow } from "../../record/thread.ts";
-import type { WorkFigures } from "../../record/work.ts";
+import type { WorkFigures } from "../../record/work-figures.ts";
 import {
   chunk,
   figuresStatement,
