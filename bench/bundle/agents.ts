@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { channel } from "node:diagnostics_channel";
 import { durable } from "@uncaged/workflow";
 
-/* Agents that publish what a model and a tool would: `steps` of them one after another, then `together` at once. */
+/* Agents that publish the events of a model and a tool: `steps` agents in sequence, then `together` agents at once. */
 export const descriptor = { description: "Streams like agents.", roles: {} };
 
 const publish = (type: string, payload: object): void =>

@@ -58,7 +58,7 @@ function joined(label: string, notes: readonly Change[], edit: Edit | Refused | 
   return notes.length > 0 ? { ...edit, label, changes: [...edit.changes, ...notes] } : edit;
 }
 
-/** A kind whose documents have notes: their field `notes`, which no engine reads. */
+/** Adds notes to a kind of document. They are in the field `notes`, which no engine reads. */
 export function withNotes<Name extends string>(kind: DocumentKind<Name>): DocumentKind<Name> {
   const chosen = (document: unknown, ids: readonly string[]) =>
     notesIn(document).filter(({ id }) => ids.includes(id));

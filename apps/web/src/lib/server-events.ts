@@ -1,4 +1,4 @@
-/** A server-sent event. `cursor` is its id; null without one. */
+/** A server-sent event. `cursor` is its id; null for an event without an id. */
 export type ServerEvent = { name: string; data: string; cursor: string | null };
 
 /** The events of a response. */
@@ -7,7 +7,7 @@ export async function* eventsIn(
 ): AsyncGenerator<ServerEvent> {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   try {
-    /** The pieces of an event without its end. Joining a long one at every piece would take too long. */
+    /** The pieces of an event without its end. Joining a long event at every piece would take too long. */
     let begun: string[] = [];
     for (;;) {
       const { done, value } = await reader.read();

@@ -1,7 +1,7 @@
 import { formatJson, readJson } from "./json.ts";
 import { ownIn } from "./own.ts";
 
-/** The edited text of a value. `isText` tells a plain text from JSON. */
+/** The edited text of a value. `isText` means a plain text; otherwise the text is JSON. */
 export type ValueEdit = { text: string; isText: boolean };
 
 export type ValueEdits = Readonly<Record<string, ValueEdit>>;

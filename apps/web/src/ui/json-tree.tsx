@@ -52,7 +52,7 @@ export function JsonTree({ value, name, onPick }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const id = useId();
   if (of !== root) {
-    // A growing value keeps what is open.
+    // Open parts stay open while the value grows.
     setOf(root);
     setOpen((before) => new Set([...before, ...openAtFirst(root, isOpen)]));
   }

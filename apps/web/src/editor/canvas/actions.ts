@@ -255,7 +255,7 @@ export class Actions {
     else this.#document.say(otherFormat(kind.recognize(fragment), kind.noun));
   }
 
-  /** Replaces the document by a text of this kind, or of a program whose files the kind converts. */
+  /** Replaces the document by an imported text: a document of this kind, or a file that the kind converts. */
   async import(text: string, from: string): Promise<Converted | null> {
     const given = text.replace(/^\uFEFF/, "");
     try {

@@ -10,7 +10,7 @@ const atOnce = 20;
 
 type Props = {
   runs: readonly PlanRun[];
-  /** The run whose steps are shown. */
+  /** The run that the graph shows. */
   shown: PlanRun | null;
   onShow: (run: PlanRun) => void;
 };

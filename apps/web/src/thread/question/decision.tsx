@@ -41,7 +41,7 @@ type Props = {
   choices: readonly Choice[];
   /** Time of the timeout in milliseconds since the epoch; null for none. */
   expiresAt?: number | null;
-  /** Whether the question is no longer open. */
+  /** Whether the question is closed, so that it takes no answer. */
   isOver?: boolean;
   /** Number of requests to focus the form. */
   asked?: number;
@@ -54,7 +54,7 @@ const closed = new Set(["STALE_ANSWER", "NOT_WAITING", "THREAD_ENDED", "ANSWER_L
 
 /**
  * A question with its whole subject, and the choices that answer it. A choice is sent once. The choices are disabled
- * after the answer, when the question is no longer open, and, for an approval, while a part of the subject is hidden.
+ * after the answer, when the question is closed, and, for an approval, while a part of the subject is hidden.
  */
 export function Decision(props: Props) {
   const { from, prompt = "", subject, children, choices, expiresAt = null, onSent } = props;

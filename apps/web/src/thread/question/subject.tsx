@@ -37,7 +37,7 @@ function Content({ value }: { value: unknown }) {
   return isRecord(value) ? <Fields value={value} /> : <Json value={value} />;
 }
 
-/** The values of a record, unfolded. Their JSON tells texts from numbers. */
+/** The values of a record, unfolded. A button shows their JSON, in which a text differs from a number. */
 function Fields({ value }: { value: Readonly<Record<string, unknown>> }) {
   const [isJson, setJson] = useState(false);
   const names = Object.keys(value);

@@ -19,7 +19,7 @@ export function useFigures(
   const now = useNow(isLive(status) ? 1_000 : 30_000);
   const { workedMs, waitedMs } = timesOf(thread, status, log, now);
   const steps = Math.max(log.steps.length, stepCount);
-  // The ledger has no running attempts; the trace has.
+  // The ledger leaves out running attempts, so a live thread is counted from its trace.
   const spent = (isEnded(status) && ledger?.total) || spentIn(rows);
   return { now, workedMs, waitedMs, steps, spent };
 }

@@ -131,7 +131,7 @@ const sum = (spans: readonly Span[]): number =>
 /** Shorter times without a wait are not worth a notch. In milliseconds. */
 const leastIdleMs = 1_000;
 
-/** The name of the wait that takes most of a time; null for a short time without one. */
+/** The name of the longest wait in a span of time; null for a short span without a wait. */
 function reasonOf(
   waits: readonly TraceRow[],
   from: number,
