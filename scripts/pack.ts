@@ -23,6 +23,8 @@ const top = fileURLToPath(new URL("..", import.meta.url));
 const out = join(top, ".pack");
 const licencesFile = "THIRD-PARTY-LICENSES.txt";
 
+const repository = { type: "git", url: "git+https://github.com/uncaged/workflow.git" };
+
 type Manifest = {
   name: string;
   version: string;
@@ -73,7 +75,9 @@ function stage(folder: string, fields: Record<string, unknown>): string {
   rmSync(staged, { recursive: true, force: true });
   mkdirSync(join(staged, "dist"), { recursive: true });
   const { private: _, devDependencies: __, exports: ___, ...manifest } = readManifest(folder);
-  const whole = { ...manifest, ...fields, engines: { node: ">=20" } };
+  const directory = `packages/${basename(folder)}`;
+  const origin = { repository: { ...repository, directory } };
+  const whole = { ...manifest, ...origin, ...fields, engines: { node: ">=20" } };
   writeFileSync(join(staged, "package.json"), `${JSON.stringify(whole, null, 2)}\n`);
   cpSync(join(top, "LICENSE"), join(staged, "LICENSE"));
   cpSync(join(folder, "README.md"), join(staged, "README.md"));
@@ -179,7 +183,8 @@ function packAlias(): string {
   cpSync(join(top, "LICENSE"), join(staged, "LICENSE"));
   const { version, license } = readManifest(cli);
   const manifest = {
-    ...{ name, version, license, description: "The command uncaged-workflow, by its own name." },
+    ...{ name, version, license, type: "module", repository },
+    ...{ description: "The command uncaged-workflow, by its own name." },
     ...{ bin: { [name]: `./bin/${name}` }, files: ["bin"], dependencies: versionsOf(cli) },
     engines: { node: ">=20" },
   };
@@ -296,9 +301,15 @@ export async function packStandalone(target?: Bun.Build.CompileTarget): Promise<
   return join(folder, "uncaged-workflow");
 }
 
+/** The platforms of the released binaries. */
+const platforms = ["bun-linux-x64", "bun-linux-arm64", "bun-darwin-x64", "bun-darwin-arm64"];
+
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { target: { type: "string", multiple: true } } });
-  const targets = (values.target ?? [undefined]) as (Bun.Build.CompileTarget | undefined)[];
+  const { values } = parseArgs({
+    options: { target: { type: "string", multiple: true }, all: { type: "boolean" } },
+  });
+  const chosen = values.all ? platforms : (values.target ?? [undefined]);
+  const targets = chosen as (Bun.Build.CompileTarget | undefined)[];
   const tarballs = Object.values(await pack());
   const made = [...tarballs];
   for (const target of targets) made.push(await packStandalone(target));
