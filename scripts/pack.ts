@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -80,7 +80,9 @@ function stage(folder: string, fields: Record<string, unknown>): string {
   const whole = { ...manifest, ...origin, ...fields, engines: { node: ">=20" } };
   writeFileSync(join(staged, "package.json"), `${JSON.stringify(whole, null, 2)}\n`);
   cpSync(join(top, "LICENSE"), join(staged, "LICENSE"));
-  cpSync(join(folder, "README.md"), join(staged, "README.md"));
+  for (const name of ["README.md", "CHANGELOG.md"]) {
+    if (existsSync(join(folder, name))) cpSync(join(folder, name), join(staged, name));
+  }
   return staged;
 }
 
