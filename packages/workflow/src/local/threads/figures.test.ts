@@ -284,3 +284,22 @@ test("an index of the format before figures is rebuilt", async () => {
   const plain = await listThreads(root, { minCost: 0.2 });
   expect((await listThreads(root, { minCost: 0.2 }, index)).rows).toEqual(plain.rows);
 });
+
+test("the log of a driven thread is read again only after a write, or without its worker", async () => {
+  logged.begin(1);
+  logged.append(1, paidStep("planner", 1));
+  logged.journal(1, attempt, call, { ...paid, state: "open" });
+  const driver = { status: "running", pid: 1, role: "coder" } as const;
+  const read = (found: typeof driver | null) =>
+    opening(() => readRow(root, logged.ref(1), { find: async () => found }));
+  const running = { status: "running", spent: { cost: 1.5 } };
+  expect((await read(driver)).result).toMatchObject(running);
+  const again = await read(driver);
+  expect(again.result).toMatchObject(running);
+  expect(again.opened).toEqual([]);
+  logged.append(1, paidStep("planner", 2));
+  expect((await read(driver)).result).toMatchObject({ steps: 2, spent: { cost: 3.5 } });
+  logged.journal(1, attempt, call, { ...paid, cost: 0.75, state: "open" });
+  expect((await read(driver)).result).toMatchObject({ steps: 2, spent: { cost: 3.75 } });
+  expect((await read(null)).result).toEqual(await rowOf(1));
+});
