@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { openLocalHost } from "@uncaged/workflow/host";
 import type { Page } from "playwright-core";
-import { openPlans } from "../../../packages/workflow-plan/src/entry/service.ts";
 import type { Thread, VersionRow } from "../../../packages/server/src/entry/api-types.ts";
+import { openPlans } from "../../../packages/workflow-plan/src/entry/service.ts";
 import { open, useConsoleProcess } from "./browser.ts";
 import { chain, importText, nodeOf } from "./editor.ts";
 
@@ -27,6 +27,7 @@ const press = (page: Page, name: string) =>
 async function lose(page: Page): Promise<() => Promise<void>> {
   const { port } = serving;
   await serving.stop("SIGKILL");
+  await page.getByText("The server is unreachable").waitFor();
   return async () => {
     const again = page.getByText("Connected again").waitFor();
     await serving.serve(port);
