@@ -34,21 +34,21 @@ try {
       ...{ viewport: { width, height: width > 1000 ? 900 : 780 }, colorScheme: theme },
       ...{ reducedMotion: "reduce", locale: "en-GB", timezoneId: "UTC" },
     });
+    context.setDefaultTimeout(120_000);
+    const page = await context.newPage();
+    const session = await context.newCDPSession(page);
     for (const [name, [address, text]] of chosen) {
-      const page = await context.newPage();
-      const session = await context.newCDPSession(page);
       const url = new URL(address, `http://127.0.0.1:${serving.port}`);
       url.searchParams.set("token", serving.token);
       await page.goto(url.href);
       await page.getByText(text).locator("visible=true").first().waitFor();
       await page.locator("[class*=shimmer]").first().waitFor({ state: "detached" });
-      await page.waitForLoadState("networkidle").catch(() => undefined);
+      await page.evaluate("new Promise((done) => requestIdleCallback(done))");
       const { data } = await session.send("Page.captureScreenshot", {
         format: "webp",
         quality: 80,
       });
       writeFileSync(join(out, `${name}-${width}-${theme}.webp`), Buffer.from(data, "base64"));
-      await page.close();
     }
     await context.close();
   }
@@ -59,12 +59,12 @@ try {
 
 /** Fills the storage root. Returns the address of each page, with a text that it shows when it is complete. */
 async function fill(): Promise<Record<string, readonly [address: string, text: RegExp]>> {
+  const compared = await evaluate();
   const threads = await demo(serving);
   await run("add", "research-team", path("examples/research-team/team.json"));
   await createPlan();
-  const compared = await evaluate();
   return {
-    threads: ["/", /import-orders/],
+    threads: ["/", /p50 worked/],
     thread: [`/threads/${threads.mail}`, /Tuesday/],
     error: [`/threads/${threads.failed}`, /no date/],
     graph: [`/threads/${threads.notes}?view=graph`, /Find the last tag/],
@@ -72,7 +72,7 @@ async function fill(): Promise<Record<string, readonly [address: string, text: R
     question: [`/threads/${threads.asking}?step=2`, /Your answer/],
     inbox: ["/inbox", /Version 2/],
     workflows: ["/workflows", /release-notes/],
-    versions: ["/workflows/review", /role historian added/],
+    versions: ["/workflows/sort-mail", /100\s?%/],
     add: ["/add", /Drop a file here/],
     plans: ["/plans", /Weekly report/],
     plan: ["/plans/wf_report", /Collect the merged changes/],
@@ -97,7 +97,7 @@ async function createPlan(): Promise<void> {
   const host = openLocalHost({ path: serving.path });
   const home = join(serving.path, "plans");
   const plans = openPlans({ host, home, env: {}, cwd: serving.folder });
-  const at = "2026-01-01T00:00:00.000Z";
+  const at = new Date().toISOString();
   const step = (id: string, description: string, ...depends_on: string[]) => ({
     ...{ id, description, agent: "claude" as const, inputs: {}, depends_on },
   });
@@ -119,7 +119,10 @@ async function createPlan(): Promise<void> {
 /** Compares two versions of a workflow by an eval. Returns its id. */
 async function evaluate(): Promise<string> {
   const sorter = (known: string) =>
-    bundleOf(`yield step("sorter", ${known}.test(input.prompt) ? "refund" : "other", {});`);
+    bundleOf(`yield step("sorter", ${known}.test(input.prompt) ? "refund" : "other", {});`).replace(
+      "a test",
+      "Sorts the mail of customers",
+    );
   const file = (name: string, text: string) => serving.write(name, text);
   const add = (name: string, known: string) => run("add", "sort-mail", file(name, sorter(known)));
   const { hash } = (await add("v1.esm.js", "/money/")) as { hash: string };
@@ -128,7 +131,7 @@ async function evaluate(): Promise<string> {
   const lines = cases.map((prompt) =>
     JSON.stringify({
       ...{ id: prompt.replaceAll(" ", "-"), prompt },
-      expected: /order$/.test(prompt) ? "other" : "refund",
+      expected: prompt.endsWith("my order") ? "other" : "refund",
     }),
   );
   file("orders.jsonl", lines.join("\n"));
