@@ -34,14 +34,16 @@ try {
       ...{ viewport: { width, height: width > 1000 ? 900 : 780 }, colorScheme: theme },
       ...{ reducedMotion: "reduce", locale: "en-GB", timezoneId: "UTC" },
     });
-    context.setDefaultTimeout(120_000);
+    context.setDefaultTimeout(60_000);
     const page = await context.newPage();
     const session = await context.newCDPSession(page);
     for (const [name, [address, text]] of chosen) {
       const url = new URL(address, `http://127.0.0.1:${serving.port}`);
       url.searchParams.set("token", serving.token);
       await page.goto(url.href);
-      await page.getByText(text).locator("visible=true").first().waitFor();
+      // A phone does not show everything that has arrived.
+      const state = width > 1000 ? "visible" : "attached";
+      await page.locator("main").getByText(text).first().waitFor({ state });
       await page.locator("[class*=shimmer]").first().waitFor({ state: "detached" });
       await page.evaluate("new Promise((done) => requestIdleCallback(done))");
       const { data } = await session.send("Page.captureScreenshot", {
@@ -64,7 +66,7 @@ async function fill(): Promise<Record<string, readonly [address: string, text: R
   await run("add", "research-team", path("examples/research-team/team.json"));
   await createPlan();
   return {
-    threads: ["/", /p50 worked/],
+    threads: ["/", /^Runs/],
     thread: [`/threads/${threads.mail}`, /Tuesday/],
     error: [`/threads/${threads.failed}`, /no date/],
     graph: [`/threads/${threads.notes}?view=graph`, /Find the last tag/],
