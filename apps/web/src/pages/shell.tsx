@@ -11,7 +11,7 @@ import { reportFirstRead, useIsFirstRead } from "../lib/first-read.ts";
 import { ownIn } from "../lib/own.ts";
 import { Button, ButtonLink } from "../ui/button.tsx";
 import { later } from "../ui/later.tsx";
-import { isTyping, Page, useKeys } from "../ui/page.tsx";
+import { isTyping, Page, useKeys, waiting } from "../ui/page.tsx";
 import { Empty, FailureNotice } from "../ui/states.tsx";
 
 const AppearanceMenu = later(async () => (await import("./appearance-menu.tsx")).AppearanceMenu);
@@ -38,9 +38,10 @@ export function Shell() {
   });
   useFocusOf(main, shown);
   const nav = useRef<HTMLElement>(null);
+  const count = waiting.use();
   useEffect(() => {
     if (nav.current) showCurrent(nav.current);
-  }, [path]);
+  }, [path, count]);
   useGoKeys(() => setHelping(true));
   const isRead = useIsFirstRead();
   useEffect(() => {
