@@ -25,7 +25,8 @@ function Form({ filter, onClose }: Omit<Props, "isOpen">) {
   const submit = (form: HTMLElement) => {
     if (problem) return showProblems(form, () => setChecked(true));
     if (keepViews([...saved, { name: name.trim(), filter }])) onClose();
-    else setError(new Error("this browser can't store the view"));
+    else
+      setError(new Error("this browser can't store the view: it lasts until you leave the page"));
   };
   return (
     <DialogForm
