@@ -5,7 +5,6 @@ import { ChevronDown } from "lucide-react";
 import { type ReactNode, useId, useState } from "react";
 import { StatusBadge } from "../../thread/status/status.tsx";
 import { useFigures } from "../../thread/run/figures.ts";
-import type { TraceRow } from "../../thread/trace/rows.ts";
 import { ago, cost, count, duration, moment, tokens } from "../../lib/format.ts";
 import { subjectIn, type ThreadLog } from "../../lib/thread-log.ts";
 import type { ForkPoint } from "../../lib/threads.ts";
@@ -18,12 +17,11 @@ type Props = {
   thread: Thread;
   status: Status;
   log: ThreadLog;
-  rows: readonly TraceRow[];
   onFork: (point: ForkPoint) => void;
   onAnswer: () => void;
 };
 
-export function ThreadHead({ thread, status, log, rows, onFork, onAnswer }: Props) {
+export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
   const { workflow } = thread;
   const [isWhole, setWhole] = useState(false);
   const details = useId();
@@ -53,7 +51,7 @@ export function ThreadHead({ thread, status, log, rows, onFork, onAnswer }: Prop
         <Link to="/workflows/$name" params={{ name: workflow }} className="wrap-anywhere">
           {workflow}
         </Link>
-        <Figures thread={thread} status={status} log={log} rows={rows} />
+        <Figures thread={thread} status={status} log={log} />
         <Button
           look="quiet"
           small
@@ -81,9 +79,9 @@ export function ThreadHead({ thread, status, log, rows, onFork, onAnswer }: Prop
   );
 }
 
-function Figures({ thread, status, log, rows }: Omit<Props, "onFork" | "onAnswer">) {
+function Figures({ thread, status, log }: Omit<Props, "onFork" | "onAnswer">) {
   const { createdAt, maxRounds, limits = {} } = thread;
-  const { now, workedMs, waitedMs, steps, spent } = useFigures(thread, status, log, rows);
+  const { now, workedMs, waitedMs, steps, spent } = useFigures(thread, status, log);
   const noPrice = spent.unpriced > 0 ? `${spent.unpriced} steps have no known price` : "";
   return (
     <Facts

@@ -5,10 +5,9 @@ import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { ForkDialog } from "../../thread/fork/fork-dialog.tsx";
 import { ApiError } from "../../lib/request.ts";
 import type { View } from "../../lib/search.ts";
-import { failedAmong, subjectIn, useThreadLog } from "../../lib/thread-log.ts";
+import { subjectIn, useThreadLog } from "../../lib/thread-log.ts";
 import { type ForkPoint, threadQuery } from "../../lib/threads.ts";
 import { traceRows } from "../../thread/trace/rows.ts";
-import { rowAtStep } from "../../thread/trace/selection.ts";
 import { ButtonLink } from "../../ui/button.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";
 import { SectionsContext } from "../../ui/section.tsx";
@@ -79,8 +78,8 @@ function ThreadView({ thread }: { thread: Thread }) {
       replace: next === view && row !== undefined && shown !== undefined,
       resetScroll: false,
     });
-  const failed = failedAmong(log.cards);
-  const chosen = row ?? rowAtStep(rows, log, step)?.id ?? null;
+  const ofStep = rows.find(({ number, failedAt }) => step && (number ?? failedAt) === step);
+  const chosen = row ?? ofStep?.id ?? null;
   const answer = () => {
     setAskedToAnswer((times) => times + 1);
     show("trace", rows.findLast(({ kind }) => kind === "question")?.id);
@@ -95,11 +94,14 @@ function ThreadView({ thread }: { thread: Thread }) {
             thread={thread}
             status={status}
             log={log}
-            rows={rows}
             onFork={setForkPoint}
             onAnswer={answer}
           />
-          <Outcome thread={thread} status={status} hasRow={failed.length > 0} />
+          <Outcome
+            thread={thread}
+            status={status}
+            hasRow={rows.some(({ failedAt }) => failedAt !== null)}
+          />
           <Tabs
             fills
             label="Views of the thread"

@@ -38,7 +38,7 @@ export function TraceView(props: Props) {
   const { view, thread, log, status, rows, chosen, askedToAnswer, onForkPoint, canRerun } = props;
   const now = useNow(500, isLive(status) || status === "waiting");
   const pane = useRef<HTMLDivElement>(null);
-  const row = rows.find(({ id }) => id === chosen) ?? leadingRow(rows, log, status);
+  const row = rows.find(({ id }) => id === chosen) ?? leadingRow(rows, status);
   const select = useRef(props.onSelect);
   useEffect(() => {
     select.current = props.onSelect;
@@ -48,7 +48,7 @@ export function TraceView(props: Props) {
   }, []);
   const isOpen = chosen !== null;
   const start = (kind: ForkPoint["kind"]) => {
-    const point = pointOf(row, log, kind);
+    const point = pointOf(row, kind);
     if (point && (kind === "fork" || canRerun)) onForkPoint(point);
   };
   useKeys({ f: () => start("fork"), r: () => start("rerun") });

@@ -45,13 +45,7 @@ export function Detail(props: Props) {
               <span className="flex-none text-faint">{kinds[row.kind]}</span>
             )}
           </div>
-          <Actions
-            row={row}
-            log={log}
-            thread={thread}
-            onForkPoint={onForkPoint}
-            canRerun={canRerun}
-          />
+          <Actions row={row} onForkPoint={onForkPoint} canRerun={canRerun} />
         </div>
         <Figures row={row} />
       </header>
@@ -79,7 +73,8 @@ function titleOf({ name, kind, number, card }: TraceRow, log: ThreadLog): string
 }
 
 function Figures({ row }: { row: TraceRow }) {
-  const { card, number, startedAt, endedAt } = row;
+  const { card, startedAt, endedAt } = row;
+  const number = row.number ?? row.failedAt;
   const isRunning = row.status === "running";
   const now = useNow(1_000, isRunning);
   const end = endedAt ?? (isRunning ? now : null);
@@ -118,9 +113,9 @@ function Figures({ row }: { row: TraceRow }) {
 
 const shortOf = (id: string): string => (id.length > 12 ? `…${id.slice(-8)}` : id);
 
-function Actions({ row, log, onForkPoint, canRerun }: Omit<Props, "foot">) {
-  const fork = pointOf(row, log, "fork");
-  const rerun = canRerun ? pointOf(row, log, "rerun") : null;
+function Actions({ row, onForkPoint, canRerun }: Pick<Props, "row" | "onForkPoint" | "canRerun">) {
+  const fork = pointOf(row, "fork");
+  const rerun = canRerun ? pointOf(row, "rerun") : null;
   if (!fork && !rerun) return null;
   return (
     <div className="flex flex-wrap gap-2 max-sm:w-full">

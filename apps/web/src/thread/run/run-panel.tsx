@@ -53,8 +53,8 @@ function Shown(props: ShownProps) {
   const { run, row: chosen, onRow, onStarted, thread, status } = props;
   const { log, rows } = run;
   const [point, setPoint] = useState<ForkPoint | null>(null);
-  const figures = useFigures(thread, status, log, rows);
-  const row = rows.find(({ id }) => id === chosen) ?? leadingRow(rows, log, status);
+  const figures = useFigures(thread, status, log);
+  const row = rows.find(({ id }) => id === chosen) ?? leadingRow(rows, status);
   return (
     <section
       className="flex min-h-0 flex-1 flex-col max-md:flex-none"

@@ -1,4 +1,4 @@
-import type { Path } from "@uncaged/workflow/records";
+import type { Attempt, Path } from "@uncaged/workflow/records";
 import { type Card, nameOf } from "../../lib/thread-log.ts";
 import { leaf, type TraceNode } from "./nodes.ts";
 
@@ -28,7 +28,7 @@ export class Places {
     let node = outer === null ? null : (this.#nodes.get(outer) ?? null);
     const known = node?.row.card?.attempt.path.length ?? 0;
     for (const part of attempt.path.slice(known)) node = this.#inside(node, part, card);
-    return node?.children ?? this.top;
+    return (node && callIn(node, attempt))?.children ?? node?.children ?? this.top;
   }
 
   /** Whether an attempt is an attempt's child, at any depth. A foreign log may have a cycle. */
@@ -101,6 +101,21 @@ export class Places {
     this.#groups.set(key, group);
     return group;
   }
+}
+
+/** The tool call that runs an attempt as a subagent; undefined for other attempts. */
+function callIn({ children }: TraceNode, { role, startedAt }: Attempt): TraceNode | undefined {
+  const name = `_${(role ?? "").toLowerCase().replace(/[^a-z0-9_-]/g, "_")}`;
+  const at = startedAt ?? 0;
+  const calls = children.filter(
+    ({ row }) =>
+      row.kind === "tool" &&
+      row.name.startsWith("subagent_") &&
+      row.name.endsWith(name) &&
+      (row.startedAt ?? Infinity) <= at &&
+      at <= (row.endedAt ?? Infinity),
+  );
+  return calls.find((call) => call.children.length === 0) ?? calls.at(-1);
 }
 
 const unfinished = new Set(["lost", "parked", "cancelled", "running"]);

@@ -8,7 +8,7 @@ import {
 } from "@uncaged/workflow/records";
 import type { NumberedStep, Status } from "@uncaged/workflow-server/api-types";
 import { roleName } from "../../lib/format.ts";
-import { type Card, nameOf, ThreadLog } from "../../lib/thread-log.ts";
+import { type Card, failedAmong, nameOf, ThreadLog } from "../../lib/thread-log.ts";
 import { isEnded, isLive } from "../../lib/threads.ts";
 import { finished, lineIn, leaf, type TraceNode, type TraceRow } from "./nodes.ts";
 import { Places } from "./places.ts";
@@ -18,7 +18,10 @@ export type { TraceRow } from "./nodes.ts";
 /** The rows of a thread in the order of time. A parent comes before its children. */
 export function traceRows(log: ThreadLog): TraceRow[] {
   const cards = log.cards.toSorted(({ attempt: a }, { attempt: b }) => inOrder(a, b));
-  const nodes = new Map(cards.map((card) => [card.attempt.attempt, nodeOf(card, log)]));
+  const failed = log.end === null ? [] : failedAmong(log.cards);
+  const nodes = new Map(
+    cards.map((card) => [card.attempt.attempt, nodeOf(card, log, failed.includes(card))]),
+  );
   const retried = retriesIn(cards);
   const places = new Places(nodes);
   for (const card of cards) {
@@ -61,13 +64,14 @@ const askerOf = ({ attempt, step }: Card): string | null => {
   return typeof asker === "string" ? asker : attempt.parent;
 };
 
-function nodeOf(card: Card, log: ThreadLog): TraceNode {
+function nodeOf(card: Card, log: ThreadLog, isFailure: boolean): TraceNode {
   const { attempt, step } = card;
   const usage = attempt.usage === null ? 0 : totalTokens(attempt.usage);
   const row: TraceRow = {
     ...leaf(attempt.attempt, kindOf(card), attemptName(card, log)),
     status: statusOf(card, log),
     number: step?.number ?? null,
+    failedAt: isFailure ? log.steps.length + 1 : null,
     startedAt: attempt.startedAt,
     endedAt: attempt.endedAt,
     tokens: usage,

@@ -37,7 +37,8 @@ type Props = {
 export const TraceLine = memo(
   function TraceLine(props: Props) {
     const { id, row, isOpen, isSelected, index, top, ms, pieces, onSelect, onFold } = props;
-    const { name, kind, status, depth, number } = row;
+    const { name, kind, status, depth } = row;
+    const number = row.number ?? row.failedAt;
     const note = noteOf(row);
     return (
       <div
