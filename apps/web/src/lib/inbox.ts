@@ -1,5 +1,6 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { PlanRow, ThreadRow, WantedDecision } from "@uncaged/workflow-server/api-types";
+import { withoutMarks } from "./format.ts";
 import { waitingPlansQuery } from "./plans.ts";
 import { threadsQuery } from "./threads.ts";
 
@@ -59,7 +60,7 @@ const keyOf = ({ threadId, steps }: ThreadRow): string => `${threadId}.${steps}`
 const questionOf = (thread: ThreadRow): InboxItem => ({
   ...{ kind: "question", thread, at: thread.updatedAt, subject: thread.subject },
   key: keyOf(thread),
-  text: thread.at.text ?? "",
+  text: withoutMarks(thread.at.text ?? ""),
   from: [thread.at.role, thread.workflow].filter(Boolean).join(" in "),
 });
 

@@ -1,4 +1,4 @@
-import { diffLines, diffWordsWithSpace } from "diff";
+import { createPatch, diffWordsWithSpace } from "diff";
 import { useMemo } from "react";
 import { counted } from "../lib/format.ts";
 import { LongText } from "./prose.tsx";
@@ -19,9 +19,7 @@ export function LineDiff({ before, after, label }: LineDiffProps) {
   const lines = useMemo(() => (isLong ? null : diffOf(before, after)), [isLong, before, after]);
   if (isLong) return <p className="text-muted">Too long to compare.</p>;
   if (!lines) return <p className="text-muted">Too different to compare.</p>;
-  if (lines.every(({ kind }) => kind === "same" || kind === "skipped")) {
-    return <p className="text-muted">No differences.</p>;
-  }
+  if (lines.length === 0) return <p className="text-muted">No differences.</p>;
   return <Lines lines={lines} label={label} />;
 }
 
@@ -127,40 +125,10 @@ const mostLetters = 1_000_000;
 /** Limits of a comparison, so that it does not block the page: number of edits, and milliseconds. */
 const most = { maxEditLength: 2_000, timeout: 50 };
 
-/**
- * The lines of two texts as in a patch, with `around` equal lines on each side of a change. Null if the texts differ
- * too much.
- */
-export function diffOf(before: string, after: string, around = 3): DiffLine[] | null {
-  const parts = diffLines(before, after, most);
-  if (!parts) return null;
-  const lines: DiffLine[] = [];
-  for (const [index, { value, added, removed }] of parts.entries()) {
-    const texts = value.replace(/\n$/, "").split("\n");
-    const kind = added ? "added" : removed ? "removed" : "same";
-    const shown =
-      kind === "same" ? folded(texts, index > 0, index < parts.length - 1, around) : texts;
-    for (const one of shown) {
-      const key = lines.length;
-      lines.push(
-        typeof one === "number" ? { kind: "skipped", count: one, key } : { kind, text: one, key },
-      );
-    }
-  }
-  return lines;
-}
-
-function folded(
-  texts: string[],
-  isAfterChange: boolean,
-  isBeforeChange: boolean,
-  around: number,
-): (string | number)[] {
-  const head = isAfterChange ? around : 0;
-  const tail = isBeforeChange ? around : 0;
-  const skipped = texts.length - head - tail;
-  if (skipped <= 1) return texts;
-  return [...texts.slice(0, head), skipped, ...(tail > 0 ? texts.slice(-tail) : [])];
+/** The lines of two texts as in a patch; null if the texts differ too much. */
+export function diffOf(before: string, after: string, context = 3): DiffLine[] | null {
+  const patch = createPatch("", before, after, "", "", { context, ...most });
+  return patch === undefined ? null : patchLines(patch);
 }
 
 type PiecesProps = { pieces: readonly Piece[]; side: "a" | "b"; code?: boolean };

@@ -7,29 +7,23 @@ export type Act = "retry" | "kill" | "delete" | "export";
 /** The outcome for a thread: a text of an export, or null; or the error. */
 export type Outcome = { text: string | null } | { error: Error };
 
+const requests: Record<Act, (id: string) => Promise<unknown>> = {
+  retry: retryThread,
+  kill: killThread,
+  delete: removeThread,
+  export: (id) => request<Thread>(pathOf("threads", id)),
+};
+
 export async function actOn(act: Act, { threadId }: ThreadRow): Promise<Outcome> {
   try {
-    switch (act) {
-      case "retry":
-        await retryThread(threadId);
-        break;
-      case "kill":
-        await killThread(threadId);
-        break;
-      case "delete":
-        await removeThread(threadId);
-        break;
-      case "export": {
-        const thread = await request<Thread>(pathOf("threads", threadId));
-        return { text: JSON.stringify(thread) };
-      }
-    }
+    const answer = await requests[act](threadId);
+    return { text: act === "export" ? JSON.stringify(answer) : null };
   } catch (error) {
     // An earlier attempt deleted it, and its response was lost.
     const isGone = act === "delete" && error instanceof ApiError && error.status === 404;
-    if (!isGone) return { error: error instanceof Error ? error : new Error(String(error)) };
+    if (isGone) return { text: null };
+    return { error: error instanceof Error ? error : new Error(String(error)) };
   }
-  return { text: null };
 }
 
 const atOnce = 4;

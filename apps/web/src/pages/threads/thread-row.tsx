@@ -2,7 +2,17 @@ import { Link } from "@tanstack/react-router";
 import type { ThreadRow } from "@uncaged/workflow-server/api-types";
 import { Info } from "lucide-react";
 import type { ReactNode, Ref, RefObject } from "react";
-import { ago, cost, count, duration, moment, roleName, tokens, until } from "../../lib/format.ts";
+import {
+  ago,
+  cost,
+  count,
+  duration,
+  moment,
+  roleName,
+  tokens,
+  until,
+  withoutMarks,
+} from "../../lib/format.ts";
 import { StatusLine } from "../../thread/status/status.tsx";
 import { Button, Copy } from "../../ui/button.tsx";
 import { markedParts } from "./filter.ts";
@@ -110,7 +120,7 @@ function Place({ row, now, search }: { row: ThreadRow; now: number; search: stri
         </>
       )}
       <span className={status === "failed" || status === "waiting" ? "text-ink" : ""}>
-        <Marked text={at.text} search={search} />
+        <Marked text={status === "waiting" ? withoutMarks(at.text) : at.text} search={search} />
       </span>
     </>
   );

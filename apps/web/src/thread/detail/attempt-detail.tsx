@@ -4,7 +4,6 @@ import { counted, moment, tokens, until, useNow } from "../../lib/format.ts";
 import { sizeOf } from "../../lib/json-nodes.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { Card } from "../../lib/thread-log.ts";
-import { Copy } from "../../ui/button.tsx";
 import { jsonOf } from "../../ui/json-search.tsx";
 import { Section } from "../../ui/section.tsx";
 import { Warnings } from "../../ui/states.tsx";
@@ -40,12 +39,7 @@ export function AttemptDetail({ row, card, thread }: Props) {
       )}
       <NextTry card={card} />
       {attempt.error && (
-        <Section
-          name="error"
-          title="Error"
-          isOpen
-          actions={<Copy text={errorText(card)} what="the error" />}
-        >
+        <Section name="error" title="Error" isOpen copy={() => errorText(card)}>
           {() => attempt.error && <Thrown error={attempt.error} />}
         </Section>
       )}
@@ -54,7 +48,7 @@ export function AttemptDetail({ row, card, thread }: Props) {
           name="result"
           title={row.kind === "question" ? "Question" : row.kind === "answer" ? "Answer" : "Result"}
           isOpen
-          actions={<Copy text={() => content || jsonOf(outputs)} what="the result" />}
+          copy={() => content || jsonOf(outputs)}
         >
           {() => (
             <>
@@ -80,7 +74,7 @@ export function AttemptDetail({ row, card, thread }: Props) {
           title="Input"
           note={Object.keys(inputs).slice(0, 6).join(", ")}
           isOpen
-          actions={<Copy text={() => jsonOf(inputs)} what="the input" />}
+          copy={() => jsonOf(inputs)}
         >
           {() => <Values values={inputs} name="Input" />}
         </Section>
@@ -146,12 +140,14 @@ function Notes({ notes }: { notes: readonly Note[] }) {
     <>
       {notes.length > mostNotes && <p className="text-muted">The newest {mostNotes} are shown.</p>}
       <ol className="flex flex-col gap-1">
-        {notes.slice(-mostNotes).map(({ kind, text, at }, index) => (
+        {notes.slice(-mostNotes).map(({ type, text, at }, index) => (
           <li key={index} className="flex gap-3">
             <time className="code flex-none text-faint" title={moment(at)}>
               {new Date(at).toLocaleTimeString()}
             </time>
-            <span className="w-14 flex-none text-small text-muted">{words[kind]}</span>
+            <span className="w-24 flex-none truncate text-small text-muted" title={type}>
+              {type}
+            </span>
             <code className="code min-w-0 wrap-anywhere">{text}</code>
           </li>
         ))}
@@ -159,12 +155,3 @@ function Notes({ notes }: { notes: readonly Note[] }) {
     </>
   );
 }
-
-const words: Record<Note["kind"], string> = {
-  variable: "variable",
-  file: "file",
-  print: "printed",
-  error: "error",
-  retry: "retry",
-  event: "event",
-};

@@ -34,7 +34,8 @@ export const stoppedText = (steps: number): string => `stopped at ${counted(step
 /** The background colour of a status. */
 export const softOf = (status: Status): string => looks[status].soft;
 
-type Look = (typeof looks)[Status] & { title?: string };
+/** `short` is the word of a narrow column. */
+type Look = (typeof looks)[Status] & { title?: string; short?: string };
 
 const stopped: Look = { icon: CircleStop, ink: "text-amber", soft: "bg-amber-soft" };
 const asleep: Look = { icon: Moon, ink: "text-violet", soft: "bg-violet-soft" };
@@ -47,12 +48,13 @@ type Props = {
   stoppedAt?: number | null;
 };
 
-function shownOf({ status, sleepingUntil = null, stoppedAt = null }: Props) {
+function shownOf(of: Props): Look & { word: string } {
+  const { status, sleepingUntil = null, stoppedAt = null } = of;
   if (status === "waiting" && sleepingUntil !== null) {
     return { ...asleep, word: "sleeping", title: `until ${moment(sleepingUntil)}` };
   }
   if (status !== "completed" || stoppedAt === null) return { ...looks[status], word: status };
-  return { ...stopped, word: stoppedText(stoppedAt) };
+  return { ...stopped, word: stoppedText(stoppedAt), short: "stopped" };
 }
 
 export function StatusBadge({ large = false, ...of }: Props & { large?: boolean }) {
@@ -69,12 +71,12 @@ const isLoud: ReadonlySet<Status> = new Set<Status>(["failed", "waiting", "corru
 
 /** A status in a list. On a phone, only its icon is visible. */
 export function StatusLine(of: Props) {
-  const { icon: Icon, ink, word, title } = shownOf(of);
+  const { icon: Icon, ink, word, short = word, title } = shownOf(of);
   return (
     <span className="flex items-center gap-2" title={title ?? word}>
       <Icon className={ink} />
       <span className={`truncate max-md:sr-only ${isLoud.has(of.status) ? ink : "text-muted"}`}>
-        {word}
+        {short}
       </span>
     </span>
   );

@@ -7,7 +7,7 @@ import {
   totalTokens,
 } from "@uncaged/workflow/records";
 import type { NumberedStep, Status } from "@uncaged/workflow-server/api-types";
-import { roleName } from "../../lib/format.ts";
+import { roleName, withoutMarks } from "../../lib/format.ts";
 import { type Card, failedAmong, nameOf, ThreadLog } from "../../lib/thread-log.ts";
 import { isEnded, isLive } from "../../lib/threads.ts";
 import { finished, lineIn, leaf, type TraceNode, type TraceRow } from "./nodes.ts";
@@ -179,7 +179,7 @@ const node = (row: TraceRow): TraceNode => ({ row, children: [], chain: false })
 const nameOfTurn = (turn: AttemptTurn): string =>
   turn.kind === "tool"
     ? turn.name
-    : lineIn(turn.text) || (turn.kind === "text" ? "Response" : "Thinking");
+    : withoutMarks(lineIn(turn.text)) || (turn.kind === "text" ? "Response" : "Thinking");
 
 const retryNode = (id: string, { at, delayMs, error }: Retry, card: Card): TraceNode =>
   node({

@@ -12,7 +12,7 @@ import {
   Wrench,
 } from "lucide-react";
 import { memo } from "react";
-import { cost, duration, tokens } from "../../lib/format.ts";
+import { cost, duration, tokens, withoutMarks } from "../../lib/format.ts";
 import { RowState } from "../detail/row-state.tsx";
 import { lineIn } from "./nodes.ts";
 import type { TraceRow } from "./rows.ts";
@@ -125,7 +125,8 @@ function noteOf({ name, kind, card }: TraceRow): string {
   if (card === null || (kind !== "attempt" && kind !== "question" && kind !== "answer")) return "";
   const { attempt, step } = card;
   if (attempt.title !== null && attempt.title !== name) return attempt.title;
-  const line = attempt.turns.length === 0 && step !== null ? lineIn(step.content) : "";
+  const first = attempt.turns.length === 0 && step !== null ? lineIn(step.content) : "";
+  const line = kind === "question" ? withoutMarks(first) : first;
   return line.startsWith(`${name}: `) ? line.slice(name.length + 2) : line;
 }
 
