@@ -28,9 +28,9 @@ export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
   const sleepingUntil = status === "waiting" ? sleepsUntil(log.steps.at(-1) ?? thread.last) : null;
   const isStopped = (log.end?.result ?? thread.result)?.reason === "maxRounds";
   return (
-    <header className="flex flex-none flex-col gap-2 px-4 pt-4 pb-2 max-sm:pt-3">
+    <header className="flex flex-none flex-col gap-2 px-4 pt-4 pb-2 max-sm:gap-1 max-sm:pt-2 max-sm:pb-1">
       <div className="flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
-        <h1 className="line-clamp-2 flex-[1_1_12rem]">{subjectIn(thread)}</h1>
+        <h1 className="line-clamp-2 flex-[1_1_12rem] max-sm:flex-[1_1_6rem] max-sm:text-title">{subjectIn(thread)}</h1>
         <Controls
           thread={thread}
           status={status}
@@ -41,14 +41,14 @@ export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
           onAnswer={onAnswer}
         />
       </div>
-      <div className="flex flex-wrap items-center gap-x-5 gap-y-2">
+      <div className="flex flex-wrap items-center gap-x-5 gap-y-2 max-sm:gap-x-3 max-sm:gap-y-0">
         <StatusBadge
           status={status}
           sleepingUntil={sleepingUntil}
           stoppedAt={isStopped ? thread.stepCount : null}
           large
         />
-        <Link to="/workflows/$name" params={{ name: workflow }} className="wrap-anywhere">
+        <Link to="/workflows/$name" params={{ name: workflow }} className="wrap-anywhere max-sm:flex-1">
           {workflow}
         </Link>
         <Figures thread={thread} status={status} log={log} />
@@ -86,6 +86,8 @@ function Figures({ thread, status, log }: Omit<Props, "onFork" | "onAnswer">) {
   return (
     <Facts
       look="line"
+      // On a phone, the figures are below, and the start is in the details.
+      className="max-sm:order-last max-sm:basis-full max-sm:gap-x-3 max-sm:text-small max-sm:[&>div:last-child]:hidden"
       facts={[
         ["worked", duration(workedMs)],
         ...(waitedMs > 0 ? ([["waited", duration(waitedMs)]] as const) : []),
@@ -137,7 +139,7 @@ function Used({ value, most, children }: UsedProps) {
   return (
     <span className="inline-flex items-center gap-1">
       {children}
-      <span aria-hidden className="ml-1 h-1 w-12 overflow-hidden rounded-sm bg-line-strong">
+      <span aria-hidden className="ml-1 h-1 w-12 max-sm:w-6 overflow-hidden rounded-sm bg-line-strong">
         <span className={`block h-full ${ink}`} style={{ width: `${share * 100}%` }} />
       </span>
     </span>
