@@ -141,10 +141,6 @@ function newThreadId(): string {
 
 export const startThread = (body: StartThread) => once<StartedThread>("/threads", body);
 
-const pauseThread = (id: string) => act<Controlled>(id, "pause");
-
-const resumeThread = (id: string) => act<Controlled>(id, "resume");
-
 export const answerThread = (id: string, body: AnswerThread) => act<Controlled>(id, "input", body);
 
 export const killThread = (id: string, force = false) => act<Killed>(id, "kill", { force });
@@ -193,12 +189,12 @@ export function useControl(threadId: string, status: Status, isPausing: boolean)
     isPausing: status === "running" && (asked ?? isPausing),
     pause: () =>
       mutate(async () => {
-        await pauseThread(threadId);
+        await act<Controlled>(threadId, "pause");
         setAsked(true);
       }),
     resume: () =>
       mutate(async () => {
-        await resumeThread(threadId);
+        await act<Controlled>(threadId, "resume");
         setAsked(false);
       }),
   };

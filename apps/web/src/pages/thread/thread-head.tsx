@@ -30,7 +30,9 @@ export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
   return (
     <header className="flex flex-none flex-col gap-2 px-4 pt-4 pb-2 max-sm:gap-1 max-sm:pt-2 max-sm:pb-1">
       <div className="flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
-        <h1 className="line-clamp-2 flex-[1_1_12rem] max-sm:flex-[1_1_6rem] max-sm:text-title">{subjectIn(thread)}</h1>
+        <h1 className="line-clamp-2 flex-[1_1_12rem] max-sm:flex-[1_1_6rem] max-sm:text-title">
+          {subjectIn(thread)}
+        </h1>
         <Controls
           thread={thread}
           status={status}
@@ -48,7 +50,11 @@ export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
           stoppedAt={isStopped ? thread.stepCount : null}
           large
         />
-        <Link to="/workflows/$name" params={{ name: workflow }} className="wrap-anywhere max-sm:flex-1">
+        <Link
+          to="/workflows/$name"
+          params={{ name: workflow }}
+          className="wrap-anywhere max-sm:flex-1"
+        >
           {workflow}
         </Link>
         <Figures thread={thread} status={status} log={log} />
@@ -90,27 +96,27 @@ function Figures({ thread, status, log }: Omit<Props, "onFork" | "onAnswer">) {
       className="max-sm:order-last max-sm:basis-full max-sm:gap-x-3 max-sm:text-small max-sm:[&>div:last-child]:hidden"
       facts={[
         ["worked", duration(workedMs)],
-        ...(waitedMs > 0 ? ([["waited", duration(waitedMs)]] as const) : []),
-        ...(spent.tokens > 0
-          ? ([
-              [
-                "",
-                <Used key="tokens" value={spent.tokens} most={limits.maxTokens}>
-                  {tokens(spent.tokens)}
-                  <Of>{limits.maxTokens && `of ${tokens(limits.maxTokens)}`} tokens</Of>
-                </Used>,
-              ],
-              [
-                "",
-                <Used key="cost" value={spent.cost} most={limits.maxCost}>
-                  {cost(spent.cost)}
-                  {noPrice && "+"}
-                  <Of>{limits.maxCost && `of ${cost(limits.maxCost)}`} cost</Of>
-                </Used>,
-                noPrice,
-              ],
-            ] as const)
-          : []),
+        ["waited", waitedMs > 0 ? duration(waitedMs) : null],
+        [
+          "",
+          spent.tokens > 0 ? (
+            <Used value={spent.tokens} most={limits.maxTokens}>
+              {tokens(spent.tokens)}
+              <Of>{limits.maxTokens && `of ${tokens(limits.maxTokens)}`} tokens</Of>
+            </Used>
+          ) : null,
+        ],
+        [
+          "",
+          spent.tokens > 0 ? (
+            <Used value={spent.cost} most={limits.maxCost}>
+              {cost(spent.cost)}
+              {noPrice && "+"}
+              <Of>{limits.maxCost && `of ${cost(limits.maxCost)}`} cost</Of>
+            </Used>
+          ) : null,
+          noPrice,
+        ],
         [
           "",
           <Used key="steps" value={steps} most={maxRounds}>
@@ -139,7 +145,10 @@ function Used({ value, most, children }: UsedProps) {
   return (
     <span className="inline-flex items-center gap-1">
       {children}
-      <span aria-hidden className="ml-1 h-1 w-12 max-sm:w-6 overflow-hidden rounded-sm bg-line-strong">
+      <span
+        aria-hidden
+        className="ml-1 h-1 w-12 max-sm:w-6 overflow-hidden rounded-sm bg-line-strong"
+      >
         <span className={`block h-full ${ink}`} style={{ width: `${share * 100}%` }} />
       </span>
     </span>

@@ -124,7 +124,6 @@ export function TraceView(props: Props) {
           <Detail
             key={row.id}
             row={row}
-            log={log}
             thread={thread}
             onForkPoint={onForkPoint}
             canRerun={canRerun}

@@ -1,18 +1,27 @@
 import type { Thread } from "@uncaged/workflow-server/api-types";
 import { RefreshCw } from "lucide-react";
-import { counted, moment, tokens, until, useNow } from "../../lib/format.ts";
+import { cost, count, counted, duration, moment, tokens, until, useNow } from "../../lib/format.ts";
 import { sizeOf } from "../../lib/json-nodes.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { Card } from "../../lib/thread-log.ts";
+import { type Fact, Facts } from "../../ui/facts.tsx";
 import { jsonOf } from "../../ui/json-search.tsx";
 import { Section } from "../../ui/section.tsx";
-import { Warnings } from "../../ui/states.tsx";
+import { sentence, Warnings } from "../../ui/states.tsx";
 import { Values } from "../../ui/value.tsx";
 import type { TraceRow } from "../trace/rows.ts";
 import { Conversation } from "./conversation.tsx";
-import { contentOf, isCommit, type Note, notesOf, outputsOf, spendingOf, tryOf } from "./parts.ts";
+import {
+  contentOf,
+  isCommit,
+  type Note,
+  notesOf,
+  outputsOf,
+  type Spending,
+  spendingOf,
+  tryOf,
+} from "./parts.ts";
 import { Shown } from "./shown.tsx";
-import { SpendingFacts } from "./spending-facts.tsx";
 import { StateChanges } from "./state-changes.tsx";
 import { Thrown, thrownText } from "./thrown.tsx";
 
@@ -92,12 +101,25 @@ export function AttemptDetail({ row, card, thread }: Props) {
       )}
       {spending && spending.total + (spending.cost ?? 0) > 0 && (
         <Section name="spending" title="Spending" note={`${tokens(spending.total)} tokens`}>
-          {() => <SpendingFacts spending={spending} />}
+          {() => <Facts look="row" facts={spendingFacts(spending)} />}
         </Section>
       )}
     </>
   );
 }
+
+/** The tokens by kind, such as `cache_read_tokens`, the models, the latency and the cost. */
+const spendingFacts = ({ models, latencyMs, tokens: used, cost: dollars }: Spending): Fact[] => [
+  ...Object.entries(used)
+    .filter(([, value]) => value > 0)
+    .map(([name, value]): Fact => {
+      const words = name.replace(/_tokens$/, "").replaceAll("_", " ");
+      return [sentence(words), count(value)];
+    }),
+  ["Model", models.join(", ") || null],
+  ["Latency", latencyMs === null ? null : duration(latencyMs)],
+  ["Cost", dollars === null ? null : cost(dollars)],
+];
 
 const errorText = ({ attempt: { error } }: Card): string => (error ? thrownText(error) : "");
 

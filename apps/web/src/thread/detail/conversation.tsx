@@ -7,7 +7,7 @@ import { Prose } from "../../ui/prose.tsx";
 import { Section } from "../../ui/section.tsx";
 import { groupsOf, type ToolCall, type TurnGroup } from "./parts.ts";
 import { Shown } from "./shown.tsx";
-import { RowState } from "./row-state.tsx";
+import { RowState } from "../../ui/states.tsx";
 
 /** Maximum number of groups of turns shown at once. Earlier groups are shown on demand. */
 const mostGroups = 40;

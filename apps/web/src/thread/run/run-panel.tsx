@@ -79,7 +79,6 @@ function Shown(props: ShownProps) {
           <Detail
             key={row.id}
             row={row}
-            log={log}
             thread={thread}
             onForkPoint={setPoint}
             canRerun={thread.movedTo === undefined}

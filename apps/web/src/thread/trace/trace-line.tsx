@@ -13,7 +13,7 @@ import {
 } from "lucide-react";
 import { memo } from "react";
 import { cost, duration, tokens, withoutMarks } from "../../lib/format.ts";
-import { RowState } from "../detail/row-state.tsx";
+import { RowState } from "../../ui/states.tsx";
 import { lineIn } from "./nodes.ts";
 import type { TraceRow } from "./rows.ts";
 

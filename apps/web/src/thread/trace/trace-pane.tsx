@@ -11,6 +11,7 @@ import {
   useState,
 } from "react";
 import { duration } from "../../lib/format.ts";
+import { durationOf } from "../../lib/thread-log.ts";
 import { Button } from "../../ui/button.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
 import { useKeys } from "../../ui/page.tsx";
@@ -208,12 +209,8 @@ function moveOf(key: string, shown: readonly Shown[], at: number): number | "fol
 
 const isOngoing = ({ status }: TraceRow): boolean => status === "running" || status === "waiting";
 
-function lengthOf(row: TraceRow, now: number): number | null {
-  const { startedAt, status } = row;
-  const end = row.endedAt ?? (isOngoing(row) ? now : null);
-  if (startedAt === null || end === null || end < startedAt || status === "copied") return null;
-  return end - startedAt;
-}
+const lengthOf = (row: TraceRow, now: number): number | null =>
+  row.status === "copied" ? null : durationOf(row, isOngoing(row) ? now : null);
 
 function piecesOf(
   row: TraceRow,
