@@ -7,13 +7,13 @@ import { ApiError } from "../../lib/request.ts";
 import type { View } from "../../lib/search.ts";
 import { subjectIn } from "../../lib/thread-log.ts";
 import { type ForkPoint, threadQuery } from "../../lib/threads.ts";
+import { Outcome } from "../../thread/run/outcome.tsx";
 import { RunContext } from "../../thread/run/run-context.tsx";
 import { useRun } from "../../thread/run/use-run.ts";
 import { ButtonLink } from "../../ui/button.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
-import { Outcome } from "./outcome.tsx";
 import { ThreadHead } from "./thread-head.tsx";
 import { TraceView } from "./trace-view.tsx";
 

@@ -1,11 +1,11 @@
 import type { Status, Thread } from "@uncaged/workflow-server/api-types";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { softOf, StatusIcon, stoppedText } from "../../thread/status/status.tsx";
+import { softOf, StatusIcon, stoppedText } from "../status/status.tsx";
 import { isEnded } from "../../lib/threads.ts";
 import { Prose } from "../../ui/prose.tsx";
 import { Value } from "../../ui/value.tsx";
-import { Position } from "../../thread/detail/thrown.tsx";
+import { Position } from "../detail/thrown.tsx";
 
 const outOfRounds =
   "It reached its limit of rounds before it was done. Retry with more rounds continues it in a new thread.";
