@@ -115,16 +115,13 @@ function Asker({ threadId, step, by, tool }: AskerProps) {
   );
 }
 
-type Button = Omit<Choice, "send" | "act">;
+const approve = { name: "approve", label: "Approve", look: "solid", needsSubject: true } as const;
 
-const approve: Button = {
-  name: "approve",
-  label: "Approve",
-  look: "solid",
-  icon: <Check />,
-  needsSubject: true,
-};
-const reject: Button = { name: "reject", label: "Reject", look: "danger", icon: <X /> };
+/** The choices of a decision. */
+const verdict = (send: (isYes: boolean) => Promise<unknown> | null): Choice[] => [
+  { ...approve, icon: <Check />, send: () => send(true) },
+  { name: "reject", label: "Reject", look: "danger", icon: <X />, send: () => send(false) },
+];
 
 type ApprovalProps = Around & {
   /** Storage key of the unsent note; null stores nothing. */
@@ -135,14 +132,10 @@ type ApprovalProps = Around & {
 /** Approves or rejects a subject, with a note. */
 export function ApprovalForm({ keep, onDecide, ...around }: ApprovalProps) {
   const [note, setNote] = useKept(keep, "");
-  const decide = (decision: ApprovalDecision["decision"]) => onDecide({ decision, note });
   return (
     <Decision
       {...around}
-      choices={[
-        { ...approve, send: () => decide("approve") },
-        { ...reject, send: () => decide("reject") },
-      ]}
+      choices={verdict((isYes) => onDecide({ decision: isYes ? "approve" : "reject", note }))}
     >
       <TextArea
         label="Note (optional)"
@@ -180,7 +173,7 @@ function CallForm({ question, call, keep, answer, around }: FormProps & { call: 
       <Decision
         {...around}
         choices={[
-          { ...approve, label: "Approve with this input", send },
+          { ...approve, icon: <Check />, label: "Approve with this input", send },
           { label: "Cancel", icon: <X />, act: () => edit(null) },
         ]}
       >
@@ -202,11 +195,9 @@ function CallForm({ question, call, keep, answer, around }: FormProps & { call: 
     <Decision
       {...around}
       choices={[
-        { ...approve, send: () => decide({ approve: true }) },
-        {
-          ...reject,
-          send: () => decide({ approve: false, ...(given !== "" && { reason: given }) }),
-        },
+        ...verdict((isYes) =>
+          decide(isYes || given === "" ? { approve: isYes } : { approve: false, reason: given }),
+        ),
         {
           ...{ label: "Edit", icon: <Pencil />, title: "Approve with another input" },
           act: () => edit(JSON.stringify(call.input, null, 2)),
@@ -233,18 +224,7 @@ function TextForm({ question, keep, answer, around }: FormProps) {
     send: () => answer(textRequest(question, text)),
   };
   return (
-    <Decision
-      {...around}
-      choices={[
-        ...(decision
-          ? [
-              { ...approve, send: () => decide(true) },
-              { ...reject, send: () => decide(false) },
-            ]
-          : []),
-        send,
-      ]}
-    >
+    <Decision {...around} choices={[...(decision ? verdict(decide) : []), send]}>
       <TextArea
         label={decision ? "Or another answer" : "Your answer"}
         rows={3}
@@ -279,10 +259,7 @@ function FieldsForm({ question, keep, answer, around }: FormProps) {
       {...around}
       choices={
         decision
-          ? [
-              { ...approve, send: () => send(decided(question, value, true)) },
-              { ...reject, send: () => send(decided(question, value, false)) },
-            ]
+          ? verdict((isYes) => send(decided(question, value, isYes)))
           : [{ label: "Answer", look: "solid", icon: <Send />, send: () => send(value) }]
       }
     >
