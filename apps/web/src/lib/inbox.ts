@@ -9,7 +9,6 @@ export type InboxItem = {
   /** Identifies this question: the next question of the thread, and a changed plan, have another key. */
   key: string;
   subject: string;
-  /** The question in one line. */
   text: string;
   /** The role and workflow, or the plan, that asks. */
   from: string;
@@ -23,7 +22,6 @@ export type InboxItem = {
 
 /** Everything that waits for the user. */
 export type Inbox = {
-  /** The newest item first. */
   items: readonly InboxItem[];
   /** Whether the list of threads is incomplete. */
   isMore: boolean;

@@ -82,7 +82,6 @@ export const newestThreadQuery = (hash: string) =>
 export const recentThreadsQuery = (workflow: string) =>
   queryOf<ThreadRow[]>([...threadKeys.newest, "of", workflow], "/threads", { workflow, limit: 20 });
 
-/** The newest failed threads of a workflow. */
 export const failedThreadsQuery = (workflow: string) =>
   queryOf<ThreadRow[]>([...threadKeys.newest, "failed", workflow], "/threads", {
     workflow,

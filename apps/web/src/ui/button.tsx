@@ -76,14 +76,11 @@ export const ButtonLink = createLink(
 type CopyProps = {
   /** The text, or a function that makes it when the button is pressed. */
   text: string | (() => string | Promise<string>);
-  /** Names the text: "the id". */
   what: string;
   icon?: ReactNode;
-  /** Whether the button is reached by Tab. */
   isTabbed?: boolean;
 };
 
-/** Copies a text. */
 export function Copy({ text, what, icon = <CopyIcon />, isTabbed = true }: CopyProps) {
   const [isCopied, setCopied] = useState(false);
   useEffect(() => {
@@ -123,7 +120,6 @@ export function Command({ children }: { children: string }) {
   );
 }
 
-/** Selector of dialogs and menus, which take the focus temporarily. */
 const over = "[role=dialog], [role=menu]";
 
 /** Keeps the focus in a group of controls when the focused control, such as Pause, is removed. */

@@ -10,7 +10,6 @@ type Props = {
   description?: ReactNode;
   isOpen: boolean;
   onClose: () => void;
-  /** Whether the dialog is wide enough for code. */
   wide?: boolean;
   /** The element to focus after closing; by default the previously focused one. */
   focusAfter?: () => HTMLElement | null;
@@ -68,7 +67,6 @@ export function DialogBody({ children }: { children: ReactNode }) {
 }
 
 type FormProps = {
-  /** The text of the submit button. */
   action: string;
   look?: "solid" | "danger";
   icon?: ReactNode;

@@ -31,7 +31,6 @@ import { Whole } from "./whole.tsx";
 
 type Props = {
   value: unknown;
-  /** The accessible name. */
   name: string;
   /** Returns a function that picks the value at a path; null if it can't be picked. */
   onPick?: (path: string) => (() => void) | null;
@@ -201,7 +200,6 @@ type RowProps = {
   node: JsonNode;
   isOpen: boolean;
   isActive: boolean;
-  /** Whether a node of the tree can be folded. */
   hasFolds: boolean;
   hasCopies: boolean;
   onPick: Props["onPick"];
@@ -312,7 +310,6 @@ const Faint = ({ children }: { children: ReactNode }) => (
 
 const lookOf = (value: unknown): string => (typeof value === "string" ? "" : "text-accent");
 
-/** The whole text of an open row, below its name. */
 function Opened({ value }: { value: unknown }) {
   if (isTruncated(value)) {
     return (

@@ -12,7 +12,6 @@ type Props = {
   note?: ReactNode;
   /** The text of a button that copies the content. */
   copy?: () => string | Promise<string>;
-  /** Whether the section is open initially. */
   isOpen?: boolean;
   children: () => ReactNode;
 };

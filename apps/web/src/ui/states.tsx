@@ -54,7 +54,6 @@ const rowStates = {
   parked: { icon: MessageCircleQuestion, word: "asked", ink: "text-faint" },
 };
 
-/** The state of a row, as an icon with a name. */
 export function RowState({ status }: { status: keyof typeof rowStates }) {
   const { icon: Icon, word, ink } = rowStates[status];
   return (
@@ -126,7 +125,6 @@ export function Warnings({ of }: { of: readonly string[] }) {
   );
 }
 
-/** A box that reports a problem. */
 export const Alert = ({ title, children, action }: AlertProps) => (
   <div
     role="alert"

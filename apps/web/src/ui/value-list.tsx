@@ -15,7 +15,6 @@ type Props = {
   title?: string | undefined;
   values: Readonly<Record<string, unknown>>;
   edits: ValueEdits;
-  /** The value to focus at first. */
   first: string | undefined;
   /** Whether a text is edited as text only, and another value as JSON only. */
   isFixed?: boolean | undefined;
@@ -50,7 +49,6 @@ export function ValueList(props: Props) {
 
 type FieldProps = {
   name: string;
-  /** The original value. */
   value: unknown;
   edit: ValueEdit | undefined;
   isFirst: boolean;

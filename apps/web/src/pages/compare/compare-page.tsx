@@ -82,7 +82,6 @@ export function ComparePage() {
 
 type Side = { thread: Thread | undefined; ledger: Ledger | undefined };
 
-/** The threads, and their figures with the differences. */
 function Figures({ a, b }: { a: Side; b: Side }) {
   if (!a.thread || !b.thread) return null;
   const rows: [label: string, of: (side: Side) => number | null, as: (value: number) => string][] =
@@ -187,7 +186,6 @@ function Failure({ thread: { failure, result } }: { thread: Thread }) {
   );
 }
 
-/** The differences in a sentence. */
 export function verdictOf({ same, prompt, steps }: ThreadDiff, hasOtherParams: boolean): string {
   if (same && !hasOtherParams) return "Both have the same steps.";
   const differing = steps.filter((pair) => !pair.same).length;

@@ -83,7 +83,6 @@ function Spending({ ledger }: { ledger: Ledger | undefined }) {
 }
 
 const askEveryMs = 4_000;
-/** Maximum number of levels of indentation for nested forks. */
 const deepest = 6;
 
 function FamilyTree({ threadId }: { threadId: string }) {

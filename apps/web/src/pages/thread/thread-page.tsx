@@ -140,7 +140,6 @@ function ThreadView({ thread }: { thread: Thread }) {
   );
 }
 
-/** Whether the selected row is beside the trace. */
 const isWide = (): boolean => matchMedia("(width >= 64rem)").matches;
 
 function Deleted() {

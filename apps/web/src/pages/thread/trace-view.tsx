@@ -24,9 +24,7 @@ type Props = {
   log: ThreadLog;
   status: Status;
   rows: readonly TraceRow[];
-  /** The id of the row in the address; null for none. */
   chosen: string | null;
-  /** Number of requests to show the question. */
   askedToAnswer: number;
   onSelect: (id: string | null) => void;
   onForkPoint: (point: ForkPoint) => void;

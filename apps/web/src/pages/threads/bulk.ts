@@ -28,7 +28,6 @@ export async function actOn(act: Act, { threadId }: ThreadRow): Promise<Outcome>
 
 const atOnce = 4;
 
-/** Calls `act` for each item, a few at a time. */
 export async function forEachOf<Item>(
   items: readonly Item[],
   act: (item: Item) => Promise<void>,
@@ -41,7 +40,6 @@ export async function forEachOf<Item>(
   );
 }
 
-/** Saves a text as a file of the browser's user. */
 export function download(name: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type: "application/jsonl" }));
   Object.assign(document.createElement("a"), { href: url, download: name }).click();

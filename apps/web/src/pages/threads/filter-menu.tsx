@@ -67,7 +67,6 @@ type CustomField = {
   label: string;
   type: "datetime-local" | "text" | "number";
   hint?: string;
-  /** The value of a typed text; null for an invalid one. */
   read: (text: string) => string | number | null;
 };
 

@@ -29,7 +29,6 @@ type Known = {
   versions: readonly { hash: string; timestamp: number }[];
 };
 
-/** The items of a filter's menu. */
 export function choicesOf(name: FilterName, filter: ThreadFilter, known: Known): Choice[] {
   const isSet = (change: ThreadFilter) =>
     Object.entries(change).every(([key, value]) => filter[key as keyof ThreadFilter] === value);
@@ -84,7 +83,6 @@ export function chipsOf(filter: ThreadFilter): Chip[] {
   ];
 }
 
-/** A change that removes parts of a filter. */
 export const cleared = (keys: readonly string[]): ThreadFilter =>
   Object.fromEntries(keys.map((key) => [key, undefined]));
 
@@ -98,7 +96,6 @@ function momentOf(text: string): string {
   return moment(timeOf(text, Date.now()) ?? 0);
 }
 
-/** A named filter. */
 export type View = { name: string; filter: ThreadFilter };
 
 export const builtIn: readonly View[] = [

@@ -101,11 +101,9 @@ export const columns: readonly Column[] = [
   },
 ];
 
-/** Classes of the row of headings and of each row. */
 export const grid =
   "grid grid-cols-[1rem_7.5rem_minmax(0,1.5fr)_minmax(0,1.3fr)_4.5rem_5rem_4.5rem_1.5rem] items-center gap-x-4 px-4 max-lg:grid-cols-[1rem_7.5rem_minmax(0,1.5fr)_minmax(0,1fr)_4.5rem_5rem]";
 
-/** The role that a thread is at, with its error or question. */
 function Place({ row, now, search }: { row: ThreadRow; now: number; search: string }) {
   const { at, sleepingUntil, status } = row;
   if (sleepingUntil !== undefined) return `wakes ${until(sleepingUntil, now)}`;
@@ -145,7 +143,6 @@ export type RowsProps = {
   rows: readonly ThreadRow[];
   list: RefObject<HTMLDivElement | null>;
   hasMore: boolean;
-  /** Called near the end of the loaded rows. */
   onEnd: () => void;
   draw: (index: number, place: RowPlace) => ReactNode;
 };
@@ -158,7 +155,6 @@ type Props = {
   place: RowPlace;
   isSelected: boolean;
   isSelecting: boolean;
-  /** Whether the row has a line of details. */
   isShown: boolean;
   onSelect: (isRange: boolean) => void;
   onShow: () => void;

@@ -108,7 +108,6 @@ export function AttemptDetail({ row, card, thread }: Props) {
   );
 }
 
-/** The tokens by kind, such as `cache_read_tokens`, the models, the latency and the cost. */
 const spendingFacts = ({ models, latencyMs, tokens: used, cost: dollars }: Spending): Fact[] => [
   ...Object.entries(used)
     .filter(([, value]) => value > 0)
@@ -130,7 +129,6 @@ function resultOf({ kind }: TraceRow, card: Card): Readonly<Record<string, unkno
   return kind === "question" || kind === "wait" ? {} : outputsOf(card);
 }
 
-/** Whether an attempt said more than its result. */
 const hasConversation = ({ attempt: { turns } }: Card, content: string | null): boolean =>
   turns.some((turn) => turn.kind !== "text" || turn.text.trim() !== content?.trim());
 

@@ -82,7 +82,6 @@ function ToolItem({ call }: { call: ToolCall }) {
   );
 }
 
-/** A tool call: its exact input and its output. */
 export function ToolDetail({ call }: { call: ToolCall }) {
   const { input, messages, status } = call;
   return (

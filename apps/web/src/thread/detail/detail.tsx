@@ -21,7 +21,6 @@ type Props = {
   onForkPoint: (point: ForkPoint) => void;
   /** False if the thread has moved to another host. */
   canRerun: boolean;
-  /** The form that answers the row's question. */
   foot?: ReactNode;
 };
 

@@ -4,7 +4,6 @@ import { isRecord } from "../../lib/json.ts";
 import type { Card } from "../../lib/thread-log.ts";
 import { textOf } from "../events/texts.ts";
 
-/** Properties of a step's meta that are shown as spending. */
 const spendingKeys = new Set(["usage", "model", "models", "cost"]);
 
 export type Spending = {

@@ -25,7 +25,6 @@ const streamed: ReadonlySet<string> = new Set(["llm_token", "llm_thinking"]);
 /** The events of a thread in log order. The pieces of a streamed text are one line. */
 export class EventLines {
   readonly lines: EventLine[] = [];
-  /** The number of lines of each type. */
   readonly types = new Map<string, number>();
   dropped = 0;
   version = 0;

@@ -74,9 +74,8 @@ const labelsOf = (kept: NumberedStep | undefined) => {
 };
 
 /** The meta of a step without the mark of durable code, which is not for people. */
-function withoutMark({ meta: { __durable__: _, ...meta } }: NumberedStep): Values {
-  return meta;
-}
+const withoutMark = ({ meta }: NumberedStep): Values =>
+  Object.fromEntries(Object.entries(meta).filter(([name]) => name !== "__durable__"));
 
 /** The request for a new thread: the kept steps and the changed values. */
 export function forkOf(

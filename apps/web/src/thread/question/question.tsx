@@ -24,13 +24,10 @@ import { Subject } from "./subject.tsx";
 
 type Props = {
   threadId: string;
-  /** The open `__wait__` step. */
   step: NumberedStep;
   /** Number of requests to show the question. Each request focuses it. */
   asked: number;
-  /** Whether the question was answered elsewhere. */
   isOver?: boolean;
-  /** Called after the answer was accepted. */
   onAnswered?: () => void;
 };
 
@@ -77,7 +74,6 @@ export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
   );
 }
 
-/** Storage key of the unsent text of a question. */
 const draftKey = (threadId: string, step: number): string => `answer-${threadId}-${step}`;
 
 /** Whether a text for a question was typed and not sent. */
@@ -90,7 +86,6 @@ type Around = Omit<Parameters<typeof Decision>[0], "choices" | "children">;
 
 type AskerProps = Pick<Props, "threadId" | "step"> & { by: string | null; tool: string | null };
 
-/** The role that asks, its thread, and the age of the question. */
 function Asker({ threadId, step, by, tool }: AskerProps) {
   const { data: thread } = useQuery(threadQuery(threadId));
   const now = useNow(10_000);
@@ -117,7 +112,6 @@ function Asker({ threadId, step, by, tool }: AskerProps) {
 
 const approve = { name: "approve", label: "Approve", look: "solid", needsSubject: true } as const;
 
-/** The choices of a decision. */
 const verdict = (send: (isYes: boolean) => Promise<unknown> | null): Choice[] => [
   { ...approve, icon: <Check />, send: () => send(true) },
   { name: "reject", label: "Reject", look: "danger", icon: <X />, send: () => send(false) },
@@ -152,7 +146,6 @@ type FormProps = { question: Asked; keep: string; answer: Answer; around: Around
 /** Text typed before a decision; `input` is null until it is edited. */
 type Typed = { reason: string; input: string | null };
 
-/** Approves a tool call unchanged or with another input, or rejects it. */
 function CallForm({ question, call, keep, answer, around }: FormProps & { call: AskedCall }) {
   const [{ reason, input }, setTyped] = useKept<Typed>(keep, { reason: "", input: null });
   const [problem, setProblem] = useState<string | null>(null);

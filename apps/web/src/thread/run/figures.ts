@@ -25,7 +25,6 @@ export function useFigures(thread: Thread, status: Status, log: ThreadLog) {
   return { now, workedMs, waitedMs, steps, spent };
 }
 
-/** The spending of a thread so far, with its running attempts. */
 function spentIn({ cards }: ThreadLog): Tally {
   const parts = [...spendingParts(cards.map(({ attempt }) => attempt))];
   return parts

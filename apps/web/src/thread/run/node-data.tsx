@@ -29,9 +29,7 @@ type Props = {
   node: string;
   title: string;
   pick: Pick;
-  /** Whether to show the values at the start of a run of the node. */
   hasScope: boolean;
-  /** Shows a row in the trace. */
   onRow: (id: string) => void;
 };
 

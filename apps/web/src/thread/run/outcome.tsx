@@ -16,13 +16,11 @@ const reasons: Partial<Record<Status, string>> = {
   paused: "It is paused. Resume continues with the next step.",
 };
 
-/** Number of characters of a folded result. */
 const mostFolded = 600;
 
 type Props = {
   thread: Thread;
   status: Status;
-  /** Whether a row of the trace shows the failure. */
   hasRow: boolean;
 };
 

@@ -29,7 +29,6 @@ type Props = {
   /** The id of the chosen row; null for the row that needs attention. */
   row: string | null;
   onRow: (id: string | null) => void;
-  /** Called with the id of a thread that continues or repeats this one. */
   onStarted: (threadId: string, label: string) => void;
 };
 

@@ -12,7 +12,6 @@ import type { Session } from "./sessions.ts";
 type Props = {
   sessions: readonly Session[];
   selected: string | null;
-  /** Status of the selected run, from its stream. */
   status: Status | null;
   onSelect: (runID: string) => void;
   onForget: (runID: string) => void;
@@ -42,14 +41,12 @@ export function RunTabs({ sessions, selected, status, onSelect, onForget }: Prop
 type TabProps = {
   session: Session;
   isSelected: boolean;
-  /** The run's status, if a stream reports it. */
   known: Status | null;
   now: number;
   onSelect: () => void;
   onForget: () => void;
 };
 
-/** Poll interval for runs without a stream, in milliseconds. */
 const readEveryMs = 2_000;
 
 function RunTab({ session, isSelected, known, now, onSelect, onForget }: TabProps) {

@@ -28,10 +28,8 @@ const looks: Record<Status, { icon: LucideIcon; ink: string; soft: string }> = {
   corrupt: { icon: FileWarning, ink: "text-red", soft: "bg-red-soft" },
 };
 
-/** The text of a thread that ran out of rounds. */
 export const stoppedText = (steps: number): string => `stopped at ${counted(steps, "step")}`;
 
-/** The background colour of a status. */
 export const softOf = (status: Status): string => looks[status].soft;
 
 /** `short` is the word of a narrow column. */
@@ -42,9 +40,7 @@ const asleep: Look = { icon: Moon, ink: "text-violet", soft: "bg-violet-soft" };
 
 type Props = {
   status: Status;
-  /** End of the thread's sleep, in milliseconds since the epoch. */
   sleepingUntil?: number | null | undefined;
-  /** Number of steps at which the limit of rounds stopped the thread. */
   stoppedAt?: number | null;
 };
 
@@ -66,7 +62,6 @@ export function StatusBadge({ large = false, ...of }: Props & { large?: boolean 
   );
 }
 
-/** Statuses that need someone. */
 const isLoud: ReadonlySet<Status> = new Set<Status>(["failed", "waiting", "corrupt"]);
 
 /** A status in a list. On a phone, only its icon is visible. */

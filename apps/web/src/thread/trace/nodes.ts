@@ -52,7 +52,6 @@ export type TraceRow = {
  */
 export type TraceNode = { row: TraceRow; children: TraceNode[]; chain: boolean };
 
-/** A row without times, amounts and parents. */
 export const leaf = (id: string, kind: TraceRow["kind"], name: string): TraceRow => ({
   ...{ id, kind, name, depth: 0, parent: null, status: "done", number: null, failedAt: null },
   ...{ startedAt: null, endedAt: null, tokens: 0, cost: null, card: null, turn: null },
@@ -84,7 +83,6 @@ function flattened(nodes: readonly TraceNode[]): readonly TraceNode[] {
   );
 }
 
-/** States of constructs, the most important first. */
 const ranks: readonly TraceRow["status"][] = [
   ...(["running", "waiting", "parked", "failed", "lost"] as const),
   ...(["cancelled", "done", "copied", "skipped"] as const),

@@ -11,12 +11,10 @@ type Group = { node: TraceNode; members: Map<string, Card>; lastEnd: number };
 export class Places {
   readonly top: TraceNode[] = [];
   readonly #nodes: ReadonlyMap<string, TraceNode>;
-  /** Iterations and chains by the id of their row. */
   readonly #inner = new Map<string, TraceNode>();
   readonly #groups = new Map<string, Group>();
   #groupCount = 0;
 
-  /** @param nodes The rows of the attempts, by attempt. */
   constructor(nodes: ReadonlyMap<string, TraceNode>) {
     this.#nodes = nodes;
   }
@@ -42,7 +40,6 @@ export class Places {
     return false;
   }
 
-  /** The row at one part of a path, inside of a row. */
   #inside(node: TraceNode | null, part: Part, card: Card): TraceNode | null {
     // The second run of a graph's node is not inside of anything.
     if (part.in === "run" && "child" in part) return node;

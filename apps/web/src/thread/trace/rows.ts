@@ -49,7 +49,6 @@ export function rowsOfSteps(steps: readonly NumberedStep[]): TraceRow[] {
   return traceRows(log);
 }
 
-/** The order of two attempts: of their starts, then of their ids. */
 function inOrder(a: Attempt, b: Attempt): number {
   const later = timeOf(a) - timeOf(b) || a.attempt.length - b.attempt.length;
   return later || (a.attempt < b.attempt ? -1 : 1);
@@ -114,7 +113,6 @@ function kindOf({ attempt, step }: Card): TraceRow["kind"] {
 const isOpen = ({ step }: Card, { steps, status }: ThreadLog): boolean =>
   step?.number === steps.length && (status === null || !isOver(status));
 
-/** Whether a thread with this status takes no answer here. */
 const isOver = (status: Status): boolean => isEnded(status) || status === "moved";
 
 function statusOf(card: Card, log: ThreadLog): TraceRow["status"] {
@@ -144,7 +142,6 @@ function asks({ attempt }: Attempt, log: ThreadLog): boolean {
   return one === attempt;
 }
 
-/** The turns, the retries of calls and the waits of an attempt. */
 function partsOf(card: Card, isRunning: boolean): TraceNode[] {
   const { turns, retries, notes, endedAt, attempt: id } = card.attempt;
   const turnNodes = turns.map((turn, index): TraceNode => {
@@ -189,7 +186,6 @@ const retryNode = (id: string, { at, delayMs, error }: Retry, card: Card): Trace
     card,
   });
 
-/** The retries of steps, by the failed attempt. */
 const retriesIn = (cards: readonly Card[]): ReadonlyMap<string, Retry> =>
   new Map(
     cards.flatMap(({ attempt: { retries } }) =>
@@ -199,7 +195,6 @@ const retriesIn = (cards: readonly Card[]): ReadonlyMap<string, Retry> =>
     ),
   );
 
-/** Shorter gaps between attempts are not pauses. In milliseconds. */
 const leastPauseMs = 1_000;
 
 /** The times in which no attempt ran and no question was open: the thread was paused, or had no worker. */

@@ -24,21 +24,17 @@ import { bars, columns, figure, more, type Piece, TraceLine } from "./trace-line
 
 type Props = {
   rows: readonly TraceRow[];
-  /** The id of the selected row. */
   selected: string | null;
   onSelect: (id: string) => void;
   /** The end of the running rows, in milliseconds since the epoch. */
   now: number;
-  /** Shows the selected row, on Enter. */
   onOpen?: () => void;
   /** Whether new rows scroll into view, until the user scrolls up. */
   follows?: boolean;
-  /** Shown below the rows. */
   foot?: ReactNode;
 };
 
 const whole: View = { from: 0, to: 1 };
-/** From this number of rows on, there is a minimap. */
 const long = 60;
 
 /** The rows of a thread as a tree, each with a bar on a shared axis of time. Only visible rows are rendered. */
@@ -243,7 +239,6 @@ function middleOf({ startedAt, endedAt }: TraceRow, axis: Axis, now: number): nu
 const place = (at: number, { from, to }: View): number => ((at - from) / (to - from)) * 100;
 const mostTicks = 4;
 
-/** The names of the columns, and the axis with its ticks and notches. */
 function Head({ axis, view }: { axis: Axis | null; view: View }) {
   const share = view.to - view.from;
   const ticks = axis ? ticksOf(axis.workMs, mostTicks / share) : [];
@@ -297,7 +292,6 @@ function Head({ axis, view }: { axis: Axis | null; view: View }) {
   );
 }
 
-/** The waits of the whole thread, behind the bars. */
 function Bands({ axis, view }: { axis: Axis; view: View }) {
   return (
     <div
