@@ -164,7 +164,7 @@ type DiffLine =
   | {
       kind: "same" | "added" | "removed";
       text: string;
-      /** The words of a line; `isOwn` for those that the replaced line lacks. */
+      /** The words of a line; `isOwn` if the other line lacks it. */
       parts?: readonly { text: string; isOwn: boolean }[];
       key: number;
     }
