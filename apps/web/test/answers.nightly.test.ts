@@ -282,7 +282,7 @@ test("a decision is shown when its subject is laid out, and does not move away f
   expect(await approve.count()).toBe(0);
   mayLoad.resolve();
   await approve.click();
-  await page.getByText("Really?").waitFor();
+  await page.getByText("Really?").first().waitFor();
 }, 600_000);
 
 test("a decision on a question that was answered elsewhere is refused and decides nothing", async () => {
