@@ -12,7 +12,7 @@ const packages = [
     layers: [
       "contract",
       ["system", "control", "document"],
-      ["record", "sandbox", "moderator"],
+      ["record", "sandbox", "moderator", "editing"],
       ["durable", "store"],
       "disk",
       ["project", "registry"],
@@ -61,7 +61,7 @@ const packages = [
       ["expression", "adapter"],
       "document",
       ["adapters", "check", "state"],
-      ["context", "step", "source"],
+      ["context", "step", "source", "editing"],
       "interpreter",
       ["engine", "bundle"],
       "entry",
@@ -69,6 +69,7 @@ const packages = [
     mayImport: [
       "@uncaged/workflow",
       "@uncaged/workflow/document",
+      "@uncaged/workflow/editing",
       "@uncaged/workflow/interpreter",
       "@uncaged/workflow-agents",
       "@uncaged/workflow-agents/interpreter",
@@ -81,7 +82,7 @@ const packages = [
       "guardrail",
       ["outline", "agents"],
       ["state", "check"],
-      ["node", "source", "import"],
+      ["node", "source", "import", "editing"],
       "interpreter",
       "run",
       "bundle",
@@ -90,6 +91,7 @@ const packages = [
     mayImport: [
       "@uncaged/workflow",
       "@uncaged/workflow/document",
+      "@uncaged/workflow/editing",
       "@uncaged/workflow/interpreter",
       "@uncaged/workflow/records",
       "@uncaged/workflow-agents",
@@ -180,12 +182,15 @@ const packages = [
     // Their own folders do not import each other.
     divided: ["kinds", "pages"],
     mayImport: [
+      "@uncaged/workflow/editing",
       "@uncaged/workflow/records",
       "@uncaged/workflow-graph/document",
+      "@uncaged/workflow-graph/editing",
       "@uncaged/workflow-graph/import",
       "@uncaged/workflow-graph/run",
       "@uncaged/workflow-server/api-types",
       "@uncaged/workflow-steps/document",
+      "@uncaged/workflow-steps/editing",
     ],
   },
   {

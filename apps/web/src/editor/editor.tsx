@@ -1,3 +1,4 @@
+import type { DrawnNode, Problem } from "@uncaged/workflow/editing";
 import { Cable, Copy, Pencil, Trash2, TriangleAlert } from "lucide-react";
 import {
   lazy,
@@ -24,7 +25,7 @@ import { DocumentContext, useDocumentPart, useEdited } from "./document/use-docu
 import { type LastField, LastFieldContext } from "./form/last-field.ts";
 import { Inspector, type NodeAction, type Panel } from "./inspector.tsx";
 import { useClipboard, useEditorKeys } from "./keys.ts";
-import type { Converted, DrawnNode, LiveNode, Problem } from "./kind.ts";
+import type { Converted, LiveNode } from "./kind.ts";
 import { AddDialog, Palette } from "./palette.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { type DataOf, useNodeData } from "./use-node-data.ts";

@@ -1,3 +1,4 @@
+import type { DrawnNode } from "@uncaged/workflow/editing";
 import { Cable, Copy, CircleAlert, Trash2, X } from "lucide-react";
 import type { ReactNode } from "react";
 import { counted } from "../lib/format.ts";
@@ -6,7 +7,6 @@ import { Tabs } from "../ui/tabs.tsx";
 import type { Actions } from "./canvas/actions.ts";
 import { useDocumentPart, useEdited } from "./document/use-document.ts";
 import { FormOfNode } from "./form/node-form.tsx";
-import type { DrawnNode } from "./kind.ts";
 
 /** A panel next to the canvas. It fills the height and has its own scroll bar. */
 export type Panel = {

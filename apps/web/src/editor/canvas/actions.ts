@@ -1,10 +1,11 @@
+import type { DrawnNode, NodePosition, Point, PortAt } from "@uncaged/workflow/editing";
 import type { RefObject } from "react";
 import { flushSync } from "react-dom";
 import { readJson } from "../../lib/json.ts";
 import { counted } from "../../lib/format.ts";
 import type { EditedDocument } from "../document/document.ts";
 import { nothing } from "../document/history.ts";
-import type { Converted, DrawnNode, NodePosition, Point, PortAt, Template } from "../kind.ts";
+import type { Converted, Template } from "../kind.ts";
 import {
   type Alignment,
   aligned,

@@ -1,3 +1,4 @@
+import type { DrawnNode, Point } from "@uncaged/workflow/editing";
 import {
   Background,
   type Connection,
@@ -25,7 +26,6 @@ import {
 } from "react";
 import { counted } from "../../lib/format.ts";
 import { useDocumentPart, useEdited } from "../document/use-document.ts";
-import type { DrawnNode, Point } from "../kind.ts";
 import type { Actions, CanvasHandle } from "./actions.ts";
 import { type FlowNode, flowEdges, useFlowNodes } from "./flow.ts";
 import { type Rect, rectsOf, settled, type Size, sizesOf } from "./geometry.ts";

@@ -1,5 +1,5 @@
+import type { DrawnNode, Point } from "@uncaged/workflow/editing";
 import { describe, expect, test } from "bun:test";
-import type { DrawnNode, Point } from "../kind.ts";
 import {
   aligned,
   containerAt,

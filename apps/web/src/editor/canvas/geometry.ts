@@ -1,4 +1,10 @@
-import { type Drawing, type DrawnNode, noteType, type Point, type Port } from "../kind.ts";
+import {
+  type Drawing,
+  type DrawnNode,
+  noteType,
+  type Point,
+  type Port,
+} from "@uncaged/workflow/editing";
 
 export type Size = { width: number; height: number };
 

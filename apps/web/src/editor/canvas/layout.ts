@@ -1,6 +1,6 @@
+import type { Point } from "@uncaged/workflow/editing";
 import dagre from "@dagrejs/dagre";
 import { inset, type Size } from "./geometry.ts";
-import type { Point } from "../kind.ts";
 
 /** Input of the layout, which may run in a worker. */
 export type LayoutTask = {

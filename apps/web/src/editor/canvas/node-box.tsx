@@ -1,10 +1,10 @@
+import { type DrawnNode, noteType, type Problem } from "@uncaged/workflow/editing";
 import { Handle, type NodeProps } from "@xyflow/react";
 import { CircleAlert, Square } from "lucide-react";
 import { createContext, useContext } from "react";
 import { cost as dollars, duration, tokens as counted } from "../../lib/format.ts";
 import { type NodeState, nodeStates } from "../../ui/states.tsx";
 import { useEdited } from "../document/use-document.ts";
-import { type DrawnNode, type Problem, noteType } from "../kind.ts";
 import { type FlowNode, positionOf, sideOf } from "./flow.ts";
 import { portAt, rowsOf, type Size } from "./geometry.ts";
 import { useLiveNode } from "./live.ts";

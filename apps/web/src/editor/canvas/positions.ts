@@ -1,5 +1,5 @@
+import type { Drawing, Point } from "@uncaged/workflow/editing";
 import { useEffect, useMemo, useRef, useState } from "react";
-import type { Drawing, Point } from "../kind.ts";
 import { leadOf, sizeOf } from "./geometry.ts";
 import { type LayoutResult, type LayoutTask, layoutOf } from "./layout.ts";
 

@@ -1,4 +1,4 @@
-import { applyEdits, inverseOf, type TextEdit } from "./changes.ts";
+import { applyEdits, inverseOf, type TextEdit } from "@uncaged/workflow/editing";
 
 /** Ids of the selected nodes and lines. */
 export type Selection = { nodes: ReadonlySet<string>; edges: ReadonlySet<string> };

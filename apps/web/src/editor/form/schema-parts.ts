@@ -1,6 +1,6 @@
+import type { DocumentPath } from "@uncaged/workflow/editing";
 import { isRecord } from "../../lib/json.ts";
 import { asSchema, fieldOf, type FormField, type Schema } from "../../lib/schema.ts";
-import type { DocumentPath } from "../kind.ts";
 
 export type Control =
   | { kind: "group"; names: readonly string[]; required: ReadonlySet<string> }

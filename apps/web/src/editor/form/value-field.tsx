@@ -1,3 +1,4 @@
+import type { Completion, DocumentPath } from "@uncaged/workflow/editing";
 import { ArrowDown, ArrowUp, Plus, X } from "lucide-react";
 import { useState } from "react";
 import { isRounded } from "@uncaged/workflow/records";
@@ -7,7 +8,6 @@ import { isComposing } from "../../lib/kept.ts";
 import { asSchema, type FormField, type Schema } from "../../lib/schema.ts";
 import { Button } from "../../ui/button.tsx";
 import { CheckField, SelectField, TextArea, TextField } from "../../ui/field.tsx";
-import type { Completion, DocumentPath } from "../kind.ts";
 import { ExpressionField } from "./expression-field.tsx";
 import {
   beginning,

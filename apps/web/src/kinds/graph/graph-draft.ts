@@ -1,7 +1,10 @@
+import { graphEditing } from "@uncaged/workflow-graph/editing";
 import { browserStorage, readDraft } from "../../editor/document/draft.ts";
 import { isRecord, readJson } from "../../lib/json.ts";
 import { ApiError, request } from "../../lib/request.ts";
-import { emptyGraph, otherFormatOf } from "./agent-graph.ts";
+import { fewChoices } from "./choices.ts";
+
+const { emptyText, recognize } = graphEditing(() => fewChoices);
 
 /** Storage key of the edited graph. */
 export const draftKey = "agentflow-workflow";
@@ -14,7 +17,7 @@ type Begun = { text: string; notices: string[] };
 /** The stored draft, else the server's default graph, else a single Start. */
 export async function beginGraph(): Promise<Begun> {
   const notices: string[] = [];
-  const text = storedGraph(notices) ?? (await defaultGraph(notices)) ?? emptyGraph;
+  const text = storedGraph(notices) ?? (await defaultGraph(notices)) ?? emptyText;
   return { text, notices };
 }
 
@@ -39,7 +42,7 @@ function storedGraph(notices: string[]): string | null {
 }
 
 function misshapeOf(value: unknown): string | null {
-  const other = otherFormatOf(value);
+  const other = recognize(value);
   if (other !== null) return `it is ${other}.`;
   const { nodes, connections } = value as Record<string, unknown>;
   if (!Array.isArray(nodes) || !Array.isArray(connections)) {

@@ -1,14 +1,14 @@
-import { Bot } from "lucide-react";
 import type {
   Change,
-  DocumentKind,
   DrawnEdge,
   DrawnNode,
   Edit,
   PortAt,
   Problem,
   Refused,
-} from "../../editor/kind.ts";
+} from "@uncaged/workflow/editing";
+import { Bot } from "lucide-react";
+import type { DocumentKind } from "../../editor/kind.ts";
 import { isRecord } from "../../lib/json.ts";
 
 type Step = {
