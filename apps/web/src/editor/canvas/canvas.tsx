@@ -123,6 +123,8 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
   useWheel(box, view.zoomBy);
   const [begin] = useState(() => viewOf(rects, first));
   const reconnected = useRef(false);
+  /** The selection when the focus came to the nodes, until a key acts on a node. */
+  const entered = useRef<typeof selection | null>(null);
 
   const take = (changes: readonly NodeChange<FlowNode>[]) => {
     takeSelection(changes, selection.nodes, (chosen) =>
@@ -175,10 +177,16 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
     <div
       ref={box}
       className="absolute inset-0"
-      onKeyDownCapture={(event) => walk(event, drawing.nodes, focus)}
-      onFocusCapture={({ target }) => {
+      onKeyDownCapture={(event) => {
+        if (event.key !== "Tab") entered.current = null;
+        else if (!walk(event, drawing.nodes, focus) && entered.current?.nodes.size)
+          // Tab only passed the nodes on its way to the panels of the selected node.
+          document.select(entered.current);
+      }}
+      onFocusCapture={({ target, relatedTarget }) => {
         const id = nodeIdOf(target);
         if (id === null || !target.matches(":focus-visible")) return;
+        if (nodeIdOf(relatedTarget) === null) entered.current = selection;
         if (selection.nodes.size <= 1) actions.select([id]);
       }}
       onDragOver={(event) => {
@@ -263,19 +271,20 @@ function showSoon(
   else if (tries > 0) requestAnimationFrame(() => showSoon(id, rects, view, tries - 1));
 }
 
-/** Moves Tab through all nodes in document order, including nodes out of view. */
+/** Moves Tab through all nodes in document order, including nodes out of view. Returns false if Tab leaves them. */
 function walk(
   event: KeyboardEvent,
   nodes: readonly DrawnNode[],
   focus: (id: string) => void,
-): void {
-  const id = event.key === "Tab" ? nodeIdOf(event.target) : null;
-  if (id === null) return;
+): boolean {
+  const id = nodeIdOf(event.target);
+  if (id === null) return true;
   const next = nodes[nodes.findIndex((node) => node.id === id) + (event.shiftKey ? -1 : 1)];
-  if (!next) return;
+  if (!next) return false;
   event.preventDefault();
   event.stopPropagation();
   focus(next.id);
+  return true;
 }
 
 function takeSelection(
