@@ -63,15 +63,6 @@ export function beginning(declared: unknown, root: Schema): unknown {
   }
 }
 
-/** The text of a control for a value. A value of an unexpected type is shown as JSON. */
-export function textOf(field: FormField, value: unknown): string {
-  if (value === undefined) return "";
-  if (field.kind === "choice") return JSON.stringify(value);
-  if (field.kind === "json")
-    return typeof value === "string" ? JSON.stringify(value) : JSON.stringify(value, null, 2);
-  return typeof value === "string" ? value : value === null ? "" : JSON.stringify(value);
-}
-
 export const dotted = (path: DocumentPath): string =>
   path.filter((key) => typeof key === "string").join(".");
 

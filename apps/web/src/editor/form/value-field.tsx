@@ -1,23 +1,21 @@
 import type { Completion, DocumentPath } from "@uncaged/workflow/editing";
 import { ArrowDown, ArrowUp, Plus, X } from "lucide-react";
 import { useState } from "react";
-import { isRounded } from "@uncaged/workflow/records";
-import { inexact, isRecord, readJson } from "../../lib/json.ts";
+import { isRecord } from "../../lib/json.ts";
 import { ownIn } from "../../lib/own.ts";
 import { isComposing } from "../../lib/kept.ts";
-import { asSchema, type FormField, type Schema } from "../../lib/schema.ts";
-import { Button } from "../../ui/button.tsx";
-import { CheckField, SelectField, TextArea, TextField } from "../../ui/field.tsx";
-import { ExpressionField } from "./expression-field.tsx";
 import {
-  beginning,
-  controlOf,
-  dotted,
-  isAmong,
-  resolved,
-  suggestionsOf,
-  textOf,
-} from "./schema-parts.ts";
+  asSchema,
+  type Draft,
+  draftOf,
+  type FormField,
+  type Schema,
+  valueOf,
+} from "../../lib/schema.ts";
+import { Button } from "../../ui/button.tsx";
+import { SchemaField, TextField } from "../../ui/field.tsx";
+import { ExpressionField } from "./expression-field.tsx";
+import { beginning, controlOf, dotted, isAmong, resolved, suggestionsOf } from "./schema-parts.ts";
 
 /** Values shared by all fields of a form. */
 export type FormContext = {
@@ -230,96 +228,50 @@ type Typed = { text: string; of: string };
 
 /** A single control. Invalid input stays in the control and does not reach the document. */
 function Single({ form, path, value, isRequired, field, suggestions }: SingleProps) {
-  const shown = textOf(field, value);
+  const shown = String(draftOf(field.kind, value));
   const [typed, setTyped] = useState<Typed | null>(null);
   const text = typed?.of === shown ? typed.text : shown;
-  const { problem } = readText(field, text, isRequired);
+  const { problem = null } = readText(field, text, isRequired);
   const reason = ownIn(form.locked, dotted(path));
   const take = (next: string) => {
     const read = readText(field, next, isRequired);
-    setTyped({ text: next, of: read.problem === null ? textOf(field, read.value) : shown });
-    if (read.problem === null) form.set(path, read.value);
+    const isValid = read.problem === undefined;
+    setTyped({ text: next, of: isValid ? String(draftOf(field.kind, read.value)) : shown });
+    if (isValid) form.set(path, read.value);
   };
   const around = {
-    label: isRequired ? field.label : `${field.label} (optional)`,
-    hint: reason ?? field.hint ?? undefined,
+    field: { ...field, isRequired, hint: reason ?? field.hint },
     problem: typed === null ? null : problem,
-    value: text,
     disabled: reason !== undefined,
   };
-  const change = ({ target }: { target: { value: string } }) => take(target.value);
   if (field.kind === "boolean") {
-    return (
-      <CheckField
-        label={field.label}
-        hint={around.hint}
-        checked={value === true}
-        disabled={around.disabled}
-        onChange={({ target }) =>
-          form.set(path, target.checked || isRequired ? target.checked : undefined)
-        }
-      />
-    );
+    const check = (draft: Draft) =>
+      form.set(path, draft === true || isRequired ? draft : undefined);
+    return <SchemaField {...around} draft={value === true} onChange={check} />;
   }
-  const isText = field.kind === "text" || field.kind === "long-text";
-  if (isText && isAmong(path, form.expressions)) {
-    return (
-      <ExpressionField
-        {...around}
-        data-path={JSON.stringify(path)}
-        onValue={take}
-        complete={() => form.complete(path)}
-      />
-    );
+  if (!isText(field) || !isAmong(path, form.expressions)) {
+    const change = (draft: Draft) => take(String(draft));
+    return <SchemaField {...around} draft={text} suggestions={suggestions} onChange={change} />;
   }
-  switch (field.kind) {
-    case "choice":
-      return (
-        <SelectField {...around} onChange={change}>
-          {(!isRequired || !field.choices.some((one) => JSON.stringify(one) === text)) && (
-            <option value="">–</option>
-          )}
-          {field.choices.map((choice) => (
-            <option key={JSON.stringify(choice)} value={JSON.stringify(choice)}>
-              {typeof choice === "string" ? choice : JSON.stringify(choice)}
-            </option>
-          ))}
-        </SelectField>
-      );
-    case "json":
-      return <TextArea code rows={4} {...around} onChange={change} />;
-    case "long-text":
-      return <TextArea rows={5} {...around} onChange={change} />;
-    case "number":
-    case "integer":
-      return <TextField inputMode="decimal" {...around} onChange={change} />;
-    default:
-      return <TextField suggestions={suggestions} {...around} onChange={change} />;
-  }
+  return (
+    <ExpressionField
+      label={isRequired ? field.label : `${field.label} (optional)`}
+      hint={around.field.hint ?? undefined}
+      problem={around.problem}
+      disabled={around.disabled}
+      value={text}
+      data-path={JSON.stringify(path)}
+      onValue={take}
+      complete={() => form.complete(path)}
+    />
+  );
 }
 
-type Read = { value: unknown; problem: string | null };
+const isText = ({ kind }: FormField): boolean => kind === "text" || kind === "long-text";
 
-function readText({ kind }: FormField, text: string, isRequired: boolean): Read {
-  if (text === "" && !isRequired) return { value: undefined, problem: null };
-  switch (kind) {
-    case "number":
-    case "integer": {
-      const value = Number(text);
-      const isNumber = text.trim() !== "" && Number.isFinite(value);
-      if (isNumber && isRounded(text.trim()))
-        return { value: undefined, problem: inexact(text.trim()) };
-      if (isNumber && (kind === "number" || Number.isInteger(value)))
-        return { value, problem: null };
-      return {
-        value: undefined,
-        problem: kind === "integer" ? "This must be a whole number." : "This must be a number.",
-      };
-    }
-    case "choice":
-    case "json":
-      return text === "" ? { value: undefined, problem: null } : readJson(text);
-    default:
-      return { value: text, problem: null };
-  }
+/** The value of a text. Unlike in a dialog, a required field may be empty: the check of the document reports it. */
+function readText(field: FormField, text: string, isRequired: boolean): ReturnType<typeof valueOf> {
+  if (isText(field)) return { value: text === "" && !isRequired ? undefined : text };
+  const isJson = field.kind === "choice" || field.kind === "json";
+  return text === "" && (isJson || !isRequired) ? {} : valueOf({ ...field, isRequired }, text);
 }
