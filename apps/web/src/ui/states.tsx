@@ -42,17 +42,32 @@ export function Badge({ icon: Icon, look, large = false, children, ...rest }: Ba
 /** The state of a node, from its newest attempt. */
 export type NodeState = "idle" | "waiting" | Attempt["status"];
 
-/** Icons and words of node states. Drawings define the colours. */
-export const nodeStates: Record<NodeState, { icon: LucideIcon; word: string }> = {
-  idle: { icon: CircleDashed, word: "idle" },
-  running: { icon: LoaderCircle, word: "running" },
-  waiting: { icon: MessageCircleQuestion, word: "waiting" },
-  committed: { icon: CircleCheck, word: "done" },
-  failed: { icon: CircleX, word: "failed" },
-  skipped: { icon: CircleSlash, word: "skipped" },
-  cancelled: { icon: CircleSlash, word: "cancelled" },
-  lost: { icon: Unplug, word: "lost" },
-  parked: { icon: MessageCircleQuestion, word: "waiting" },
+type NodeLook = {
+  icon: LucideIcon;
+  word: string;
+  /** The colour of the icon. */
+  look: string;
+  /** The frame of a node in a drawing. */
+  border: string;
+};
+
+const asks = { look: "text-amber", border: "border-amber" };
+const ended = { look: "text-faint", border: "border-dashed border-line-strong text-muted" };
+
+/** Icons, words and colours of node states. */
+export const nodeStates: Record<NodeState, NodeLook> = {
+  idle: { icon: CircleDashed, word: "idle", ...ended },
+  running: {
+    ...{ icon: LoaderCircle, word: "running" },
+    ...{ look: "text-blue", border: "border-blue ring-3 ring-blue-soft" },
+  },
+  waiting: { icon: MessageCircleQuestion, word: "waiting", ...asks },
+  committed: { icon: CircleCheck, word: "done", look: "text-green", border: "" },
+  failed: { icon: CircleX, word: "failed", look: "text-red", border: "border-red" },
+  skipped: { icon: CircleSlash, word: "skipped", ...ended },
+  cancelled: { icon: CircleSlash, word: "cancelled", ...ended },
+  lost: { icon: Unplug, word: "lost", ...ended },
+  parked: { icon: MessageCircleQuestion, word: "waiting", ...asks },
 };
 
 type PillProps = { look?: keyof typeof pills; className?: string; children: ReactNode };

@@ -6,15 +6,8 @@ import { counted } from "../../lib/format.ts";
 import type { EditedDocument } from "../document/document.ts";
 import { nothing } from "../document/history.ts";
 import type { Converted, Template } from "../kind.ts";
-import {
-  type Alignment,
-  aligned,
-  around,
-  containerAt,
-  overlaps,
-  type Rect,
-  type Size,
-} from "./geometry.ts";
+import type { Rect, Size } from "../../ui/layout.ts";
+import { type Alignment, aligned, around, containerAt, overlaps } from "./geometry.ts";
 import { layOut } from "./positions.ts";
 import type { View } from "./view.ts";
 

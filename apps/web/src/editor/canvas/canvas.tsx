@@ -28,7 +28,8 @@ import { counted } from "../../lib/format.ts";
 import { useDocumentPart, useEdited } from "../document/use-document.ts";
 import type { Actions, CanvasHandle } from "./actions.ts";
 import { type FlowNode, flowEdges, useFlowNodes } from "./flow.ts";
-import { type Rect, rectsOf, settled, type Size, sizesOf } from "./geometry.ts";
+import { type Rect, rectsOf, type Size } from "../../ui/layout.ts";
+import { settled, sizesOf } from "./geometry.ts";
 import { Line } from "./line.tsx";
 import { Minimap } from "./minimap.tsx";
 import { ContainerBox, EdgeMarksContext, NodeBox, ProblemsContext } from "./node-box.tsx";
@@ -93,7 +94,10 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
   const selection = useDocumentPart(document, (state) => state.selection);
   const [dragged, setDragged] = useState(none);
   const sizes = useMemo(() => sizesOf(drawing, positions), [drawing, positions]);
-  const rects = useMemo(() => rectsOf(drawing, positions, sizes), [drawing, positions, sizes]);
+  const rects = useMemo(
+    () => rectsOf(drawing.nodes, positions, sizes),
+    [drawing, positions, sizes],
+  );
   const problems = useContext(ProblemsContext);
   const nodes = useFlowNodes(drawing.nodes, {
     positions,

@@ -3,15 +3,15 @@ import { describe, expect, test } from "bun:test";
 import {
   aligned,
   containerAt,
+  inset,
   leadOf,
   overlaps,
-  rectsOf,
   rowsOf,
   settled,
   sizeOf,
   sizesOf,
 } from "./geometry.ts";
-import { layoutOf } from "./layout.ts";
+import { layoutOf, rectsOf } from "../../ui/layout.ts";
 import { viewOf, zoomStep } from "./view.ts";
 
 const node = (id: string, parent: string | null = null, isContainer = false): DrawnNode => ({
@@ -32,8 +32,8 @@ const laidOut = (nodes: DrawnNode[], edges: [string, string][]): Map<string, Poi
     layoutOf({
       nodes: nodes.map((one) => ({ ...one, size: sizeOf(one), lead: leadOf(one) })),
       edges: edges.map(([source, target]) => ({ source, target })),
-      isWide: true,
-    }),
+      ...{ isWide: true, gap: { node: 48, rank: 90 }, inset },
+    }).boxes,
   );
 
 describe("the layout", () => {
@@ -48,7 +48,7 @@ describe("the layout", () => {
       ["a", "inner"],
       ["inner", "also"],
     ]);
-    const rects = rectsOf({ nodes, edges: [] }, placed, sizesOf({ nodes, edges: [] }, placed));
+    const rects = rectsOf(nodes, placed, sizesOf({ nodes, edges: [] }, placed));
     const rectFor = (id: string) => rects.get(id) ?? { x: 0, y: 0, width: 0, height: 0 };
     expect(rectFor("loop").x).toBeGreaterThan(rectFor("a").x + rectFor("a").width);
     expect(rectFor("inner").x).toBeGreaterThan(rectFor("loop").x);
@@ -131,7 +131,7 @@ describe("nodes with positions of a document", () => {
       ["last", { x: 620, y: 150 }],
     ]);
     const placed = settled(drawing, given);
-    const rects = rectsOf(drawing, placed, sizesOf(drawing, placed));
+    const rects = rectsOf(drawing.nodes, placed, sizesOf(drawing, placed));
     const inside = new Set(["inner", "other"]);
     for (const [one, rect] of rects)
       for (const [other, next] of rects) {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Graph } from "./graph.ts";
-import { layoutOf, nodeSize } from "./layout.ts";
+import { layoutOfGraph, nodeSize } from "./graph-drawing.tsx";
 
 const node = (id: string, parent: string | null = null) => ({
   ...{ id, parent, label: id, note: null, count: 1, row: null },
@@ -15,14 +15,14 @@ test("nodes may have the names of Object.prototype's properties", () => {
     nodes: names.map((name) => node(name)),
     edges: names.slice(1).map((name) => edge("constructor", name)),
   };
-  const { nodes, edges } = layoutOf(graph);
+  const { nodes, edges } = layoutOfGraph(graph);
   expect([...nodes.keys()]).toEqual(names);
   expect(new Set([...nodes.values()].map(({ x, y }) => `${x} ${y}`)).size).toBe(3);
   expect(edges.every(({ points }) => points.length > 1)).toBe(true);
 });
 
 test("an edge from a node to itself starts and ends at that node", () => {
-  const { nodes, edges } = layoutOf({ nodes: [node("a")], edges: [edge("a", "a")] });
+  const { nodes, edges } = layoutOfGraph({ nodes: [node("a")], edges: [edge("a", "a")] });
   const { x = 0, y = 0 } = nodes.get("a") ?? {};
   const points = edges[0]?.points ?? [];
   for (const point of [points[0], points.at(-1)]) {
@@ -35,7 +35,7 @@ test("an edge from a node to itself starts and ends at that node", () => {
 
 test("a box contains its nodes, and an edge into it leads to the box", () => {
   const box = { ...node("loop"), isGroup: true };
-  const { nodes, edges } = layoutOf({
+  const { nodes, edges } = layoutOfGraph({
     nodes: [node("a"), box, node("b", "loop"), node("c", "loop")],
     edges: [edge("a", "b"), edge("b", "c"), edge("c", "loop")],
   });
@@ -48,4 +48,15 @@ test("a box contains its nodes, and an edge into it leads to the box", () => {
   }
   expect(next?.y).toBeGreaterThan((inner?.y ?? 0) + (inner?.height ?? 0));
   expect(edges.map(({ edge: { from, to } }) => `${from} ${to}`)).toEqual(["b c", "a loop"]);
+});
+
+test("a drawing of more than 400 nodes has every node and every edge", () => {
+  const ids = Array.from({ length: 401 }, (_, index) => `n${index}`);
+  const graph: Graph = {
+    nodes: ids.map((id) => node(id)),
+    edges: ids.slice(1).map((id, index) => edge(ids[index] ?? "", id)),
+  };
+  const { nodes, edges } = layoutOfGraph(graph);
+  expect([nodes.size, edges.length]).toEqual([401, 400]);
+  expect(edges.every(({ points }) => points.length > 1)).toBe(true);
 });
