@@ -10,6 +10,7 @@ const entryPoints = [
   ["@uncaged/workflow-graph/document", ["zod"]],
   ["@uncaged/workflow-graph/editing", ["zod"]],
   ["@uncaged/workflow-graph/run", []],
+  ["@uncaged/workflow-plan/editing", []],
 ] as const;
 
 test.each(entryPoints)(
