@@ -362,18 +362,17 @@ function useProblems(document: EditedDocument): ReadonlyMap<string, readonly Pro
 }
 
 /** Whether the page is too narrow for editing. Documents can still be viewed and run. */
-export const useIsNarrow = (): boolean => useMedia("(max-width: 46rem)");
-
-function useMedia(query: string): boolean {
-  return useSyncExternalStore(
+export const useIsNarrow = (): boolean =>
+  useSyncExternalStore(
     (listener) => {
-      const media = matchMedia(query);
+      const media = matchMedia(narrow);
       media.addEventListener("change", listener);
       return () => media.removeEventListener("change", listener);
     },
-    () => matchMedia(query).matches,
+    () => matchMedia(narrow).matches,
   );
-}
+
+const narrow = "(max-width: 46rem)";
 
 const focusFirst = (form: Element | null): void =>
   form?.querySelector<HTMLElement>("input:enabled, textarea:enabled, select:enabled")?.focus();

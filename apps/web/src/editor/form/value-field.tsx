@@ -1,6 +1,6 @@
 import type { Completion, DocumentPath } from "@uncaged/workflow/editing";
 import { ArrowDown, ArrowUp, Plus, X } from "lucide-react";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { isRecord } from "../../lib/json.ts";
 import { ownIn } from "../../lib/own.ts";
 import { isComposing } from "../../lib/kept.ts";
@@ -89,61 +89,79 @@ function ListItems({ form, path, items, label, list }: ListProps) {
     [next[index], next[other]] = [next[other], next[index]];
     form.set(path, next);
   };
+  const add = () => form.set([...path, list.length], beginning(items, form.root));
   return (
-    <>
-      {list.map((item, index) => (
-        <div key={index} className="flex items-start gap-2 rounded-md border p-2">
-          <div className="min-w-0 flex-1">
+    <Items label={label} onAdd={add}>
+      {list.map((item, index) => {
+        const name = `${label} ${index + 1}`;
+        return (
+          <Item
+            key={index}
+            actions={[
+              [`Remove ${name}`, <X />, () => form.set([...path, index], undefined)],
+              index > 0 && [`Move ${name} up`, <ArrowUp />, () => swap(index, index - 1)],
+              index < list.length - 1 && [
+                `Move ${name} down`,
+                <ArrowDown />,
+                () => swap(index, index + 1),
+              ],
+            ]}
+          >
             <ValueField
-              form={form}
+              {...{ form, name }}
               schema={items}
-              name={`${label} ${index + 1}`}
               path={[...path, index]}
               value={item}
               isRequired
             />
-          </div>
-          <div className="flex flex-col">
-            <Button
-              look="quiet"
-              small
-              icon={<X />}
-              aria-label={`Remove ${label} ${index + 1}`}
-              onClick={() => form.set([...path, index], undefined)}
-            />
-            {index > 0 && (
-              <Button
-                look="quiet"
-                small
-                icon={<ArrowUp />}
-                aria-label={`Move ${label} ${index + 1} up`}
-                onClick={() => swap(index, index - 1)}
-              />
-            )}
-            {index < list.length - 1 && (
-              <Button
-                look="quiet"
-                small
-                icon={<ArrowDown />}
-                aria-label={`Move ${label} ${index + 1} down`}
-                onClick={() => swap(index, index + 1)}
-              />
-            )}
-          </div>
-        </div>
-      ))}
-      <Button
-        small
-        className="self-start"
-        icon={<Plus />}
-        aria-label={`Add to ${label}`}
-        onClick={() => form.set([...path, list.length], beginning(items, form.root))}
-      >
-        Add
-      </Button>
-    </>
+          </Item>
+        );
+      })}
+    </Items>
   );
 }
+
+type ItemsProps = { label: string; onAdd: () => void; children: ReactNode };
+
+const Items = ({ label, onAdd, children }: ItemsProps) => (
+  <>
+    {children}
+    <Button
+      small
+      className="self-start"
+      icon={<Plus />}
+      aria-label={`Add to ${label}`}
+      onClick={onAdd}
+    >
+      Add
+    </Button>
+  </>
+);
+
+type ItemAction = [label: string, icon: ReactNode, act: () => void];
+
+type ItemProps = { actions: readonly (ItemAction | false)[]; children: ReactNode };
+
+const Item = ({ actions, children }: ItemProps) => (
+  <div className="flex items-start gap-2 rounded-md border p-2">
+    <div className="flex min-w-0 flex-1 flex-col gap-2">{children}</div>
+    <div className="flex flex-col">
+      {actions.map(
+        (action) =>
+          action && (
+            <Button
+              key={action[0]}
+              look="quiet"
+              small
+              icon={action[1]}
+              aria-label={action[0]}
+              onClick={action[2]}
+            />
+          ),
+      )}
+    </div>
+  </div>
+);
 
 type MapProps = Props & { values: Schema; label: string; map: Readonly<Record<string, unknown>> };
 
@@ -161,42 +179,25 @@ function MapItems({ form, path, values, label, map }: MapProps) {
     while (Object.hasOwn(map, `name${number}`)) number += 1;
     return `name${number}`;
   };
+  const add = () => form.set([...path, free()], beginning(values, form.root));
   return (
-    <>
+    <Items label={label} onAdd={add}>
       {entries.map(([name, one], index) => (
-        <div key={index} className="flex items-start gap-2 rounded-md border p-2">
-          <div className="flex min-w-0 flex-1 flex-col gap-2">
-            <NameField name={name} label={`Name ${index + 1} of ${label}`} onRename={rename} />
-            <ValueField
-              form={form}
-              schema={
-                typeof one === "string" || isRecord(values.properties) ? withText(values) : {}
-              }
-              name={name}
-              path={[...path, name]}
-              value={one}
-              isRequired
-            />
-          </div>
-          <Button
-            look="quiet"
-            small
-            icon={<X />}
-            aria-label={`Remove ${name}`}
-            onClick={() => form.set([...path, name], undefined)}
+        <Item
+          key={index}
+          actions={[[`Remove ${name}`, <X />, () => form.set([...path, name], undefined)]]}
+        >
+          <NameField name={name} label={`Name ${index + 1} of ${label}`} onRename={rename} />
+          <ValueField
+            {...{ form, name }}
+            schema={typeof one === "string" || isRecord(values.properties) ? withText(values) : {}}
+            path={[...path, name]}
+            value={one}
+            isRequired
           />
-        </div>
+        </Item>
       ))}
-      <Button
-        small
-        className="self-start"
-        icon={<Plus />}
-        aria-label={`Add to ${label}`}
-        onClick={() => form.set([...path, free()], beginning(values, form.root))}
-      >
-        Add
-      </Button>
-    </>
+    </Items>
   );
 }
 

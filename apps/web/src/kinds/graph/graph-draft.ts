@@ -1,5 +1,5 @@
 import { graphEditing } from "@uncaged/workflow-graph/editing";
-import { browserStorage, readDraft } from "../../editor/document/draft.ts";
+import { readDraft } from "../../editor/document/draft.ts";
 import { isRecord, readJson } from "../../lib/json.ts";
 import { ApiError, request } from "../../lib/request.ts";
 import { fewChoices } from "./choices.ts";
@@ -29,7 +29,7 @@ function storedGraph(notices: string[]): string | null {
     notices.push("This browser stores nothing: save the graph before you leave the page.");
     return null;
   }
-  const { text: typed } = readDraft(browserStorage, draftKey);
+  const { text: typed } = readDraft(draftKey);
   // The draft may be invalid JSON; the editor then shows the position.
   if (typed !== null && typed !== text) return typed;
   if (text === null || text.trim() === "") return null;

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { childPathOf, type KnownTool, toolsOf } from "@uncaged/workflow-steps/editing";
 import { useState } from "react";
-import { browserStorage, readDraft } from "../../editor/document/draft.ts";
+import { readDraft } from "../../editor/document/draft.ts";
 import { DrawnDocument } from "../../editor/versions/comparison.tsx";
 import type { DocumentKind } from "../../editor/kind.ts";
 import { stepsKind } from "../../kinds/steps/kind.ts";
@@ -56,7 +56,7 @@ function StepsEditing({ name, run, tools }: Props) {
         name={name}
         draftKey={draftKey}
         begin={() => ({
-          text: readDraft(browserStorage, draftKey).text ?? kind.emptyText,
+          text: readDraft(draftKey).text ?? kind.emptyText,
           base: null,
           notices: [],
         })}
