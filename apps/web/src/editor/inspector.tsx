@@ -238,7 +238,7 @@ function Templates({ actions }: { actions: Actions }) {
   const { templates = [] } = useEdited().kind;
   return (
     <section aria-label="Start from" className="mt-4 flex flex-col gap-1">
-      <h3>Start from</h3>
+      <h2>Start from</h2>
       {templates.map((template) => (
         <button
           key={template.label}

@@ -77,14 +77,16 @@ export function layoutOf(task: LayoutTask): LayoutResult {
     return placed.size;
   };
   for (const { id, isContainer, size, lead = inset.side } of nodes.toReversed()) {
-    if (!isContainer) continue;
+    // dagre has no size for a graph without nodes.
+    if (!isContainer || !levels.has(id)) continue;
     const content = place(id, { x: lead, y: inset.top });
     sizes.set(id, {
       width: Math.max(size.width, content.width + lead + inset.side),
       height: content.height + inset.top + inset.bottom,
     });
   }
-  return { size: place(null, { x: 0, y: 0 }), boxes, routes };
+  const size = nodes.length === 0 ? { width: 0, height: 0 } : place(null, { x: 0, y: 0 });
+  return { size, boxes, routes };
 }
 
 function levelsOf({ nodes, edges }: LayoutTask): Map<string | null, Level> {

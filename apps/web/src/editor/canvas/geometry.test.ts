@@ -66,6 +66,12 @@ describe("the layout", () => {
     expect(new Set([...placed.values()].map(({ x, y }) => `${x} ${y}`)).size).toBe(5_000);
   });
 
+  test("places a container without content", () => {
+    const places = [...laidOut([node("a"), node("loop", null, true)], [["a", "loop"]]).values()];
+    expect(places.every(({ x, y }) => Number.isFinite(x) && Number.isFinite(y))).toBe(true);
+    expect(laidOut([], []).size).toBe(0);
+  });
+
   test("accepts nodes with the names of Object.prototype's properties", () => {
     const placed = laidOut(
       [node("constructor"), node("__proto__")],
