@@ -34,7 +34,7 @@ const pages: Record<string, Shown> = {
     text: /the same/,
   },
   workflows: { path: () => "/workflows", text: /release-notes/ },
-  versions: { path: () => "/workflows/review", text: /role historian added/ },
+  versions: { path: () => "/workflows/review", text: /Roll back/ },
   roles: { path: () => "/workflows/solve-issue?view=roles", text: /the files to change/ },
   drawing: { path: () => "/workflows/release-notes?view=graph", text: /Find the last tag/ },
   source: { path: () => "/workflows/review?view=source", text: /export/ },
