@@ -34,6 +34,7 @@ const groups = {
   },
   Console: {
     serve: "serve the API and the console to this machine",
+    mcp: "serve workflows and threads to a coding agent, by MCP",
   },
   Cluster: {
     cluster: "start, stop and show a cluster on this machine",
@@ -86,6 +87,7 @@ const files: Record<Name, () => Promise<CommandFile>> = {
   rerun: () => import("../commands/rerun.ts"),
   plan: () => import("../commands/plan.ts"),
   serve: () => import("../commands/serve.ts"),
+  mcp: () => import("../commands/mcp.ts"),
   cluster: () => import("../commands/cluster.ts"),
   worker: () => import("../commands/worker.ts"),
   push: () => import("../commands/push.ts"),

@@ -1,0 +1,64 @@
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { diffThreads, threadCost } from "./compare.ts";
+import { answerThread, controlThread, forkThread, retryThread } from "./control.ts";
+import { searchDocs } from "./docs.ts";
+import { addResources } from "./resources.ts";
+import { getThread, searchThreads, startThread } from "./threads.ts";
+import { type Access, addTool, Calls } from "./tool.ts";
+import { addWorkflow, listWorkflows, validateWorkflow } from "./workflows.ts";
+
+const tools = [
+  listWorkflows,
+  startThread,
+  getThread,
+  searchThreads,
+  answerThread,
+  controlThread,
+  forkThread,
+  retryThread,
+  diffThreads,
+  addWorkflow,
+  validateWorkflow,
+  threadCost,
+  searchDocs,
+];
+
+const instructions =
+  "uncaged-workflow runs durable workflows. A thread is one execution, a step one recorded result. Start a thread with " +
+  "`wait`, read its failure or question with get_thread, fix the workflow's source, add it again, then retry or fork " +
+  "the thread `on` the workflow. Ask the user before you answer a question with needsPerson.";
+
+/** Options of an MCP server. */
+export type McpOptions = Access & { version: string };
+
+/** Returns a function that makes a server for each connection; all of them share one limit of calls. */
+function serversFor({ version, ...access }: McpOptions): () => McpServer {
+  const calls = new Calls();
+  return () => {
+    const server = new McpServer({ name: "uncaged-workflow", version }, { instructions });
+    for (const tool of tools) {
+      if (tool.kind === "reads" || !access.readOnly) addTool(server, tool, access, calls);
+    }
+    addResources(server, access.host);
+    return server;
+  };
+}
+
+/** Serves MCP over stdin and stdout until stdin ends or the signal is aborted. */
+export async function serveMcp(options: McpOptions, signal: AbortSignal): Promise<void> {
+  const ended = new Promise<void>((resolve) => {
+    for (const event of ["end", "close"]) process.stdin.once(event, () => resolve());
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  const server = serveStdio(serversFor(options));
+  await ended;
+  await server.close();
+}
+
+/** Serves MCP over HTTP. Keeps nothing between requests. */
+export type McpHandler = { fetch: (request: Request) => Promise<Response>; close(): Promise<void> };
+
+/** Returns a handler of HTTP requests. The caller checks their token, Host and Origin. */
+export const mcpHandler = (options: McpOptions): McpHandler =>
+  createMcpHandler(serversFor(options));
