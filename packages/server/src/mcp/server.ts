@@ -1,9 +1,10 @@
-import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import { createMcpHandler, isLegacyRequest, McpServer } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { diffThreads, threadCost } from "./compare.ts";
 import { answerThread, controlThread, forkThread, retryThread } from "./control.ts";
 import { searchDocs } from "./docs.ts";
 import { addResources } from "./resources.ts";
+import { Sessions } from "./sessions.ts";
 import { getThread, searchThreads, startThread } from "./threads.ts";
 import { type Access, addTool, Calls } from "./tool.ts";
 import { addWorkflow, listWorkflows, validateWorkflow } from "./workflows.ts";
@@ -56,9 +57,35 @@ export async function serveMcp(options: McpOptions, signal: AbortSignal): Promis
   await server.close();
 }
 
-/** Serves MCP over HTTP. Keeps nothing between requests. */
-export type McpHandler = { fetch: (request: Request) => Promise<Response>; close(): Promise<void> };
+/** Serves MCP over HTTP. */
+export type McpHandler = {
+  /** `readOnly` offers only the tools that change nothing. The caller checks token, Host and Origin. */
+  fetch: (request: Request, options?: { readOnly?: boolean }) => Promise<Response>;
+  close(): Promise<void>;
+};
 
-/** Returns a handler of HTTP requests. The caller checks their token, Host and Origin. */
-export const mcpHandler = (options: McpOptions): McpHandler =>
-  createMcpHandler(serversFor(options));
+/** Returns a handler of HTTP requests. */
+export function mcpHandler(options: Omit<McpOptions, "readOnly">): McpHandler {
+  const full = httpServer(serversFor({ ...options, readOnly: false }));
+  const reading = httpServer(serversFor({ ...options, readOnly: true }));
+  return {
+    fetch: (request, { readOnly = false } = {}) => (readOnly ? reading : full).fetch(request),
+    async close() {
+      await Promise.all([full.close(), reading.close()]);
+    },
+  };
+}
+
+function httpServer(make: () => McpServer): Pick<McpHandler, "close" | "fetch"> {
+  const sessions = new Sessions(make);
+  const others = createMcpHandler(make);
+  return {
+    async fetch(request) {
+      const own = (await isLegacyRequest(request)) ? await sessions.fetch(request) : null;
+      return own ?? (await others.fetch(request));
+    },
+    async close() {
+      await Promise.all([sessions.close(), others.close()]);
+    },
+  };
+}

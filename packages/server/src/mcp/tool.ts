@@ -48,10 +48,20 @@ export type Tool<In extends z.ZodObject = z.ZodObject, Out extends z.ZodObject =
   run(access: Access, given: z.output<In>, call: Call): Promise<Answer<z.input<Out>>>;
 };
 
-/** Infers the types of a tool from its schemas. */
-export const defineTool = <In extends z.ZodObject, Out extends z.ZodObject>(
+/** A tool with the schemas that clients see. */
+export type Defined = Tool & { inputSchema: z.ZodObject; outputSchema: z.ZodObject };
+
+/** Infers the types of a tool from its schemas, and makes the schemas that clients see. */
+export function defineTool<In extends z.ZodObject, Out extends z.ZodObject>(
   tool: Tool<In, Out>,
-): Tool => tool as unknown as Tool;
+): Defined {
+  const plain = tool as unknown as Tool;
+  return {
+    ...plain,
+    inputSchema: describedOnly(plain.input),
+    outputSchema: publishedSchema(plain.output),
+  };
+}
 
 const errorSchema = z.strictObject({
   code: z.string(),
@@ -64,7 +74,7 @@ const errorSchema = z.strictObject({
  * Returns the published schema of a result: the fields of the tool, or `error`. Clients check results against it, also
  * those of failed calls.
  */
-function publishedSchema({ output }: Tool): z.ZodObject {
+function publishedSchema(output: z.ZodObject): z.ZodObject {
   const required = Object.entries(output.shape)
     .filter(([, field]) => !z.safeParse(field, undefined).success)
     .map(([name]) => name);
@@ -101,8 +111,9 @@ export class Calls {
 }
 
 /** Registers a tool. Its errors are results with `isError` and the error's code, message and hint. */
-export function addTool(server: McpServer, tool: Tool, access: Access, calls: Calls): void {
+export function addTool(server: McpServer, tool: Defined, access: Access, calls: Calls): void {
   const { name, title, description, input, kind, isIdempotent = kind === "reads" } = tool;
+  const { inputSchema, outputSchema } = tool;
   const annotations = {
     readOnlyHint: kind === "reads",
     destructiveHint: kind === "ends",
@@ -111,11 +122,7 @@ export function addTool(server: McpServer, tool: Tool, access: Access, calls: Ca
   };
   server.registerTool(
     name,
-    {
-      ...{ title, description, annotations },
-      inputSchema: describedOnly(input),
-      outputSchema: publishedSchema(tool),
-    },
+    { title, description, annotations, inputSchema, outputSchema },
     async (given: unknown, context: ServerContext) => {
       try {
         const { data, text } = await calls.during(async () =>
@@ -123,7 +130,12 @@ export function addTool(server: McpServer, tool: Tool, access: Access, calls: Ca
         );
         const bytes = jsonBytes(data);
         if (bytes > mostBytes) throw resultTooLarge(bytes, mostBytes);
-        return { content: [{ type: "text" as const, text }], structuredContent: data };
+        // The JSON is for clients that do not read structured content.
+        const content = [text, JSON.stringify(data)].map((one) => ({
+          type: "text" as const,
+          text: one,
+        }));
+        return { content, structuredContent: data };
       } catch (error) {
         return failed(error);
       }

@@ -1,5 +1,5 @@
 import type { Host, ThreadRef } from "@uncaged/workflow/host";
-import { goesOn } from "@uncaged/workflow/internal";
+import { firstLine, goesOn } from "@uncaged/workflow/internal";
 import { z } from "zod";
 import type { Call } from "./tool.ts";
 
@@ -16,7 +16,9 @@ export const waitField = z
       "paused. The thread continues when the call is cancelled.",
   );
 
-const reportEveryMs = 5_000;
+const reportEveryMs = 1_000;
+/** Reports without news keep clients from giving up. */
+const repeatEvery = 5;
 
 /**
  * Waits until a thread ends, asks or is paused, for at most so many seconds, or until the client cancels the call.
@@ -33,7 +35,12 @@ export async function waitFor(
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), seconds * 1000);
   let message = "no step yet";
+  let told = "";
+  let repeats = 0;
   const tell = () => {
+    repeats += 1;
+    if (message === told && repeats < repeatEvery) return;
+    [told, repeats] = [message, 0];
     const progress = Math.min(seconds, (performance.now() - startedAt) / 1000);
     // A client that is gone gets no report; its signal ends the wait.
     void report?.(progress, seconds, message).catch(() => undefined);
@@ -41,15 +48,10 @@ export async function waitFor(
   const ticks = report && setInterval(tell, reportEveryMs);
   try {
     const options = { events: false, signal: AbortSignal.any([signal, late.signal]) };
-    let isCurrent = false;
+    tell();
     for await (const item of host.observe(ref, undefined, options)) {
-      if (item.kind === "step") {
-        message = `step ${item.number}: ${item.step.role}`;
-        if (isCurrent) tell();
-      }
+      if (item.kind === "step") message = `step ${item.number}: ${firstLine(item.step.role)}`;
       if (item.kind !== "status") continue;
-      if (!isCurrent) tell();
-      isCurrent = true;
       if (item.state.status === "paused" || !goesOn(item.state)) return;
     }
   } finally {
