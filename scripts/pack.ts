@@ -2,6 +2,8 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { llms, llmsFull } from "../docs/.vitepress/llms.ts";
+import * as site from "../docs/.vitepress/site.ts";
 import { build, buildCommand, buildProcesses } from "./build.ts";
 import { nameJavaScript } from "./declarations.ts";
 import { consoleLicencesFile, licencesOf, licencesOfConsole, notices } from "./licences.ts";
@@ -148,9 +150,20 @@ async function packCli(): Promise<string> {
   run([process.execPath, "--bun", "run", "build"], web);
   cpSync(join(web, "dist"), join(dist, "console"), { recursive: true });
   rmSync(join(dist, "console", consoleLicencesFile));
+  copyDocs(join(dist, "docs"));
   const licences = [...licencesOf(inputs), ...licencesOfConsole(join(web, "dist"))];
   writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(licences));
   return staged;
+}
+
+/** Copies the pages that `mcp` searches, and the files of all pages for language models. */
+function copyDocs(folder: string): void {
+  const pages = "{tutorial,guides,reference,explanation,coming-from}/*.md";
+  for (const page of new Bun.Glob(pages).scanSync(join(top, "docs"))) {
+    cpSync(join(top, "docs", page), join(folder, page));
+  }
+  writeFileSync(join(folder, "llms.txt"), llms(site, top));
+  writeFileSync(join(folder, "llms-full.txt"), llmsFull(site, top));
 }
 
 /** Packs a package that is built file by file, with its JSON Schema. */
@@ -278,7 +291,7 @@ export async function packStandalone(target?: Bun.Build.CompileTarget): Promise<
     packages: [core, agents, steps, graph, plan].map(staged),
     archive,
     lent: ["zod"],
-    console: join(out, basename(cli), "dist/console"),
+    folders: ["console", "docs"].map((name) => join(out, basename(cli), "dist", name)),
   };
   const inputs = await makeStandalone(folder, parts, target);
   const licences = [...licencesOf(inputs), ...licencesOfConsole(join(web, "dist"))];

@@ -22,12 +22,13 @@ const readManifest = (folder: string): Manifest =>
 /** Entry points that no bundle imports. */
 const forPrograms = ["./host", "./internal", "./source", "./document"];
 
-/** Contents of a binary: the published packages, with their source folders, and the built console. */
+/** Contents of a binary: the published packages, with their source folders. */
 export type Parts = {
   packages: { staged: string; source: string }[];
   /** Third-party packages that a source may import. */
   lent: string[];
-  console: string;
+  /** Folders of files that the program reads: the console, and the documents. */
+  folders: string[];
   /** Archive of the packages that a project installs. */
   archive: string;
 };
@@ -55,7 +56,7 @@ export async function makeStandalone(
     bytecode: true,
     compile: {
       outfile: join(folder, "uncaged-workflow"),
-      assets: [parts.console, parts.archive, archive],
+      assets: [...parts.folders, parts.archive, archive],
       // The binary must not read the configuration of the caller's folder.
       execArgv: ["--no-install"],
       autoloadDotenv: false,

@@ -1,5 +1,5 @@
 import { createMcpHandler, isLegacyRequest, McpServer } from "@modelcontextprotocol/server";
-import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { diffThreads, threadCost } from "./compare.ts";
 import { answerThread, controlThread, forkThread, retryThread } from "./control.ts";
 import { searchDocs } from "./docs.ts";
@@ -46,14 +46,21 @@ function serversFor({ version, ...access }: McpOptions): () => McpServer {
   };
 }
 
-/** Serves MCP over stdin and stdout until stdin ends or the signal is aborted. */
+/** Serves MCP over stdin and stdout until the client closes them, or the signal is aborted. */
 export async function serveMcp(options: McpOptions, signal: AbortSignal): Promise<void> {
-  const ended = new Promise<void>((resolve) => {
-    for (const event of ["end", "close"]) process.stdin.once(event, () => resolve());
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-  const server = serveStdio(serversFor(options));
-  await ended;
+  const closed = Promise.withResolvers<void>();
+  class Transport extends StdioServerTransport {
+    // Also called when the client sends a message that is too large.
+    override async close(): Promise<void> {
+      await super.close();
+      closed.resolve();
+    }
+  }
+  // Each result that waits for the client to read has a listener.
+  process.stdout.setMaxListeners(0);
+  const server = serveStdio(serversFor(options), { transport: new Transport() });
+  signal.addEventListener("abort", () => void server.close(), { once: true });
+  await closed.promise;
   await server.close();
 }
 
