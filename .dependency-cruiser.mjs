@@ -193,7 +193,7 @@ const packages = [
     layers: [
       "output",
       "session",
-      ["arguments", "completion", "doctor", "manual", "project"],
+      ["arguments", "completion", "doctor", "manual", "project", "skill"],
       ["eval", "follow", "plan"],
       "console",
       "dev",

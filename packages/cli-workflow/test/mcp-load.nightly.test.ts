@@ -22,10 +22,10 @@ test.skipIf(process.platform !== "linux").each([
     const store = await playStore();
     const id = await store.play();
     await store.until(id, "completed");
-    const [command = "", ...args] = [...programWords, "mcp"];
+    const [command, ...args] = programWords;
     const transport = new StdioClientTransport({
       command,
-      args,
+      args: [...args, "mcp"],
       env: store.env,
       cwd: store.folder,
     });

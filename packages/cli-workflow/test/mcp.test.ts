@@ -45,7 +45,7 @@ class Spoken {
     for await (const chunk of this.child.stdout) {
       const lines = (this.#rest + new TextDecoder().decode(chunk)).split("\n");
       this.#rest = lines.pop() ?? "";
-      // Throws for a line that is no message.
+      // Throws for any other line.
       this.messages.push(...lines.map((line) => JSON.parse(line) as Message));
     }
   }
@@ -65,7 +65,7 @@ class Spoken {
     return found as Message;
   }
 
-  /** Ends the input, and returns the exit code and what was printed beside messages. */
+  /** Ends the input, and returns the exit code and any other output. */
   async end(): Promise<{ code: number; rest: string; stderr: string }> {
     await this.child.stdin.end();
     const [code, stderr] = await Promise.all([this.child.exited, this.child.stderr.text()]);

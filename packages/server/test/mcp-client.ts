@@ -8,7 +8,7 @@ import type { Serving } from "./serving.ts";
 export type Result = {
   isError: boolean;
   text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: the tests say what they expect.
+  // oxlint-disable-next-line typescript/no-explicit-any -- Each tool has its own; the schema is checked.
   data: any;
 };
 

@@ -62,7 +62,7 @@ type Calls = ((results: string[]) => [tool: string, input: object])[];
 /** Runs Claude Code on a script of tool calls. Returns the result of each call as its model reads it. */
 async function claudeCalls(server: object, script: Calls): Promise<string[]> {
   const results: string[] = [];
-  const model = await anthropicServer(({ messages = [], tools }): Reply => {
+  const model = await anthropicServer(({ messages, tools }): Reply => {
     const isMain = tools?.some((tool) => "name" in tool && tool.name.startsWith("mcp__uncaged__"));
     if (!isMain) return { text: "ok" };
     const last = messages.at(-1)?.content;

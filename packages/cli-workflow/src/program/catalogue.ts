@@ -46,6 +46,7 @@ const groups = {
     new: "create a project with a small workflow",
     dev: "run a source while you write it: again at each save, from the first step that changed",
     build: "build a source into one bundle file",
+    skill: "print a skill for coding agents: how to write, test and debug a workflow",
   },
   Upkeep: {
     verify: "check every bundle and log of the storage root",
@@ -95,6 +96,7 @@ const files: Record<Name, () => Promise<CommandFile>> = {
   new: () => import("../commands/new.ts"),
   dev: () => import("../commands/dev.ts"),
   build: () => import("../commands/build.ts"),
+  skill: () => import("../commands/skill.ts"),
   verify: () => import("../commands/verify.ts"),
   gc: () => import("../commands/gc.ts"),
   doctor: () => import("../commands/doctor.ts"),

@@ -160,7 +160,7 @@ export const retryThread = defineTool({
   name: "retry_thread",
   title: "Retry a thread",
   description:
-    "Continues a failed or killed thread, or one that ran out of rounds, in a new thread that keeps its steps. Use `on` to " +
+    "Continues a failed, killed or stopped thread in a new thread that keeps its steps. Use `on` to " +
     "continue on a corrected version.",
   input: z.strictObject({
     threadId: threadField,

@@ -68,7 +68,7 @@ class Docs {
   }
 }
 
-/** Splits a page at its headings. Lines in code blocks are no headings. */
+/** Splits a page at its headings. Ignores headings in code blocks. */
 function sectionsOf(page: string): { heading: string; text: string }[] {
   const sections: { heading: string; lines: string[] }[] = [];
   let isCode = false;

@@ -20,7 +20,7 @@ export class Sessions {
     this.#make = make;
   }
 
-  /** Serves a request of a session, or one that opens a session; null for any other. */
+  /** Serves a request of a session or an `initialize` request; null for any other. */
   async fetch(request: Request): Promise<Response | null> {
     const { method, headers, signal } = request;
     const session = this.#used(headers.get("mcp-session-id"));

@@ -10,7 +10,7 @@ import { violation } from "../guard/error-response.ts";
 import { resultTooLarge, tooManyCalls } from "./errors.ts";
 import { jsonBytes, mostBytes } from "./size.ts";
 
-/** What the tools of a server work on, and what its clients may do. */
+/** The host of a server's tools, and the permissions of its clients. */
 export type Access = {
   host: Host;
   /** The environment and folder of threads that tools start. */
@@ -166,6 +166,7 @@ function failed(thrown: unknown) {
 function callOf(server: McpServer, { mcpReq }: ServerContext): Call {
   const { _meta, envelope, notify, signal } = mcpReq;
   const { [CLIENT_INFO_META_KEY]: claimed }: Record<string, unknown> = envelope ?? {};
+  // oxlint-disable-next-line typescript/no-deprecated -- Older protocol versions name the client only at the start.
   const client = claimed ?? server.server.getClientVersion();
   const name = isRecord(client) && typeof client.name === "string" ? firstLine(client.name) : "";
   const progressToken = _meta?.progressToken;
