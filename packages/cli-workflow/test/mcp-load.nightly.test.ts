@@ -22,7 +22,7 @@ test.skipIf(process.platform !== "linux").each([
     const store = await playStore();
     const id = await store.play();
     await store.until(id, "completed");
-    const [command, ...args] = programWords;
+    const [command = "", ...args] = programWords;
     const transport = new StdioClientTransport({
       command,
       args: [...args, "mcp"],
