@@ -127,12 +127,14 @@ export const forkThread = defineTool({
       fromRole !== undefined ? { fromRole } : atStep === undefined ? undefined : { atStep };
     const ref = await host.find(threadId);
     const view = await host.read(ref);
-    const kept = keep ?? (changes.anew ? { atStep: view.steps.length } : undefined);
-    checkDecisions(access, view, keptSteps(view.steps, kept).at(-1), given);
+    const all = changes.anew ? { atStep: view.steps.length } : undefined;
+    const kept = keptSteps(view.steps, keep ?? all);
+    checkDecisions(access, view, kept.at(-1), given);
     const forked = await host.fork(ref, {
       ...changes,
       ...limitsIn({ maxCost, maxTokens }),
-      ...{ keep, env, threadId: newThreadId },
+      // The checked steps, even if the thread has more by now.
+      ...{ keep: { atStep: kept.length }, env, threadId: newThreadId },
       edit: edit && { ...edit, by: call.by },
       input: answer === undefined ? undefined : inputOf(answer, call),
     });
