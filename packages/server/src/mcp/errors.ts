@@ -1,4 +1,4 @@
-import { WorkflowError } from "@uncaged/workflow/host";
+import { toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
 import { show } from "@uncaged/workflow/internal";
 
 /* The errors of the MCP tools. */
@@ -16,6 +16,10 @@ export const resultTooLarge = (bytes: number, most: number): WorkflowError =>
     `the result has ${bytes} bytes; the most is ${most}`,
     "ask for less: a smaller limit, or one thread or workflow",
   );
+
+/** Returns an error in a tool's arguments. Its hint names the tool's schema, not that of a request of the API. */
+export const badArguments = (found: WorkflowError): WorkflowError =>
+  new WorkflowError({ ...toErrorRecord(found), hint: "see the inputSchema of the tool" });
 
 export const badCursor = (cursor: string, threadId: string): WorkflowError =>
   WorkflowError.usage(

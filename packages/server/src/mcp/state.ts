@@ -77,6 +77,7 @@ export type ThreadState = z.infer<z.ZodObject<typeof stateShape>>;
 
 /** The most bytes of one value in a summary. */
 const most = { prompt: 800, summary: 3_000, value: 3_000, question: 3_000, content: 2_000 };
+const mostName = 100;
 const mostSource = 2_500;
 const mostMessage = 2_000;
 const mostCauses = 3;
@@ -121,7 +122,7 @@ function summaryOf(view: ThreadView, row: Awaited<ReturnType<Host["row"]>>): Thr
   const of = steps.length;
   return {
     ...{ threadId, workflow, hash, status, steps: of },
-    ...(role !== undefined && { role }),
+    ...(role !== undefined && { role: clipped(role, mostName) }),
     ...{ prompt, createdAt: isoOf(createdAt) },
     ...(sleep !== null && { sleepingUntil: isoOf(sleep) }),
     ...(row && { spent: { tokens: row.spent.tokens, cost: row.spent.cost } }),
@@ -131,7 +132,7 @@ function summaryOf(view: ThreadView, row: Awaited<ReturnType<Host["row"]>>): Thr
     ...(last && {
       last: {
         number: of,
-        role: last.role,
+        role: clipped(last.role, mostName),
         content: cut.text(`step.${of}.content`, last.content, most.content),
       },
     }),
@@ -161,7 +162,7 @@ function questionOf(view: ThreadView & { status: "waiting" }, cut: Cutter) {
   return {
     ...{
       number,
-      for: String(meta.for),
+      for: clipped(String(meta.for), mostName),
       text: cut.text(`step.${number}.content`, content, most.question),
     },
     needsPerson: needsPerson(view.question),
@@ -181,10 +182,13 @@ function failedParts(view: ThreadView & { status: "failed" }, cut: Cutter) {
     .map((part) => clipped(`${part.error.name}: ${part.error.message}`, 500));
   return {
     failure: {
-      ...{ name, message: cut.text("result.summary", message, mostMessage) },
-      ...(code !== undefined && { code }),
+      ...{
+        name: clipped(name, mostName),
+        message: cut.text("result.summary", message, mostMessage),
+      },
+      ...(code !== undefined && { code: clipped(code, mostName) }),
       ...(hint !== undefined && { hint: clipped(hint, 500) }),
-      ...(role !== undefined && { role }),
+      ...(role !== undefined && { role: clipped(role, mostName) }),
       step,
       ...(at && { at: `${at.file}:${at.line}:${at.column}`, source: sourceOf(at) }),
       ...(causes.length > 0 && { causes }),
