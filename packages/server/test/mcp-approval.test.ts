@@ -91,6 +91,24 @@ describe("without allowApprove", () => {
     expect(await stepsNow()).toHaveLength(3);
   });
 
+  test("no hint names the command that approves", async () => {
+    const { client, threadId } = await waiting();
+    for (const [tool, more] of [
+      ["control_thread", { action: "resume" }],
+      ["retry_thread", {}],
+    ] as const) {
+      const { data } = await client.call(tool, { threadId, ...more });
+      expect(data.error).toMatchObject({ code: "WAITING", hint: "ask the user to decide" });
+    }
+  });
+
+  test("a fork does not make a question another role's", async () => {
+    const { client, threadId } = await waiting();
+    const edit = { meta: { for: "channel", role: "approver" } };
+    const fork = { threadId, atStep: 1, edit, answer: "approve" };
+    expect(await client.code("fork_thread", fork)).toBe("APPROVAL_NOT_ALLOWED");
+  });
+
   test("a fork neither answers an approval nor changes a person's decision", async () => {
     const { serving, client, threadId } = await waiting();
     const ref = await serving.host.find(threadId);

@@ -1,8 +1,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { bundleOf } from "../../workflow/test/fixtures/bundles.ts";
 import { closeClients, handlerOf, McpClient } from "./mcp-client.ts";
-import { Serving, stopServing } from "./serving.ts";
+import { Serving, ServingRoot, stopServing } from "./serving.ts";
 
 afterAll(async () => {
   await closeClients();
@@ -93,6 +95,7 @@ describe.each([true, false])("a client (modern: %p)", (modern) => {
     expect((await messageOf("start_thread", { workflow: "countr" }))[0]).toBe("WORKFLOW_NOT_FOUND");
     expect((await messageOf("get_thread", { threadId: "none" }))[0]).toBe("THREAD_NOT_FOUND");
     expect((await messageOf("search_threads", { since: "soon" }))[0]).toBe("BAD_REQUEST");
+    expect((await messageOf("search_threads", { cursor: "none" }))[0]).toBe("BAD_REQUEST");
     expect(
       (await messageOf("fork_thread", { threadId: "@last", atStep: 1, fromRole: "x" }))[0],
     ).toBe("BAD_REQUEST");
@@ -200,4 +203,16 @@ test("a resource that is not found has a code and a hint", async () => {
     const data = { code, hint: expect.any(String) };
     expect(await errorOf(`uncaged://${path}`)).toMatchObject({ code: -32602, data });
   }
+});
+
+test("a corrupt thread says where its log is damaged", async () => {
+  const serving = await ServingRoot.start("counter");
+  const client = await McpClient.connect(serving);
+  const { threadId, hash } = await client.ok("start_thread", { workflow: "counter", wait: 60 });
+  const log = join(serving.path, "logs", hash, `${threadId}.data.jsonl`);
+  const [start = "", ...rest] = readFileSync(log, "utf8").split("\n");
+  writeFileSync(log, [start, '{"role":1}', ...rest].join("\n"));
+  expect(await client.ok("get_thread", { threadId })).toMatchObject({
+    ...{ status: "corrupt", problem: expect.stringContaining("line 2") },
+  });
 });

@@ -5,6 +5,7 @@ import { isDecision, needsPerson } from "./approval.ts";
 import {
   approvalNotAllowed,
   bothGiven,
+  isAsking,
   noQuestion,
   otherQuestion,
   questionRequired,
@@ -22,6 +23,12 @@ function inputOf(answer: z.infer<typeof answerField>, { by }: Call) {
   return typeof answer === "string"
     ? { content: answer, by }
     : { content: JSON.stringify(answer), value: answer, by };
+}
+
+/** Refuses to continue a thread that asks. The host's own error names the command that approves. */
+function checkNotAsking(view: ThreadView): void {
+  if (view.status !== "waiting" || !isQuestion(view.question)) return;
+  throw isAsking(view.threadId, needsPerson(view.question));
 }
 
 async function stateAfter(host: Host, ref: ThreadRef, wait: number, call: Call) {
@@ -80,6 +87,7 @@ export const controlThread = defineTool({
   kind: "ends",
   async run({ host, env }, { threadId, action, wait }, call) {
     const ref = await host.find(threadId);
+    if (action === "resume") checkNotAsking(await host.read(ref));
     await host.control(ref, action === "pause" ? { kind: "pause" } : { kind: action, env });
     return await stateAfter(host, ref, wait, call);
   },
@@ -154,7 +162,8 @@ function checkDecisions(
   const isAnswered = answer !== undefined && needsPerson(step);
   // A role that asks repeats the decision in its own step, after the answer.
   const holdsDecision = isDecision(view, last) || isDecision(view, last - 1);
-  const isEdited = edit !== undefined && (holdsDecision || needsPerson(step));
+  // The meta of a question says whose answer it is.
+  const isEdited = edit !== undefined && (holdsDecision || step.role === "__wait__");
   if (isAnswered || isEdited) throw approvalNotAllowed(view.threadId);
 }
 
@@ -175,7 +184,9 @@ export const retryThread = defineTool({
   async run({ host, env }, { threadId, wait, maxCost, maxTokens, ...changes }, call) {
     const ref = await host.find(threadId);
     const options = { ...changes, ...limitsIn({ maxCost, maxTokens }), env };
-    const forked = await host.fork(ref, retryOptions(await host.read(ref), options));
+    const view = await host.read(ref);
+    checkNotAsking(view);
+    const forked = await host.fork(ref, retryOptions(view, options));
     return await stateAfter(host, forked, wait, call);
   },
 });

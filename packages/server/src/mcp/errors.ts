@@ -38,8 +38,15 @@ export const badTime = (name: string, text: string): WorkflowError =>
 export const approvalNotAllowed = (threadId: string): WorkflowError =>
   WorkflowError.failed(
     "APPROVAL_NOT_ALLOWED",
-    `${threadId} waits for a person's decision, and this server takes no decisions from a model`,
+    `${threadId}: this decision belongs to a person, and this server takes none from a model`,
     `ask the user to decide: uncaged-workflow thread ${threadId}; or to start this server with --allow-approve`,
+  );
+
+export const isAsking = (threadId: string, decision: boolean): WorkflowError =>
+  WorkflowError.failed(
+    "WAITING",
+    `${threadId} waits for an answer`,
+    decision ? "ask the user to decide" : "answer it with answer_thread",
   );
 
 export const questionRequired = (threadId: string, question: number): WorkflowError =>

@@ -29,6 +29,7 @@ export const stateShape = {
   prompt: text,
   createdAt: text,
   sleepingUntil: text.optional(),
+  problem: text.optional().describe("The damage of a corrupt log, or the host of a moved thread."),
   spent: z
     .strictObject({ tokens: z.number(), cost: z.number() })
     .optional()
@@ -125,6 +126,7 @@ function summaryOf(view: ThreadView, row: Awaited<ReturnType<Host["row"]>>): Thr
     ...(role !== undefined && { role: clipped(role, mostName) }),
     ...{ prompt, createdAt: isoOf(createdAt) },
     ...(sleep !== null && { sleepingUntil: isoOf(sleep) }),
+    ...problemOf(view),
     ...(row && { spent: { tokens: row.spent.tokens, cost: row.spent.cost } }),
     ...("result" in view && status !== "failed" && { result: resultOf(view.result, cut) }),
     ...(view.status === "failed" && failedParts(view, cut)),
@@ -140,6 +142,13 @@ function summaryOf(view: ThreadView, row: Awaited<ReturnType<Host["row"]>>): Thr
     large: cut.large,
     next: of > 0 ? "steps:1" : null,
   };
+}
+
+function problemOf(view: ThreadView): { problem?: string } {
+  if (view.status === "moved") return { problem: `it continues on ${clipped(view.movedTo, 500)}` };
+  if (view.status !== "corrupt") return {};
+  const { line, reason } = view.broken;
+  return { problem: `line ${line} of its log: ${clipped(reason, 500)}; fork the steps before it` };
 }
 
 type Result = Extract<ThreadView, { result: unknown }>["result"];
@@ -212,10 +221,10 @@ function sourceOf({ line, text: own = "", frame }: Position): string {
 
 /** Returns one line about a thread. */
 export function stateText({ threadId, status, steps, ...state }: ThreadState): string {
-  const { result, question, failure } = state;
+  const { result, question, failure, problem } = state;
   const what =
     failure === undefined
-      ? (question?.text ?? result?.summary ?? "")
+      ? (problem ?? question?.text ?? result?.summary ?? "")
       : [failure.at, failure.message].filter(Boolean).join(": ");
   const counted = `${steps} step${steps === 1 ? "" : "s"}`;
   return clipped(`${threadId} ${status}, ${counted}${what === "" ? "" : `: ${what}`}`, 1_000);
