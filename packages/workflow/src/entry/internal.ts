@@ -49,6 +49,16 @@ export {
 export { movingRoot } from "../local/upkeep/move.ts";
 export type { HostIdentity } from "../control/control.ts";
 
+// The protocol of remote hosts
+export {
+  protocolVersion,
+  type RemoteArguments,
+  type RemoteEvent,
+  type RemoteGreeting,
+  type RemoteReply,
+  type RemoteStreams,
+} from "../remote/protocol.ts";
+
 // Bundles
 export { buildBundle } from "../bundle/build.ts";
 export { StackMapper } from "../bundle/stack.ts";
