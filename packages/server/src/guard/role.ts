@@ -1,2 +1,2 @@
-/** What a token allows: to read, to answer questions too, or to do everything. */
+/** Permission of a token: reading, answering questions too, or everything. */
 export type Role = "read" | "answer" | "operate";

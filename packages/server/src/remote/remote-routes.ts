@@ -66,11 +66,11 @@ export function remoteRoutes(context: Context, served: Served) {
       }
       if (!Object.hasOwn(methods, method)) throw unknownPath("POST", call.req.path);
       const given = await requestIn(call);
-      const { args, run } = methods[method as keyof typeof methods] as RemoteMethod<object>;
-      const wanted = argumentsIn(args, given);
+      const called = methods[method as keyof typeof methods] as RemoteMethod<object>;
+      const wanted = argumentsIn(called.args, given);
       const { key, instance: of } = given;
       if (of !== undefined && of !== instance) throw serverRestarted(method);
-      const result = (await once.make(key, () => run(wanted, context))) ?? null;
+      const result = (await once.make(key, () => called.run(wanted, context))) ?? null;
       return call.json({ result, instance } satisfies RemoteReply);
     } catch (error) {
       return refusal(call.req.raw, error, host);
@@ -173,8 +173,8 @@ async function* verifying(host: Host): Items {
   let news = Promise.withResolvers<boolean>();
   let latest: Verification["checked"] | null = null;
   const verification = host.verify({
-    onProgress(checked) {
-      latest = checked;
+    onProgress(progress) {
+      latest = progress;
       news.resolve(false);
     },
   });

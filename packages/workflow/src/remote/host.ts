@@ -4,15 +4,11 @@ import type { InputRequest } from "../control/control.ts";
 import type {
   Added,
   ControlResult,
-  Forked,
-  ForkOptions,
   Host,
   HostChange,
   LogLine,
   LogOptions,
   Observed,
-  StartedThread,
-  StartOptions,
   ThreadCommand,
   Verification,
 } from "../host/host.ts";
@@ -103,8 +99,8 @@ function hostOf(
     changedRoles: (versions, roles) => ask("changedRoles", { versions, roles }),
     descriptor: (hash) => ask("descriptor", { hash }),
 
-    start: ({ env: _, cwd: __, threadId = newKey(), ...given }: StartOptions) =>
-      change<"start", StartedThread>("start", { ...given, threadId }),
+    start: (given) =>
+      change("start", { ...withoutPlace(given), threadId: given.threadId ?? newKey() }),
     find: (text) => ask("find", { text }),
     threads: (query) => ask("threads", { query }),
     summary: (query) => ask("summary", { query }),
@@ -117,9 +113,10 @@ function hostOf(
     value: (ref, at) => ask("value", { ref: refOf(ref), at }),
     observe: (ref, cursor, given = {}) => observe(refOf(ref), cursor, given),
     control: async (ref, command) => control(refOf(ref), command),
-    async fork(ref, { env: _, threadId = newKey(), ...given }: ForkOptions): Promise<Forked> {
+    async fork(ref, given) {
       if (given.input || given.edit) options.checkAnswer?.();
-      return await change("fork", { ref: refOf(ref), options: { ...given, threadId } });
+      const changes = { ...withoutPlace(given), threadId: given.threadId ?? newKey() };
+      return await change("fork", { ref: refOf(ref), options: changes });
     },
     remove: (ref, { force } = {}) => changeOnce("remove", { ref: refOf(ref), force }),
     trash: () => ask("trash", {}),
@@ -129,8 +126,8 @@ function hostOf(
       for await (const { data } of items) yield data as HostChange;
     },
 
-    wake: ({ env: _, ...given }) => change("wake", given),
-    recover: ({ env: _, ...given }) => change("recover", given),
+    wake: (given) => change("wake", withoutPlace(given)),
+    recover: (given) => change("recover", withoutPlace(given)),
     async verify({ onProgress } = {}) {
       const items = stream("verify", { args: () => ({}) });
       for (let next = await items.next(); ; next = await items.next()) {
@@ -211,7 +208,7 @@ function hostOf(
       ref,
       options: cursor === undefined ? given : { ...given, tail: undefined, after: Number(cursor) },
     });
-    // Lines in reverse order have no cursors: a repeated stream begins anew, perhaps with newer lines.
+    // Lines in reverse order have no cursors: a repeated stream starts over, perhaps with newer lines.
     let last: string | null = null;
     let isRepeated = false;
     const onRepeat = (): void => {
@@ -234,6 +231,12 @@ const newKey = (): string => ulid();
 
 // The references that callers give may have more fields.
 const refOf = ({ hash, threadId }: ThreadRef): ThreadRef => ({ hash, threadId });
+
+/** Returns options without the environment and the folder, which are the server's. */
+function withoutPlace<Options extends { env: unknown; cwd?: unknown }>(options: Options) {
+  const { env: _, cwd: __, ...rest } = options;
+  return rest;
+}
 
 /** Returns an answer with an idempotency key. */
 const keyed = (input: InputRequest): InputRequest => ({

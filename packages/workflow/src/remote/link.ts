@@ -12,7 +12,12 @@ import {
   redirected,
   refusedToken,
 } from "./errors.ts";
-import { protocolVersion, type RemoteGreeting, type RemoteReply } from "./protocol.ts";
+import {
+  protocolVersion,
+  type RemoteGreeting,
+  type RemoteReply,
+  type RemoteRequest,
+} from "./protocol.ts";
 
 /** Options of the connection to a server. */
 export type LinkOptions = {
@@ -210,12 +215,12 @@ export class Retries {
     this.#until = performance.now() + patienceMs;
   }
 
-  /** Starts the patience anew, but not the pauses. */
+  /** Restarts the patience, but not the pauses. */
   extend(): void {
     this.#until = performance.now() + this.#patienceMs;
   }
 
-  /** Starts anew after a success. */
+  /** Restarts both after a success. */
   reset(): void {
     this.extend();
     this.#pauseMs = firstPauseMs;
@@ -240,9 +245,10 @@ export class Retries {
   }
 }
 
-function bodyText(args: object, more: object): string {
-  return requestText({ protocol: protocolVersion, arguments: args, ...more });
-}
+type More = Omit<RemoteRequest, "protocol" | "arguments">;
+
+const bodyText = (args: object, more: More): string =>
+  requestText({ protocol: protocolVersion, arguments: args, ...more } satisfies RemoteRequest);
 
 /** Reads the JSON of a response. A body that is cut is lost. */
 async function jsonIn(response: Response, url: string): Promise<unknown> {

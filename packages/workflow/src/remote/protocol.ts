@@ -39,9 +39,9 @@ export type RemoteGreeting = {
  * The body of a request. A call that changes something has a `key`: the server makes it once for all requests with the
  * same key. `instance` is set when a call of an earlier instance is repeated and must not be made twice.
  */
-export type RemoteRequest<Arguments = unknown> = {
+export type RemoteRequest = {
   protocol: number;
-  arguments: Arguments;
+  arguments: object;
   key?: string;
   instance?: string;
   /** Ends a stream after this time, in milliseconds, for proxies that hold responses back until their end. */

@@ -1,9 +1,9 @@
 import { afterEach, describe, test } from "bun:test";
 import { openRemoteHost } from "@uncaged/workflow/client";
 import { hostContract } from "@uncaged/workflow/testing";
-import { putBundle } from "../../workflow/src/bundle/store.ts";
-import { openRoot } from "../../workflow/src/disk/root.ts";
-import { ServingRoot, stopServing } from "./serving.ts";
+import { putBundle } from "../../../workflow/src/bundle/store.ts";
+import { openRoot } from "../../../workflow/src/disk/root.ts";
+import { ServingRoot, stopServing } from "../serving.ts";
 
 afterEach(stopServing);
 
