@@ -202,6 +202,7 @@ const packages = [
     ],
     mayImport: [
       "@uncaged/workflow",
+      "@uncaged/workflow/client",
       "@uncaged/workflow/document",
       "@uncaged/workflow/host",
       "@uncaged/workflow/internal",

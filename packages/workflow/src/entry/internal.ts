@@ -64,7 +64,7 @@ export { buildBundle } from "../bundle/build.ts";
 export { StackMapper } from "../bundle/stack.ts";
 export { errorOf } from "../engine/failure.ts";
 export { hashOf } from "../bundle/hash.ts";
-export { bundleHash, lockDevelopment } from "../local/workflows.ts";
+export { bundleHash, lockDevelopment, preparedBundle } from "../local/workflows.ts";
 export { makeTemporary } from "../bundle/child.ts";
 export { temporaryProblem } from "../bundle/errors.ts";
 
