@@ -34,6 +34,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       "retries-and-timers",
       "human-input",
       "testing",
+      "client",
       "cookbook",
       "failed-thread",
       "cost-control",

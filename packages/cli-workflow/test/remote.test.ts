@@ -97,7 +97,7 @@ test.each([
 });
 
 test("an answer from a step is refused before it is sent", async () => {
-  const waiting = await ok("run", "other", "--params", JSON.stringify({ wait: true }));
+  const waiting = await ok("run", "other", "--params", JSON.stringify({ ask: 1 }));
   const step = { ...env, UNCAGED_WORKFLOW_WORKER: "mark" };
   const { code, stderr } = await store.run(["resume", waiting, "--input", "yes"], { env: step });
   expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining("step") });
