@@ -38,8 +38,9 @@ test("workflows are added, listed, rolled back and removed", async () => {
     [second, true],
     [first, false],
   ]);
-  const id = await ok("run", "./play.ts", "--wait");
-  expect(id).toContain(".");
+  const id = await ok("run", "./play.ts");
+  await ok("follow", id);
+  expect((await json<Thread>("thread", id)).steps).toMatchObject([{ content: "built" }]);
   expect(await ok("rollback", "play")).toContain(first);
   expect(await json("list")).toMatchObject([{ name: "play", hash: first, versions: 2 }]);
   expect(await json("show", "play")).toMatchObject({ hash: first });

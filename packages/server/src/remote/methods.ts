@@ -19,39 +19,40 @@ export type RemoteMethod<Arguments = never> = {
   run(args: Arguments, context: CallContext): Promise<unknown>;
 };
 
+// Unknown names are dropped: callers may give objects with more fields, as every host allows.
 const text = z.string();
 const optionalText = text.optional();
 const number = z.number();
 const optionalNumber = number.optional();
 const flag = z.boolean().optional();
-const nothing = z.strictObject({});
-const named = z.strictObject({ name: text });
-const version = z.strictObject({ workflow: text });
+const nothing = z.object({});
+const named = z.object({ name: text });
+const version = z.object({ workflow: text });
 // References become paths of files.
 const hash = text.regex(/^[0-9A-HJKMNP-TV-Z]{13}$/, "must be the hash of a bundle");
-export const ref = z.strictObject({
+export const ref = z.object({
   hash,
   threadId: text.regex(threadIdPattern, "must be a thread's whole id"),
 });
-const one = z.strictObject({ ref });
+const one = z.object({ ref });
 
 const fields = z.record(text, z.unknown());
 const durability = z.enum(["step", "os"]).optional();
 /** The host checks the sender of an answer. */
 const by = z.any().optional();
-const input = z.strictObject({
+const input = z.object({
   content: text,
   value: z.unknown().optional(),
   meta: fields.optional(),
   by,
 });
 const keep = z.union([
-  z.strictObject({ fromRole: text }),
-  z.strictObject({ atStep: number }),
-  z.strictObject({ steps: z.array(number) }),
+  z.object({ fromRole: text }),
+  z.object({ atStep: number }),
+  z.object({ steps: z.array(number) }),
 ]);
 
-const filter = z.strictObject({
+const filter = z.object({
   status: z.union([statusSchema, z.array(statusSchema)]).optional(),
   workflow: optionalText,
   search: optionalText,
@@ -85,10 +86,10 @@ const thread = {
   input: input.optional(),
   durability,
 };
-const fork = z.strictObject({
+const fork = z.object({
   ...thread,
   keep: keep.optional(),
-  edit: z.strictObject({ content: optionalText, meta: fields.optional(), by }).optional(),
+  edit: z.object({ content: optionalText, meta: fields.optional(), by }).optional(),
   on: optionalText,
   rerun: input.optional(),
   anew: flag,
@@ -103,7 +104,7 @@ type Methods = { [Method in keyof RemoteArguments]: RemoteMethod<RemoteArguments
 export const methods: Methods = {
   register: {
     role: "operate",
-    args: z.strictObject({
+    args: z.object({
       name: text,
       ...bundle,
       dev: flag,
@@ -113,7 +114,7 @@ export const methods: Methods = {
   },
   store: {
     role: "operate",
-    args: z.strictObject(bundle),
+    args: z.object(bundle),
     run: (args, { host }) => storeBundle(host, args),
   },
   resolve: {
@@ -138,33 +139,33 @@ export const methods: Methods = {
   },
   changedRoles: {
     role: "read",
-    args: z.strictObject({ versions: z.tuple([text, text]), roles: z.array(text) }),
+    args: z.object({ versions: z.tuple([text, text]), roles: z.array(text) }),
     run: ({ versions, roles }, { host }) => host.changedRoles(versions, roles),
   },
   descriptor: {
     role: "read",
-    args: z.strictObject({ hash }),
+    args: z.object({ hash }),
     run: ({ hash: of }, { host }) => host.descriptor(of),
   },
 
   start: {
     role: "operate",
-    args: z.strictObject({ ...thread, workflow: text }),
+    args: z.object({ ...thread, workflow: text }),
     run: (args, { host, env, cwd }) => host.start({ ...args, env, cwd }),
   },
   find: {
     role: "read",
-    args: z.strictObject({ text }),
+    args: z.object({ text }),
     run: ({ text: given }, { host }) => host.find(given),
   },
   threads: {
     role: "read",
-    args: z.strictObject({ query: query.optional() }),
+    args: z.object({ query: query.optional() }),
     run: ({ query: given }, { host }) => host.threads(given),
   },
   summary: {
     role: "read",
-    args: z.strictObject({ query: filter.optional() }),
+    args: z.object({ query: filter.optional() }),
     run: ({ query: given }, { host }) => host.summary(given),
   },
   live: { role: "read", args: nothing, run: (_, { host }) => host.live() },
@@ -212,24 +213,24 @@ export const methods: Methods = {
   trash: { role: "read", args: nothing, run: (_, { host }) => host.trash() },
   restore: {
     role: "operate",
-    args: z.strictObject({ threadId: text }),
+    args: z.object({ threadId: text }),
     run: ({ threadId }, { host }) => host.restore(threadId),
   },
 
   wake: {
     role: "operate",
-    args: z.strictObject({ durability }),
+    args: z.object({ durability }),
     run: (given, { host, env }) => host.wake({ ...given, env }),
   },
   recover: {
     role: "operate",
-    args: z.strictObject({ durability, dryRun: flag, only: z.array(text).optional() }),
+    args: z.object({ durability, dryRun: flag, only: z.array(text).optional() }),
     run: (given, { host, env }) => host.recover({ ...given, env }),
   },
   collect: {
     role: "operate",
-    args: z.strictObject({
-      options: z.strictObject({ dryRun: flag, trash: flag, now: optionalNumber }).optional(),
+    args: z.object({
+      options: z.object({ dryRun: flag, trash: flag, now: optionalNumber }).optional(),
     }),
     run: ({ options }, { host }) => host.collect(options),
   },
@@ -242,7 +243,7 @@ type StreamSchemas = { [Method in keyof RemoteStreams]: z.ZodType<RemoteStreams[
 export const streamArguments: StreamSchemas = {
   observe: one.extend({
     cursor: optionalText,
-    options: z.strictObject({ events: flag, until: optionalText }).optional(),
+    options: z.object({ events: flag, until: optionalText }).optional(),
   }),
   log: one.extend({
     options: z
@@ -256,7 +257,7 @@ export const streamArguments: StreamSchemas = {
       })
       .optional(),
   }),
-  changes: z.strictObject({ cursor: optionalText }),
+  changes: z.object({ cursor: optionalText }),
   verify: nothing,
 };
 

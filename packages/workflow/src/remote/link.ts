@@ -1,5 +1,10 @@
-import { type ErrorKind, type ErrorRecord, isWorkflowError, messageOf } from "../contract/error.ts";
-import { WorkflowError } from "../contract/error.ts";
+import {
+  type ErrorKind,
+  type ErrorRecord,
+  isWorkflowError,
+  messageOf,
+  WorkflowError,
+} from "../contract/error.ts";
 import { isRecord } from "../contract/show.ts";
 import { requestText } from "../control/control.ts";
 import {
@@ -29,7 +34,7 @@ export type LinkOptions = {
 };
 
 /** How to make a call: `key` for calls that change something, `once` for calls that must not be made twice. */
-export type CallOptions = { key?: string; once?: boolean; signal?: AbortSignal };
+export type CallOptions = { key?: string; once?: boolean };
 
 const firstPauseMs = 100;
 const longestPauseMs = 2_000;
@@ -96,7 +101,7 @@ export class Link {
 
   /** Calls a method and returns its result. */
   async call(method: string, args: object, options: CallOptions = {}): Promise<unknown> {
-    const { key, once = false, signal } = options;
+    const { key, once = false } = options;
     const instance = this.#instance;
     let isRepeated = false;
     const attempt = async (limit: AbortSignal): Promise<unknown> => {
@@ -112,8 +117,7 @@ export class Link {
         throw error;
       }
     };
-    const changes = key !== undefined;
-    return await this.#repeated(method, { changes, signal }, attempt);
+    return await this.#repeated(method, { changes: key !== undefined }, attempt);
   }
 
   /** Opens a stream. The caller repeats it. @throws Lost */
@@ -132,18 +136,15 @@ export class Link {
   /** Repeats a request until it is answered, refused, or the patience ends. */
   async #repeated<T>(
     method: string,
-    options: { patienceMs?: number; changes?: boolean; signal?: AbortSignal | undefined },
+    { patienceMs = this.#patienceMs, changes = false }: { patienceMs?: number; changes?: boolean },
     attempt: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const { changes = false, signal } = options;
-    const retries = new Retries(options.patienceMs ?? this.#patienceMs, signal);
+    const retries = new Retries(patienceMs);
     let wasSent = false;
     for (;;) {
-      const limit = AbortSignal.timeout(this.#answerMs);
       try {
-        return await attempt(signal ? AbortSignal.any([signal, limit]) : limit);
+        return await attempt(AbortSignal.timeout(this.#answerMs));
       } catch (error) {
-        signal?.throwIfAborted();
         if (!(error instanceof Lost)) throw error;
         wasSent ||= error.isSent && error.refusal === null;
         if (await retries.next(error.afterMs)) continue;
