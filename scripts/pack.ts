@@ -119,12 +119,14 @@ async function packCore(): Promise<string> {
     entryPointsOf("workflow")
       .filter(({ as }) => isBuilt(as))
       .map(({ file }) => ({ source: join(core, "src", `${file}.ts`), as: basename(file) }));
+  const anywhere = (as: string) => as === "./client";
   const inputs = [
     ...(await build(
-      sourcesOf((as) => !onlyBun(as)),
+      sourcesOf((as) => !onlyBun(as) && !anywhere(as)),
       dist,
       { readable: true },
     )),
+    ...(await build(sourcesOf(anywhere), dist, { readable: true, target: "browser" })),
     ...(await build(sourcesOf(onlyBun), dist, { readable: false })),
     ...(await buildProcesses(dist)),
   ];

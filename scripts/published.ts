@@ -9,6 +9,7 @@ import { top } from "./test-files.ts";
 const entryPoints = {
   workflow: [
     ".",
+    "./client",
     "./document",
     "./host",
     "./internal",

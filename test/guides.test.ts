@@ -11,6 +11,7 @@ const pages = [
   "guides/retries-and-timers",
   "guides/human-input",
   "guides/testing",
+  "guides/client",
   "guides/cost-control",
   "coming-from/temporal",
   "coming-from/langgraph",

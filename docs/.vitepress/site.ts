@@ -33,6 +33,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
       "retries-and-timers",
       "human-input",
       "testing",
+      "client",
       "cookbook",
       "failed-thread",
       "cost-control",
