@@ -269,8 +269,7 @@ export class Progress {
     ask: AskOutside,
   ): Promise<Surrounded<unknown>> {
     const { role, fn, key, policy } = work;
-    if (this.#recorded !== null)
-      return { value: this.#answer(this.#recorded, work), spent: null };
+    if (this.#recorded !== null) return { value: this.#answer(this.#recorded, work), spent: null };
     const { timeoutMs } = policy;
     const log = this.replay.questions;
     const run = (more: Pick<StepContext, "questions"> & Partial<StepContext>) => {
@@ -283,14 +282,14 @@ export class Progress {
     );
   }
 
-  /** Returns the thread as the work of a step sees it. */
+  /** Returns a step's thread, with the steps at the start of this run. */
   #threadOf(role: string, context: StepContext): ThreadContext {
     const { threadId, maxRounds, blobs, journal, worktrees, shared } = this.#thread;
     const { prompt: content, params } = this.#input;
     return {
       ...{ threadId, role, blobs, journal, worktrees, shared, params, ...context },
       start: { role: START, content, meta: { maxRounds, threadId }, timestamp: 0 },
-      steps: [...context.steps],
+      steps: this.#input.steps as Step[],
       options: this.#thread,
     };
   }

@@ -7,7 +7,10 @@ import type { ThreadContext } from "./context.ts";
 export type Surrounded<T> = { value: T; spent: Record<string, unknown> | null };
 
 /** Runs the work of a step, and returns its value and spending. */
-export type Surround = <T>(ctx: ThreadContext, work: () => T | Promise<T>) => Promise<Surrounded<T>>;
+export type Surround = <T>(
+  ctx: ThreadContext,
+  work: () => T | Promise<T>,
+) => Promise<Surrounded<T>>;
 
 const plain: Surround = async (_, work) => ({ value: await work(), spent: null });
 
