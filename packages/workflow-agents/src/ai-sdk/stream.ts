@@ -11,6 +11,11 @@ import {
   usageOf,
 } from "./answer.ts";
 
+// The types of Bun and of Node differ in the reader's other members.
+type Reader = {
+  read(): Promise<{ done: false; value: StreamPart } | { done: true }>;
+  cancel(reason: unknown): Promise<void>;
+};
 type Paying = { call: RecordedCall; payment: Payment };
 
 /** Returns a recorded answer as a stream. */
@@ -32,7 +37,7 @@ export function streamOf(value: unknown): ReadableStream<StreamPart> {
 export class RecordedStream {
   readonly stream: ReadableStream<StreamPart>;
   readonly #model: Model;
-  readonly #reader: Pick<ReadableStreamDefaultReader<StreamPart>, "read" | "cancel">;
+  readonly #reader: Reader;
   readonly #call: RecordedCall;
   readonly #payment: Payment;
   readonly #parts: StreamPart[] = [];
@@ -61,13 +66,13 @@ export class RecordedStream {
 
   async #pull(controller: ReadableStreamDefaultController<StreamPart>): Promise<void> {
     try {
-      const { value: part, done } = await this.#reader.read();
-      if (!done) {
-        await this.#take(part);
-        controller.enqueue(part);
-      } else {
+      const next = await this.#reader.read();
+      if (next.done) {
         await this.#break();
         controller.close();
+      } else {
+        await this.#take(next.value);
+        controller.enqueue(next.value);
       }
     } catch (error) {
       await this.#break();
