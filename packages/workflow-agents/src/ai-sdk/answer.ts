@@ -36,6 +36,23 @@ export function usageOf({ usage }: Pick<Finish, "usage">): Usage | null {
   };
 }
 
+/**
+ * Returns the usage that Anthropic reports at the start of an answer, or null for any other chunk. Other providers report
+ * usage only at the end.
+ */
+export function usageInChunk(chunk: unknown): Usage | null {
+  const message = isObject(chunk) && chunk.type === "message_start" ? chunk.message : null;
+  const usage = isObject(message) ? message.usage : null;
+  if (!isObject(usage)) return null;
+  return {
+    ...noUsage,
+    input_tokens: count(usage.input_tokens),
+    output_tokens: count(usage.output_tokens),
+    cache_read_tokens: count(usage.cache_read_input_tokens),
+    cache_write_tokens: count(usage.cache_creation_input_tokens),
+  };
+}
+
 /** Reads the usage of the specification's version 2. */
 function flatUsageOf(usage: object): Usage {
   const { inputTokens, outputTokens, reasoningTokens, cachedInputTokens } = usage as Record<

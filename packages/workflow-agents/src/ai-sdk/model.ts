@@ -119,8 +119,11 @@ async function generate(
 
 async function stream(model: Model, options: CallOptions, call: RecordedCall): Promise<Streamed> {
   const payment = await pay(model, options);
-  const result = await calling(payment, () => model.doStream(within(options, payment)));
-  const recorded = new RecordedStream(model, result.stream, { call, payment });
+  const isRaw = options.includeRawChunks ?? false;
+  // The chunks have the usage of an answer that breaks off.
+  const asked = { ...within(options, payment), includeRawChunks: true };
+  const result = await calling(payment, () => model.doStream(asked));
+  const recorded = new RecordedStream(model, result.stream, { call, payment, isRaw });
   return { ...result, stream: recorded.stream };
 }
 

@@ -8,6 +8,7 @@ import {
   reasonOf,
   report,
   type StreamPart,
+  usageInChunk,
   usageOf,
 } from "./answer.ts";
 
@@ -16,7 +17,8 @@ type Reader = {
   read(): Promise<{ done: false; value: StreamPart } | { done: true }>;
   cancel(reason: unknown): Promise<void>;
 };
-type Paying = { call: RecordedCall; payment: Payment };
+/** `isRaw`: whether the program gets the provider's own chunks. */
+type Paying = { call: RecordedCall; payment: Payment; isRaw: boolean };
 
 /** Returns a recorded answer as a stream. */
 export function streamOf(value: unknown): ReadableStream<StreamPart> {
@@ -40,17 +42,19 @@ export class RecordedStream {
   readonly #reader: Reader;
   readonly #call: RecordedCall;
   readonly #payment: Payment;
+  readonly #isRaw: boolean;
   readonly #parts: StreamPart[] = [];
   #named: string;
   #hasError = false;
   #isOver = false;
 
-  constructor(model: Model, parts: ReadableStream<StreamPart>, { call, payment }: Paying) {
+  constructor(model: Model, parts: ReadableStream<StreamPart>, { call, payment, isRaw }: Paying) {
     this.#model = model;
     this.#named = model.modelId;
     this.#reader = parts.getReader();
     this.#call = call;
     this.#payment = payment;
+    this.#isRaw = isRaw;
     this.stream = new ReadableStream<StreamPart>(
       {
         pull: (controller) => call.within(() => this.#pull(controller)),
@@ -66,13 +70,14 @@ export class RecordedStream {
 
   async #pull(controller: ReadableStreamDefaultController<StreamPart>): Promise<void> {
     try {
-      const next = await this.#reader.read();
-      if (next.done) {
-        await this.#break();
-        controller.close();
-      } else {
+      for (;;) {
+        const next = await this.#reader.read();
+        if (next.done) {
+          await this.#break();
+          return controller.close();
+        }
         await this.#take(next.value);
-        controller.enqueue(next.value);
+        if (next.value.type !== "raw" || this.#isRaw) return controller.enqueue(next.value);
       }
     } catch (error) {
       await this.#break();
@@ -84,6 +89,8 @@ export class RecordedStream {
     report(part);
     if (part.type === "error") this.#hasError = true;
     if (part.type === "response-metadata") this.#named = part.modelId ?? this.#named;
+    const usage = part.type === "raw" ? usageInChunk(part.rawValue) : null;
+    if (usage) this.#payment.update(this.#named, usage);
     if (part.type !== "raw" && part.type !== "ping") this.#keep(part);
     if (part.type === "finish") await this.#finish(part);
   }

@@ -17,11 +17,13 @@ export type Payment = {
   readonly maxOutput: number | undefined;
   /** Whether the limits allow fewer tokens than requested. */
   readonly isCapped: boolean;
+  /** Counts the usage of the answer so far. */
+  update(model: string, usage: Usage): void;
   /** Ends a call with its usage, and returns its spending. Without usage the highest possible usage counts. */
   whole(model: string, usage: Usage | null): Spent[];
   /** Ends a call that cost nothing: it was not made, or the provider declined it. */
   free(): void;
-  /** Ends a call whose answer broke off. */
+  /** Ends a call whose answer broke off: the usage so far counts. */
   broken(): void;
   /** Waits until a person raises the limits for the whole answer. Returns false if the thread cannot ask. */
   raised(model: string, usage: Usage): Promise<boolean>;
@@ -54,9 +56,14 @@ export async function openPayment({
   const meter = new Meter(model, undefined, call);
   await meter.begun();
   const isLimited = run.isLimited ?? false;
+  let partial: Spent | null = null;
   return {
     maxOutput: isLimited ? outputTokens : maxOutput,
     isCapped: outputTokens < asked,
+    update(named, usage) {
+      partial = { model: named, usage, cost: null, call };
+      meter.update(partial);
+    },
     whole(named, given) {
       const usage = given ?? (isLimited ? { ...most, output_tokens: outputTokens } : noUsage);
       const spent: Spent = { model: named, usage, cost: null, call };
@@ -71,6 +78,7 @@ export async function openPayment({
       release();
     },
     broken() {
+      if (partial) spend(partial);
       meter.breakOff();
       release();
     },

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { AiSdkRuns, call } from "./ai-sdk-runs.ts";
+
+/* Programs of the AI SDK in steps, with a few deaths of their processes. */
+setDefaultTimeout(180_000);
+let runs: AiSdkRuns;
+
+const marking = [
+  [call("mark", 1), call("mark", 2)],
+  [call("watch", 3), call("fail", 4)],
+];
+
+beforeAll(async () => {
+  runs = await AiSdkRuns.open();
+}, 180_000);
+afterAll(() => runs.models.close());
+
+test.each([
+  ["claude", "generate"],
+  ["gpt", "stream"],
+  ["responses", "stream"],
+] as const)("a program of %s that calls %s continues after its death", async (model, way) => {
+  runs.turns = marking;
+  const run = await runs.start(model, way);
+  const { view } = await runs.finished(run);
+  expect(view.status).toBe("completed");
+  expect(runs.marksOf(run).sort()).toEqual([1, 2, 3, 4]);
+  const whole = runs.bodiesOf(model);
+  expect([...whole.values()].map(({ length }) => length)).toEqual([1, 1, 1]);
+  for (const [at, twice] of [
+    [{ turn: 2, kind: "asked" }, [2]],
+    ["end", []],
+  ] as const) {
+    const killed = await runs.start(model, way, at);
+    const { view: again, resumes } = await runs.finished(killed);
+    expect([again.status, resumes, again.steps[0]?.content]).toEqual([
+      "completed",
+      1,
+      view.steps[0]?.content,
+    ]);
+    runs.expectSame(model, whole, twice);
+    expect(runs.marksOf(killed).sort()).toEqual([1, 2, 3, 4]);
+  }
+});
+
+test("a tool with an approval makes the thread wait, and runs once", async () => {
+  runs.turns = [[call("mark", 1), call("deploy", 2)]];
+  const run = await runs.start("claude", "generate");
+  const { view, questions } = await runs.finished(run, { before: () => runs.models.kill() });
+  expect(view.status).toBe("completed");
+  expect(questions).toMatchObject([{ for: "tool", tool: "deploy", input: { n: 2 } }]);
+  expect(runs.marksOf(run)).toEqual([1, 2]);
+  expect(runs.bodiesOf("claude").get(2)?.length).toBe(1);
+});
