@@ -12,7 +12,7 @@ import {
 } from "../run/run.ts";
 import { decoded, encoded } from "./value.ts";
 
-type Kind = "model" | "tool";
+type Kind = "model" | "tool" | "approval" | "session";
 
 /**
  * A record of a call in a step's journal. `call` is its id in the step, `execution` the execution of the step that
@@ -53,14 +53,14 @@ export type RecordedCall = {
   alone(): Promise<void>;
 };
 
-/** A running call: the call whose work made it, and the number of calls in it that wait to be alone. */
-type Running = { parent: Running | null; waiting: number };
+/** A running call: its id, the call whose work made it, and the number of calls in it that wait to be alone. */
+type Running = { id: string; parent: Running | null; waiting: number };
 
 const inside = new AsyncLocalStorage<Running>();
 
 /**
  * The recorded calls of one execution of a step. Calls are found again by their content: a call with another prompt, or
- * another input, is a new call. Equal calls are distinguished by their order.
+ * another input, is a new call. Equal calls are distinguished by the call whose work made them, and by their order in it.
  */
 export class StepCalls {
   readonly ctx: ThreadContext;
@@ -90,11 +90,12 @@ export class StepCalls {
   /** Begins a call. `content` identifies it. */
   async open(kind: Kind, content: unknown): Promise<RecordedCall> {
     // Recorded answers are masked, and appear in the next prompt.
-    const sum = digest(this.#mask(JSON.stringify(encoded(content))));
+    const parent = inside.getStore() ?? null;
+    const sum = digest(this.#mask(JSON.stringify(encoded([parent?.id ?? "", content]))));
     const { index, release } = this.#take(`${kind} ${sum}`);
     const call = `${kind} ${sum}.${index}`;
     const since = this.#delivered;
-    const running: Running = { parent: inside.getStore() ?? null, waiting: 0 };
+    const running: Running = { id: call, parent, waiting: 0 };
     const run = outerRun() ?? this.#run;
     const inContext = AsyncLocalStorage.snapshot();
     const { done, begun } = await (this.#known ??= this.#read());
@@ -149,8 +150,9 @@ export class StepCalls {
     const { journal, key } = this.ctx;
     const entries = journal && key !== undefined ? await journal.read(key) : [];
     const known = knownFrom(entries);
-    const turns = [...known.done.keys()].filter((call) => call.startsWith("model ")).length;
-    const calls = { turns, tool_calls: known.done.size - turns };
+    const count = (kind: Kind) =>
+      [...known.done.keys()].filter((call) => call.startsWith(`${kind} `)).length;
+    const calls = { turns: count("model"), tool_calls: count("tool") };
     this.#isResumed = known.done.size > 0;
     if (this.#isResumed) withRun(this.#run, () => publish("llm_resumed", calls));
     return known;
