@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { samplesIn, typeErrorsIn } from "./samples.ts";
@@ -12,6 +12,7 @@ const pages = [
   "guides/human-input",
   "guides/testing",
   "guides/cost-control",
+  "guides/openai-agents",
   "coming-from/temporal",
   "coming-from/langgraph",
   "coming-from/inngest",
@@ -41,6 +42,9 @@ beforeAll(() => {
   for (const { name, code } of samples) writeFileSync(join(sources, name), code);
   // The sample of a test imports this workflow.
   writeFileSync(join(sources, "workflow.ts"), workflows[0]?.code ?? "");
+  // A sample imports an exported program.
+  const exported = "packages/workflow-agents/test/openai-agents/exports/planning.ts";
+  cpSync(join(top, exported), join(sources, "support.ts"));
 });
 
 afterAll(() => {
