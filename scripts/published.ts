@@ -17,7 +17,7 @@ const entryPoints = {
     "./sandbox",
     "./testing",
   ],
-  "workflow-agents": [".", "./interpreter", "./ledger"],
+  "workflow-agents": [".", "./ai-sdk", "./interpreter", "./ledger"],
   "workflow-steps": [".", "./adapters", "./source", "./threads"],
   "workflow-graph": [".", "./agents", "./document", "./run", "./source"],
   "workflow-plan": [".", "./source"],
