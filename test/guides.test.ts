@@ -12,6 +12,7 @@ const pages = [
   "guides/human-input",
   "guides/testing",
   "guides/cost-control",
+  "guides/ai-sdk",
   "guides/openai-agents",
   "coming-from/temporal",
   "coming-from/langgraph",

@@ -37,6 +37,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       "cookbook",
       "failed-thread",
       "cost-control",
+      "ai-sdk",
       "openai-agents",
       "projects",
       "agents",

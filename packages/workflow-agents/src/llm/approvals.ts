@@ -22,8 +22,12 @@ export type Decision = {
 
 type Tools = { runner: ToolRunner; context: ToolContext };
 
-/** A call to ask for, and the id of its question. */
-export type Asking = { use: Pick<ToolUse, "name" | "input">; need: NeededApproval; id: string };
+/** A call to ask for, and the id of its question. Without a schema, its input cannot be changed. */
+export type Asking = {
+  use: Pick<ToolUse, "name" | "input">;
+  need: Omit<NeededApproval, "schema"> & { schema: NeededApproval["schema"] | null };
+  id: string;
+};
 
 /**
  * The decisions on the tool calls of one conversation. A question is identified by its step, its conversation, the

@@ -3,7 +3,7 @@ import { noUsage } from "@uncaged/workflow/interpreter";
 import { currentRun, Meter, type Spent, spend } from "../run/run.ts";
 import { inputBound, leastOutput, outputIfUnbounded } from "../llm/reserve.ts";
 
-/** A model call to pay for. `input` is what the model gets, as JSON; `maxOutput` the maximum tokens of its answer. */
+/** A model call to pay for. `input` is the model's input, as JSON; `maxOutput` the maximum tokens of its answer. */
 export type CallToPay = {
   model: string;
   input: unknown;

@@ -34,12 +34,9 @@ export type ApprovalRule = {
   isNeeded: (input: unknown) => Promise<boolean>;
 };
 
-/**
- * The approval that a call needs. `schema` is of an input that a person gives in its place, null if it cannot be
- * changed. `problem` describes an invalid input, or returns null.
- */
+/** The approval that a call needs. `problem` describes an invalid input, or returns null. */
 export type NeededApproval = Pick<ApprovalRule, "ms" | "otherwise"> & {
-  schema: Record<string, unknown> | null;
+  schema: Record<string, unknown>;
   problem: (input: unknown) => string | null;
 };
 
