@@ -120,7 +120,7 @@ export class AgentsRuns {
   /** The requests that the server answered whole, by their bodies. */
   answered(): string[] {
     return this.models.servers.responses.came
-      .filter(({ finished }) => finished)
+      .filter(({ reported }) => reported.requests > 0)
       .map(({ body }) => JSON.stringify(body).replaceAll(/_\d+(?=[_"])/g, ""));
   }
 }
