@@ -62,7 +62,7 @@ function answerOf({ instructions = "", input = [] }: Body): Reply {
   }
 }
 
-/** The answer to each question, and what happens before it. */
+/** The answer to each question, and an action before it. */
 type Answering = { answer?: unknown; before?: () => Promise<void> };
 
 /** Programs of the SDK in threads, and the faults of their model's server. */

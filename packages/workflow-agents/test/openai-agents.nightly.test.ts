@@ -83,7 +83,8 @@ describe.each(Object.entries(programs))(
       const dead = typeof at === "string" ? Number(at.split(" ")[1]) : 0;
       const beside = marks.find((group) => group.includes(dead)) ?? [];
       const left = runs.models.marksOf(run).map(Number);
-      const once = (all: readonly number[]) => all.filter((n) => !beside.includes(n)).sort((a, b) => a - b);
+      const once = (all: readonly number[]) =>
+        all.filter((n) => !beside.includes(n)).sort((a, b) => a - b);
       const times = program === "team" ? 2 : 1;
       expect(once(left)).toEqual(
         once(marks.flat().flatMap((n) => Array(times).fill(n) as number[])),

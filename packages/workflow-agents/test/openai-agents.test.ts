@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { settled } from "@uncaged/workflow/host";
 import { codeOf } from "../../workflow/test/fixtures/until.ts";
-import { dataPath, infoPath, journalPath } from "../../workflow/src/disk/paths.ts";
+import { bundlePath, dataPath, infoPath, journalPath } from "../../workflow/src/disk/paths.ts";
 import { ledgerOf } from "../src/ledger/ledger.ts";
 import { AgentsRuns } from "./agents-runs.ts";
 
@@ -157,4 +157,34 @@ describe("a program with the structure of an Agent Builder export", () => {
     });
     expect(runs.answered().length).toBe(2);
   });
+});
+
+test("a bundle has one copy of the SDK: the author's", async () => {
+  const { host, folder } = runs.models;
+  const project = join(folder, "project");
+  const sdk = join(project, "node_modules/@openai/agents");
+  const ours = join(project, "node_modules/@uncaged");
+  for (const path of [sdk, ours]) mkdirSync(path, { recursive: true });
+  for (const name of ["workflow", "workflow-agents"]) {
+    symlinkSync(join(import.meta.dir, "../..", name), join(ours, name));
+  }
+  const manifest = { name: "@openai/agents", version: "0.20.0", main: "index.js", type: "module" };
+  writeFileSync(join(sdk, "package.json"), JSON.stringify(manifest));
+  const classes = ["Agent", "Runner", "OpenAIProvider", "Usage"];
+  const functions = ["setDefaultModelProvider", "setTraceProcessors"];
+  const exported = [
+    ...classes.map((name) => `export class ${name} { copy = "the author's"; }`),
+    ...functions.map((name) => `export function ${name}() {}`),
+  ];
+  writeFileSync(join(sdk, "index.js"), exported.join("\n"));
+  const source = `import "@uncaged/workflow-agents/openai-agents/auto";
+    import { Agent } from "@openai/agents";
+    import { durable } from "@uncaged/workflow";
+    export const descriptor = { description: "x", roles: {} };
+    export const run = durable(async function* () { return String(new Agent()); });`;
+  writeFileSync(join(project, "flow.ts"), source);
+  const { hash } = await host.register("one-copy", join(project, "flow.ts"));
+  const bundle = readFileSync(bundlePath(runs.models.root, hash), "utf8");
+  expect(bundle.match(/the author's/g)?.length).toBe(classes.length);
+  expect(bundle).not.toContain("class RunHooks");
 });

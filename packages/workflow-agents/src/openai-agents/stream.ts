@@ -27,7 +27,7 @@ export function continued(first: Result, next: (result: Result) => Promise<Resul
         },
         (error: unknown) => {
           if (!isCancelled) controller.error(error);
-          reject(error as Error);
+          reject(error);
         },
       );
     },

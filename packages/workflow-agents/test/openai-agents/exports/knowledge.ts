@@ -102,7 +102,7 @@ export const runWorkflow = async (workflow: WorkflowInput) => {
       output_text: JSON.stringify(classifyResultTemp.finalOutput),
       output_parsed: classifyResultTemp.finalOutput,
     };
-    if (classifyResult.output_parsed.operating_procedure == "q-and-a") {
+    if (classifyResult.output_parsed.operating_procedure === "q-and-a") {
       const internalQAResultTemp = await runner.run(internalQA, [...conversationHistory], {
         context: { workflowInputAsText: workflow.input_as_text },
       });

@@ -48,7 +48,7 @@ export const runWorkflow = async (workflow: WorkflowInput) => {
       output_text: JSON.stringify(classificationAgentResultTemp.finalOutput),
       output_parsed: classificationAgentResultTemp.finalOutput,
     };
-    if (classificationAgentResult.output_parsed.classification == "return_item") {
+    if (classificationAgentResult.output_parsed.classification === "return_item") {
       const returnAgentResultTemp = await runner.run(returnAgent, [...conversationHistory]);
       conversationHistory.push(...returnAgentResultTemp.newItems.map((item) => item.rawItem));
 
