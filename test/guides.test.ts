@@ -68,8 +68,10 @@ test.each(workflows)(
       [command, "add", label, join(sources, name), "--root", root],
       { env: { ...process.env, CI: "" } },
     );
+    // The constructor of an agent of OpenAI's SDK reads variables of the SDK.
+    const known = /^warning: .* process\.env\.OPENAI_\w+ is read at module level.*\n/gm;
     const unwarned = expect.not.stringContaining("warning");
-    expect([exitCode, stderr.toString()]).toEqual([0, unwarned]);
+    expect([exitCode, stderr.toString().replaceAll(known, "")]).toEqual([0, unwarned]);
   },
   60_000,
 );
