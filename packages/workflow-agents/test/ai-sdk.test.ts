@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { retryOptions, settled } from "@uncaged/workflow/host";
 import { AiSdkRuns, call } from "./ai-sdk-runs.ts";
 
 /* Programs of the AI SDK in steps, with a few deaths of their processes. */
@@ -41,6 +42,48 @@ test.each([
     runs.expectSame(model, whole, twice);
     expect(runs.marksOf(killed).sort()).toEqual([1, 2, 3, 4]);
   }
+});
+
+test("a retry requests only the answer that failed the step", async () => {
+  const { host } = runs.models;
+  runs.turns = [[call("mark", 1)]];
+  const run = await runs.start("claude", "object");
+  const view = await settled(host, run.ref);
+  expect(view).toMatchObject({ status: "failed", error: { name: "AI_NoObjectGeneratedError" } });
+  const { env } = run;
+  // The retry fails with the same kind of answer, and a retry of it succeeds.
+  const again = await host.fork(run.ref, retryOptions(view, { env }));
+  const failed = await settled(host, again);
+  expect(failed.status).toBe("failed");
+  runs.last = '{"done":true}';
+  const third = await host.fork(again, retryOptions(failed, { env }));
+  const { status, steps } = await settled(host, third);
+  runs.last = "all done";
+  expect([status, steps.at(-1)?.content]).toEqual(["completed", '{"done":true}']);
+  const counts = [...runs.bodiesOf("claude").values()].map(({ length }) => length);
+  expect(counts).toEqual([1, 3]);
+  expect(runs.marksOf(run)).toEqual([1]);
+  await runs.models.expectCounted(run.ref, again, third);
+});
+
+test("a thread's limit stops a call before it is made", async () => {
+  const { host, servers } = runs.models;
+  runs.turns = [];
+  const { env, cwd } = await runs.start("claude", "generate");
+  const options = { maxCost: 0.001 };
+  const ref = await host.start({
+    workflow: "assistant",
+    prompt: "claude stream",
+    env,
+    cwd,
+    options,
+  });
+  expect(await settled(host, ref)).toMatchObject({
+    status: "failed",
+    error: { code: "BUDGET_EXCEEDED" },
+  });
+  const streamed = servers.claude.came.filter(({ body }) => "stream" in body && body.stream);
+  expect(streamed).toEqual([]);
 });
 
 test("a tool with an approval makes the thread wait, and runs once", async () => {
