@@ -118,10 +118,10 @@ export const run = durable(async function* (step, input) {
       return (await generateText({ ...request, output: Output.object({ schema }) })).output;
     }
     if (way === "stream") {
-      const result = streamText(request);
-      for await (const delta of result.textStream) text += delta;
-      // Throws the error of a failed stream.
-      await result.text;
+      for await (const part of streamText(request).stream) {
+        if (part.type === "error") throw part.error;
+        if (part.type === "text-delta") text += part.text;
+      }
     } else {
       const results = await Promise.all(
         (way === "parallel" ? [1, 2] : [1]).map(() => generateText(request)),
