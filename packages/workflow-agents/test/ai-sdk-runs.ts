@@ -11,7 +11,7 @@ type Body = { messages?: { role?: string }[]; input?: { role?: string }[] };
 /** A fault at a turn, once: the worker dies before the answer or during it, or the server fails. */
 export type AtTurn = { turn: number; kind: "asked" | "answering" } | { turn: number; fault: Fault };
 
-export type Way = "generate" | "stream" | "parallel";
+export type Way = "generate" | "stream" | "stream once" | "parallel" | "object";
 
 /** Returns the turn that a request asks for: each turn before it is one message of the model. */
 export const turnOf = ({ messages, input = [] }: Body): number =>
@@ -31,6 +31,8 @@ export class AiSdkRuns {
   readonly models: ModelRuns;
   /** The tool calls of each turn before the last. */
   turns: ReplyTool[][] = [];
+  /** The text of the last turn. */
+  last = "all done";
   #at: AtTurn | null = null;
 
   private constructor(open: (reply: (body: Body) => Reply) => ModelRuns) {
@@ -61,7 +63,7 @@ export class AiSdkRuns {
     }
     const fault = at && "fault" in at ? at.fault : undefined;
     const tools = this.turns[turn - 1];
-    if (!tools) return { thinking: "enough", text: "all done", fault };
+    if (!tools) return { thinking: "enough", text: this.last, fault };
     return { thinking: `turn ${turn}`, text: `I mark ${turn}. `, tools, fault };
   }
 
@@ -76,7 +78,7 @@ export class AiSdkRuns {
   /** Resumes and answers a thread until it has ended. `before` runs before each answer. Returns its questions. */
   async finished(
     { ref, env, cwd }: Run,
-    { answer = true as unknown, before = async () => {} } = {},
+    { answer = true as unknown, before = async () => {}, isCounted = true } = {},
   ) {
     const { host } = this.models;
     const questions: Record<string, unknown>[] = [];
@@ -87,7 +89,7 @@ export class AiSdkRuns {
         resumes += 1;
         await host.control(ref, { kind: "resume", env, cwd });
       } else if (view.status !== "waiting") {
-        await this.models.expectCounted(ref);
+        if (isCounted) await this.models.expectCounted(ref);
         return { view, questions, resumes };
       } else {
         questions.push(view.question.meta);

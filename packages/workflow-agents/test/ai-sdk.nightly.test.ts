@@ -96,16 +96,18 @@ test.each(["asked", "end"] as const)(
   async (kind) => {
     runs.turns = marking;
     const run = await runs.start("claude", "parallel", kind === "end" ? kind : { turn: 3, kind });
-    const { view, resumes } = await runs.finished(run);
+    // An answer that was sent whole may be unread at the kill.
+    const { view, resumes } = await runs.finished(run, { isCounted: kind === "end" });
     expect([view.status, resumes, view.steps[0]?.content]).toEqual([
       "completed",
       1,
       "all done all done",
     ]);
     const counts = [...runs.bodiesOf("claude").values()].map(({ length }) => length);
-    // A request that the kill cut off is sent again, at most for both programs.
+    const sum = counts.reduce((one, other) => one + other, 0);
+    // A request that the kill cut off is sent again, at most one of each program.
     if (kind === "end") expect(counts).toEqual([2, 2, 2, 2]);
-    else expect([counts[0], counts[1], counts[3]]).toEqual([2, 2, 2]);
+    else expect([9, 10]).toContain(sum);
     // The tool calls of both programs have their own ids.
     expect(new Set(runs.models.marksOf(run)).size).toBe(2 * numbers.length);
   },
@@ -191,7 +193,7 @@ test.each([
   ["a refused request", { kind: "status", ...overloaded, status: 400 }],
 ] as [string, Fault][])("a retry continues after %s", async (_name, fault) => {
   const whole = await conversationOf("claude", "stream");
-  const run = await runs.start("claude", "stream", { turn: 3, fault });
+  const run = await runs.start("claude", "stream once", { turn: 3, fault });
   expect((await settled(host, run.ref)).status).toBe("failed");
   expect((await retried(run)).status).toBe("completed");
   runs.expectSame("claude", whole, [3]);

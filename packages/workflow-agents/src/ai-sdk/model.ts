@@ -1,6 +1,6 @@
 import type { LanguageModel } from "ai";
 import { cutByLimit } from "../llm/errors.ts";
-import type { RecordedCall } from "../recorded-call/calls.ts";
+import type { RecordedCall, StepCalls } from "../recorded-call/calls.ts";
 import { openPayment, type Payment } from "../recorded-call/payment.ts";
 import { currentCalls } from "../recorded-call/step.ts";
 import type { Spent } from "../run/run.ts";
@@ -53,30 +53,31 @@ export function durableModel<M extends ProviderModel>(
       return model.supportedUrls;
     },
     async doGenerate(options) {
-      const call = await begin("generate", model, options);
-      if (call === null) return await model.doGenerate(options);
+      const calls = currentCalls();
+      if (calls === null) return await model.doGenerate(options);
+      const call = await begin(calls, "generate", model, options);
       if (call.found) return call.found.value as Generated;
-      return await call.within(() => ending(call, () => generate(model, options, call)));
+      const own = { ...options, abortSignal: calls.signalWith(options.abortSignal) };
+      return await call.within(() => ending(call, () => generate(model, own, call)));
     },
     async doStream(options) {
-      const call = await begin("stream", model, options);
-      if (call === null) return await model.doStream(options);
+      const calls = currentCalls();
+      if (calls === null) return await model.doStream(options);
+      const call = await begin(calls, "stream", model, options);
       if (call.found) return { stream: streamOf(call.found.value) };
-      return await call.within(() => ending(call, () => stream(model, options, call)));
+      const own = { ...options, abortSignal: calls.signalWith(options.abortSignal) };
+      return await call.within(() => ending(call, () => stream(model, own, call)));
     },
   };
   return durable as unknown as M;
 }
 
-/** Begins a recorded call, or returns null outside of a step. */
-async function begin(
+const begin = (
+  calls: StepCalls,
   way: "generate" | "stream",
   { provider, modelId }: Model,
   { headers: _, abortSignal: __, includeRawChunks: ___, ...content }: CallOptions,
-): Promise<RecordedCall | null> {
-  const calls = currentCalls();
-  return (await calls?.open("model", [way, provider, modelId, content])) ?? null;
-}
+): Promise<RecordedCall> => calls.open("model", [way, provider, modelId, content]);
 
 /** Ends a call that throws. */
 async function ending<T>(call: RecordedCall, work: () => Promise<T>): Promise<T> {

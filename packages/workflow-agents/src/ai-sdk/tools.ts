@@ -98,17 +98,19 @@ async function* outputs(
     return;
   }
   const { name } = named;
-  const { toolCallId, abortSignal } = about;
+  const { toolCallId } = about;
   const call = await calls.open("tool", [name, toolCallId, input]);
   if (call.found) {
     yield found(call.found.value as Result);
     return;
   }
+  const abortSignal = calls.signalWith(about.abortSignal);
+  const own = { ...about, abortSignal };
   const paid: Spent[] = [];
   let result: Result | null = null;
   try {
-    await call.within(() => begin(calls, call, named, input, about));
-    const values = call.within(() => each(named.tool.execute?.(input, about)));
+    await call.within(() => begin(calls, call, named, input, own));
+    const values = call.within(() => each(named.tool.execute?.(input, own)));
     let output: unknown;
     for (;;) {
       const next = await call.within(() => spending(() => values.next()));
@@ -121,7 +123,7 @@ async function* outputs(
     await call.done({ value: result, paid });
     call.within(() => ended(name, toolCallId, { output }));
   } catch (error) {
-    if (isAborted(calls.ctx.signal) || isAborted(abortSignal)) throw error;
+    if (calls.ctx.signal?.aborted || isAborted(abortSignal)) throw error;
     result = failureOf(error);
     await call.done({ value: result, paid });
     call.within(() => ended(name, toolCallId, { error: messageOf(error) }));

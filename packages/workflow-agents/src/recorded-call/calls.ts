@@ -71,7 +71,7 @@ export class StepCalls {
   /** Indexes in use among equal calls. */
   readonly #indexes = new Map<string, Set<number>>();
   readonly #running = new Set<Running>();
-  #wakes: (() => void)[] = [];
+  #waiters: (() => void)[] = [];
   #delivered = 0;
   #isResumed = false;
 
@@ -82,13 +82,25 @@ export class StepCalls {
     this.#mask = maskOf(ctx.env ?? {});
   }
 
+  /** Returns a signal that is aborted with the step, and with the given signal. */
+  signalWith(given: AbortSignal | undefined): AbortSignal | undefined {
+    const { signal } = this.ctx;
+    return given && signal ? AbortSignal.any([given, signal]) : (given ?? signal);
+  }
+
   /** Whether the step continues after results of an earlier execution, whose secrets are masked. */
   get isResumed(): boolean {
     return this.#isResumed;
   }
 
-  /** Begins a call. `content` identifies it. */
+  /**
+   * Begins a call. `content` identifies it.
+   *
+   * @throws the reason of the step's signal: without this check, a program that does not know the signal would make
+   *   paid calls while its worker shuts down.
+   */
   async open(kind: Kind, content: unknown): Promise<RecordedCall> {
+    this.ctx.signal?.throwIfAborted();
     // Recorded answers are masked, and appear in the next prompt.
     const parent = inside.getStore() ?? null;
     const sum = digest(this.#mask(JSON.stringify(encoded([parent?.id ?? "", content]))));
@@ -167,15 +179,17 @@ export class StepCalls {
     const waiting: Running[] = [];
     for (let one: Running | null = running; one; one = one.parent) waiting.push(one);
     for (const one of waiting) one.waiting += 1;
-    this.#wake();
-    while ([...this.#running].some((one) => one.waiting === 0)) {
-      await new Promise<void>((wake) => this.#wakes.push(wake));
-    }
+    await new Promise<void>((resolve) => {
+      this.#waiters.push(resolve);
+      this.#wake();
+    });
     for (const one of waiting) one.waiting -= 1;
   }
 
+  /** Wakes the waiting calls, in their order, when no other call is running. */
   #wake(): void {
-    for (const wake of this.#wakes.splice(0)) wake();
+    if ([...this.#running].some((one) => one.waiting === 0)) return;
+    for (const wake of this.#waiters.splice(0)) wake();
   }
 }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAI } from "@ai-sdk/openai";
 import { type Descriptor, durable } from "@uncaged/workflow";
-import { generateText, isStepCount, streamText, tool } from "ai";
+import { generateText, isStepCount, Output, streamText, tool } from "ai";
 import { z } from "zod";
 import { durableModel, durableTools } from "../../src/entry/ai-sdk.ts";
 
@@ -91,7 +91,7 @@ export const descriptor: Descriptor = {
 };
 
 export const run = durable(async function* (step, input) {
-  const [name = "", way] = input.prompt.split(" ");
+  const [name = "", way, tries] = input.prompt.split(" ");
   return yield* step("assistant", async () => {
     const request = {
       model: durableModel(modelOf(name)),
@@ -110,13 +110,18 @@ export const run = durable(async function* (step, input) {
         openai: { store: false, include: ["reasoning.encrypted_content" as const] },
       },
       stopWhen: isStepCount(20),
+      maxRetries: tries === "once" ? 0 : 2,
     };
     let text = "";
+    if (way === "object") {
+      const schema = z.object({ done: z.boolean() });
+      return (await generateText({ ...request, output: Output.object({ schema }) })).output;
+    }
     if (way === "stream") {
-      const result = streamText(request);
-      for await (const delta of result.textStream) text += delta;
-      // Throws the error of a failed stream.
-      await result.text;
+      for await (const part of streamText(request).stream) {
+        if (part.type === "error") throw part.error;
+        if (part.type === "text-delta") text += part.text;
+      }
     } else {
       const results = await Promise.all(
         (way === "parallel" ? [1, 2] : [1]).map(() => generateText(request)),
