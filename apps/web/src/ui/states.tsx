@@ -6,15 +6,17 @@ import {
   CircleDashed,
   CircleSlash,
   CircleX,
+  GitBranch,
   LoaderCircle,
   type LucideIcon,
   MessageCircleQuestion,
+  SkipForward,
   TriangleAlert,
   Unplug,
 } from "lucide-react";
 import { type ComponentProps, type ReactNode, useEffect, useEffectEvent, useState } from "react";
 import { ApiError } from "../lib/request.ts";
-import { useConnection } from "../lib/stream.ts";
+import { useConnection } from "../lib/connection.ts";
 import { Button } from "./button.tsx";
 
 const pills = {
@@ -39,20 +41,38 @@ export function Badge({ icon: Icon, look, large = false, children, ...rest }: Ba
   );
 }
 
+/** Icons, words and colours of the states of rows. */
+const rowStates = {
+  running: { icon: LoaderCircle, word: "running", ink: "text-blue" },
+  done: { icon: CircleCheck, word: "done", ink: "text-green" },
+  failed: { icon: CircleX, word: "failed", ink: "text-red" },
+  skipped: { icon: SkipForward, word: "skipped", ink: "text-faint" },
+  cancelled: { icon: CircleSlash, word: "cancelled", ink: "text-faint" },
+  lost: { icon: Unplug, word: "lost", ink: "text-faint" },
+  waiting: { icon: MessageCircleQuestion, word: "waiting", ink: "text-amber" },
+  copied: { icon: GitBranch, word: "copied by the fork", ink: "text-faint" },
+  parked: { icon: MessageCircleQuestion, word: "asked", ink: "text-faint" },
+};
+
+export function RowState({ status }: { status: keyof typeof rowStates }) {
+  const { icon: Icon, word, ink } = rowStates[status];
+  return (
+    <span className={`flex ${ink}`} title={word}>
+      <Icon />
+      <span className="sr-only">{word}</span>
+    </span>
+  );
+}
+
 /** The state of a node, from its newest attempt. */
 export type NodeState = "idle" | "waiting" | Attempt["status"];
 
 /** Icons and words of node states. Drawings define the colours. */
 export const nodeStates: Record<NodeState, { icon: LucideIcon; word: string }> = {
+  ...rowStates,
   idle: { icon: CircleDashed, word: "idle" },
-  running: { icon: LoaderCircle, word: "running" },
-  waiting: { icon: MessageCircleQuestion, word: "waiting" },
-  committed: { icon: CircleCheck, word: "done" },
-  failed: { icon: CircleX, word: "failed" },
-  skipped: { icon: CircleSlash, word: "skipped" },
-  cancelled: { icon: CircleSlash, word: "cancelled" },
-  lost: { icon: Unplug, word: "lost" },
-  parked: { icon: MessageCircleQuestion, word: "waiting" },
+  committed: rowStates.done,
+  parked: rowStates.waiting,
 };
 
 type PillProps = { look?: keyof typeof pills; className?: string; children: ReactNode };
@@ -105,7 +125,6 @@ export function Warnings({ of }: { of: readonly string[] }) {
   );
 }
 
-/** A box that reports a problem. */
 export const Alert = ({ title, children, action }: AlertProps) => (
   <div
     role="alert"

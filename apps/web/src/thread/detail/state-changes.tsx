@@ -50,7 +50,6 @@ export function ValueChanges({ before, after }: { before: State; after: State })
 
 type State = Readonly<Record<string, unknown>>;
 
-/** The variables of a state, with the locals of its iteration. */
 export const stateIn = ({
   variables,
   localVars,

@@ -66,6 +66,19 @@ describe("the graph of a thread", () => {
     expect(lines(graph)).toEqual(["plan code 1", "code test 2×", "test code 1"]);
   });
 
+  test("has a subagent in the box of its caller", () => {
+    begin("A", { role: "lead" });
+    event("A", "llm_tool_use", { tool_use_id: "t", name: "subagent_reader_reader", input: {} });
+    begin("S", { role: "reader", parent: "A", path: [{ in: "lead", child: "reader" }] });
+    const { nodes } = traceGraph(traceRows(log));
+    expect(
+      nodes.map(({ label, isGroup, parent }) => [label, isGroup, lastOf(parent ?? "")]),
+    ).toEqual([
+      ["lead", true, ""],
+      ["reader", false, "lead"],
+    ]);
+  });
+
   test("keeps concurrent attempts concurrent: no line leads from one to another", () => {
     const at = (iteration: number): Spec => ({
       role: "read",

@@ -1,10 +1,11 @@
 import type { Status, Thread } from "@uncaged/workflow-server/api-types";
+import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import { softOf, StatusIcon, stoppedText } from "../../thread/status/status.tsx";
+import { softOf, StatusIcon, stoppedText } from "../status/status.tsx";
 import { isEnded } from "../../lib/threads.ts";
 import { Prose } from "../../ui/prose.tsx";
 import { Value } from "../../ui/value.tsx";
-import { Position } from "../../thread/detail/thrown.tsx";
+import { Position } from "../detail/thrown.tsx";
 
 const outOfRounds =
   "It reached its limit of rounds before it was done. Retry with more rounds continues it in a new thread.";
@@ -15,10 +16,11 @@ const reasons: Partial<Record<Status, string>> = {
   paused: "It is paused. Resume continues with the next step.",
 };
 
+const mostFolded = 600;
+
 type Props = {
   thread: Thread;
   status: Status;
-  /** Whether a row of the trace shows the failure. */
   hasRow: boolean;
 };
 
@@ -35,6 +37,8 @@ export function Outcome({ thread, status, hasRow }: Props) {
   if (!reason && summary === "" && end?.value === undefined && !failure) return null;
   const isLong = summary.length > 160 || summary.includes("\n") || end?.value !== undefined;
   const isPlain = status === "completed" && !isStopped;
+  // On a wide screen the row with the error is beside the trace.
+  const beside = hasRow && failure ? "xl:hidden" : "";
   return (
     <section
       aria-label="Outcome"
@@ -49,14 +53,23 @@ export function Outcome({ thread, status, hasRow }: Props) {
         {isStopped && <p className="font-semibold">{stoppedText(stepCount)}</p>}
         {reason && <p>{reason}</p>}
         {failure && (
-          <p className="font-semibold wrap-anywhere">
+          <Link
+            to="/threads/$id"
+            params={{ id: thread.threadId }}
+            search={{ step: failure.step }}
+            className="font-semibold text-ink wrap-anywhere"
+          >
             {failure.name}
             {typeof failure.role === "string" && ` in ${failure.role}`}, at step {failure.step}
-          </p>
+          </Link>
         )}
         {summary !== "" && (
-          <div className={isLong && !isWhole ? "line-clamp-2" : ""}>
-            <Prose text={summary} isOpen />
+          <div className={beside}>
+            {isLong && !isWhole ? (
+              <p className="line-clamp-2 wrap-anywhere">{summary.slice(0, mostFolded)}</p>
+            ) : (
+              <Prose text={summary} isOpen />
+            )}
           </div>
         )}
         {end?.value !== undefined && isWhole && <Value value={end.value} />}
@@ -65,7 +78,7 @@ export function Outcome({ thread, status, hasRow }: Props) {
       {isLong && (
         <button
           type="button"
-          className="min-h-6 flex-none cursor-pointer font-semibold hover:underline max-sm:min-h-10"
+          className={`min-h-6 flex-none cursor-pointer font-semibold hover:underline max-sm:min-h-10 ${beside}`}
           aria-expanded={isWhole}
           onClick={() => setWhole(!isWhole)}
         >
