@@ -55,12 +55,12 @@ const durableRun: Run = async function (agent, input, options = {}) {
 
 /** Returns the options of a run in a step: with a session of the step, and stopped with its thread. */
 function optionsIn(calls: StepCalls, options: Options): Options {
-  const { session, signal } = options;
-  const signals = [signal, calls.ctx.signal].filter((one) => one !== undefined);
+  const { session } = options;
+  const signal = calls.signalWith(options.signal);
   return {
     ...options,
     ...(session && { session: stepSession(calls, session) }),
-    ...(signals.length > 0 && { signal: AbortSignal.any(signals) }),
+    ...(signal && { signal }),
   };
 }
 
