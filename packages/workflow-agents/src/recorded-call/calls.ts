@@ -116,7 +116,7 @@ export class StepCalls {
       );
     const found = done.get(call);
     if (found) {
-      const { value, paid = [] } = found;
+      const { paid = [] } = found;
       const taken = paid.flatMap(({ call: id }) => id ?? []);
       await record({ kind: "again" }, taken);
       withRun(run, () => takeOver(paid));
