@@ -12,7 +12,7 @@ const packages = [
     layers: [
       "contract",
       ["system", "control", "document"],
-      ["record", "sandbox", "moderator"],
+      ["record", "sandbox", "moderator", "editing"],
       ["durable", "store"],
       "disk",
       ["project", "registry"],
@@ -63,7 +63,7 @@ const packages = [
       ["expression", "adapter"],
       "document",
       ["adapters", "check", "state"],
-      ["context", "step", "source"],
+      ["context", "step", "source", "editing"],
       "interpreter",
       ["engine", "bundle"],
       "entry",
@@ -71,6 +71,7 @@ const packages = [
     mayImport: [
       "@uncaged/workflow",
       "@uncaged/workflow/document",
+      "@uncaged/workflow/editing",
       "@uncaged/workflow/interpreter",
       "@uncaged/workflow-agents",
       "@uncaged/workflow-agents/interpreter",
@@ -83,7 +84,7 @@ const packages = [
       "guardrail",
       ["outline", "agents"],
       ["state", "check"],
-      ["node", "source", "import"],
+      ["node", "source", "import", "editing"],
       "interpreter",
       "run",
       "bundle",
@@ -92,6 +93,7 @@ const packages = [
     mayImport: [
       "@uncaged/workflow",
       "@uncaged/workflow/document",
+      "@uncaged/workflow/editing",
       "@uncaged/workflow/interpreter",
       "@uncaged/workflow/records",
       "@uncaged/workflow-agents",
@@ -104,7 +106,7 @@ const packages = [
       ["error", "guard", "reference"],
       ["plan", "secret"],
       ["config", "layout", "channel", "agent", "mount", "check"],
-      ["sandbox", "ipc", "state", "planner", "trigger"],
+      ["sandbox", "ipc", "state", "planner", "trigger", "editing"],
       ["mcp", "step", "preview", "interpreter", "source"],
       ["bundle"],
       ["store"],
@@ -118,6 +120,7 @@ const packages = [
     mayImport: [
       "@uncaged/workflow",
       "@uncaged/workflow/document",
+      "@uncaged/workflow/editing",
       "@uncaged/workflow/host",
       "@uncaged/workflow/internal",
       "@uncaged/workflow/interpreter",
@@ -182,12 +185,16 @@ const packages = [
     // Their own folders do not import each other.
     divided: ["kinds", "pages"],
     mayImport: [
+      "@uncaged/workflow/editing",
       "@uncaged/workflow/records",
       "@uncaged/workflow-graph/document",
+      "@uncaged/workflow-graph/editing",
       "@uncaged/workflow-graph/import",
       "@uncaged/workflow-graph/run",
+      "@uncaged/workflow-plan/editing",
       "@uncaged/workflow-server/api-types",
       "@uncaged/workflow-steps/document",
+      "@uncaged/workflow-steps/editing",
     ],
   },
   {

@@ -17,6 +17,9 @@ export type Way = "generate" | "stream" | "stream once" | "parallel" | "object";
 export const turnOf = ({ messages, input = [] }: Body): number =>
   (messages ?? input).filter(({ role }) => role === "assistant").length + 1;
 
+/** The answer to each question, and work before it; `isCounted`: whether the ledger must equal the servers' counts. */
+type Finishing = { answer?: unknown; before?: () => Promise<void>; isCounted?: boolean };
+
 export const call = (name: string, n: number): ReplyTool => ({ name, input: { n } });
 
 /** Replaces request numbers in ids by their order in a text. */
@@ -78,7 +81,7 @@ export class AiSdkRuns {
   /** Resumes and answers a thread until it has ended. `before` runs before each answer. Returns its questions. */
   async finished(
     { ref, env, cwd }: Run,
-    { answer = true as unknown, before = async () => {}, isCounted = true } = {},
+    { answer = true, before = async () => {}, isCounted = true }: Finishing = {},
   ) {
     const { host } = this.models;
     const questions: Record<string, unknown>[] = [];
@@ -100,8 +103,12 @@ export class AiSdkRuns {
     }
   }
 
+  /** Returns the marks of the tools, sorted. */
   marksOf(run: Run): number[] {
-    return this.models.marksOf(run).map(Number.parseFloat);
+    return this.models
+      .marksOf(run)
+      .map(Number.parseFloat)
+      .sort((a, b) => a - b);
   }
 
   /** Returns the received bodies by turn. */

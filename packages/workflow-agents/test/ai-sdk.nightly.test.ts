@@ -41,7 +41,7 @@ async function conversationOf(model: Model, way: Way): Promise<Map<number, strin
   const run = await runs.start(model, way);
   const { view } = await runs.finished(run);
   expect(view.status).toBe("completed");
-  expect(runs.marksOf(run).sort()).toEqual(numbers);
+  expect(runs.marksOf(run)).toEqual(numbers);
   const bodies = runs.bodiesOf(model);
   expect([...bodies.values()].map(({ length }) => length)).toEqual([1, 1, 1, 1]);
   known.set(name, bodies);
@@ -59,7 +59,7 @@ describe.each(programs)("a program of $model that calls $way continues after a k
     const { view, resumes } = await runs.finished(run);
     expect([view.status, resumes]).toEqual(["completed", 1]);
     runs.expectSame(model, whole, [at.turn]);
-    expect(runs.marksOf(run).sort()).toEqual(numbers);
+    expect(runs.marksOf(run)).toEqual(numbers);
   });
 
   test.each(some(numbers, 3, 1))("in tool call %d, before and after its effect", async (n) => {
@@ -74,8 +74,8 @@ describe.each(programs)("a program of $model that calls $way continues after a k
       const own = turn.find((each) => each.includes(n)) ?? [];
       const others = numbers.filter((each) => !own.includes(each));
       const marks = runs.marksOf(run);
-      expect(marks.filter((each) => !own.includes(each)).sort()).toEqual(others);
-      expect([...new Set(marks)].sort()).toEqual(numbers);
+      expect(marks.filter((each) => !own.includes(each))).toEqual(others);
+      expect([...new Set(marks)]).toEqual(numbers);
       expect(new Set(runs.models.marksOf(run)).size).toBe(numbers.length);
     }
   });
@@ -85,7 +85,7 @@ describe.each(programs)("a program of $model that calls $way continues after a k
     const run = await runs.start(model, way, "end");
     expect((await runs.finished(run)).view.status).toBe("completed");
     runs.expectSame(model, whole, []);
-    expect(runs.marksOf(run).sort()).toEqual(numbers);
+    expect(runs.marksOf(run)).toEqual(numbers);
     const attempts = await host.attempts(run.ref);
     expect(attempts.map(({ status }) => status)).toEqual(["lost", "committed"]);
   });
@@ -128,7 +128,7 @@ describe("a tool that needs an approval", () => {
       const { view, questions } = await runs.finished(run, { before: absences[absence] });
       expect(view.status).toBe("completed");
       expect(questions.map(({ input }) => input)).toEqual([{ n: 2 }, { n: 3 }]);
-      expect(runs.marksOf(run).sort()).toEqual([1, 2, 3, 4]);
+      expect(runs.marksOf(run)).toEqual([1, 2, 3, 4]);
       expect([...runs.bodiesOf("claude").values()].map(({ length }) => length)).toEqual([1, 1, 1]);
     },
   );
@@ -138,7 +138,7 @@ describe("a tool that needs an approval", () => {
     const run = await runs.start("claude", "generate", die);
     const { view, questions } = await runs.finished(run);
     expect([view.status, questions.length]).toEqual(["completed", 2]);
-    expect([...new Set(runs.marksOf(run))].sort()).toEqual([1, 2, 3, 4]);
+    expect([...new Set(runs.marksOf(run))]).toEqual([1, 2, 3, 4]);
     expect([...runs.bodiesOf("claude").values()].map(({ length }) => length)).toEqual([1, 1, 1]);
   });
 
@@ -148,7 +148,7 @@ describe("a tool that needs an approval", () => {
     const answer = { approve: false, reason: "not on a Friday" };
     const { view } = await runs.finished(run, { answer });
     expect(view.status).toBe("completed");
-    expect(runs.marksOf(run).sort()).toEqual([1, 4]);
+    expect(runs.marksOf(run)).toEqual([1, 4]);
     const said = runs.bodiesOf("claude").get(2)?.join("");
     expect(said).toContain("deploy was not run: a person refused this call: not on a Friday");
   });
@@ -177,7 +177,7 @@ describe("the retries of the SDK", () => {
       const { view } = await runs.finished(run);
       expect(view.status).toBe("completed");
       runs.expectSame("claude", whole, [2]);
-      expect(runs.marksOf(run).sort()).toEqual(numbers);
+      expect(runs.marksOf(run)).toEqual(numbers);
     },
   );
 });
@@ -197,5 +197,5 @@ test.each([
   expect((await settled(host, run.ref)).status).toBe("failed");
   expect((await retried(run)).status).toBe("completed");
   runs.expectSame("claude", whole, [3]);
-  expect(runs.marksOf(run).sort()).toEqual(numbers);
+  expect(runs.marksOf(run)).toEqual(numbers);
 });

@@ -109,7 +109,7 @@ export function Copy({ text, what, icon = <CopyIcon />, isTabbed = true }: CopyP
 export function Command({ children }: { children: string }) {
   return (
     <div className="inline-flex max-w-full items-center gap-2 rounded-md border bg-sunken py-1 pr-1 pl-3 text-left">
-      <code className="overflow-x-auto whitespace-nowrap" tabIndex={0}>
+      <code className="min-w-0 wrap-anywhere">
         <span className="text-faint select-none" aria-hidden>
           ${" "}
         </span>

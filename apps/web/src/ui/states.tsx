@@ -43,21 +43,21 @@ export function Badge({ icon: Icon, look, large = false, children, ...rest }: Ba
 
 /** Icons, words and colours of the states of rows. */
 const rowStates = {
-  running: { icon: LoaderCircle, word: "running", ink: "text-blue" },
-  done: { icon: CircleCheck, word: "done", ink: "text-green" },
-  failed: { icon: CircleX, word: "failed", ink: "text-red" },
-  skipped: { icon: SkipForward, word: "skipped", ink: "text-faint" },
-  cancelled: { icon: CircleSlash, word: "cancelled", ink: "text-faint" },
-  lost: { icon: Unplug, word: "lost", ink: "text-faint" },
-  waiting: { icon: MessageCircleQuestion, word: "waiting", ink: "text-amber" },
-  copied: { icon: GitBranch, word: "copied by the fork", ink: "text-faint" },
-  parked: { icon: MessageCircleQuestion, word: "asked", ink: "text-faint" },
+  running: { icon: LoaderCircle, word: "running", look: "text-blue" },
+  done: { icon: CircleCheck, word: "done", look: "text-green" },
+  failed: { icon: CircleX, word: "failed", look: "text-red" },
+  skipped: { icon: SkipForward, word: "skipped", look: "text-faint" },
+  cancelled: { icon: CircleSlash, word: "cancelled", look: "text-faint" },
+  lost: { icon: Unplug, word: "lost", look: "text-faint" },
+  waiting: { icon: MessageCircleQuestion, word: "waiting", look: "text-amber" },
+  copied: { icon: GitBranch, word: "copied by the fork", look: "text-faint" },
+  parked: { icon: MessageCircleQuestion, word: "asked", look: "text-faint" },
 };
 
 export function RowState({ status }: { status: keyof typeof rowStates }) {
-  const { icon: Icon, word, ink } = rowStates[status];
+  const { icon: Icon, word, look } = rowStates[status];
   return (
-    <span className={`flex ${ink}`} title={word}>
+    <span className={`flex ${look}`} title={word}>
       <Icon />
       <span className="sr-only">{word}</span>
     </span>
@@ -67,12 +67,28 @@ export function RowState({ status }: { status: keyof typeof rowStates }) {
 /** The state of a node, from its newest attempt. */
 export type NodeState = "idle" | "waiting" | Attempt["status"];
 
-/** Icons and words of node states. Drawings define the colours. */
-export const nodeStates: Record<NodeState, { icon: LucideIcon; word: string }> = {
-  ...rowStates,
-  idle: { icon: CircleDashed, word: "idle" },
-  committed: rowStates.done,
-  parked: rowStates.waiting,
+type NodeLook = {
+  icon: LucideIcon;
+  word: string;
+  /** The colour of the icon. */
+  look: string;
+  /** The frame of a node in a drawing. */
+  border: string;
+};
+
+const dashed = "border-dashed border-line-strong text-muted";
+
+/** Icons, words and colours of node states. */
+export const nodeStates: Record<NodeState, NodeLook> = {
+  idle: { icon: CircleDashed, word: "idle", look: "text-faint", border: dashed },
+  running: { ...rowStates.running, border: "border-blue ring-3 ring-blue-soft" },
+  waiting: { ...rowStates.waiting, border: "border-amber" },
+  committed: { ...rowStates.done, border: "" },
+  failed: { ...rowStates.failed, border: "border-red" },
+  skipped: { ...rowStates.skipped, border: dashed },
+  cancelled: { ...rowStates.cancelled, border: dashed },
+  lost: { ...rowStates.lost, border: dashed },
+  parked: { ...rowStates.waiting, border: "border-amber" },
 };
 
 type PillProps = { look?: keyof typeof pills; className?: string; children: ReactNode };

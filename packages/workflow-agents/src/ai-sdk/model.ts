@@ -69,15 +69,18 @@ export function durableModel<M extends ProviderModel>(
       return await call.within(() => ending(call, () => stream(model, own, call)));
     },
   };
-  return durable as unknown as M;
+  return durable;
 }
 
 const begin = (
   calls: StepCalls,
   way: "generate" | "stream",
   { provider, modelId }: Model,
-  { headers: _, abortSignal: __, includeRawChunks: ___, ...content }: CallOptions,
-): Promise<RecordedCall> => calls.open("model", [way, provider, modelId, content]);
+  options: CallOptions,
+): Promise<RecordedCall> => {
+  const { headers: _, abortSignal: __, includeRawChunks: ___, ...content } = options;
+  return calls.open("model", [way, provider, modelId, content]);
+};
 
 /** Ends a call that throws. */
 async function ending<T>(call: RecordedCall, work: () => Promise<T>): Promise<T> {

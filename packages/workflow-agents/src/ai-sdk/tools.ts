@@ -1,4 +1,4 @@
-import type { Tool, ToolSet } from "ai";
+import type { InferToolInput, Tool, ToolSet } from "ai";
 import { messageOf } from "@uncaged/workflow/interpreter";
 import { refusalOf } from "../recorded-call/approval.ts";
 import type { RecordedCall, StepCalls } from "../recorded-call/calls.ts";
@@ -9,12 +9,21 @@ import { unknownOutcome } from "../tools/errors.ts";
 import { brief, whole } from "../tools/run.ts";
 
 /** Options of {@link durableTools}. */
-export type DurableToolsOptions<Tools> = {
+export type DurableToolsOptions<Tools extends ToolSet> = {
   /**
    * The tools for which `false` is set do not run again when their process ended during a call: the model learns that
    * the outcome is unknown. By default such a call runs again.
    */
   idempotent?: { [Name in keyof Tools]?: boolean };
+  /**
+   * The tools whose calls, or the calls for which a function returns true, need a person's approval. The thread waits
+   * for it. Outside of a step the call is returned for approval by the SDK. Default: the tool's `needsApproval`.
+   */
+  approve?: {
+    [Name in keyof Tools]?:
+      | true
+      | ((input: InferToolInput<Tools[Name]>) => boolean | PromiseLike<boolean>);
+  };
 };
 
 /**
@@ -24,37 +33,53 @@ export type DurableToolsOptions<Tools> = {
  *
  *     generateText({ model: durableModel(model), tools: durableTools({ search, deploy }), prompt });
  *
- * A call of a tool with `needsApproval` makes the thread wait for a person. Tools without `execute`, and tools of the
+ * With `approve`, a call makes the thread wait for a person. Tools without `execute`, and tools of the
  * provider, are returned unchanged. Outside of a step all tools behave as before.
  */
 export function durableTools<Tools extends ToolSet>(
   tools: Tools,
-  { idempotent = {} }: DurableToolsOptions<Tools> = {},
+  { idempotent = {}, approve = {} }: DurableToolsOptions<Tools> = {},
 ): Tools {
   const entries = Object.entries(tools).map(([name, tool]) => [
     name,
-    durableTool(name, tool, idempotent[name] !== false),
+    durableTool(name, tool, {
+      isIdempotent: idempotent[name] !== false,
+      rule: (approve[name] as Rule | undefined) ?? (tool as Ruled).needsApproval,
+    }),
   ]);
   return Object.fromEntries(entries) as Tools;
 }
 
 type Execution = Parameters<NonNullable<Tool["execute"]>>[1];
 
-/** A tool with its name. */
-type Named = { name: string; tool: Tool; isIdempotent: boolean };
+type Asked = Omit<Execution, "abortSignal">;
+type Rule = boolean | ((input: unknown, about: Asked) => boolean | PromiseLike<boolean>);
 
-function durableTool(name: string, tool: Tool, isIdempotent: boolean): Tool {
-  const { execute, needsApproval } = tool;
+/** A tool's own rule, which the SDK still follows. */
+type Ruled = { needsApproval?: Rule };
+
+/** A tool with its name, and the rule of its approvals. */
+type Named = { name: string; tool: Tool; isIdempotent: boolean; rule: Rule | undefined };
+
+function durableTool(
+  name: string,
+  tool: Tool,
+  { isIdempotent, rule }: Pick<Named, "isIdempotent" | "rule">,
+): Tool {
+  const { execute } = tool;
   if (typeof execute !== "function") return tool;
-  const named = { name, tool, isIdempotent };
+  const named = { name, tool, isIdempotent, rule };
   const isStreaming = execute.constructor.name === "AsyncGeneratorFunction";
+  // In a step, the call itself asks.
+  const outside: Ruled =
+    rule === undefined
+      ? {}
+      : {
+          needsApproval: (input, about) => currentCalls() === null && isNeeded(rule, input, about),
+        };
   return {
     ...tool,
-    // In a step, the call itself asks.
-    ...(needsApproval !== undefined && {
-      needsApproval: (input: unknown, about: Omit<Execution, "abortSignal">) =>
-        currentCalls() === null && isNeeded(tool, input, about),
-    }),
+    ...outside,
     execute: isStreaming
       ? (input: unknown, about: Execution) => outputs(named, input, about)
       : (input: unknown, about: Execution) => {
@@ -62,17 +87,11 @@ function durableTool(name: string, tool: Tool, isIdempotent: boolean): Tool {
           if (currentCalls() === null) return execute(input, about) as unknown;
           return lastOf(outputs(named, input, about));
         },
-  } as Tool;
+  };
 }
 
-async function isNeeded(
-  { needsApproval }: Tool,
-  input: unknown,
-  about: Omit<Execution, "abortSignal">,
-): Promise<boolean> {
-  if (typeof needsApproval !== "function") return needsApproval ?? false;
-  return await needsApproval(input, about);
-}
+const isNeeded = async (rule: Rule, input: unknown, about: Asked): Promise<boolean> =>
+  typeof rule === "function" ? await rule(input, about) : rule;
 
 async function lastOf(values: AsyncIterable<unknown>): Promise<unknown> {
   let last: unknown;
@@ -136,7 +155,7 @@ async function* outputs(
 async function begin(
   calls: StepCalls,
   call: RecordedCall,
-  { name, tool, isIdempotent }: Named,
+  { name, rule = false, isIdempotent }: Named,
   input: unknown,
   about: Execution,
 ): Promise<void> {
@@ -145,7 +164,7 @@ async function begin(
     throw new Error(`${message}; ${hint}`);
   }
   const { abortSignal: _, ...asked } = about;
-  const needsApproval = () => isNeeded(tool, input, asked);
+  const needsApproval = () => isNeeded(rule, input, asked);
   const refusal = await refusalOf(calls, call, { name, input, needsApproval });
   if (refusal !== null) throw new Error(refusal);
   if (!isIdempotent) await call.begun();

@@ -53,7 +53,6 @@ const pay = tool({
 const deploy = tool({
   description: "Deploys, after an approval",
   inputSchema,
-  needsApproval: true,
   execute: ({ n }, { toolCallId }) => leave(n, toolCallId),
 });
 
@@ -74,7 +73,10 @@ const fail = tool({
   },
 });
 
-const tools = durableTools({ mark, pay, deploy, watch, fail }, { idempotent: { pay: false } });
+const tools = durableTools(
+  { mark, pay, deploy, watch, fail },
+  { idempotent: { pay: false }, approve: { deploy: ({ n }) => n > 1 } },
+);
 
 function modelOf(name: string) {
   const { ANTHROPIC_BASE_URL } = process.env;

@@ -1,7 +1,8 @@
+import { isSame } from "@uncaged/workflow/editing";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { Thread } from "@uncaged/workflow-server/api-types";
-import { formatJson, isRecord, isSame } from "../../lib/json.ts";
+import { formatJson, isRecord } from "../../lib/json.ts";
 import { isMoreThan } from "../../lib/json-slices.ts";
 import type { Card } from "../../lib/thread-log.ts";
 import { bundleQuery } from "../../lib/workflows.ts";

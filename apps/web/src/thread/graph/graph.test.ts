@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import type { Path } from "@uncaged/workflow/records";
 import { ThreadLog } from "../../lib/thread-log.ts";
 import { traceRows } from "../trace/rows.ts";
-import { documentGraph, documentSteps } from "./document-graph.ts";
+import { documentGraph, documentIn } from "./document-graph.ts";
 import { traceGraph } from "./graph.ts";
 
 let log: ThreadLog;
@@ -170,12 +170,12 @@ describe("the graph of a document", () => {
       { id: "Stop_E" },
     ],
   };
-  const steps = documentSteps({ stepWorkflow: { document } }) ?? [];
+  const steps = documentIn({ stepWorkflow: { document } }) ?? {};
 
   test("has the document's steps, marked by their attempts", () => {
     const branch = { role: "Branch_B", outcome: null };
     for (const held of [document, JSON.stringify(document)]) {
-      const read = documentSteps({ stepWorkflow: { document: held } }) ?? [];
+      const read = documentIn({ stepWorkflow: { document: held } }) ?? {};
       log = new ThreadLog();
       const { nodes, edges } = documentGraph(read, rowsOf("LLM_A", branch));
       expect(nodes.map(({ label, state }) => [label, state])).toEqual([
@@ -240,7 +240,7 @@ describe("the graph of a document", () => {
       { id: "Set_F" },
       { id: "Set_Z" },
     ];
-    const { nodes } = documentGraph(made);
+    const { nodes } = documentGraph({ steps: made });
     expect(nodes.map(({ id, parent }) => `${id} ${parent}`)).toEqual([
       "Loop_A null",
       "Tool_B Loop_A",
@@ -253,8 +253,8 @@ describe("the graph of a document", () => {
   });
 
   test("is missing if the descriptor holds no document", () => {
-    expect(documentSteps({ description: "x" })).toBeNull();
-    expect(documentSteps({ stepWorkflow: { document: null } })).toBeNull();
-    expect(documentSteps(null)).toBeNull();
+    expect(documentIn({ description: "x" })).toBeNull();
+    expect(documentIn({ stepWorkflow: { document: null } })).toBeNull();
+    expect(documentIn(null)).toBeNull();
   });
 });
