@@ -35,6 +35,8 @@ const packages = [
       ["llm", "mcp"],
       ["anthropic", "openai", "scripted", "extract"],
       ["models", "role"],
+      "recorded-call",
+      ["ai-sdk", "openai-agents"],
       "entry",
     ],
     mayImport: [

@@ -286,7 +286,8 @@ async function archiveOf(path: string, staged: readonly string[]): Promise<void>
         Object.entries(dependencies).filter(([name]) => name.startsWith("@uncaged/") === isOurs),
       ),
     );
-    const text = JSON.stringify({ ...manifest, dependencies: others, peerDependencies: ours });
+    const peerDependencies = { ...(manifest.peerDependencies as object), ...ours };
+    const text = JSON.stringify({ ...manifest, dependencies: others, peerDependencies });
     const files: Record<string, Uint8Array | string> = {};
     for (const file of new Bun.Glob("**/*").scanSync({ cwd: folder })) {
       files[join("package", file)] = new Uint8Array(readFileSync(join(folder, file)));

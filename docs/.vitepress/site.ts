@@ -37,6 +37,8 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
       "cookbook",
       "failed-thread",
       "cost-control",
+      "ai-sdk",
+      "openai-agents",
       "projects",
       "agents",
       "evals",
