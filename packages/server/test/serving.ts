@@ -230,6 +230,8 @@ export class ServingRoot extends Serving {
 export class ServingProcess extends ServingRoot {
   /** Arguments of the command other than the port. */
   readonly flags: string[] = [];
+  /** The folder of the command. Default: the own folder. */
+  place = this.folder;
   #running: (Address & { child: Bun.Subprocess<"ignore", "pipe", "pipe"> }) | null = null;
 
   protected override get address(): Address {
@@ -249,7 +251,7 @@ export class ServingProcess extends ServingRoot {
   /** Like {@link spawn}, with additional environment variables. */
   spawnIn(env: Record<string, string>, ...args: string[]) {
     return Bun.spawn([command, ...args], {
-      cwd: this.folder,
+      cwd: this.place,
       env: { ...this.env, ...env },
       stdin: "ignore",
       stdout: "pipe",

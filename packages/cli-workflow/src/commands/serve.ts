@@ -24,6 +24,7 @@ async function startFiring(session: Session): Promise<{ stop: () => Promise<void
 const defaultPort = 9160;
 
 export default defineCommand({
+  onServer: { refused: "a server serves its own console" },
   declare: (command) =>
     command
       .option(

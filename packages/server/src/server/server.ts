@@ -24,6 +24,7 @@ import {
   protect,
 } from "../guard/guard.ts";
 import { graphRoutes, takesLong } from "../graphs/graph-routes.ts";
+import { isForMcp, lazyMcp } from "../mcp/route.ts";
 import type { OpenPlans } from "../plans/plan-rows.ts";
 import { planRoutes } from "../plans/plan-routes.ts";
 import { allRoutes } from "../routes/all.ts";
@@ -34,8 +35,10 @@ import { eventRoutes } from "../routes/events.ts";
 import { type Context, Routes } from "../routes/route.ts";
 import { threadRoutes } from "../routes/threads.ts";
 import { workflowRoutes } from "../routes/workflows.ts";
+import { remoteRoutes } from "../remote/remote-routes.ts";
 import { runRoutes } from "../runs/run-routes.ts";
 import { serverSchema } from "../schema/server.ts";
+import { ChangeFeed } from "../stream/changes.ts";
 import { type StreamLimits, Streams } from "../stream/streams.ts";
 import { cantListen, noPlans, portInUse } from "./errors.ts";
 import { unknownPath } from "../guard/errors.ts";
@@ -100,22 +103,27 @@ export function startServer(options: ServerOptions): RunningServer {
   const { patienceS, ...limits } = { ...defaultStreams, ...options.streams };
   const streams = new Streams(limits);
   const drafts = new Drafts({ host, env, cwd });
-  const shared = { host, env, cwd, drafts, streams };
+  const changes = new ChangeFeed(host);
+  const shared = { host, env, cwd, drafts, streams, changes };
   const plans = planRoutes(shared, options.plans ?? withoutPlans);
   const context = { ...shared, plans: plans.feed };
   const limited = limitBody(options.bodies ?? defaultPace);
   const served = { version, root: options.hostName ?? root, project: options.project ?? null };
   const graphs = graphRoutes(context);
   const evals = evalRoutes(options.evals ?? { root });
-  const more = [graphs.app, plans.app, evals];
+  const { heartbeatMs } = limits;
+  const remote = remoteRoutes(context, { version, root: served.root, heartbeatMs });
+  const more = [graphs.app, plans.app, evals, remote];
   const app = makeApp(context, served, limited, consoleFiles(policyFor), more);
+  const mcp = lazyMcp({ host, env, cwd, version, allowApprove: false });
+  app.use("/mcp", limited).all("/mcp", ({ req }) => mcp.fetch(req.raw));
   const codes = new EntryCodes();
   const access: Access = { hosts: new Set(), origins, token, port: 0, codes };
   const server = listen(options, async (request, own) => {
     const guest = guestOf(request.headers, origins);
     try {
       const redirect = checkRequest(request, access);
-      if (takesLong(request)) own.timeout(request, 0);
+      if (takesLong(request) || isForMcp(request)) own.timeout(request, 0);
       const response = redirect ?? (await app.fetch(request));
       const isStream = response.headers.get("Content-Type") === "text/event-stream";
       // Comments restart the timeout while the client reads.
@@ -153,6 +161,7 @@ export function startServer(options: ServerOptions): RunningServer {
       rest();
       graphs.close();
       plans.close();
+      await mcp.close();
       streams.close();
       await server.stop(true);
     },
