@@ -1,7 +1,8 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type DefaultTheme, defineConfig } from "vitepress";
+import { defineConfig } from "vitepress";
 import { llms, llmsFull } from "./llms.ts";
+import { description, sidebar, title, top } from "./site.ts";
 
 /* The site of the documents of this repository. It loads nothing from elsewhere, also while it is built. */
 const top = join(import.meta.dirname, "../..");

@@ -24,6 +24,7 @@ import {
   protect,
 } from "../guard/guard.ts";
 import { graphRoutes, takesLong } from "../graphs/graph-routes.ts";
+import { isForMcp, lazyMcp } from "../mcp/route.ts";
 import type { OpenPlans } from "../plans/plan-rows.ts";
 import { planRoutes } from "../plans/plan-routes.ts";
 import { allRoutes } from "../routes/all.ts";
@@ -109,13 +110,15 @@ export function startServer(options: ServerOptions): RunningServer {
   const evals = evalRoutes(options.evals ?? { root });
   const more = [graphs.app, plans.app, evals];
   const app = makeApp(context, served, limited, consoleFiles(policyFor), more);
+  const mcp = lazyMcp({ host, env, cwd, version, allowApprove: false });
+  app.use("/mcp", limited).all("/mcp", ({ req }) => mcp.fetch(req.raw));
   const codes = new EntryCodes();
   const access: Access = { hosts: new Set(), origins, token, port: 0, codes };
   const server = listen(options, async (request, own) => {
     const guest = guestOf(request.headers, origins);
     try {
       const redirect = checkRequest(request, access);
-      if (takesLong(request)) own.timeout(request, 0);
+      if (takesLong(request) || isForMcp(request)) own.timeout(request, 0);
       const response = redirect ?? (await app.fetch(request));
       const isStream = response.headers.get("Content-Type") === "text/event-stream";
       // Comments restart the timeout while the client reads.
@@ -153,6 +156,7 @@ export function startServer(options: ServerOptions): RunningServer {
       rest();
       graphs.close();
       plans.close();
+      await mcp.close();
       streams.close();
       await server.stop(true);
     },
