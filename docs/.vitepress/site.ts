@@ -36,6 +36,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
       "cookbook",
       "failed-thread",
       "cost-control",
+      "ai-sdk",
       "projects",
       "agents",
       "evals",
