@@ -24,6 +24,8 @@ const byCode: Record<string, ErrorStatus> = {
   FOREIGN_ORIGIN: 403,
   NO_TOKEN: 401,
   WRONG_TOKEN: 401,
+  TOKEN_EXPIRED: 401,
+  ROLE_TOO_LOW: 403,
   BODY_TOO_LARGE: 413,
   BODY_CUT_OFF: 400,
   BODY_TOO_SLOW: 408,

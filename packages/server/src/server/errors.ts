@@ -17,5 +17,5 @@ export const cantListen = (hostname: string, port: number, code: string): Workfl
   WorkflowError.usage(
     "BAD_HOST",
     `can't listen on port ${port} of ${show(hostname)}${code ? `: ${code}` : ""}`,
-    "give an address of this machine: --host 127.0.0.1",
+    "give an address of this machine: --listen 127.0.0.1",
   );
