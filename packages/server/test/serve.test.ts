@@ -52,7 +52,7 @@ test("a port in use is reported in one line, without the token of the server tha
 test("an invalid port and an invalid address are refused", async () => {
   const refused = [
     ["--port", "65536"],
-    ["--host", "192.0.2.1"],
+    ["--listen", "192.0.2.1"],
     ["--allow-origin", "localhost:5173"],
   ].map(async (args) => {
     const child = serving.spawn("serve", ...args);
@@ -100,7 +100,7 @@ test("--open opens the console with a URL that is valid once and does not contai
 });
 
 test("an address reachable from other machines gets a warning, and only the machine's names are accepted", async () => {
-  const child = serving.spawn("serve", "--host", "0.0.0.0", "--port", "0");
+  const child = serving.spawn("serve", "--listen", "0.0.0.0", "--port", "0");
   const { value } = await child.stdout.getReader().read();
   const url = new URL(new TextDecoder().decode(value).trim());
   const headers = { Authorization: `Bearer ${url.searchParams.get("token")}` };

@@ -241,6 +241,16 @@ export class ServingProcess extends ServingRoot {
     return this.#running?.child.pid ?? -1;
   }
 
+  /** Collects the notes of the running server from now on. Returns a function for the notes up to its call. */
+  said(): () => string {
+    let text = "";
+    const collect = async (stream: ReadableStream<Uint8Array> | undefined) => {
+      for await (const bytes of stream ?? []) text += new TextDecoder().decode(bytes);
+    };
+    void collect(this.#running?.child.stderr);
+    return () => text;
+  }
+
   /** Starts a command line as a process. */
   spawn(...args: string[]): Bun.Subprocess<"ignore", "pipe", "pipe"> {
     return this.spawnIn({}, ...args);

@@ -6,6 +6,13 @@ import { show } from "@uncaged/workflow/internal";
 export const noPlans = (): WorkflowError =>
   WorkflowError.missing("NO_PLANS", "this server was started without plans");
 
+export const shuttingDown = (): WorkflowError =>
+  WorkflowError.failed(
+    "SHUTTING_DOWN",
+    "the server is shutting down",
+    "repeat the request in some seconds",
+  );
+
 export const portInUse = (hostname: string, port: number): WorkflowError =>
   WorkflowError.failed(
     "PORT_IN_USE",

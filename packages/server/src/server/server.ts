@@ -42,7 +42,7 @@ import { workflowRoutes } from "../routes/workflows.ts";
 import { runRoutes } from "../runs/run-routes.ts";
 import { serverSchema } from "../schema/server.ts";
 import { type StreamLimits, Streams } from "../stream/streams.ts";
-import { cantListen, noPlans, portInUse } from "./errors.ts";
+import { cantListen, noPlans, portInUse, shuttingDown } from "./errors.ts";
 import { Health } from "./health.ts";
 import { unknownPath } from "../guard/errors.ts";
 
@@ -149,6 +149,7 @@ export function startServer(options: ServerOptions): RunningServer {
       const admitted = checkRequest(request, access);
       if (admitted instanceof Response) return protect(admitted, guest);
       seen.caller = admitted;
+      if (health.isDraining) throw shuttingDown();
       checkBodyType(request);
       if (takesLong(request)) own.timeout(request, 0);
       const bindings: Admitted = { caller: admitted, noted: seen };
@@ -169,12 +170,15 @@ export function startServer(options: ServerOptions): RunningServer {
       );
     }
   };
+  const running = new Set<Promise<Response>>();
   const server = listen(options, async (request, own) => {
     const probe = await health.answer(request);
     if (probe) return protect(probe, null);
     const seen: Parameters<typeof serve>[2] = {};
-    const response = await serve(request, own, seen);
-    if (health.isDraining) response.headers.set("Connection", "close");
+    const work = serve(request, own, seen);
+    running.add(work);
+    const response = await work;
+    running.delete(work);
     const from = outside ? clientOf(request, own.requestIP(request)?.address) : undefined;
     const { caller = null, thread, code } = seen;
     audit?.note({ request, caller, from, thread, status: response.status, code });
@@ -209,7 +213,8 @@ export function startServer(options: ServerOptions): RunningServer {
       named?.close();
       rest();
       streams.end();
-      if (drain) await Promise.race([server.stop(), sleep(longestDrainMs, null, { ref: false })]);
+      const finished = () => Promise.allSettled(running).then(() => server.stop());
+      if (drain) await Promise.race([finished(), sleep(longestDrainMs, null, { ref: false })]);
       graphs.close();
       plans.close();
       await server.stop(true);
