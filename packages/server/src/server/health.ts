@@ -33,7 +33,8 @@ export class Health {
 
   /** Returns the response to a probe; null for any other request. Probes need no token and no `Host`. */
   async answer({ method, url }: Request): Promise<Response | null> {
-    const path = URL.parse(url)?.pathname;
+    // Without a Host, the URL is only a path.
+    const path = URL.parse(url, "http://localhost")?.pathname;
     if ((path !== "/healthz" && path !== "/readyz") || (method !== "GET" && method !== "HEAD"))
       return null;
     const reason = path === "/healthz" ? null : await this.reason();
