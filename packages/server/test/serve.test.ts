@@ -82,9 +82,8 @@ test.each(["127.0.0.1:0", "localhost:0", ...(hasIPv6 ? ["[::1]:0"] : [])])(
   async (address) => {
     const child = serving.spawn("serve", "--listen", address, "--json");
     const { value } = await child.stdout.getReader().read();
-    const { port, token, host } = JSON.parse(new TextDecoder().decode(value)) as ServingProcess & {
-      host: string;
-    };
+    const printed = JSON.parse(new TextDecoder().decode(value)) as Record<string, string>;
+    const { port, token, host } = printed;
     expect(host).toBe(address.replace(/:0$/, "").replace(/[[\]]/g, ""));
     const response = await fetch(`http://${address.replace(/0$/, String(port))}/api/server`, {
       headers: { Authorization: `Bearer ${token}` },
