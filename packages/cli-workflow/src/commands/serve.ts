@@ -23,9 +23,12 @@ type Options = {
 };
 
 /** Starts plan triggers. Loads their many modules only now, so that the server is reachable sooner. */
-async function startFiring(session: Session): Promise<{ stop: () => Promise<void> }> {
+async function startFiring(
+  session: Session,
+  resumes: boolean,
+): Promise<{ stop: () => Promise<void> }> {
   const { fireTriggers } = await import("../plan/firing.ts");
-  return fireTriggers(session);
+  return fireTriggers(session, { resumes });
 }
 
 const defaultPort = 9160;
@@ -97,7 +100,8 @@ export default defineCommand({
     session.note("Ctrl-C ends it; threads continue without it");
     if (open && !openBrowser(server.entry()))
       session.note("no browser was found: open the URL yourself");
-    const firing = plans && !session.clusterChosen ? await startFiring(session) : null;
+    const firing =
+      plans && !session.clusterChosen ? await startFiring(session, resume === true) : null;
     if (!signal.aborted) await once(signal, "abort");
     // A person who presses Ctrl-C doesn't wait; a service manager lets requests finish.
     const drain = signal.reason === "SIGTERM";
