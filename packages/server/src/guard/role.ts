@@ -3,7 +3,7 @@ import type { Context as Call, Handler, MiddlewareHandler } from "hono";
 import { matchedRoutes } from "hono/route";
 import { roleTooLow } from "./errors.ts";
 
-/** What a token may do: read, also answer questions, or everything. Each role includes those before it. */
+/** The roles of tokens. Each role includes the rights of the roles before it. */
 export const roles = ["read", "answer", "operate"] as const;
 export type Role = (typeof roles)[number];
 
