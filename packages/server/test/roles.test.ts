@@ -148,6 +148,7 @@ test("a wrong, a cut and an expired token are refused, an expired one with its o
     redirect: "manual",
   });
   expect(page.status).toBe(401);
+  expect(await page.text()).toContain("<p>The token &quot;former&quot; has expired.</p>");
 });
 
 test("a browser signs in with a named token, and its answer has the name", async () => {
