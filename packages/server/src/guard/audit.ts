@@ -1,7 +1,7 @@
 import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { appendLines } from "@uncaged/workflow/internal";
-import type { Caller } from "./role.ts";
+import type { Caller, Role } from "./role.ts";
 
 const mostBytes = 10 * 1024 * 1024;
 const longestPath = 200;
@@ -29,6 +29,8 @@ export type Audited = {
   caller: Caller | null;
   from?: string | undefined;
   thread?: string | undefined;
+  /** The role that the request needs; undefined if it was refused before. */
+  needed?: Role | undefined;
   status: number;
   code?: string | undefined;
 };
@@ -46,12 +48,13 @@ export class AuditLog {
     this.#folder = folder;
   }
 
-  note({ request, caller, from, thread, status, code }: Audited): void {
+  note({ request, caller, from, thread, needed, status, code }: Audited): void {
     const { method, url } = request;
-    const isRead = method === "GET" || method === "HEAD" || method === "OPTIONS";
-    if (isRead && status < 400) return;
+    const isRead = needed === "read" || method === "GET" || method === "HEAD";
     // Only refusals of a client's rights are worth a record of a read.
     if (isRead && status !== 401 && status !== 403) return;
+    // The answer to a preflight request.
+    if (!caller && status < 400) return;
     if (!caller && !this.#hasRoom()) return;
     const path = URL.parse(url)?.pathname ?? "";
     const record: AuditRecord = {

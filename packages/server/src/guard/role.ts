@@ -13,8 +13,8 @@ export type Caller = { name: string | null; role: Role; via: "console" | "api" }
 /** The environment of each request in the routes. */
 export type Admitted = {
   caller: Caller;
-  /** The thread that the request was about, for the audit log. */
-  noted: { thread?: string };
+  /** The thread of the request and the role that it needs, for the audit log. */
+  noted: { thread?: string | undefined; needed?: Role };
 };
 
 const rolesByHandler = new WeakMap<object, Role>();
@@ -49,7 +49,11 @@ export const checkRole: MiddlewareHandler = preparing(async (call, next) => {
  * @throws WorkflowError `ROLE_TOO_LOW`
  */
 export function requireRole(call: Call, needed: Role): void {
-  const { role } = admittedTo(call).caller;
+  const {
+    caller: { role },
+    noted,
+  } = admittedTo(call);
+  noted.needed = needed;
   if (roles.indexOf(role) < roles.indexOf(needed)) throw roleTooLow(role, needed);
 }
 

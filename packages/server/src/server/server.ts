@@ -142,7 +142,7 @@ export function startServer(options: ServerOptions): RunningServer {
   const serve = async (
     request: Request,
     own: Bun.Server<undefined>,
-    seen: { caller?: Caller; thread?: string; code?: string },
+    seen: { caller?: Caller; code?: string } & Admitted["noted"],
   ): Promise<Response> => {
     const guest = guestOf(request.headers, origins);
     try {
@@ -180,8 +180,8 @@ export function startServer(options: ServerOptions): RunningServer {
     const response = await work;
     running.delete(work);
     const from = outside ? clientOf(request, own.requestIP(request)?.address) : undefined;
-    const { caller = null, thread, code } = seen;
-    audit?.note({ request, caller, from, thread, status: response.status, code });
+    const { caller = null, thread, needed, code } = seen;
+    audit?.note({ request, caller, from, thread, needed, status: response.status, code });
     return response;
   });
   const port = server.port ?? options.port;
