@@ -16,7 +16,7 @@ export const foreignHeader = (code: string, header: string): WorkflowError =>
   WorkflowError.failed(
     code,
     `${header} header not allowed`,
-    "use the URL that uncaged-workflow serve has printed",
+    "use the URL that uncaged-workflow serve has printed; behind a proxy, start it with --public-url",
   );
 
 /** A request without a valid token. */
