@@ -162,7 +162,7 @@ export async function* run() { return { returnCode: 0, summary: "" }; }
         });
         expect(forged.status).toBe(200);
         const audit = readFileSync(join(own.path, "audit.jsonl"), "utf8");
-        const last = JSON.parse(audit.trimEnd().split("\n").at(-1) ?? "") as object;
+        const last = JSON.parse(audit.trimEnd().split("\n").at(-1) ?? "") as AuditRecord;
         expect(last).toMatchObject({ who: "ops", what: "POST /api/pause" });
         expect(["127.0.0.1", "::1"]).toContain(last.from);
         const logs = [audit];
