@@ -164,7 +164,7 @@ export async function* run() { return { returnCode: 0, summary: "" }; }
         const audit = readFileSync(join(own.path, "audit.jsonl"), "utf8");
         const last = JSON.parse(audit.trimEnd().split("\n").at(-1) ?? "") as AuditRecord;
         expect(last).toMatchObject({ who: "ops", what: "POST /api/pause" });
-        expect(["127.0.0.1", "::1"]).toContain(last.from);
+        expect(["127.0.0.1", "::1"]).toContain(last.from ?? "");
         const logs = [audit];
         if (name === "nginx") logs.push(readFileSync(join(folder, name, "access.log"), "utf8"));
         for (const log of logs) expect(log).not.toContain(token);
