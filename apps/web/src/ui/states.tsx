@@ -14,7 +14,7 @@ import {
 } from "lucide-react";
 import { type ComponentProps, type ReactNode, useEffect, useEffectEvent, useState } from "react";
 import { ApiError } from "../lib/request.ts";
-import { useConnection } from "../lib/stream.ts";
+import { useConnection } from "../lib/connection.ts";
 import { Button } from "./button.tsx";
 
 const pills = {

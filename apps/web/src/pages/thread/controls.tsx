@@ -16,6 +16,7 @@ import {
 import { type ReactNode, useId, useRef, useState } from "react";
 import { StartDialog } from "../../workflow/start/start-dialog.tsx";
 import { count, counted } from "../../lib/format.ts";
+import { useControl } from "../../lib/thread-actions.ts";
 import {
   type ForkPoint,
   familyQuery,
@@ -24,7 +25,6 @@ import {
   recentThreadsQuery,
   removeThread,
   retryThread,
-  useControl,
 } from "../../lib/threads.ts";
 import { bundleQuery, documentQuery } from "../../lib/workflows.ts";
 import { Button, useKeptFocus } from "../../ui/button.tsx";

@@ -2,7 +2,7 @@ import type { ThreadRow } from "@uncaged/workflow-server/api-types";
 import { type ComponentType, useEffect, useRef, useState } from "react";
 import { useNow } from "../../lib/format.ts";
 import { loadPart } from "../../lib/request.ts";
-import { useConnection } from "../../lib/stream.ts";
+import { useConnection } from "../../lib/connection.ts";
 import { isLive } from "../../lib/threads.ts";
 import { useKeys, useListKeys } from "../../ui/page.tsx";
 import type { Selection } from "./selection.ts";

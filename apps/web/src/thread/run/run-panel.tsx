@@ -3,6 +3,7 @@ import type { Status, Thread } from "@uncaged/workflow-server/api-types";
 import { ArrowUpRight, OctagonX, Pause, Play, RotateCcw } from "lucide-react";
 import { type ReactNode, useRef, useState } from "react";
 import { cost, counted, duration, tokens } from "../../lib/format.ts";
+import { useControl } from "../../lib/thread-actions.ts";
 import {
   type ForkPoint,
   forkThread,
@@ -10,7 +11,6 @@ import {
   isLive,
   killThread,
   retryThread,
-  useControl,
 } from "../../lib/threads.ts";
 import { Button, useKeptFocus } from "../../ui/button.tsx";
 import { Prose } from "../../ui/prose.tsx";
