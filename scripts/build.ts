@@ -91,6 +91,7 @@ export async function makeTestedCommand(): Promise<string> {
   await buildCommand(join(folder, "dist"));
   cpSync(join(cli, "bin"), join(folder, "bin"), { recursive: true });
   symlinkSync(join(top, "apps/web/dist"), join(folder, "dist/console"));
+  symlinkSync(join(top, "docs"), join(folder, "dist/docs"));
   const server = join(top, "packages/workflow-restate", restate);
   if (existsSync(server)) {
     mkdirSync(join(folder, "node_modules"));

@@ -2,6 +2,8 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { llms, llmsFull } from "../docs/.vitepress/llms.ts";
+import * as site from "../docs/.vitepress/site.ts";
 import { build, buildCommand, buildProcesses } from "./build.ts";
 import { nameJavaScript } from "./declarations.ts";
 import { consoleLicencesFile, licencesOf, licencesOfConsole, notices } from "./licences.ts";
@@ -157,9 +159,20 @@ async function packCli(library: readonly Staged[]): Promise<string> {
   run([process.execPath, "--bun", "run", "build"], web);
   cpSync(join(web, "dist"), join(dist, "console"), { recursive: true });
   rmSync(join(dist, "console", consoleLicencesFile));
+  copyDocs(join(dist, "docs"));
   const licences = [...licencesOf(inputs), ...licencesOfConsole(join(web, "dist"))];
   writeFileSync(join(dist, licencesFile), notices(licences));
   return staged;
+}
+
+/** Copies the pages that `mcp` searches, and the files of all pages for language models. */
+function copyDocs(folder: string): void {
+  const pages = "{tutorial,guides,reference,explanation,coming-from}/*.md";
+  for (const page of new Bun.Glob(pages).scanSync(join(top, "docs"))) {
+    cpSync(join(top, "docs", page), join(folder, page));
+  }
+  writeFileSync(join(folder, "llms.txt"), llms(site, top));
+  writeFileSync(join(folder, "llms-full.txt"), llmsFull(site, top));
 }
 
 /** Packs a package that is built file by file, with its JSON Schema. */
@@ -296,8 +309,8 @@ export async function packStandalone(target?: Bun.Build.CompileTarget): Promise<
     installed.map((source) => join(out, basename(source))),
   );
   const command = join(out, basename(cli), "dist");
-  const [console, library] = [join(command, "console"), join(command, "library.tar")];
-  await makeStandalone(folder, { console, library, archive }, target);
+  const folders = ["console", "docs"].map((name) => join(command, name));
+  await makeStandalone(folder, { folders, library: join(command, "library.tar"), archive }, target);
   cpSync(join(command, licencesFile), join(folder, licencesFile));
   cpSync(join(top, "LICENSE"), join(folder, "LICENSE"));
   return join(folder, "uncaged-workflow");

@@ -58,10 +58,10 @@ export type OnCluster = "unused" | { refused: string } | undefined;
 export type Load = (command: Command) => Promise<void>;
 
 /** Commands that wake due threads themselves. */
-const wakesItself = new Set(["wake", "serve"]);
+const wakesItself = new Set(["wake", "serve", "mcp"]);
 /** Commands by which the user allows the threads of a storage root to run. */
 const runsThreads = new Set(
-  "run add dev resume retry fork rerun wake serve worker confirm".split(" "),
+  "run add dev resume retry fork rerun wake serve mcp worker confirm".split(" "),
 );
 
 /** Returns the folder of the cluster that `cluster up` creates in a storage root. */

@@ -29,6 +29,7 @@ import { type Admitted, type Caller, checkRole, needs, preparing } from "../guar
 import { TokenFile } from "../guard/token-file.ts";
 import { newToken, Tokens } from "../guard/tokens.ts";
 import { graphRoutes, takesLong } from "../graphs/graph-routes.ts";
+import { isForMcp, lazyMcp } from "../mcp/route.ts";
 import type { OpenPlans } from "../plans/plan-rows.ts";
 import { planRoutes } from "../plans/plan-routes.ts";
 import { allRoutes } from "../routes/all.ts";
@@ -135,6 +136,8 @@ export function startServer(options: ServerOptions): RunningServer {
   const evals = evalRoutes(options.evals ?? { root });
   const more = [graphs.app, plans.app, evals];
   const app = makeApp(context, served, limited, consoleFiles(policyFor), more);
+  const mcp = lazyMcp({ host, env, cwd, version, allowApprove: false });
+  app.use("/mcp", limited).all("/mcp", ({ req }) => mcp.fetch(req.raw));
   const codes = new EntryCodes();
   const access: Access = { hosts: new Map(), origins, tokens, port: 0, codes };
   const health = new Health(host);
@@ -151,7 +154,7 @@ export function startServer(options: ServerOptions): RunningServer {
       seen.caller = admitted;
       if (health.isDraining) throw shuttingDown();
       checkBodyType(request);
-      if (takesLong(request)) own.timeout(request, 0);
+      if (takesLong(request) || isForMcp(request)) own.timeout(request, 0);
       const bindings: Admitted = { caller: admitted, noted: seen };
       const response = await app.fetch(request, bindings);
       const isStream = response.headers.get("Content-Type") === "text/event-stream";
@@ -217,6 +220,7 @@ export function startServer(options: ServerOptions): RunningServer {
       if (drain) await Promise.race([finished(), sleep(longestDrainMs, null, { ref: false })]);
       graphs.close();
       plans.close();
+      await mcp.close();
       await server.stop(true);
     },
   };
