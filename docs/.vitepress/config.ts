@@ -51,6 +51,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       "console",
       "operating",
       "cluster",
+      "deploy",
       "deploy-cluster",
     ),
   },
