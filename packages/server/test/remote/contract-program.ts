@@ -12,7 +12,9 @@ type Runtime = {
   getBuiltinModule(name: "fs"): Files;
 };
 
-const { argv, env, getBuiltinModule } = (globalThis as unknown as { process: Runtime }).process;
+const runtime = (globalThis as unknown as { process: Runtime }).process;
+const { argv, env } = runtime;
+const files = runtime.getBuiltinModule("fs");
 const [url = "", folder = "", rule = ""] = argv.slice(2);
 const host = await openRemoteHost(url, { token: env.TOKEN });
 const { check } = hostContract().find(({ name }) => name === rule) ?? {};
@@ -22,7 +24,7 @@ await check({
   host,
   async put(bundle, name) {
     const file = `${folder}/bundle.esm.js`;
-    getBuiltinModule("fs").writeFileSync(file, bundle);
+    files.writeFileSync(file, bundle);
     const { hash } = await (name === undefined ? host.store(file) : host.register(name, file));
     return hash;
   },
