@@ -16,7 +16,7 @@ const runtime = (globalThis as unknown as { process: Runtime }).process;
 const { argv, env } = runtime;
 const files = runtime.getBuiltinModule("fs");
 const [url = "", folder = "", rule = ""] = argv.slice(2);
-const host = await openRemoteHost(url, { token: env.TOKEN });
+const host = await openRemoteHost(url, { token: env.TOKEN, patienceMs: 60_000 });
 const { check } = hostContract().find(({ name }) => name === rule) ?? {};
 if (!check) throw new Error(`no rule ${rule}`);
 

@@ -27,7 +27,10 @@ import {
 /** Options of the connection to a server. */
 export type LinkOptions = {
   token?: string | undefined;
-  /** For how long a call or a stream is repeated while the server does not answer, in milliseconds. 30,000 by default. */
+  /**
+   * For how long a request is repeated while the server does not answer, in milliseconds. By default 3,000 while the
+   * host is opened, then 30,000.
+   */
   patienceMs?: number | undefined;
   /** The time within which each request must be answered, in milliseconds. 120,000 by default. */
   answerMs?: number | undefined;
@@ -38,7 +41,6 @@ export type CallOptions = { key?: string; once?: boolean };
 
 const firstPauseMs = 100;
 const longestPauseMs = 2_000;
-const greetingPatienceMs = 3_000;
 const busy: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /** A lost request: the connection or a proxy failed. `isSent` is false if the server can't have received it. */
@@ -69,16 +71,18 @@ export class Link {
   readonly #headers: Record<string, string>;
   readonly #answerMs: number;
   readonly #patienceMs: number;
+  readonly #greetingMs: number;
   /** The last known instance of the server. */
   #instance = "";
 
   /** @throws WorkflowError `BAD_HOST_URL`, `BAD_TOKEN` (usage). */
-  constructor(url: string, { token, answerMs = 120_000, patienceMs = 30_000 }: LinkOptions) {
+  constructor(url: string, { token, answerMs = 120_000, patienceMs }: LinkOptions) {
     this.url = serverUrl(url);
     if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) throw badToken();
     this.#headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
     this.#answerMs = answerMs;
-    this.#patienceMs = patienceMs;
+    this.#patienceMs = patienceMs ?? 30_000;
+    this.#greetingMs = patienceMs ?? 3_000;
   }
 
   /**
@@ -86,7 +90,7 @@ export class Link {
    * @throws WorkflowError `NO_SERVER`, `NOT_A_SERVER`, `OTHER_PROTOCOL`, `REDIRECTED`; the server's error for the token.
    */
   async greeting(): Promise<RemoteGreeting> {
-    const patienceMs = Math.min(this.#patienceMs, greetingPatienceMs);
+    const patienceMs = this.#greetingMs;
     const found = await this.#repeated("the greeting", { patienceMs }, async (signal) => {
       return await jsonIn(await this.#sent("", { signal }), this.url);
     });
