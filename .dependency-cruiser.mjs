@@ -12,7 +12,7 @@ const packages = [
     layers: [
       "contract",
       ["system", "control", "document"],
-      ["record", "sandbox", "moderator"],
+      ["record", "sandbox", "moderator", "editing"],
       ["durable", "store"],
       "disk",
       ["project", "registry"],
@@ -61,7 +61,7 @@ const packages = [
       ["expression", "adapter"],
       "document",
       ["adapters", "check", "state"],
-      ["context", "step", "source"],
+      ["context", "step", "source", "editing"],
       "interpreter",
       ["engine", "bundle"],
       "entry",
@@ -69,6 +69,7 @@ const packages = [
     mayImport: [
       "@uncaged/workflow",
       "@uncaged/workflow/document",
+      "@uncaged/workflow/editing",
       "@uncaged/workflow/interpreter",
       "@uncaged/workflow-agents",
       "@uncaged/workflow-agents/interpreter",
@@ -81,7 +82,7 @@ const packages = [
       "guardrail",
       ["outline", "agents"],
       ["state", "check"],
-      ["node", "source", "import"],
+      ["node", "source", "import", "editing"],
       "interpreter",
       "run",
       "bundle",
@@ -90,6 +91,7 @@ const packages = [
     mayImport: [
       "@uncaged/workflow",
       "@uncaged/workflow/document",
+      "@uncaged/workflow/editing",
       "@uncaged/workflow/interpreter",
       "@uncaged/workflow/records",
       "@uncaged/workflow-agents",
@@ -102,7 +104,7 @@ const packages = [
       ["error", "guard", "reference"],
       ["plan", "secret"],
       ["config", "layout", "channel", "agent", "mount", "check"],
-      ["sandbox", "ipc", "state", "planner", "trigger"],
+      ["sandbox", "ipc", "state", "planner", "trigger", "editing"],
       ["mcp", "step", "preview", "interpreter", "source"],
       ["bundle"],
       ["store"],
@@ -116,6 +118,7 @@ const packages = [
     mayImport: [
       "@uncaged/workflow",
       "@uncaged/workflow/document",
+      "@uncaged/workflow/editing",
       "@uncaged/workflow/host",
       "@uncaged/workflow/internal",
       "@uncaged/workflow/interpreter",
@@ -180,12 +183,16 @@ const packages = [
     // Their own folders do not import each other.
     divided: ["kinds", "pages"],
     mayImport: [
+      "@uncaged/workflow/editing",
       "@uncaged/workflow/records",
       "@uncaged/workflow-graph/document",
+      "@uncaged/workflow-graph/editing",
       "@uncaged/workflow-graph/import",
       "@uncaged/workflow-graph/run",
+      "@uncaged/workflow-plan/editing",
       "@uncaged/workflow-server/api-types",
       "@uncaged/workflow-steps/document",
+      "@uncaged/workflow-steps/editing",
     ],
   },
   {
@@ -305,6 +312,7 @@ export default {
           // Processes of their own, and what a worker does before it loads a bundle.
           "^packages/workflow/src/bundle/(build|build-child|child|confined|inspect-child|own-packages|prepare)[.]ts$",
           "^packages/workflow/src/worker/(main|isolate)[.]ts$",
+          "^packages/workflow/src/document/entry-files[.]ts$",
         ],
       },
       {

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -7,6 +7,7 @@ import { nameJavaScript } from "./declarations.ts";
 import { consoleLicencesFile, licencesOf, licencesOfConsole, notices } from "./licences.ts";
 import { inNode } from "./in-node.ts";
 import { bundledExportsOf, entryPointsOf, exportsOf, type Published } from "./published.ts";
+import { type Staged, writeLibrary } from "./library.ts";
 import { makeStandalone } from "./standalone.ts";
 
 /*
@@ -15,10 +16,14 @@ import { makeStandalone } from "./standalone.ts";
  * `workspace:` becomes a version, and the manifest is not private.
  *
  * The agents, steps, graphs and plans are built file by file and keep their dependencies, so that a bundle leaves out
- * unused files. The command line depends on steps, graphs and plans because it builds bundles from them.
+ * unused files. The command line builds bundles from them. It carries the files in `library.tar`, because the
+ * dependencies have ten times as many, of which bundles use none.
  */
 const top = fileURLToPath(new URL("..", import.meta.url));
 const out = join(top, ".pack");
+const licencesFile = "THIRD-PARTY-LICENSES.txt";
+
+const repository = { type: "git", url: "git+https://github.com/uncaged/workflow.git" };
 
 type Manifest = {
   name: string;
@@ -70,10 +75,14 @@ function stage(folder: string, fields: Record<string, unknown>): string {
   rmSync(staged, { recursive: true, force: true });
   mkdirSync(join(staged, "dist"), { recursive: true });
   const { private: _, devDependencies: __, exports: ___, ...manifest } = readManifest(folder);
-  const whole = { ...manifest, ...fields, engines: { node: ">=20" } };
+  const directory = `packages/${basename(folder)}`;
+  const origin = { repository: { ...repository, directory } };
+  const whole = { ...manifest, ...origin, ...fields, engines: { node: ">=20" } };
   writeFileSync(join(staged, "package.json"), `${JSON.stringify(whole, null, 2)}\n`);
   cpSync(join(top, "LICENSE"), join(staged, "LICENSE"));
-  cpSync(join(folder, "README.md"), join(staged, "README.md"));
+  for (const name of ["README.md", "CHANGELOG.md"]) {
+    if (existsSync(join(folder, name))) cpSync(join(folder, name), join(staged, name));
+  }
   return staged;
 }
 
@@ -119,7 +128,7 @@ async function packCore(): Promise<string> {
     ...(await build(sourcesOf(onlyBun), dist, { readable: false })),
     ...(await buildProcesses(dist)),
   ];
-  writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(licencesOf(inputs)));
+  writeFileSync(join(dist, licencesFile), notices(licencesOf(inputs)));
   for (const { as, file } of entryPointsOf("workflow").filter((one) => onlyBun(one.as))) {
     const entry = readFileSync(join(core, "src", `${file}.ts`), "utf8");
     const stub = inNode(`@uncaged/workflow${as.slice(1)}`, entry);
@@ -130,18 +139,18 @@ async function packCore(): Promise<string> {
   return staged;
 }
 
-async function packCli(): Promise<string> {
-  const dependencies = { bun, ...versionsOf(core, steps, graph, plan) };
+/** @param library the staged packages from which bundles are built */
+async function packCli(library: readonly Staged[]): Promise<string> {
   const manual = "man/uncaged-workflow.1";
   // The command line contains the channels of plans.
   const { peerDependencies, peerDependenciesMeta } = readManifest(plan);
   const fields = {
     ...{ files: ["bin", "dist", "man"], man: [`./${manual}`] },
-    ...{ dependencies, peerDependencies, peerDependenciesMeta },
+    ...{ dependencies: { bun }, peerDependencies, peerDependenciesMeta },
   };
   const staged = stage(cli, fields);
   const dist = join(staged, "dist");
-  const inputs = await buildCommand(dist);
+  const inputs = [...(await buildCommand(dist)), ...(await writeLibrary(dist, library))];
   cpSync(join(cli, "bin"), join(staged, "bin"), { recursive: true });
   mkdirSync(join(staged, "man"));
   const page = run([process.execPath, join(cli, "src/main.ts"), "__man"], top);
@@ -151,7 +160,7 @@ async function packCli(): Promise<string> {
   cpSync(join(web, "dist"), join(dist, "console"), { recursive: true });
   rmSync(join(dist, "console", consoleLicencesFile));
   const licences = [...licencesOf(inputs), ...licencesOfConsole(join(web, "dist"))];
-  writeFileSync(join(dist, "THIRD-PARTY-LICENSES.txt"), notices(licences));
+  writeFileSync(join(dist, licencesFile), notices(licences));
   return staged;
 }
 
@@ -178,7 +187,8 @@ function packAlias(): string {
   cpSync(join(top, "LICENSE"), join(staged, "LICENSE"));
   const { version, license } = readManifest(cli);
   const manifest = {
-    ...{ name, version, license, description: "The command uncaged-workflow, by its own name." },
+    ...{ name, version, license, type: "module", repository },
+    ...{ description: "The command uncaged-workflow, by its own name." },
     ...{ bin: { [name]: `./bin/${name}` }, files: ["bin"], dependencies: versionsOf(cli) },
     engines: { node: ">=20" },
   };
@@ -225,14 +235,26 @@ export const pack = (): Promise<Packed> => (packed ??= packAll());
 async function packAll(): Promise<Packed> {
   const aliasOut = join(out, "alias");
   mkdirSync(aliasOut, { recursive: true });
+  const staged = {
+    core: await packCore(),
+    agents: packFiles("workflow-agents", [core]),
+    steps: packFiles("workflow-steps", [core, agents], "workflow.schema.json"),
+    graph: packFiles("workflow-graph", [core, agents], "graph.schema.json"),
+    plan: packFiles("workflow-plan", [core, agents]),
+    evals: packFiles("evals", [core, agents]),
+  };
+  const library = [core, agents, steps, graph, plan].map((source) => ({
+    staged: join(out, basename(source)),
+    source,
+  }));
   return {
-    core: tarball(await packCore()),
-    cli: tarball(await packCli()),
-    agents: tarball(packFiles("workflow-agents", [core])),
-    steps: tarball(packFiles("workflow-steps", [core, agents], "workflow.schema.json")),
-    graph: tarball(packFiles("workflow-graph", [core, agents], "graph.schema.json")),
-    plan: tarball(packFiles("workflow-plan", [core, agents])),
-    evals: tarball(packFiles("evals", [core, agents])),
+    core: tarball(staged.core),
+    cli: tarball(await packCli(library)),
+    agents: tarball(staged.agents),
+    steps: tarball(staged.steps),
+    graph: tarball(staged.graph),
+    plan: tarball(staged.plan),
+    evals: tarball(staged.evals),
     // In a separate folder, because npm gives this tarball the same file name as the core's tarball.
     alias: tarball(packAlias(), aliasOut),
   };
@@ -269,29 +291,29 @@ async function archiveOf(path: string, staged: readonly string[]): Promise<void>
  */
 export async function packStandalone(target?: Bun.Build.CompileTarget): Promise<string> {
   const folder = join(out, target?.replace(/^bun-/, "standalone-") ?? "standalone");
-  const staged = (source: string) => ({ staged: join(out, basename(source)), source });
   const archive = join(out, "packages.tar");
   const installed = [core, agents, steps, graph, join(top, "packages/evals")];
   await archiveOf(
     archive,
-    installed.map((source) => staged(source).staged),
+    installed.map((source) => join(out, basename(source))),
   );
-  const parts = {
-    packages: [core, agents, steps, graph, plan].map(staged),
-    archive,
-    lent: ["zod"],
-    console: join(out, basename(cli), "dist/console"),
-  };
-  const inputs = await makeStandalone(folder, parts, target);
-  const licences = [...licencesOf(inputs), ...licencesOfConsole(join(web, "dist"))];
-  writeFileSync(join(folder, "THIRD-PARTY-LICENSES.txt"), notices(licences));
+  const command = join(out, basename(cli), "dist");
+  const [console, library] = [join(command, "console"), join(command, "library.tar")];
+  await makeStandalone(folder, { console, library, archive }, target);
+  cpSync(join(command, licencesFile), join(folder, licencesFile));
   cpSync(join(top, "LICENSE"), join(folder, "LICENSE"));
   return join(folder, "uncaged-workflow");
 }
 
+/** The platforms of the released binaries. */
+const platforms = ["bun-linux-x64", "bun-linux-arm64", "bun-darwin-x64", "bun-darwin-arm64"];
+
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { target: { type: "string", multiple: true } } });
-  const targets = (values.target ?? [undefined]) as (Bun.Build.CompileTarget | undefined)[];
+  const { values } = parseArgs({
+    options: { target: { type: "string", multiple: true }, all: { type: "boolean" } },
+  });
+  const chosen = values.all ? platforms : (values.target ?? [undefined]);
+  const targets = chosen as (Bun.Build.CompileTarget | undefined)[];
   const tarballs = Object.values(await pack());
   const made = [...tarballs];
   for (const target of targets) made.push(await packStandalone(target));

@@ -1,5 +1,5 @@
-import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, isAbsolute, join, relative, resolve } from "node:path";
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /*
@@ -9,44 +9,25 @@ import { fileURLToPath } from "node:url";
  */
 const here = fileURLToPath(new URL(".", import.meta.url));
 
-type Manifest = {
-  name: string;
-  version: string;
-  dependencies?: Record<string, string>;
-  exports: Record<string, unknown>;
-};
-
-const readManifest = (folder: string): Manifest =>
-  JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
-
-/** Entry points that no bundle imports. */
-const forPrograms = ["./host", "./internal", "./source", "./document"];
-
-/** Contents of a binary: the published packages, with their source folders, and the built console. */
+/** Contents of a binary. */
 export type Parts = {
-  packages: { staged: string; source: string }[];
-  /** Third-party packages that a source may import. */
-  lent: string[];
+  /** Archive of the packages from which bundles are built. */
+  library: string;
+  /** Folder of the built console. */
   console: string;
   /** Archive of the packages that a project installs. */
   archive: string;
 };
 
-/**
- * Compiles the binary into a folder, for this machine or another platform (`bun-linux-arm64`). Returns the paths of
- * the third-party files in it.
- */
+/** Compiles the binary into a folder, for this machine or another platform (`bun-linux-arm64`). */
 export async function makeStandalone(
   folder: string,
   parts: Parts,
   target: Bun.Build.CompileTarget | undefined,
-): Promise<string[]> {
+): Promise<void> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const { files, inputs } = await collectLibrary(join(folder, "library"), parts);
-  const archive = join(folder, "library.tar");
-  await Bun.Archive.write(archive, files);
-  const { success, logs, metafile } = await Bun.build({
+  const { success, logs } = await Bun.build({
     entrypoints: [join(here, "standalone-main.ts")],
     target: "bun",
     format: "esm",
@@ -55,7 +36,7 @@ export async function makeStandalone(
     bytecode: true,
     compile: {
       outfile: join(folder, "uncaged-workflow"),
-      assets: [parts.console, parts.archive, archive],
+      assets: [parts.console, parts.archive, parts.library],
       // The binary must not read the configuration of the caller's folder.
       execArgv: ["--no-install"],
       autoloadDotenv: false,
@@ -63,105 +44,7 @@ export async function makeStandalone(
       autoloadPackageJson: true,
       ...(target && { target }),
     },
-    metafile: true,
     throw: false,
   });
   if (!success) throw new Error(logs.map(String).join("\n"));
-  rmSync(archive);
-  rmSync(join(folder, "library"), { recursive: true });
-  const all = [...inputs, ...Object.keys(metafile?.inputs ?? {})];
-  return all.filter((path) => !path.includes("/node_modules/@uncaged/"));
-}
-
-/**
- * Collects the files for building bundles: from each package the files that its entry points reach, in the layout of
- * npm. They form a project that depends on the packages that a source may import.
- */
-async function collectLibrary(
-  folder: string,
-  { packages, lent }: Parts,
-): Promise<{ files: Record<string, Uint8Array>; inputs: string[] }> {
-  const modules = join(folder, "node_modules");
-  const dependencies: Record<string, string> = {};
-  const imports: string[] = [...lent];
-  for (const { staged, source } of packages) {
-    const { name, version, exports } = readManifest(staged);
-    cpSync(staged, join(modules, name), { recursive: true });
-    linkDependencies(source, modules);
-    dependencies[name] = version;
-    const entryPoints = Object.keys(exports).filter(
-      (path) => !forPrograms.includes(path) && !path.endsWith(".json"),
-    );
-    imports.push(...entryPoints.map((path) => join(name, path)));
-  }
-  for (const name of lent) dependencies[name] = readManifest(join(modules, name)).version;
-  const entry = join(folder, "entry.js");
-  writeFileSync(entry, imports.map((path, at) => `export * as e${at} from "${path}";\n`).join(""));
-  const { success, logs, metafile } = await Bun.build({
-    entrypoints: [entry],
-    target: "node",
-    metafile: true,
-    throw: false,
-  });
-  if (!success) throw new Error(logs.map(String).join("\n"));
-  const built = Object.keys(metafile?.inputs ?? {}).map((path) => resolve(path));
-  const inputs = importedBy(built).filter((path) => path !== entry);
-  const files: Record<string, Uint8Array> = {};
-  const own: Record<string, string> = {};
-  for (const path of inputs) {
-    const [root, name] = packageOf(path);
-    if ((own[name] ??= root) !== root) throw new Error(`two versions of ${name} can't be lent`);
-    for (const each of [path, join(root, "package.json")]) {
-      files[join("node_modules", name, relative(root, each))] = new Uint8Array(readFileSync(each));
-    }
-  }
-  files["package.json"] = new TextEncoder().encode(JSON.stringify({ private: true, dependencies }));
-  return { files, inputs };
-}
-
-/**
- * Returns files with all their imports, at any depth. The bundler lists only the files in its output, but resolves
- * every import.
- */
-function importedBy(files: readonly string[]): string[] {
-  const found = new Set(files);
-  const transpiler = new Bun.Transpiler();
-  for (const file of found) {
-    if (file.endsWith(".json")) continue;
-    for (const { path } of transpiler.scanImports(readFileSync(file))) {
-      const other = fileOf(path, dirname(file));
-      if (other !== null) found.add(other);
-    }
-  }
-  return [...found];
-}
-
-// Modules of Node and missing optional packages have no file.
-function fileOf(specifier: string, folder: string): string | null {
-  try {
-    const path = Bun.resolveSync(specifier, folder);
-    return isAbsolute(path) ? path : null;
-  } catch {
-    return null;
-  }
-}
-
-/** Links a package's third-party dependencies into a `node_modules` folder. */
-function linkDependencies(source: string, modules: string): void {
-  for (const name of Object.keys(readManifest(source).dependencies ?? {})) {
-    const from = join(source, "node_modules", name);
-    const to = join(modules, name);
-    if (name.startsWith("@uncaged/") || name === "bun") continue;
-    mkdirSync(dirname(to), { recursive: true });
-    rmSync(to, { force: true });
-    symlinkSync(from, to);
-  }
-}
-
-/** Returns the folder and the name of the package that contains a file. */
-function packageOf(path: string): [root: string, name: string] {
-  const at = path.lastIndexOf("/node_modules/") + "/node_modules/".length;
-  const [scope = "", name = ""] = path.slice(at).split("/");
-  const whole = scope.startsWith("@") ? `${scope}/${name}` : scope;
-  return [path.slice(0, at) + whole, whole];
 }

@@ -21,13 +21,15 @@ const toServer: ProxyOptions = {
 
 type Modules = { getModuleInfo: (id: string) => { importedIds: readonly string[] } | null };
 
+const ofOthers = /lucide-react|(?:queries|mutation)Observer|use(?:Queries|Mutation)\b/;
+
 let first: ReadonlySet<string> | undefined;
 
 /** The chunk of the modules of the first view, which load together. */
 function firstOf(id: string, modules: Modules): string | null {
   first ??= reachableFrom(join(import.meta.dirname, "src/main.tsx"), modules);
-  // An index module would bring the icons of every page.
-  return first.has(id) && !id.includes("lucide-react") ? "first" : null;
+  // Index modules name the icons and the hooks of every page.
+  return first.has(id) && !ofOthers.test(id) ? "first" : null;
 }
 
 function reachableFrom(start: string, modules: Modules): ReadonlySet<string> {

@@ -1,8 +1,8 @@
+import { setConnection, setRefused } from "./connection.ts";
 import { parsing } from "./json-slices.ts";
 import { ownIn } from "./own.ts";
 import { inSlices, type Sliced } from "./slices.ts";
-import { createStore } from "./store.ts";
-import type { Connection, FromHub, Message, ToHub } from "./hub.ts";
+import type { FromHub, Message, ToHub } from "./hub.ts";
 
 type Options<Events> = {
   /** The thread to follow; null for changes of the host. */
@@ -64,7 +64,7 @@ function send(message: ToHub): void {
 function connected(): MessagePort {
   const opened = portToHub();
   opened.addEventListener("message", ({ data }: MessageEvent<FromHub>) => {
-    if (data.kind === "connection") connection.set(data.connection);
+    if (data.kind === "connection") setConnection(data.connection);
     else void takeSoon(data.messages);
   });
   opened.start();
@@ -133,18 +133,4 @@ function* takingAll(): Sliced<void> {
       yield;
     }
   }
-}
-
-const connection = createStore<Connection>("open");
-const refused = createStore<ReadonlySet<number>>(new Set());
-
-function setRefused(id: number, isRefused: boolean): void {
-  if (refused.get().has(id) === isRefused) return;
-  const others = [...refused.get()].filter((one) => one !== id);
-  refused.set(new Set(isRefused ? [...others, id] : others));
-}
-
-export function useConnection(): Connection {
-  const [own, isRefused] = [connection.use(), refused.use().size > 0];
-  return own === "open" && isRefused ? "refused" : own;
 }

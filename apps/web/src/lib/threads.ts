@@ -1,11 +1,4 @@
-import {
-  infiniteQueryOptions,
-  keepPreviousData,
-  queryOptions,
-  useMutation,
-  useQueryClient,
-} from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import type {
   AnswerThread,
   Attempts,
@@ -31,7 +24,6 @@ import type {
   ThreadRow,
   ThreadSummary,
 } from "@uncaged/workflow-server/api-types";
-import { useEffect, useState } from "react";
 import { queryOfFilter, type ThreadFilter, timesOf } from "./thread-filter.ts";
 import { pathOf, queryOf, request, requestPage, type RequestQuery } from "./request.ts";
 
@@ -82,7 +74,6 @@ export const newestThreadQuery = (hash: string) =>
 export const recentThreadsQuery = (workflow: string) =>
   queryOf<ThreadRow[]>([...threadKeys.newest, "of", workflow], "/threads", { workflow, limit: 20 });
 
-/** The newest failed threads of a workflow. */
 export const failedThreadsQuery = (workflow: string) =>
   queryOf<ThreadRow[]>([...threadKeys.newest, "failed", workflow], "/threads", {
     workflow,
@@ -110,7 +101,7 @@ export const diffQuery = (id: string, other: string) =>
 /** The attempts of a thread. Copied attempts include the records of the original thread. */
 export const readAttempts = (id: string) => request<Attempts>(pathOf("threads", id, "attempts"));
 
-const act = <Answer>(id: string, action: string, json: unknown = {}) =>
+export const act = <Answer>(id: string, action: string, json: unknown = {}) =>
   request<Answer>(pathOf("threads", id, action), { method: "POST", json });
 
 /** The ids of requested threads whose answer has not arrived, by their request. */
@@ -141,10 +132,6 @@ function newThreadId(): string {
 
 export const startThread = (body: StartThread) => once<StartedThread>("/threads", body);
 
-const pauseThread = (id: string) => act<Controlled>(id, "pause");
-
-const resumeThread = (id: string) => act<Controlled>(id, "resume");
-
 export const answerThread = (id: string, body: AnswerThread) => act<Controlled>(id, "input", body);
 
 export const killThread = (id: string, force = false) => act<Killed>(id, "kill", { force });
@@ -170,39 +157,6 @@ export const retryThread = (id: string, body: RetryThread = {}) =>
 
 export const removeThread = (id: string) =>
   request<Controlled>(pathOf("threads", id), { method: "DELETE" });
-
-/**
- * Controls of a thread. A change of status clears the last error. `isPausing` comes from the stream, but a request of
- * this page takes precedence until the stream changes.
- */
-export function useControl(threadId: string, status: Status, isPausing: boolean) {
-  const client = useQueryClient();
-  const [asked, setAsked] = useState<boolean | null>(null);
-  const work = useMutation({
-    mutationFn: (perform: () => Promise<unknown>) => perform(),
-    onSettled: () => client.invalidateQueries({ queryKey: threadKeys.one(threadId) }),
-  });
-  const { mutate, reset } = work;
-  useEffect(() => {
-    reset();
-    setAsked(null);
-  }, [reset, status, isPausing]);
-  return {
-    work,
-    /** A pause is pending until the current step ends. Resume cancels it. */
-    isPausing: status === "running" && (asked ?? isPausing),
-    pause: () =>
-      mutate(async () => {
-        await pauseThread(threadId);
-        setAsked(true);
-      }),
-    resume: () =>
-      mutate(async () => {
-        await resumeThread(threadId);
-        setAsked(false);
-      }),
-  };
-}
 
 const root = "/workflow";
 
@@ -230,23 +184,6 @@ export const isEnded = (status: Status): boolean =>
  * last step.
  */
 export type ForkPoint = { kind: "fork" | "rerun"; number: number };
-
-/** Creates a thread and opens it, or calls `open`. `make` resolves to its id. */
-export function useNewThread(
-  make: () => Promise<string>,
-  onMade?: () => void,
-  open?: (id: string) => void,
-) {
-  const navigate = useNavigate();
-  return useMutation({
-    mutationFn: make,
-    onSuccess: (id) => {
-      onMade?.();
-      if (open) open(id);
-      else void navigate({ to: "/threads/$id", params: { id } });
-    },
-  });
-}
 
 /** Validates the limit of rounds. An empty text sets none. */
 export function problemOfRounds(text: string): { maxRounds?: string } {

@@ -1,4 +1,3 @@
-import { useQuery } from "@tanstack/react-query";
 import {
   type ErrorComponentProps,
   Link,
@@ -6,22 +5,19 @@ import {
   useNavigate,
   useRouterState,
 } from "@tanstack/react-router";
-import { CircleCheck, MapPinOff, SlidersHorizontal, Unplug } from "lucide-react";
-import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { MapPinOff, SlidersHorizontal } from "lucide-react";
+import { useEffect, useRef, useState } from "react";
 import { reportFirstRead, useIsFirstRead } from "../lib/first-read.ts";
-import { useInbox } from "../lib/inbox.ts";
 import { ownIn } from "../lib/own.ts";
-import { useHostEvents } from "../lib/lists.ts";
-import { useNotices } from "../lib/notices.ts";
-import type { Connection } from "../lib/hub.ts";
-import { useConnection } from "../lib/stream.ts";
-import { serverQuery } from "../lib/workflows.ts";
 import { Button, ButtonLink } from "../ui/button.tsx";
 import { later } from "../ui/later.tsx";
 import { isTyping, Page, useKeys, waiting } from "../ui/page.tsx";
 import { Empty, FailureNotice } from "../ui/states.tsx";
 
 const AppearanceMenu = later(async () => (await import("./appearance-menu.tsx")).AppearanceMenu);
+const LostNotice = later(async () => (await import("./live-parts.tsx")).LostNotice);
+const ServedProject = later(async () => (await import("./live-parts.tsx")).ServedProject);
+const WaitingBadge = later(async () => (await import("./live-parts.tsx")).WaitingBadge);
 const KeysHelp = later(async () => (await import("./keys-help.tsx")).KeysHelp);
 
 const sections = [
@@ -42,11 +38,11 @@ export function Shell() {
   });
   useFocusOf(main, shown);
   const nav = useRef<HTMLElement>(null);
+  const count = waiting.use();
   useEffect(() => {
     if (nav.current) showCurrent(nav.current);
-  }, [path]);
+  }, [path, count]);
   useGoKeys(() => setHelping(true));
-  useHostEvents();
   const isRead = useIsFirstRead();
   useEffect(() => {
     // Only the list competes with the header for a slow line.
@@ -69,7 +65,7 @@ export function Shell() {
           <img src="/icon.svg" alt="" width={22} height={22} />
           <span className="max-sm:hidden">uncaged-workflow</span>
         </Link>
-        {isRead && <ServedProject />}
+        <ServedProject isOpen={isRead} />
         <nav
           ref={nav}
           className="flex min-w-0 flex-1 gap-0.5 overflow-x-auto scrollbar-none"
@@ -83,13 +79,13 @@ export function Shell() {
               aria-current={paths.test(path) ? "page" : undefined}
             >
               {label}
-              {to === "/inbox" && isRead && <WaitingBadge />}
+              {to === "/inbox" && <WaitingBadge isOpen={isRead} />}
             </Link>
           ))}
         </nav>
         <Appearance onKeys={() => setHelping(true)} />
       </header>
-      <LostNotice />
+      <LostNotice isOpen={isRead} />
       <main ref={main} id="main" className="outline-none" tabIndex={-1}>
         <Outlet />
       </main>
@@ -108,43 +104,6 @@ function showCurrent(nav: HTMLElement): void {
   const { left, right } = nav.getBoundingClientRect();
   if (current.left < left) nav.scrollLeft -= left - current.left;
   else if (current.right > right) nav.scrollLeft += current.right - right;
-}
-
-/** The number of waiting questions, decisions and plans; hidden at zero. */
-function WaitingBadge() {
-  const inbox = useInbox();
-  const navigate = useNavigate();
-  useNotices(inbox, (item) => void navigate({ to: "/inbox", search: { item } }));
-  const { items, isMore } = inbox;
-  const count = items.length;
-  useEffect(() => waiting.set(count), [count]);
-  if (count === 0) return null;
-  return (
-    <>
-      {" "}
-      <span className="ml-1 rounded-full bg-solid px-1 py-px text-small font-semibold text-on-solid">
-        {count}
-        {isMore && "+"}
-        <span className="sr-only"> waiting</span>
-      </span>
-    </>
-  );
-}
-
-/** The project of the storage root, if any. */
-function ServedProject() {
-  const { data: server } = useQuery(serverQuery);
-  if (!server?.project) return null;
-  const name = server.project.split(/[/\\]/).at(-1);
-  return (
-    <span
-      className="max-w-32 truncate rounded-md border px-2 py-0.5 text-small text-muted max-sm:max-w-18"
-      title={`The project in ${server.project}`}
-    >
-      <span className="sr-only">Project </span>
-      {name}
-    </span>
-  );
 }
 
 /** Opens the menu of the theme, the density and the keys. */
@@ -211,75 +170,6 @@ function useGoKeys(onHelp: () => void): void {
     document.addEventListener("keydown", onKey, { capture: true });
     return () => document.removeEventListener("keydown", onKey, { capture: true });
   }, [navigate]);
-}
-
-const lost = { icon: Unplug, look: "bg-amber-soft text-amber" };
-
-const notices = {
-  lost: {
-    ...lost,
-    text: "The server is unreachable. This page shows the last known state and reconnects automatically. Threads keep running.",
-  },
-  refused: {
-    ...lost,
-    text: "The server refuses this page's requests. Reload the page to see why.",
-  },
-  back: {
-    icon: CircleCheck,
-    look: "bg-green-soft text-green",
-    text: "Connected again. Nothing was missed.",
-  },
-};
-
-const noticeOf = (state: Exclude<Connection, "open"> | "back") =>
-  typeof state === "number"
-    ? {
-        ...lost,
-        text: `Too many open pages; retrying in ${state} s. This page shows the last known state.`,
-      }
-    : notices[state];
-
-/** Minimum length of a reported loss, in milliseconds. A reconnect is shorter. */
-const patienceMs = 700;
-const gladMs = 2_500;
-
-/** Reports the loss of the server connection, and its return. */
-function LostNotice() {
-  const connection = useConnection();
-  const [shown, setShown] = useState<Parameters<typeof noticeOf>[0] | null>(null);
-  const wasShown = useRef(false);
-  useEffect(() => {
-    if (connection !== "open") {
-      const timer = setTimeout(() => {
-        wasShown.current = true;
-        setShown(connection);
-      }, patienceMs);
-      return () => clearTimeout(timer);
-    }
-    if (!wasShown.current) return;
-    wasShown.current = false;
-    setShown("back");
-    const timer = setTimeout(() => setShown(null), gladMs);
-    return () => clearTimeout(timer);
-  }, [connection]);
-  const notice = shown && noticeOf(shown);
-  const box = useRef<HTMLDivElement>(null);
-  // Sticky headers must stay below the notice.
-  useLayoutEffect(() => {
-    const height = shown === null ? 0 : (box.current?.offsetHeight ?? 0);
-    document.documentElement.style.setProperty("--notice", `${height}px`);
-  }, [shown]);
-  return (
-    <div ref={box} className="sticky top-header z-25" aria-live="polite">
-      {notice && (
-        <p
-          className={`flex items-center justify-center gap-2 px-4 py-1 text-small font-semibold ${notice.look}`}
-        >
-          <notice.icon /> {notice.text}
-        </p>
-      )}
-    </div>
-  );
 }
 
 export function PageFailure({ error }: ErrorComponentProps) {

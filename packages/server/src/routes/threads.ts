@@ -1,8 +1,9 @@
-import { ledgerOf } from "@uncaged/workflow-agents/ledger";
 import { z } from "@hono/zod-openapi";
-import { attemptJson } from "@uncaged/workflow/records";
 import { threadDiff, threadJson } from "@uncaged/workflow/host";
 import { fileDiff } from "@uncaged/workflow/internal";
+import { attemptJson } from "@uncaged/workflow/records";
+import { ledgerOf } from "@uncaged/workflow-agents/ledger";
+import { compress } from "hono/compress";
 import { attemptsSchema } from "../schema/attempt.ts";
 import { idPath, threadsFilter, threadsQuery } from "../schema/request.ts";
 import * as schema from "../schema/thread.ts";
@@ -30,6 +31,8 @@ function linkToNext(url: string, before: string): string {
 
 export function threadRoutes({ host }: Context) {
   const routes = new Routes("Threads");
+  // The rows must arrive early on a slow line.
+  routes.app.use("/threads", compress());
   routes.add("GET /threads", {
     summary: "List threads, newest first",
     query: threadsQuery,

@@ -1,11 +1,10 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve as resolvePath } from "node:path";
-import { fileURLToPath } from "node:url";
-import { entryFiles } from "../document/entry-files.ts";
+import { entryFiles, libraryName } from "../document/entry-files.ts";
 
 /**
  * Packages that a source may import without installing them, because the build uses the running copies:
- * `@uncaged/workflow`, and in a standalone binary all packages that it contains for this purpose.
+ * `@uncaged/workflow`, and in the packed command all packages of its library.
  */
 export type OwnPackages = {
   names: readonly string[];
@@ -19,14 +18,13 @@ const ofCore = `node_modules/${coreName}/**`;
 /** Entry points of the core that a bundle may contain. */
 const forBundles = [coreName, `${coreName}/interpreter`, `${coreName}/records`];
 
-/** @param folder into which a standalone binary may extract its packages for one build */
+/** @param folder into which the packed command may extract its library for one build */
 export async function findOwnPackages(folder: string): Promise<OwnPackages> {
-  if (!Bun.isStandaloneExecutable) {
+  const library = join(import.meta.dir, libraryName);
+  if (!existsSync(library)) {
     return { names: [coreName], fileOf: async (name) => coreFiles()[name] ?? null };
   }
-  // The build script of the binary embeds this archive: a project that depends on these packages.
-  const path = fileURLToPath(new URL("./library.tar", import.meta.url));
-  const archive = new Bun.Archive(readFileSync(path));
+  const archive = new Bun.Archive(readFileSync(library));
   const manifest = await (await archive.files("package.json")).get("package.json")?.text();
   const { dependencies } = JSON.parse(manifest ?? "{}") as { dependencies: object };
   const extract = once(() => archive.extract(folder, { glob: ofCore }));

@@ -1,12 +1,18 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+
+/** The archive of the packages from which the packed command builds bundles: a project that depends on them. */
+export const libraryName = "library.tar";
+
 /**
  * Returns the files of entry points by their import names, for builds. `from` is the `import.meta` of the caller; the
- * entry points belong to the caller's package or its dependencies. Empty in a standalone binary, which contains the
+ * entry points belong to the caller's package or its dependencies. Empty in the packed command, whose library has the
  * entry points.
  */
 export function entryFiles(
   from: { dir: string },
   entryPoints: readonly string[],
 ): Record<string, string> {
-  if (Bun.isStandaloneExecutable) return {};
+  if (existsSync(join(from.dir, libraryName))) return {};
   return Object.fromEntries(entryPoints.map((name) => [name, Bun.resolveSync(name, from.dir)]));
 }

@@ -16,6 +16,7 @@ import {
 import { type ReactNode, useId, useRef, useState } from "react";
 import { StartDialog } from "../../workflow/start/start-dialog.tsx";
 import { count, counted } from "../../lib/format.ts";
+import { useControl } from "../../lib/thread-actions.ts";
 import {
   type ForkPoint,
   familyQuery,
@@ -24,7 +25,6 @@ import {
   recentThreadsQuery,
   removeThread,
   retryThread,
-  useControl,
 } from "../../lib/threads.ts";
 import { bundleQuery, documentQuery } from "../../lib/workflows.ts";
 import { Button, useKeptFocus } from "../../ui/button.tsx";
@@ -36,13 +36,10 @@ import { FailureNotice, PausingNote } from "../../ui/states.tsx";
 type Props = {
   thread: Thread;
   status: Status;
-  /** Whether the thread pauses after the current step. */
   isPausing: boolean;
-  /** Whether the limit of rounds stopped the thread. */
   isStopped: boolean;
   asksFor: boolean;
   onFork: (point: ForkPoint) => void;
-  /** Shows the question of a waiting thread. */
   onAnswer: () => void;
 };
 type Asking = "kill" | "delete" | "compare" | "retry" | "again" | null;
@@ -192,7 +189,6 @@ type MoreRoundsProps = {
   perform: (maxRounds: number) => Promise<void>;
 };
 
-/** Continues a stopped thread with a higher limit. */
 function MoreRoundsDialog({ thread: { maxRounds }, isOpen, onClose, perform }: MoreRoundsProps) {
   const [text, setText] = useState(String(maxRounds * 2));
   const rounds = Number(text);

@@ -15,17 +15,17 @@ const acts: readonly [act: Act, word: string, icon: ComponentType][] = [
   ["export", "Export", Download],
 ];
 
-type Props = { selection: Selection; onDone: (text: string) => void };
+type Props = { isOpen: boolean; selection: Selection; onDone: (text: string) => void };
 
 /** The actions on the selected threads, at the lower edge of the window. */
-export function SelectionBar({ selection, onDone }: Props) {
+export function SelectionBar({ isOpen: isShown, selection, onDone }: Props) {
   const [act, setAct] = useState<Act>("export");
   const [isOpen, setOpen] = useState(false);
   const { rows } = selection;
   const [first, second] = rows;
   return (
     <>
-      {rows.length > 0 && (
+      {isShown && (
         <div
           role="toolbar"
           aria-label="Selected threads"

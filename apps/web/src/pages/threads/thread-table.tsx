@@ -2,7 +2,7 @@ import type { ThreadRow } from "@uncaged/workflow-server/api-types";
 import { type ComponentType, useEffect, useRef, useState } from "react";
 import { useNow } from "../../lib/format.ts";
 import { loadPart } from "../../lib/request.ts";
-import { useConnection } from "../../lib/stream.ts";
+import { useConnection } from "../../lib/connection.ts";
 import { isLive } from "../../lib/threads.ts";
 import { useKeys, useListKeys } from "../../ui/page.tsx";
 import type { Selection } from "./selection.ts";
@@ -11,12 +11,9 @@ import { columns, grid, Row, type RowsProps } from "./thread-row.tsx";
 type Props = {
   rows: readonly ThreadRow[];
   hasMore: boolean;
-  /** The search words, which are marked in the rows. */
   search: string;
   selection: Selection;
-  /** Whether boxes to select rows are always visible. */
   isSelecting: boolean;
-  /** Called near the end of the loaded rows. */
   onEnd: () => void;
   onCopy: (id: string) => void;
 };

@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Ellipsis, Play, Workflow } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
@@ -6,12 +6,7 @@ import { count, counted } from "../../lib/format.ts";
 import { reportFirstRead, useIsFirstRead } from "../../lib/first-read.ts";
 import type { ThreadFilter } from "../../lib/thread-filter.ts";
 import type { ThreadsSearch } from "../../lib/search.ts";
-import {
-  interruptedQuery,
-  resumeInterrupted,
-  threadKeys,
-  threadsQuery,
-} from "../../lib/threads.ts";
+import { threadsQuery } from "../../lib/threads.ts";
 import { Button, Command } from "../../ui/button.tsx";
 import { later, loadWhenIdle } from "../../ui/later.tsx";
 import { Page, useKeys, useTitle } from "../../ui/page.tsx";
@@ -19,7 +14,6 @@ import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
 import { textOfFilter } from "./filter.ts";
 import { Filters } from "./filters.tsx";
 import { useSelection } from "./selection.ts";
-import { SelectionBar } from "./selection-bar.tsx";
 import { ThreadTable } from "./thread-table.tsx";
 import { Views } from "./views.tsx";
 
@@ -27,6 +21,8 @@ const StartDialog = later(
   async () => (await import("../../workflow/start/start-dialog.tsx")).StartDialog,
 );
 const HourStrip = later(async () => (await import("./hour-strip.tsx")).HourStrip);
+const InterruptedLine = later(async () => (await import("./interrupted-line.tsx")).InterruptedLine);
+const SelectionBar = later(async () => (await import("./selection-bar.tsx")).SelectionBar);
 const ListMenu = later(async () => (await import("./list-menu.tsx")).ListMenu);
 
 /** Number of rows of the first page: early on a slow line. As in public/early.js. */
@@ -69,7 +65,7 @@ export function ThreadsPage() {
         onClose={() => setOpen(false)}
         onSelect={() => setSelecting(true)}
       />
-      <InterruptedLine />
+      <InterruptedLine isOpen={isFirstRead} />
       <div className="min-h-17">
         <HourStrip isOpen={isFirstRead} filter={filter} onChange={setSearch} />
       </div>
@@ -82,30 +78,6 @@ export function ThreadsPage() {
         onClose={() => setSearch({ start: undefined })}
       />
     </Page>
-  );
-}
-
-/** Offers to resume interrupted threads. Renders nothing without interrupted threads. */
-function InterruptedLine() {
-  const enabled = useIsFirstRead();
-  const { data } = useQuery({ ...interruptedQuery, retry: false, enabled });
-  const client = useQueryClient();
-  const work = useMutation({
-    mutationFn: resumeInterrupted,
-    onSettled: () => client.invalidateQueries({ queryKey: threadKeys.all }),
-  });
-  if (!data || data.resumed.length === 0) return null;
-  return (
-    <div className="flex flex-wrap items-center gap-2 text-small text-muted">
-      <span>
-        {counted(data.resumed.length, "thread")} interrupted within the last day. A server resumes
-        them automatically with <code>serve --resume</code>.
-      </span>
-      <Button isBusy={work.isPending} onClick={() => work.mutate()}>
-        Resume
-      </Button>
-      {work.error && <FailureNotice error={work.error} />}
-    </div>
   );
 }
 
@@ -155,7 +127,7 @@ function List({ filter, isSelecting, onClear }: ListProps) {
           onEnd={readMore}
           onCopy={(id) => void copy(id)}
         />
-        <SelectionBar selection={selection} onDone={setNote} />
+        <SelectionBar isOpen={selection.rows.length > 0} selection={selection} onDone={setNote} />
       </>
     );
   }
@@ -171,7 +143,6 @@ function List({ filter, isSelecting, onClear }: ListProps) {
 /** Pause in typing after which a search starts, in milliseconds. */
 const settledMs = 150;
 
-/** A typed text, updated after a pause in typing. */
 function useSettled(text: string): string {
   const [settled, settle] = useState(text);
   useEffect(() => {

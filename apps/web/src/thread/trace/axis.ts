@@ -16,7 +16,6 @@ export type Axis = {
 
 export type Span = { from: number; to: number };
 
-/** The share of the axis that one notch, and that all notches may take. */
 const notchShare = 0.03;
 const mostShare = 0.3;
 
@@ -84,18 +83,22 @@ function notchLength(gaps: readonly number[], workMs: number): number {
 
 /** The waits in each row, by its id. Its bar leaves them out. */
 export function waitsBelow(rows: readonly TraceRow[], now: number): ReadonlyMap<string, Span[]> {
+  const below = new Map<string, Span[]>();
+  const waits = rows.filter(isWait);
+  if (waits.length === 0) return below;
   const parents = new Map(rows.map(({ id, parent }) => [id, parent]));
-  const waits = new Map<string, Span[]>();
-  for (const row of rows) {
-    if (!isWait(row) || row.startedAt === null) continue;
-    const wait = { from: row.startedAt, to: row.endedAt ?? now };
-    for (let id = row.parent; id !== null; id = parents.get(id) ?? null)
-      waits.set(id, [...(waits.get(id) ?? []), wait]);
+  for (const { parent, startedAt, endedAt } of waits) {
+    if (startedAt === null) continue;
+    const wait = { from: startedAt, to: endedAt ?? now };
+    for (let id = parent; id !== null; id = parents.get(id) ?? null) {
+      const spans = below.get(id);
+      if (spans) spans.push(wait);
+      else below.set(id, [wait]);
+    }
   }
-  return waits;
+  return below;
 }
 
-/** The times in which an attempt worked, and did not itself wait. Sorted, without overlaps. */
 function busyIn(rows: readonly TraceRow[], now: number): Span[] {
   const waits = waitsBelow(rows, now);
   const spans = rows.flatMap((row): Span[] => {
@@ -128,7 +131,6 @@ export function without(span: Span, waits: readonly Span[]): Span[] {
 const sum = (spans: readonly Span[]): number =>
   spans.reduce((all, { from, to }) => all + to - from, 0);
 
-/** Shorter times without a wait are not worth a notch. In milliseconds. */
 const leastIdleMs = 1_000;
 
 /** The name of the longest wait in a span of time; null for a short span without a wait. */

@@ -7,7 +7,7 @@ import { endRecord, Logged, opening, paidStep } from "../../../test/fixtures/log
 import type { ThreadFilter } from "../../host/host.ts";
 import type { Root } from "../../disk/paths.ts";
 import { createRoot, openRoot } from "../../disk/root.ts";
-import type { ThreadRow } from "../../record/thread.ts";
+import type { LiveRow, ThreadRow } from "../../record/thread.ts";
 import { listThreads } from "./list.ts";
 import { readIndexed, readRow } from "./row.ts";
 import { figuresOf, summaryOf } from "./summary.ts";
@@ -283,4 +283,26 @@ test("an index of the format before figures is rebuilt", async () => {
   index = opened();
   const plain = await listThreads(root, { minCost: 0.2 });
   expect((await listThreads(root, { minCost: 0.2 }, index)).rows).toEqual(plain.rows);
+});
+
+test("the log of a driven thread is read again only after a write, or without its worker", async () => {
+  logged.begin(1);
+  logged.append(1, paidStep("planner", 1));
+  logged.journal(1, attempt, call, { ...paid, state: "open" });
+  const driver: LiveRow = {
+    ...{ ...logged.ref(1), workflow: "review", status: "running", pid: 1, role: "coder" },
+    ...{ steps: 1, elapsedMs: 0, workedMs: 0, waitedMs: 0 },
+  };
+  const read = (found: LiveRow | null) =>
+    opening(() => readRow(root, logged.ref(1), { find: async () => found }));
+  const running = { status: "running", spent: { cost: 1.5 } };
+  expect((await read(driver)).result).toMatchObject(running);
+  const again = await read(driver);
+  expect(again.result).toMatchObject(running);
+  expect(again.opened).toEqual([]);
+  logged.append(1, paidStep("planner", 2));
+  expect((await read(driver)).result).toMatchObject({ steps: 2, spent: { cost: 3.5 } });
+  logged.journal(1, attempt, call, { ...paid, cost: 0.75, state: "open" });
+  expect((await read(driver)).result).toMatchObject({ steps: 2, spent: { cost: 3.75 } });
+  expect((await read(null)).result).toEqual(await rowOf(1));
 });

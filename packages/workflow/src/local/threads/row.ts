@@ -29,6 +29,30 @@ function workOf(root: Root, ref: ThreadRef, { fold, end }: Worked, isRunning: bo
   return fold.of(journal, { end, isRunning });
 }
 
+/** The log of a driven thread with its work, and the state of its files from before they were read. */
+type Driven = LogOutline & { work: ThreadWork; files: string };
+
+/**
+ * Driven threads by the paths of their logs, newest last. Lists, summaries and changes ask for them several times a
+ * second, and a long log takes long to read.
+ */
+const driven = new Map<string, Driven>();
+const mostDriven = 20;
+
+function keepDriven(path: string, log: Driven): void {
+  driven.delete(path);
+  driven.set(path, log);
+  const [oldest] = driven.keys();
+  if (driven.size > mostDriven && oldest !== undefined) driven.delete(oldest);
+}
+
+/** Returns a text that changes when the log or the journal of a thread is written. */
+function filesOf(root: Root, { hash, threadId }: ThreadRef): string {
+  const paths = [dataPath(root, hash, threadId), journalPath(root, hash, threadId)];
+  const stats = paths.map((path) => system.files.stat(path));
+  return stats.map((stat) => `${stat?.ino} ${stat?.size} ${stat?.mtimeMs}`).join();
+}
+
 /** The row of a thread, or null when it never started or was removed. */
 export async function readRow(
   root: Root,
@@ -36,13 +60,29 @@ export async function readRow(
   live: Drivers = new LiveWorkers(root),
 ): Promise<ThreadRow | null> {
   const { threadId, hash } = ref;
+  const path = dataPath(root, hash, threadId);
+  let files = "";
+  const read = () => {
+    files = filesOf(root, ref);
+    const kept = driven.get(path);
+    return kept?.files === files ? kept : outlineWork(path);
+  };
   try {
-    const { log, driver } = await readDriven(root, ref, outlineWork, live);
+    const { log, driver } = await readDriven(root, ref, read, live);
     if (log.kind === "empty") return null;
     if (log.kind === "thread") {
+      if ("work" in log && !driver) {
+        // The open attempts of a thread without a worker are lost.
+        driven.delete(path);
+        return await readRow(root, ref, live);
+      }
       const { movedTo: away, paused } = notedOf(root, ref);
       const state = statusOf(log, driver, { movedTo: away, paused });
-      const work = workOf(root, ref, log, driver !== null);
+      const work = "work" in log ? log.work : workOf(root, ref, log, driver !== null);
+      if (driver && "fold" in log) {
+        const { fold: _, ...outline } = log;
+        keepDriven(path, { ...outline, work, files });
+      }
       const row = rowFrom({ threadId, hash }, { ...log, work }, state, { away, driver });
       return rowAt(row, system.clock.now());
     }

@@ -1,0 +1,119 @@
+/* The parts of the header that need a connection. They load after the content of the page. */
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { CircleCheck, Unplug } from "lucide-react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useConnection } from "../lib/connection.ts";
+import type { Connection } from "../lib/hub.ts";
+import { useInbox } from "../lib/inbox.ts";
+import { useHostEvents } from "../lib/lists.ts";
+import { useNotices } from "../lib/notices.ts";
+import { serverQuery } from "../lib/workflows.ts";
+import { waiting } from "../ui/page.tsx";
+
+/** The number of waiting questions, decisions and plans; hidden at zero. */
+export function WaitingBadge() {
+  const inbox = useInbox();
+  const navigate = useNavigate();
+  useNotices(inbox, (item) => void navigate({ to: "/inbox", search: { item } }));
+  const { items, isMore } = inbox;
+  const count = items.length;
+  useEffect(() => waiting.set(count), [count]);
+  if (count === 0) return null;
+  return (
+    <>
+      {" "}
+      <span className="ml-1 rounded-full bg-solid px-1 py-px text-small font-semibold text-on-solid">
+        {count}
+        {isMore && "+"}
+        <span className="sr-only"> waiting</span>
+      </span>
+    </>
+  );
+}
+
+/** The project of the storage root, if any. */
+export function ServedProject() {
+  const { data: server } = useQuery(serverQuery);
+  if (!server?.project) return null;
+  const name = server.project.split(/[/\\]/).at(-1);
+  return (
+    <span
+      className="max-w-32 truncate rounded-md border px-2 py-0.5 text-small text-muted max-sm:max-w-18"
+      title={`The project in ${server.project}`}
+    >
+      <span className="sr-only">Project </span>
+      {name}
+    </span>
+  );
+}
+
+const lost = { icon: Unplug, look: "bg-amber-soft text-amber" };
+
+const notices = {
+  lost: {
+    ...lost,
+    text: "The server is unreachable. This page shows the last known state and reconnects automatically. Threads keep running.",
+  },
+  refused: {
+    ...lost,
+    text: "The server refuses this page's requests. Reload the page to see why.",
+  },
+  back: {
+    icon: CircleCheck,
+    look: "bg-green-soft text-green",
+    text: "Connected again. Nothing was missed.",
+  },
+};
+
+const noticeOf = (state: Exclude<Connection, "open"> | "back") =>
+  typeof state === "number"
+    ? {
+        ...lost,
+        text: `Too many open pages; retrying in ${state} s. This page shows the last known state.`,
+      }
+    : notices[state];
+
+/** Minimum length of a reported loss, in milliseconds. A reconnect is shorter. */
+const patienceMs = 700;
+const gladMs = 2_500;
+
+/** Keeps the lists up to date, and reports the loss of the server connection and its return. */
+export function LostNotice() {
+  useHostEvents();
+  const connection = useConnection();
+  const [shown, setShown] = useState<Parameters<typeof noticeOf>[0] | null>(null);
+  const wasShown = useRef(false);
+  useEffect(() => {
+    if (connection !== "open") {
+      const timer = setTimeout(() => {
+        wasShown.current = true;
+        setShown(connection);
+      }, patienceMs);
+      return () => clearTimeout(timer);
+    }
+    if (!wasShown.current) return;
+    wasShown.current = false;
+    setShown("back");
+    const timer = setTimeout(() => setShown(null), gladMs);
+    return () => clearTimeout(timer);
+  }, [connection]);
+  const notice = shown && noticeOf(shown);
+  const box = useRef<HTMLDivElement>(null);
+  // Sticky headers must stay below the notice.
+  useLayoutEffect(() => {
+    const height = shown === null ? 0 : (box.current?.offsetHeight ?? 0);
+    document.documentElement.style.setProperty("--notice", `${height}px`);
+  }, [shown]);
+  return (
+    <div ref={box} className="sticky top-header z-25" aria-live="polite">
+      {notice && (
+        <p
+          className={`flex items-center justify-center gap-2 px-4 py-1 text-small font-semibold ${notice.look}`}
+        >
+          <notice.icon /> {notice.text}
+        </p>
+      )}
+    </div>
+  );
+}
