@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { command } from "../packages/cli-workflow/test/command.ts";
 import { ServingProcess, stopServing } from "../packages/server/test/serving.ts";
+import type { AuditRecord } from "../packages/server/src/guard/audit.ts";
 import { until } from "../packages/workflow/test/fixtures/until.ts";
 import { deployed, freePort, missingProxy, proxyNames, startProxy } from "./proxies.ts";
 
@@ -161,8 +162,9 @@ export async function* run() { return { returnCode: 0, summary: "" }; }
         });
         expect(forged.status).toBe(200);
         const audit = readFileSync(join(own.path, "audit.jsonl"), "utf8");
-        const last = JSON.parse(audit.trimEnd().split("\n").at(-1) ?? "") as object;
-        expect(last).toMatchObject({ who: "ops", what: "POST /api/pause", from: "127.0.0.1" });
+        const last = JSON.parse(audit.trimEnd().split("\n").at(-1) ?? "") as AuditRecord;
+        expect(last).toMatchObject({ who: "ops", what: "POST /api/pause" });
+        expect(["127.0.0.1", "::1"]).toContain(last.from ?? "");
         const logs = [audit];
         if (name === "nginx") logs.push(readFileSync(join(folder, name, "access.log"), "utf8"));
         for (const log of logs) expect(log).not.toContain(token);

@@ -142,7 +142,8 @@ export function refusalPage({ headers }: Request, status: number, refusal: Refus
     code === "TOKEN_EXPIRED"
       ? sentence(`${message}.`)
       : "This server requires a token, and this browser has no valid token.",
-    "Open the address that <code>uncaged-workflow serve</code> printed in its terminal, or add <code>/?token=</code> and your token to the address of this server.",
+    "Open the address that <code>uncaged-workflow serve</code> printed in its terminal.",
+    "With a token of your own, add <code>/?token=</code> and the token to the address of this server.",
   ]);
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { hostname, networkInterfaces } from "node:os";
 import { parse, serialize } from "hono/utils/cookie";
 import { guestOf, preflightAnswer, shareWith } from "./cross-origin.ts";
-import { foreignHeader, noPath } from "./errors.ts";
+import { foreignHeader, noPath, tokenExpired } from "./errors.ts";
 import type { Caller } from "./role.ts";
 import { digestOf, isExpired, type Tokens } from "./tokens.ts";
 
@@ -46,8 +46,8 @@ function entryOf(
   const given = searchParams.get("token");
   const code = searchParams.get("code");
   const grant = given === null ? null : tokens.find(given);
-  const isKnown = grant !== null && !isExpired(grant);
-  const token = isKnown ? given : code !== null && codes.take(code) ? tokens.own : null;
+  if (grant && isExpired(grant)) throw tokenExpired(grant.name);
+  const token = grant ? given : code !== null && codes.take(code) ? tokens.own : null;
   if (token === null) return null;
   for (const name of ["token", "code"]) searchParams.delete(name);
   const rest = searchParams.size > 0 ? `?${searchParams.toString()}` : "";
