@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmodSync } from "node:fs";
-import { openRemoteHost } from "@uncaged/workflow/client";
+import { openRemoteHost, settled } from "@uncaged/workflow/client";
 import type { Host, ThreadRef } from "@uncaged/workflow/host";
 import { codeOf } from "../../../workflow/test/fixtures/until.ts";
 import { Serving, stopServing } from "../serving.ts";
@@ -59,7 +59,7 @@ test("a named token names the sender of a fork's answer, and the own token may n
   const senderOf = async (token: string) => {
     const host = await hostFor(token);
     const fork = await host.fork(ref, { keep: { atStep: 1 }, input, env: {} });
-    return (await host.read(fork)).steps[1]?.meta.by;
+    return (await settled(host, fork)).steps[1]?.meta.by;
   };
   expect(await senderOf(tokenOf("operator"))).toEqual({ kind: "api", name: "operator" });
   expect(await senderOf(serving.token)).toEqual(input.by);
