@@ -53,6 +53,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
       "mcp",
       "operating",
       "cluster",
+      "deploy",
       "deploy-cluster",
     ),
   },

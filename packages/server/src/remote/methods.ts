@@ -1,4 +1,4 @@
-import type { Host } from "@uncaged/workflow/host";
+import type { AnsweredBy, Host } from "@uncaged/workflow/host";
 import {
   type RemoteArguments,
   type RemoteStreams,
@@ -9,8 +9,22 @@ import type { Role } from "../guard/role.ts";
 import { statusSchema } from "../schema/thread.ts";
 import { addBundle, storeBundle } from "./bundles.ts";
 
-/** The context of a call: the host, and the environment and folder of threads that the server starts. */
-export type CallContext = { host: Host; env: Record<string, string>; cwd: string };
+/**
+ * The context of a call: the host, the environment and folder of threads that the server starts, and the sender of an
+ * answer, if the client may not name another.
+ */
+export type CallContext = {
+  host: Host;
+  env: Record<string, string>;
+  cwd: string;
+  sender: AnsweredBy | undefined;
+};
+
+/** Returns an answer or an edit with its sender. */
+const signed = <Given extends { by?: AnsweredBy } | undefined>(
+  given: Given,
+  sender: AnsweredBy | undefined,
+): Given => (given && sender ? { ...given, by: sender } : given);
 
 /** A method of the protocol: who may call it, its arguments, and the call of the host. */
 export type RemoteMethod<Arguments = never> = {
@@ -192,8 +206,8 @@ export const methods: Methods = {
   answer: {
     role: "answer",
     args: one.extend({ input, question: optionalNumber, durability }),
-    run: ({ ref: of, ...given }, { host, env }) =>
-      host.control(of, { kind: "answer", ...given, env }),
+    run: ({ ref: of, input: given, ...rest }, { host, env, sender }) =>
+      host.control(of, { kind: "answer", input: signed(given, sender), ...rest, env }),
   },
   kill: {
     role: "operate",
@@ -203,7 +217,10 @@ export const methods: Methods = {
   fork: {
     role: "operate",
     args: one.extend({ options: fork }),
-    run: ({ ref: of, options }, { host, env }) => host.fork(of, { ...options, env }),
+    run({ ref: of, options }, { host, env, sender }) {
+      const [edit, answer] = [signed(options.edit, sender), signed(options.input, sender)];
+      return host.fork(of, { ...options, edit, input: answer, env });
+    },
   },
   remove: {
     role: "operate",

@@ -8,6 +8,7 @@ import {
 } from "@uncaged/workflow/host";
 import {
   protocolVersion,
+  type RemoteArguments,
   type RemoteEvent,
   type RemoteGreeting,
   type RemoteReply,
@@ -18,10 +19,11 @@ import { z } from "zod";
 import { checkDepth } from "../guard/body.ts";
 import { errorResponseTo, violation } from "../guard/error-response.ts";
 import { badJson, unknownPath } from "../guard/errors.ts";
+import { admittedTo, answererOf, needs, requireRole } from "../guard/role.ts";
 import type { Context } from "../routes/route.ts";
 import { type Message, type Messages, messageOf } from "../stream/streams.ts";
 import { otherProtocol, serverRestarted } from "./errors.ts";
-import { methods, type RemoteMethod, streamArguments } from "./methods.ts";
+import { methods, type RemoteMethod, roleOf, streamArguments } from "./methods.ts";
 import { Once } from "./once.ts";
 
 const requestSchema = z.strictObject({
@@ -44,15 +46,16 @@ export function remoteRoutes(context: Context, served: Served) {
   const once = new Once();
   const app = new OpenAPIHono();
 
-  app.get("/host", (call) => {
+  app.get("/host", needs("read"), (call) => {
     const { maxRecordBytes } = host;
     const own = { name: "uncaged-workflow", protocol: protocolVersion, instance } as const;
     return call.json({ ...own, ...served, maxRecordBytes } satisfies RemoteGreeting);
   });
 
-  app.post("/host/:method", async (call) => {
+  app.post("/host/:method", needs("read"), async (call) => {
     const method = call.req.param("method");
     try {
+      requireRole(call, roleOf(method) ?? "read");
       if (Object.hasOwn(streamArguments, method)) {
         const name = method as keyof RemoteStreams;
         const given = await requestIn(call);
@@ -68,9 +71,14 @@ export function remoteRoutes(context: Context, served: Served) {
       const given = await requestIn(call);
       const called = methods[method as keyof typeof methods] as RemoteMethod<object>;
       const wanted = argumentsIn(called.args, given);
+      const { caller, noted } = admittedTo(call);
+      noted.thread = (wanted as Partial<RemoteArguments["read"]>).ref?.threadId;
+      // Only the own token of the storage root may name another sender of an answer.
+      const sender = caller.name === null ? undefined : answererOf(call);
       const { key, instance: of } = given;
       if (of !== undefined && of !== instance) throw serverRestarted(method);
-      const result = (await once.make(key, () => called.run(wanted, context))) ?? null;
+      const result =
+        (await once.make(key, () => called.run(wanted, { ...context, sender }))) ?? null;
       return call.json({ result, instance } satisfies RemoteReply);
     } catch (error) {
       return refusal(call.req.raw, error, host);
