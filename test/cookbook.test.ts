@@ -71,17 +71,16 @@ function shell(script: string | undefined): string {
   return stdout.toString();
 }
 
-test("there are thirteen recipes without a type error", () => {
-  expect(page.match(/^## \d+\. /gm)).toHaveLength(13);
-  expect([recipes.length, scripts.length]).toEqual([10, 3]);
+test("there are fifteen recipes without a type error", () => {
+  expect(page.match(/^## \d+\. /gm)).toHaveLength(15);
+  expect([recipes.length, scripts.length]).toEqual([12, 3]);
   expect(typeErrorsIn(sources)).toBe("");
 }, 60_000);
 
-test("a failed request is retried with the same key", async () => {
+test("a failed request is retried", async () => {
   busy = 2;
-  const { status, steps } = await runThread(await recipe("request"), { prompt: url });
+  const { status, steps } = await runThread(await recipe("fetch"), { prompt: url });
   expect([status, steps.length, steps.at(-1)?.content]).toEqual(["completed", 3, "hello"]);
-  expect([keys.length, new Set(keys).size]).toEqual([3, 1]);
 });
 
 test("a command runs in the thread's folder", async () => {
@@ -128,9 +127,20 @@ test("an unanswered question gets a default", async () => {
   expect(outcome).toMatchObject({ result: { summary: "green, by default" } });
 });
 
+test("each try of a payment uses the same key", async () => {
+  busy = 2;
+  await runThread(await recipe("once"), { prompt: url });
+  expect([keys.length, new Set(keys).size]).toEqual([3, 1]);
+});
+
 test("a critic sends the text back to the writer", async () => {
   const { steps } = await replayEverywhere(await recipe("critic"), { prompt: "hey" });
   expect(steps.map(({ content }) => content)).toEqual(["hey", "louder", "hey!!", "good"]);
+});
+
+test("a model's answer has typed fields", async () => {
+  const { steps } = await runThread(await recipe("typed"));
+  expect(steps[0]?.meta).toMatchObject({ severity: "high", area: "login" });
 });
 
 test("a program starts a thread and waits for it", () => {
