@@ -119,12 +119,14 @@ async function packCore(): Promise<string> {
     entryPointsOf("workflow")
       .filter(({ as }) => isBuilt(as))
       .map(({ file }) => ({ source: join(core, "src", `${file}.ts`), as: basename(file) }));
+  const anywhere = (as: string) => as === "./client";
   const inputs = [
     ...(await build(
-      sourcesOf((as) => !onlyBun(as)),
+      sourcesOf((as) => !onlyBun(as) && !anywhere(as)),
       dist,
       { readable: true },
     )),
+    ...(await build(sourcesOf(anywhere), dist, { readable: true, target: "browser" })),
     ...(await build(sourcesOf(onlyBun), dist, { readable: false })),
     ...(await buildProcesses(dist)),
   ];
@@ -284,7 +286,8 @@ async function archiveOf(path: string, staged: readonly string[]): Promise<void>
         Object.entries(dependencies).filter(([name]) => name.startsWith("@uncaged/") === isOurs),
       ),
     );
-    const text = JSON.stringify({ ...manifest, dependencies: others, peerDependencies: ours });
+    const peerDependencies = { ...(manifest.peerDependencies as object), ...ours };
+    const text = JSON.stringify({ ...manifest, dependencies: others, peerDependencies });
     const files: Record<string, Uint8Array | string> = {};
     for (const file of new Bun.Glob("**/*").scanSync({ cwd: folder })) {
       files[join("package", file)] = new Uint8Array(readFileSync(join(folder, file)));
