@@ -202,7 +202,7 @@ export const answerRules: Rules = {
     const { steps } = await settled(host, await forked({ atStep: 3 }));
     equal(steps.at(-1)?.content, decisions("reject", "approve"));
     const late = await trial.start(asker, { params: { expiresAt: 1 } });
-    await settled(host, late);
+    await trial.until(late, "completed");
     const kept = { keep: { atStep: 1 }, input: { content: "yes" }, env: {} };
     await refused(() => host.fork(late, kept), "ANSWER_LATE");
     const edited = { keep: { atStep: 2 }, edit: { content: "yes" }, env: {} };
