@@ -50,6 +50,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       "console",
       "operating",
       "cluster",
+      "deploy",
       "deploy-cluster",
     ),
   },

@@ -24,7 +24,7 @@ import { type Look, type Paint, paintFor } from "../output/style.ts";
 
 import { isKnownRoot, noteRoot } from "./known-root.ts";
 import { wakeAside } from "./wake-aside.ts";
-import { folderGone, notOnCluster, wrongUse } from "./errors.ts";
+import { folderGone, notAddress, notOnCluster, wrongUse } from "./errors.ts";
 
 /** The program's environment, given only by `main.ts`. */
 export type World = {
@@ -81,9 +81,6 @@ const inRoot: ReadonlySet<string> = new Set([
 /** Returns the words that call a command, without the program's name. */
 const wordsOf = (command: Command): string =>
   command.parent?.parent ? `${wordsOf(command.parent)} ${command.name()}` : command.name();
-
-/** Tells whether a value of `--host` is an address for `serve` to listen on, not a URL. */
-const isAddress = (host: string): boolean => !host.includes("://");
 
 /** One call of a command: its environment, changed by its common options. */
 export class Session {
@@ -155,13 +152,14 @@ export class Session {
   /**
    * URL of the chosen cluster, and the source of the choice; null if the host is a storage root. The command line takes
    * precedence over the environment, and the environment over the project.
-   * @throws WorkflowError `BAD_OPTION` if the command line names both.
+   * @throws WorkflowError `BAD_OPTION` if the command line names both, or gives an address to `serve`.
    */
   get clusterChosen(): { url: string; by: string } | null {
     const { root, host } = this.#options;
     const { env } = this.#world;
     const isBoth = usesBoth.has(this.called.command.name());
-    if (host !== undefined && !(this.called.command.name() === "serve" && isAddress(host))) {
+    if (host !== undefined) {
+      if (this.called.command.name() === "serve" && !host.includes("://")) throw notAddress(host);
       if (root === undefined || isBoth) return { url: host, by: "--host" };
       throw wrongUse(
         "--root and --host are both given",
@@ -290,10 +288,10 @@ export class Session {
     return this.#world.interruption();
   }
 
-  /** Like {@link interruption}, but a service manager's signal aborts it too. */
+  /** Like {@link interruption}, but a service manager's signal aborts it too, with the reason `SIGTERM`. */
   termination(): AbortSignal {
     const terminated = new AbortController();
-    process.once("SIGTERM", () => terminated.abort());
+    process.once("SIGTERM", () => terminated.abort("SIGTERM"));
     return AbortSignal.any([this.interruption(), terminated.signal]);
   }
 

@@ -59,7 +59,7 @@ export { makeTemporary } from "../bundle/child.ts";
 export { temporaryProblem } from "../bundle/errors.ts";
 
 // Files and locks
-export { makeFolder, writeFileAtomic, writeFileLater } from "../disk/files.ts";
+export { appendLines, makeFolder, writeFileAtomic, writeFileLater } from "../disk/files.ts";
 export { type Lock, takeLock, waitForLock } from "../disk/lock.ts";
 export { hostVariable, rootVariable } from "../disk/root.ts";
 
