@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { isIPv6 } from "node:net";
 import { resolve } from "node:path";
 import { toErrorRecord } from "@uncaged/workflow/host";
+import { startTelemetry } from "@uncaged/workflow-telemetry";
 import { collect, wholeNumber } from "../arguments/options.ts";
 import { openBrowser, serveConsole } from "../console/console.ts";
 import { noteRecovered } from "../output/recovered.ts";
@@ -79,6 +80,9 @@ export default defineCommand({
     const tokenFile =
       options.tokenFile === undefined ? undefined : resolve(session.cwd, options.tokenFile);
     const signal = session.termination();
+    const { env, output } = session;
+    const note = (text: string): void => void output.notes.write(`${text}\n`);
+    const telemetry = await startTelemetry(session.host, { env, note });
     const { isLoopback } = await import("@uncaged/workflow-server");
     const server = await serveConsole(session, {
       ...{ hostname, port, publicUrl, allowHosts, allowOrigins, tokenFile, resume },
@@ -105,7 +109,7 @@ export default defineCommand({
     if (!signal.aborted) await once(signal, "abort");
     // A person who presses Ctrl-C doesn't wait; a service manager lets requests finish.
     const drain = signal.reason === "SIGTERM";
-    await Promise.all([server.stop({ drain }), firing?.stop()]);
+    await Promise.all([server.stop({ drain }), firing?.stop(), telemetry.stop()]);
   },
 });
 

@@ -1,0 +1,16 @@
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  type Resource,
+  resourceFromAttributes,
+} from "@opentelemetry/resources";
+
+/** The name of the instrumentation, and the default name of the service. */
+export const serviceName = "uncaged-workflow";
+
+/** Describes this server: `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` have precedence. */
+export const resourceOf = (): Resource =>
+  defaultResource()
+    .merge(resourceFromAttributes({ "service.name": serviceName }))
+    .merge(detectResources({ detectors: [envDetector] }));
