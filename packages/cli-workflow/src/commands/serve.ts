@@ -80,9 +80,6 @@ export default defineCommand({
     const tokenFile =
       options.tokenFile === undefined ? undefined : resolve(session.cwd, options.tokenFile);
     const signal = session.termination();
-    const { env, output } = session;
-    const note = (text: string): void => void output.notes.write(`${text}\n`);
-    const telemetry = await startTelemetry(session.host, { env, note });
     const { isLoopback } = await import("@uncaged/workflow-server");
     const server = await serveConsole(session, {
       ...{ hostname, port, publicUrl, allowHosts, allowOrigins, tokenFile, resume },
@@ -106,6 +103,8 @@ export default defineCommand({
       session.note("no browser was found: open the URL yourself");
     const firing =
       plans && !session.clusterChosen ? await startFiring(session, resume === true) : null;
+    const note = (text: string): void => void session.output.notes.write(`${text}\n`);
+    const telemetry = await startTelemetry(session.host, { env: session.env, note });
     if (!signal.aborted) await once(signal, "abort");
     // A person who presses Ctrl-C doesn't wait; a service manager lets requests finish.
     const drain = signal.reason === "SIGTERM";

@@ -6,10 +6,10 @@ import {
   PeriodicExportingMetricReader,
   type PushMetricExporter,
 } from "@opentelemetry/sdk-metrics";
-import { type Host, statuses, type ThreadRow } from "@uncaged/workflow/host";
+import { type Status, statuses, type ThreadRow } from "@uncaged/workflow/host";
 import type { Amount } from "../span/calls.ts";
 import { nameOf } from "../span/names.ts";
-import { chatAttributes, type EndedWork } from "../span/spans.ts";
+import { chatAttributes, type EndedWork, isOver } from "../span/spans.ts";
 import { resourceOf, serviceName } from "./resource.ts";
 import type { Settings, Target } from "./settings.ts";
 
@@ -19,7 +19,11 @@ const secondBounds = [
   0.01, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400, 604_800,
 ];
 
-type Options = Pick<Settings, "metricsEveryMs"> & { onError: (error: unknown) => void };
+type Options = Pick<Settings, "metricsEveryMs"> & {
+  /** The statuses of the threads that have not ended. */
+  openStatuses: () => Iterable<Status>;
+  onError: (error: unknown) => void;
+};
 
 /** Counts the work of threads and sends the counts to a collector, at an interval. */
 export class Metrics {
@@ -30,7 +34,7 @@ export class Metrics {
   readonly #stepSeconds;
   readonly #threadSeconds;
 
-  constructor(host: Host, { url, isJson }: Target, { metricsEveryMs, onError }: Options) {
+  constructor({ url, isJson }: Target, { metricsEveryMs, openStatuses, onError }: Options) {
     const exporter = isJson ? new JsonExporter({ url }) : new ProtobufExporter({ url });
     const reader = new PeriodicExportingMetricReader({
       exporter: reporting(exporter, onError),
@@ -47,11 +51,10 @@ export class Metrics {
     this.#cost = meter.createCounter("uncaged.cost", { unit: "{USD}" });
     meter
       .createObservableGauge("uncaged.threads", { unit: "{thread}" })
-      .addCallback(async (result) => {
-        for (const status of statuses) {
-          const { total } = await host.threads({ status, limit: 1, paged: false });
-          if (total !== null) result.observe(total, { "uncaged.status": status });
-        }
+      .addCallback((result) => {
+        const open = Map.groupBy(openStatuses(), (status) => status);
+        for (const status of statuses.filter((one) => !isOver({ status: one })))
+          result.observe(open.get(status)?.length ?? 0, { "uncaged.status": status });
       });
   }
 

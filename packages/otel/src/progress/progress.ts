@@ -30,7 +30,10 @@ export class Progress {
     const path = join(root, "telemetry.jsonl");
     const progress = new Progress(path, Date.now());
     const bytes = readOwnFile(path, mostBytes);
-    for (const line of Buffer.from(bytes ?? []).toString().split("\n")) progress.#take(line);
+    for (const line of Buffer.from(bytes ?? [])
+      .toString()
+      .split("\n"))
+      progress.#take(line);
     return progress;
   }
 

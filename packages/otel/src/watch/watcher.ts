@@ -1,5 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Host, isWorkflowError, type StartRecord, type ThreadRow } from "@uncaged/workflow/host";
+import {
+  type Host,
+  isWorkflowError,
+  type StartRecord,
+  type Status,
+  type ThreadRow,
+} from "@uncaged/workflow/host";
 import { withoutPasswords } from "@uncaged/workflow/internal";
 import { Metrics } from "../export/metrics.ts";
 import { type Settings, settingsOf } from "../export/settings.ts";
@@ -36,6 +42,8 @@ export class Watcher {
   readonly #note: (text: string) => void;
   readonly #stopped = new AbortController();
   readonly #changed = new Map<string, Changed>();
+  /** The statuses of the threads that have not ended. */
+  readonly #open = new Map<string, Status>();
   /** The attempts that were counted, but that the collector of traces has not accepted. */
   readonly #counted = new Set<string>();
   #wasFull = false;
@@ -54,7 +62,8 @@ export class Watcher {
     this.#progress = Progress.open(host.root);
     this.#tracing = traces && new Tracing(traces);
     const onError = (error: unknown): void => this.#failed(metrics?.url ?? "", error);
-    this.#metrics = metrics && new Metrics(host, metrics, { metricsEveryMs, onError });
+    const openStatuses = () => this.#open.values();
+    this.#metrics = metrics && new Metrics(metrics, { metricsEveryMs, openStatuses, onError });
   }
 
   start(): void {
@@ -88,7 +97,7 @@ export class Watcher {
         for await (const change of this.#host.changes(signal)) {
           if (change.kind === "ready") await this.#catchUp();
           else if (change.kind === "thread") this.#touch(change.row);
-          else if (change.kind === "removed") this.#changed.delete(change.threadId);
+          else if (change.kind === "removed") this.#forget(change.threadId);
         }
       } catch {
         // The next attempt may succeed. It begins with `ready`, and so misses nothing.
@@ -100,6 +109,7 @@ export class Watcher {
   /** Finds the threads that changed while nothing watched. */
   async #catchUp(): Promise<void> {
     const { since } = this.#progress;
+    this.#open.clear();
     const statuses = ["running", "paused", "waiting", "interrupted"] as const;
     for await (const row of this.#rows({ status: statuses })) this.#touch(row);
     for await (const row of this.#rows({})) {
@@ -132,8 +142,15 @@ export class Watcher {
     }
   }
 
+  #forget(threadId: string): void {
+    this.#open.delete(threadId);
+    this.#changed.delete(threadId);
+  }
+
   #touch(row: ThreadRow): void {
-    const { threadId, createdAt } = row;
+    const { threadId, createdAt, status } = row;
+    if (isOver(row)) this.#open.delete(threadId);
+    else this.#open.set(threadId, status);
     if (this.#progress.isComplete(threadId, createdAt, isOver(row))) return;
     const known = this.#changed.get(threadId);
     if (!known && this.#changed.size >= mostChanged) {
