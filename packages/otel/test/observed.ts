@@ -34,7 +34,9 @@ export const team = bundleOf(`
     yield { ...step("reader"), attempt: one.id };
   }
   for (let n = Math.max(3, input.steps.length); n < (params.count ?? 0); n += 1) yield step("count", String(n));
-  await opened();
+  const last = attempts.open({ role: "last" });
+  await last.run(opened);
+  last.end("committed");
   if (params.fails) throw new RangeError(params.secret ?? "failed");
 `);
 

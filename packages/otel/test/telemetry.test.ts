@@ -95,6 +95,8 @@ test("a killed thread and its fork are traces, and the fork links to its origin"
   const killed = await observed.run({ count: 6 }, { options: { gate } });
   await until(async () => (await observed.host.read(killed)).steps.length === 6);
   await until(() => collector.total("uncaged.threads", { "uncaged.status": "running" }) === 1);
+  const isOpen = ({ role, status }: Attempt) => role === "last" && status === "running";
+  await until(async () => (await observed.host.attempts(killed)).some(isOpen));
   await observed.killWorkers();
   await observed.ended(killed, "interrupted");
   await until(() => collector.total("uncaged.threads", { "uncaged.status": "interrupted" }) === 1);

@@ -49,13 +49,11 @@ export class Metrics {
     this.#stepSeconds = histogram("uncaged.step.duration", "s", secondBounds);
     this.#threadSeconds = histogram("uncaged.thread.duration", "s", secondBounds);
     this.#cost = meter.createCounter("uncaged.cost", { unit: "{USD}" });
-    meter
-      .createObservableGauge("uncaged.threads", { unit: "{thread}" })
-      .addCallback((result) => {
-        const open = Map.groupBy(openStatuses(), (status) => status);
-        for (const status of statuses.filter((one) => !isOver({ status: one })))
-          result.observe(open.get(status)?.length ?? 0, { "uncaged.status": status });
-      });
+    meter.createObservableGauge("uncaged.threads", { unit: "{thread}" }).addCallback((result) => {
+      const open = Map.groupBy(openStatuses(), (status) => status);
+      for (const status of statuses.filter((one) => !isOver({ status: one })))
+        result.observe(open.get(status)?.length ?? 0, { "uncaged.status": status });
+    });
   }
 
   /** Counts the work of one attempt. Call it once for each. */

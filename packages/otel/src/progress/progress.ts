@@ -104,7 +104,9 @@ export class Progress {
 
   /** Writes a short file. All threads created until now must be open or ended here. */
   rewrite(): void {
-    this.#since = Date.now() - slackMs;
+    const now = Date.now();
+    // After a clock that was ahead, the time must not stay in the future.
+    this.#since = this.#since > now ? now - slackMs : Math.max(this.#since, now - slackMs);
     for (const [thread, createdAt] of this.#ended) {
       if (createdAt < this.#since) this.#ended.delete(thread);
     }
