@@ -52,6 +52,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       "cluster",
       "deploy",
       "deploy-cluster",
+      "telemetry",
     ),
   },
   {

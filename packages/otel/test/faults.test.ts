@@ -35,7 +35,7 @@ test("no prompt, content or secret leaves, and contents only when switched on, m
   await Promise.all([quiet.stop(), open.stop()]);
 });
 
-test("what ended while nothing observed is sent after a restart, and nothing else again", async () => {
+test("a restart sends work that ended meanwhile, and nothing else again", async () => {
   const observed = await Observed.start();
   const collector = await Collector.start();
   const before = await observed.run();
@@ -131,7 +131,7 @@ test("without an endpoint nothing is read, and a wrong one is named without its 
   expect(observed.notes.at(-1)).toContain("use http/protobuf");
 });
 
-test("progress survives a torn line, and forgets old threads when it is written anew", async () => {
+test("progress survives a torn line, and forgets old threads when it is rewritten", async () => {
   const observed = await Observed.start();
   const first = Progress.open(observed.path);
   first.rewrite();

@@ -16,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => collector.stop());
 afterAll(removeObserved);
 
-/** What a span says of an attempt. */
+/** The parts of a span that describe an attempt. */
 const shown = ({ spanId, parentSpanId, start, end, attributes, status }: Received) => ({
   ...{ spanId, parentSpanId, start, end },
   role: attributes["uncaged.role"],

@@ -103,7 +103,7 @@ export default defineCommand({
       session.note("no browser was found: open the URL yourself");
     const firing =
       plans && !session.clusterChosen ? await startFiring(session, resume === true) : null;
-    const note = (text: string): void => void session.output.notes.write(`${text}\n`);
+    const note = (text: string): void => session.output.notes.write(`${text}\n`);
     const telemetry = await startTelemetry(session.host, { env: session.env, note });
     if (!signal.aborted) await once(signal, "abort");
     // A person who presses Ctrl-C doesn't wait; a service manager lets requests finish.

@@ -1,4 +1,5 @@
 import type { Attributes } from "@opentelemetry/api";
+import { ExportResultCode } from "@opentelemetry/core";
 import { OTLPMetricExporter as JsonExporter } from "@opentelemetry/exporter-metrics-otlp-http";
 import { OTLPMetricExporter as ProtobufExporter } from "@opentelemetry/exporter-metrics-otlp-proto";
 import {
@@ -109,7 +110,7 @@ function reporting<Exporter extends PushMetricExporter>(
   const send = exporter.export.bind(exporter);
   exporter.export = (metrics, done) =>
     send(metrics, (result) => {
-      if (result.code !== 0) onError(result.error);
+      if (result.code !== ExportResultCode.SUCCESS) onError(result.error);
       done(result);
     });
   return exporter;

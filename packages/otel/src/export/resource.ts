@@ -1,9 +1,10 @@
 import {
   defaultResource,
   detectResources,
-  envDetector,
   type Resource,
+  resourceAttributesEnvDetector,
   resourceFromAttributes,
+  serviceNameEnvDetector,
 } from "@opentelemetry/resources";
 
 /** The name of the instrumentation, and the default name of the service. */
@@ -13,4 +14,4 @@ export const serviceName = "uncaged-workflow";
 export const resourceOf = (): Resource =>
   defaultResource()
     .merge(resourceFromAttributes({ "service.name": serviceName }))
-    .merge(detectResources({ detectors: [envDetector] }));
+    .merge(detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] }));

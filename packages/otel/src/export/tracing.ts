@@ -7,6 +7,7 @@ import {
   TraceFlags,
   type Tracer,
 } from "@opentelemetry/api";
+import { ExportResultCode } from "@opentelemetry/core";
 import { OTLPTraceExporter as JsonExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { OTLPTraceExporter as ProtobufExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import {
@@ -122,7 +123,7 @@ export class Tracing {
     if (spans.length === 0) return;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#exporter.export(spans, ({ code, error }) => {
-      if (code === 0) resolve();
+      if (code === ExportResultCode.SUCCESS) resolve();
       else reject(error ?? new Error("the collector refused the spans"));
     });
     await promise;

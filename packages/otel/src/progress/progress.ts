@@ -72,7 +72,7 @@ export class Progress {
     return known;
   }
 
-  /** Whether a thread needs no export any more. `isOver`: it has ended. */
+  /** Whether all spans of a thread are exported. `isOver`: it has ended. */
   isComplete(thread: string, createdAt: number, isOver: boolean): boolean {
     if (this.#ended.has(thread)) return true;
     return isOver && createdAt < this.#since && !this.#open.has(thread);
