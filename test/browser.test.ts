@@ -4,9 +4,13 @@ import { top } from "./source.ts";
 
 /** Packages that the console imports, with their third-party dependencies. */
 const entryPoints = [
+  ["@uncaged/workflow/editing", []],
   ["@uncaged/workflow-steps/document", ["zod"]],
+  ["@uncaged/workflow-steps/editing", ["zod"]],
   ["@uncaged/workflow-graph/document", ["zod"]],
+  ["@uncaged/workflow-graph/editing", ["zod"]],
   ["@uncaged/workflow-graph/run", []],
+  ["@uncaged/workflow-plan/editing", []],
 ] as const;
 
 test.each(entryPoints)(

@@ -68,7 +68,7 @@ describe("a step workflow is rerun from a row", () => {
     await page.getByRole("article", { name: "Details of Rerun" }).waitFor();
   }, 600_000);
 
-  test("and an invalid value is refused in the dialog, without a start", async () => {
+  test("and an invalid value is refused in the dialog without a start, and stays after Escape", async () => {
     const { page } = await opened();
     const step = await detailsOf(page, 2, "Set_Sum");
     await step.getByRole("button", { name: "Rerun from here" }).click();
@@ -79,6 +79,10 @@ describe("a step workflow is rerun from a row", () => {
     await dialog.getByRole("button", { name: "Rerun" }).click();
     await dialog.getByRole("alert").getByText("by").first().waitFor();
     expect(await threads()).toBe(before);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    await step.getByRole("button", { name: "Rerun from here" }).click();
+    expect(await dialog.getByLabel("by as JSON").inputValue()).toBe('"ten"');
   }, 600_000);
 });
 

@@ -1,6 +1,7 @@
+import type { DrawnEdge, DrawnNode, Point } from "@uncaged/workflow/editing";
 import { Box } from "lucide-react";
 import { isRecord } from "../src/lib/json.ts";
-import type { DocumentKind, DrawnEdge, DrawnNode, Point } from "../src/editor/kind.ts";
+import type { DocumentKind } from "../src/editor/kind.ts";
 
 type BoxItem = { id: string; x: number; y: number; name?: string };
 type Line = { from: string; to: string };

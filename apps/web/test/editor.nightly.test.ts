@@ -93,6 +93,7 @@ test("the form and the text edit the same document, and invalid text is reported
   const name = page.locator("#editor-form").getByLabel(/name/i).first();
   await name.fill("Author");
   await nodeOf(page, "Author").waitFor();
+  await page.getByRole("button", { name: "JSON" }).click();
   const text = page.getByRole("textbox", { name: "JSON of the graph" });
   await text.getByText('"Author"').waitFor();
   await name.press("Control+z");
@@ -194,6 +195,7 @@ test("on a phone the drawing can be viewed, moved and zoomed, but not changed", 
   const wide = await openEditor(serving, chain("Writer"));
   await untilDraft(wide, ({ nodes }) => nodes.length === 2);
   await wide.setViewportSize({ width: 380, height: 800 });
+  await wide.getByRole("button", { name: "Show all" }).click();
   await nodeOf(wide, "Start").click({ position: { x: 30, y: 14 } });
   await wide.getByRole("heading", { name: "Start" }).waitFor();
   await wide.getByRole("button", { name: "Zoom in" }).click();

@@ -147,7 +147,7 @@ test("a thread that ran out of rounds is shown as stopped, and continues with mo
   const { threadId } = await serving.ok<{ threadId: string }>("/api/threads", body);
   await serving.until(threadId, "completed");
   const page = await open(serving);
-  await rowOf(page, threadId).getByText("stopped at 3 steps", { exact: true }).waitFor();
+  await rowOf(page, threadId).getByTitle("stopped at 3 steps").waitFor();
   await linkOf(page, threadId).click();
   await page.getByText(/It reached its limit of rounds/).waitFor();
   await page.getByRole("button", { name: "Retry with more rounds…" }).press("Enter");

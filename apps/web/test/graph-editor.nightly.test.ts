@@ -125,6 +125,7 @@ test("every state of the editor passes axe, in the dark theme and at 380 px, whe
   await mouse(phone).press("button", "Retry");
   await statusIs(phone, "completed");
   await check(phone);
+  await mouse(phone).press("button", "Show all");
   await nodeOf(phone, "n2").click({ position: { x: 30, y: 12 } });
   await phone.getByRole("region", { name: "Data" }).getByText("approve").waitFor();
   await check(phone);

@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { ThreadRow } from "@uncaged/workflow-server/api-types";
 import type { Locator, Page } from "playwright-core";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
@@ -189,9 +190,9 @@ test("several threads are selected by keys and with Shift, compared, exported an
     page.waitForEvent("download"),
     page.getByRole("dialog").getByRole("button", { name: "Export" }).click(),
   ]);
-  const lines = readFileSync(await file.path(), "utf8")
-    .trimEnd()
-    .split("\n");
+  const saved = join(serving.folder, "threads.jsonl");
+  await file.saveAs(saved);
+  const lines = readFileSync(saved, "utf8").trimEnd().split("\n");
   const exported = lines.map((text) => JSON.parse(text) as { threadId: string; steps: unknown[] });
   expect(exported.map(({ threadId }) => threadId)).toEqual([ids[3] ?? "", ids[2] ?? ""]);
   expect(exported[0]?.steps).toHaveLength(1);

@@ -285,7 +285,6 @@ const fills: Record<string, () => Promise<Filled>> = {
     await (await detailsOf(page, 1, "Set_Sum"))
       .getByRole("button", { name: "Rerun from here" })
       .click();
-    await mouse(page).press("button", "Edit $a", dialogOf(page));
     const field = page.getByLabel("$a as JSON");
     return { page, button: "Rerun", path: "**/workflow/rerun", field, text: "30" };
   },

@@ -116,9 +116,9 @@ test("the list of threads counts the threads of a version and of all versions", 
     serving.write(`root/logs/${hash}/${copy}.data.jsonl`, log.replaceAll(threadId, copy));
   }
   const page = await open(serving, `/?workflow=${hash}`);
-  await page.getByText(/^100 of 12[01] threads$/).waitFor();
+  await page.getByText(/^112 of 12[01] threads$/).waitFor();
   await page.goto(`http://127.0.0.1:${serving.port}/?workflow=many`);
-  await page.getByText("the newest 100 threads").waitFor();
+  await page.getByText("the newest 112 threads").waitFor();
   await page.mouse.wheel(0, 20_000);
   await page.getByText(/^12[01] threads$/).waitFor();
 }, 600_000);

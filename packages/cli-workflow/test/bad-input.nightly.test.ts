@@ -167,7 +167,7 @@ describe("a missing thing", () => {
   test("a version", async () => {
     await expectRefusal(["rollback", "play", "ZZZZZZZ"], 4, "no version");
     await expectRefusal(["run", "play@ZZZZZZZ"], 4, "no version");
-    await expectRefusal(["rollback", "play"], 1, "first version");
+    await expectRefusal(["rollback", "play"], 1, "has only the version");
   });
 
   test("a role or a step", async () => {
@@ -316,7 +316,7 @@ describe("empty input", () => {
     for (const ending of ["js", "mjs", "cjs", "jsx"]) {
       writeFileSync(join(files, `review.${ending}`), "export {};");
       const wanted =
-        "rename it to review.ts to have it built, or to review.esm.js if it is a bundle";
+        "rename it to review.ts to have it built, or to review.esm.js if it is already a bundle";
       await expectRefusal(["add", "x", `review.${ending}`], 2, wanted);
     }
   });

@@ -238,6 +238,8 @@ export class ServingRoot extends Serving {
 export class ServingProcess extends ServingRoot {
   /** Arguments of the command other than the port. */
   readonly flags: string[] = [];
+  /** The folder of the command. Default: the own folder. */
+  place = this.folder;
   #running: (Address & { url: string; child: Bun.Subprocess<"ignore", "pipe", "pipe"> }) | null =
     null;
 
@@ -279,7 +281,7 @@ export class ServingProcess extends ServingRoot {
   /** Like {@link spawn}, with additional environment variables. */
   spawnIn(env: Record<string, string>, ...args: string[]) {
     return Bun.spawn([command, ...args], {
-      cwd: this.folder,
+      cwd: this.place,
       env: { ...this.env, ...env },
       stdin: "ignore",
       stdout: "pipe",

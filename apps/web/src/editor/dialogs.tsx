@@ -1,8 +1,8 @@
+import type { DrawnNode, PortAt } from "@uncaged/workflow/editing";
 import { useState } from "react";
 import { Dialog, DialogForm, KeysDialog } from "../ui/dialog.tsx";
 import { SelectField } from "../ui/field.tsx";
 import { useEdited } from "./document/use-document.ts";
-import type { DrawnNode, PortAt } from "./kind.ts";
 
 type ConnectProps = {
   node: DrawnNode;

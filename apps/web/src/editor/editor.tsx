@@ -1,3 +1,4 @@
+import type { DrawnNode, Problem } from "@uncaged/workflow/editing";
 import { Cable, Copy, Pencil, Trash2, TriangleAlert } from "lucide-react";
 import {
   lazy,
@@ -24,7 +25,7 @@ import { DocumentContext, useDocumentPart, useEdited } from "./document/use-docu
 import { type LastField, LastFieldContext } from "./form/last-field.ts";
 import { Inspector, type NodeAction, type Panel } from "./inspector.tsx";
 import { useClipboard, useEditorKeys } from "./keys.ts";
-import type { Converted, DrawnNode, LiveNode, Problem } from "./kind.ts";
+import type { Converted, LiveNode } from "./kind.ts";
 import { AddDialog, Palette } from "./palette.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { type DataOf, useNodeData } from "./use-node-data.ts";
@@ -361,18 +362,17 @@ function useProblems(document: EditedDocument): ReadonlyMap<string, readonly Pro
 }
 
 /** Whether the page is too narrow for editing. Documents can still be viewed and run. */
-export const useIsNarrow = (): boolean => useMedia("(max-width: 46rem)");
-
-function useMedia(query: string): boolean {
-  return useSyncExternalStore(
+export const useIsNarrow = (): boolean =>
+  useSyncExternalStore(
     (listener) => {
-      const media = matchMedia(query);
+      const media = matchMedia(narrow);
       media.addEventListener("change", listener);
       return () => media.removeEventListener("change", listener);
     },
-    () => matchMedia(query).matches,
+    () => matchMedia(narrow).matches,
   );
-}
+
+const narrow = "(max-width: 46rem)";
 
 const focusFirst = (form: Element | null): void =>
   form?.querySelector<HTMLElement>("input:enabled, textarea:enabled, select:enabled")?.focus();

@@ -1,3 +1,4 @@
+import type { DrawnNode } from "@uncaged/workflow/editing";
 import { Cable, Copy, CircleAlert, Trash2, X } from "lucide-react";
 import type { ReactNode } from "react";
 import { counted } from "../lib/format.ts";
@@ -6,7 +7,6 @@ import { Tabs } from "../ui/tabs.tsx";
 import type { Actions } from "./canvas/actions.ts";
 import { useDocumentPart, useEdited } from "./document/use-document.ts";
 import { FormOfNode } from "./form/node-form.tsx";
-import type { DrawnNode } from "./kind.ts";
 
 /** A panel next to the canvas. It fills the height and has its own scroll bar. */
 export type Panel = {
@@ -238,7 +238,7 @@ function Templates({ actions }: { actions: Actions }) {
   const { templates = [] } = useEdited().kind;
   return (
     <section aria-label="Start from" className="mt-4 flex flex-col gap-1">
-      <h3>Start from</h3>
+      <h2>Start from</h2>
       {templates.map((template) => (
         <button
           key={template.label}

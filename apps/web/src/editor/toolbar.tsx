@@ -1,3 +1,4 @@
+import type { DrawnNode, Problem } from "@uncaged/workflow/editing";
 import {
   AlignCenterHorizontal,
   AlignCenterVertical,
@@ -26,7 +27,6 @@ import { Menu, MenuItem } from "../ui/menu.tsx";
 import type { Actions } from "./canvas/actions.ts";
 import type { Alignment } from "./canvas/geometry.ts";
 import { useDocumentPart, useEdited } from "./document/use-document.ts";
-import type { DrawnNode, Problem } from "./kind.ts";
 
 type Props = {
   actions: Actions;

@@ -1,9 +1,9 @@
+import type { DrawnNode, RunValue } from "@uncaged/workflow/editing";
 import { type ReactNode, useContext, useEffect, useEffectEvent, useRef } from "react";
 import type { EditedDocument } from "./document/document.ts";
 import { focusField, insertAt } from "./form/insert.ts";
 import { LastFieldContext } from "./form/last-field.ts";
 import { dataPanel, nodePanel } from "./inspector.tsx";
-import type { DrawnNode, RunValue } from "./kind.ts";
 
 /**
  * The data of a node in the selected run; null if the run has not reached it. `pick` returns a function that inserts a

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ago, cost, counted, duration, size, tokens } from "./format.ts";
+import { ago, cost, counted, duration, size, tokens, withoutMarks } from "./format.ts";
 
 describe("a duration", () => {
   test.each([
@@ -55,4 +55,12 @@ describe("an amount", () => {
   test("of things has their noun", () => {
     expect([counted(1, "step"), counted(5_000, "step")]).toEqual(["1 step", "5,000 steps"]);
   });
+});
+
+test.each([
+  ["# **Deploy** to [prod](https://x.example)?", "Deploy to prod?"],
+  ["- run `rm -r out`", "run rm -r out"],
+  ["2 * 3 and snake_case_name", "2 * 3 and snake_case_name"],
+])("the line of Markdown %j is %j without marks", (line, expected) => {
+  expect(withoutMarks(line)).toBe(expected);
 });

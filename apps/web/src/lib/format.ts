@@ -40,6 +40,13 @@ export function size(value: number): string {
 export const counted = (value: number, noun: string): string =>
   `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 
+/** A line of Markdown without its marks: `# **Head**` as `Head`. */
+export const withoutMarks = (line: string): string =>
+  line
+    .replace(/^(?:#{1,6}|>|[-*+])\s+/, "")
+    .replace(/(\*\*|__|`)(.+?)\1/g, "$2")
+    .replace(/\[([^\]]+)\]\([^)\s]*\)/g, "$1");
+
 const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;

@@ -1,5 +1,6 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { PlanRow, ThreadRow, WantedDecision } from "@uncaged/workflow-server/api-types";
+import { withoutMarks } from "./format.ts";
 import { waitingPlansQuery } from "./plans.ts";
 import { threadsQuery } from "./threads.ts";
 
@@ -8,7 +9,6 @@ export type InboxItem = {
   /** Identifies this question: the next question of the thread, and a changed plan, have another key. */
   key: string;
   subject: string;
-  /** The question in one line. */
   text: string;
   /** The role and workflow, or the plan, that asks. */
   from: string;
@@ -22,7 +22,6 @@ export type InboxItem = {
 
 /** Everything that waits for the user. */
 export type Inbox = {
-  /** The newest item first. */
   items: readonly InboxItem[];
   /** Whether the list of threads is incomplete. */
   isMore: boolean;
@@ -59,7 +58,7 @@ const keyOf = ({ threadId, steps }: ThreadRow): string => `${threadId}.${steps}`
 const questionOf = (thread: ThreadRow): InboxItem => ({
   ...{ kind: "question", thread, at: thread.updatedAt, subject: thread.subject },
   key: keyOf(thread),
-  text: thread.at.text ?? "",
+  text: withoutMarks(thread.at.text ?? ""),
   from: [thread.at.role, thread.workflow].filter(Boolean).join(" in "),
 });
 

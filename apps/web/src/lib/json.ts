@@ -79,17 +79,3 @@ function problemOf(text: string, error: unknown): string {
   const before = text.slice(0, Number(position)).split("\n");
   return `Invalid JSON in line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}.`;
 }
-
-/** Whether two values are equal as JSON, ignoring the order of keys. */
-export function isSame(one: unknown, other: unknown): boolean {
-  if (Object.is(one, other)) return true;
-  if (typeof one !== "object" || typeof other !== "object" || !one || !other) return false;
-  if (Array.isArray(one) !== Array.isArray(other)) return false;
-  const names = Object.keys(one);
-  if (names.length !== Object.keys(other).length) return false;
-  return names.every(
-    (name) =>
-      Object.hasOwn(other, name) &&
-      isSame((one as Record<string, unknown>)[name], (other as Record<string, unknown>)[name]),
-  );
-}

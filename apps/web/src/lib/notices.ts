@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "react";
+import { readStored, store } from "./stored.ts";
 import type { Inbox } from "./inbox.ts";
 
 const chosenKey = "uncaged-notices";
@@ -7,7 +8,7 @@ const chosenKey = "uncaged-notices";
 const canNotify = (): boolean => typeof Notification === "function";
 
 const isOn = (): boolean =>
-  canNotify() && Notification.permission === "granted" && localStorage.getItem(chosenKey) === "on";
+  canNotify() && Notification.permission === "granted" && readStored(chosenKey) === "on";
 
 /** The user's choice about notifications. */
 export type NoticeChoice = {
@@ -27,7 +28,7 @@ export function useNoticeChoice(): NoticeChoice {
         ? "on"
         : "off";
   const toggle = async () => {
-    localStorage.setItem(chosenKey, state === "on" ? "off" : "on");
+    store(chosenKey, state === "on" ? "off" : "on");
     if (state !== "on") await Notification.requestPermission();
     redraw((times) => times + 1);
   };

@@ -24,7 +24,6 @@ export type RequestQuery = Record<
 >;
 
 type Request = {
-  /** Prefix of the path; /api by default. */
   root?: "/api" | "/workflow";
   method?: "GET" | "POST" | "DELETE";
   query?: RequestQuery;
@@ -42,7 +41,6 @@ export async function request<Answer>(path: string, options: Request = {}): Prom
   return (await response.json()) as Answer;
 }
 
-/** A query for a path. */
 export const queryOf = <Answer>(queryKey: readonly unknown[], path: string, query?: RequestQuery) =>
   queryOptions({ queryKey, queryFn: ({ signal }) => request<Answer>(path, { query, signal }) });
 

@@ -108,7 +108,8 @@ function onlyAlternative(schema: Schema): Schema {
   return only && others.length === 0 && all.length > 1 ? only : {};
 }
 
-function draftOf(kind: Kind, begins: unknown): Draft {
+/** The content of a control for a value. */
+export function draftOf(kind: Kind, begins: unknown): Draft {
   if (kind === "boolean") return begins === true;
   if (begins === undefined) return "";
   if (kind === "json") return JSON.stringify(begins, null, 2);
@@ -144,7 +145,8 @@ export function answerOf(fields: readonly FormField[], drafts: Drafts): FormAnsw
   };
 }
 
-function valueOf({ kind, isRequired, isNullable }: FormField, draft: Draft): One {
+/** The value of a control, or its problem. */
+export function valueOf({ kind, isRequired, isNullable }: FormField, draft: Draft): One {
   if (typeof draft === "boolean") return { value: draft };
   if (draft.trim() === "") {
     if (isRequired) return { problem: "This must be filled in." };

@@ -73,12 +73,12 @@ export const readAddSearch = ({ name }: Given): { name?: string } => ({
   name: textOf(name) || undefined,
 });
 
-/** `session` is a conversation with the planner. */
 /** `item` is the key of the item that the inbox shows. */
 export const readInboxSearch = ({ item }: Given): { item?: string } => ({
   item: textOf(item) || undefined,
 });
 
+/** `session` is a conversation with the planner. */
 export const readPlannerSearch = ({ session }: Given): { session?: string } => ({
   session: textOf(session) || undefined,
 });

@@ -1,8 +1,8 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import type { Status } from "@uncaged/workflow-server/api-types";
+import type { Controlled, Status } from "@uncaged/workflow-server/api-types";
 import { useEffect, useState } from "react";
-import { pauseThread, resumeThread, threadKeys } from "./threads.ts";
+import { act, threadKeys } from "./threads.ts";
 
 /**
  * Controls of a thread. A change of status clears the last error. `isPausing` comes from the stream, but a request of
@@ -26,12 +26,12 @@ export function useControl(threadId: string, status: Status, isPausing: boolean)
     isPausing: status === "running" && (asked ?? isPausing),
     pause: () =>
       mutate(async () => {
-        await pauseThread(threadId);
+        await act<Controlled>(threadId, "pause");
         setAsked(true);
       }),
     resume: () =>
       mutate(async () => {
-        await resumeThread(threadId);
+        await act<Controlled>(threadId, "resume");
         setAsked(false);
       }),
   };

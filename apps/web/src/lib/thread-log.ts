@@ -117,12 +117,6 @@ export class ThreadLog {
   }
 }
 
-/** Cards of steps without events. */
-export function cardsOf(steps: readonly NumberedStep[]): Card[] {
-  const fold = new AttemptLog();
-  return steps.map((step) => ({ attempt: fold.step(step.number, step), step }));
-}
-
 /** The attempts that failed after the last step, at which a failed thread stopped. */
 export const failedAmong = (cards: readonly Card[]): Card[] =>
   cards
@@ -158,9 +152,9 @@ export function nodeIdOf({ attempt, step }: Card): string | null {
 export const subjectIn = ({ workflow, prompt, params }: Thread): string =>
   subjectOf({ name: workflow, parameters: { prompt, params } });
 
-/** Milliseconds of an attempt, up to `now` while it runs; null if unknown. */
+/** Milliseconds of an attempt or a row, up to `now` while it runs; null if unknown. */
 export function durationOf(
-  { startedAt, endedAt }: Attempt,
+  { startedAt, endedAt }: Pick<Attempt, "startedAt" | "endedAt">,
   now: number | null = null,
 ): number | null {
   const end = endedAt ?? now;

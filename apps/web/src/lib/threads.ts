@@ -74,7 +74,6 @@ export const newestThreadQuery = (hash: string) =>
 export const recentThreadsQuery = (workflow: string) =>
   queryOf<ThreadRow[]>([...threadKeys.newest, "of", workflow], "/threads", { workflow, limit: 20 });
 
-/** The newest failed threads of a workflow. */
 export const failedThreadsQuery = (workflow: string) =>
   queryOf<ThreadRow[]>([...threadKeys.newest, "failed", workflow], "/threads", {
     workflow,
@@ -102,7 +101,7 @@ export const diffQuery = (id: string, other: string) =>
 /** The attempts of a thread. Copied attempts include the records of the original thread. */
 export const readAttempts = (id: string) => request<Attempts>(pathOf("threads", id, "attempts"));
 
-const act = <Answer>(id: string, action: string, json: unknown = {}) =>
+export const act = <Answer>(id: string, action: string, json: unknown = {}) =>
   request<Answer>(pathOf("threads", id, action), { method: "POST", json });
 
 /** The ids of requested threads whose answer has not arrived, by their request. */
@@ -132,10 +131,6 @@ function newThreadId(): string {
 }
 
 export const startThread = (body: StartThread) => once<StartedThread>("/threads", body);
-
-export const pauseThread = (id: string) => act<Controlled>(id, "pause");
-
-export const resumeThread = (id: string) => act<Controlled>(id, "resume");
 
 export const answerThread = (id: string, body: AnswerThread) => act<Controlled>(id, "input", body);
 

@@ -20,7 +20,6 @@ export function switched({ text, isText }: ValueEdit): ValueEdit {
   return { text: typeof value === "string" ? value : text, isText: true };
 }
 
-/** The problem of an edit; null if it is valid. */
 export const problemOf = ({ isText, text }: ValueEdit): string | null =>
   isText ? null : readJson(text).problem;
 
@@ -31,7 +30,6 @@ export const valueOf = ({ isText, text }: ValueEdit): unknown =>
 export const isChanged = (before: unknown, edit: ValueEdit): boolean =>
   problemOf(edit) !== null || JSON.stringify(valueOf(edit)) !== JSON.stringify(before);
 
-/** The changed values, for the request. */
 export function overridesOf(before: Values, edits: ValueEdits): Record<string, unknown> {
   const changed = Object.entries(edits).filter(([name, edit]) =>
     isChanged(ownIn(before, name), edit),

@@ -36,7 +36,6 @@ export const historyQuery = (name: string) =>
 export const bundleQuery = (version: string) =>
   queryOf<Bundle>([...workflowKeys.bundle(version), "head"], pathOf("bundles", version));
 
-/** The fields of a version's start form. */
 export const formQuery = (version: string) =>
   queryOf<RunForm>([...workflowKeys.bundle(version), "form"], pathOf("bundles", version, "form"));
 
@@ -54,7 +53,6 @@ export const documentQuery = (version: string) =>
     pathOf("bundles", version, "document"),
   );
 
-/** The tools that workflow steps may run. */
 export const toolsQuery = queryOf<Tool[]>(["tools"], "/tools");
 
 export const serverQuery = queryOf<Server>(["server"], "/server");

@@ -1,6 +1,5 @@
 import { type RefObject, useEffect, useRef } from "react";
 
-/** Distance from the end that counts as the end, in pixels. */
 const nearPx = 48;
 
 /** Keeps the end of a growing element in view while `isGrowing`, until the user scrolls away. Scrolling back to the end resumes. */
@@ -24,7 +23,6 @@ export function useFollowedEnd(of: RefObject<HTMLElement | null>, isGrowing: boo
   }, [of, isGrowing]);
 }
 
-/** The nearest scrolling ancestor of an element. */
 function paneOf(element: HTMLElement): HTMLElement | null {
   for (let one = element.parentElement; one; one = one.parentElement)
     if (/auto|scroll/.test(getComputedStyle(one).overflowY)) return one;

@@ -1,33 +1,22 @@
-import { useSyncExternalStore } from "react";
-
-const listeners = new Set<() => void>();
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
+import { createStore } from "../lib/store.ts";
+import { store } from "../lib/stored.ts";
 
 /** An attribute of the page's root that this browser remembers. The first value is the default. */
 function setting<Value extends string>(
   key: "theme" | "density",
   values: readonly [Value, ...Value[]],
 ) {
-  const read = (): Value =>
-    values.find((value) => value === document.documentElement.dataset[key]) ?? values[0];
+  const { dataset } = document.documentElement;
+  const current = createStore(values.find((value) => value === dataset[key]) ?? values[0]);
   return {
     values,
-    use: (): Value => useSyncExternalStore(subscribe, read),
+    use: current.use,
     set: (value: Value): void => {
       const isDefault = value === values[0];
-      if (isDefault) delete document.documentElement.dataset[key];
-      else document.documentElement.dataset[key] = value;
-      try {
-        if (isDefault) localStorage.removeItem(key);
-        else localStorage.setItem(key, value);
-      } catch {
-        // Without storage, the setting lasts until the user leaves the page.
-      }
-      for (const listener of listeners) listener();
+      if (isDefault) delete dataset[key];
+      else dataset[key] = value;
+      store(key, isDefault ? null : value);
+      current.set(value);
     },
   };
 }

@@ -76,14 +76,11 @@ export const ButtonLink = createLink(
 type CopyProps = {
   /** The text, or a function that makes it when the button is pressed. */
   text: string | (() => string | Promise<string>);
-  /** Names the text: "the id". */
   what: string;
   icon?: ReactNode;
-  /** Whether the button is reached by Tab. */
   isTabbed?: boolean;
 };
 
-/** Copies a text. */
 export function Copy({ text, what, icon = <CopyIcon />, isTabbed = true }: CopyProps) {
   const [isCopied, setCopied] = useState(false);
   useEffect(() => {
@@ -112,7 +109,7 @@ export function Copy({ text, what, icon = <CopyIcon />, isTabbed = true }: CopyP
 export function Command({ children }: { children: string }) {
   return (
     <div className="inline-flex max-w-full items-center gap-2 rounded-md border bg-sunken py-1 pr-1 pl-3 text-left">
-      <code className="overflow-x-auto whitespace-nowrap">
+      <code className="min-w-0 wrap-anywhere">
         <span className="text-faint select-none" aria-hidden>
           ${" "}
         </span>
@@ -123,7 +120,6 @@ export function Command({ children }: { children: string }) {
   );
 }
 
-/** Selector of dialogs and menus, which take the focus temporarily. */
 const over = "[role=dialog], [role=menu]";
 
 /** Keeps the focus in a group of controls when the focused control, such as Pause, is removed. */

@@ -10,7 +10,6 @@ type Props = {
   description?: ReactNode;
   isOpen: boolean;
   onClose: () => void;
-  /** Whether the dialog is wide enough for code. */
   wide?: boolean;
   /** The element to focus after closing; by default the previously focused one. */
   focusAfter?: () => HTMLElement | null;
@@ -21,8 +20,6 @@ type Props = {
 export function Dialog(props: Props) {
   const { title, description, isOpen, onClose, wide = false, focusAfter, children } = props;
   const isTyped = useRef(false);
-  const opener = useFinalFocus(isOpen);
-  const finalFocus = () => focusAfter?.() ?? opener();
   const change = (open: boolean, { reason }: { reason: string }) => {
     if (open || (reason === "outside-press" && isTyped.current)) return;
     onClose();
@@ -40,7 +37,7 @@ export function Dialog(props: Props) {
         <Base.Backdrop className="fixed inset-0 z-50 bg-[light-dark(#15151c66,#000000a6)] transition-opacity duration-120 data-ending-style:opacity-0 data-starting-style:opacity-0" />
         <Base.Popup
           className={`panel fixed top-1/2 left-1/2 z-51 flex max-h-[min(46rem,100dvh-2rem)] -translate-1/2 flex-col shadow-lg transition-[opacity,scale] duration-120 outline-none data-ending-style:scale-98 data-ending-style:opacity-0 data-starting-style:scale-98 data-starting-style:opacity-0 ${wide ? "w-[min(52rem,100vw-1.5rem)]" : "w-[min(34rem,100vw-1.5rem)]"}`}
-          finalFocus={finalFocus}
+          finalFocus={() => focusAfter?.() ?? true}
           onInput={() => (isTyped.current = true)}
         >
           <Base.Title className="pt-4 pr-12 pb-2 pl-5 text-title font-semibold wrap-anywhere">
@@ -63,23 +60,6 @@ export function Dialog(props: Props) {
   );
 }
 
-/** Focus after closing: the opener, or the page if the opener is gone. */
-function useFinalFocus(isOpen: boolean) {
-  const opener = useRef<Element | null>(null);
-  const wasOpen = useRef(false);
-  // An effect would be too late, because the content may already have the focus.
-  if (isOpen && !wasOpen.current) opener.current = document.activeElement;
-  wasOpen.current = isOpen;
-  return () => {
-    const { current } = opener;
-    // The menu returns the focus to its button.
-    if (current?.closest("[role=menu]")) return true;
-    return current instanceof HTMLElement && current.isConnected && current !== document.body
-      ? current
-      : document.getElementById("main");
-  };
-}
-
 export function DialogBody({ children }: { children: ReactNode }) {
   return (
     <div className="flex min-h-0 flex-col gap-4 overflow-y-auto px-5 pt-2 pb-4">{children}</div>
@@ -87,7 +67,6 @@ export function DialogBody({ children }: { children: ReactNode }) {
 }
 
 type FormProps = {
-  /** The text of the submit button. */
   action: string;
   look?: "solid" | "danger";
   icon?: ReactNode;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { diffOf, piecesOf } from "./diff.tsx";
+import { diffOf, withMarks } from "./diff.tsx";
 
 const texts = (lines: ReturnType<typeof diffOf>) =>
   lines?.map((line) => (line.kind === "skipped" ? line.count : `${line.kind} ${line.text}`));
@@ -32,21 +32,20 @@ describe("two texts, line by line", () => {
   });
 });
 
-describe("two texts, word by word", () => {
-  test("have their own parts marked", () => {
-    const { a, b } = piecesOf("the red fox", "the blue fox");
-    const marked = (pieces: typeof a) =>
-      pieces.map(({ text, isChanged }) => (isChanged ? `[${text}]` : text)).join("");
-    expect(marked(a)).toBe("the [red] fox");
-    expect(marked(b)).toBe("the [blue] fox");
-  });
-
-  test("have no marks if they are equal", () => {
-    expect(piecesOf("same", "same").a).toEqual([{ text: "same", isChanged: false }]);
-  });
-
-  test("are marked as a whole if they are too long", () => {
-    const long = "word ".repeat(10_000);
-    expect(piecesOf(long, `${long}end`).b).toEqual([{ text: `${long}end`, isChanged: true }]);
-  });
+test("the words that differ are marked in lines that replace each other", () => {
+  const marked = (a: string, b: string) =>
+    withMarks(diffOf(a, b) ?? []).map((line) =>
+      line.kind === "skipped"
+        ? line.count
+        : (line.parts ?? [{ text: line.text, isOwn: false }])
+            .map(({ text, isOwn }) => (isOwn ? `[${text}]` : text))
+            .join(""),
+    );
+  expect(marked("top\nthe red fox\n", "top\nthe blue fox\n")).toEqual([
+    "top",
+    "the [red] fox",
+    "the [blue] fox",
+  ]);
+  expect(marked("one\n", "two\n")).toEqual(["one", "two"]);
+  expect(marked("a b\n", "a c\na d\n")).toEqual(["a b", "a c", "a d"]);
 });

@@ -1,7 +1,6 @@
-import { diffLines, diffWordsWithSpace } from "diff";
+import { createPatch, diffWordsWithSpace } from "diff";
 import { useMemo } from "react";
 import { counted } from "../lib/format.ts";
-import { LongText } from "./prose.tsx";
 
 const signs = { same: " ", added: "+", removed: "−" } as const;
 
@@ -19,9 +18,7 @@ export function LineDiff({ before, after, label }: LineDiffProps) {
   const lines = useMemo(() => (isLong ? null : diffOf(before, after)), [isLong, before, after]);
   if (isLong) return <p className="text-muted">Too long to compare.</p>;
   if (!lines) return <p className="text-muted">Too different to compare.</p>;
-  if (lines.every(({ kind }) => kind === "same" || kind === "skipped")) {
-    return <p className="text-muted">No differences.</p>;
-  }
+  if (lines.length === 0) return <p className="text-muted">No differences.</p>;
   return <Lines lines={lines} label={label} />;
 }
 
@@ -81,18 +78,17 @@ const isHunk = (line: string): boolean => line.startsWith("@@ ");
 type LinesProps = { lines: readonly DiffLine[]; label: string };
 
 function Lines({ lines, label }: LinesProps) {
+  const marked = useMemo(() => withMarks(lines), [lines]);
   return (
     <div
-      className="max-h-128 overflow-auto rounded-md border bg-surface"
+      className="code max-h-128 overflow-y-auto rounded-md border bg-surface py-1 leading-[1.6]"
       role="region"
       aria-label={label}
       tabIndex={0}
     >
-      <div className="w-max min-w-full py-1">
-        {lines.map((line) => (
-          <Line key={line.key} line={line} />
-        ))}
-      </div>
+      {marked.map((line) => (
+        <Line key={line.key} line={line} />
+      ))}
     </div>
   );
 }
@@ -100,25 +96,78 @@ function Lines({ lines, label }: LinesProps) {
 function Line({ line }: { line: DiffLine }) {
   if (line.kind === "skipped") {
     return (
-      <div className="bg-sunken px-8 py-0.5 text-small text-faint">
+      <div className="bg-sunken px-8 py-0.5 text-faint">
         {counted(line.count, "unchanged line")}
       </div>
     );
   }
+  const { kind, text, parts = [{ text, isOwn: false }] } = line;
+  const mark = kind === "removed" ? "bg-red-mark" : "bg-green-mark";
   return (
-    <div className={`code pr-3 leading-[1.6] whitespace-pre ${looks[line.kind]}`}>
-      <span className="inline-block w-8 text-center text-faint select-none" aria-hidden>
-        {signs[line.kind]}
+    <div className={`flex pr-3 ${looks[kind]}`}>
+      <span className="w-8 flex-none text-center text-faint select-none" aria-hidden>
+        {signs[kind]}
       </span>
-      {line.kind !== "same" && <span className="sr-only">{line.kind}: </span>}
-      {line.text}
+      {kind !== "same" && <span className="sr-only">{kind}: </span>}
+      <span className="min-w-0 flex-1 anywhere">
+        {parts.map((part, at) =>
+          part.isOwn ? (
+            <mark key={at} className={`rounded-[3px] text-inherit ${mark}`}>
+              {part.text}
+            </mark>
+          ) : (
+            part.text
+          ),
+        )}
+      </span>
     </div>
   );
 }
 
+/** Maximum length of lines in which words are compared, and of their differences. */
+const mostMarked = { letters: 4_000, edits: 200 };
+
+/** Marks the words that differ in lines that replace each other. */
+export function withMarks(lines: readonly DiffLine[]): DiffLine[] {
+  const marked = [...lines];
+  const endOf = (kind: string, from: number) => {
+    const end = lines.findIndex((line, at) => at >= from && line.kind !== kind);
+    return end < 0 ? lines.length : end;
+  };
+  for (let at = 0; at < lines.length; at += 1) {
+    const added = endOf("removed", at);
+    const end = endOf("added", added);
+    if (added > at && end - added === added - at) {
+      for (let one = at; one < added; one += 1) markWords(marked, one, one + added - at);
+    }
+    at = Math.max(at, end - 1);
+  }
+  return marked;
+}
+
+function markWords(lines: DiffLine[], before: number, after: number): void {
+  const [a, b] = [lines[before], lines[after]];
+  if (!a || !b || a.kind === "skipped" || b.kind === "skipped") return;
+  if (a.text.length + b.text.length > mostMarked.letters) return;
+  const words = diffWordsWithSpace(a.text, b.text, { maxEditLength: mostMarked.edits });
+  if (!words?.some(({ added, removed }) => !added && !removed)) return;
+  const side = (other: "added" | "removed") =>
+    words
+      .filter((word) => !word[other])
+      .map(({ value, added, removed }) => ({ text: value, isOwn: added || removed }));
+  lines[before] = { ...a, parts: side("added") };
+  lines[after] = { ...b, parts: side("removed") };
+}
+
 /** A line of a comparison, or a run of equal lines that is hidden. */
 type DiffLine =
-  | { kind: "same" | "added" | "removed"; text: string; key: number }
+  | {
+      kind: "same" | "added" | "removed";
+      text: string;
+      /** The words of a line; `isOwn` if the other line lacks it. */
+      parts?: readonly { text: string; isOwn: boolean }[];
+      key: number;
+    }
   | { kind: "skipped"; count: number; key: number };
 
 /** Longer texts are not compared: finding their lines would block the page. */
@@ -127,80 +176,8 @@ const mostLetters = 1_000_000;
 /** Limits of a comparison, so that it does not block the page: number of edits, and milliseconds. */
 const most = { maxEditLength: 2_000, timeout: 50 };
 
-/**
- * The lines of two texts as in a patch, with `around` equal lines on each side of a change. Null if the texts differ
- * too much.
- */
-export function diffOf(before: string, after: string, around = 3): DiffLine[] | null {
-  const parts = diffLines(before, after, most);
-  if (!parts) return null;
-  const lines: DiffLine[] = [];
-  for (const [index, { value, added, removed }] of parts.entries()) {
-    const texts = value.replace(/\n$/, "").split("\n");
-    const kind = added ? "added" : removed ? "removed" : "same";
-    const shown =
-      kind === "same" ? folded(texts, index > 0, index < parts.length - 1, around) : texts;
-    for (const one of shown) {
-      const key = lines.length;
-      lines.push(
-        typeof one === "number" ? { kind: "skipped", count: one, key } : { kind, text: one, key },
-      );
-    }
-  }
-  return lines;
-}
-
-function folded(
-  texts: string[],
-  isAfterChange: boolean,
-  isBeforeChange: boolean,
-  around: number,
-): (string | number)[] {
-  const head = isAfterChange ? around : 0;
-  const tail = isBeforeChange ? around : 0;
-  const skipped = texts.length - head - tail;
-  if (skipped <= 1) return texts;
-  return [...texts.slice(0, head), skipped, ...(tail > 0 ? texts.slice(-tail) : [])];
-}
-
-type PiecesProps = { pieces: readonly Piece[]; side: "a" | "b"; code?: boolean };
-
-/** One of two texts, with the parts that the other lacks marked. */
-export function Pieces({ pieces, side, code = false }: PiecesProps) {
-  return (
-    <div className={`anywhere ${code ? "mono" : ""}`}>
-      {pieces.map(({ text, isChanged }, at) =>
-        isChanged ? (
-          <mark
-            key={at}
-            className={`rounded-[3px] text-inherit ${side === "a" ? "bg-red-mark" : "bg-green-mark"}`}
-          >
-            {text.length > longest ? <LongText text={text} /> : text}
-          </mark>
-        ) : (
-          <span key={at}>{text.length > longest ? <LongText text={text} /> : text}</span>
-        ),
-      )}
-    </div>
-  );
-}
-
-/** A part of a text; `isChanged` if the other text lacks it. */
-export type Piece = { text: string; isChanged: boolean };
-
-/** Maximum length of texts with marked differences, in characters. */
-const longest = 40_000;
-const mostMs = 50;
-
-/** Splits two texts into common parts and changed parts. */
-export function piecesOf(a: string, b: string): { a: Piece[]; b: Piece[] } {
-  const whole = { a: [{ text: a, isChanged: a !== b }], b: [{ text: b, isChanged: a !== b }] };
-  if (a === b || a.length + b.length > longest) return whole;
-  const parts = diffWordsWithSpace(a, b, { timeout: mostMs });
-  if (!parts) return whole;
-  const side = (leftOut: "added" | "removed") =>
-    parts
-      .filter((part) => !part[leftOut])
-      .map(({ value, added, removed }) => ({ text: value, isChanged: added || removed }));
-  return { a: side("added"), b: side("removed") };
+/** The lines of two texts as in a patch; null if the texts differ too much. */
+export function diffOf(before: string, after: string, context = 3): DiffLine[] | null {
+  const patch = createPatch("", before, after, "", "", { context, ...most });
+  return patch === undefined ? null : patchLines(patch);
 }

@@ -159,28 +159,34 @@ export function useSchemaForm(fields: readonly FormField[], options: SchemaFormO
 type SchemaFieldProps = {
   field: FormField;
   draft: Draft;
-  problem: string | undefined;
+  problem: string | null | undefined;
   onChange: (draft: Draft) => void;
+  disabled?: boolean;
+  suggestions?: readonly string[];
 };
 
-function SchemaField({ field, draft, problem, onChange }: SchemaFieldProps) {
+/** The control of one value, by its kind. */
+export function SchemaField(props: SchemaFieldProps) {
+  const { field, draft, problem, onChange, disabled, suggestions } = props;
   const { kind, label, hint, isRequired, choices } = field;
   if (kind === "boolean") {
     const check = ({ target }: { target: { checked: boolean } }) => onChange(target.checked);
-    return <CheckField label={label} hint={hint} checked={draft === true} onChange={check} />;
+    const checked = draft === true;
+    return <CheckField {...{ label, hint, checked, disabled }} onChange={check} />;
   }
   const around = {
     label: isRequired ? label : `${label} (optional)`,
     hint: hint ?? undefined,
-    problem,
-    value: String(draft),
+    ...{ problem, disabled, value: String(draft) },
   };
   const change = ({ target }: { target: { value: string } }) => onChange(target.value);
   switch (kind) {
     case "choice":
       return (
         <SelectField {...around} onChange={change}>
-          <option value="">{isRequired ? "Choose…" : "–"}</option>
+          {(!isRequired || !choices.some((choice) => JSON.stringify(choice) === draft)) && (
+            <option value="">{isRequired ? "Choose…" : "–"}</option>
+          )}
           {choices.map((choice) => (
             <option key={JSON.stringify(choice)} value={JSON.stringify(choice)}>
               {typeof choice === "string" ? choice : JSON.stringify(choice)}
@@ -196,6 +202,6 @@ function SchemaField({ field, draft, problem, onChange }: SchemaFieldProps) {
     case "integer":
       return <TextField inputMode="decimal" {...around} onChange={change} />;
     default:
-      return <TextField {...around} onChange={change} />;
+      return <TextField suggestions={suggestions} {...around} onChange={change} />;
   }
 }

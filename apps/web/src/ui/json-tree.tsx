@@ -31,7 +31,6 @@ import { Whole } from "./whole.tsx";
 
 type Props = {
   value: unknown;
-  /** The accessible name. */
   name: string;
   /** Returns a function that picks the value at a path; null if it can't be picked. */
   onPick?: (path: string) => (() => void) | null;
@@ -201,7 +200,6 @@ type RowProps = {
   node: JsonNode;
   isOpen: boolean;
   isActive: boolean;
-  /** Whether a node of the tree can be folded. */
   hasFolds: boolean;
   hasCopies: boolean;
   onPick: Props["onPick"];
@@ -279,21 +277,11 @@ function Summary({ node, isOpen }: { node: JsonNode; isOpen: boolean }) {
   const path = filePathOf(value);
   if (path !== null) return <FileValue path={path} />;
   if (range !== null) return <Faint>{counted(range.to - range.from, "item")}</Faint>;
-  if (isTruncated(value)) {
-    return (
-      <span className="flex min-w-0 items-baseline gap-2">
-        <Faint>{size(value.length)}</Faint>
-        {!isOpen && <span className="min-w-0 flex-1 truncate">{value.preview}</span>}
-      </span>
-    );
-  }
+  if (isTruncated(value))
+    return <Folded note={size(value.length)} text={isOpen ? null : value.preview} />;
   if (isLongText(value)) {
-    return (
-      <span className="flex min-w-0 items-baseline gap-2">
-        {value.length > mostUnsized && <Faint>{size(value.length)}</Faint>}
-        {!isOpen && <span className="min-w-0 flex-1 truncate">{previewOf(value)}</span>}
-      </span>
-    );
+    const note = value.length > mostUnsized ? size(value.length) : null;
+    return <Folded note={note} text={isOpen ? null : previewOf(value)} />;
   }
   const members = sizeOf(value);
   if (members === 0) {
@@ -301,13 +289,17 @@ function Summary({ node, isOpen }: { node: JsonNode; isOpen: boolean }) {
     return <span className={lookOf(value)}>{text}</span>;
   }
   const amount = Array.isArray(value) ? counted(members, "item") : counted(members, "key");
-  return (
-    <span className="flex min-w-0 items-baseline gap-2">
-      {(isOpen || members > mostUncounted) && <Faint>{amount}</Faint>}
-      {!isOpen && <span className="min-w-0 flex-1 truncate text-muted">{previewOf(value)}</span>}
-    </span>
-  );
+  const note = isOpen || members > mostUncounted ? amount : null;
+  return <Folded note={note} text={isOpen ? null : previewOf(value)} />;
 }
+
+/** The size of a value, and a folded value in one line. */
+const Folded = ({ note, text }: { note: string | null; text: string | null }) => (
+  <span className="flex min-w-0 items-baseline gap-2">
+    {note !== null && <Faint>{note}</Faint>}
+    {text !== null && <span className="min-w-0 flex-1 truncate text-muted">{text}</span>}
+  </span>
+);
 
 const mostUnsized = 1_000;
 const mostUncounted = 8;
@@ -318,7 +310,6 @@ const Faint = ({ children }: { children: ReactNode }) => (
 
 const lookOf = (value: unknown): string => (typeof value === "string" ? "" : "text-accent");
 
-/** The whole text of an open row, below its name. */
 function Opened({ value }: { value: unknown }) {
   if (isTruncated(value)) {
     return (

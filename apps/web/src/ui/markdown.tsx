@@ -13,7 +13,6 @@ const headings = Object.fromEntries(
   ["h1", "h2", "h3", "h4", "h5", "h6"].map((name) => [name, Heading]),
 );
 
-/** External link targets. */
 const outside = /^(https?|mailto):/i;
 
 /** The target of links with a refused scheme, such as `javascript:`. */

@@ -50,7 +50,6 @@ type Props = {
   isGrowing?: boolean;
   /** Whether to render the text as Markdown, except parts that would take too long. */
   isMarkdown?: boolean;
-  /** Whether the whole text is shown initially. */
   isOpen?: boolean;
   /** Called if rendering as Markdown hides a part of the text, such as the address of a link. */
   onHiding?: () => void;
@@ -93,7 +92,6 @@ export function Prose(props: Props) {
   );
 }
 
-/** Maximum number of characters rendered at once. */
 const pieceLetters = 80_000;
 
 /** A very long text, rendered piece by piece on demand. */
@@ -146,7 +144,6 @@ function amountOf(text: string): string {
   return lines > mostLines ? `${count(lines)} lines` : `(${size(text.length)})`;
 }
 
-/** The offset at which the first lines end. */
 function endOfLines(text: string, lines: number): number {
   let end = -1;
   for (let line = 0; line < lines; line += 1) {

@@ -2,7 +2,6 @@ import { Search } from "lucide-react";
 import { useRef } from "react";
 import { useKeys } from "./page.tsx";
 
-/** The style of an input. */
 export const box =
   "w-full min-h-8 rounded-md border border-line-control bg-surface placeholder:text-faint focus-visible:border-accent focus-visible:outline-offset-0 aria-invalid:border-red";
 

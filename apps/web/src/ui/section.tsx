@@ -1,5 +1,6 @@
 import { ChevronRight } from "lucide-react";
 import { createContext, type ReactNode, useContext, useId, useState } from "react";
+import { Copy } from "./button.tsx";
 
 /** Whether each section is open, by name. Kept while sections are not rendered. */
 export const SectionsContext = createContext<Map<string, boolean>>(new Map());
@@ -9,15 +10,14 @@ type Props = {
   name: string;
   title: string;
   note?: ReactNode;
-  /** Buttons beside the title. */
-  actions?: ReactNode;
-  /** Whether the section is open initially. */
+  /** The text of a button that copies the content. */
+  copy?: () => string | Promise<string>;
   isOpen?: boolean;
   children: () => ReactNode;
 };
 
 /** A collapsible part. Its content is rendered when open. */
-export function Section({ name, title, note, actions, isOpen = false, children }: Props) {
+export function Section({ name, title, note, copy, isOpen = false, children }: Props) {
   const sections = useContext(SectionsContext);
   const [chosen, choose] = useState(sections.get(name));
   const id = useId();
@@ -46,7 +46,7 @@ export function Section({ name, title, note, actions, isOpen = false, children }
             )}
           </button>
         </h3>
-        {open && actions}
+        {open && copy && <Copy text={copy} what={`the ${title.toLowerCase()}`} />}
       </div>
       {open && (
         <div id={id} className="flex min-w-0 flex-col gap-3 px-4 pt-1 pb-4">

@@ -6,9 +6,11 @@ import {
   CircleDashed,
   CircleSlash,
   CircleX,
+  GitBranch,
   LoaderCircle,
   type LucideIcon,
   MessageCircleQuestion,
+  SkipForward,
   TriangleAlert,
   Unplug,
 } from "lucide-react";
@@ -39,20 +41,54 @@ export function Badge({ icon: Icon, look, large = false, children, ...rest }: Ba
   );
 }
 
+/** Icons, words and colours of the states of rows. */
+const rowStates = {
+  running: { icon: LoaderCircle, word: "running", look: "text-blue" },
+  done: { icon: CircleCheck, word: "done", look: "text-green" },
+  failed: { icon: CircleX, word: "failed", look: "text-red" },
+  skipped: { icon: SkipForward, word: "skipped", look: "text-faint" },
+  cancelled: { icon: CircleSlash, word: "cancelled", look: "text-faint" },
+  lost: { icon: Unplug, word: "lost", look: "text-faint" },
+  waiting: { icon: MessageCircleQuestion, word: "waiting", look: "text-amber" },
+  copied: { icon: GitBranch, word: "copied by the fork", look: "text-faint" },
+  parked: { icon: MessageCircleQuestion, word: "asked", look: "text-faint" },
+};
+
+export function RowState({ status }: { status: keyof typeof rowStates }) {
+  const { icon: Icon, word, look } = rowStates[status];
+  return (
+    <span className={`flex ${look}`} title={word}>
+      <Icon />
+      <span className="sr-only">{word}</span>
+    </span>
+  );
+}
+
 /** The state of a node, from its newest attempt. */
 export type NodeState = "idle" | "waiting" | Attempt["status"];
 
-/** Icons and words of node states. Drawings define the colours. */
-export const nodeStates: Record<NodeState, { icon: LucideIcon; word: string }> = {
-  idle: { icon: CircleDashed, word: "idle" },
-  running: { icon: LoaderCircle, word: "running" },
-  waiting: { icon: MessageCircleQuestion, word: "waiting" },
-  committed: { icon: CircleCheck, word: "done" },
-  failed: { icon: CircleX, word: "failed" },
-  skipped: { icon: CircleSlash, word: "skipped" },
-  cancelled: { icon: CircleSlash, word: "cancelled" },
-  lost: { icon: Unplug, word: "lost" },
-  parked: { icon: MessageCircleQuestion, word: "waiting" },
+type NodeLook = {
+  icon: LucideIcon;
+  word: string;
+  /** The colour of the icon. */
+  look: string;
+  /** The frame of a node in a drawing. */
+  border: string;
+};
+
+const dashed = "border-dashed border-line-strong text-muted";
+
+/** Icons, words and colours of node states. */
+export const nodeStates: Record<NodeState, NodeLook> = {
+  idle: { icon: CircleDashed, word: "idle", look: "text-faint", border: dashed },
+  running: { ...rowStates.running, border: "border-blue ring-3 ring-blue-soft" },
+  waiting: { ...rowStates.waiting, border: "border-amber" },
+  committed: { ...rowStates.done, border: "" },
+  failed: { ...rowStates.failed, border: "border-red" },
+  skipped: { ...rowStates.skipped, border: dashed },
+  cancelled: { ...rowStates.cancelled, border: dashed },
+  lost: { ...rowStates.lost, border: dashed },
+  parked: { ...rowStates.waiting, border: "border-amber" },
 };
 
 type PillProps = { look?: keyof typeof pills; className?: string; children: ReactNode };
@@ -105,7 +141,6 @@ export function Warnings({ of }: { of: readonly string[] }) {
   );
 }
 
-/** A box that reports a problem. */
 export const Alert = ({ title, children, action }: AlertProps) => (
   <div
     role="alert"

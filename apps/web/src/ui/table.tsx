@@ -6,7 +6,6 @@ type Props = {
   rows: readonly (readonly ReactNode[])[];
 };
 
-/** A table of figures. */
 export const Table = ({ headings, rows }: Props) => (
   <table className="w-full max-w-160 border-collapse text-right [&_th]:font-normal [&_th:first-child]:text-left [&_:is(th,td)]:py-1">
     <thead className="text-small text-muted">

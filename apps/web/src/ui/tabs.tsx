@@ -8,7 +8,6 @@ type Props = {
   tabs: readonly Tab[];
   value: string;
   onChange: (value: string) => void;
-  /** Whether the selected view fills the remaining height. */
   fills?: boolean;
   children: ReactNode;
 };

@@ -3,7 +3,7 @@ import { ownIn } from "../lib/own.ts";
 import {
   editOf,
   isChanged,
-  problemOf,
+  problemOf as jsonProblemOf,
   switched,
   type ValueEdit,
   type ValueEdits,
@@ -12,21 +12,25 @@ import { Button } from "./button.tsx";
 import { TextArea } from "./field.tsx";
 
 type Props = {
-  title: string;
+  title?: string | undefined;
   values: Readonly<Record<string, unknown>>;
   edits: ValueEdits;
-  /** The value to focus at first. */
   first: string | undefined;
-  onChange: (change: (before: ValueEdits) => ValueEdits) => void;
+  /** Whether a text is edited as text only, and another value as JSON only. */
+  isFixed?: boolean | undefined;
+  problemOf?: (name: string, edit: ValueEdit) => string | null;
+  onChange: (edits: ValueEdits) => void;
 };
 
 /** A field for each named value, as a text or as JSON. */
-export function ValueList({ title, values, edits, first, onChange }: Props) {
+export function ValueList(props: Props) {
+  const { title, values, edits, first, isFixed, onChange } = props;
+  const { problemOf = (_, edit) => jsonProblemOf(edit) } = props;
   const all = Object.entries(values);
   if (all.length === 0) return null;
   return (
     <section aria-label={title} className="flex flex-col gap-3">
-      <h3 className="text-small text-muted">{title}</h3>
+      {title && <h3 className="text-small text-muted">{title}</h3>}
       {all.map(([name, value]) => (
         <ValueField
           key={name}
@@ -34,7 +38,9 @@ export function ValueList({ title, values, edits, first, onChange }: Props) {
           value={value}
           edit={ownIn(edits, name)}
           isFirst={name === first}
-          onEdit={(edit) => onChange((before) => ({ ...before, [name]: edit }))}
+          isFixed={isFixed === true}
+          problemOf={(edit) => problemOf(name, edit)}
+          onEdit={(edit) => onChange({ ...edits, [name]: edit })}
         />
       ))}
     </section>
@@ -43,14 +49,16 @@ export function ValueList({ title, values, edits, first, onChange }: Props) {
 
 type FieldProps = {
   name: string;
-  /** The original value. */
   value: unknown;
   edit: ValueEdit | undefined;
   isFirst: boolean;
+  isFixed: boolean;
+  problemOf: (edit: ValueEdit) => string | null;
   onEdit: (edit: ValueEdit) => void;
 };
 
-function ValueField({ name, value, edit, isFirst, onEdit }: FieldProps) {
+function ValueField(props: FieldProps) {
+  const { name, value, edit, isFirst, isFixed, problemOf, onEdit } = props;
   const original = useMemo(() => editOf(value), [value]);
   const { text, isText } = edit ?? original;
   const other = isText ? "JSON" : "text";
@@ -60,7 +68,7 @@ function ValueField({ name, value, edit, isFirst, onEdit }: FieldProps) {
         key={String(isText)}
         autoFocus={isFirst}
         code={!isText}
-        label={`${name} as ${isText ? "text" : "JSON"}`}
+        label={isFixed ? name : `${name} as ${isText ? "text" : "JSON"}`}
         rows={Math.min(12, text.split("\n").length + 1)}
         original={original.text}
         value={text}
@@ -68,15 +76,17 @@ function ValueField({ name, value, edit, isFirst, onEdit }: FieldProps) {
         problem={edit ? problemOf(edit) : null}
         onChange={({ target }) => onEdit({ text: target.value, isText })}
       />
-      <Button
-        small
-        look="quiet"
-        className="-ml-2"
-        aria-label={`Edit ${name} as ${other}`}
-        onClick={() => onEdit(switched({ text, isText }))}
-      >
-        Edit as {other}
-      </Button>
+      {!isFixed && (
+        <Button
+          small
+          look="quiet"
+          className="-ml-2"
+          aria-label={`Edit ${name} as ${other}`}
+          onClick={() => onEdit(switched({ text, isText }))}
+        >
+          Edit as {other}
+        </Button>
+      )}
     </div>
   );
 }

@@ -7,7 +7,6 @@ import { filePathOf } from "../lib/values.ts";
 
 type Props = {
   value: unknown;
-  /** The accessible name of a list or an object. */
   name?: string;
 };
 
@@ -40,7 +39,6 @@ export function Nothing({ children }: { children: ReactNode }) {
   return <p className="text-faint">{children}</p>;
 }
 
-/** A long text that scrolls. */
 export const Pre = ({ className = "", ...rest }: ComponentProps<"pre">) => (
   <pre
     tabIndex={0}

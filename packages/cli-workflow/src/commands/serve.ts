@@ -50,6 +50,7 @@ function listenOf(text: string, port: number | undefined): { hostname: string; p
 }
 
 export default defineCommand({
+  onServer: { refused: "a server serves its own console" },
   declare: (command) =>
     command
       .option(

@@ -16,7 +16,10 @@ export class Progress {
   /** Threads created before this time are complete unless they are in `#open`. */
   #since: number;
   readonly #open = new Map<string, Set<string>>();
-  /** The ended threads, with their time of creation. */
+  /**
+   * The ended threads, with the time of their marks. A mark outlives changes of the thread that arrive late: after it,
+   * the thread would be sent again.
+   */
   readonly #ended = new Map<string, number>();
   #bytes = 0;
 
@@ -85,14 +88,15 @@ export class Progress {
   }
 
   /** Notes that a thread is exported whole, or removed. */
-  end(thread: string, createdAt: number): void {
-    this.#end(thread, createdAt);
-    this.#append({ thread, ended: createdAt });
+  end(thread: string): void {
+    const now = Date.now();
+    this.#end(thread, now);
+    this.#append({ thread, ended: now });
   }
 
-  #end(thread: string, createdAt: number): void {
+  #end(thread: string, at: number): void {
     this.#open.delete(thread);
-    this.#ended.set(thread, createdAt);
+    this.#ended.set(thread, at);
   }
 
   #append(record: Record<string, unknown>): void {
@@ -107,8 +111,8 @@ export class Progress {
     const now = Date.now();
     // After a clock that was ahead, the time must not stay in the future.
     this.#since = this.#since > now ? now - slackMs : Math.max(this.#since, now - slackMs);
-    for (const [thread, createdAt] of this.#ended) {
-      if (createdAt < this.#since) this.#ended.delete(thread);
+    for (const [thread, at] of this.#ended) {
+      if (at < this.#since) this.#ended.delete(thread);
     }
     const records = [
       { since: this.#since },

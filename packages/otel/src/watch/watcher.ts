@@ -119,7 +119,7 @@ export class Watcher {
     for (const threadId of this.#progress.open.filter((id) => !this.#changed.has(id))) {
       const row = await this.#rowOf(threadId);
       if (row) this.#touch(row);
-      else this.#progress.end(threadId, 0);
+      else this.#progress.end(threadId);
     }
     if (!this.#wasFull) this.#progress.rewrite();
   }
@@ -149,9 +149,10 @@ export class Watcher {
 
   #touch(row: ThreadRow): void {
     const { threadId, createdAt, status } = row;
-    if (isOver(row)) this.#open.delete(threadId);
+    const isComplete = this.#progress.isComplete(threadId, createdAt, isOver(row));
+    if (isComplete || isOver(row)) this.#open.delete(threadId);
     else this.#open.set(threadId, status);
-    if (this.#progress.isComplete(threadId, createdAt, isOver(row))) return;
+    if (isComplete) return;
     const known = this.#changed.get(threadId);
     if (!known && this.#changed.size >= mostChanged) {
       this.#wasFull = true;
@@ -204,7 +205,9 @@ export class Watcher {
     const { threadId } = changed;
     const row = await this.#host.row(changed);
     const start = row && (await this.#startOf(changed));
-    if (!row || !start) return this.#progress.end(threadId, changed.createdAt);
+    if (!row) return this.#progress.end(threadId);
+    if (!start) return;
+    if (isOver(row)) this.#open.delete(threadId);
     const attempts = await this.#host.attempts(row);
     const facts: ThreadFacts = { row, start, attempts, calls: await callsOf(this.#host, row) };
     const exported = this.#progress.exported(threadId);
@@ -229,7 +232,7 @@ export class Watcher {
     if (!this.#counted.has(threadId)) this.#metrics?.thread(row);
     this.#counted.add(threadId);
     await this.#deliver(start, [rootSpan(facts)], await this.#originOf(start));
-    this.#progress.end(threadId, row.createdAt);
+    this.#progress.end(threadId);
     this.#counted.delete(threadId);
   }
 

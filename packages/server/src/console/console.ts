@@ -116,8 +116,8 @@ export async function buildConsole(onBuild: () => void): Promise<void> {
   throw consoleFailed(last.slice(0, 300), sources);
 }
 
-/** Tells whether a path belongs to the console, not to the API or to runs. */
-export const isPagePath = (path: string): boolean => !/^\/(api|workflow)(\/|$)/.test(path);
+/** Tells whether a path belongs to the console, not to the API, to runs or to MCP. */
+export const isPagePath = (path: string): boolean => !/^\/(api|workflow|mcp)(\/|$)/.test(path);
 
 export const wantsPage = ({ headers, method, url }: Request): boolean =>
   method === "GET" &&

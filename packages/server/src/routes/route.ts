@@ -19,6 +19,8 @@ export type Context = {
   cwd: string;
   drafts: Drafts;
   streams: Streams;
+  /** The feed of the changes of the host. */
+  changes: Pick<Feed, "listen">;
   /** The feed of the changes of plans. */
   plans: Pick<Feed, "listen">;
 };

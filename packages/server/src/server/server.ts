@@ -29,6 +29,7 @@ import { type Admitted, type Caller, checkRole, needs, preparing } from "../guar
 import { TokenFile } from "../guard/token-file.ts";
 import { newToken, Tokens } from "../guard/tokens.ts";
 import { graphRoutes, takesLong } from "../graphs/graph-routes.ts";
+import { isForMcp, lazyMcp } from "../mcp/route.ts";
 import type { OpenPlans } from "../plans/plan-rows.ts";
 import { planRoutes } from "../plans/plan-routes.ts";
 import { allRoutes } from "../routes/all.ts";
@@ -39,8 +40,10 @@ import { eventRoutes } from "../routes/events.ts";
 import { type Context, Routes } from "../routes/route.ts";
 import { threadRoutes } from "../routes/threads.ts";
 import { workflowRoutes } from "../routes/workflows.ts";
+import { remoteRoutes } from "../remote/remote-routes.ts";
 import { runRoutes } from "../runs/run-routes.ts";
 import { serverSchema } from "../schema/server.ts";
+import { ChangeFeed } from "../stream/changes.ts";
 import { type StreamLimits, Streams } from "../stream/streams.ts";
 import { cantListen, noPlans, portInUse, shuttingDown } from "./errors.ts";
 import { Health } from "./health.ts";
@@ -126,15 +129,20 @@ export function startServer(options: ServerOptions): RunningServer {
   const { patienceS, ...limits } = { ...defaultStreams, ...options.streams };
   const streams = new Streams(limits);
   const drafts = new Drafts({ host, env, cwd });
-  const shared = { host, env, cwd, drafts, streams };
+  const changes = new ChangeFeed(host);
+  const shared = { host, env, cwd, drafts, streams, changes };
   const plans = planRoutes(shared, options.plans ?? withoutPlans);
   const context = { ...shared, plans: plans.feed };
   const limited = limitBody(options.bodies ?? defaultPace);
   const served = { version, root: options.hostName ?? root, project: options.project ?? null };
   const graphs = graphRoutes(context);
   const evals = evalRoutes(options.evals ?? { root });
-  const more = [graphs.app, plans.app, evals];
+  const { heartbeatMs } = limits;
+  const remote = remoteRoutes(context, { version, root: served.root, heartbeatMs });
+  const more = [graphs.app, plans.app, evals, remote];
   const app = makeApp(context, served, limited, consoleFiles(policyFor), more);
+  const mcp = lazyMcp({ host, env, cwd, version, allowApprove: false });
+  app.use("/mcp", limited).all("/mcp", ({ req }) => mcp.fetch(req.raw));
   const codes = new EntryCodes();
   const access: Access = { hosts: new Map(), origins, tokens, port: 0, codes };
   const health = new Health(host);
@@ -151,7 +159,7 @@ export function startServer(options: ServerOptions): RunningServer {
       seen.caller = admitted;
       if (health.isDraining) throw shuttingDown();
       checkBodyType(request);
-      if (takesLong(request)) own.timeout(request, 0);
+      if (takesLong(request) || isForMcp(request)) own.timeout(request, 0);
       const bindings: Admitted = { caller: admitted, noted: seen };
       const response = await app.fetch(request, bindings);
       const isStream = response.headers.get("Content-Type") === "text/event-stream";
@@ -217,6 +225,7 @@ export function startServer(options: ServerOptions): RunningServer {
       if (drain) await Promise.race([finished(), sleep(longestDrainMs, null, { ref: false })]);
       graphs.close();
       plans.close();
+      await mcp.close();
       await server.stop(true);
     },
   };

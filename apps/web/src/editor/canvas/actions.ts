@@ -1,19 +1,13 @@
+import type { DrawnNode, NodePosition, Point, PortAt } from "@uncaged/workflow/editing";
 import type { RefObject } from "react";
 import { flushSync } from "react-dom";
 import { readJson } from "../../lib/json.ts";
 import { counted } from "../../lib/format.ts";
 import type { EditedDocument } from "../document/document.ts";
 import { nothing } from "../document/history.ts";
-import type { Converted, DrawnNode, NodePosition, Point, PortAt, Template } from "../kind.ts";
-import {
-  type Alignment,
-  aligned,
-  around,
-  containerAt,
-  overlaps,
-  type Rect,
-  type Size,
-} from "./geometry.ts";
+import type { Converted, Template } from "../kind.ts";
+import type { Rect, Size } from "../../ui/layout.ts";
+import { type Alignment, aligned, around, containerAt, overlaps } from "./geometry.ts";
 import { layOut } from "./positions.ts";
 import type { View } from "./view.ts";
 
@@ -73,12 +67,17 @@ export class Actions {
     const at = point === null ? this.#free() : heldAt(point);
     const parent =
       point === null ? this.#around() : containerAt(this.#state.drawing, this.#rects, point);
-    const outer = parent === null ? undefined : this.#rects.get(parent);
-    const local = { x: Math.round(at.x - (outer?.x ?? 0)), y: Math.round(at.y - (outer?.y ?? 0)) };
+    const local = this.#within(parent, at);
     const edit = kind.add(this.#state.value, type, local, parent, point !== null);
     if (!this.#document.apply(edit)) return null;
     const [id = null] = this.#state.selection.nodes;
     return id;
+  }
+
+  /** A point of the drawing relative to a container, rounded. */
+  #within(parent: string | null, { x, y }: Point): Point {
+    const outer = (parent === null ? undefined : this.#rects.get(parent)) ?? { x: 0, y: 0 };
+    return { x: Math.round(x - outer.x), y: Math.round(y - outer.y) };
   }
 
   #around(): string | null {
@@ -134,15 +133,10 @@ export class Actions {
       const rect = rects.get(node.id);
       if (!point || !rect) return [];
       // The content of a moved container moves with it.
-      const isCarried = node.parent !== null && moved.has(node.parent);
+      if (node.parent !== null && moved.has(node.parent)) return [];
       const middle = { x: point.x + rect.width / 2, y: point.y + rect.height / 2 };
-      const parent = isCarried
-        ? node.parent
-        : containerAt(drawing, rects, middle, within(drawing.nodes, moved));
-      const outer = (parent === null ? undefined : rects.get(parent)) ?? { x: 0, y: 0 };
-      if (isCarried) return [];
-      const at = { x: Math.round(point.x - outer.x), y: Math.round(point.y - outer.y) };
-      return [{ id: node.id, at, parent }];
+      const parent = containerAt(drawing, rects, middle, within(drawing.nodes, moved));
+      return [{ id: node.id, at: this.#within(parent, point), parent }];
     });
     this.#move(positions);
   }
@@ -173,10 +167,7 @@ export class Actions {
     this.#move(
       nodes.flatMap(({ id, parent }) => {
         const point = points.get(id);
-        const outer = (parent === null ? undefined : this.#rects.get(parent)) ?? { x: 0, y: 0 };
-        if (!point) return [];
-        const at = { x: Math.round(point.x - outer.x), y: Math.round(point.y - outer.y) };
-        return [{ id, at, parent }];
+        return point ? [{ id, at: this.#within(parent, point), parent }] : [];
       }),
     );
   }

@@ -1,3 +1,4 @@
+import type { DrawnNode, Point } from "@uncaged/workflow/editing";
 import {
   Background,
   type Connection,
@@ -25,10 +26,10 @@ import {
 } from "react";
 import { counted } from "../../lib/format.ts";
 import { useDocumentPart, useEdited } from "../document/use-document.ts";
-import type { DrawnNode, Point } from "../kind.ts";
 import type { Actions, CanvasHandle } from "./actions.ts";
 import { type FlowNode, flowEdges, useFlowNodes } from "./flow.ts";
-import { type Rect, rectsOf, settled, type Size, sizesOf } from "./geometry.ts";
+import { type Rect, rectsOf, type Size } from "../../ui/layout.ts";
+import { settled, sizesOf } from "./geometry.ts";
 import { Line } from "./line.tsx";
 import { Minimap } from "./minimap.tsx";
 import { ContainerBox, EdgeMarksContext, NodeBox, ProblemsContext } from "./node-box.tsx";
@@ -93,7 +94,10 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
   const selection = useDocumentPart(document, (state) => state.selection);
   const [dragged, setDragged] = useState(none);
   const sizes = useMemo(() => sizesOf(drawing, positions), [drawing, positions]);
-  const rects = useMemo(() => rectsOf(drawing, positions, sizes), [drawing, positions, sizes]);
+  const rects = useMemo(
+    () => rectsOf(drawing.nodes, positions, sizes),
+    [drawing, positions, sizes],
+  );
   const problems = useContext(ProblemsContext);
   const nodes = useFlowNodes(drawing.nodes, {
     positions,
@@ -123,6 +127,8 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
   useWheel(box, view.zoomBy);
   const [begin] = useState(() => viewOf(rects, first));
   const reconnected = useRef(false);
+  /** The selection when the focus came to the nodes, until a key acts on a node. */
+  const entered = useRef<typeof selection | null>(null);
 
   const take = (changes: readonly NodeChange<FlowNode>[]) => {
     takeSelection(changes, selection.nodes, (chosen) =>
@@ -175,10 +181,16 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
     <div
       ref={box}
       className="absolute inset-0"
-      onKeyDownCapture={(event) => walk(event, drawing.nodes, focus)}
-      onFocusCapture={({ target }) => {
+      onKeyDownCapture={(event) => {
+        if (event.key !== "Tab") entered.current = null;
+        else if (!walk(event, drawing.nodes, focus) && entered.current?.nodes.size)
+          // Tab only passed the nodes on its way to the panels of the selected node.
+          document.select(entered.current);
+      }}
+      onFocusCapture={({ target, relatedTarget }) => {
         const id = nodeIdOf(target);
         if (id === null || !target.matches(":focus-visible")) return;
+        if (nodeIdOf(relatedTarget) === null) entered.current = selection;
         if (selection.nodes.size <= 1) actions.select([id]);
       }}
       onDragOver={(event) => {
@@ -263,19 +275,20 @@ function showSoon(
   else if (tries > 0) requestAnimationFrame(() => showSoon(id, rects, view, tries - 1));
 }
 
-/** Moves Tab through all nodes in document order, including nodes out of view. */
+/** Moves Tab through all nodes in document order, including nodes out of view. Returns false if Tab leaves them. */
 function walk(
   event: KeyboardEvent,
   nodes: readonly DrawnNode[],
   focus: (id: string) => void,
-): void {
-  const id = event.key === "Tab" ? nodeIdOf(event.target) : null;
-  if (id === null) return;
+): boolean {
+  const id = nodeIdOf(event.target);
+  if (id === null) return true;
   const next = nodes[nodes.findIndex((node) => node.id === id) + (event.shiftKey ? -1 : 1)];
-  if (!next) return;
+  if (!next) return false;
   event.preventDefault();
   event.stopPropagation();
   focus(next.id);
+  return true;
 }
 
 function takeSelection(

@@ -1,7 +1,8 @@
+import type { DrawnEdge, DrawnNode, Point, Port } from "@uncaged/workflow/editing";
 import { type Edge, MarkerType, type Node, type NodeHandle, Position } from "@xyflow/react";
 import { useRef } from "react";
-import type { DrawnEdge, DrawnNode, Point, Port } from "../kind.ts";
-import { portAt, type Size } from "./geometry.ts";
+import type { Size } from "../../ui/layout.ts";
+import { portAt } from "./geometry.ts";
 
 export type FlowNode = Node<{ node: DrawnNode; size: Size }, "box" | "container">;
 

@@ -1,17 +1,17 @@
+import type { DrawnNode, Point } from "@uncaged/workflow/editing";
 import { describe, expect, test } from "bun:test";
-import type { DrawnNode, Point } from "../kind.ts";
 import {
   aligned,
   containerAt,
+  inset,
   leadOf,
   overlaps,
-  rectsOf,
   rowsOf,
   settled,
   sizeOf,
   sizesOf,
 } from "./geometry.ts";
-import { layoutOf } from "./layout.ts";
+import { layoutOf, rectsOf } from "../../ui/layout.ts";
 import { viewOf, zoomStep } from "./view.ts";
 
 const node = (id: string, parent: string | null = null, isContainer = false): DrawnNode => ({
@@ -32,8 +32,8 @@ const laidOut = (nodes: DrawnNode[], edges: [string, string][]): Map<string, Poi
     layoutOf({
       nodes: nodes.map((one) => ({ ...one, size: sizeOf(one), lead: leadOf(one) })),
       edges: edges.map(([source, target]) => ({ source, target })),
-      isWide: true,
-    }),
+      ...{ isWide: true, gap: { node: 48, rank: 90 }, inset },
+    }).boxes,
   );
 
 describe("the layout", () => {
@@ -48,7 +48,7 @@ describe("the layout", () => {
       ["a", "inner"],
       ["inner", "also"],
     ]);
-    const rects = rectsOf({ nodes, edges: [] }, placed, sizesOf({ nodes, edges: [] }, placed));
+    const rects = rectsOf(nodes, placed, sizesOf({ nodes, edges: [] }, placed));
     const rectFor = (id: string) => rects.get(id) ?? { x: 0, y: 0, width: 0, height: 0 };
     expect(rectFor("loop").x).toBeGreaterThan(rectFor("a").x + rectFor("a").width);
     expect(rectFor("inner").x).toBeGreaterThan(rectFor("loop").x);
@@ -64,6 +64,12 @@ describe("the layout", () => {
     const edges = nodes.map(({ id }, index): [string, string] => [id, `n${(index + 1) % 5_000}`]);
     const placed = laidOut(nodes, edges);
     expect(new Set([...placed.values()].map(({ x, y }) => `${x} ${y}`)).size).toBe(5_000);
+  });
+
+  test("places a container without content", () => {
+    const places = [...laidOut([node("a"), node("loop", null, true)], [["a", "loop"]]).values()];
+    expect(places.every(({ x, y }) => Number.isFinite(x) && Number.isFinite(y))).toBe(true);
+    expect(laidOut([], []).size).toBe(0);
   });
 
   test("accepts nodes with the names of Object.prototype's properties", () => {
@@ -131,7 +137,7 @@ describe("nodes with positions of a document", () => {
       ["last", { x: 620, y: 150 }],
     ]);
     const placed = settled(drawing, given);
-    const rects = rectsOf(drawing, placed, sizesOf(drawing, placed));
+    const rects = rectsOf(drawing.nodes, placed, sizesOf(drawing, placed));
     const inside = new Set(["inner", "other"]);
     for (const [one, rect] of rects)
       for (const [other, next] of rects) {

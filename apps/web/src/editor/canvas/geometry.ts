@@ -1,8 +1,11 @@
-import { type Drawing, type DrawnNode, noteType, type Point, type Port } from "../kind.ts";
-
-export type Size = { width: number; height: number };
-
-export type Rect = Point & Size;
+import type { Rect, Size } from "../../ui/layout.ts";
+import {
+  type Drawing,
+  type DrawnNode,
+  noteType,
+  type Point,
+  type Port,
+} from "@uncaged/workflow/editing";
 
 const width = 220;
 const head = 44;
@@ -151,22 +154,6 @@ const containerSize = (extent: Size | undefined): Size => ({
   width: Math.max(smallestContainer.width, (extent?.width ?? 0) + inset.side),
   height: Math.max(smallestContainer.height, (extent?.height ?? 0) + inset.bottom),
 });
-
-/** The nodes as rectangles in drawing coordinates, in document order. */
-export function rectsOf(
-  { nodes }: Drawing,
-  positions: ReadonlyMap<string, Point>,
-  sizes: ReadonlyMap<string, Size>,
-): Map<string, Rect> {
-  const rects = new Map<string, Rect>();
-  for (const { id, parent } of nodes) {
-    const { x, y } = positions.get(id) ?? { x: 0, y: 0 };
-    const outer = parent === null ? undefined : rects.get(parent);
-    const size = sizes.get(id) ?? { width: 0, height: 0 };
-    rects.set(id, { x: x + (outer?.x ?? 0), y: y + (outer?.y ?? 0), ...size });
-  }
-  return rects;
-}
 
 /** The bounding rectangle of all rectangles; null without rectangles. */
 export function around(rects: Iterable<Rect>): Rect | null {

@@ -1,6 +1,7 @@
 import { useStore } from "@xyflow/react";
 import { type PointerEvent, useEffect, useRef } from "react";
-import { around, type Rect, type Size } from "./geometry.ts";
+import type { Rect, Size } from "../../ui/layout.ts";
+import { around } from "./geometry.ts";
 
 const box: Size = { width: 176, height: 120 };
 

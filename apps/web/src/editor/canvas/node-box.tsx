@@ -1,12 +1,13 @@
+import { type DrawnNode, noteType, type Problem } from "@uncaged/workflow/editing";
 import { Handle, type NodeProps } from "@xyflow/react";
 import { CircleAlert, Square } from "lucide-react";
 import { createContext, useContext } from "react";
 import { cost as dollars, duration, tokens as counted } from "../../lib/format.ts";
-import { type NodeState, nodeStates } from "../../ui/states.tsx";
+import { nodeStates } from "../../ui/states.tsx";
 import { useEdited } from "../document/use-document.ts";
-import { type DrawnNode, type Problem, noteType } from "../kind.ts";
 import { type FlowNode, positionOf, sideOf } from "./flow.ts";
-import { portAt, rowsOf, type Size } from "./geometry.ts";
+import type { Size } from "../../ui/layout.ts";
+import { portAt, rowsOf } from "./geometry.ts";
 import { useLiveNode } from "./live.ts";
 
 /** Problems by node id. */
@@ -19,18 +20,6 @@ export const MarksContext = createContext<ReadonlyMap<string, "added" | "removed
 export const EdgeMarksContext = createContext<ReadonlyMap<string, "added" | "removed" | "changed">>(
   new Map(),
 );
-
-const states: Record<NodeState, { look: string; border: string }> = {
-  idle: { look: "text-faint", border: "" },
-  running: { look: "text-blue", border: "border-blue ring-3 ring-blue-soft" },
-  waiting: { look: "text-amber", border: "border-amber" },
-  committed: { look: "text-green", border: "" },
-  failed: { look: "text-red", border: "border-red" },
-  skipped: { look: "text-faint", border: "border-dashed" },
-  cancelled: { look: "text-faint", border: "border-dashed" },
-  lost: { look: "text-faint", border: "border-dashed" },
-  parked: { look: "text-amber", border: "border-amber" },
-};
 
 const marks = {
   added: { word: "added", look: "border-green ring-3 ring-green-soft", text: "text-green" },
@@ -52,7 +41,7 @@ function useFrame(id: string, isSelected: boolean): string {
   if (mark) return marks[mark].look;
   if (isSelected) return "border-accent ring-3 ring-accent-soft";
   if (problems?.some(({ severity }) => severity === "error")) return "border-red";
-  return live && states[live.state].border !== "" ? states[live.state].border : plain;
+  return (live && live.state !== "idle" && nodeStates[live.state].border) || plain;
 }
 
 export function NodeBox({ id, data: { node, size }, selected }: NodeProps<FlowNode>) {
@@ -149,9 +138,9 @@ function Doing({ id, type }: { id: string; type: string }) {
 function State({ id }: { id: string }) {
   const live = useLiveNode(id);
   if (!live || live.state === "idle") return null;
-  const { icon: Icon, word } = nodeStates[live.state];
+  const { icon: Icon, word, look } = nodeStates[live.state];
   return (
-    <span className={states[live.state].look} title={word}>
+    <span className={look} title={word}>
       <Icon />
       <span className="sr-only">{word}</span>
     </span>

@@ -1,7 +1,7 @@
+import type { Drawing, Point } from "@uncaged/workflow/editing";
 import { useEffect, useMemo, useRef, useState } from "react";
-import type { Drawing, Point } from "../kind.ts";
-import { leadOf, sizeOf } from "./geometry.ts";
-import { type LayoutResult, type LayoutTask, layoutOf } from "./layout.ts";
+import { inset, leadOf, sizeOf } from "./geometry.ts";
+import { type LayoutResult, type LayoutTask, layoutOf } from "../../ui/layout.ts";
 
 /** Maximum number of nodes for a layout in the page. Larger layouts run in a worker. */
 const mostHere = 40;
@@ -14,7 +14,9 @@ const taskOf = ({ nodes, edges }: Drawing): LayoutTask => ({
     size: sizeOf(node),
     lead: leadOf(node),
   })),
-  edges: edges.map(({ source, target }) => ({ source, target })),
+  edges: edges.flatMap(({ source, target }) => (source === target ? [] : { source, target })),
+  gap: { node: 48, rank: 90 },
+  inset,
   isWide: nodes.some(({ ports }) =>
     ports.some(({ role, side }) => role === "out" && side === "right"),
   ),
@@ -48,7 +50,7 @@ async function laidOut(task: LayoutTask): Promise<LayoutResult> {
 
 /** Computes the positions of all nodes of a drawing. */
 export const layOut = async (drawing: Drawing): Promise<ReadonlyMap<string, Point>> =>
-  new Map(await laidOut(taskOf(drawing)));
+  new Map((await laidOut(taskOf(drawing))).boxes);
 
 /** Positions of the nodes: from the document, else from the layout. Omits nodes until the layout has placed them. */
 export function usePositions(drawing: Drawing): ReadonlyMap<string, Point> {
@@ -59,7 +61,7 @@ export function usePositions(drawing: Drawing): ReadonlyMap<string, Point> {
   );
   const here = useMemo(() => {
     if (shape === "" || drawing.nodes.length > mostHere) return null;
-    return new Map(layoutOf(JSON.parse(shape) as LayoutTask));
+    return new Map(layoutOf(JSON.parse(shape) as LayoutTask).boxes);
   }, [shape]);
   const [there, setThere] = useState<ReadonlyMap<string, Point> | null>(null);
   const newest = useRef("");
@@ -67,7 +69,7 @@ export function usePositions(drawing: Drawing): ReadonlyMap<string, Point> {
     newest.current = shape;
     if (shape === "" || here) return;
     void laidOut(JSON.parse(shape) as LayoutTask).then((result) => {
-      if (newest.current === shape) setThere(new Map(result));
+      if (newest.current === shape) setThere(new Map(result.boxes));
     });
   }, [shape, here]);
   const placed = here ?? there;

@@ -1,6 +1,7 @@
 import { useReactFlow, type Viewport } from "@xyflow/react";
 import { useMemo } from "react";
-import { around, type Rect, type Size } from "./geometry.ts";
+import type { Rect, Size } from "../../ui/layout.ts";
+import { around } from "./geometry.ts";
 
 type ZoomLimits = {
   /** Smallest zoom of the first view. Texts are unreadable below it. */

@@ -93,7 +93,7 @@ describe("a document", () => {
 
   test("is checked after a change", async () => {
     const document = opened('{"boxes":[{"id":"a","x":0,"y":0,"name":""}]}');
-    await document.check();
+    document.check();
     expect(document.state().problems).toEqual([
       { path: ["boxes", 0, "name"], message: "a box needs a name", severity: "error" },
     ]);

@@ -1,16 +1,18 @@
+import {
+  applyEdits,
+  type DocumentPath,
+  type Drawing,
+  type DrawnNode,
+  type Edit,
+  editsOf,
+  isSame,
+  type Problem,
+  type Refused,
+  type TextEdit,
+} from "@uncaged/workflow/editing";
 import { type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
-import type {
-  DocumentKind,
-  DocumentPath,
-  Drawing,
-  DrawnNode,
-  Edit,
-  Problem,
-  Refused,
-} from "../kind.ts";
-import { applyEdits, editsOf, type TextEdit } from "./changes.ts";
+import type { DocumentKind } from "../kind.ts";
 import { History, nothing, type Selection } from "./history.ts";
-import { isSame } from "../../lib/json.ts";
 
 /*
  * Owns: the text of a document (the only source of truth), the values parsed from it, its history and its selection.
@@ -53,7 +55,6 @@ export class EditedDocument {
   readonly #revealListeners = new Set<(id: string) => void>();
   #state: DocumentState;
   #notice: Notice | null = null;
-  #checking: AbortController | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(kind: DocumentKind<string>, text: string = kind.emptyText) {
@@ -160,28 +161,16 @@ export class EditedDocument {
   }
 
   /** Runs the pending check at once. */
-  async check(): Promise<readonly Problem[]> {
+  check(): readonly Problem[] {
     clearTimeout(this.#timer);
-    this.#checking?.abort();
     const { value, broken } = this.#state;
-    if (broken) return this.#state.problems;
-    const checking = new AbortController();
-    this.#checking = checking;
-    try {
-      const problems = await this.kind.check(value, checking.signal);
-      if (!checking.signal.aborted) this.#set({ problems });
-      return problems;
-    } catch (error) {
-      // A newer check has started, or this check failed.
-      if (checking.signal.aborted) return this.#state.problems;
-      throw error;
-    }
+    if (!broken) this.#set({ problems: this.kind.check(value) });
+    return this.#state.problems;
   }
 
-  /** Cancels pending work. */
+  /** Cancels the pending check. */
   close(): void {
     clearTimeout(this.#timer);
-    this.#checking?.abort();
   }
 
   #push(
@@ -232,7 +221,7 @@ export class EditedDocument {
 
   #checkSoon(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.check(), checkAfterMs);
+    this.#timer = setTimeout(() => this.check(), checkAfterMs);
   }
 
   #set(change: Partial<DocumentState>): void {

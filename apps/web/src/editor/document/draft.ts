@@ -1,15 +1,5 @@
 import type { EditedDocument } from "./document.ts";
 
-/** Storage of a draft: a browser's storage or a substitute. */
-export type DraftStorage = Pick<Storage, "getItem" | "setItem" | "removeItem">;
-
-/** The browser's storage. A disabled storage throws on use, not on import. */
-export const browserStorage: DraftStorage = {
-  getItem: (name) => localStorage.getItem(name),
-  setItem: (name, value) => localStorage.setItem(name, value),
-  removeItem: (name) => localStorage.removeItem(name),
-};
-
 /** The stored state of an unsaved document. */
 type Draft = {
   /** The newest text, even if it is not valid JSON. */
@@ -22,18 +12,18 @@ type Draft = {
 const typedKey = (key: string): string => `${key}-text`;
 const baseKey = (key: string): string => `${key}-base`;
 
-export function readDraft(storage: DraftStorage, key: string): Draft {
+export function readDraft(key: string): Draft {
   try {
-    const text = storage.getItem(typedKey(key)) ?? storage.getItem(key);
-    return { text, base: storage.getItem(baseKey(key)) };
+    const text = localStorage.getItem(typedKey(key)) ?? localStorage.getItem(key);
+    return { text, base: localStorage.getItem(baseKey(key)) };
   } catch {
     return { text: null, base: null };
   }
 }
 
-export function forget(storage: DraftStorage, key: string): void {
+export function forget(key: string): void {
   try {
-    for (const one of [key, typedKey(key), baseKey(key)]) storage.removeItem(one);
+    for (const one of [key, typedKey(key), baseKey(key)]) localStorage.removeItem(one);
   } catch {
     // The browser stores nothing, so there is nothing to remove.
   }
@@ -43,7 +33,6 @@ const writeAfterMs = 500;
 
 type Options = {
   key: string;
-  storage: DraftStorage;
   /** The version that the text is based on. */
   base: () => string | null;
   /** Called when another tab has written another text. */
@@ -60,7 +49,7 @@ type KeptDraft = {
 
 /** Stores the draft of a document shortly after each change and when the page is left. */
 export function keepDraft(document: EditedDocument, options: Options): KeptDraft {
-  const { key, storage, base, onOther, onFailure } = options;
+  const { key, base, onOther, onFailure } = options;
   let kept: string | null = document.state().text;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const write = () => {
@@ -69,10 +58,10 @@ export function keepDraft(document: EditedDocument, options: Options): KeptDraft
     const { text, broken } = document.state();
     if (text === kept) return;
     try {
-      storage.setItem(broken ? typedKey(key) : key, text);
-      if (!broken) storage.removeItem(typedKey(key));
+      localStorage.setItem(broken ? typedKey(key) : key, text);
+      if (!broken) localStorage.removeItem(typedKey(key));
       const began = base();
-      if (began !== null) storage.setItem(baseKey(key), began);
+      if (began !== null) localStorage.setItem(baseKey(key), began);
       kept = text;
     } catch {
       kept = text;

@@ -1,4 +1,4 @@
-import { applyEdits, inverseOf, type TextEdit } from "./changes.ts";
+import { applyEdits, inverseOf, type TextEdit } from "@uncaged/workflow/editing";
 
 /** Ids of the selected nodes and lines. */
 export type Selection = { nodes: ReadonlySet<string>; edges: ReadonlySet<string> };
@@ -18,7 +18,7 @@ type Step = {
 
 type Entry = Pick<Step, "label" | "merge" | "before" | "after"> & { edits: TextEdit[] };
 
-type Went = { text: string; selection: Selection; label: string; batches: TextEdit[][] };
+type Went = { text: string; selection: Selection; batches: TextEdit[][] };
 
 /** Edits of one field within this time form one step, in milliseconds. */
 const togetherMs = 1_000;
@@ -73,19 +73,14 @@ export class History {
     if (!step) return null;
     this.#future.push(step);
     const batches = step.batches.toReversed().map(inverseOf);
-    return {
-      text: batches.reduce(applyEdits, text),
-      batches,
-      selection: step.before,
-      label: step.label,
-    };
+    return { text: batches.reduce(applyEdits, text), batches, selection: step.before };
   }
 
   redo(text: string): Went | null {
     const step = this.#future.pop();
     if (!step) return null;
     this.#past.push(step);
-    const { batches, after, label } = step;
-    return { text: batches.reduce(applyEdits, text), batches, selection: after, label };
+    const { batches, after } = step;
+    return { text: batches.reduce(applyEdits, text), batches, selection: after };
   }
 }

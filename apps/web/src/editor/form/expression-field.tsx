@@ -1,8 +1,8 @@
+import type { Completion } from "@uncaged/workflow/editing";
 import { type ComponentProps, useId, useRef, useState } from "react";
 import { Braces } from "lucide-react";
 import { Button } from "../../ui/button.tsx";
 import { TextArea } from "../../ui/field.tsx";
-import type { Completion } from "../kind.ts";
 
 type Props = Omit<ComponentProps<typeof TextArea>, "onChange" | "value"> & {
   value: string;

@@ -1,6 +1,5 @@
-import { isRecord } from "../../lib/json.ts";
+import { type DocumentPath, isRecord, spliced } from "@uncaged/workflow/editing";
 import type { EditedDocument } from "../document/document.ts";
-import type { DocumentPath, Inserted } from "../kind.ts";
 import type { LastField } from "./last-field.ts";
 import { editAt } from "./node-form.tsx";
 
@@ -26,12 +25,6 @@ const valueAt = (value: unknown, path: DocumentPath): unknown =>
       isRecord(at) || Array.isArray(at) ? (at as Record<string, unknown>)[part] : null,
     value,
   );
-
-/** Inserts an expression at a caret. */
-export const spliced = (text: string, caret: number, expression: string): Inserted => ({
-  text: text.slice(0, caret) + expression + text.slice(caret),
-  caret: caret + expression.length,
-});
 
 /** Focuses a field of the visible form, with the caret at its place. */
 export function focusField({ path, caret }: LastField): void {

@@ -1,5 +1,5 @@
+import type { DocumentPath } from "@uncaged/workflow/editing";
 import { createContext, type RefObject } from "react";
-import type { DocumentPath } from "../kind.ts";
 
 /** The field of an expression that had the focus last, with its caret. */
 export type LastField = { node: string; path: DocumentPath; caret: number };

@@ -1,7 +1,7 @@
+import type { Completion, DocumentPath, Edit, NodeForm, Refused } from "@uncaged/workflow/editing";
 import { useContext, useMemo } from "react";
 import { asSchema } from "../../lib/schema.ts";
 import { useDocumentPart, useEdited } from "../document/use-document.ts";
-import type { Completion, DocumentPath, Edit, NodeForm, Refused } from "../kind.ts";
 import { LastFieldContext } from "./last-field.ts";
 import { type FormContext, ValueField } from "./value-field.tsx";
 

@@ -1,6 +1,6 @@
+import type { DocumentPath } from "@uncaged/workflow/editing";
 import { isRecord } from "../../lib/json.ts";
 import { asSchema, fieldOf, type FormField, type Schema } from "../../lib/schema.ts";
-import type { DocumentPath } from "../kind.ts";
 
 export type Control =
   | { kind: "group"; names: readonly string[]; required: ReadonlySet<string> }
@@ -61,15 +61,6 @@ export function beginning(declared: unknown, root: Schema): unknown {
     default:
       return "";
   }
-}
-
-/** The text of a control for a value. A value of an unexpected type is shown as JSON. */
-export function textOf(field: FormField, value: unknown): string {
-  if (value === undefined) return "";
-  if (field.kind === "choice") return JSON.stringify(value);
-  if (field.kind === "json")
-    return typeof value === "string" ? JSON.stringify(value) : JSON.stringify(value, null, 2);
-  return typeof value === "string" ? value : value === null ? "" : JSON.stringify(value);
 }
 
 export const dotted = (path: DocumentPath): string =>

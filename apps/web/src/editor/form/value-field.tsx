@@ -1,23 +1,21 @@
+import type { Completion, DocumentPath } from "@uncaged/workflow/editing";
 import { ArrowDown, ArrowUp, Plus, X } from "lucide-react";
-import { useState } from "react";
-import { isRounded } from "@uncaged/workflow/records";
-import { inexact, isRecord, readJson } from "../../lib/json.ts";
+import { type ReactNode, useState } from "react";
+import { isRecord } from "../../lib/json.ts";
 import { ownIn } from "../../lib/own.ts";
 import { isComposing } from "../../lib/kept.ts";
-import { asSchema, type FormField, type Schema } from "../../lib/schema.ts";
-import { Button } from "../../ui/button.tsx";
-import { CheckField, SelectField, TextArea, TextField } from "../../ui/field.tsx";
-import type { Completion, DocumentPath } from "../kind.ts";
-import { ExpressionField } from "./expression-field.tsx";
 import {
-  beginning,
-  controlOf,
-  dotted,
-  isAmong,
-  resolved,
-  suggestionsOf,
-  textOf,
-} from "./schema-parts.ts";
+  asSchema,
+  type Draft,
+  draftOf,
+  type FormField,
+  type Schema,
+  valueOf,
+} from "../../lib/schema.ts";
+import { Button } from "../../ui/button.tsx";
+import { SchemaField, TextField } from "../../ui/field.tsx";
+import { ExpressionField } from "./expression-field.tsx";
+import { beginning, controlOf, dotted, isAmong, resolved, suggestionsOf } from "./schema-parts.ts";
 
 /** Values shared by all fields of a form. */
 export type FormContext = {
@@ -91,61 +89,79 @@ function ListItems({ form, path, items, label, list }: ListProps) {
     [next[index], next[other]] = [next[other], next[index]];
     form.set(path, next);
   };
+  const add = () => form.set([...path, list.length], beginning(items, form.root));
   return (
-    <>
-      {list.map((item, index) => (
-        <div key={index} className="flex items-start gap-2 rounded-md border p-2">
-          <div className="min-w-0 flex-1">
+    <Items label={label} onAdd={add}>
+      {list.map((item, index) => {
+        const name = `${label} ${index + 1}`;
+        return (
+          <Item
+            key={index}
+            actions={[
+              [`Remove ${name}`, <X />, () => form.set([...path, index], undefined)],
+              index > 0 && [`Move ${name} up`, <ArrowUp />, () => swap(index, index - 1)],
+              index < list.length - 1 && [
+                `Move ${name} down`,
+                <ArrowDown />,
+                () => swap(index, index + 1),
+              ],
+            ]}
+          >
             <ValueField
-              form={form}
+              {...{ form, name }}
               schema={items}
-              name={`${label} ${index + 1}`}
               path={[...path, index]}
               value={item}
               isRequired
             />
-          </div>
-          <div className="flex flex-col">
-            <Button
-              look="quiet"
-              small
-              icon={<X />}
-              aria-label={`Remove ${label} ${index + 1}`}
-              onClick={() => form.set([...path, index], undefined)}
-            />
-            {index > 0 && (
-              <Button
-                look="quiet"
-                small
-                icon={<ArrowUp />}
-                aria-label={`Move ${label} ${index + 1} up`}
-                onClick={() => swap(index, index - 1)}
-              />
-            )}
-            {index < list.length - 1 && (
-              <Button
-                look="quiet"
-                small
-                icon={<ArrowDown />}
-                aria-label={`Move ${label} ${index + 1} down`}
-                onClick={() => swap(index, index + 1)}
-              />
-            )}
-          </div>
-        </div>
-      ))}
-      <Button
-        small
-        className="self-start"
-        icon={<Plus />}
-        aria-label={`Add to ${label}`}
-        onClick={() => form.set([...path, list.length], beginning(items, form.root))}
-      >
-        Add
-      </Button>
-    </>
+          </Item>
+        );
+      })}
+    </Items>
   );
 }
+
+type ItemsProps = { label: string; onAdd: () => void; children: ReactNode };
+
+const Items = ({ label, onAdd, children }: ItemsProps) => (
+  <>
+    {children}
+    <Button
+      small
+      className="self-start"
+      icon={<Plus />}
+      aria-label={`Add to ${label}`}
+      onClick={onAdd}
+    >
+      Add
+    </Button>
+  </>
+);
+
+type ItemAction = [label: string, icon: ReactNode, act: () => void];
+
+type ItemProps = { actions: readonly (ItemAction | false)[]; children: ReactNode };
+
+const Item = ({ actions, children }: ItemProps) => (
+  <div className="flex items-start gap-2 rounded-md border p-2">
+    <div className="flex min-w-0 flex-1 flex-col gap-2">{children}</div>
+    <div className="flex flex-col">
+      {actions.map(
+        (action) =>
+          action && (
+            <Button
+              key={action[0]}
+              look="quiet"
+              small
+              icon={action[1]}
+              aria-label={action[0]}
+              onClick={action[2]}
+            />
+          ),
+      )}
+    </div>
+  </div>
+);
 
 type MapProps = Props & { values: Schema; label: string; map: Readonly<Record<string, unknown>> };
 
@@ -163,42 +179,25 @@ function MapItems({ form, path, values, label, map }: MapProps) {
     while (Object.hasOwn(map, `name${number}`)) number += 1;
     return `name${number}`;
   };
+  const add = () => form.set([...path, free()], beginning(values, form.root));
   return (
-    <>
+    <Items label={label} onAdd={add}>
       {entries.map(([name, one], index) => (
-        <div key={index} className="flex items-start gap-2 rounded-md border p-2">
-          <div className="flex min-w-0 flex-1 flex-col gap-2">
-            <NameField name={name} label={`Name ${index + 1} of ${label}`} onRename={rename} />
-            <ValueField
-              form={form}
-              schema={
-                typeof one === "string" || isRecord(values.properties) ? withText(values) : {}
-              }
-              name={name}
-              path={[...path, name]}
-              value={one}
-              isRequired
-            />
-          </div>
-          <Button
-            look="quiet"
-            small
-            icon={<X />}
-            aria-label={`Remove ${name}`}
-            onClick={() => form.set([...path, name], undefined)}
+        <Item
+          key={index}
+          actions={[[`Remove ${name}`, <X />, () => form.set([...path, name], undefined)]]}
+        >
+          <NameField name={name} label={`Name ${index + 1} of ${label}`} onRename={rename} />
+          <ValueField
+            {...{ form, name }}
+            schema={typeof one === "string" || isRecord(values.properties) ? withText(values) : {}}
+            path={[...path, name]}
+            value={one}
+            isRequired
           />
-        </div>
+        </Item>
       ))}
-      <Button
-        small
-        className="self-start"
-        icon={<Plus />}
-        aria-label={`Add to ${label}`}
-        onClick={() => form.set([...path, free()], beginning(values, form.root))}
-      >
-        Add
-      </Button>
-    </>
+    </Items>
   );
 }
 
@@ -230,96 +229,50 @@ type Typed = { text: string; of: string };
 
 /** A single control. Invalid input stays in the control and does not reach the document. */
 function Single({ form, path, value, isRequired, field, suggestions }: SingleProps) {
-  const shown = textOf(field, value);
+  const shown = String(draftOf(field.kind, value));
   const [typed, setTyped] = useState<Typed | null>(null);
   const text = typed?.of === shown ? typed.text : shown;
-  const { problem } = readText(field, text, isRequired);
+  const { problem = null } = readText(field, text, isRequired);
   const reason = ownIn(form.locked, dotted(path));
   const take = (next: string) => {
     const read = readText(field, next, isRequired);
-    setTyped({ text: next, of: read.problem === null ? textOf(field, read.value) : shown });
-    if (read.problem === null) form.set(path, read.value);
+    const isValid = read.problem === undefined;
+    setTyped({ text: next, of: isValid ? String(draftOf(field.kind, read.value)) : shown });
+    if (isValid) form.set(path, read.value);
   };
   const around = {
-    label: isRequired ? field.label : `${field.label} (optional)`,
-    hint: reason ?? field.hint ?? undefined,
+    field: { ...field, isRequired, hint: reason ?? field.hint },
     problem: typed === null ? null : problem,
-    value: text,
     disabled: reason !== undefined,
   };
-  const change = ({ target }: { target: { value: string } }) => take(target.value);
   if (field.kind === "boolean") {
-    return (
-      <CheckField
-        label={field.label}
-        hint={around.hint}
-        checked={value === true}
-        disabled={around.disabled}
-        onChange={({ target }) =>
-          form.set(path, target.checked || isRequired ? target.checked : undefined)
-        }
-      />
-    );
+    const check = (draft: Draft) =>
+      form.set(path, draft === true || isRequired ? draft : undefined);
+    return <SchemaField {...around} draft={value === true} onChange={check} />;
   }
-  const isText = field.kind === "text" || field.kind === "long-text";
-  if (isText && isAmong(path, form.expressions)) {
-    return (
-      <ExpressionField
-        {...around}
-        data-path={JSON.stringify(path)}
-        onValue={take}
-        complete={() => form.complete(path)}
-      />
-    );
+  if (!isText(field) || !isAmong(path, form.expressions)) {
+    const change = (draft: Draft) => take(String(draft));
+    return <SchemaField {...around} draft={text} suggestions={suggestions} onChange={change} />;
   }
-  switch (field.kind) {
-    case "choice":
-      return (
-        <SelectField {...around} onChange={change}>
-          {(!isRequired || !field.choices.some((one) => JSON.stringify(one) === text)) && (
-            <option value="">–</option>
-          )}
-          {field.choices.map((choice) => (
-            <option key={JSON.stringify(choice)} value={JSON.stringify(choice)}>
-              {typeof choice === "string" ? choice : JSON.stringify(choice)}
-            </option>
-          ))}
-        </SelectField>
-      );
-    case "json":
-      return <TextArea code rows={4} {...around} onChange={change} />;
-    case "long-text":
-      return <TextArea rows={5} {...around} onChange={change} />;
-    case "number":
-    case "integer":
-      return <TextField inputMode="decimal" {...around} onChange={change} />;
-    default:
-      return <TextField suggestions={suggestions} {...around} onChange={change} />;
-  }
+  return (
+    <ExpressionField
+      label={isRequired ? field.label : `${field.label} (optional)`}
+      hint={around.field.hint ?? undefined}
+      problem={around.problem}
+      disabled={around.disabled}
+      value={text}
+      data-path={JSON.stringify(path)}
+      onValue={take}
+      complete={() => form.complete(path)}
+    />
+  );
 }
 
-type Read = { value: unknown; problem: string | null };
+const isText = ({ kind }: FormField): boolean => kind === "text" || kind === "long-text";
 
-function readText({ kind }: FormField, text: string, isRequired: boolean): Read {
-  if (text === "" && !isRequired) return { value: undefined, problem: null };
-  switch (kind) {
-    case "number":
-    case "integer": {
-      const value = Number(text);
-      const isNumber = text.trim() !== "" && Number.isFinite(value);
-      if (isNumber && isRounded(text.trim()))
-        return { value: undefined, problem: inexact(text.trim()) };
-      if (isNumber && (kind === "number" || Number.isInteger(value)))
-        return { value, problem: null };
-      return {
-        value: undefined,
-        problem: kind === "integer" ? "This must be a whole number." : "This must be a number.",
-      };
-    }
-    case "choice":
-    case "json":
-      return text === "" ? { value: undefined, problem: null } : readJson(text);
-    default:
-      return { value: text, problem: null };
-  }
+/** The value of a text. Unlike in a dialog, a required field may be empty: the check of the document reports it. */
+function readText(field: FormField, text: string, isRequired: boolean): ReturnType<typeof valueOf> {
+  if (isText(field)) return { value: text === "" && !isRequired ? undefined : text };
+  const isJson = field.kind === "choice" || field.kind === "json";
+  return text === "" && (isJson || !isRequired) ? {} : valueOf({ ...field, isRequired }, text);
 }

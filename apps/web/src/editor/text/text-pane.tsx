@@ -1,3 +1,4 @@
+import { deepest, pathAt, type TextEdit, treeOf } from "@uncaged/workflow/editing";
 import { closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";
@@ -22,9 +23,7 @@ import {
 } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "react";
-import type { TextEdit } from "../document/changes.ts";
 import { type EditedDocument, nodeAt } from "../document/document.ts";
-import { deepest, pathAt, treeOf } from "../document/tree.ts";
 import { useEdited } from "../document/use-document.ts";
 
 /** Marks changes that come from the document, so that they are not sent back to it. */

@@ -1,3 +1,4 @@
+import { compare, type Mark } from "@uncaged/workflow/editing";
 import { useMemo, useRef, useState } from "react";
 import { counted } from "../../lib/format.ts";
 import { Actions, type CanvasHandle } from "../canvas/actions.ts";
@@ -6,7 +7,6 @@ import { EdgeMarksContext, MarksContext } from "../canvas/node-box.tsx";
 import { EditedDocument } from "../document/document.ts";
 import { DocumentContext } from "../document/use-document.ts";
 import type { DocumentKind } from "../kind.ts";
-import { compare, type Mark } from "./compare.ts";
 
 type Version = { label: string; text: string };
 

@@ -1,16 +1,15 @@
 import { runBlocker } from "@uncaged/workflow-graph/document";
+import { editPrompt, promptOf } from "@uncaged/workflow-graph/editing";
+import type { DocumentPath } from "@uncaged/workflow/editing";
 import { Play } from "lucide-react";
 import { type ReactNode, useDeferredValue, useMemo } from "react";
 import type { EditedDocument } from "../../editor/document/document.ts";
 import { useDocumentPart } from "../../editor/document/use-document.ts";
-import type { DocumentPath } from "../../editor/kind.ts";
 import { isRecord } from "../../lib/json.ts";
 import { isComposing } from "../../lib/kept.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextArea } from "../../ui/field.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
-import { addNode, editPrompt } from "./edits.ts";
-import { readDocument, startOf, textOf } from "./graph-document.ts";
 
 type Props = {
   edited: EditedDocument;
@@ -27,8 +26,7 @@ export function Composer({ edited, isRunning, isStarting, error, onRun }: Props)
   const broken = useDocumentPart(edited, (state) => state.broken);
   const later = useDeferredValue(value);
   const blocker = useMemo(() => runBlocker(isRecord(later) ? later : {}), [later]);
-  const start = useMemo(() => startOf(readDocument(later)), [later]);
-  const prompt = start && textOf(readDocument(value).nodes.get(start.id)?.data.initialInput);
+  const prompt = useMemo(() => promptOf(value), [value]);
   const reason = isRunning
     ? "A run is in progress."
     : broken
@@ -85,7 +83,8 @@ type WayProps = { edited: EditedDocument; reason: string; path: DocumentPath };
 /** A button that shows or repairs the part of the graph that prevents a run. */
 function Way({ edited, reason, path }: WayProps) {
   if (reason === "no_start") {
-    const add = () => edited.apply(addNode(edited.state().value, "start", { x: 0, y: 0 }));
+    const add = () =>
+      edited.apply(edited.kind.add(edited.state().value, "start", { x: 0, y: 0 }, null));
     return (
       <Button small onClick={add}>
         Add a Start

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { emptyGraph } from "./agent-graph.ts";
+import { fewChoices } from "./choices.ts";
+import { graphEditing } from "@uncaged/workflow-graph/editing";
 import { beginGraph, brokenKey, draftKey } from "./graph-draft.ts";
 
+const { emptyText } = graphEditing(() => fewChoices);
 const store = new Map<string, string>();
 const storage = {
   getItem: (name: string) => store.get(name) ?? null,
@@ -26,7 +28,7 @@ const graph = { nodes: [{ id: "s", type: "start" }], connections: [] };
 const inLines = `${JSON.stringify(graph, null, 2)}\n`;
 
 test("the draft comes first, then the server's default, then a single Start", async () => {
-  expect(await beginGraph()).toEqual({ text: emptyGraph, notices: [] });
+  expect(await beginGraph()).toEqual({ text: emptyText, notices: [] });
   answer = () => Response.json(graph);
   expect(await beginGraph()).toEqual({ text: inLines, notices: [] });
   const text = '{\n "nodes": [{"id":  "mine"}], "connections": []\n}';
@@ -56,7 +58,7 @@ test("an invalid stored graph is set aside and reported", async () => {
   for (const [text, reason] of wrong) {
     store.set(draftKey, text);
     const { text: begun, notices } = await beginGraph();
-    expect(begun).toBe(emptyGraph);
+    expect(begun).toBe(emptyText);
     expect(notices).toHaveLength(1);
     expect(notices[0]).toContain(reason);
     expect([store.get(brokenKey), store.has(draftKey)]).toEqual([text, false]);
@@ -79,7 +81,7 @@ test("an invalid default, a full storage and a disabled storage are reported", a
   expect((await beginGraph()).notices[1]).toBe("It could not be stored: {");
   Object.assign(globalThis, { localStorage: { getItem: full } });
   expect(await beginGraph()).toEqual({
-    text: emptyGraph,
+    text: emptyText,
     notices: ["This browser stores nothing: save the graph before you leave the page."],
   });
 });

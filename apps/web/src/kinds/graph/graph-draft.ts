@@ -1,7 +1,10 @@
-import { browserStorage, readDraft } from "../../editor/document/draft.ts";
+import { graphEditing } from "@uncaged/workflow-graph/editing";
+import { readDraft } from "../../editor/document/draft.ts";
 import { isRecord, readJson } from "../../lib/json.ts";
 import { ApiError, request } from "../../lib/request.ts";
-import { emptyGraph, otherFormatOf } from "./agent-graph.ts";
+import { fewChoices } from "./choices.ts";
+
+const { emptyText, recognize } = graphEditing(() => fewChoices);
 
 /** Storage key of the edited graph. */
 export const draftKey = "agentflow-workflow";
@@ -14,7 +17,7 @@ type Begun = { text: string; notices: string[] };
 /** The stored draft, else the server's default graph, else a single Start. */
 export async function beginGraph(): Promise<Begun> {
   const notices: string[] = [];
-  const text = storedGraph(notices) ?? (await defaultGraph(notices)) ?? emptyGraph;
+  const text = storedGraph(notices) ?? (await defaultGraph(notices)) ?? emptyText;
   return { text, notices };
 }
 
@@ -26,7 +29,7 @@ function storedGraph(notices: string[]): string | null {
     notices.push("This browser stores nothing: save the graph before you leave the page.");
     return null;
   }
-  const { text: typed } = readDraft(browserStorage, draftKey);
+  const { text: typed } = readDraft(draftKey);
   // The draft may be invalid JSON; the editor then shows the position.
   if (typed !== null && typed !== text) return typed;
   if (text === null || text.trim() === "") return null;
@@ -39,7 +42,7 @@ function storedGraph(notices: string[]): string | null {
 }
 
 function misshapeOf(value: unknown): string | null {
-  const other = otherFormatOf(value);
+  const other = recognize(value);
   if (other !== null) return `it is ${other}.`;
   const { nodes, connections } = value as Record<string, unknown>;
   if (!Array.isArray(nodes) || !Array.isArray(connections)) {

@@ -1,4 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
+import { editedText } from "@uncaged/workflow-plan/editing";
 import type { PlanView } from "@uncaged/workflow-server/api-types";
 import { Check, X } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
@@ -8,7 +9,7 @@ import { Button } from "../../ui/button.tsx";
 import { LineDiff } from "../../ui/diff.tsx";
 import { Facts } from "../../ui/facts.tsx";
 import { Panel } from "../../ui/page.tsx";
-import { definitionOf, failureWords } from "./definition.ts";
+import { failureWords } from "./definition.ts";
 import { StepFacts } from "./step-facts.tsx";
 import { SandboxFacts } from "./sandbox-facts.tsx";
 import { triggerFacts } from "./trigger-facts.tsx";
@@ -61,11 +62,7 @@ export function PlanConfirmation({ plan, isOver = false, onSent }: Props) {
           <div className="flex flex-col gap-3">
             <p className="text-muted">{description}</p>
             {draft && (
-              <LineDiff
-                before={definitionOf(read)}
-                after={definitionOf(draft)}
-                label="What changes"
-              />
+              <LineDiff before={editedText(read)} after={editedText(draft)} label="What changes" />
             )}
             <ol className="flex flex-col gap-3">
               {steps.map((step) => (

@@ -1,20 +1,5 @@
 import type { Plan } from "@uncaged/workflow-server/api-types";
 
-/** Metadata that a user does not edit. */
-const learned = [
-  ...["bundle", "draft", "last_run", "notices", "owner", "retry", "runs_without_log"],
-  "shares_name",
-];
-
-/** The editable part of a plan, as JSON. */
-export function definitionOf(plan: Plan): string {
-  const { name, description, trigger, failure_policy } = plan;
-  const steps = plan.steps.map((step) => ({ ...step, position: undefined }));
-  const own = Object.entries(plan.metadata ?? {}).filter(([key]) => !learned.includes(key));
-  const metadata = own.length > 0 ? Object.fromEntries(own) : undefined;
-  return JSON.stringify({ name, description, trigger, steps, failure_policy, metadata }, null, 2);
-}
-
 const policies: Record<Plan["failure_policy"]["on_step_failure"], string> = {
   stop: "the run ends",
   skip_dependents: "dependent steps are skipped",

@@ -17,7 +17,7 @@ import {
   Split,
   Workflow,
 } from "lucide-react";
-import type { PaletteItem } from "../../editor/kind.ts";
+import { notes, type PaletteItem } from "../../editor/kind.ts";
 
 const ToolLetters: LucideIcon = createLucideIcon("tool-letters", [
   ["path", { d: "M3 5h9", key: "bar" }],
@@ -46,4 +46,5 @@ export const palette: readonly PaletteItem[] = [
   item("Download", "d", Download, "Fetches a file"),
   item("Unzip", "z", FileArchive, "Unpacks an archive"),
   item("Noop", "n", Minus, "Does nothing; joins branches"),
+  notes,
 ];

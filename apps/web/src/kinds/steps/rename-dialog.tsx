@@ -1,8 +1,8 @@
+import { renameStep } from "@uncaged/workflow-steps/editing";
 import { useState } from "react";
 import type { EditedDocument } from "../../editor/document/document.ts";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { showProblems, TextField } from "../../ui/field.tsx";
-import { renameStep } from "./edits.ts";
 
 type Props = { document: EditedDocument; node: string | null; onClose: () => void };
 

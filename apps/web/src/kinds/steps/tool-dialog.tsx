@@ -1,7 +1,7 @@
+import type { NodeForm } from "@uncaged/workflow/editing";
 import type { EditedDocument } from "../../editor/document/document.ts";
 import { useDocumentPart } from "../../editor/document/use-document.ts";
 import { SchemaForm } from "../../editor/form/node-form.tsx";
-import type { NodeForm } from "../../editor/kind.ts";
 import { asSchema } from "../../lib/schema.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog, DialogBody } from "../../ui/dialog.tsx";

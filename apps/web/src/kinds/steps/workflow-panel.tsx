@@ -1,9 +1,9 @@
+import type { NodeForm } from "@uncaged/workflow/editing";
 import { workflowSchema } from "@uncaged/workflow-steps/document";
 import { useMemo } from "react";
 import type { EditedDocument } from "../../editor/document/document.ts";
 import { useDocumentPart } from "../../editor/document/use-document.ts";
 import { SchemaForm } from "../../editor/form/node-form.tsx";
-import type { NodeForm } from "../../editor/kind.ts";
 import { asSchema } from "../../lib/schema.ts";
 
 type Props = { document: EditedDocument; isReadOnly: boolean };

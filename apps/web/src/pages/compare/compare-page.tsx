@@ -2,7 +2,6 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 import type { Ledger, Thread, ThreadDiff } from "@uncaged/workflow-server/api-types";
 import { ArrowLeftRight } from "lucide-react";
-import { type ReactNode, useMemo } from "react";
 import { changesOf, ValueChanges } from "../../thread/detail/state-changes.tsx";
 import { Thrown } from "../../thread/detail/thrown.tsx";
 import { StatusBadge } from "../../thread/status/status.tsx";
@@ -11,7 +10,7 @@ import { isRecord } from "../../lib/json.ts";
 import { subjectIn } from "../../lib/thread-log.ts";
 import { diffQuery, isEnded, ledgerQuery, threadQuery } from "../../lib/threads.ts";
 import { ButtonLink } from "../../ui/button.tsx";
-import { Pieces, piecesOf } from "../../ui/diff.tsx";
+import { LineDiff } from "../../ui/diff.tsx";
 import { Page, Part, useTitle } from "../../ui/page.tsx";
 import { FailureNotice, Skeleton } from "../../ui/states.tsx";
 import { ComparedFiles } from "./compared-files.tsx";
@@ -55,7 +54,7 @@ export function ComparePage() {
           <Figures a={a} b={b} />
           {!diff.data.prompt.same && (
             <Part title="Prompt">
-              <TextPair a={diff.data.prompt.a} b={diff.data.prompt.b} />
+              <LineDiff before={diff.data.prompt.a} after={diff.data.prompt.b} label="Prompts" />
             </Part>
           )}
           {paramsDiffer(left.data, right.data) && (
@@ -65,10 +64,10 @@ export function ComparePage() {
           )}
           {(left.data.failure ?? right.data.failure) && (
             <Part title="Errors">
-              <Sides>
+              <div className="grid grid-cols-2 gap-x-6 gap-y-3 *:min-w-0 max-md:grid-cols-1">
                 <Failure thread={left.data} />
                 <Failure thread={right.data} />
-              </Sides>
+              </div>
             </Part>
           )}
           <Part title="Steps">
@@ -81,13 +80,8 @@ export function ComparePage() {
   );
 }
 
-const Sides = ({ children }: { children: ReactNode }) => (
-  <div className="grid grid-cols-2 gap-x-6 gap-y-3 *:min-w-0 max-md:grid-cols-1">{children}</div>
-);
-
 type Side = { thread: Thread | undefined; ledger: Ledger | undefined };
 
-/** The threads, and their figures with the differences. */
 function Figures({ a, b }: { a: Side; b: Side }) {
   if (!a.thread || !b.thread) return null;
   const rows: [label: string, of: (side: Side) => number | null, as: (value: number) => string][] =
@@ -192,17 +186,6 @@ function Failure({ thread: { failure, result } }: { thread: Thread }) {
   );
 }
 
-function TextPair({ a, b }: { a: string; b: string }) {
-  const pieces = useMemo(() => piecesOf(a, b), [a, b]);
-  return (
-    <Sides>
-      <Pieces pieces={pieces.a} side="a" />
-      <Pieces pieces={pieces.b} side="b" />
-    </Sides>
-  );
-}
-
-/** The differences in a sentence. */
 export function verdictOf({ same, prompt, steps }: ThreadDiff, hasOtherParams: boolean): string {
   if (same && !hasOtherParams) return "Both have the same steps.";
   const differing = steps.filter((pair) => !pair.same).length;

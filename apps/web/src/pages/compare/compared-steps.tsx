@@ -3,7 +3,8 @@ import { useDeferredValue, useMemo, useState } from "react";
 import { count, roleName } from "../../lib/format.ts";
 import { formatJson } from "../../lib/json.ts";
 import { Button } from "../../ui/button.tsx";
-import { type Piece, Pieces, piecesOf } from "../../ui/diff.tsx";
+import { LineDiff } from "../../ui/diff.tsx";
+import { Prose } from "../../ui/prose.tsx";
 import { Empty } from "../../ui/states.tsx";
 
 const atOnce = 50;
@@ -52,58 +53,45 @@ function SameSteps({ pairs }: { pairs: readonly Pair[] }) {
   );
 }
 
-function StepPair({ pair }: { pair: Pair }) {
-  const { number, a, b } = pair;
-  // Comparing fifty pairs of long texts takes seconds, so the page first shows the texts without marks.
+function StepPair({ pair: { number, a, b } }: { pair: Pair }) {
+  // Comparing fifty pairs of long texts takes seconds, so the page first shows the steps without differences.
   const isCompared = useDeferredValue(true, false);
-  const both = a !== null && b !== null && isCompared;
-  const content = useMemo(() => (both ? piecesOf(a.content, b.content) : null), [both, a, b]);
-  const meta = useMemo(() => (both ? piecesOf(metaOf(a), metaOf(b)) : null), [both, a, b]);
+  const [before, after] = [metaOf(a), metaOf(b)];
+  const roles = [...new Set([a, b].flatMap((step) => (step ? roleName(step.role) : [])))];
   return (
     <section
-      className="grid grid-cols-2 gap-2 max-md:mb-2 max-md:grid-cols-1 max-md:gap-1"
+      className="flex min-w-0 flex-col gap-2 rounded-md border bg-surface px-4 py-3"
       aria-label={`Step ${number}`}
     >
-      {(["a", "b"] as const).map((side) => {
-        const step = pair[side];
-        if (!step) {
-          return (
-            <div
-              key={side}
-              className={`${box} items-center justify-center border-dashed text-faint`}
-            >
-              No step {number}
-            </div>
-          );
-        }
-        const isOther = both && a.role !== b.role;
-        const metaText = metaOf(step);
-        return (
-          <div key={side} className={`${box} bg-surface`}>
-            <h2 className="flex items-baseline gap-2">
-              <span className="text-faint">{number}</span>{" "}
-              <Pieces pieces={[{ text: roleName(step.role), isChanged: isOther }]} side={side} />
-            </h2>
-            <Pieces pieces={content?.[side] ?? unmarked(step.content)} side={side} />
-            {metaText !== "" && (
-              <div className="border-t pt-2 text-small">
-                <h3 className="text-small font-semibold text-faint">Meta</h3>
-                <Pieces pieces={meta?.[side] ?? unmarked(metaText)} side={side} code />
-              </div>
-            )}
-          </div>
-        );
-      })}
+      <h2 className="flex flex-wrap items-baseline gap-2">
+        <span className="text-faint">{number}</span> {roles.join(" → ")}
+        {!(a && b) && (
+          <span className="text-small font-normal text-muted">only in {a ? "A" : "B"}</span>
+        )}
+      </h2>
+      {a && b && a.content === b.content ? (
+        <Prose text={a.content} />
+      ) : (
+        isCompared && (
+          <LineDiff
+            before={a?.content ?? ""}
+            after={b?.content ?? ""}
+            label={`Content of step ${number}`}
+          />
+        )
+      )}
+      {before !== after && isCompared && (
+        <>
+          <h3 className="text-small font-semibold text-faint">Meta</h3>
+          <LineDiff before={before} after={after} label={`Meta of step ${number}`} />
+        </>
+      )}
     </section>
   );
 }
 
-const box = "flex min-w-0 flex-col gap-2 rounded-md border px-4 py-3";
-
-const unmarked = (text: string): Piece[] => [{ text, isChanged: false }];
-
-const metaOf = ({ meta }: Step): string =>
-  Object.keys(meta).length > 0 ? (formatJson(meta) ?? "") : "";
+const metaOf = (step: Step | null): string =>
+  step && Object.keys(step.meta).length > 0 ? (formatJson(step.meta) ?? "") : "";
 
 type Pair = ThreadDiff["steps"][number];
 

@@ -3,7 +3,7 @@ import type { SavedDocument } from "@uncaged/workflow-server/api-types";
 import { Save } from "lucide-react";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { EditedDocument } from "../../editor/document/document.ts";
-import { browserStorage, forget, keepDraft, readDraft } from "../../editor/document/draft.ts";
+import { forget, keepDraft, readDraft } from "../../editor/document/draft.ts";
 import { useDocumentPart } from "../../editor/document/use-document.ts";
 import type { DocumentKind } from "../../editor/kind.ts";
 import { ApiError } from "../../lib/request.ts";
@@ -88,7 +88,7 @@ function Opening(props: Props) {
 function beginWith(kind: DocumentKind, draftKey: string, saved: SavedDocument): Beginning {
   const { workflow: name, text, hash } = saved;
   checkOpenable(kind, saved);
-  const draft = readDraft(browserStorage, draftKey);
+  const draft = readDraft(draftKey);
   if (draft.text === null || draft.text === text) return { text, base: hash, notices: [] };
   const base = draft.base ?? hash;
   const since = base === hash ? "" : " A newer version was saved meanwhile.";
@@ -123,7 +123,6 @@ function Document({ kind, name, draftKey, children, document, beginning }: Props
   useEffect(() => {
     const draft = keepDraft(document, {
       key: draftKey,
-      storage: browserStorage,
       base: () => base,
       onOther: setOther,
       onFailure: (message) =>
@@ -179,7 +178,7 @@ function Document({ kind, name, draftKey, children, document, beginning }: Props
     document.markSaved(text);
     setBase(hash);
     setNotices([]);
-    forget(browserStorage, draftKey);
+    forget(draftKey);
   };
   const buttons = (
     <>
@@ -197,7 +196,7 @@ function Document({ kind, name, draftKey, children, document, beginning }: Props
         onSaved={(hash) => {
           setBase(hash);
           setNotices([]);
-          if (name !== null) forget(browserStorage, draftKey);
+          if (name !== null) forget(draftKey);
         }}
       />
     </>

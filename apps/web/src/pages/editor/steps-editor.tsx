@@ -1,9 +1,9 @@
+import type { DrawnNode } from "@uncaged/workflow/editing";
 import { useMutation } from "@tanstack/react-query";
 import { Copy, PenLine, Play, SquareArrowOutUpRight, Wrench } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import type { EditedDocument } from "../../editor/document/document.ts";
 import { Editor, useIsNarrow } from "../../editor/editor.tsx";
-import type { DrawnNode } from "../../editor/kind.ts";
 import { RunDialog } from "../../kinds/steps/runs/run-dialog.tsx";
 import { RunFromDialog } from "../../kinds/steps/runs/run-from-dialog.tsx";
 import { type Draft, type FlowDocument, paramsOf, startRun } from "../../kinds/steps/runs/start.ts";
@@ -70,9 +70,9 @@ export function StepsEditor(props: Props) {
   const show = (what: "run" | "from" | "tool" | "rename", node = "") => setOpen({ what, node });
   const nodeOf = (what: string): string | null => (open?.what === what ? open.node : null);
   /** Whether the document can run. Otherwise shows the first problem. */
-  const canRun = async (): Promise<boolean> => {
+  const canRun = (): boolean => {
     const { broken } = document.state();
-    const problems = await document.check();
+    const problems = document.check();
     const error = problems.find(({ severity }) => severity === "error");
     if (broken) document.say(`Invalid JSON in line ${broken.line}: fix it first.`);
     else if (error) {
@@ -81,15 +81,15 @@ export function StepsEditor(props: Props) {
     }
     return !broken && !error;
   };
-  const run = async () => {
-    if (!(await canRun())) return;
+  const run = () => {
+    if (!canRun()) return;
     if (paramsOf(valueOf(document)) === null) {
       runs.setPanel("run");
       start.mutate();
     } else show("run");
   };
-  const runFrom = async (node: string) => {
-    if (await canRun()) show("from", node);
+  const runFrom = (node: string) => {
+    if (canRun()) show("from", node);
   };
   return (
     <RunContext run={runs.run}>
@@ -119,7 +119,7 @@ export function StepsEditor(props: Props) {
               icon={<Play />}
               isBusy={start.isPending}
               title="Run the document as it is, saved or not"
-              onClick={() => void run()}
+              onClick={() => run()}
             >
               Run
             </Button>
@@ -144,7 +144,7 @@ export function StepsEditor(props: Props) {
           return isTool || (node.type === "Subflow" && onChild(node));
         }}
         nodeActions={(node) => [
-          { label: "Run from here…", icon: <Play />, onSelect: () => void runFrom(node.id) },
+          { label: "Run from here…", icon: <Play />, onSelect: () => runFrom(node.id) },
           ...(node.type === "Tool" && !isNarrow
             ? [{ label: "Tool…", icon: <Wrench />, onSelect: () => show("tool", node.id) }]
             : []),

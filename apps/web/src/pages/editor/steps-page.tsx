@@ -1,12 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { childPathOf, type KnownTool, toolsOf } from "@uncaged/workflow-steps/editing";
 import { useState } from "react";
-import { browserStorage, readDraft } from "../../editor/document/draft.ts";
+import { readDraft } from "../../editor/document/draft.ts";
 import { DrawnDocument } from "../../editor/versions/comparison.tsx";
 import type { DocumentKind } from "../../editor/kind.ts";
-import { type KnownTool, toolsOf } from "../../kinds/steps/tools.ts";
 import { stepsKind } from "../../kinds/steps/kind.ts";
-import { childPathOf } from "../../kinds/steps/steps.ts";
 import { readStepsSearch } from "../../lib/search.ts";
 import { documentQuery, toolsQuery, workflowsQuery } from "../../lib/workflows.ts";
 import { Copy } from "../../ui/button.tsx";
@@ -57,7 +56,7 @@ function StepsEditing({ name, run, tools }: Props) {
         name={name}
         draftKey={draftKey}
         begin={() => ({
-          text: readDraft(browserStorage, draftKey).text ?? kind.emptyText,
+          text: readDraft(draftKey).text ?? kind.emptyText,
           base: null,
           notices: [],
         })}

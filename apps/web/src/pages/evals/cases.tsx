@@ -9,7 +9,6 @@ import { shownRun } from "./outcome.tsx";
 type Case = Eval["cases"][number];
 type Run = Case["runs"][number];
 
-/** Number of cases per page. */
 export const casesAtOnce = 50;
 
 const labels: Record<CaseFilter, string> = {

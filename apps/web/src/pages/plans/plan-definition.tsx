@@ -1,8 +1,8 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { editedText } from "@uncaged/workflow-plan/editing";
 import type { PlanDefinition, PlanView } from "@uncaged/workflow-server/api-types";
 import { Braces, Pencil } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
-import { definitionOf } from "../../kinds/plan/definition.ts";
 import { PlanBadge } from "../../kinds/plan/plan-badge.tsx";
 import { StepFacts } from "../../kinds/plan/step-facts.tsx";
 import { duration } from "../../lib/format.ts";
@@ -81,7 +81,7 @@ function EditButton({ plan }: { plan: PlanView }) {
   };
   return (
     <>
-      <Button small icon={<Braces />} onClick={() => setText(definitionOf(plan.draft ?? plan))}>
+      <Button small icon={<Braces />} onClick={() => setText(editedText(plan.draft ?? plan))}>
         Edit as JSON…
       </Button>
       <Dialog title={`Edit ${plan.name}`} isOpen={text !== null} onClose={close} wide>

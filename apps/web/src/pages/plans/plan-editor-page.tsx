@@ -1,12 +1,12 @@
 import "../../lib/no-eval.ts";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useParams } from "@tanstack/react-router";
+import { editedText } from "@uncaged/workflow-plan/editing";
 import type { PlanDefinition, PlanView } from "@uncaged/workflow-server/api-types";
 import { ArrowLeft, Save } from "lucide-react";
 import { useEffect, useState } from "react";
 import { EditedDocument } from "../../editor/document/document.ts";
 import { Editor } from "../../editor/editor.tsx";
-import { definitionOf } from "../../kinds/plan/definition.ts";
 import { planKind } from "../../kinds/plan/plan-kind.ts";
 import { definePlan, planKeys, planQuery } from "../../lib/plans.ts";
 import { Button, ButtonLink } from "../../ui/button.tsx";
@@ -32,7 +32,7 @@ function PlanEditor({ plan }: { plan: PlanView }) {
   const { id, name } = plan;
   const client = useQueryClient();
   const navigate = useNavigate();
-  const [document] = useState(() => new EditedDocument(planKind, definitionOf(plan.draft ?? plan)));
+  const [document] = useState(() => new EditedDocument(planKind, editedText(plan.draft ?? plan)));
   useEffect(() => () => document.close(), [document]);
   const save = useMutation({
     mutationFn: async () => {

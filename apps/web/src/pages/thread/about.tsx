@@ -17,26 +17,14 @@ export function About({ thread }: { thread: Thread }) {
   const { prompt, params, hash, createdAt, maxRounds, pid, threadId, workflow } = thread;
   const { data: ledger } = useQuery(ledgerQuery(threadId));
   const facts: Fact[] = [
-    [
-      "Id",
-      <span key="id" className="inline-flex items-center gap-1">
-        <code>{threadId}</code>
-        <Copy text={threadId} what="the thread's id" />
-      </span>,
-    ],
+    ["Id", <Id key="id" text={threadId} what="the thread's id" />],
     [
       "Workflow",
       <Link key="workflow" to="/workflows/$name" params={{ name: workflow }}>
         {workflow}
       </Link>,
     ],
-    [
-      "Version",
-      <span key="version" className="inline-flex items-center gap-1">
-        <code>{hash}</code>
-        <Copy text={hash} what="the version" />
-      </span>,
-    ],
+    ["Version", <Id key="version" text={hash} what="the version" />],
     ["Started", moment(createdAt)],
     ["Max rounds", count(maxRounds)],
     ["Worker", pid === null ? null : `process ${pid}`],
@@ -59,6 +47,13 @@ export function About({ thread }: { thread: Thread }) {
     </div>
   );
 }
+
+const Id = ({ text, what }: { text: string; what: string }) => (
+  <span className="inline-flex items-center gap-1">
+    <code>{text}</code>
+    <Copy text={text} what={what} />
+  </span>
+);
 
 function Spending({ ledger }: { ledger: Ledger | undefined }) {
   const roles = Object.entries(ledger?.roles ?? {}).filter(([, { tokens: used }]) => used > 0);
@@ -83,7 +78,6 @@ function Spending({ ledger }: { ledger: Ledger | undefined }) {
 }
 
 const askEveryMs = 4_000;
-/** Maximum number of levels of indentation for nested forks. */
 const deepest = 6;
 
 function FamilyTree({ threadId }: { threadId: string }) {

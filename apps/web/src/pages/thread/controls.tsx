@@ -36,13 +36,10 @@ import { FailureNotice, PausingNote } from "../../ui/states.tsx";
 type Props = {
   thread: Thread;
   status: Status;
-  /** Whether the thread pauses after the current step. */
   isPausing: boolean;
-  /** Whether the limit of rounds stopped the thread. */
   isStopped: boolean;
   asksFor: boolean;
   onFork: (point: ForkPoint) => void;
-  /** Shows the question of a waiting thread. */
   onAnswer: () => void;
 };
 type Asking = "kill" | "delete" | "compare" | "retry" | "again" | null;
@@ -192,7 +189,6 @@ type MoreRoundsProps = {
   perform: (maxRounds: number) => Promise<void>;
 };
 
-/** Continues a stopped thread with a higher limit. */
 function MoreRoundsDialog({ thread: { maxRounds }, isOpen, onClose, perform }: MoreRoundsProps) {
   const [text, setText] = useState(String(maxRounds * 2));
   const rounds = Number(text);

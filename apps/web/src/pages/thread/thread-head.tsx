@@ -5,7 +5,6 @@ import { ChevronDown } from "lucide-react";
 import { type ReactNode, useId, useState } from "react";
 import { StatusBadge } from "../../thread/status/status.tsx";
 import { useFigures } from "../../thread/run/figures.ts";
-import type { TraceRow } from "../../thread/trace/rows.ts";
 import { ago, cost, count, duration, moment, tokens } from "../../lib/format.ts";
 import { subjectIn, type ThreadLog } from "../../lib/thread-log.ts";
 import type { ForkPoint } from "../../lib/threads.ts";
@@ -18,21 +17,22 @@ type Props = {
   thread: Thread;
   status: Status;
   log: ThreadLog;
-  rows: readonly TraceRow[];
   onFork: (point: ForkPoint) => void;
   onAnswer: () => void;
 };
 
-export function ThreadHead({ thread, status, log, rows, onFork, onAnswer }: Props) {
+export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
   const { workflow } = thread;
   const [isWhole, setWhole] = useState(false);
   const details = useId();
   const sleepingUntil = status === "waiting" ? sleepsUntil(log.steps.at(-1) ?? thread.last) : null;
   const isStopped = (log.end?.result ?? thread.result)?.reason === "maxRounds";
   return (
-    <header className="flex flex-none flex-col gap-2 px-4 pt-4 pb-2 max-sm:pt-3">
+    <header className="flex flex-none flex-col gap-2 px-4 pt-4 pb-2 max-sm:gap-1 max-sm:pt-2 max-sm:pb-1">
       <div className="flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
-        <h1 className="line-clamp-2 flex-[1_1_12rem]">{subjectIn(thread)}</h1>
+        <h1 className="line-clamp-2 flex-[1_1_12rem] max-sm:flex-[1_1_6rem] max-sm:text-title">
+          {subjectIn(thread)}
+        </h1>
         <Controls
           thread={thread}
           status={status}
@@ -43,17 +43,21 @@ export function ThreadHead({ thread, status, log, rows, onFork, onAnswer }: Prop
           onAnswer={onAnswer}
         />
       </div>
-      <div className="flex flex-wrap items-center gap-x-5 gap-y-2">
+      <div className="flex flex-wrap items-center gap-x-5 gap-y-2 max-sm:gap-x-3 max-sm:gap-y-0">
         <StatusBadge
           status={status}
           sleepingUntil={sleepingUntil}
           stoppedAt={isStopped ? thread.stepCount : null}
           large
         />
-        <Link to="/workflows/$name" params={{ name: workflow }} className="wrap-anywhere">
+        <Link
+          to="/workflows/$name"
+          params={{ name: workflow }}
+          className="wrap-anywhere max-sm:flex-1"
+        >
           {workflow}
         </Link>
-        <Figures thread={thread} status={status} log={log} rows={rows} />
+        <Figures thread={thread} status={status} log={log} />
         <Button
           look="quiet"
           small
@@ -81,36 +85,38 @@ export function ThreadHead({ thread, status, log, rows, onFork, onAnswer }: Prop
   );
 }
 
-function Figures({ thread, status, log, rows }: Omit<Props, "onFork" | "onAnswer">) {
+function Figures({ thread, status, log }: Omit<Props, "onFork" | "onAnswer">) {
   const { createdAt, maxRounds, limits = {} } = thread;
-  const { now, workedMs, waitedMs, steps, spent } = useFigures(thread, status, log, rows);
+  const { now, workedMs, waitedMs, steps, spent } = useFigures(thread, status, log);
   const noPrice = spent.unpriced > 0 ? `${spent.unpriced} steps have no known price` : "";
   return (
     <Facts
       look="line"
+      // On a phone, the figures are below, and the start is in the details.
+      className="max-sm:order-last max-sm:basis-full max-sm:gap-x-3 max-sm:text-small max-sm:[&>div:last-child]:hidden"
       facts={[
         ["worked", duration(workedMs)],
-        ...(waitedMs > 0 ? ([["waited", duration(waitedMs)]] as const) : []),
-        ...(spent.tokens > 0
-          ? ([
-              [
-                "",
-                <Used key="tokens" value={spent.tokens} most={limits.maxTokens}>
-                  {tokens(spent.tokens)}
-                  <Of>{limits.maxTokens && `of ${tokens(limits.maxTokens)}`} tokens</Of>
-                </Used>,
-              ],
-              [
-                "",
-                <Used key="cost" value={spent.cost} most={limits.maxCost}>
-                  {cost(spent.cost)}
-                  {noPrice && "+"}
-                  <Of>{limits.maxCost && `of ${cost(limits.maxCost)}`} cost</Of>
-                </Used>,
-                noPrice,
-              ],
-            ] as const)
-          : []),
+        ["waited", waitedMs > 0 ? duration(waitedMs) : null],
+        [
+          "",
+          spent.tokens > 0 ? (
+            <Used value={spent.tokens} most={limits.maxTokens}>
+              {tokens(spent.tokens)}
+              <Of>{limits.maxTokens && `of ${tokens(limits.maxTokens)}`} tokens</Of>
+            </Used>
+          ) : null,
+        ],
+        [
+          "",
+          spent.tokens > 0 ? (
+            <Used value={spent.cost} most={limits.maxCost}>
+              {cost(spent.cost)}
+              {noPrice && "+"}
+              <Of>{limits.maxCost && `of ${cost(limits.maxCost)}`} cost</Of>
+            </Used>
+          ) : null,
+          noPrice,
+        ],
         [
           "",
           <Used key="steps" value={steps} most={maxRounds}>
@@ -139,7 +145,10 @@ function Used({ value, most, children }: UsedProps) {
   return (
     <span className="inline-flex items-center gap-1">
       {children}
-      <span aria-hidden className="ml-1 h-1 w-12 overflow-hidden rounded-sm bg-line-strong">
+      <span
+        aria-hidden
+        className="ml-1 h-1 w-12 max-sm:w-6 overflow-hidden rounded-sm bg-line-strong"
+      >
         <span className={`block h-full ${ink}`} style={{ width: `${share * 100}%` }} />
       </span>
     </span>

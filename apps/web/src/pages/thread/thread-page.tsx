@@ -1,22 +1,19 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { Thread } from "@uncaged/workflow-server/api-types";
-import { lazy, Suspense, useEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { ForkDialog } from "../../thread/fork/fork-dialog.tsx";
 import { ApiError } from "../../lib/request.ts";
 import type { View } from "../../lib/search.ts";
-import { failedAmong, subjectIn, useThreadLog } from "../../lib/thread-log.ts";
+import { subjectIn } from "../../lib/thread-log.ts";
 import { type ForkPoint, threadQuery } from "../../lib/threads.ts";
-import { traceRows } from "../../thread/trace/rows.ts";
-import { rowAtStep } from "../../thread/trace/selection.ts";
+import { Outcome } from "../../thread/run/outcome.tsx";
+import { RunContext } from "../../thread/run/run-context.tsx";
+import { useRun } from "../../thread/run/use-run.ts";
 import { ButtonLink } from "../../ui/button.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";
-import { SectionsContext } from "../../ui/section.tsx";
 import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
-import { readValue } from "../../lib/values.ts";
 import { Tabs } from "../../ui/tabs.tsx";
-import { type ValueSource, ValueSourceContext } from "../../ui/whole.tsx";
-import { Outcome } from "./outcome.tsx";
 import { ThreadHead } from "./thread-head.tsx";
 import { TraceView } from "./trace-view.tsx";
 
@@ -53,25 +50,16 @@ const tabs = [
 ] as const;
 
 function ThreadView({ thread }: { thread: Thread }) {
-  const { threadId, prompt } = thread;
+  const { threadId } = thread;
   const { view = "trace", row, step } = useSearch({ from: "/threads/$id" });
   const navigate = useNavigate({ from: "/threads/$id" });
-  const log = useThreadLog(threadId);
+  const run = useRun(threadId);
+  const { log, rows } = run;
+  const status = run.status ?? thread.status;
   const [forkPoint, setForkPoint] = useState<ForkPoint | null>(null);
   // Browser navigation closes the dialog.
   useEffect(() => setForkPoint(null), [view, row, step]);
   const [askedToAnswer, setAskedToAnswer] = useState(0);
-  const sections = useMemo(() => new Map<string, boolean>(), []);
-  const values = useMemo(
-    (): ValueSource => ({
-      name: threadId,
-      read: (value, signal) => readValue(value, { threadId, prompt, steps: log.steps }, signal),
-    }),
-    [threadId, prompt, log],
-  );
-  // The thread reports a move before the stream does, and the server refuses actions on a moved thread.
-  const status = thread.status === "moved" ? thread.status : (log.status ?? thread.status);
-  const rows = useMemo(() => traceRows(log), [log, log.version, status]);
   const show = (next: View, shown?: string) =>
     void navigate({
       search: { view: next === "trace" ? undefined : next, row: shown },
@@ -79,8 +67,8 @@ function ThreadView({ thread }: { thread: Thread }) {
       replace: next === view && row !== undefined && shown !== undefined,
       resetScroll: false,
     });
-  const failed = failedAmong(log.cards);
-  const chosen = row ?? rowAtStep(rows, log, step)?.id ?? null;
+  const ofStep = rows.find(({ number, failedAt }) => step && (number ?? failedAt) === step);
+  const chosen = row ?? ofStep?.id ?? null;
   const answer = () => {
     setAskedToAnswer((times) => times + 1);
     show("trace", rows.findLast(({ kind }) => kind === "question")?.id);
@@ -88,70 +76,70 @@ function ThreadView({ thread }: { thread: Thread }) {
   if (log.isRemoved) return <Deleted />;
   const canRerun = thread.movedTo === undefined;
   return (
-    <SectionsContext value={sections}>
-      <ValueSourceContext value={values}>
-        <div className="flex h-[calc(100dvh-var(--spacing-below))] min-h-120 flex-col bg-surface">
-          <ThreadHead
-            thread={thread}
-            status={status}
-            log={log}
-            rows={rows}
-            onFork={setForkPoint}
-            onAnswer={answer}
-          />
-          <Outcome thread={thread} status={status} hasRow={failed.length > 0} />
-          <Tabs
-            fills
-            label="Views of the thread"
-            tabs={tabs}
-            value={view}
-            // A phone would show the row in place of the view.
-            onChange={(next) => show(next as View, isWide() ? row : undefined)}
-          >
-            <Suspense fallback={<Skeleton lines={8} />}>
-              {(view === "trace" || view === "graph") && (
-                <TraceView
-                  view={view}
-                  thread={thread}
-                  log={log}
-                  status={status}
-                  rows={rows}
-                  chosen={chosen}
-                  askedToAnswer={askedToAnswer}
-                  onSelect={(id) => show(view, id ?? undefined)}
-                  onForkPoint={setForkPoint}
-                  canRerun={canRerun}
-                />
-              )}
-              {view === "state" && <StateView thread={thread} log={log} />}
-              {view === "events" && (
-                <EventsView
-                  threadId={threadId}
-                  onPlace={({ attempt, stepID }) =>
-                    show(
-                      "trace",
-                      attempt ?? rows.find(({ card }) => card?.attempt.stepID === stepID)?.id,
-                    )
-                  }
-                />
-              )}
-            </Suspense>
-          </Tabs>
-        </div>
-        {forkPoint && (
-          <ForkDialog
-            thread={thread}
-            steps={log.steps}
-            point={forkPoint}
-            onClose={() => setForkPoint(null)}
-          />
-        )}
-      </ValueSourceContext>
-    </SectionsContext>
+    <RunContext run={run}>
+      <div className="flex h-[calc(100dvh-var(--spacing-below))] min-h-120 flex-col bg-surface">
+        <ThreadHead
+          thread={thread}
+          status={status}
+          log={log}
+          onFork={setForkPoint}
+          onAnswer={answer}
+        />
+        <Outcome
+          thread={thread}
+          status={status}
+          hasRow={rows.some(({ failedAt }) => failedAt !== null)}
+        />
+        <Tabs
+          fills
+          label="Views of the thread"
+          tabs={tabs}
+          value={view}
+          // A phone would show the row in place of the view.
+          onChange={(next) => show(next as View, isWide() ? row : undefined)}
+        >
+          <Suspense fallback={<Skeleton lines={8} />}>
+            {(view === "trace" || view === "graph") && (
+              <TraceView
+                view={view}
+                thread={thread}
+                log={log}
+                status={status}
+                rows={rows}
+                chosen={chosen}
+                askedToAnswer={askedToAnswer}
+                onSelect={(id) => show(view, id ?? undefined)}
+                onForkPoint={setForkPoint}
+                canRerun={canRerun}
+              />
+            )}
+            {view === "state" && <StateView thread={thread} log={log} />}
+            {view === "events" && (
+              <EventsView
+                threadId={threadId}
+                onPlace={({ attempt, stepID }) =>
+                  show(
+                    "trace",
+                    attempt ?? rows.find(({ card }) => card?.attempt.stepID === stepID)?.id,
+                  )
+                }
+              />
+            )}
+          </Suspense>
+        </Tabs>
+      </div>
+      {forkPoint && (
+        <ForkDialog
+          thread={thread}
+          steps={log.steps}
+          point={forkPoint}
+          onClose={() => setForkPoint(null)}
+        />
+      )}
+    </RunContext>
   );
 }
 
-/** Whether the selected row is beside the trace. */
 const isWide = (): boolean => matchMedia("(width >= 64rem)").matches;
 
 function Deleted() {

@@ -24,9 +24,7 @@ type Props = {
   log: ThreadLog;
   status: Status;
   rows: readonly TraceRow[];
-  /** The id of the row in the address; null for none. */
   chosen: string | null;
-  /** Number of requests to show the question. */
   askedToAnswer: number;
   onSelect: (id: string | null) => void;
   onForkPoint: (point: ForkPoint) => void;
@@ -38,7 +36,7 @@ export function TraceView(props: Props) {
   const { view, thread, log, status, rows, chosen, askedToAnswer, onForkPoint, canRerun } = props;
   const now = useNow(500, isLive(status) || status === "waiting");
   const pane = useRef<HTMLDivElement>(null);
-  const row = rows.find(({ id }) => id === chosen) ?? leadingRow(rows, log, status);
+  const row = rows.find(({ id }) => id === chosen) ?? leadingRow(rows, status);
   const select = useRef(props.onSelect);
   useEffect(() => {
     select.current = props.onSelect;
@@ -48,7 +46,7 @@ export function TraceView(props: Props) {
   }, []);
   const isOpen = chosen !== null;
   const start = (kind: ForkPoint["kind"]) => {
-    const point = pointOf(row, log, kind);
+    const point = pointOf(row, kind);
     if (point && (kind === "fork" || canRerun)) onForkPoint(point);
   };
   useKeys({ f: () => start("fork"), r: () => start("rerun") });
@@ -124,7 +122,6 @@ export function TraceView(props: Props) {
           <Detail
             key={row.id}
             row={row}
-            log={log}
             thread={thread}
             onForkPoint={onForkPoint}
             canRerun={canRerun}

@@ -40,7 +40,6 @@ type Props = {
   rows: readonly ThreadRow[];
   isOpen: boolean;
   onClose: () => void;
-  /** Called with a text of the result when all threads are done. */
   onDone: (text: string) => void;
 };
 

@@ -7,34 +7,27 @@ export type Act = "retry" | "kill" | "delete" | "export";
 /** The outcome for a thread: a text of an export, or null; or the error. */
 export type Outcome = { text: string | null } | { error: Error };
 
+const requests: Record<Act, (id: string) => Promise<unknown>> = {
+  retry: retryThread,
+  kill: killThread,
+  delete: removeThread,
+  export: (id) => request<Thread>(pathOf("threads", id)),
+};
+
 export async function actOn(act: Act, { threadId }: ThreadRow): Promise<Outcome> {
   try {
-    switch (act) {
-      case "retry":
-        await retryThread(threadId);
-        break;
-      case "kill":
-        await killThread(threadId);
-        break;
-      case "delete":
-        await removeThread(threadId);
-        break;
-      case "export": {
-        const thread = await request<Thread>(pathOf("threads", threadId));
-        return { text: JSON.stringify(thread) };
-      }
-    }
+    const answer = await requests[act](threadId);
+    return { text: act === "export" ? JSON.stringify(answer) : null };
   } catch (error) {
     // An earlier attempt deleted it, and its response was lost.
     const isGone = act === "delete" && error instanceof ApiError && error.status === 404;
-    if (!isGone) return { error: error instanceof Error ? error : new Error(String(error)) };
+    if (isGone) return { text: null };
+    return { error: error instanceof Error ? error : new Error(String(error)) };
   }
-  return { text: null };
 }
 
 const atOnce = 4;
 
-/** Calls `act` for each item, a few at a time. */
 export async function forEachOf<Item>(
   items: readonly Item[],
   act: (item: Item) => Promise<void>,
@@ -47,7 +40,6 @@ export async function forEachOf<Item>(
   );
 }
 
-/** Saves a text as a file of the browser's user. */
 export function download(name: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type: "application/jsonl" }));
   Object.assign(document.createElement("a"), { href: url, download: name }).click();

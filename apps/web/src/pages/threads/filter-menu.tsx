@@ -6,7 +6,7 @@ import { Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { showProblems, TextField } from "../../ui/field.tsx";
 import { MenuAt, MenuChoice, MenuItem } from "../../ui/menu.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
-import { choicesOf, type FilterName } from "./filter.ts";
+import { choicesOf, cleared, type FilterName } from "./filter.ts";
 
 type Props = {
   of: FilterName;
@@ -41,7 +41,9 @@ export function FilterMenu({ of, filter, anchor, isOpen, onChange, onClose }: Pr
             key={text}
             isOn={isOn}
             stays={of === "Status"}
-            onClick={() => onChange(isOn && of !== "Status" ? cleared(change) : change)}
+            onClick={() =>
+              onChange(isOn && of !== "Status" ? cleared(Object.keys(change)) : change)
+            }
           >
             {text}
           </MenuChoice>
@@ -60,15 +62,11 @@ export function FilterMenu({ of, filter, anchor, isOpen, onChange, onClose }: Pr
   );
 }
 
-const cleared = (change: ThreadFilter): ThreadFilter =>
-  Object.fromEntries(Object.keys(change).map((name) => [name, undefined]));
-
 type CustomField = {
   name: "since" | "until" | "worked" | "cost";
   label: string;
   type: "datetime-local" | "text" | "number";
   hint?: string;
-  /** The value of a typed text; null for an invalid one. */
   read: (text: string) => string | number | null;
 };
 

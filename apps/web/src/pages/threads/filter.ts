@@ -1,19 +1,12 @@
 import { ago, cost, duration, moment } from "../../lib/format.ts";
 import { lengthOf, statuses, type ThreadFilter, timeOf } from "../../lib/thread-filter.ts";
 
-export type FilterName = "Status" | "Workflow" | "Version" | "Since" | "Duration" | "Cost";
+export const filterNames = ["Status", "Workflow", "Version", "Since", "Duration", "Cost"] as const;
 
-export const filterNames: readonly FilterName[] = [
-  "Status",
-  "Workflow",
-  "Version",
-  "Since",
-  "Duration",
-  "Cost",
-];
+export type FilterName = (typeof filterNames)[number];
 
 /** An item of a filter's menu, with the change that it makes. */
-export type Choice = {
+type Choice = {
   text: string;
   isOn: boolean;
   change: ThreadFilter;
@@ -31,91 +24,67 @@ const lengths = ["10s", "1m", "10m", "1h"];
 const costs = [0.01, 0.1, 1, 10];
 
 /** Names of the workflows, and hashes of the chosen workflow's versions, newest first. */
-export type Known = {
+type Known = {
   workflows: readonly string[];
   versions: readonly { hash: string; timestamp: number }[];
 };
 
-/** The items of a filter's menu. */
 export function choicesOf(name: FilterName, filter: ThreadFilter, known: Known): Choice[] {
+  const isSet = (change: ThreadFilter) =>
+    Object.entries(change).every(([key, value]) => filter[key as keyof ThreadFilter] === value);
+  const choice = (text: string, change: ThreadFilter, isOn = isSet(change)): Choice => ({
+    ...{ text, isOn, change },
+  });
   switch (name) {
     case "Status": {
       const chosen = filter.status?.split(",") ?? [];
       return statuses.map((status) => {
         const isOn = chosen.includes(status);
         const next = statuses.filter((one) => (one === status ? !isOn : chosen.includes(one)));
-        return { text: status, isOn, change: { status: next.join(",") || undefined } };
+        return choice(status, { status: next.join(",") || undefined }, isOn);
       });
     }
     case "Workflow":
-      return known.workflows.map((workflow) => ({
-        text: workflow,
-        isOn: workflow === filter.workflow,
-        change: { workflow, version: undefined },
-      }));
+      return known.workflows.map((workflow) =>
+        choice(workflow, { workflow, version: undefined }, workflow === filter.workflow),
+      );
     case "Version":
-      return known.versions.map(({ hash, timestamp }) => ({
-        text: `${hash.slice(0, 6)}, ${ago(timestamp, Date.now())}`,
-        isOn: filter.version !== undefined && hash.startsWith(filter.version),
-        change: { version: hash.slice(0, 6) },
-      }));
+      return known.versions.map(({ hash, timestamp }) => {
+        const text = `${hash.slice(0, 6)}, ${ago(timestamp, Date.now())}`;
+        const isOn = filter.version !== undefined && hash.startsWith(filter.version);
+        return choice(text, { version: hash.slice(0, 6) }, isOn);
+      });
     case "Since":
-      return Object.entries(ages).map(([since, text]) => ({
-        text,
-        isOn: since === filter.since && filter.until === undefined,
-        change: { since, until: undefined },
-      }));
+      return Object.entries(ages).map(([since, text]) => choice(text, { since, until: undefined }));
     case "Duration":
-      return lengths.map((worked) => ({
-        text: `At least ${duration(lengthOf(worked) ?? 0)}`,
-        isOn: worked === filter.worked,
-        change: { worked },
-      }));
+      return lengths.map((worked) => choice(`At least ${lengthText(worked)}`, { worked }));
     case "Cost":
-      return costs.map((least) => ({
-        text: `At least ${cost(least)}`,
-        isOn: least === filter.cost,
-        change: { cost: least },
-      }));
+      return costs.map((least) => choice(`At least ${cost(least)}`, { cost: least }));
   }
 }
 
+const lengthText = (worked: string): string => duration(lengthOf(worked) ?? 0);
+
 /** An active filter, and the change that removes it. */
-export type Chip = { name: string; text: string; without: ThreadFilter };
+type Chip = { name: string; text: string; without: ThreadFilter };
 
 export function chipsOf(filter: ThreadFilter): Chip[] {
   const { status, workflow, version, since, until, worked, cost: least, error } = filter;
-  const chips: (Chip | false | undefined | "")[] = [
-    status && {
-      name: "Status",
-      text: status.split(",").join(" or "),
-      without: { status: undefined },
-    },
-    workflow && {
-      name: "Workflow",
-      text: workflow,
-      without: { workflow: undefined, version: undefined },
-    },
-    version && { name: "Version", text: version, without: { version: undefined } },
-    (since ?? until) !== undefined && {
-      name: "Since",
-      text: rangeOf(since, until),
-      without: { since: undefined, until: undefined },
-    },
-    worked !== undefined && {
-      name: "Duration",
-      text: `at least ${duration(lengthOf(worked) ?? 0)}`,
-      without: { worked: undefined },
-    },
-    least !== undefined && {
-      name: "Cost",
-      text: `at least ${cost(least)}`,
-      without: { cost: undefined },
-    },
-    error && { name: "Error", text: "has one", without: { error: undefined } },
+  const chip = (name: string, text: string | undefined, ...keys: (keyof ThreadFilter)[]) =>
+    text ? [{ name, text, without: cleared(keys) }] : [];
+  return [
+    ...chip("Status", status?.split(",").join(" or "), "status"),
+    ...chip("Workflow", workflow, "workflow", "version"),
+    ...chip("Version", version, "version"),
+    ...chip("Since", rangeOf(since, until), "since", "until"),
+    ...chip("Duration", worked && `at least ${lengthText(worked)}`, "worked"),
+    ...chip("Cost", least ? `at least ${cost(least)}` : "", "cost"),
+    ...chip("Error", error && "has one", "error"),
   ];
-  return chips.filter((chip) => typeof chip === "object");
 }
+
+export const cleared = (keys: readonly string[]): ThreadFilter =>
+  Object.fromEntries(keys.map((key) => [key, undefined]));
 
 function rangeOf(since: string | undefined, until: string | undefined): string {
   const from = since === undefined ? "" : (ages[since]?.toLowerCase() ?? momentOf(since));
@@ -127,7 +96,6 @@ function momentOf(text: string): string {
   return moment(timeOf(text, Date.now()) ?? 0);
 }
 
-/** A named filter. */
 export type View = { name: string; filter: ThreadFilter };
 
 export const builtIn: readonly View[] = [

@@ -74,7 +74,6 @@ export function Filters({ filter, onChange }: Props) {
   );
 }
 
-/** The active filters, each with a button that removes it. */
 function Chips({ filter, onChange }: Props) {
   const chips = chipsOf(filter);
   if (chips.length === 0) return null;

@@ -59,16 +59,12 @@ export function HourStrip({ filter, onChange }: Props) {
     const { left, width } = currentTarget.getBoundingClientRect();
     return Math.min(Math.floor(((clientX - left) / width) * length), length - 1);
   };
-  const tops = {
-    runs: topOf(hours, "runs"),
-    time: topOf(hours, "p95Ms"),
-    cost: topOf(hours, "cost"),
-  };
-  const bars = (of: (hour: Hour) => number | null, top: number, look: string) => (
+  type Of = "runs" | "failed" | "p50Ms" | "p95Ms" | "cost";
+  const bars = (of: Of, look: string, top = of) => (
     <path
       d={barsOf(
-        hours.map((one) => of(one) ?? 0),
-        top,
+        hours.map((one) => one[of] ?? 0),
+        Math.max(...hours.map((one) => one[top] ?? 0)),
       )}
       className={look}
     />
@@ -115,8 +111,8 @@ export function HourStrip({ filter, onChange }: Props) {
         >
           {chart(
             <>
-              {bars(({ runs }) => runs, tops.runs, "fill-line-control")}
-              {bars(({ failed }) => failed, tops.runs, "fill-red")}
+              {bars("runs", "fill-line-control")}
+              {bars("failed", "fill-red", "runs")}
             </>,
           )}
         </div>
@@ -131,21 +127,18 @@ export function HourStrip({ filter, onChange }: Props) {
         />
         {chart(
           <>
-            {bars(({ p95Ms }) => p95Ms, tops.time, "fill-line-strong")}
-            {bars(({ p50Ms }) => p50Ms, tops.time, "fill-line-control")}
+            {bars("p95Ms", "fill-line-strong")}
+            {bars("p50Ms", "fill-line-control", "p95Ms")}
           </>,
         )}
       </div>
       <div>
         <Figures facts={[["Cost", cost(hour?.cost ?? sum((one) => one.cost))]]} />
-        {chart(bars((one) => one.cost, tops.cost, "fill-line-control"))}
+        {chart(bars("cost", "fill-line-control"))}
       </div>
     </section>
   );
 }
-
-const topOf = (hours: readonly Hour[], of: "runs" | "p95Ms" | "cost"): number =>
-  hours.reduce((top, hour) => Math.max(top, hour[of] ?? 0), 0);
 
 type FiguresProps = { facts: readonly (readonly [string, string])[]; note?: string };
 

@@ -10,7 +10,6 @@ type Props = {
   anchor: () => HTMLElement | null;
   isOpen: boolean;
   onClose: () => void;
-  /** Shows the boxes that select rows. */
   onSelect: () => void;
 };
 

@@ -1,9 +1,10 @@
 import { useState } from "react";
+import { useStored } from "../../lib/stored.ts";
 import type { ThreadFilter } from "../../lib/thread-filter.ts";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { showProblems, TextField } from "../../ui/field.tsx";
 import { builtIn, chipsOf } from "./filter.ts";
-import { keepViews, readViews } from "./saved-views.ts";
+import { keepViews, viewsIn, viewsKey } from "./saved-views.ts";
 
 type Props = { filter: ThreadFilter; isOpen: boolean; onClose: () => void };
 
@@ -17,17 +18,15 @@ function Form({ filter, onClose }: Omit<Props, "isOpen">) {
   const [name, setName] = useState("");
   const [error, setError] = useState<Error | null>(null);
   const [isChecked, setChecked] = useState(false);
-  const taken = [...builtIn, ...readViews()].some((view) => view.name === name.trim());
+  const saved = viewsIn(useStored(viewsKey));
+  const taken = [...builtIn, ...saved].some((view) => view.name === name.trim());
   const problem =
     name.trim() === "" ? "This must be filled in." : taken ? "A view has this name." : null;
   const submit = (form: HTMLElement) => {
     if (problem) return showProblems(form, () => setChecked(true));
-    try {
-      keepViews([...readViews(), { name: name.trim(), filter }]);
-      onClose();
-    } catch {
-      setError(new Error("this browser can't store the view"));
-    }
+    if (keepViews([...saved, { name: name.trim(), filter }])) onClose();
+    else
+      setError(new Error("this browser can't store the view: it lasts until you leave the page"));
   };
   return (
     <DialogForm

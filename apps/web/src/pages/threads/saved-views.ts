@@ -1,21 +1,14 @@
 import { readThreadsSearch } from "../../lib/search.ts";
+import { store } from "../../lib/stored.ts";
 import type { View } from "./filter.ts";
 
-const key = "thread-views";
-const listeners = new Set<() => void>();
-let known: { text: string | null; views: readonly View[] } = { text: null, views: [] };
-
-/** The views that this browser has saved. */
-export function readViews(): readonly View[] {
-  const text = localStorage.getItem(key);
-  if (text !== known.text) known = { text, views: text === null ? [] : viewsIn(text) };
-  return known.views;
-}
+/** Storage key of the views that this browser has saved. */
+export const viewsKey = "thread-views";
 
 /** The valid views of a stored text. */
-export function viewsIn(text: string): View[] {
+export function viewsIn(text: string | null): View[] {
   try {
-    const stored: unknown = JSON.parse(text);
+    const stored: unknown = JSON.parse(text ?? "[]");
     if (!Array.isArray(stored)) return [];
     return stored.flatMap((one: Partial<View> | null) =>
       typeof one?.name === "string"
@@ -27,17 +20,6 @@ export function viewsIn(text: string): View[] {
   }
 }
 
-export function keepViews(views: readonly View[]): void {
-  localStorage.setItem(key, JSON.stringify(views));
-  for (const listener of listeners) listener();
-}
-
-/** Calls a listener when the views change, also in another tab. */
-export function subscribeToViews(listener: () => void): () => void {
-  listeners.add(listener);
-  addEventListener("storage", listener);
-  return () => {
-    listeners.delete(listener);
-    removeEventListener("storage", listener);
-  };
-}
+/** Saves the views. Returns false if the browser can't. */
+export const keepViews = (views: readonly View[]): boolean =>
+  store(viewsKey, JSON.stringify(views));

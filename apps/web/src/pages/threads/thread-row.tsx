@@ -2,7 +2,17 @@ import { Link } from "@tanstack/react-router";
 import type { ThreadRow } from "@uncaged/workflow-server/api-types";
 import { Info } from "lucide-react";
 import type { ReactNode, Ref, RefObject } from "react";
-import { ago, cost, count, duration, moment, roleName, tokens, until } from "../../lib/format.ts";
+import {
+  ago,
+  cost,
+  count,
+  duration,
+  moment,
+  roleName,
+  tokens,
+  until,
+  withoutMarks,
+} from "../../lib/format.ts";
 import { StatusLine } from "../../thread/status/status.tsx";
 import { Button, Copy } from "../../ui/button.tsx";
 import { markedParts } from "./filter.ts";
@@ -91,11 +101,9 @@ export const columns: readonly Column[] = [
   },
 ];
 
-/** Classes of the row of headings and of each row. */
 export const grid =
   "grid grid-cols-[1rem_7.5rem_minmax(0,1.5fr)_minmax(0,1.3fr)_4.5rem_5rem_4.5rem_1.5rem] items-center gap-x-4 px-4 max-lg:grid-cols-[1rem_7.5rem_minmax(0,1.5fr)_minmax(0,1fr)_4.5rem_5rem]";
 
-/** The role that a thread is at, with its error or question. */
 function Place({ row, now, search }: { row: ThreadRow; now: number; search: string }) {
   const { at, sleepingUntil, status } = row;
   if (sleepingUntil !== undefined) return `wakes ${until(sleepingUntil, now)}`;
@@ -110,7 +118,7 @@ function Place({ row, now, search }: { row: ThreadRow; now: number; search: stri
         </>
       )}
       <span className={status === "failed" || status === "waiting" ? "text-ink" : ""}>
-        <Marked text={at.text} search={search} />
+        <Marked text={status === "waiting" ? withoutMarks(at.text) : at.text} search={search} />
       </span>
     </>
   );
@@ -135,7 +143,6 @@ export type RowsProps = {
   rows: readonly ThreadRow[];
   list: RefObject<HTMLDivElement | null>;
   hasMore: boolean;
-  /** Called near the end of the loaded rows. */
   onEnd: () => void;
   draw: (index: number, place: RowPlace) => ReactNode;
 };
@@ -148,7 +155,6 @@ type Props = {
   place: RowPlace;
   isSelected: boolean;
   isSelecting: boolean;
-  /** Whether the row has a line of details. */
   isShown: boolean;
   onSelect: (isRange: boolean) => void;
   onShow: () => void;

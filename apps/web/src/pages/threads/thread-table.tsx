@@ -11,12 +11,9 @@ import { columns, grid, Row, type RowsProps } from "./thread-row.tsx";
 type Props = {
   rows: readonly ThreadRow[];
   hasMore: boolean;
-  /** The search words, which are marked in the rows. */
   search: string;
   selection: Selection;
-  /** Whether boxes to select rows are always visible. */
   isSelecting: boolean;
-  /** Called near the end of the loaded rows. */
   onEnd: () => void;
   onCopy: (id: string) => void;
 };

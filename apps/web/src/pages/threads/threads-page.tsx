@@ -143,7 +143,6 @@ function List({ filter, isSelecting, onClear }: ListProps) {
 /** Pause in typing after which a search starts, in milliseconds. */
 const settledMs = 150;
 
-/** A typed text, updated after a pause in typing. */
 function useSettled(text: string): string {
   const [settled, settle] = useState(text);
   useEffect(() => {

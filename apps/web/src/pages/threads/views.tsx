@@ -1,17 +1,18 @@
 import { Link } from "@tanstack/react-router";
 import { X } from "lucide-react";
-import { useState, useSyncExternalStore } from "react";
+import { useState } from "react";
+import { useStored } from "../../lib/stored.ts";
 import type { ThreadFilter } from "../../lib/thread-filter.ts";
 import { Button } from "../../ui/button.tsx";
 import { later } from "../../ui/later.tsx";
 import { builtIn, textOfFilter, type View } from "./filter.ts";
-import { keepViews, readViews, subscribeToViews } from "./saved-views.ts";
+import { keepViews, viewsIn, viewsKey } from "./saved-views.ts";
 
 const SaveView = later(async () => (await import("./save-view.tsx")).SaveView);
 
 /** The views: named filters, each a link. */
 export function Views({ filter }: { filter: ThreadFilter }) {
-  const saved = useSyncExternalStore(subscribeToViews, readViews);
+  const saved = viewsIn(useStored(viewsKey));
   const [isSaving, setSaving] = useState(false);
   const text = textOfFilter(filter);
   const isCurrent = (view: View) => textOfFilter(view.filter) === text;

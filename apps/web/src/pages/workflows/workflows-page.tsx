@@ -37,7 +37,6 @@ export function WorkflowsPage() {
   );
 }
 
-/** A menu with the editors for a new workflow. */
 function NewDocument() {
   const navigate = useNavigate();
   return (

@@ -1,19 +1,27 @@
 import type { Thread } from "@uncaged/workflow-server/api-types";
 import { RefreshCw } from "lucide-react";
-import { counted, moment, tokens, until, useNow } from "../../lib/format.ts";
+import { cost, count, counted, duration, moment, tokens, until, useNow } from "../../lib/format.ts";
 import { sizeOf } from "../../lib/json-nodes.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { Card } from "../../lib/thread-log.ts";
-import { Copy } from "../../ui/button.tsx";
+import { type Fact, Facts } from "../../ui/facts.tsx";
 import { jsonOf } from "../../ui/json-search.tsx";
 import { Section } from "../../ui/section.tsx";
-import { Warnings } from "../../ui/states.tsx";
+import { sentence, Warnings } from "../../ui/states.tsx";
 import { Values } from "../../ui/value.tsx";
 import type { TraceRow } from "../trace/rows.ts";
 import { Conversation } from "./conversation.tsx";
-import { contentOf, isCommit, type Note, notesOf, outputsOf, spendingOf, tryOf } from "./parts.ts";
+import {
+  contentOf,
+  isCommit,
+  type Note,
+  notesOf,
+  outputsOf,
+  type Spending,
+  spendingOf,
+  tryOf,
+} from "./parts.ts";
 import { Shown } from "./shown.tsx";
-import { SpendingFacts } from "./spending-facts.tsx";
 import { StateChanges } from "./state-changes.tsx";
 import { Thrown, thrownText } from "./thrown.tsx";
 
@@ -40,12 +48,7 @@ export function AttemptDetail({ row, card, thread }: Props) {
       )}
       <NextTry card={card} />
       {attempt.error && (
-        <Section
-          name="error"
-          title="Error"
-          isOpen
-          actions={<Copy text={errorText(card)} what="the error" />}
-        >
+        <Section name="error" title="Error" isOpen copy={() => errorText(card)}>
           {() => attempt.error && <Thrown error={attempt.error} />}
         </Section>
       )}
@@ -54,7 +57,7 @@ export function AttemptDetail({ row, card, thread }: Props) {
           name="result"
           title={row.kind === "question" ? "Question" : row.kind === "answer" ? "Answer" : "Result"}
           isOpen
-          actions={<Copy text={() => content || jsonOf(outputs)} what="the result" />}
+          copy={() => content || jsonOf(outputs)}
         >
           {() => (
             <>
@@ -80,7 +83,7 @@ export function AttemptDetail({ row, card, thread }: Props) {
           title="Input"
           note={Object.keys(inputs).slice(0, 6).join(", ")}
           isOpen
-          actions={<Copy text={() => jsonOf(inputs)} what="the input" />}
+          copy={() => jsonOf(inputs)}
         >
           {() => <Values values={inputs} name="Input" />}
         </Section>
@@ -98,12 +101,24 @@ export function AttemptDetail({ row, card, thread }: Props) {
       )}
       {spending && spending.total + (spending.cost ?? 0) > 0 && (
         <Section name="spending" title="Spending" note={`${tokens(spending.total)} tokens`}>
-          {() => <SpendingFacts spending={spending} />}
+          {() => <Facts look="row" facts={spendingFacts(spending)} />}
         </Section>
       )}
     </>
   );
 }
+
+const spendingFacts = ({ models, latencyMs, tokens: used, cost: dollars }: Spending): Fact[] => [
+  ...Object.entries(used)
+    .filter(([, value]) => value > 0)
+    .map(([name, value]): Fact => {
+      const words = name.replace(/_tokens$/, "").replaceAll("_", " ");
+      return [sentence(words), count(value)];
+    }),
+  ["Model", models.join(", ") || null],
+  ["Latency", latencyMs === null ? null : duration(latencyMs)],
+  ["Cost", dollars === null ? null : cost(dollars)],
+];
 
 const errorText = ({ attempt: { error } }: Card): string => (error ? thrownText(error) : "");
 
@@ -114,7 +129,6 @@ function resultOf({ kind }: TraceRow, card: Card): Readonly<Record<string, unkno
   return kind === "question" || kind === "wait" ? {} : outputsOf(card);
 }
 
-/** Whether an attempt said more than its result. */
 const hasConversation = ({ attempt: { turns } }: Card, content: string | null): boolean =>
   turns.some((turn) => turn.kind !== "text" || turn.text.trim() !== content?.trim());
 
@@ -146,12 +160,14 @@ function Notes({ notes }: { notes: readonly Note[] }) {
     <>
       {notes.length > mostNotes && <p className="text-muted">The newest {mostNotes} are shown.</p>}
       <ol className="flex flex-col gap-1">
-        {notes.slice(-mostNotes).map(({ kind, text, at }, index) => (
+        {notes.slice(-mostNotes).map(({ type, text, at }, index) => (
           <li key={index} className="flex gap-3">
             <time className="code flex-none text-faint" title={moment(at)}>
               {new Date(at).toLocaleTimeString()}
             </time>
-            <span className="w-14 flex-none text-small text-muted">{words[kind]}</span>
+            <span className="w-24 flex-none truncate text-small text-muted" title={type}>
+              {type}
+            </span>
             <code className="code min-w-0 wrap-anywhere">{text}</code>
           </li>
         ))}
@@ -159,12 +175,3 @@ function Notes({ notes }: { notes: readonly Note[] }) {
     </>
   );
 }
-
-const words: Record<Note["kind"], string> = {
-  variable: "variable",
-  file: "file",
-  print: "printed",
-  error: "error",
-  retry: "retry",
-  event: "event",
-};

@@ -1,13 +1,13 @@
 import { useState } from "react";
 import { count, duration } from "../../lib/format.ts";
 import { previewOf } from "../../lib/json-nodes.ts";
-import { Button, Copy } from "../../ui/button.tsx";
+import { Button } from "../../ui/button.tsx";
 import { jsonOf } from "../../ui/json-search.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { Section } from "../../ui/section.tsx";
 import { groupsOf, type ToolCall, type TurnGroup } from "./parts.ts";
 import { Shown } from "./shown.tsx";
-import { RowState } from "./row-state.tsx";
+import { RowState } from "../../ui/states.tsx";
 
 /** Maximum number of groups of turns shown at once. Earlier groups are shown on demand. */
 const mostGroups = 40;
@@ -77,69 +77,40 @@ function ToolItem({ call }: { call: ToolCall }) {
           <span className="text-small text-faint">{duration(call.endedAt - call.at)}</span>
         )}
       </button>
-      {isOpen && (
-        <div className="flex flex-col gap-3 border-t px-3 py-2">
-          <Part title="Input" value={call.input} />
-          <Messages of={call.messages} />
-          {"output" in call && <Part title="Output" value={call.output} />}
-        </div>
-      )}
+      {isOpen && <ToolDetail call={call} />}
     </li>
   );
 }
 
-function Part({ title, value }: { title: string; value: unknown }) {
-  return (
-    <section className="flex min-w-0 flex-col gap-1">
-      <h4 className="flex items-center gap-1 text-small font-semibold text-muted">
-        {title}
-        <Copy text={() => jsonOf(value)} what={`the ${title.toLowerCase()}`} />
-      </h4>
-      <Shown value={value} name={title} />
-    </section>
-  );
-}
-
-function Messages({ of }: { of: readonly string[] }) {
-  if (of.length === 0) return null;
-  return (
-    <ul className="text-small text-muted" aria-label="Messages">
-      {of.map((message, line) => (
-        <li key={line} className="wrap-anywhere">
-          {message}
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-/** A tool call: its exact input and its output. */
 export function ToolDetail({ call }: { call: ToolCall }) {
-  const output = "output" in call ? { value: call.output } : null;
+  const { input, messages, status } = call;
   return (
     <>
-      <Section
-        name="tool/input"
-        title="Input"
-        isOpen
-        actions={<Copy text={() => jsonOf(call.input)} what="the input" />}
-      >
-        {() => <Shown value={call.input} name="Input" />}
+      <Section name="tool/input" title="Input" isOpen copy={() => jsonOf(input)}>
+        {() => <Shown value={input} name="Input" />}
       </Section>
-      {call.messages.length > 0 && (
+      {messages.length > 0 && (
         <Section name="tool/messages" title="Messages" isOpen>
-          {() => <Messages of={call.messages} />}
+          {() => (
+            <ul className="text-small text-muted" aria-label="Messages">
+              {messages.map((message, line) => (
+                <li key={line} className="wrap-anywhere">
+                  {message}
+                </li>
+              ))}
+            </ul>
+          )}
         </Section>
       )}
-      {output && (
+      {"output" in call && (
         <Section
           name="tool/output"
-          title={call.status === "failed" ? "Error" : "Output"}
+          title={status === "failed" ? "Error" : "Output"}
           note={call.continued && "The step continued."}
           isOpen
-          actions={<Copy text={() => jsonOf(output.value)} what="the output" />}
+          copy={() => jsonOf(call.output)}
         >
-          {() => <Shown value={output.value} name="Output" />}
+          {() => <Shown value={call.output} name="Output" />}
         </Section>
       )}
     </>

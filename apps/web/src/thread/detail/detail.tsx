@@ -3,7 +3,7 @@ import type { Thread } from "@uncaged/workflow-server/api-types";
 import { GitFork, RotateCcw } from "lucide-react";
 import { type ReactNode, useRef } from "react";
 import { cost, duration, moment, roleName, tokens, until, useNow } from "../../lib/format.ts";
-import type { Card, ThreadLog } from "../../lib/thread-log.ts";
+import { type Card, durationOf } from "../../lib/thread-log.ts";
 import type { ForkPoint } from "../../lib/threads.ts";
 import { Button, Copy } from "../../ui/button.tsx";
 import { Prose } from "../../ui/prose.tsx";
@@ -13,23 +13,21 @@ import { pointOf } from "./fork-point.ts";
 import { AttemptDetail } from "./attempt-detail.tsx";
 import { ToolDetail } from "./conversation.tsx";
 import { tryOf, spendingOf } from "./parts.ts";
-import { RowState } from "./row-state.tsx";
+import { RowState } from "../../ui/states.tsx";
 
 type Props = {
   row: TraceRow;
-  log: ThreadLog;
   thread: Thread;
   onForkPoint: (point: ForkPoint) => void;
   /** False if the thread has moved to another host. */
   canRerun: boolean;
-  /** The form that answers the row's question. */
   foot?: ReactNode;
 };
 
 /** Everything about one row of a thread's trace. */
 export function Detail(props: Props) {
-  const { row, log, thread, onForkPoint, canRerun, foot } = props;
-  const title = titleOf(row, log);
+  const { row, thread, onForkPoint, canRerun, foot } = props;
+  const title = titleOf(row);
   const article = useRef<HTMLElement>(null);
   useFollowedEnd(article, row.status === "running");
   return (
@@ -45,13 +43,7 @@ export function Detail(props: Props) {
               <span className="flex-none text-faint">{kinds[row.kind]}</span>
             )}
           </div>
-          <Actions
-            row={row}
-            log={log}
-            thread={thread}
-            onForkPoint={onForkPoint}
-            canRerun={canRerun}
-          />
+          <Actions row={row} onForkPoint={onForkPoint} canRerun={canRerun} />
         </div>
         <Figures row={row} />
       </header>
@@ -69,21 +61,21 @@ const kinds: Partial<Record<TraceRow["kind"], string>> = {
   retry: "retry",
 };
 
-function titleOf({ name, kind, number, card }: TraceRow, log: ThreadLog): string {
+function titleOf({ name, kind, card }: TraceRow): string {
   if (kind === "text") return "Response";
   if (kind === "thinking") return "Thinking";
   if (kind === "retry") return "Tried again";
   if (card?.step && (kind === "question" || kind === "answer"))
     return roleName(card.step.role, card.step.meta);
-  return name === "unnamed" ? `Step ${number ?? log.steps.length + 1}` : name;
+  return name;
 }
 
 function Figures({ row }: { row: TraceRow }) {
-  const { card, number, startedAt, endedAt } = row;
+  const { card, startedAt } = row;
+  const number = row.number ?? row.failedAt;
   const isRunning = row.status === "running";
   const now = useNow(1_000, isRunning);
-  const end = endedAt ?? (isRunning ? now : null);
-  const took = startedAt === null || end === null || end < startedAt ? null : end - startedAt;
+  const took = durationOf(row, isRunning ? now : null);
   const tried = card && row.kind === "attempt" ? tryOf(card) : null;
   const answerer = card?.step?.role === "__input__" ? answererIn(card.step.meta) : null;
   const models = card ? (spendingOf(card)?.models ?? []) : [];
@@ -118,9 +110,9 @@ function Figures({ row }: { row: TraceRow }) {
 
 const shortOf = (id: string): string => (id.length > 12 ? `…${id.slice(-8)}` : id);
 
-function Actions({ row, log, onForkPoint, canRerun }: Omit<Props, "foot">) {
-  const fork = pointOf(row, log, "fork");
-  const rerun = canRerun ? pointOf(row, log, "rerun") : null;
+function Actions({ row, onForkPoint, canRerun }: Pick<Props, "row" | "onForkPoint" | "canRerun">) {
+  const fork = pointOf(row, "fork");
+  const rerun = canRerun ? pointOf(row, "rerun") : null;
   if (!fork && !rerun) return null;
   return (
     <div className="flex flex-wrap gap-2 max-sm:w-full">

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ThreadLog } from "../../lib/thread-log.ts";
-import { contentOf, groupsOf, logLineOf, notesOf, outputsOf, spendingOf } from "./parts.ts";
+import { contentOf, groupsOf, notesOf, outputsOf, spendingOf } from "./parts.ts";
 
 type Event = [type: string, payload: object];
 
@@ -117,14 +117,6 @@ test("a tool that was allowed to fail is marked: its step continued", () => {
   expect(turnsOf(false)[0]).not.toHaveProperty("continued");
 });
 
-test("the start of a run is a line with its name, or with the step at which it resumes", () => {
-  const line = (payload: Record<string, unknown>) =>
-    logLineOf({ type: "workflow_start", stepID: null, payload, seq: 1, timestamp: 1 });
-  const start = { name: "Sum", version: "3.18", params: {} };
-  expect(line(start)).toBe("Running: Sum");
-  expect(line({ ...start, resumedFrom: "Set_Sum" })).toBe("Resuming from: Set_Sum");
-});
-
 test("retries and all other events are notes", () => {
   const card = cardOf(
     "",
@@ -137,12 +129,12 @@ test("retries and all other events are notes", () => {
     ["my_event", { at: 1 }],
     ["llm_done", {}],
   );
-  expect(notesOf(card).map(({ kind, text }) => ({ kind, text }))).toEqual([
-    { kind: "retry", text: "tried again after 2.0 s: overloaded" },
-    { kind: "variable", text: '$n = {"a":1}' },
-    { kind: "variable", text: '$n = 2, before: {"a":1}' },
-    { kind: "file", text: "out/a.txt (2.0 KB)" },
-    { kind: "print", text: "hi" },
-    { kind: "event", text: 'my_event a {"at":1}' },
+  expect(notesOf(card).map(({ type, text }) => `${type}: ${text}`)).toEqual([
+    "retry: tried again after 2.0 s: overloaded",
+    'var_changed: $n = {"a":1}',
+    'var_changed: $n = 2, before: {"a":1}',
+    "file_done: out/a.txt, 2.0 KB",
+    "step_print: hi",
+    'my_event: {"at":1}',
   ]);
 });

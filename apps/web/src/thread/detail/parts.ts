@@ -1,9 +1,9 @@
-import { type Attempt, type EventRecord, knownEvent, totalTokens } from "@uncaged/workflow/records";
-import { duration, size } from "../../lib/format.ts";
+import { type Attempt, knownEvent, totalTokens } from "@uncaged/workflow/records";
+import { duration } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { Card } from "../../lib/thread-log.ts";
+import { textOf } from "../events/texts.ts";
 
-/** Properties of a step's meta that are shown as spending. */
 const spendingKeys = new Set(["usage", "model", "models", "cost"]);
 
 export type Spending = {
@@ -103,80 +103,21 @@ export function groupsOf(turns: Attempt["turns"]): TurnGroup[] {
   return groups;
 }
 
-export type Note = {
-  kind: "variable" | "file" | "print" | "error" | "retry" | "event";
-  text: string;
-  /** Milliseconds since the epoch. */
-  at: number;
-};
+/** An event, or a retry, in one line. */
+export type Note = { type: string; text: string; at: number };
 
 /** Retries, and events without a view of their own, in the order of time. */
 export const notesOf = ({ attempt: { retries, notes } }: Card): Note[] =>
   [
     ...retries.map(({ error, delayMs, at }): Note => {
       const wait = delayMs === null ? "" : ` after ${duration(delayMs)}`;
-      return { kind: "retry", text: `tried again${wait}: ${error}`, at };
+      return { type: "retry", text: `tried again${wait}: ${error}`, at };
     }),
-    ...notes.flatMap((event) => {
-      const note = noteOf(event);
-      return note ? [{ ...note, at: event.timestamp }] : [];
-    }),
+    ...notes
+      .filter(({ type }) => type !== "llm_done" && type !== "file_start")
+      .map(({ type, payload, timestamp }) => ({
+        type,
+        text: textOf(type, isRecord(payload) ? payload : {}),
+        at: timestamp,
+      })),
   ].toSorted((a, b) => a.at - b.at);
-
-function noteOf(record: EventRecord): Omit<Note, "at"> | null {
-  const event = knownEvent(record);
-  switch (event?.type) {
-    case "llm_done":
-    case "file_start":
-      return null;
-    case "step_print":
-      return { kind: "print", text: inLine(event.payload.value) };
-    case "var_changed": {
-      const { name, oldValue = null, newValue } = event.payload;
-      const before = oldValue === null ? "" : `, before: ${inLine(oldValue)}`;
-      return { kind: "variable", text: `${name} = ${inLine(newValue)}${before}` };
-    }
-    case "file_done": {
-      const { path, size_bytes } = event.payload;
-      return {
-        kind: "file",
-        text: size_bytes === undefined ? path : `${path} (${size(size_bytes)})`,
-      };
-    }
-    case "llm_error":
-      return { kind: "error", text: inLine(event.payload.error) };
-    case "llm_compacted": {
-      const { tokens, summary } = event.payload;
-      const of = `summarised its conversation of ${tokens} tokens: `;
-      return { kind: "event", text: of + inLine(summary) };
-    }
-    case "step_skipped":
-      return { kind: "event", text: `skipped: ${inLine(event.payload.condition)}` };
-    case "tool_message":
-      return { kind: "event", text: inLine(event.payload.message) };
-    default:
-      return { kind: "event", text: lineOf(record) };
-  }
-}
-
-/** An event outside of attempts, as a line of the log. */
-export function logLineOf(record: EventRecord): string {
-  const event = knownEvent(record);
-  if (event?.type !== "workflow_start") return lineOf(record);
-  const { name, resumedFrom } = event.payload;
-  return typeof resumedFrom === "string"
-    ? `Resuming from: ${resumedFrom}`
-    : `Running: ${inLine(name)}`;
-}
-
-const lineOf = ({ type, stepID, payload }: EventRecord): string =>
-  [type, stepID, Object.keys(payload).length > 0 ? inLine(payload) : null]
-    .filter(Boolean)
-    .join(" ");
-
-const longestLine = 300;
-
-function inLine(value: unknown): string {
-  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "null");
-  return text.length > longestLine ? `${text.slice(0, longestLine)}…` : text;
-}

@@ -13,10 +13,8 @@ export function Shown({ value, name, isMarkdown = false }: Props) {
   return <Value value={value} name={name} />;
 }
 
-/** Longer texts are shown as written. */
 const longestJson = 500_000;
 
-/** The object or list that a text has as JSON; null for other texts. */
 function objectIn(text: string): object | null {
   if (text.length > longestJson || !/^\s*[{[]/.test(text)) return null;
   const { value } = readJson(text);

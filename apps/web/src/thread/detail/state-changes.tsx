@@ -1,7 +1,8 @@
+import { isSame } from "@uncaged/workflow/editing";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import type { Thread } from "@uncaged/workflow-server/api-types";
-import { formatJson, isRecord, isSame } from "../../lib/json.ts";
+import { formatJson, isRecord } from "../../lib/json.ts";
 import { isMoreThan } from "../../lib/json-slices.ts";
 import type { Card } from "../../lib/thread-log.ts";
 import { bundleQuery } from "../../lib/workflows.ts";
@@ -50,7 +51,6 @@ export function ValueChanges({ before, after }: { before: State; after: State })
 
 type State = Readonly<Record<string, unknown>>;
 
-/** The variables of a state, with the locals of its iteration. */
 export const stateIn = ({
   variables,
   localVars,

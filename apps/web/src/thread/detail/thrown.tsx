@@ -33,7 +33,6 @@ export function Thrown({ error }: { error: AttemptError }) {
   );
 }
 
-/** The text of an error for the clipboard: its messages, codes and stacks. */
 export const thrownText = (error: AttemptError): string =>
   errorParts(error)
     .map(({ relation, error: { name, message, code, stack } }) => {

@@ -7,7 +7,6 @@ import { type EventLine, useEventLines } from "./lines.ts";
 
 type Props = {
   threadId: string;
-  /** Shows the attempt or the step of an event. */
   onPlace: (line: EventLine) => void;
 };
 

@@ -1,16 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import type { NumberedStep, RunValues, Thread } from "@uncaged/workflow-server/api-types";
-import { useMemo, useState } from "react";
 import { counted } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
-import { forkThread, type ForkPoint } from "../../lib/threads.ts";
+import type { ForkPoint } from "../../lib/threads.ts";
 import { bundleQuery } from "../../lib/workflows.ts";
 import { Dialog, DialogBody } from "../../ui/dialog.tsx";
-import { TextArea } from "../../ui/field.tsx";
 import { FailureNotice, Skeleton } from "../../ui/states.tsx";
 import { NewThreadForm } from "./new-thread-form.tsx";
-import { valuesQuery, draftAt, type ForkDraft, forkOf, keptBy, problemsIn } from "./fork.ts";
-import { RerunForm } from "./rerun-form.tsx";
+import { keptBy, startOfRoles, startOfSteps, valuesQuery } from "./fork.ts";
 
 type Props = {
   thread: Thread;
@@ -34,7 +31,10 @@ export function ForkDialog({ thread, steps, point, onMade, onClose }: Props) {
   const failed = failure?.step === point.number ? failure.role : null;
   const known = begin?.stepID ?? steps[point.number - 1]?.role ?? failed;
   const role = typeof known === "string" ? known : "";
-  const form = { thread, point, onMade, onClose };
+  const start =
+    begin === undefined
+      ? !isPending && !isOfSteps && startOfRoles(thread, point, steps)
+      : startOfSteps(thread.threadId, point, begin);
   return (
     <Dialog
       title={titleOf(point, role)}
@@ -43,14 +43,13 @@ export function ForkDialog({ thread, steps, point, onMade, onClose }: Props) {
       onClose={onClose}
       wide
     >
-      {!isPending && !isOfSteps && <ForkForm steps={steps} {...form} />}
-      {begin && <RerunForm begin={begin} {...form} />}
+      {start && <NewThreadForm {...{ thread, point, start, onMade, onClose }} />}
       {error && (
         <DialogBody>
           <FailureNotice error={error} />
         </DialogBody>
       )}
-      {(isPending || (isOfSteps && !begin && !error)) && <Skeleton />}
+      {!start && !error && <Skeleton />}
     </Dialog>
   );
 }
@@ -62,7 +61,7 @@ function titleOf({ kind, number }: ForkPoint, role: string): string {
 
 function whatHappens(point: ForkPoint, length: number): string {
   const again = point.number <= length ? ` Step ${point.number} runs again.` : "";
-  return `${keeping(keptBy(point))}${point.kind === "fork" ? "" : again} This thread does not change.`;
+  return `${keeping(keptBy(point))}${point.kind === "fork" ? "" : again} Later steps read your changes. This thread does not change.`;
 }
 
 function whatBegins({ steps, stepID }: RunValues): string {
@@ -76,76 +75,4 @@ function whatBegins({ steps, stepID }: RunValues): string {
 function keeping(kept: number): string {
   if (kept === 0) return "A new thread starts from the beginning.";
   return `A new thread keeps ${counted(kept, "step")} without running ${kept === 1 ? "it" : "them"} again.`;
-}
-
-/** Edits the start of a new thread of roles: the params, and content and meta of the last kept step. */
-function ForkForm({ thread, steps, point, onMade, onClose }: Props) {
-  const { threadId, params } = thread;
-  // The dialog keeps its initial values while the thread continues.
-  const [before] = useState(() => draftAt(point, steps, thread));
-  const [kept] = useState(() => steps[keptBy(point) - 1]);
-  const [draft, setDraft] = useState(before);
-  const problems = useMemo(() => problemsIn(before, draft), [before, draft]);
-  const hasParams = params !== undefined;
-  const set = (change: Partial<ForkDraft>) => setDraft((now) => ({ ...now, ...change }));
-  const promptField = (
-    <TextArea
-      label="Prompt"
-      rows={kept ? 3 : 4}
-      autoFocus={!kept && !hasParams}
-      value={draft.prompt}
-      onChange={({ target }) => set({ prompt: target.value })}
-    />
-  );
-  return (
-    <NewThreadForm
-      thread={thread}
-      point={point}
-      limits={draft}
-      onLimits={set}
-      seldom={kept && promptField}
-      hasProblem={Object.keys(problems).length > 0}
-      make={async () => (await forkThread(threadId, forkOf(point, before, draft))).threadId}
-      onMade={onMade}
-      onClose={onClose}
-    >
-      {hasParams && (
-        <TextArea
-          code
-          autoFocus
-          label="Params"
-          hint="JSON. Steps that run again read your changes."
-          original={before.params}
-          rows={Math.min(10, draft.params.split("\n").length + 1)}
-          value={draft.params}
-          problem={problems.params}
-          onChange={({ target }) => set({ params: target.value })}
-        />
-      )}
-      {kept ? (
-        <>
-          <TextArea
-            autoFocus={!hasParams}
-            original={before.content}
-            label={`Content of step ${kept.number}, ${kept.role}`}
-            rows={7}
-            value={draft.content}
-            onChange={({ target }) => set({ content: target.value })}
-          />
-          <TextArea
-            code
-            label={`Meta of step ${kept.number}, ${kept.role}`}
-            hint="JSON. The next role reads your changes."
-            original={before.meta}
-            rows={7}
-            value={draft.meta}
-            problem={problems.meta}
-            onChange={({ target }) => set({ meta: target.value })}
-          />
-        </>
-      ) : (
-        promptField
-      )}
-    </NewThreadForm>
-  );
 }

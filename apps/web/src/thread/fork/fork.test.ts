@@ -1,6 +1,7 @@
 import type { NumberedStep } from "@uncaged/workflow-server/api-types";
 import { describe, expect, test } from "bun:test";
-import { draftAt, forkOf, problemsIn, rerunOf } from "./fork.ts";
+import type { ForkPoint } from "../../lib/threads.ts";
+import { forkOf, rerunOf, startOfRoles } from "./fork.ts";
 
 const step = (number: number, role: string, meta = {}): NumberedStep => ({
   number,
@@ -12,27 +13,42 @@ const step = (number: number, role: string, meta = {}): NumberedStep => ({
 const begun = { prompt: "p", params: { file: "a" } };
 const steps = [step(1, "planner", { plan: "a" }), step(2, "coder"), step(3, "tester")];
 
+const noLimits = { on: "", maxRounds: "" };
+const startAt = (point: ForkPoint) => startOfRoles({ threadId: "T", ...begun }, point, steps);
+const valuesAt = (point: ForkPoint) => startAt(point).groups.map(({ values }) => values);
+
 describe("a fork", () => {
   test("keeps the chosen step; a rerun runs it again", () => {
     const fork = { kind: "fork", number: 2 } as const;
+    expect(valuesAt(fork)).toEqual([
+      {
+        Params: { file: "a" },
+        "Content of step 2, coder": "content 2",
+        "Meta of step 2, coder": {},
+      },
+      { Prompt: "p" },
+    ]);
+    expect(forkOf(fork, steps[1], {}, noLimits)).toEqual({ keep: { atStep: 2 } });
     const rerun = { kind: "rerun", number: 2 } as const;
-    const draft = draftAt(fork, steps, begun);
-    expect(draft).toMatchObject({ prompt: "p", content: "content 2" });
-    expect(forkOf(fork, draft, draft)).toEqual({ keep: { atStep: 2 } });
-    expect(draftAt(rerun, steps, begun).meta).toBe('{\n  "plan": "a"\n}');
-    expect(forkOf(rerun, draft, draft)).toEqual({ keep: { atStep: 1 } });
+    expect(valuesAt(rerun)[0]).toMatchObject({ "Meta of step 1, planner": { plan: "a" } });
+    expect(forkOf(rerun, steps[0], {}, noLimits)).toEqual({ keep: { atStep: 1 } });
   });
 
-  test("sends only changed values", () => {
+  test("sends the changed values, and keeps the mark of durable code, which it does not show", () => {
     const point = { kind: "fork", number: 1 } as const;
-    const before = draftAt(point, steps, begun);
-    const edit = { prompt: "q", meta: '{"plan": "b"}', params: '{"file": "b"}' };
-    const after = { ...before, ...edit, on: "h2", maxRounds: "9" };
-    expect(forkOf(point, before, after)).toEqual({
+    const marked = step(1, "planner", { plan: "a", __durable__: { output: 1 } });
+    const { groups } = startOfRoles({ threadId: "T", ...begun }, point, [marked]);
+    expect(groups[0]?.values["Meta of step 1, planner"]).toEqual({ plan: "a" });
+    const changed = {
+      "Meta of step 1, planner": { plan: "b" },
+      Prompt: "q",
+      Params: { file: "b" },
+    };
+    expect(forkOf(point, marked, changed, { on: "h2", maxRounds: "9" })).toEqual({
       keep: { atStep: 1 },
       prompt: "q",
       params: { file: "b" },
-      edit: { meta: { plan: "b" } },
+      edit: { meta: { plan: "b", __durable__: { output: 1 } } },
       on: "h2",
       maxRounds: 9,
     });
@@ -40,19 +56,20 @@ describe("a fork", () => {
 
   test("can start before the first step, and at a failure after the last step", () => {
     const first = { kind: "rerun", number: 1 } as const;
-    const draft = draftAt(first, steps, begun);
-    expect(draft).toMatchObject({ content: "", meta: "{}" });
-    expect(forkOf(first, draft, draft)).toEqual({ keep: { atStep: 0 } });
+    expect(valuesAt(first)).toEqual([{ Params: { file: "a" } }, { Prompt: "p" }]);
+    expect(forkOf(first, undefined, {}, noLimits)).toEqual({ keep: { atStep: 0 } });
     const failed = { kind: "rerun", number: 4 } as const;
-    expect(draftAt(failed, steps, begun).content).toBe("content 3");
-    expect(forkOf(failed, draft, draft)).toEqual({ keep: { atStep: 3 } });
+    expect(valuesAt(failed)[0]).toMatchObject({ "Content of step 3, tester": "content 3" });
+    expect(forkOf(failed, steps[2], {}, noLimits)).toEqual({ keep: { atStep: 3 } });
   });
 
   test("reports invalid input", () => {
-    const draft = draftAt({ kind: "fork", number: 1 }, steps, { prompt: "p" });
-    expect(problemsIn(draft, draft)).toEqual({});
-    const bad = { ...draft, meta: "[]", params: "{", maxRounds: "0" };
-    expect(Object.keys(problemsIn(draft, bad))).toEqual(["meta", "params", "maxRounds"]);
+    const { problemOf } = startAt({ kind: "fork", number: 1 });
+    const problem = (name: string, text: string) => problemOf(name, { text, isText: false });
+    expect(problem("Meta of step 1, planner", "{}")).toBeNull();
+    expect(problem("Meta of step 1, planner", "[]")).toContain("must be an object");
+    expect(problem("Params", "[]")).toBeNull();
+    expect(problem("Params", "{")).toContain("Invalid JSON");
   });
 });
 

@@ -6,102 +6,127 @@ import type {
   RunValues,
   Thread,
 } from "@uncaged/workflow-server/api-types";
-import { formatJson, readJson, readObject } from "../../lib/json.ts";
-import { type ForkPoint, problemOfRounds, readCheckpoint, readValues } from "../../lib/threads.ts";
+import { isRecord } from "../../lib/json.ts";
+import {
+  type ForkPoint,
+  forkThread,
+  readCheckpoint,
+  readValues,
+  startRerun,
+} from "../../lib/threads.ts";
+import { problemOf, type ValueEdit, valueOf } from "../../lib/value-edits.ts";
 
 export const keptBy = ({ kind, number }: ForkPoint): number =>
   kind === "fork" ? number : number - 1;
 
-/** The editable values of a fork, as texts. */
-export type ForkDraft = Limits & {
-  prompt: string;
-  /** The params as JSON; empty for a thread without params. */
-  params: string;
-  /** The content of the last kept step. */
-  content: string;
-  meta: string;
-};
-
-/** The editable values at a point of a thread. */
-export function draftAt(
-  point: ForkPoint,
-  steps: readonly NumberedStep[],
-  { prompt, params }: Pick<Thread, "prompt" | "params">,
-): ForkDraft {
-  const last = steps[keptBy(point) - 1];
-  return {
-    prompt,
-    params: params === undefined ? "" : (formatJson(params) ?? ""),
-    content: last?.content ?? "",
-    meta: formatJson(last?.meta ?? {}) ?? "{}",
-    on: "",
-    maxRounds: "",
-  };
-}
-
-/** The problems of a changed draft. Unchanged values are valid, and may be long. */
-export function problemsIn(
-  before: ForkDraft,
-  after: ForkDraft,
-): Partial<Record<keyof ForkDraft, string>> {
-  const meta = after.meta === before.meta ? null : readObject(after.meta).problem;
-  const params = after.params === before.params ? null : readJson(after.params).problem;
-  return {
-    ...(meta !== null && { meta }),
-    ...(params !== null && { params }),
-    ...problemOfRounds(after.maxRounds),
-  };
-}
-
-/** The request for a new thread: the kept steps and the changed values. */
-export function forkOf(point: ForkPoint, before: ForkDraft, after: ForkDraft): ForkThread {
-  const edit = {
-    ...(after.content !== before.content && { content: after.content }),
-    ...(after.meta !== before.meta && { meta: readObject(after.meta).value ?? {} }),
-  };
-  return {
-    keep: { atStep: keptBy(point) },
-    ...(after.prompt !== before.prompt && { prompt: after.prompt }),
-    ...(after.params !== before.params && { params: readJson(after.params).value }),
-    ...(Object.keys(edit).length > 0 && { edit }),
-    ...limitsOf(after),
-  };
-}
+type Values = Readonly<Record<string, unknown>>;
 
 /** Version and limit of rounds of a new thread, as texts; empty for no change. */
 export type Limits = { on: string; maxRounds: string };
 
-export const limitsOf = ({ on, maxRounds }: Limits): { on?: string; maxRounds?: number } => ({
+/** The values that a new thread starts with, by their labels. */
+export type Start = {
+  groups: readonly {
+    title?: string;
+    values: Values;
+    /** Whether they are shown with the limits, because they rarely change. */
+    isSeldom?: boolean;
+  }[];
+  /** Whether a text can be edited as text only, and another value as JSON only. */
+  isFixed?: boolean;
+  note?: string | null;
+  problemOf: (name: string, edit: ValueEdit) => string | null;
+  /** Starts the thread with the changed values. Resolves to its id. */
+  make: (changed: Values, limits: Limits) => Promise<string>;
+};
+
+const limitsOf = ({ on, maxRounds }: Limits): { on?: string; maxRounds?: number } => ({
   ...(on !== "" && { on }),
   ...(maxRounds.trim() !== "" && { maxRounds: Number(maxRounds) }),
 });
 
-/** The values at a point of a thread. They never change. */
-export const valuesQuery = (threadId: string, { kind, number }: ForkPoint) =>
-  queryOptions({
-    queryKey: ["runs", threadId, kind, number],
-    queryFn: ({ signal }) =>
-      kind === "rerun"
-        ? readValues(threadId, number, signal)
-        : valuesAfter(threadId, number, signal),
-    staleTime: Infinity,
-    gcTime: 0,
-    retry: false,
-  });
+/** A new thread of roles starts with the params, the prompt, and content and meta of the last kept step. */
+export function startOfRoles(
+  { threadId, prompt, params }: Pick<Thread, "threadId" | "prompt" | "params">,
+  point: ForkPoint,
+  steps: readonly NumberedStep[],
+): Start {
+  const kept = steps[keptBy(point) - 1];
+  const { content, meta } = labelsOf(kept);
+  const values = {
+    ...(params !== undefined && { Params: params }),
+    ...(kept && { [content]: kept.content, [meta]: withoutMark(kept) }),
+  };
+  return {
+    groups: [{ values }, { values: { Prompt: prompt }, isSeldom: kept !== undefined }],
+    isFixed: true,
+    problemOf: (name, edit) =>
+      problemOf(edit) ??
+      (name === meta && !isRecord(valueOf(edit)) ? "This must be an object: { … }" : null),
+    make: async (changed, limits) =>
+      (await forkThread(threadId, forkOf(point, kept, changed, limits))).threadId,
+  };
+}
 
-async function valuesAfter(
-  threadId: string,
-  steps: number,
-  signal: AbortSignal,
-): Promise<RunValues> {
-  const { params, variables, localVars } = await readCheckpoint(threadId, { steps }, signal);
-  return { steps, stepID: null, path: [], within: null, params, variables, localVars };
+const labelsOf = (kept: NumberedStep | undefined) => {
+  const of = kept ? `of step ${kept.number}, ${kept.role}` : "";
+  return { content: `Content ${of}`, meta: `Meta ${of}` };
+};
+
+/** The meta of a step without the mark of durable code, which is not for people. */
+const withoutMark = ({ meta }: NumberedStep): Values =>
+  Object.fromEntries(Object.entries(meta).filter(([name]) => name !== "__durable__"));
+
+/** The request for a new thread: the kept steps and the changed values. */
+export function forkOf(
+  point: ForkPoint,
+  kept: NumberedStep | undefined,
+  changed: Values,
+  limits: Limits,
+): ForkThread {
+  const { content, meta } = labelsOf(kept);
+  const { __durable__: mark } = kept?.meta ?? {};
+  const edit = {
+    ...(content in changed && { content: String(changed[content]) }),
+    ...(isRecord(changed[meta]) && {
+      meta: { ...changed[meta], ...(mark !== undefined && { __durable__: mark }) },
+    }),
+  };
+  return {
+    keep: { atStep: keptBy(point) },
+    ...("Prompt" in changed && { prompt: String(changed.Prompt) }),
+    ...("Params" in changed && { params: changed.Params }),
+    ...(Object.keys(edit).length > 0 && { edit }),
+    ...limitsOf(limits),
+  };
+}
+
+/** A new thread of a step workflow starts with its variables and params. */
+export function startOfSteps(threadId: string, { kind }: ForkPoint, begin: RunValues): Start {
+  const { params, variables, localVars, within, steps } = begin;
+  return {
+    groups: [
+      { title: "Variables", values: variables },
+      { title: "Locals", values: localVars },
+      { title: "Params", values: params },
+    ],
+    note:
+      within &&
+      `This step belongs to the workflow that ${within} runs. The values are from that workflow.`,
+    problemOf: (_, edit) => problemOf(edit),
+    async make(changed, limits) {
+      if (kind === "rerun" || Object.keys(changed).length > 0)
+        return (await startRerun(rerunOf(threadId, begin, changed, limits))).runID;
+      const request = { keep: { atStep: steps }, ...limitsOf(limits) };
+      return (await forkThread(threadId, request)).threadId;
+    },
+  };
 }
 
 export function rerunOf(
   threadId: string,
   { path, stepID, steps }: RunValues,
-  overrides: Record<string, unknown>,
+  overrides: Values,
   limits: Limits,
 ): Rerun {
   const { on: workflowName, maxRounds } = limitsOf(limits);
@@ -113,3 +138,21 @@ export function rerunOf(
     ...(maxRounds !== undefined && { maxRounds }),
   };
 }
+
+/** The values at a point of a thread. They never change. */
+export const valuesQuery = (threadId: string, { kind, number }: ForkPoint) =>
+  queryOptions({
+    queryKey: ["runs", threadId, kind, number],
+    queryFn: async ({ signal }): Promise<RunValues> => {
+      if (kind === "rerun") return readValues(threadId, number, signal);
+      const { params, variables, localVars } = await readCheckpoint(
+        threadId,
+        { steps: number },
+        signal,
+      );
+      return { steps: number, stepID: null, path: [], within: null, params, variables, localVars };
+    },
+    staleTime: Infinity,
+    gcTime: 0,
+    retry: false,
+  });

@@ -1,38 +1,74 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Thread } from "@uncaged/workflow-server/api-types";
 import { GitFork, RotateCcw } from "lucide-react";
-import type { ReactNode } from "react";
+import { useState } from "react";
 import { moment } from "../../lib/format.ts";
+import { forgetKept, useKept } from "../../lib/kept.ts";
 import { useNewThread } from "../../lib/thread-actions.ts";
 import { type ForkPoint, problemOfRounds } from "../../lib/threads.ts";
+import { overridesOf, type ValueEdits } from "../../lib/value-edits.ts";
 import { historyQuery } from "../../lib/workflows.ts";
 import { DialogForm } from "../../ui/dialog.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
-import type { Limits } from "./fork.ts";
+import { ValueList } from "../../ui/value-list.tsx";
+import type { Limits, Start } from "./fork.ts";
 
 type Props = {
   thread: Thread;
   point: ForkPoint;
-  limits: Limits;
-  onLimits: (change: Partial<Limits>) => void;
-  /** Rarely changed fields, shown with the limits. */
-  seldom?: ReactNode;
-  hasProblem: boolean;
-  make: () => Promise<string>;
+  start: Start;
   onMade: ((id: string) => void) | undefined;
   onClose: () => void;
-  children: ReactNode;
 };
 
-export function NewThreadForm(props: Props) {
-  const { thread, point, limits, onLimits, seldom, hasProblem, make, onMade, onClose, children } =
-    props;
-  const made = useNewThread(make, onClose, onMade);
-  const isFork = point.kind === "fork";
+type Typed = { edits: ValueEdits; limits: Limits };
+
+/** Edits the values that a new thread starts with. They stay when the dialog closes, until the thread is made. */
+export function NewThreadForm({ thread, point, start: given, onMade, onClose }: Props) {
+  const { threadId, workflow, hash } = thread;
+  const { kind, number } = point;
+  // The dialog keeps its initial values while the thread continues.
+  const [start] = useState(given);
+  const { groups, isFixed, note, problemOf } = start;
+  const keep = `fork-${threadId}-${kind}-${number}`;
+  const [{ edits, limits }, setTyped] = useKept<Typed>(keep, {
+    edits: {},
+    limits: { on: "", maxRounds: "" },
+  });
+  const all: Readonly<Record<string, unknown>> = Object.assign(
+    {},
+    ...groups.map(({ values }) => values),
+  );
+  const made = useNewThread(
+    () => start.make(overridesOf(all, edits), limits),
+    () => {
+      forgetKept(keep);
+      onClose();
+    },
+    onMade,
+  );
+  const roundsProblem = problemOfRounds(limits.maxRounds).maxRounds;
+  const hasProblem =
+    roundsProblem !== undefined ||
+    Object.entries(edits).some(([name, edit]) => problemOf(name, edit) !== null);
+  const first = groups.flatMap(({ values }) => Object.keys(values))[0];
+  const lists = (isSeldom: boolean) =>
+    groups
+      .filter((group) => (group.isSeldom ?? false) === isSeldom)
+      .map(({ title, values }, index) => (
+        <ValueList
+          key={index}
+          {...{ title, values, edits, first, isFixed, problemOf }}
+          onChange={(edited) => setTyped({ edits: edited, limits })}
+        />
+      ));
+  const { data: versions = [] } = useQuery({ ...historyQuery(workflow), retry: false });
+  const setLimits = (change: Partial<Limits>) =>
+    setTyped({ edits, limits: { ...limits, ...change } });
   return (
     <DialogForm
-      action={isFork ? "Fork" : "Rerun"}
-      icon={isFork ? <GitFork /> : <RotateCcw />}
+      action={kind === "fork" ? "Fork" : "Rerun"}
+      icon={kind === "fork" ? <GitFork /> : <RotateCcw />}
       work={made}
       isDisabled={hasProblem}
       onSubmit={() => {
@@ -40,52 +76,46 @@ export function NewThreadForm(props: Props) {
       }}
       onClose={onClose}
     >
-      {children}
+      {note && <p className="text-muted">{note}</p>}
+      {lists(false)}
+      {first === undefined && (
+        <p className="text-muted">The workflow declares no variables or params.</p>
+      )}
       <details>
-        <summary>{seldom ? "Prompt, version and rounds" : "Version and rounds"}</summary>
+        <summary>
+          {groups.some(({ isSeldom }) => isSeldom)
+            ? "Prompt, version and rounds"
+            : "Version and rounds"}
+        </summary>
         <div className="flex flex-col gap-4 pt-3">
-          {seldom}
-          <LimitFields thread={thread} limits={limits} onChange={onLimits} />
+          {lists(true)}
+          <SelectField
+            label="Version"
+            value={limits.on}
+            hint="The new thread may use another version of the workflow."
+            onChange={({ target }) => setLimits({ on: target.value })}
+          >
+            <option value="">{hash}, as before</option>
+            {versions
+              .filter((one) => one.hash !== hash)
+              .map((one) => (
+                <option key={one.hash} value={one.hash}>
+                  {one.hash}, {moment(one.timestamp)}
+                  {one.current ? ", current" : ""}
+                </option>
+              ))}
+          </SelectField>
+          <TextField
+            label="Max rounds"
+            inputMode="numeric"
+            placeholder={`as before: ${thread.maxRounds}`}
+            hint="Counts all steps, including kept ones."
+            value={limits.maxRounds}
+            problem={roundsProblem}
+            onChange={({ target }) => setLimits({ maxRounds: target.value })}
+          />
         </div>
       </details>
     </DialogForm>
-  );
-}
-
-type LimitFieldsProps = {
-  thread: Thread;
-  limits: Limits;
-  onChange: (change: Partial<Limits>) => void;
-};
-
-function LimitFields({ thread, limits, onChange }: LimitFieldsProps) {
-  const { data: versions = [] } = useQuery({ ...historyQuery(thread.workflow), retry: false });
-  const others = versions.filter(({ hash }) => hash !== thread.hash);
-  return (
-    <>
-      <SelectField
-        label="Version"
-        value={limits.on}
-        hint="The new thread may use another version of the workflow."
-        onChange={({ target }) => onChange({ on: target.value })}
-      >
-        <option value="">{thread.hash}, as before</option>
-        {others.map(({ hash, timestamp, current }) => (
-          <option key={hash} value={hash}>
-            {hash}, {moment(timestamp)}
-            {current ? ", current" : ""}
-          </option>
-        ))}
-      </SelectField>
-      <TextField
-        label="Max rounds"
-        inputMode="numeric"
-        placeholder={`as before: ${thread.maxRounds}`}
-        hint="Counts all steps, including kept ones."
-        value={limits.maxRounds}
-        problem={problemOfRounds(limits.maxRounds).maxRounds}
-        onChange={({ target }) => onChange({ maxRounds: target.value })}
-      />
-    </>
   );
 }

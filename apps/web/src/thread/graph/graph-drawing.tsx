@@ -23,9 +23,9 @@ import {
   useRef,
 } from "react";
 import { count as grouped, roleName } from "../../lib/format.ts";
-import { type NodeState, nodeStates, Pill } from "../../ui/states.tsx";
-import type { Graph, GraphNode } from "./graph.ts";
-import { type Layout, layoutOf, type Point } from "./layout.ts";
+import { nodeStates, Pill } from "../../ui/states.tsx";
+import type { Graph, GraphEdge, GraphNode } from "./graph.ts";
+import { layoutOf, type Point, type Rect, rectsOf } from "../../ui/layout.ts";
 
 type Props = {
   graph: Graph;
@@ -48,6 +48,36 @@ const describedBy = (text: string) => ({
 });
 const leading = describedBy("Press Enter for its details.");
 const still = describedBy("Read-only.");
+
+export const nodeSize = { width: 190, height: 56 };
+
+/** The place of each node, and the route of each edge, in the coordinates of the drawing. */
+type Layout = {
+  nodes: ReadonlyMap<string, Rect>;
+  edges: readonly { edge: GraphEdge; points: readonly Point[]; label: Point }[];
+  size: { width: number; height: number };
+};
+
+export function layoutOfGraph({ nodes, edges }: Graph): Layout {
+  const { boxes, routes, size } = layoutOf({
+    ...{ isWide: false, gap: { node: 40, rank: 56 }, inset: { side: 20, top: 44, bottom: 20 } },
+    nodes: nodes.map((node) => ({ ...node, isContainer: node.isGroup, size: nodeSize })),
+    edges: edges.map(({ from, to, label }) => {
+      const room = { width: label ? label.length * 7 + 8 : 8, height: 18 };
+      return { source: from, target: to, room };
+    }),
+  });
+  const local = new Map(boxes);
+  const all = rectsOf(nodes, local, local);
+  const routed = routes.flatMap(({ edge: index, source, target, around: outer, points, label }) => {
+    const edge = edges[index];
+    const { x = 0, y = 0 } = all.get(outer ?? "") ?? {};
+    const at = (point: Point) => ({ x: point.x + x, y: point.y + y });
+    const shown = edge && { ...edge, from: source, to: target };
+    return shown ? [{ edge: shown, points: points.map(at), label: at(label) }] : [];
+  });
+  return { nodes: all, edges: routed, size };
+}
 
 /** The style of the box: full width and the height of the graph, so that the text stays readable. */
 function boxOf({ size }: Layout): CSSProperties {
@@ -111,7 +141,7 @@ export function GraphDrawing({ graph, label, selected = null, onSelect, fills = 
   const isMoved = useRef(false);
   // Counts and states change often, but only a new shape needs a new layout.
   const shape = JSON.stringify([graph.nodes.map(({ id, isGroup }) => [id, isGroup]), graph.edges]);
-  const layout = useMemo(() => layoutOf(graph), [shape]);
+  const layout = useMemo(() => layoutOfGraph(graph), [shape]);
   const leads = onSelect !== undefined;
   const nodes = graph.nodes.map((node) =>
     nodeAt(node, layout, selected !== null && node.row === selected, leads),
@@ -192,30 +222,16 @@ function pathThrough(points: readonly Point[]): string {
 
 type RoleNode = Node<{ node: GraphNode; isSelected: boolean }, "role">;
 
-const ended = "border-dashed border-line-strong text-muted [&>svg]:text-faint";
-
-const looks: Record<NodeState, string> = {
-  idle: ended,
-  committed: "border-line-strong [&>svg]:text-green",
-  running: "border-blue ring-3 ring-blue-soft [&>svg]:text-blue",
-  waiting: "border-amber [&>svg]:text-amber",
-  failed: "border-red [&>svg]:text-red",
-  skipped: ended,
-  cancelled: ended,
-  lost: ended,
-  parked: "border-amber [&>svg]:text-amber",
-};
-
 function RoleBox({ data: { node, isSelected } }: NodeProps<RoleNode>) {
   const { label, note, count, state, isGroup } = node;
-  const { icon: Icon, word } = nodeStates[state];
+  const { icon: Icon, word, look, border } = nodeStates[state];
   const fill = isGroup ? "items-start bg-sunken/60 pt-3" : "items-center bg-surface";
   return (
     <div
-      className={`flex size-full gap-2 rounded-lg border px-3 ${fill} ${looks[state]} ${isSelected ? "outline-2 outline-offset-2 outline-accent" : ""} ${node.row === null ? "" : "cursor-pointer"}`}
+      className={`flex size-full gap-2 rounded-lg border px-3 ${fill} ${border || "border-line-strong"} ${isSelected ? "outline-2 outline-offset-2 outline-accent" : ""} ${node.row === null ? "" : "cursor-pointer"}`}
     >
       <Handle type="target" position={Position.Top} className="opacity-0" />
-      <Icon className={isGroup ? "mt-0.5" : ""} />
+      <Icon className={`${look} ${isGroup ? "mt-0.5" : ""}`} />
       <span className="flex min-w-0 flex-1 flex-col">
         <span className="truncate font-semibold">{roleName(label)}</span>
         {note !== null && note !== label && !isGroup && (

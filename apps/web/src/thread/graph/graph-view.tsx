@@ -8,7 +8,7 @@ import { bundleQuery } from "../../lib/workflows.ts";
 import { Empty, Skeleton } from "../../ui/states.tsx";
 import { GraphDrawing } from "./graph-drawing.tsx";
 import { rowsOfSteps, type TraceRow } from "../trace/rows.ts";
-import { documentGraph, documentSteps } from "./document-graph.ts";
+import { documentGraph, documentIn } from "./document-graph.ts";
 import { traceGraph } from "./graph.ts";
 
 type Props = {
@@ -20,10 +20,10 @@ type Props = {
 
 export function GraphView({ hash, rows, selected, onSelect }: Props) {
   const { data: bundle, isPending } = useQuery({ ...bundleQuery(hash), retry: false });
-  const steps = useMemo(() => documentSteps(bundle?.descriptor), [bundle]);
+  const document = useMemo(() => documentIn(bundle?.descriptor), [bundle]);
   const graph = useMemo(
-    () => (steps ? documentGraph(steps, rows) : traceGraph(rows)),
-    [steps, rows],
+    () => (document ? documentGraph(document, rows) : traceGraph(rows)),
+    [document, rows],
   );
   if (isPending) return <Skeleton lines={8} />;
   if (graph.nodes.length === 0) {
@@ -48,7 +48,7 @@ const mostSteps = 1_000;
 
 /** The graph of a version: the steps of its document, else the order of roles in its newest thread. */
 export function VersionGraph({ bundle: { hash, descriptor } }: { bundle: Bundle }) {
-  const document = documentSteps(descriptor);
+  const document = documentIn(descriptor);
   if (document)
     return <GraphDrawing graph={documentGraph(document)} label="Steps of the workflow" />;
   return <NewestThread key={hash} hash={hash} />;

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import type { Path } from "@uncaged/workflow/records";
 import { ThreadLog } from "../../lib/thread-log.ts";
 import { traceRows } from "../trace/rows.ts";
-import { documentGraph, documentSteps } from "./document-graph.ts";
+import { documentGraph, documentIn } from "./document-graph.ts";
 import { traceGraph } from "./graph.ts";
 
 let log: ThreadLog;
@@ -64,6 +64,19 @@ describe("the graph of a thread", () => {
       ["test", 2, "a4"],
     ]);
     expect(lines(graph)).toEqual(["plan code 1", "code test 2×", "test code 1"]);
+  });
+
+  test("has a subagent in the box of its caller", () => {
+    begin("A", { role: "lead" });
+    event("A", "llm_tool_use", { tool_use_id: "t", name: "subagent_reader_reader", input: {} });
+    begin("S", { role: "reader", parent: "A", path: [{ in: "lead", child: "reader" }] });
+    const { nodes } = traceGraph(traceRows(log));
+    expect(
+      nodes.map(({ label, isGroup, parent }) => [label, isGroup, lastOf(parent ?? "")]),
+    ).toEqual([
+      ["lead", true, ""],
+      ["reader", false, "lead"],
+    ]);
   });
 
   test("keeps concurrent attempts concurrent: no line leads from one to another", () => {
@@ -157,12 +170,12 @@ describe("the graph of a document", () => {
       { id: "Stop_E" },
     ],
   };
-  const steps = documentSteps({ stepWorkflow: { document } }) ?? [];
+  const steps = documentIn({ stepWorkflow: { document } }) ?? {};
 
   test("has the document's steps, marked by their attempts", () => {
     const branch = { role: "Branch_B", outcome: null };
     for (const held of [document, JSON.stringify(document)]) {
-      const read = documentSteps({ stepWorkflow: { document: held } }) ?? [];
+      const read = documentIn({ stepWorkflow: { document: held } }) ?? {};
       log = new ThreadLog();
       const { nodes, edges } = documentGraph(read, rowsOf("LLM_A", branch));
       expect(nodes.map(({ label, state }) => [label, state])).toEqual([
@@ -227,7 +240,7 @@ describe("the graph of a document", () => {
       { id: "Set_F" },
       { id: "Set_Z" },
     ];
-    const { nodes } = documentGraph(made);
+    const { nodes } = documentGraph({ steps: made });
     expect(nodes.map(({ id, parent }) => `${id} ${parent}`)).toEqual([
       "Loop_A null",
       "Tool_B Loop_A",
@@ -240,8 +253,8 @@ describe("the graph of a document", () => {
   });
 
   test("is missing if the descriptor holds no document", () => {
-    expect(documentSteps({ description: "x" })).toBeNull();
-    expect(documentSteps({ stepWorkflow: { document: null } })).toBeNull();
-    expect(documentSteps(null)).toBeNull();
+    expect(documentIn({ description: "x" })).toBeNull();
+    expect(documentIn({ stepWorkflow: { document: null } })).toBeNull();
+    expect(documentIn(null)).toBeNull();
   });
 });

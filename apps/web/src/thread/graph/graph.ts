@@ -129,7 +129,9 @@ function nestedRows(rows: readonly TraceRow[]): Nested[] {
   for (const row of rows) {
     const nested = { row, children: [] };
     byId.set(row.id, nested);
-    const around = row.parent === null ? undefined : byId.get(row.parent);
+    const parent = byId.get(row.parent ?? "");
+    // A subagent is in the box of its caller, not of the call.
+    const around = parent?.row.kind === "tool" ? byId.get(parent.row.parent ?? "") : parent;
     (around?.children ?? top).push(nested);
   }
   return top;

@@ -4,7 +4,6 @@ import { isRecord } from "../../lib/json.ts";
 
 /** The question of a `__wait__` step. */
 export type Question = {
-  /** The number of the question's step, which an answer contains. */
   number: number;
   /** The prompt; empty for a tool call, whose input shows all of it. */
   text: string;
@@ -22,7 +21,6 @@ export type Question = {
   approval: { subject: unknown } | null;
 };
 
-/** A tool call of a model. */
 export type AskedCall = { tool: string; input: unknown };
 
 const decisive = /^(approved?|ok|accept(ed)?|confirm(ed)?|allow(ed)?)$/i;
@@ -48,7 +46,6 @@ export function questionOf({ content, meta, number }: NumberedStep): Question {
 
 const isName = (value: unknown): value is string => typeof value === "string" && value !== "";
 
-/** The reason why a tool call is asked again. */
 const problemIn = ({ problem }: NumberedStep["meta"]): string =>
   typeof problem === "string" ? problem : "";
 

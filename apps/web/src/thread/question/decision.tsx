@@ -8,7 +8,6 @@ import { FailureNotice } from "../../ui/states.tsx";
 
 /** A way to end a question. */
 export type Choice = {
-  /** Name for the keys of the inbox. */
   name?: "approve" | "reject";
   label: string;
   look?: "solid" | "plain" | "danger";
@@ -16,7 +15,6 @@ export type Choice = {
   title?: string;
   /** Identifies the choice among several questions on a page. */
   about?: string;
-  /** Whether the whole subject must be shown first. */
   needsSubject?: boolean;
   isDisabled?: boolean;
 } & (
@@ -25,31 +23,24 @@ export type Choice = {
       send: () => Promise<unknown> | null;
     }
   | {
-      /** Changes the form. */
       act: () => void;
     }
 );
 
 type Props = {
-  /** The role that asks, and its thread or plan. */
   from?: ReactNode;
-  /** The text of the question. */
   prompt?: string;
   subject?: ReactNode;
-  /** The fields of the answer. */
   children?: ReactNode;
   choices: readonly Choice[];
   /** Time of the timeout in milliseconds since the epoch; null for none. */
   expiresAt?: number | null;
   /** Whether the question is closed, so that it takes no answer. */
   isOver?: boolean;
-  /** Number of requests to focus the form. */
   asked?: number;
-  /** Called after the answer was accepted. */
   onSent?: () => void;
 };
 
-/** Errors of a question that is no longer open. */
 const closed = new Set(["STALE_ANSWER", "NOT_WAITING", "THREAD_ENDED", "ANSWER_LATE"]);
 
 /**
@@ -146,7 +137,6 @@ export function Decision(props: Props) {
   );
 }
 
-/** Explains that an answer was not taken. */
 const Closed = () => (
   <p role="alert" className="rounded-md bg-amber-soft px-3 py-2 text-amber">
     This question is no longer open: it was answered, has timed out, or its thread has ended. Your

@@ -24,13 +24,10 @@ import { Subject } from "./subject.tsx";
 
 type Props = {
   threadId: string;
-  /** The open `__wait__` step. */
   step: NumberedStep;
   /** Number of requests to show the question. Each request focuses it. */
   asked: number;
-  /** Whether the question was answered elsewhere. */
   isOver?: boolean;
-  /** Called after the answer was accepted. */
   onAnswered?: () => void;
 };
 
@@ -77,7 +74,6 @@ export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
   );
 }
 
-/** Storage key of the unsent text of a question. */
 const draftKey = (threadId: string, step: number): string => `answer-${threadId}-${step}`;
 
 /** Whether a text for a question was typed and not sent. */
@@ -90,7 +86,6 @@ type Around = Omit<Parameters<typeof Decision>[0], "choices" | "children">;
 
 type AskerProps = Pick<Props, "threadId" | "step"> & { by: string | null; tool: string | null };
 
-/** The role that asks, its thread, and the age of the question. */
 function Asker({ threadId, step, by, tool }: AskerProps) {
   const { data: thread } = useQuery(threadQuery(threadId));
   const now = useNow(10_000);
@@ -115,16 +110,12 @@ function Asker({ threadId, step, by, tool }: AskerProps) {
   );
 }
 
-type Button = Omit<Choice, "send" | "act">;
+const approve = { name: "approve", label: "Approve", look: "solid", needsSubject: true } as const;
 
-const approve: Button = {
-  name: "approve",
-  label: "Approve",
-  look: "solid",
-  icon: <Check />,
-  needsSubject: true,
-};
-const reject: Button = { name: "reject", label: "Reject", look: "danger", icon: <X /> };
+const verdict = (send: (isYes: boolean) => Promise<unknown> | null): Choice[] => [
+  { ...approve, icon: <Check />, send: () => send(true) },
+  { name: "reject", label: "Reject", look: "danger", icon: <X />, send: () => send(false) },
+];
 
 type ApprovalProps = Around & {
   /** Storage key of the unsent note; null stores nothing. */
@@ -135,14 +126,10 @@ type ApprovalProps = Around & {
 /** Approves or rejects a subject, with a note. */
 export function ApprovalForm({ keep, onDecide, ...around }: ApprovalProps) {
   const [note, setNote] = useKept(keep, "");
-  const decide = (decision: ApprovalDecision["decision"]) => onDecide({ decision, note });
   return (
     <Decision
       {...around}
-      choices={[
-        { ...approve, send: () => decide("approve") },
-        { ...reject, send: () => decide("reject") },
-      ]}
+      choices={verdict((isYes) => onDecide({ decision: isYes ? "approve" : "reject", note }))}
     >
       <TextArea
         label="Note (optional)"
@@ -159,7 +146,6 @@ type FormProps = { question: Asked; keep: string; answer: Answer; around: Around
 /** Text typed before a decision; `input` is null until it is edited. */
 type Typed = { reason: string; input: string | null };
 
-/** Approves a tool call unchanged or with another input, or rejects it. */
 function CallForm({ question, call, keep, answer, around }: FormProps & { call: AskedCall }) {
   const [{ reason, input }, setTyped] = useKept<Typed>(keep, { reason: "", input: null });
   const [problem, setProblem] = useState<string | null>(null);
@@ -180,7 +166,7 @@ function CallForm({ question, call, keep, answer, around }: FormProps & { call: 
       <Decision
         {...around}
         choices={[
-          { ...approve, label: "Approve with this input", send },
+          { ...approve, icon: <Check />, label: "Approve with this input", send },
           { label: "Cancel", icon: <X />, act: () => edit(null) },
         ]}
       >
@@ -202,11 +188,9 @@ function CallForm({ question, call, keep, answer, around }: FormProps & { call: 
     <Decision
       {...around}
       choices={[
-        { ...approve, send: () => decide({ approve: true }) },
-        {
-          ...reject,
-          send: () => decide({ approve: false, ...(given !== "" && { reason: given }) }),
-        },
+        ...verdict((isYes) =>
+          decide(isYes || given === "" ? { approve: isYes } : { approve: false, reason: given }),
+        ),
         {
           ...{ label: "Edit", icon: <Pencil />, title: "Approve with another input" },
           act: () => edit(JSON.stringify(call.input, null, 2)),
@@ -233,18 +217,7 @@ function TextForm({ question, keep, answer, around }: FormProps) {
     send: () => answer(textRequest(question, text)),
   };
   return (
-    <Decision
-      {...around}
-      choices={[
-        ...(decision
-          ? [
-              { ...approve, send: () => decide(true) },
-              { ...reject, send: () => decide(false) },
-            ]
-          : []),
-        send,
-      ]}
-    >
+    <Decision {...around} choices={[...(decision ? verdict(decide) : []), send]}>
       <TextArea
         label={decision ? "Or another answer" : "Your answer"}
         rows={3}
@@ -279,10 +252,7 @@ function FieldsForm({ question, keep, answer, around }: FormProps) {
       {...around}
       choices={
         decision
-          ? [
-              { ...approve, send: () => send(decided(question, value, true)) },
-              { ...reject, send: () => send(decided(question, value, false)) },
-            ]
+          ? verdict((isYes) => send(decided(question, value, isYes)))
           : [{ label: "Answer", look: "solid", icon: <Send />, send: () => send(value) }]
       }
     >

@@ -1,27 +1,36 @@
 import { useQuery } from "@tanstack/react-query";
-import { type ThreadTimes, timesAt, Waited } from "@uncaged/workflow/records";
+import {
+  addTally,
+  noTally,
+  spendingParts,
+  type Tally,
+  type ThreadTimes,
+  timesAt,
+  Waited,
+} from "@uncaged/workflow/records";
 import type { Status, Thread } from "@uncaged/workflow-server/api-types";
 import { useNow } from "../../lib/format.ts";
 import type { ThreadLog } from "../../lib/thread-log.ts";
 import { isEnded, isLive, ledgerQuery } from "../../lib/threads.ts";
-import { spentIn } from "../trace/nodes.ts";
-import type { TraceRow } from "../trace/rows.ts";
 
 /** The times and the spending of a thread, live, with its running attempts. */
-export function useFigures(
-  thread: Thread,
-  status: Status,
-  log: ThreadLog,
-  rows: readonly TraceRow[],
-) {
+export function useFigures(thread: Thread, status: Status, log: ThreadLog) {
   const { threadId, stepCount } = thread;
   const { data: ledger } = useQuery({ ...ledgerQuery(threadId), enabled: isEnded(status) });
   const now = useNow(isLive(status) ? 1_000 : 30_000);
   const { workedMs, waitedMs } = timesOf(thread, status, log, now);
   const steps = Math.max(log.steps.length, stepCount);
-  // The ledger leaves out running attempts, so a live thread is counted from its trace.
-  const spent = (isEnded(status) && ledger?.total) || spentIn(rows);
+  // The ledger leaves out running attempts, so a live thread is counted from its log.
+  const spent = (isEnded(status) && ledger?.total) || spentIn(log);
   return { now, workedMs, waitedMs, steps, spent };
+}
+
+function spentIn({ cards }: ThreadLog): Tally {
+  const parts = [...spendingParts(cards.map(({ attempt }) => attempt))];
+  return parts
+    .filter(({ kind }) => kind !== "saved")
+    .flatMap(({ models }) => models.map(([, tally]) => tally))
+    .reduce(addTally, noTally);
 }
 
 function timesOf(thread: Thread, status: Status, log: ThreadLog, now: number): ThreadTimes {

@@ -3,16 +3,16 @@ import { ChevronLeft, ChevronRight, ListTree, Table2, TextCursorInput } from "lu
 import { type ReactNode, useState } from "react";
 import { cost, count, counted, duration, tokens, useNow } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
+import { durationOf } from "../../lib/thread-log.ts";
 import { isLive } from "../../lib/threads.ts";
 import { Button, Copy } from "../../ui/button.tsx";
 import { jsonOf } from "../../ui/json-search.tsx";
 import { JsonTree } from "../../ui/json-tree.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { Section } from "../../ui/section.tsx";
-import { Loaded } from "../../ui/states.tsx";
+import { Loaded, RowState } from "../../ui/states.tsx";
 import { Nothing, Value } from "../../ui/value.tsx";
 import { Thrown } from "../detail/thrown.tsx";
-import { RowState } from "../detail/row-state.tsx";
 import { valuesQuery } from "../fork/fork.ts";
 import type { TraceRow } from "../trace/rows.ts";
 import { below, columnsOf, dataOf, memberPath, runsOf, type Values } from "./data.ts";
@@ -29,9 +29,7 @@ type Props = {
   node: string;
   title: string;
   pick: Pick;
-  /** Whether to show the values at the start of a run of the node. */
   hasScope: boolean;
-  /** Shows a row in the trace. */
   onRow: (id: string) => void;
 };
 
@@ -129,10 +127,9 @@ function Runs({ runs, at, onChoose }: RunsProps) {
 type FiguresProps = { row: TraceRow; isLive: boolean; onRow: (id: string) => void };
 
 function Figures({ row, isLive: isGrowing, onRow }: FiguresProps) {
-  const { id, status, startedAt, endedAt } = row;
+  const { id, status } = row;
   const now = useNow(1_000, status === "running" && isGrowing);
-  const end = endedAt ?? (status === "running" ? now : null);
-  const took = startedAt === null || end === null || end < startedAt ? null : end - startedAt;
+  const took = durationOf(row, status === "running" ? now : null);
   return (
     <div className="flex items-center gap-2 px-4 pt-1 pb-2">
       <RowState status={status} />

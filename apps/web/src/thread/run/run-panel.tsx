@@ -13,7 +13,6 @@ import {
   retryThread,
 } from "../../lib/threads.ts";
 import { Button, useKeptFocus } from "../../ui/button.tsx";
-import { Prose } from "../../ui/prose.tsx";
 import { FailureNotice, PausingNote, Skeleton } from "../../ui/states.tsx";
 import { Detail } from "../detail/detail.tsx";
 import { ForkDialog } from "../fork/fork-dialog.tsx";
@@ -22,6 +21,7 @@ import { StatusBadge } from "../status/status.tsx";
 import { leadingRow } from "../trace/selection.ts";
 import { TracePane } from "../trace/trace-pane.tsx";
 import { useFigures } from "./figures.ts";
+import { Outcome } from "./outcome.tsx";
 import type { Run } from "./use-run.ts";
 
 type Props = {
@@ -29,7 +29,6 @@ type Props = {
   /** The id of the chosen row; null for the row that needs attention. */
   row: string | null;
   onRow: (id: string | null) => void;
-  /** Called with the id of a thread that continues or repeats this one. */
   onStarted: (threadId: string, label: string) => void;
 };
 
@@ -53,14 +52,19 @@ function Shown(props: ShownProps) {
   const { run, row: chosen, onRow, onStarted, thread, status } = props;
   const { log, rows } = run;
   const [point, setPoint] = useState<ForkPoint | null>(null);
-  const figures = useFigures(thread, status, log, rows);
-  const row = rows.find(({ id }) => id === chosen) ?? leadingRow(rows, log, status);
+  const figures = useFigures(thread, status, log);
+  const row = rows.find(({ id }) => id === chosen) ?? leadingRow(rows, status);
   return (
     <section
       className="flex min-h-0 flex-1 flex-col max-md:flex-none"
       aria-label="The selected run"
     >
       <Head {...props} figures={figures} />
+      <Outcome
+        thread={thread}
+        status={status}
+        hasRow={rows.some(({ failedAt }) => failedAt !== null)}
+      />
       <div className="flex min-h-40 flex-[3] flex-col max-md:h-80 max-md:flex-none">
         <TracePane
           rows={rows}
@@ -79,7 +83,6 @@ function Shown(props: ShownProps) {
           <Detail
             key={row.id}
             row={row}
-            log={log}
             thread={thread}
             onForkPoint={setPoint}
             canRerun={thread.movedTo === undefined}
@@ -100,12 +103,6 @@ function Shown(props: ShownProps) {
   );
 }
 
-const reasons: Partial<Record<Status, string>> = {
-  interrupted: "No worker runs it. Resume continues it after its last step.",
-  corrupt: "Its log has an invalid line. The steps before that line are shown.",
-  moved: "It has moved to another host.",
-};
-
 type HeadProps = ShownProps & { figures: ReturnType<typeof useFigures> };
 
 function Head({ run: { log }, thread, status, figures, onStarted }: HeadProps) {
@@ -114,8 +111,7 @@ function Head({ run: { log }, thread, status, figures, onStarted }: HeadProps) {
   const buttons = useRef<HTMLDivElement>(null);
   useKeptFocus(buttons);
   const { workedMs, steps, spent } = figures;
-  const result = log.end?.result ?? thread.result;
-  const stopped = result?.reason === "maxRounds";
+  const stopped = (log.end?.result ?? thread.result)?.reason === "maxRounds";
   const again = (label: string, start: () => Promise<{ threadId: string }>) => () =>
     work.mutate(async () => onStarted((await start()).threadId, label));
   const act = (label: string, icon: ReactNode, perform: () => void, isMain = false) => (
@@ -173,15 +169,6 @@ function Head({ run: { log }, thread, status, figures, onStarted }: HeadProps) {
           )}
       </div>
       {work.error && <FailureNotice error={work.error} />}
-      {reasons[status] && <p className="text-muted">{reasons[status]}</p>}
-      {result && result.summary !== "" && (
-        <div
-          className={`max-h-12 overflow-y-auto wrap-anywhere ${status === "failed" ? "text-red" : ""}`}
-          tabIndex={0}
-        >
-          <Prose text={result.summary} isMarkdown={status === "completed"} />
-        </div>
-      )}
     </header>
   );
 }

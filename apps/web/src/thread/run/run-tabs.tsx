@@ -6,12 +6,12 @@ import { ago, useNow } from "../../lib/format.ts";
 import { ApiError } from "../../lib/request.ts";
 import { isEnded, threadQuery } from "../../lib/threads.ts";
 import { Button } from "../../ui/button.tsx";
+import { StatusIcon } from "../status/status.tsx";
 import type { Session } from "./sessions.ts";
 
 type Props = {
   sessions: readonly Session[];
   selected: string | null;
-  /** Status of the selected run, from its stream. */
   status: Status | null;
   onSelect: (runID: string) => void;
   onForget: (runID: string) => void;
@@ -38,29 +38,15 @@ export function RunTabs({ sessions, selected, status, onSelect, onForget }: Prop
   );
 }
 
-const dots: Record<Status, string> = {
-  running: "bg-blue",
-  waiting: "bg-amber",
-  paused: "bg-violet",
-  completed: "bg-green",
-  failed: "bg-red",
-  killed: "bg-gray",
-  interrupted: "bg-gray",
-  moved: "bg-gray",
-  corrupt: "bg-red",
-};
-
 type TabProps = {
   session: Session;
   isSelected: boolean;
-  /** The run's status, if a stream reports it. */
   known: Status | null;
   now: number;
   onSelect: () => void;
   onForget: () => void;
 };
 
-/** Poll interval for runs without a stream, in milliseconds. */
 const readEveryMs = 2_000;
 
 function RunTab({ session, isSelected, known, now, onSelect, onForget }: TabProps) {
@@ -85,7 +71,7 @@ function RunTab({ session, isSelected, known, now, onSelect, onForget }: TabProp
         className="inline-flex min-h-6 cursor-pointer items-center gap-1 pr-1 pl-2 text-small"
         onClick={onSelect}
       >
-        <span aria-hidden className={`size-2 rounded-full ${dots[status]}`} />
+        <StatusIcon status={status} />
         <span className="max-w-28 truncate font-semibold">{session.label}</span>
         <span className="text-muted">{status}</span>
         <span className="text-faint">{ago(session.startedAt, now)}</span>

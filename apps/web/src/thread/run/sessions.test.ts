@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { KeptTexts, readSessions, withoutSession, withSession } from "./sessions.ts";
+import { readSessions, withoutSession, withSession } from "./sessions.ts";
 
 const hour = 60 * 60 * 1_000;
 const session = (runID: string, startedAt = 0) => ({ runID, label: "Run", startedAt });
@@ -30,25 +30,5 @@ describe("the sessions of an editor", () => {
     const two = withSession(withSession(readSessions(null, 0), session("a")), session("b"));
     expect(withoutSession(two, "b")).toEqual({ all: [session("a")], selected: "a" });
     expect(withoutSession(two, "a").selected).toBe("b");
-  });
-
-  test("are kept in memory if the storage fails, and in the storage once it works", () => {
-    const stored = new Map<string, string>();
-    let isOff = true;
-    const use = <Result>(act: () => Result): Result => {
-      if (isOff) throw new Error("The quota has been exceeded.");
-      return act();
-    };
-    const texts = new KeptTexts({
-      getItem: (key) => use(() => stored.get(key) ?? null),
-      setItem: (key, text) => use(() => void stored.set(key, text)),
-    });
-    expect(texts.read("runs")).toBeNull();
-    texts.write("runs", "one");
-    expect(texts.read("runs")).toBe("one");
-    isOff = false;
-    texts.write("runs", "two");
-    stored.set("runs", "three, by another tab");
-    expect(texts.read("runs")).toBe("three, by another tab");
   });
 });

@@ -1,9 +1,10 @@
-import { useCallback, useMemo, useSyncExternalStore } from "react";
+import { useMemo } from "react";
 import { isRecord, readJson } from "../../lib/json.ts";
+import { readStored, store, useStored } from "../../lib/stored.ts";
 
 export type Session = { runID: string; label: string; startedAt: number };
 
-export type SessionList = { all: readonly Session[]; selected: string | null };
+type SessionList = { all: readonly Session[]; selected: string | null };
 
 /** Time for which the bar lists a run, in milliseconds. The server keeps the thread longer. */
 const keptMs = 24 * 60 * 60 * 1_000;
@@ -38,66 +39,11 @@ export function withoutSession({ all, selected }: SessionList, runID: string): S
   return { all: left, selected: selected === runID ? (left.at(-1)?.runID ?? null) : selected };
 }
 
-type Texts = Pick<Storage, "getItem" | "setItem">;
-
-// A disabled storage throws on use, not on import.
-const browserStorage: Texts = {
-  getItem: (key) => localStorage.getItem(key),
-  setItem: (key, text) => localStorage.setItem(key, text),
-};
-
-/** Texts that survive a reload. If the storage is full or disabled, keeps the texts in memory. */
-export class KeptTexts {
-  readonly #storage: Texts;
-  readonly #unkept = new Map<string, string>();
-
-  constructor(storage: Texts) {
-    this.#storage = storage;
-  }
-
-  read(key: string): string | null {
-    const unkept = this.#unkept.get(key);
-    if (unkept !== undefined) return unkept;
-    try {
-      return this.#storage.getItem(key);
-    } catch {
-      return null;
-    }
-  }
-
-  write(key: string, text: string): void {
-    try {
-      this.#storage.setItem(key, text);
-      this.#unkept.delete(key);
-    } catch {
-      this.#unkept.set(key, text);
-    }
-  }
-}
-
-const kept = new KeptTexts(browserStorage);
-
-const changed = "uncaged-sessions";
-
 /** The sessions of an editor. They survive a reload, and tabs share them. */
 export function useSessions(key: string) {
-  const subscribe = useCallback((listener: () => void) => {
-    addEventListener("storage", listener);
-    addEventListener(changed, listener);
-    return () => {
-      removeEventListener("storage", listener);
-      removeEventListener(changed, listener);
-    };
-  }, []);
-  const text = useSyncExternalStore(subscribe, () => kept.read(key));
+  const text = useStored(key);
   const list = useMemo(() => readSessions(text, Date.now()), [text]);
-  const set = useCallback(
-    (change: (before: SessionList) => SessionList) => {
-      const before = readSessions(kept.read(key), Date.now());
-      kept.write(key, JSON.stringify(change(before)));
-      dispatchEvent(new Event(changed));
-    },
-    [key],
-  );
+  const set = (change: (before: SessionList) => SessionList) =>
+    void store(key, JSON.stringify(change(readSessions(readStored(key), Date.now()))));
   return { ...list, set };
 }

@@ -73,7 +73,6 @@ export function StateView({ thread, log }: Props) {
 const nameOf = (step: NumberedStep | undefined, number: number): string =>
   step ? `After step ${number}: ${roleName(step.role, step.meta)}` : "Before the first step";
 
-/** The values of a step workflow. */
 function Variables({ threadId, number }: { threadId: string; number: number }) {
   const at = (steps: number) => ({
     ...valuesQuery(threadId, { kind: "fork", number: Math.max(0, steps) }),

@@ -28,31 +28,29 @@ const looks: Record<Status, { icon: LucideIcon; ink: string; soft: string }> = {
   corrupt: { icon: FileWarning, ink: "text-red", soft: "bg-red-soft" },
 };
 
-/** The text of a thread that ran out of rounds. */
 export const stoppedText = (steps: number): string => `stopped at ${counted(steps, "step")}`;
 
-/** The background colour of a status. */
 export const softOf = (status: Status): string => looks[status].soft;
 
-type Look = (typeof looks)[Status] & { title?: string };
+/** `short` is the word of a narrow column. */
+type Look = (typeof looks)[Status] & { title?: string; short?: string };
 
 const stopped: Look = { icon: CircleStop, ink: "text-amber", soft: "bg-amber-soft" };
 const asleep: Look = { icon: Moon, ink: "text-violet", soft: "bg-violet-soft" };
 
 type Props = {
   status: Status;
-  /** End of the thread's sleep, in milliseconds since the epoch. */
   sleepingUntil?: number | null | undefined;
-  /** Number of steps at which the limit of rounds stopped the thread. */
   stoppedAt?: number | null;
 };
 
-function shownOf({ status, sleepingUntil = null, stoppedAt = null }: Props) {
+function shownOf(of: Props): Look & { word: string } {
+  const { status, sleepingUntil = null, stoppedAt = null } = of;
   if (status === "waiting" && sleepingUntil !== null) {
     return { ...asleep, word: "sleeping", title: `until ${moment(sleepingUntil)}` };
   }
   if (status !== "completed" || stoppedAt === null) return { ...looks[status], word: status };
-  return { ...stopped, word: stoppedText(stoppedAt) };
+  return { ...stopped, word: stoppedText(stoppedAt), short: "stopped" };
 }
 
 export function StatusBadge({ large = false, ...of }: Props & { large?: boolean }) {
@@ -64,17 +62,16 @@ export function StatusBadge({ large = false, ...of }: Props & { large?: boolean 
   );
 }
 
-/** Statuses that need someone. */
 const isLoud: ReadonlySet<Status> = new Set<Status>(["failed", "waiting", "corrupt"]);
 
 /** A status in a list. On a phone, only its icon is visible. */
 export function StatusLine(of: Props) {
-  const { icon: Icon, ink, word, title } = shownOf(of);
+  const { icon: Icon, ink, word, short = word, title } = shownOf(of);
   return (
     <span className="flex items-center gap-2" title={title ?? word}>
       <Icon className={ink} />
       <span className={`truncate max-md:sr-only ${isLoud.has(of.status) ? ink : "text-muted"}`}>
-        {word}
+        {short}
       </span>
     </span>
   );

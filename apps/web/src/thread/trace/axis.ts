@@ -16,7 +16,6 @@ export type Axis = {
 
 export type Span = { from: number; to: number };
 
-/** The share of the axis that one notch, and that all notches may take. */
 const notchShare = 0.03;
 const mostShare = 0.3;
 
@@ -100,7 +99,6 @@ export function waitsBelow(rows: readonly TraceRow[], now: number): ReadonlyMap<
   return below;
 }
 
-/** The times in which an attempt worked, and did not itself wait. Sorted, without overlaps. */
 function busyIn(rows: readonly TraceRow[], now: number): Span[] {
   const waits = waitsBelow(rows, now);
   const spans = rows.flatMap((row): Span[] => {
@@ -133,7 +131,6 @@ export function without(span: Span, waits: readonly Span[]): Span[] {
 const sum = (spans: readonly Span[]): number =>
   spans.reduce((all, { from, to }) => all + to - from, 0);
 
-/** Shorter times without a wait are not worth a notch. In milliseconds. */
 const leastIdleMs = 1_000;
 
 /** The name of the longest wait in a span of time; null for a short span without a wait. */

@@ -2,10 +2,8 @@ import { type PointerEvent, useMemo, useRef } from "react";
 import type { Axis } from "./axis.ts";
 import type { TraceRow } from "./rows.ts";
 
-/** The visible part of the axis, from 0 to 1. */
 export type View = { from: number; to: number };
 
-/** The smallest visible part of an axis. */
 const leastView = 0.0005;
 
 /** A part of the axis around a position, within the axis. */

@@ -3,7 +3,8 @@ import type { Card } from "../../lib/thread-log.ts";
 
 /**
  * One row of a thread's trace: an attempt, a construct around attempts, or a part of an attempt. Times are in
- * milliseconds since the epoch. `number` is the number of the committed step. `tokens` and `cost` of a construct are
+ * milliseconds since the epoch. `number` is the number of the committed step; `failedAt` is that of the step at which the
+ * thread failed. `tokens` and `cost` of a construct are
  * the sums of its own attempts; `cost` is null when no price is known. `card` is the attempt of the row, or the attempt
  * that the row is a part of; null for a construct without an attempt.
  */
@@ -36,6 +37,7 @@ export type TraceRow = {
     | "copied"
     | "parked";
   number: number | null;
+  failedAt: number | null;
   startedAt: number | null;
   endedAt: number | null;
   tokens: number;
@@ -50,9 +52,8 @@ export type TraceRow = {
  */
 export type TraceNode = { row: TraceRow; children: TraceNode[]; chain: boolean };
 
-/** A row without times, amounts and parents. */
 export const leaf = (id: string, kind: TraceRow["kind"], name: string): TraceRow => ({
-  ...{ id, kind, name, depth: 0, parent: null, status: "done", number: null },
+  ...{ id, kind, name, depth: 0, parent: null, status: "done", number: null, failedAt: null },
   ...{ startedAt: null, endedAt: null, tokens: 0, cost: null, card: null, turn: null },
 });
 
@@ -82,7 +83,6 @@ function flattened(nodes: readonly TraceNode[]): readonly TraceNode[] {
   );
 }
 
-/** States of constructs, the most important first. */
 const ranks: readonly TraceRow["status"][] = [
   ...(["running", "waiting", "parked", "failed", "lost"] as const),
   ...(["cancelled", "done", "copied", "skipped"] as const),
@@ -116,23 +116,6 @@ function statusIn(children: readonly TraceNode[]): TraceRow["status"] {
   return ranks.find((rank) => final.some(({ status }) => status === rank)) ?? "done";
 }
 
-/** The spending of a thread so far, with its running attempts, and the number of attempts without a known price. */
-export function spentIn(rows: readonly TraceRow[]) {
-  const counted = new Set<string>();
-  const sum = { tokens: 0, cost: 0, unpriced: 0 };
-  for (const { id, kind, parent, card, tokens, cost } of rows) {
-    const isWithin = parent !== null && counted.has(parent);
-    // The record of an attempt includes the attempts in it, and another thread paid for a copied one.
-    if (isWithin || (kind === "attempt" && (card?.attempt.saved || card?.attempt.recorded)))
-      counted.add(id);
-    if (kind !== "attempt" || isWithin || card?.attempt.saved) continue;
-    sum.tokens += tokens;
-    sum.cost += cost ?? 0;
-    if (cost === null && tokens > 0) sum.unpriced += 1;
-  }
-  return sum;
-}
-
 /** The spending of this thread. An attempt's own record includes the attempts in it. */
 function sumOf(nodes: readonly TraceNode[]): Pick<TraceRow, "tokens" | "cost"> {
   let tokens = 0;
@@ -140,8 +123,8 @@ function sumOf(nodes: readonly TraceNode[]): Pick<TraceRow, "tokens" | "cost"> {
   for (const { row, children } of nodes) {
     const attempt = row.kind === "attempt" ? row.card?.attempt : undefined;
     if (attempt?.saved) continue;
-    const within =
-      attempt && !attempt.recorded ? sumOf(children) : { tokens: 0, cost: null as number | null };
+    const isSummed = attempt ? attempt.recorded : row.kind !== "tool";
+    const within = isSummed ? { tokens: 0, cost: null } : sumOf(children);
     tokens += row.tokens + within.tokens;
     for (const known of [row.cost, within.cost]) if (known !== null) cost = (cost ?? 0) + known;
   }

@@ -1,4 +1,4 @@
-import type { Path } from "@uncaged/workflow/records";
+import type { Attempt, Path } from "@uncaged/workflow/records";
 import { type Card, nameOf } from "../../lib/thread-log.ts";
 import { leaf, type TraceNode } from "./nodes.ts";
 
@@ -11,12 +11,10 @@ type Group = { node: TraceNode; members: Map<string, Card>; lastEnd: number };
 export class Places {
   readonly top: TraceNode[] = [];
   readonly #nodes: ReadonlyMap<string, TraceNode>;
-  /** Iterations and chains by the id of their row. */
   readonly #inner = new Map<string, TraceNode>();
   readonly #groups = new Map<string, Group>();
   #groupCount = 0;
 
-  /** @param nodes The rows of the attempts, by attempt. */
   constructor(nodes: ReadonlyMap<string, TraceNode>) {
     this.#nodes = nodes;
   }
@@ -28,7 +26,7 @@ export class Places {
     let node = outer === null ? null : (this.#nodes.get(outer) ?? null);
     const known = node?.row.card?.attempt.path.length ?? 0;
     for (const part of attempt.path.slice(known)) node = this.#inside(node, part, card);
-    return node?.children ?? this.top;
+    return (node && callIn(node, attempt))?.children ?? node?.children ?? this.top;
   }
 
   /** Whether an attempt is an attempt's child, at any depth. A foreign log may have a cycle. */
@@ -42,7 +40,6 @@ export class Places {
     return false;
   }
 
-  /** The row at one part of a path, inside of a row. */
   #inside(node: TraceNode | null, part: Part, card: Card): TraceNode | null {
     // The second run of a graph's node is not inside of anything.
     if (part.in === "run" && "child" in part) return node;
@@ -101,6 +98,21 @@ export class Places {
     this.#groups.set(key, group);
     return group;
   }
+}
+
+/** The tool call that runs an attempt as a subagent; undefined for other attempts. */
+function callIn({ children }: TraceNode, { role, startedAt }: Attempt): TraceNode | undefined {
+  const name = `_${(role ?? "").toLowerCase().replace(/[^a-z0-9_-]/g, "_")}`;
+  const at = startedAt ?? 0;
+  const calls = children.filter(
+    ({ row }) =>
+      row.kind === "tool" &&
+      row.name.startsWith("subagent_") &&
+      row.name.endsWith(name) &&
+      (row.startedAt ?? Infinity) <= at &&
+      at <= (row.endedAt ?? Infinity),
+  );
+  return calls.find((call) => call.children.length === 0) ?? calls.at(-1);
 }
 
 const unfinished = new Set(["lost", "parked", "cancelled", "running"]);

@@ -102,7 +102,7 @@ test("the turns, calls and waits of an agent are in the order of time, with its 
   begin("A", "lead");
   event("A", "llm_thinking", { delta: "\n\nLet me see.\nHm" });
   event("A", "llm_retry", { attempt_number: 1, delay_ms: 400, error: "overloaded" });
-  event("A", "llm_tool_use", { tool_use_id: "t", name: "ask_reader", input: {} });
+  event("A", "llm_tool_use", { tool_use_id: "t", name: "subagent_reader_reader", input: {} });
   begin("S", "reader", { parent: "A", path: [{ in: "lead", child: "reader" }] });
   event("S", "llm_token", { delta: "Yes" });
   event("S", "attempt_end", { outcome: "committed" });
@@ -115,9 +115,9 @@ test("the turns, calls and waits of an agent are in the order of time, with its 
     "lead attempt running 10 ",
     "  Let me see. thinking done 20 40",
     "  overloaded retry done 30 430",
-    "  ask_reader tool done 40 80",
-    "  reader attempt done 50 70",
-    "    Yes text done 60 70",
+    "  subagent_reader_reader tool done 40 80",
+    "    reader attempt done 50 70",
+    "      Yes text done 60 70",
     "  rate limit wait done 90 140",
     "  It is text running 100 ",
   ]);
@@ -164,6 +164,16 @@ test("the time without an attempt is a pause, or a time without a worker", () =>
     "third attempt done 65060 65070",
     "Paused pause waiting 65070 ",
   ]);
+});
+
+test("the attempt at which a thread fails has the number of its step", () => {
+  begin("A", "first");
+  step("A", "first");
+  begin("B", "second");
+  event("B", "attempt_end", { outcome: "failed", error: { name: "Error", message: "no" } });
+  expect(shown(({ failedAt }) => [failedAt])).toEqual(["first ", "second "]);
+  log.takeEnd({ status: "failed", result: { returnCode: 1, summary: "no" } });
+  expect(shown(({ number, failedAt }) => [number, failedAt])).toEqual(["first 1 ", "second  2"]);
 });
 
 test("an attempt without a worker is lost", () => {

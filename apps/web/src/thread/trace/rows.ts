@@ -7,8 +7,8 @@ import {
   totalTokens,
 } from "@uncaged/workflow/records";
 import type { NumberedStep, Status } from "@uncaged/workflow-server/api-types";
-import { roleName } from "../../lib/format.ts";
-import { type Card, nameOf, ThreadLog } from "../../lib/thread-log.ts";
+import { roleName, withoutMarks } from "../../lib/format.ts";
+import { type Card, failedAmong, nameOf, ThreadLog } from "../../lib/thread-log.ts";
 import { isEnded, isLive } from "../../lib/threads.ts";
 import { finished, lineIn, leaf, type TraceNode, type TraceRow } from "./nodes.ts";
 import { Places } from "./places.ts";
@@ -18,7 +18,10 @@ export type { TraceRow } from "./nodes.ts";
 /** The rows of a thread in the order of time. A parent comes before its children. */
 export function traceRows(log: ThreadLog): TraceRow[] {
   const cards = log.cards.toSorted(({ attempt: a }, { attempt: b }) => inOrder(a, b));
-  const nodes = new Map(cards.map((card) => [card.attempt.attempt, nodeOf(card, log)]));
+  const failed = log.end === null ? [] : failedAmong(log.cards);
+  const nodes = new Map(
+    cards.map((card) => [card.attempt.attempt, nodeOf(card, log, failed.includes(card))]),
+  );
   const retried = retriesIn(cards);
   const places = new Places(nodes);
   for (const card of cards) {
@@ -46,7 +49,6 @@ export function rowsOfSteps(steps: readonly NumberedStep[]): TraceRow[] {
   return traceRows(log);
 }
 
-/** The order of two attempts: of their starts, then of their ids. */
 function inOrder(a: Attempt, b: Attempt): number {
   const later = timeOf(a) - timeOf(b) || a.attempt.length - b.attempt.length;
   return later || (a.attempt < b.attempt ? -1 : 1);
@@ -61,13 +63,14 @@ const askerOf = ({ attempt, step }: Card): string | null => {
   return typeof asker === "string" ? asker : attempt.parent;
 };
 
-function nodeOf(card: Card, log: ThreadLog): TraceNode {
+function nodeOf(card: Card, log: ThreadLog, isFailure: boolean): TraceNode {
   const { attempt, step } = card;
   const usage = attempt.usage === null ? 0 : totalTokens(attempt.usage);
   const row: TraceRow = {
     ...leaf(attempt.attempt, kindOf(card), attemptName(card, log)),
     status: statusOf(card, log),
     number: step?.number ?? null,
+    failedAt: isFailure ? log.steps.length + 1 : null,
     startedAt: attempt.startedAt,
     endedAt: attempt.endedAt,
     tokens: usage,
@@ -110,7 +113,6 @@ function kindOf({ attempt, step }: Card): TraceRow["kind"] {
 const isOpen = ({ step }: Card, { steps, status }: ThreadLog): boolean =>
   step?.number === steps.length && (status === null || !isOver(status));
 
-/** Whether a thread with this status takes no answer here. */
 const isOver = (status: Status): boolean => isEnded(status) || status === "moved";
 
 function statusOf(card: Card, log: ThreadLog): TraceRow["status"] {
@@ -140,7 +142,6 @@ function asks({ attempt }: Attempt, log: ThreadLog): boolean {
   return one === attempt;
 }
 
-/** The turns, the retries of calls and the waits of an attempt. */
 function partsOf(card: Card, isRunning: boolean): TraceNode[] {
   const { turns, retries, notes, endedAt, attempt: id } = card.attempt;
   const turnNodes = turns.map((turn, index): TraceNode => {
@@ -175,7 +176,7 @@ const node = (row: TraceRow): TraceNode => ({ row, children: [], chain: false })
 const nameOfTurn = (turn: AttemptTurn): string =>
   turn.kind === "tool"
     ? turn.name
-    : lineIn(turn.text) || (turn.kind === "text" ? "Response" : "Thinking");
+    : withoutMarks(lineIn(turn.text)) || (turn.kind === "text" ? "Response" : "Thinking");
 
 const retryNode = (id: string, { at, delayMs, error }: Retry, card: Card): TraceNode =>
   node({
@@ -185,7 +186,6 @@ const retryNode = (id: string, { at, delayMs, error }: Retry, card: Card): Trace
     card,
   });
 
-/** The retries of steps, by the failed attempt. */
 const retriesIn = (cards: readonly Card[]): ReadonlyMap<string, Retry> =>
   new Map(
     cards.flatMap(({ attempt: { retries } }) =>
@@ -195,7 +195,6 @@ const retriesIn = (cards: readonly Card[]): ReadonlyMap<string, Retry> =>
     ),
   );
 
-/** Shorter gaps between attempts are not pauses. In milliseconds. */
 const leastPauseMs = 1_000;
 
 /** The times in which no attempt ran and no question was open: the thread was paused, or had no worker. */

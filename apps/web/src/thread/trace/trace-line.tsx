@@ -12,12 +12,11 @@ import {
   Wrench,
 } from "lucide-react";
 import { memo } from "react";
-import { cost, duration, tokens } from "../../lib/format.ts";
-import { RowState } from "../detail/row-state.tsx";
+import { cost, duration, tokens, withoutMarks } from "../../lib/format.ts";
+import { RowState } from "../../ui/states.tsx";
 import { lineIn } from "./nodes.ts";
 import type { TraceRow } from "./rows.ts";
 
-/** A part of a bar, in percent of the visible axis. */
 export type Piece = { left: number; width: number };
 
 type Props = {
@@ -33,11 +32,11 @@ type Props = {
   onFold: (id: string) => void;
 };
 
-/** One row of a trace. */
 export const TraceLine = memo(
   function TraceLine(props: Props) {
     const { id, row, isOpen, isSelected, index, top, ms, pieces, onSelect, onFold } = props;
-    const { name, kind, status, depth, number } = row;
+    const { name, kind, status, depth } = row;
+    const number = row.number ?? row.failedAt;
     const note = noteOf(row);
     return (
       <div
@@ -110,28 +109,25 @@ export const TraceLine = memo(
 /** The columns of a trace, by the width of its pane: names, bars, durations, tokens and costs. */
 export const columns =
   "grid grid-cols-[minmax(0,1fr)_4rem] items-center gap-x-3 px-4 @md:grid-cols-[minmax(8rem,1fr)_minmax(5rem,1.1fr)_4rem] @2xl:grid-cols-[minmax(10rem,1fr)_minmax(8rem,1.1fr)_4rem_3.5rem_4rem]";
-/** In a narrow pane, the bars are below the names. */
 export const bars =
   "relative h-full @max-md:absolute @max-md:inset-x-4 @max-md:bottom-0.5 @max-md:h-1";
 export const figure = "text-right text-small whitespace-nowrap";
 export const more = "@max-2xl:hidden";
 
-/** Maximum number of levels of indentation. */
 const deepest = 8;
 
-/** The title of an attempt, else the first line of its step. */
 function noteOf({ name, kind, card }: TraceRow): string {
   if (card === null || (kind !== "attempt" && kind !== "question" && kind !== "answer")) return "";
   const { attempt, step } = card;
   if (attempt.title !== null && attempt.title !== name) return attempt.title;
-  const line = attempt.turns.length === 0 && step !== null ? lineIn(step.content) : "";
+  const first = attempt.turns.length === 0 && step !== null ? lineIn(step.content) : "";
+  const line = kind === "question" ? withoutMarks(first) : first;
   return line.startsWith(`${name}: `) ? line.slice(name.length + 2) : line;
 }
 
 const isMain = (kind: TraceRow["kind"]): boolean =>
   kind === "attempt" || kind === "loop" || kind === "branch" || kind === "iteration";
 
-/** Icons of the rows that are not attempts. */
 const icons: Partial<Record<TraceRow["kind"], LucideIcon>> = {
   loop: Repeat,
   branch: Split,
@@ -168,7 +164,6 @@ const looks = {
   open: `${thick} border border-dashed border-amber bg-amber-soft`,
 } as const;
 
-/** The look of a row's bar. */
 function lookOf({ kind, status }: TraceRow): keyof typeof looks {
   if (kind === "question" || kind === "wait" || kind === "pause" || kind === "retry")
     return status === "waiting" ? "open" : "notch";

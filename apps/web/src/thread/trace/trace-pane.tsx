@@ -11,6 +11,7 @@ import {
   useState,
 } from "react";
 import { duration } from "../../lib/format.ts";
+import { durationOf } from "../../lib/thread-log.ts";
 import { Button } from "../../ui/button.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
 import { useKeys } from "../../ui/page.tsx";
@@ -23,21 +24,17 @@ import { bars, columns, figure, more, type Piece, TraceLine } from "./trace-line
 
 type Props = {
   rows: readonly TraceRow[];
-  /** The id of the selected row. */
   selected: string | null;
   onSelect: (id: string) => void;
   /** The end of the running rows, in milliseconds since the epoch. */
   now: number;
-  /** Shows the selected row, on Enter. */
   onOpen?: () => void;
   /** Whether new rows scroll into view, until the user scrolls up. */
   follows?: boolean;
-  /** Shown below the rows. */
   foot?: ReactNode;
 };
 
 const whole: View = { from: 0, to: 1 };
-/** From this number of rows on, there is a minimap. */
 const long = 60;
 
 /** The rows of a thread as a tree, each with a bar on a shared axis of time. Only visible rows are rendered. */
@@ -208,12 +205,8 @@ function moveOf(key: string, shown: readonly Shown[], at: number): number | "fol
 
 const isOngoing = ({ status }: TraceRow): boolean => status === "running" || status === "waiting";
 
-function lengthOf(row: TraceRow, now: number): number | null {
-  const { startedAt, status } = row;
-  const end = row.endedAt ?? (isOngoing(row) ? now : null);
-  if (startedAt === null || end === null || end < startedAt || status === "copied") return null;
-  return end - startedAt;
-}
+const lengthOf = (row: TraceRow, now: number): number | null =>
+  row.status === "copied" ? null : durationOf(row, isOngoing(row) ? now : null);
 
 function piecesOf(
   row: TraceRow,
@@ -246,7 +239,6 @@ function middleOf({ startedAt, endedAt }: TraceRow, axis: Axis, now: number): nu
 const place = (at: number, { from, to }: View): number => ((at - from) / (to - from)) * 100;
 const mostTicks = 4;
 
-/** The names of the columns, and the axis with its ticks and notches. */
 function Head({ axis, view }: { axis: Axis | null; view: View }) {
   const share = view.to - view.from;
   const ticks = axis ? ticksOf(axis.workMs, mostTicks / share) : [];
@@ -300,7 +292,6 @@ function Head({ axis, view }: { axis: Axis | null; view: View }) {
   );
 }
 
-/** The waits of the whole thread, behind the bars. */
 function Bands({ axis, view }: { axis: Axis; view: View }) {
   return (
     <div
