@@ -55,8 +55,9 @@ test("serve sends the trace of a thread from its caller, also after kill -9", as
   await traceOf(collector, { threadId, hash: "" }, traceId);
   second.child.kill("SIGTERM");
   expect((await ended(second.child)).code).toBe(0);
-  const ids = collector.spans.map(({ spanId }) => spanId);
-  expect(new Set(ids).size).toBe(ids.length);
+  // The kill may come after the collector accepted spans and before the server noted it: they are repeated unchanged.
+  for (const copies of Map.groupBy(collector.spans, ({ spanId }) => spanId).values())
+    for (const copy of copies) expect(copy).toEqual(copies[0] as typeof copy);
   expect((await store.run(["verify"])).stdout).not.toContain("telemetry.jsonl");
   await collector.stop();
 });

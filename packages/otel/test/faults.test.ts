@@ -83,8 +83,8 @@ test("a lost file of progress repeats spans with the same ids", async () => {
   await traceOf(collector, ref);
   await again.stop();
   const writers = collector.spans.filter(({ name }) => name === "writer");
-  expect(writers.length).toBe(2);
-  expect(writers[0]).toEqual(writers[1] as (typeof writers)[0]);
+  expect(writers.length).toBeGreaterThanOrEqual(2);
+  for (const writer of writers) expect(writer).toEqual(writers[0] as typeof writer);
   await collector.stop();
 });
 
