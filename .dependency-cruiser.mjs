@@ -180,6 +180,15 @@ const packages = [
     ],
   },
   {
+    home: "packages/otel",
+    layers: [["span", "progress"], "export", "watch", "entry"],
+    mayImport: [
+      "@uncaged/workflow/host",
+      "@uncaged/workflow/internal",
+      "@uncaged/workflow/records",
+    ],
+  },
+  {
     home: "apps/web",
     layers: ["lib", "ui", ["editor", "thread"], "workflow", "kinds", "pages"],
     // Their own folders do not import each other.
@@ -234,6 +243,7 @@ const packages = [
       "@uncaged/workflow-steps",
       "@uncaged/workflow-steps/source",
       "@uncaged/workflow-steps/threads",
+      "@uncaged/workflow-telemetry",
     ],
   },
 ];

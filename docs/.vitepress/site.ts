@@ -55,6 +55,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
       "cluster",
       "deploy",
       "deploy-cluster",
+      "telemetry",
     ),
   },
   {

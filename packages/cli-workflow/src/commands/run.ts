@@ -50,12 +50,21 @@ export default defineCommand({
     const { prompt = "", options: limits, ...given } = await changesOf(session, options);
     const own = { ...optionsOf(options.option ?? []), ...limits };
     const { cwd } = session;
+    const traceparent = session.env.TRACEPARENT;
     const file = await fileMeant(session, workflow);
     if (options.add) await addListed(session, workflow, file);
     else if (file === null) await noteEdited(session, workflow);
     const version = file === null ? { workflow } : await storedFrom(session, file);
     const start = () =>
-      session.host.start({ ...given, ...version, prompt, options: own, threadId, cwd });
+      session.host.start({
+        ...given,
+        ...version,
+        prompt,
+        options: own,
+        threadId,
+        traceparent,
+        cwd,
+      });
     const startNamed = () => withName(session, workflow, start, () => fileHint(session, workflow));
     return await afterStart(session, options, await startNamed());
   },

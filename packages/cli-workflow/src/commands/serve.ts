@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { isIPv6 } from "node:net";
 import { resolve } from "node:path";
 import { toErrorRecord } from "@uncaged/workflow/host";
+import { startTelemetry } from "@uncaged/workflow-telemetry";
 import { collect, wholeNumber } from "../arguments/options.ts";
 import { openBrowser, serveConsole } from "../console/console.ts";
 import { noteRecovered } from "../output/recovered.ts";
@@ -103,10 +104,12 @@ export default defineCommand({
       session.note("no browser was found: open the URL yourself");
     const firing =
       plans && !session.clusterChosen ? await startFiring(session, resume === true) : null;
+    const note = (text: string): void => session.output.notes.write(`${text}\n`);
+    const telemetry = await startTelemetry(session.host, { env: session.env, note });
     if (!signal.aborted) await once(signal, "abort");
     // A person who presses Ctrl-C doesn't wait; a service manager lets requests finish.
     const drain = signal.reason === "SIGTERM";
-    await Promise.all([server.stop({ drain }), firing?.stop()]);
+    await Promise.all([server.stop({ drain }), firing?.stop(), telemetry.stop()]);
   },
 });
 

@@ -26,7 +26,8 @@ export function controlRoutes({ host, env, cwd, drafts }: Context) {
     body: request.startBody,
     status: 201,
     answer: ["The thread. Its start record is durable.", schema.startedSchema],
-    async run({ body: { workflow, document, ...given } }) {
+    async run({ body: { workflow, document, ...body } }, call) {
+      const given = { ...body, traceparent: call.req.header("traceparent") };
       if (workflow !== undefined) return host.start({ ...given, workflow, env, cwd });
       return drafts.start(document ?? "", given);
     },
@@ -76,7 +77,7 @@ export function controlRoutes({ host, env, cwd, drafts }: Context) {
       const edit = body.edit && { ...body.edit, by };
       const input = body.input && { ...body.input, by };
       const ref = await host.find(params.id);
-      const options = { ...body, edit, input };
+      const options = { ...body, edit, input, traceparent: call.req.header("traceparent") };
       if (document !== undefined) return drafts.fork(ref, document, options);
       return host.fork(ref, { ...options, env });
     },

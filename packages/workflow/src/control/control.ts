@@ -88,6 +88,8 @@ export type StartRequest = Surroundings & {
   /** An initial `__input__` step, which begins a rerun; a fork has its own. */
   input?: InputRequest;
   fork?: ForkRequest;
+  /** The caller's W3C trace context. An invalid one is ignored. */
+  traceparent?: string;
 };
 
 export type ResumeRequest = Surroundings;

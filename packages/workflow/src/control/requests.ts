@@ -70,6 +70,7 @@ const start = surroundings.extend({
   options: options.optional(),
   input: input.optional(),
   fork: fork.optional(),
+  traceparent: z.string().optional(),
 });
 
 const answer = surroundings.extend({ input, question: z.int().optional() });

@@ -9,6 +9,7 @@
 export { foundProblems, messageOf } from "../contract/error.ts";
 export { diskError } from "../disk/disk-error.ts";
 export { isRecord, show } from "../contract/show.ts";
+export { readTraceparent, type TraceParent } from "../contract/traceparent.ts";
 export { withoutPasswords } from "../contract/url.ts";
 
 // Threads
@@ -69,7 +70,13 @@ export { makeTemporary } from "../bundle/child.ts";
 export { temporaryProblem } from "../bundle/errors.ts";
 
 // Files and locks
-export { appendLines, makeFolder, writeFileAtomic, writeFileLater } from "../disk/files.ts";
+export {
+  appendLines,
+  makeFolder,
+  readOwnFile,
+  writeFileAtomic,
+  writeFileLater,
+} from "../disk/files.ts";
 export { type Lock, takeLock, waitForLock } from "../disk/lock.ts";
 export { hostVariable, rootVariable } from "../disk/root.ts";
 

@@ -204,6 +204,8 @@ export type StartOptions = {
   threadId?: string;
   /** An initial `__input__` step, which begins a rerun. */
   input?: InputRequest;
+  /** The W3C trace context of the caller, whose trace then contains the thread. An invalid one is ignored. */
+  traceparent?: string;
   cwd: string;
   env: Environment;
   durability?: Durability;
@@ -236,6 +238,8 @@ export type ForkOptions = {
    * Repeats the step in progress without its recorded turns and tool results. By default `keep` then selects all steps.
    */
   anew?: boolean | undefined;
+  /** As in {@link StartOptions}; a fork does not inherit it. */
+  traceparent?: string;
   threadId?: string;
   durability?: Durability;
 };

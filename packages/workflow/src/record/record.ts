@@ -23,6 +23,8 @@ export type StartRecord = {
   timestamp: number;
   /** `origin` is the first ancestor, set when `threadId` is itself a fork. */
   forkFrom?: { threadId: string; steps: number; origin?: string };
+  /** The valid `traceparent` of the caller that started the thread. */
+  traceparent?: string;
   /** Place of the start. Absent on hosts without automatic resumes, and in logs of an earlier version of the format. */
   startedIn?: StartedIn;
 };

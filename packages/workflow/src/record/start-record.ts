@@ -1,4 +1,5 @@
 import type { ForkRequest, StartRequest } from "../control/control.ts";
+import { readTraceparent } from "../contract/traceparent.ts";
 import type { StartedIn, StartRecord } from "./record.ts";
 
 /** Fields of a start record that do not come from the request. */
@@ -34,6 +35,7 @@ export function startRecord(
       ...(params === undefined ? {} : { params }),
     },
     timestamp,
+    ...(readTraceparent(given.traceparent) && { traceparent: given.traceparent }),
     ...(fork && { forkFrom: forkFromOf(fork, source) }),
     ...(startedIn && { startedIn }),
   };

@@ -99,6 +99,7 @@ const rootFiles = new Set([
   "identity.json",
   "audit.jsonl",
   "audit.1.jsonl",
+  "telemetry.jsonl",
   ".gitignore",
 ]);
 // `plans`, `evals` and `cluster` belong to other packages.

@@ -1,0 +1,30 @@
+/**
+ * Sends OpenTelemetry traces and metrics of a host's threads.
+ *
+ * @module
+ */
+import type { Host } from "@uncaged/workflow/host";
+import { isWanted } from "../export/settings.ts";
+
+/** Options of {@link startTelemetry}. */
+export type TelemetryOptions = {
+  /** The environment with the variables of the OpenTelemetry specification. */
+  env: Readonly<Record<string, string | undefined>>;
+  /** Receives a line for people: a setting that can't be used, or the first failure. */
+  note: (text: string) => void;
+};
+
+/**
+ * Observes a host and sends a trace for each thread, and metrics, if the environment names an endpoint for OTLP. Loads
+ * OpenTelemetry's SDK only then. An endpoint that fails never delays a thread. `stop` takes at most about two seconds.
+ */
+export async function startTelemetry(
+  host: Host,
+  { env, note }: TelemetryOptions,
+): Promise<{ stop: () => Promise<void> }> {
+  if (!isWanted(env)) return { stop: async () => undefined };
+  const { Watcher } = await import("../watch/watcher.ts");
+  const watcher = new Watcher(host, env, note);
+  watcher.start();
+  return { stop: () => watcher.stop() };
+}

@@ -1,0 +1,17 @@
+import {
+  defaultResource,
+  detectResources,
+  type Resource,
+  resourceAttributesEnvDetector,
+  resourceFromAttributes,
+  serviceNameEnvDetector,
+} from "@opentelemetry/resources";
+
+/** The name of the instrumentation, and the default name of the service. */
+export const serviceName = "uncaged-workflow";
+
+/** Describes this server: `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` have precedence. */
+export const resourceOf = (): Resource =>
+  defaultResource()
+    .merge(resourceFromAttributes({ "service.name": serviceName }))
+    .merge(detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] }));

@@ -1,0 +1,273 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type Host,
+  isWorkflowError,
+  type StartRecord,
+  type Status,
+  type ThreadRow,
+} from "@uncaged/workflow/host";
+import { withoutPasswords } from "@uncaged/workflow/internal";
+import { Metrics } from "../export/metrics.ts";
+import { type Settings, settingsOf } from "../export/settings.ts";
+import { Tracing } from "../export/tracing.ts";
+import { Progress } from "../progress/progress.ts";
+import { callsOf } from "../span/calls.ts";
+import { endedWork, isOver, rootSpan, type ThreadFacts } from "../span/spans.ts";
+
+const retryMs = 1_000;
+const longestBackoffMs = 60_000;
+const stopMs = 2_000;
+const mostChanged = 10_000;
+const pageSize = 100;
+/** Spans of a thread that are sent together. */
+const batchSpans = 512;
+/** A long log is read again only after this many times the time that the last read took. */
+const restFactor = 20;
+
+type Changed = { row: ThreadRow; readableAt: number };
+
+/** The collector did not accept spans: the same spans are sent again later. */
+class NotSent extends Error {}
+
+/**
+ * Sends traces and metrics of a host's threads, which it only observes. Its queue is the threads' logs: it holds the
+ * ids of changed threads, and reads their records when the collector accepts spans.
+ */
+export class Watcher {
+  readonly #host: Host;
+  readonly #settings: Settings;
+  readonly #tracing: Tracing | null;
+  readonly #metrics: Metrics | null;
+  readonly #progress: Progress;
+  readonly #note: (text: string) => void;
+  readonly #stopped = new AbortController();
+  readonly #changed = new Map<string, Changed>();
+  /** The statuses of the threads that have not ended. */
+  readonly #open = new Map<string, Status>();
+  /** The attempts that were counted, but that the collector of traces has not accepted. */
+  readonly #counted = new Set<string>();
+  #wasFull = false;
+  #hasNoted = false;
+  #work: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    host: Host,
+    env: Readonly<Record<string, string | undefined>>,
+    note: (text: string) => void,
+  ) {
+    this.#host = host;
+    this.#note = note;
+    this.#settings = settingsOf(env, note);
+    const { traces, metrics, metricsEveryMs } = this.#settings;
+    this.#progress = Progress.open(host.root);
+    this.#tracing = traces && new Tracing(traces);
+    const onError = (error: unknown): void => this.#failed(metrics?.url ?? "", error);
+    const openStatuses = () => this.#open.values();
+    this.#metrics = metrics && new Metrics(metrics, { metricsEveryMs, openStatuses, onError });
+  }
+
+  start(): void {
+    if (!this.#tracing && !this.#metrics) return;
+    this.#work = Promise.all([this.#follow(), this.#sendAll()]);
+  }
+
+  /** Sends what has ended, as far as the collector accepts it within two seconds. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    const rest = async () => {
+      await this.#work;
+      await this.#sendChanged(Number.POSITIVE_INFINITY).catch(() => undefined);
+      await this.#metrics?.stop().catch(() => undefined);
+    };
+    await Promise.race([rest(), sleep(stopMs, undefined, { ref: false })]);
+  }
+
+  /** Notes the first failure. */
+  #failed(url: string, error: unknown): void {
+    if (this.#hasNoted) return;
+    this.#hasNoted = true;
+    const text = (error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "";
+    this.#note(`${withoutPasswords(url)}: telemetry is not accepted, and is sent later: ${text}`);
+  }
+
+  async #follow(): Promise<void> {
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      try {
+        for await (const change of this.#host.changes(signal)) {
+          if (change.kind === "ready") await this.#catchUp();
+          else if (change.kind === "thread") this.#touch(change.row);
+          else if (change.kind === "removed") this.#forget(change.threadId);
+        }
+      } catch {
+        // The next attempt may succeed. It begins with `ready`, and so misses nothing.
+      }
+      await this.#rest(retryMs);
+    }
+  }
+
+  /** Finds the threads that changed while nothing watched. */
+  async #catchUp(): Promise<void> {
+    const { since } = this.#progress;
+    this.#open.clear();
+    const statuses = ["running", "paused", "waiting", "interrupted"] as const;
+    for await (const row of this.#rows({ status: statuses })) this.#touch(row);
+    for await (const row of this.#rows({})) {
+      if (row.createdAt < since) break;
+      this.#touch(row);
+    }
+    for (const threadId of this.#progress.open.filter((id) => !this.#changed.has(id))) {
+      const row = await this.#rowOf(threadId);
+      if (row) this.#touch(row);
+      else this.#progress.end(threadId);
+    }
+    if (!this.#wasFull) this.#progress.rewrite();
+  }
+
+  async *#rows(query: { status?: readonly ThreadRow["status"][] }): AsyncGenerator<ThreadRow> {
+    let before: string | undefined;
+    do {
+      const page = await this.#host.threads({ ...query, limit: pageSize, before });
+      yield* page.rows;
+      before = page.next ?? undefined;
+    } while (before !== undefined && !this.#stopped.signal.aborted);
+  }
+
+  async #rowOf(threadId: string): Promise<ThreadRow | null> {
+    try {
+      return await this.#host.row(await this.#host.find(threadId));
+    } catch (error) {
+      if (isWorkflowError(error) && error.kind === "missing") return null;
+      throw error;
+    }
+  }
+
+  #forget(threadId: string): void {
+    this.#open.delete(threadId);
+    this.#changed.delete(threadId);
+  }
+
+  #touch(row: ThreadRow): void {
+    const { threadId, createdAt, status } = row;
+    const isComplete = this.#progress.isComplete(threadId, createdAt, isOver(row));
+    if (isComplete || isOver(row)) this.#open.delete(threadId);
+    else this.#open.set(threadId, status);
+    if (isComplete) return;
+    const known = this.#changed.get(threadId);
+    if (!known && this.#changed.size >= mostChanged) {
+      this.#wasFull = true;
+      return;
+    }
+    this.#progress.exported(threadId);
+    this.#changed.set(threadId, { row, readableAt: known?.readableAt ?? 0 });
+  }
+
+  async #sendAll(): Promise<void> {
+    const { signal } = this.#stopped;
+    let backoffMs = 0;
+    while (!signal.aborted) {
+      await this.#rest(Math.max(this.#settings.delayMs, backoffMs));
+      if (signal.aborted) return;
+      try {
+        await this.#sendChanged(performance.now());
+        backoffMs = 0;
+        if (this.#wasFull && this.#changed.size === 0) {
+          this.#wasFull = false;
+          await this.#catchUp();
+        }
+      } catch (error) {
+        backoffMs = Math.min(longestBackoffMs, Math.max(retryMs, backoffMs * 2));
+        if (!(error instanceof NotSent)) this.#failed(this.#settings.traces?.url ?? "", error);
+      }
+    }
+  }
+
+  /** Sends the ended work of the changed threads that may be read at this time. */
+  async #sendChanged(now: number): Promise<void> {
+    for (const [threadId, { row, readableAt }] of [...this.#changed]) {
+      if (readableAt > now) continue;
+      this.#changed.delete(threadId);
+      const startedAt = performance.now();
+      try {
+        await this.#send(row);
+      } catch (error) {
+        if (!(error instanceof NotSent)) continue;
+        if (!this.#changed.has(threadId)) this.#changed.set(threadId, { row, readableAt: 0 });
+        throw error;
+      }
+      const later = this.#changed.get(threadId);
+      const took = performance.now() - startedAt;
+      if (later) later.readableAt = performance.now() + took * restFactor;
+    }
+  }
+
+  async #send(changed: ThreadRow): Promise<void> {
+    const { threadId } = changed;
+    const row = await this.#host.row(changed);
+    const start = row && (await this.#startOf(changed));
+    if (!row) return this.#progress.end(threadId);
+    if (!start) return;
+    if (isOver(row)) this.#open.delete(threadId);
+    const attempts = await this.#host.attempts(row);
+    const facts: ThreadFacts = { row, start, attempts, calls: await callsOf(this.#host, row) };
+    const exported = this.#progress.exported(threadId);
+    let batch: { ids: string[]; spans: ReturnType<typeof rootSpan>[] } = { ids: [], spans: [] };
+    const flush = async () => {
+      await this.#deliver(start, batch.spans, null);
+      if (batch.ids.length > 0) this.#progress.add(threadId, batch.ids);
+      for (const id of batch.ids) this.#counted.delete(`${threadId} ${id}`);
+      batch = { ids: [], spans: [] };
+    };
+    for (const work of endedWork(facts, new Set(exported), this.#settings.showsContent)) {
+      const id = work.attempt.attempt;
+      const key = `${threadId} ${id}`;
+      if (!this.#counted.has(key)) this.#metrics?.work(row, work);
+      this.#counted.add(key);
+      batch.ids.push(id);
+      batch.spans.push(...work.spans);
+      if (batch.spans.length >= batchSpans) await flush();
+    }
+    await flush();
+    if (!isOver(row)) return;
+    if (!this.#counted.has(threadId)) this.#metrics?.thread(row);
+    this.#counted.add(threadId);
+    await this.#deliver(start, [rootSpan(facts)], await this.#originOf(start));
+    this.#progress.end(threadId);
+    this.#counted.delete(threadId);
+  }
+
+  /** @throws NotSent */
+  async #deliver(
+    start: StartRecord,
+    spans: ReturnType<typeof rootSpan>[],
+    origin: StartRecord | null,
+  ): Promise<void> {
+    try {
+      await this.#tracing?.send(start, spans, origin);
+    } catch (error) {
+      this.#failed(this.#settings.traces?.url ?? "", error);
+      throw new NotSent();
+    }
+  }
+
+  async #startOf(ref: { hash: string; threadId: string }): Promise<StartRecord | null> {
+    for await (const item of this.#host.observe(ref, undefined, { events: false, until: "now" })) {
+      return item.kind === "start" ? item.start : null;
+    }
+    return null;
+  }
+
+  /** The start of the thread that this one is a fork of; null when it was removed. */
+  async #originOf({ forkFrom }: StartRecord): Promise<StartRecord | null> {
+    if (!forkFrom) return null;
+    try {
+      return await this.#startOf(await this.#host.find(forkFrom.threadId));
+    } catch {
+      return null;
+    }
+  }
+
+  async #rest(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.#stopped.signal, ref: false }).catch(() => undefined);
+  }
+}
