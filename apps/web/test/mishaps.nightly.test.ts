@@ -51,7 +51,7 @@ test("a thread deleted by another client is reported as deleted", async () => {
   await serving.ok(`/api/threads/${id}`, undefined, "DELETE");
   await page.getByText("This thread was deleted").waitFor();
   await page.getByRole("link", { name: "To the threads", exact: true }).click();
-  await page.getByRole("table", { name: "Threads" }).waitFor();
+  await page.getByRole("heading", { name: "Threads" }).waitFor();
 }, 600_000);
 
 test("a page without its token shows a way out, not a lost server", async () => {
