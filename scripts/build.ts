@@ -33,7 +33,7 @@ const wholeParser: Bun.BunPlugin = {
 export async function build(
   entries: Entry[],
   dist: string,
-  options: { readable: boolean },
+  options: { readable: boolean; target?: Bun.Target },
 ): Promise<string[]> {
   const [only] = entries;
   const single = entries.length === 1 && only;
@@ -41,7 +41,7 @@ export async function build(
     entrypoints: entries.map(({ source }) => source),
     outdir: dist,
     naming: { entry: single ? `${single.as}.[ext]` : "[name].[ext]", chunk: "chunk-[hash].[ext]" },
-    target: options.readable ? "node" : "bun",
+    target: options.target ?? (options.readable ? "node" : "bun"),
     format: "esm",
     splitting: true,
     minify: options.readable ? false : { whitespace: true, syntax: true },
@@ -91,6 +91,7 @@ export async function makeTestedCommand(): Promise<string> {
   await buildCommand(join(folder, "dist"));
   cpSync(join(cli, "bin"), join(folder, "bin"), { recursive: true });
   symlinkSync(join(top, "apps/web/dist"), join(folder, "dist/console"));
+  symlinkSync(join(top, "docs"), join(folder, "dist/docs"));
   const server = join(top, "packages/workflow-restate", restate);
   if (existsSync(server)) {
     mkdirSync(join(folder, "node_modules"));

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { entryPointsOf, type Published, published } from "./published.ts";
 import { top } from "./test-files.ts";
@@ -10,6 +10,8 @@ export type Manifest = {
   name: string;
   version: string;
   dependencies: Record<string, string>;
+  peerDependencies?: Record<string, string>;
+  sideEffects?: string[] | boolean;
   exports: Record<string, string>;
 };
 
@@ -60,8 +62,9 @@ function stage(work: string, name: Published): void {
   );
   writeFileSync(join(staged, "package.json"), JSON.stringify({ ...manifest, exports }));
   symlinkSync(join("../../packages", name), join(work, "node_modules", manifest.name));
-  for (const each of Object.keys(manifest.dependencies)) {
-    if (each.startsWith("@uncaged/")) continue;
+  for (const each of Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })) {
+    const isThere = existsSync(join(source, "node_modules", each));
+    if (each.startsWith("@uncaged/") || !isThere) continue;
     const link = join(staged, "node_modules", each);
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(join(source, "node_modules", each), link);

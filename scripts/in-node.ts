@@ -6,7 +6,7 @@
  */
 export function inNode(name: string, entry: string): string {
   const { exports } = new Bun.Transpiler({ loader: "ts" }).scan(entry);
-  const message = `${name} needs Bun: run the program with it (npx bun <file>), or use the HTTP API of \`uncaged-workflow serve\`; the imports of workflows run in Node too`;
+  const message = `${name} needs Bun: run the program with it (npx bun <file>), or use @uncaged/workflow/client and \`uncaged-workflow serve\`; the imports of workflows run in Node too`;
   return [
     `export let ${exports.toSorted().join(", ")};`,
     `const error = new Error(${JSON.stringify(message)});`,

@@ -59,7 +59,7 @@ function writePackage(work: string, name: Published): void {
   }
   writeManifest(folder, {
     ...{ name: manifest.name, version: manifest.version, private: true, type: "module" },
-    ...{ sideEffects: false, exports },
+    ...{ sideEffects: manifest.sideEffects ?? false, exports },
   });
 }
 

@@ -2,6 +2,8 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { llms, llmsFull } from "../docs/.vitepress/llms.ts";
+import * as site from "../docs/.vitepress/site.ts";
 import { build, buildCommand, buildProcesses } from "./build.ts";
 import { nameJavaScript } from "./declarations.ts";
 import { consoleLicencesFile, licencesOf, licencesOfConsole, notices } from "./licences.ts";
@@ -117,12 +119,14 @@ async function packCore(): Promise<string> {
     entryPointsOf("workflow")
       .filter(({ as }) => isBuilt(as))
       .map(({ file }) => ({ source: join(core, "src", `${file}.ts`), as: basename(file) }));
+  const anywhere = (as: string) => as === "./client";
   const inputs = [
     ...(await build(
-      sourcesOf((as) => !onlyBun(as)),
+      sourcesOf((as) => !onlyBun(as) && !anywhere(as)),
       dist,
       { readable: true },
     )),
+    ...(await build(sourcesOf(anywhere), dist, { readable: true, target: "browser" })),
     ...(await build(sourcesOf(onlyBun), dist, { readable: false })),
     ...(await buildProcesses(dist)),
   ];
@@ -157,9 +161,20 @@ async function packCli(library: readonly Staged[]): Promise<string> {
   run([process.execPath, "--bun", "run", "build"], web);
   cpSync(join(web, "dist"), join(dist, "console"), { recursive: true });
   rmSync(join(dist, "console", consoleLicencesFile));
+  copyDocs(join(dist, "docs"));
   const licences = [...licencesOf(inputs), ...licencesOfConsole(join(web, "dist"))];
   writeFileSync(join(dist, licencesFile), notices(licences));
   return staged;
+}
+
+/** Copies the pages that `mcp` searches, and the files of all pages for language models. */
+function copyDocs(folder: string): void {
+  const pages = "{tutorial,guides,reference,explanation,coming-from}/*.md";
+  for (const page of new Bun.Glob(pages).scanSync(join(top, "docs"))) {
+    cpSync(join(top, "docs", page), join(folder, page));
+  }
+  writeFileSync(join(folder, "llms.txt"), llms(site, top));
+  writeFileSync(join(folder, "llms-full.txt"), llmsFull(site, top));
 }
 
 /** Packs a package that is built file by file, with its JSON Schema. */
@@ -271,7 +286,8 @@ async function archiveOf(path: string, staged: readonly string[]): Promise<void>
         Object.entries(dependencies).filter(([name]) => name.startsWith("@uncaged/") === isOurs),
       ),
     );
-    const text = JSON.stringify({ ...manifest, dependencies: others, peerDependencies: ours });
+    const peerDependencies = { ...(manifest.peerDependencies as object), ...ours };
+    const text = JSON.stringify({ ...manifest, dependencies: others, peerDependencies });
     const files: Record<string, Uint8Array | string> = {};
     for (const file of new Bun.Glob("**/*").scanSync({ cwd: folder })) {
       files[join("package", file)] = new Uint8Array(readFileSync(join(folder, file)));
@@ -296,8 +312,8 @@ export async function packStandalone(target?: Bun.Build.CompileTarget): Promise<
     installed.map((source) => join(out, basename(source))),
   );
   const command = join(out, basename(cli), "dist");
-  const [console, library] = [join(command, "console"), join(command, "library.tar")];
-  await makeStandalone(folder, { console, library, archive }, target);
+  const folders = ["console", "docs"].map((name) => join(command, name));
+  await makeStandalone(folder, { folders, library: join(command, "library.tar"), archive }, target);
   cpSync(join(command, licencesFile), join(folder, licencesFile));
   cpSync(join(top, "LICENSE"), join(folder, "LICENSE"));
   return join(folder, "uncaged-workflow");

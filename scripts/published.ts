@@ -9,6 +9,7 @@ import { top } from "./test-files.ts";
 const entryPoints = {
   workflow: [
     ".",
+    "./client",
     "./document",
     "./host",
     "./internal",
@@ -17,7 +18,14 @@ const entryPoints = {
     "./sandbox",
     "./testing",
   ],
-  "workflow-agents": [".", "./interpreter", "./ledger"],
+  "workflow-agents": [
+    ".",
+    "./ai-sdk",
+    "./interpreter",
+    "./ledger",
+    "./openai-agents",
+    "./openai-agents/auto",
+  ],
   "workflow-steps": [".", "./adapters", "./source", "./threads"],
   "workflow-graph": [".", "./agents", "./document", "./run", "./source"],
   "workflow-plan": [".", "./source"],

@@ -13,8 +13,8 @@ const here = fileURLToPath(new URL(".", import.meta.url));
 export type Parts = {
   /** Archive of the packages from which bundles are built. */
   library: string;
-  /** Folder of the built console. */
-  console: string;
+  /** Folders of files that the program reads: the console, and the documents. */
+  folders: string[];
   /** Archive of the packages that a project installs. */
   archive: string;
 };
@@ -36,7 +36,7 @@ export async function makeStandalone(
     bytecode: true,
     compile: {
       outfile: join(folder, "uncaged-workflow"),
-      assets: [parts.console, parts.archive, parts.library],
+      assets: [...parts.folders, parts.archive, parts.library],
       // The binary must not read the configuration of the caller's folder.
       execArgv: ["--no-install"],
       autoloadDotenv: false,

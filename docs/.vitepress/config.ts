@@ -1,84 +1,10 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type DefaultTheme, defineConfig } from "vitepress";
+import { defineConfig } from "vitepress";
 import { llms, llmsFull } from "./llms.ts";
+import { description, sidebar, title, top } from "./site.ts";
 
 /* The site of the documents of this repository. It loads nothing from elsewhere, also while it is built. */
-const top = join(import.meta.dirname, "../..");
-
-/** The title of a document: its first heading. */
-const titleOf = (path: string): string =>
-  /^# (.+)$/m.exec(readFileSync(join(top, path), "utf8"))?.[1]?.replaceAll("`", "") ?? path;
-
-const page = (path: string): DefaultTheme.SidebarItem => ({
-  text: titleOf(path),
-  link: `/${path.replace(/\.md$/, "")}`,
-});
-const docs = (folder: string, ...names: string[]) =>
-  names.map((name) => page(`docs/${folder}/${name}.md`));
-
-const pagesIn = (glob: string): DefaultTheme.SidebarItem[] =>
-  [...new Bun.Glob(glob).scanSync(top)].toSorted((a, b) => a.localeCompare(b)).map(page);
-
-const title = "uncaged-workflow";
-const description = "A local-first, daemonless, durable engine for agent workflows.";
-
-const sidebar: DefaultTheme.SidebarItem[] = [
-  { text: "Tutorial", items: docs("tutorial", "getting-started", "your-own-workflow") },
-  {
-    text: "Guides",
-    items: docs(
-      "guides",
-      "install",
-      "writing-a-workflow",
-      "retries-and-timers",
-      "human-input",
-      "testing",
-      "cookbook",
-      "failed-thread",
-      "cost-control",
-      "projects",
-      "agents",
-      "evals",
-      "graphs",
-      "step-workflows",
-      "step-engine",
-      "plans",
-      "plan-channels",
-      "plan-sandbox",
-      "plan-code",
-      "console",
-      "operating",
-      "cluster",
-      "deploy-cluster",
-    ),
-  },
-  {
-    text: "Reference",
-    items: [
-      ...docs(
-        "reference",
-        "command-line",
-        "agents",
-        "steps",
-        "graphs",
-        "plans",
-        "plan-settings",
-        "server",
-        "storage-format",
-      ),
-      // Written by `npm run api-docs`.
-      { text: "API", collapsed: true, items: pagesIn("docs/reference/api/@*/**/*.md") },
-    ],
-  },
-  { text: "Explanation", items: docs("explanation", "reliability", "security", "performance") },
-  {
-    text: "Coming from",
-    items: docs("coming-from", "temporal", "langgraph", "inngest", "n8n", "agent-builder"),
-  },
-  { text: "Decisions", collapsed: true, items: pagesIn("rfcs/[0-9]*.md") },
-];
-
 export default defineConfig({
   title,
   description,

@@ -182,7 +182,7 @@ onCluster(`a cluster is chosen${missingServer}`, () => {
       expect(code).toBe(2);
       expect(line).toMatch(/^error: [a-z ]+ does not work on a cluster[^\n]*\n$/);
     }
-    const wrong = await named(["list", "--host", "http://127.0.0.1"]);
+    const wrong = await named(["list", "--host", "ftp://127.0.0.1"]);
     expect(wrong).toMatchObject({
       code: 2,
       line: expect.stringMatching(/^error: .*not the URL[^\n]*\n$/),

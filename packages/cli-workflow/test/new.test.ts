@@ -90,7 +90,7 @@ describe("new in a folder with files", () => {
     const { read, json, ok } = folderWith({ ...files, "README.md": "mine" });
     const made = await json<Made>("new", ".");
     expect(made.changed.sort()).toEqual([".gitignore", "package.json"]);
-    const own = ["tsconfig.json", "uncaged.json", "workflow.test.ts", "workflow.ts"];
+    const own = ["AGENTS.md", "tsconfig.json", "uncaged.json", "workflow.test.ts", "workflow.ts"];
     expect(made.files.sort()).toEqual(own);
     expect(read("README.md")).toBe("mine");
     expect(read(".gitignore")).toBe("dist\nnode_modules/\n.uncaged/\n.env\n*.esm.js\n*.map\n");
@@ -139,7 +139,9 @@ describe("new in a folder with files", () => {
   test("adds no test to a project with another test runner, and replaces npm's placeholder", async () => {
     const mine = folderWith({ "package.json": '{"scripts":{"test":"vitest run"}}' });
     const made = await mine.json<Made>("new", ".", "--template", "graph");
-    expect(made.files.sort()).toEqual([".gitignore", "README.md", "graph.json", "uncaged.json"]);
+    expect(made.files.sort()).toEqual([
+      ...[".gitignore", "AGENTS.md", "README.md", "graph.json", "uncaged.json"],
+    ]);
     const manifest = JSON.parse(mine.read("package.json")) as Manifest;
     expect(manifest.scripts).toEqual({ test: "vitest run" });
     expect(Object.keys(manifest.devDependencies).filter((name) => name.includes("bun"))).toEqual(

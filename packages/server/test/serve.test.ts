@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { Failure, Server, StartedThread, Thread, ThreadRow } from "../src/entry/api-types.ts";
 import { request, send } from "./raw.ts";
@@ -49,18 +50,49 @@ test("a port in use is reported in one line, without the token of the server tha
   expect((await serving.fetch("/api/server")).status).toBe(200);
 });
 
-test("an invalid port and an invalid address are refused", async () => {
-  const refused = [
-    ["--port", "65536"],
-    ["--host", "192.0.2.1"],
-    ["--allow-origin", "localhost:5173"],
-  ].map(async (args) => {
-    const child = serving.spawn("serve", ...args);
-    expect(await child.exited).toBe(2);
-    expect(await child.stderr.text()).toMatch(/^error: [^\n]+\n$/);
-  });
-  await Promise.all(refused);
+test.each([
+  [["--port", "65536"], "--port can't be"],
+  [["--listen", "192.0.2.1"], "can't listen on port 9160 of"],
+  [["--listen", "127.0.0.1:65536"], "--listen can't be"],
+  [["--listen", "[::1"], "--listen can't be"],
+  [["--listen", ":9160"], "--listen can't be"],
+  [["--listen", ""], "--listen can't be"],
+  [["--listen", "http://127.0.0.1"], "--listen can't be"],
+  [["--listen", "127.0.0.1:9160", "--port", "9161"], "--listen and --port both give a port"],
+  [["--host", "0.0.0.0"], '--host names the store, so it can\'t be the address "0.0.0.0"'],
+  [["--allow-origin", "localhost:5173"], "is not an origin"],
+  [["--allow-host", "http://box"], "--allow-host can't be"],
+  [["--public-url", "ftp://box"], "--public-url can't be"],
+  [["--token-file", "none"], "none: can't be read: ENOENT"],
+])("serve %j is refused in one line", async (args, message) => {
+  const child = serving.spawn("serve", ...args);
+  expect(await child.exited).toBe(2);
+  const printed = await child.stderr.text();
+  expect(printed).toMatch(/^error: [^\n]+\n$/);
+  expect(printed).toContain(message);
+  if (args[0] === "--host") expect(printed).toContain("--listen 0.0.0.0");
 });
+
+const hasIPv6 = Object.values(networkInterfaces()).some((all) =>
+  all?.some(({ address }) => address === "::1"),
+);
+
+test.each(["127.0.0.1:0", "localhost:0", ...(hasIPv6 ? ["[::1]:0"] : [])])(
+  "it listens on %s",
+  async (address) => {
+    const child = serving.spawn("serve", "--listen", address, "--json");
+    const { value } = await child.stdout.getReader().read();
+    const printed = JSON.parse(new TextDecoder().decode(value)) as Record<string, string>;
+    const { port, token, host } = printed;
+    expect(host).toBe(address.replace(/:0$/, "").replace(/[[\]]/g, ""));
+    const response = await fetch(`http://${address.replace(/0$/, String(port))}/api/server`, {
+      headers: { Authorization: `Bearer ${token}` },
+    });
+    expect(response.status).toBe(200);
+    child.kill("SIGINT");
+    expect(await child.exited).toBe(0);
+  },
+);
 
 test("Ctrl-C ends it at once, even with an open stream", async () => {
   const own = await ServingProcess.start("endless");
@@ -100,7 +132,7 @@ test("--open opens the console with a URL that is valid once and does not contai
 });
 
 test("an address reachable from other machines gets a warning, and only the machine's names are accepted", async () => {
-  const child = serving.spawn("serve", "--host", "0.0.0.0", "--port", "0");
+  const child = serving.spawn("serve", "--listen", "0.0.0.0", "--port", "0");
   const { value } = await child.stdout.getReader().read();
   const url = new URL(new TextDecoder().decode(value).trim());
   const headers = { Authorization: `Bearer ${url.searchParams.get("token")}` };

@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import {
@@ -230,7 +238,10 @@ export class ServingRoot extends Serving {
 export class ServingProcess extends ServingRoot {
   /** Arguments of the command other than the port. */
   readonly flags: string[] = [];
-  #running: (Address & { child: Bun.Subprocess<"ignore", "pipe", "pipe"> }) | null = null;
+  /** The folder of the command. Default: the own folder. */
+  place = this.folder;
+  #running: (Address & { url: string; child: Bun.Subprocess<"ignore", "pipe", "pipe"> }) | null =
+    null;
 
   protected override get address(): Address {
     if (!this.#running) throw new Error("no server runs");
@@ -241,6 +252,27 @@ export class ServingProcess extends ServingRoot {
     return this.#running?.child.pid ?? -1;
   }
 
+  /** The printed URL. */
+  get url(): string {
+    return this.#running?.url ?? "";
+  }
+
+  /** Returns the storage root's own token, which a server with a token file doesn't print. */
+  #recordedToken(): string {
+    const text = readFileSync(join(this.path, "run/server.json"), "utf8");
+    return (JSON.parse(text) as Address).token;
+  }
+
+  /** Collects the notes of the running server from now on. Returns a function for the notes up to its call. */
+  said(): () => string {
+    let text = "";
+    const collect = async (stream: ReadableStream<Uint8Array> | undefined) => {
+      for await (const bytes of stream ?? []) text += new TextDecoder().decode(bytes);
+    };
+    void collect(this.#running?.child.stderr);
+    return () => text;
+  }
+
   /** Starts a command line as a process. */
   spawn(...args: string[]): Bun.Subprocess<"ignore", "pipe", "pipe"> {
     return this.spawnIn({}, ...args);
@@ -249,7 +281,7 @@ export class ServingProcess extends ServingRoot {
   /** Like {@link spawn}, with additional environment variables. */
   spawnIn(env: Record<string, string>, ...args: string[]) {
     return Bun.spawn([command, ...args], {
-      cwd: this.folder,
+      cwd: this.place,
       env: { ...this.env, ...env },
       stdin: "ignore",
       stdout: "pipe",
@@ -262,8 +294,12 @@ export class ServingProcess extends ServingRoot {
     const { value } = await child.stdout.getReader().read();
     const text = new TextDecoder().decode(value);
     if (text === "") throw new Error(await new Response(child.stderr).text());
-    const { port: taken, token } = JSON.parse(text) as Address;
-    this.#running = { child, port: taken, token };
+    const {
+      port: taken,
+      token,
+      url,
+    } = JSON.parse(text) as { port: number; token: string | null; url: string };
+    this.#running = { child, port: taken, token: token ?? this.#recordedToken(), url };
   }
 
   /** Stops the server's process, and returns its exit code. */

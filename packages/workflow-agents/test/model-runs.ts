@@ -45,14 +45,22 @@ export class ModelRuns {
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 
-  /** Starts a thread in its own folder. The file `die` there tells the bundle where to die. */
-  async start(workflow: string, prompt: string, die = ""): Promise<Run> {
+  /**
+   * Starts a thread in its own folder. The file `die` there tells the bundle where to die. `api` is the server for
+   * OpenAI's models.
+   */
+  async start(
+    workflow: string,
+    prompt: string,
+    die = "",
+    api: "gpt" | "responses" = prompt === "responses" ? "responses" : "gpt",
+  ): Promise<Run> {
     const cwd = join(this.folder, `run-${(this.#count += 1)}`);
     mkdirSync(cwd);
     if (die) writeFileSync(join(cwd, "die"), die);
     const { claude, gpt, responses } = this.servers;
     for (const server of [claude, gpt, responses]) server.came.splice(0);
-    const openai = prompt === "responses" ? responses : gpt;
+    const openai = this.servers[api];
     const env = {
       PATH: process.env.PATH ?? "",
       ...{ ANTHROPIC_API_KEY: claude.key, ANTHROPIC_BASE_URL: claude.url },

@@ -11,7 +11,7 @@ import {
   type WireServer,
 } from "./wire.ts";
 
-/** A server for OpenAI's Responses API: `POST /v1/responses`, streamed, nothing stored. */
+/** A server for OpenAI's Responses API: `POST /v1/responses`, nothing stored. */
 export async function responsesServer(
   script: Script<ResponseCreateParams & { model: string }>,
 ): Promise<WireServer<ResponseCreateParams & { model: string }>> {
@@ -41,8 +41,13 @@ function protocol(): Protocol<ResponseCreateParams & { model: string }> {
     },
     errorEvent: ({ type, message }) => event({ type: "error", code: type, message, param: null }),
     ping: ": keep-alive\n\n",
-    document: () => {
-      throw new Error("only streams are served");
+    document(body, reply, counted, nth) {
+      const usage = count(body, reply, counted, seen);
+      const head = { id: `resp_${nth}`, object: "response", model: body.model, store: false };
+      return {
+        ...{ ...head, status: "completed", output: itemsOf(reply, nth), usage },
+        ...{ error: null, incomplete_details: null },
+      };
     },
     *events(body, reply, { counted, reported }, nth) {
       const usage = count(body, reply, counted, seen);
@@ -54,7 +59,7 @@ function protocol(): Protocol<ResponseCreateParams & { model: string }> {
       };
       const reason = stop === undefined ? undefined : (reasons[stop] ?? stop);
       const head = { id: `resp_${nth}`, object: "response", model: body.model, store: false };
-      const begun = { ...head, status: "in_progress", output: [], usage: null };
+      const begun = { ...head, created_at: 0, status: "in_progress", output: [], usage: null };
       yield event({ type: "response.created", response: begun });
       yield event({ type: "response.in_progress", response: begun });
       for (const [at, item] of output.entries()) yield* itemEvents(at, item, reply);

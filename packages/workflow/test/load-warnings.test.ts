@@ -2,6 +2,7 @@ import { afterEach, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { prepareBundle } from "../src/bundle/prepare.ts";
+import { bundleOf } from "./fixtures/bundles.ts";
 import { removeStores, TestStore } from "./fixtures/store.ts";
 
 afterEach(removeStores);
@@ -83,6 +84,14 @@ const reading = (wait: string) => `
     yield { role: "reader", content: String(process.env.OWN), meta };
     return { returnCode: 0, summary: "" };
   }`;
+
+test("a module level can list the environment variables", async () => {
+  const store = new TestStore();
+  const names = "const names = Object.keys(process.env);";
+  const hash = await store.add(`${names}${bundleOf('yield step("a", String(names.length > 0));')}`);
+  const ref = await store.start(hash);
+  expect((await store.whenStatus(ref, "completed")).steps[0]?.content).toBe("true");
+});
 
 test("in run, process.env and process.cwd() belong to the thread, even among concurrent threads", async () => {
   const store = new TestStore();

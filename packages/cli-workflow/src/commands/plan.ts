@@ -13,6 +13,7 @@ import {
   run,
 } from "../plan/control.ts";
 import { answerQuestion, make, modify } from "../plan/planning.ts";
+import { plansElsewhere } from "../plan/home.ts";
 import { list, show, status } from "../plan/reading.ts";
 import { secret } from "../plan/secret.ts";
 import { service } from "../plan/service.ts";
@@ -20,6 +21,7 @@ import { tick } from "../plan/tick.ts";
 import { defineCommand } from "../session/command.ts";
 
 export default defineCommand({
+  onServer: { refused: plansElsewhere },
   examples: [
     "uncaged-workflow plan new 'Every weekday at nine, tell me which of my repositories have failing builds'",
     "uncaged-workflow plan confirm wf_x7",

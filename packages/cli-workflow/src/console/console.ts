@@ -1,6 +1,6 @@
-import { isWorkflowError, type Recovered, WorkflowError } from "@uncaged/workflow/host";
+import { isWorkflowError, WorkflowError } from "@uncaged/workflow/host";
 import { readServerAddress } from "@uncaged/workflow/internal";
-import type { RunningServer } from "@uncaged/workflow-server";
+import type { RunningServer, ServerOptions } from "@uncaged/workflow-server";
 import manifest from "../../package.json" with { type: "json" };
 import { planAccess } from "../plan/home.ts";
 import { evalPlace } from "../session/evals.ts";
@@ -11,17 +11,15 @@ const { version } = manifest;
 /**
  * Starts the console's server, and builds the console if needed. If a server of the same storage root already uses
  * the port, the error says so, without that server's token.
- * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST` (usage), and the errors of the disk.
+ * @throws WorkflowError the errors of `startServer`.
  */
 export async function serveConsole(
   session: Session,
-  listening: {
-    hostname: string;
-    port: number;
-    allowOrigins?: string[];
-    resume?: boolean;
-    onRecovered?: (recovered: Recovered) => void;
-  },
+  listening: Pick<
+    ServerOptions,
+    | ("hostname" | "port" | "publicUrl" | "allowHosts" | "allowOrigins" | "tokenFile" | "resume")
+    | ("onRecovered" | "onTokens")
+  >,
 ): Promise<RunningServer> {
   const { host, hostName, env, cwd } = session;
   const project = session.hostProject?.folder ?? null;
@@ -35,7 +33,8 @@ export async function serveConsole(
   } catch (error) {
     if (!isWorkflowError(error) || error.code !== "PORT_IN_USE") throw error;
     const url = await runningConsole(session);
-    if (url === null || !url.includes(`:${listening.port}/`)) throw error;
+    const own = readServerAddress(session.host.root)?.url;
+    if (url === null || own === undefined || !own.endsWith(`:${listening.port}`)) throw error;
     const hint =
       "this storage root is served there already: open the URL that its server printed, or take another port: --port 0";
     throw WorkflowError.failed(error.code, error.message, hint);
@@ -44,14 +43,14 @@ export async function serveConsole(
 
 /** Returns the URL of this storage root's running console, with its token; null if none runs. */
 export async function runningConsole({ host }: Session): Promise<string | null> {
-  const { url, token } = readServerAddress(host.root) ?? {};
+  const { url, publicUrl, token } = readServerAddress(host.root) ?? {};
   if (url === undefined) return null;
   const headers = { Authorization: `Bearer ${token}` };
   const signal = AbortSignal.timeout(2_000);
   const reply = await fetch(`${url}/api/server`, { headers, signal, redirect: "manual" }).catch(
     () => null,
   );
-  return reply?.ok ? `${url}/?token=${token}` : null;
+  return reply?.ok ? `${publicUrl ?? url}/?token=${token}` : null;
 }
 
 const openers: Partial<Record<NodeJS.Platform, string[]>> = {

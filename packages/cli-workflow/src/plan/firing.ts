@@ -11,9 +11,13 @@ const lookMs = 1_000;
 
 /**
  * Fires the triggers of a storage root's plans in this process while no service fires them. Begins when a confirmed
- * plan has a trigger and the sandbox has passed its test. Notes each error once.
+ * plan has a trigger and the sandbox has passed its test. With `resumes`, also resumes interrupted runs of plans. Notes
+ * each error once.
  */
-export function fireTriggers(session: Session): { stop: () => Promise<void> } {
+export function fireTriggers(
+  session: Session,
+  { resumes }: { resumes: boolean },
+): { stop: () => Promise<void> } {
   const stopped = new AbortController();
   const { signal } = stopped;
   const noted = new Set<string>();
@@ -22,7 +26,7 @@ export function fireTriggers(session: Session): { stop: () => Promise<void> } {
     if (!noted.has(text)) session.output.notes.write(text);
     noted.add(text);
   };
-  const work = firing(session, signal, onError).catch(onError);
+  const work = firing(session, { resumes, signal, onError }).catch(onError);
   return {
     async stop() {
       stopped.abort();
@@ -33,8 +37,11 @@ export function fireTriggers(session: Session): { stop: () => Promise<void> } {
 
 async function firing(
   session: Session,
-  signal: AbortSignal,
-  onError: (error: unknown) => void,
+  {
+    resumes,
+    signal,
+    onError,
+  }: { resumes: boolean; signal: AbortSignal; onError: (error: unknown) => void },
 ): Promise<void> {
   const service = await import("@uncaged/workflow-plan/service");
   const claims: { release(): void }[] = [];
@@ -52,7 +59,7 @@ async function firing(
     const checks = checksOf(session, service, plans.home);
     const options = {
       ...checks,
-      resumes: false,
+      resumes,
       onError: (_id: string, error: unknown) => onError(error),
     };
     claims.pop()?.release();

@@ -21,6 +21,9 @@ import type { Session } from "../session/session.ts";
 
 type Service = typeof import("@uncaged/workflow-plan/service");
 
+/** Reason for refusing a server. */
+export const plansElsewhere = "plans are changed in the console of the server, or on its machine";
+
 /** Adds `--agent` to a command that begins runs. */
 export const agentOption = (command: Command): Command =>
   command.option(
@@ -112,6 +115,7 @@ export async function openPlansOf(
   const { checkSandbox, openPlans, openSharedPlans } = await import(
     "@uncaged/workflow-plan/service"
   );
+  session.refuseServer(plansElsewhere);
   const { cwd, env, host } = session;
   const home = await homeOf(session);
   const [config, userHome] = await Promise.all([configOf(session), userHomeOf(session)]);

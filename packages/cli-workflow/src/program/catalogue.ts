@@ -34,6 +34,7 @@ const groups = {
   },
   Console: {
     serve: "serve the API and the console to this machine",
+    mcp: "serve workflows and threads to a coding agent, by MCP",
   },
   Cluster: {
     cluster: "start, stop and show a cluster on this machine",
@@ -45,6 +46,7 @@ const groups = {
     new: "create a project with a small workflow",
     dev: "run a source while you write it: again at each save, from the first step that changed",
     build: "build a source into one bundle file",
+    skill: "print a skill for coding agents: how to write, test and debug a workflow",
   },
   Upkeep: {
     verify: "check every bundle and log of the storage root",
@@ -86,6 +88,7 @@ const files: Record<Name, () => Promise<CommandFile>> = {
   rerun: () => import("../commands/rerun.ts"),
   plan: () => import("../commands/plan.ts"),
   serve: () => import("../commands/serve.ts"),
+  mcp: () => import("../commands/mcp.ts"),
   cluster: () => import("../commands/cluster.ts"),
   worker: () => import("../commands/worker.ts"),
   push: () => import("../commands/push.ts"),
@@ -93,6 +96,7 @@ const files: Record<Name, () => Promise<CommandFile>> = {
   new: () => import("../commands/new.ts"),
   dev: () => import("../commands/dev.ts"),
   build: () => import("../commands/build.ts"),
+  skill: () => import("../commands/skill.ts"),
   verify: () => import("../commands/verify.ts"),
   gc: () => import("../commands/gc.ts"),
   doctor: () => import("../commands/doctor.ts"),

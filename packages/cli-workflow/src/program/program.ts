@@ -152,7 +152,10 @@ function addCommonOptions(command: Command, isQuiet: boolean): void {
   if (isQuiet) command.option("-q, --quiet", "print only ids or names, one per line");
   command
     .option("--root <dir>", "the storage root (else $UNCAGED_WORKFLOW_STORAGE_ROOT)")
-    .option("--host <url>", "the cluster, restate://host:port (else $UNCAGED_WORKFLOW_HOST)")
+    .option(
+      "--host <url>",
+      "the cluster, restate://host:port, or server, https://host (else $UNCAGED_WORKFLOW_HOST)",
+    )
     .option("--no-color", "no colour; NO_COLOR=1 does the same");
   command.helpOption("-h, --help", "show this help");
 }

@@ -16,6 +16,7 @@ import { jsonText, withEntries, withLines } from "./merge.ts";
 import { corePackage, packagesFor } from "./packages.ts";
 import { directoryNotEmpty, fileExists, nameTaken, notADirectory } from "./errors.ts";
 import gitignore from "./template/gitignore.template" with { type: "text" };
+import agentsFile from "./template/AGENTS.md.template" with { type: "text" };
 import readme from "./template/README.md.template" with { type: "text" };
 import tsconfig from "./template/tsconfig.json.template" with { type: "text" };
 import agents from "./template/agents/workflow.ts.template" with { type: "text" };
@@ -171,7 +172,7 @@ function contentsOf(
   packages: Record<string, string>,
   read: (file: string) => string | null,
 ): Record<string, string> {
-  const values: Record<string, string> = { name, command };
+  const values: Record<string, string> = { name, command, source };
   const filled = (one: string) =>
     one.replace(/\{\{(\w+)\}\}/g, (_all, key: string) => values[key] ?? "");
   const before = read(manifest);
@@ -188,6 +189,7 @@ function contentsOf(
   // TypeScript refuses a configuration without files.
   const isCompiled = ours.length > 0;
   const all = {
+    "AGENTS.md": agentsFile,
     ...others,
     ...(isCompiled && {
       [config]: tsconfig.replace('["*.ts"]', `[${include.map((one) => show(one)).join(", ")}]`),

@@ -1,5 +1,12 @@
 import type { Command } from "commander";
-import { type CommonOptions, type Load, type OnCluster, Session, type World } from "./session.ts";
+import {
+  type CommonOptions,
+  type Load,
+  type OnCluster,
+  type OnServer,
+  Session,
+  type World,
+} from "./session.ts";
 import { exitCodes } from "../output/exit-code.ts";
 
 /** A command: its arguments and options, examples for its help, and its action. */
@@ -15,6 +22,8 @@ export type CommandDefinition<Options = never, Args extends unknown[] = never> =
   commands?: Record<string, Subcommand>;
   /** Undefined if the command also works on a cluster. Subcommands inherit the value. */
   onCluster?: OnCluster;
+  /** Set if the command refuses a server. Subcommands inherit the value. */
+  onServer?: OnServer;
 };
 
 /** A subcommand, with its line in the parent command's help. */
@@ -44,7 +53,7 @@ export function declareCommand(
   load: Load,
   done: (exitCode: number) => void,
 ): void {
-  const { declare, examples, commands = {}, onCluster } = definition;
+  const { declare, examples, commands = {}, onCluster, onServer } = definition;
   declare?.(command);
   examplesByCommand.set(command, examples);
   if (examples.length > 0) {
@@ -53,7 +62,7 @@ export function declareCommand(
   }
   for (const [name, { summary, ...own }] of Object.entries(commands)) {
     const added = command.command(name, { hidden: name.startsWith("__") }).description(summary);
-    declareCommand(added, { onCluster, ...own }, world, load, done);
+    declareCommand(added, { onCluster, onServer, ...own }, world, load, done);
   }
   const { run } = definition as CommandDefinition<unknown, unknown[]>;
   if (!run) return;
@@ -62,7 +71,7 @@ export function declareCommand(
     const session = new Session(world, commonOptionsOf(command), { command, load });
     await session.findProject();
     try {
-      await session.openHost(onCluster);
+      await session.openHost(onCluster, onServer);
       done((await run(session, options, ...args)) ?? exitCodes.done);
     } catch (error) {
       throw session.explained(error);

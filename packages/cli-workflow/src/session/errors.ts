@@ -13,6 +13,13 @@ export const badOption = (option: string, value: string, hint: string): Workflow
 export const usage = (message: string, hint: string): WorkflowError =>
   WorkflowError.usage("USAGE", message, hint);
 
+/** An address as `--host` of `serve`. */
+export const notAddress = (host: string): WorkflowError =>
+  wrongUse(
+    `--host names the store, so it can't be the address ${show(host)}`,
+    `listen on it: --listen ${/^[\w.:[\]-]+$/.test(host) ? host : "<address>"}`,
+  );
+
 /** A command that does not work on a cluster. `chosenBy` is the option, variable or file that names the cluster. */
 export const notOnCluster = (
   command: string,

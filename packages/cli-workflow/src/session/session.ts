@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import {
   findProject,
   type Host,
@@ -24,7 +24,8 @@ import { type Look, type Paint, paintFor } from "../output/style.ts";
 
 import { isKnownRoot, noteRoot } from "./known-root.ts";
 import { wakeAside } from "./wake-aside.ts";
-import { folderGone, notOnCluster, wrongUse } from "./errors.ts";
+import { isServerUrl, notOnServer, openedServer } from "./server.ts";
+import { folderGone, notAddress, notOnCluster, wrongUse } from "./errors.ts";
 
 /** The program's environment, given only by `main.ts`. */
 export type World = {
@@ -55,6 +56,9 @@ export type CommonOptions = {
  */
 export type OnCluster = "unused" | { refused: string } | undefined;
 
+/** The reason for refusing a server. Undefined if the command works on each host that `OnCluster` allows. */
+export type OnServer = { refused: string } | undefined;
+
 export type Load = (command: Command) => Promise<void>;
 
 /** Commands that wake due threads themselves. */
@@ -82,9 +86,6 @@ const inRoot: ReadonlySet<string> = new Set([
 const wordsOf = (command: Command): string =>
   command.parent?.parent ? `${wordsOf(command.parent)} ${command.name()}` : command.name();
 
-/** Tells whether a value of `--host` is an address for `serve` to listen on, not a URL. */
-const isAddress = (host: string): boolean => !host.includes("://");
-
 /** One call of a command: its environment, changed by its common options. */
 export class Session {
   readonly #exact = new WeakSet<WorkflowError>();
@@ -96,7 +97,7 @@ export class Session {
   readonly #world: World;
   readonly #options: CommonOptions;
   #host: Host | null = null;
-  /** The address of the cluster, if the host is a cluster. */
+  /** The address of the cluster or server, if the host is one. */
   #cluster: string | null = null;
   #project: { found: Project | null } | { error: unknown } = { found: null };
 
@@ -153,15 +154,16 @@ export class Session {
   }
 
   /**
-   * URL of the chosen cluster, and the source of the choice; null if the host is a storage root. The command line takes
+   * URL of the chosen cluster or server, and the source of the choice; null if the host is a storage root. The command line takes
    * precedence over the environment, and the environment over the project.
-   * @throws WorkflowError `BAD_OPTION` if the command line names both.
+   * @throws WorkflowError `BAD_OPTION` if the command line names both, or gives an address to `serve`.
    */
   get clusterChosen(): { url: string; by: string } | null {
     const { root, host } = this.#options;
     const { env } = this.#world;
     const isBoth = usesBoth.has(this.called.command.name());
-    if (host !== undefined && !(this.called.command.name() === "serve" && isAddress(host))) {
+    if (host !== undefined) {
+      if (this.called.command.name() === "serve" && !host.includes("://")) throw notAddress(host);
       if (root === undefined || isBoth) return { url: host, by: "--host" };
       throw wrongUse(
         "--root and --host are both given",
@@ -177,12 +179,19 @@ export class Session {
   }
 
   /**
-   * Opens the command's cluster, if any, and checks that it answers.
-   * @throws WorkflowError `NOT_ON_A_CLUSTER`, and the errors of `openedCluster`.
+   * Opens the command's cluster or server, if any, and checks that it answers.
+   * @throws WorkflowError `NOT_ON_A_CLUSTER`, `NOT_ON_A_SERVER`, and the errors of `openedCluster` and `openedServer`.
    */
-  async openHost(onCluster: OnCluster): Promise<void> {
+  async openHost(onCluster: OnCluster, onServer?: OnServer): Promise<void> {
     const chosen = onCluster === "unused" ? null : this.clusterChosen;
     if (chosen === null) return;
+    if (isServerUrl(chosen.url)) {
+      const refusal = onServer ?? onCluster;
+      if (typeof refusal === "object") this.refuseServer(refusal.refused);
+      this.#host = await openedServer(chosen.url, this.env, dirname(this.clusterFolder ?? "/"));
+      this.#cluster = chosen.url;
+      return;
+    }
     if (typeof onCluster === "object") {
       const why = { chosenBy: chosen.by, reason: onCluster.refused };
       throw notOnCluster(wordsOf(this.called.command), why);
@@ -192,6 +201,13 @@ export class Session {
     this.#cluster = chosen.url;
   }
 
+  /** @throws WorkflowError `NOT_ON_A_SERVER` if the chosen host is a server. */
+  refuseServer(reason: string): void {
+    const { url, by } = this.clusterChosen ?? {};
+    if (url === undefined || by === undefined || !isServerUrl(url)) return;
+    throw notOnServer(wordsOf(this.called.command), { chosenBy: by, reason });
+  }
+
   /** Closes the host's connections to a cluster. */
   async close(): Promise<void> {
     // This command may have created the project's storage root.
@@ -199,7 +215,7 @@ export class Session {
     if (this.#cluster !== null) await this.#host?.close();
   }
 
-  /** Name of the host for people: a storage root's path, or a cluster's URL. */
+  /** Name of the host for people: a storage root's path, or the URL of a cluster or server. */
   get hostName(): string {
     return this.#cluster ?? this.host.root;
   }
@@ -290,10 +306,10 @@ export class Session {
     return this.#world.interruption();
   }
 
-  /** Like {@link interruption}, but a service manager's signal aborts it too. */
+  /** Like {@link interruption}, but a service manager's signal aborts it too, with the reason `SIGTERM`. */
   termination(): AbortSignal {
     const terminated = new AbortController();
-    process.once("SIGTERM", () => terminated.abort());
+    process.once("SIGTERM", () => terminated.abort("SIGTERM"));
     return AbortSignal.any([this.interruption(), terminated.signal]);
   }
 

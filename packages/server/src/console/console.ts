@@ -116,8 +116,8 @@ export async function buildConsole(onBuild: () => void): Promise<void> {
   throw consoleFailed(last.slice(0, 300), sources);
 }
 
-/** Tells whether a path belongs to the console, not to the API or to runs. */
-export const isPagePath = (path: string): boolean => !/^\/(api|workflow)(\/|$)/.test(path);
+/** Tells whether a path belongs to the console, not to the API, to runs or to MCP. */
+export const isPagePath = (path: string): boolean => !/^\/(api|workflow|mcp)(\/|$)/.test(path);
 
 export const wantsPage = ({ headers, method, url }: Request): boolean =>
   method === "GET" &&
@@ -139,8 +139,11 @@ export function refusalPage({ headers }: Request, status: number, refusal: Refus
   if (code === "FOREIGN_ORIGIN" && isVisit) return plainPage(200, ["One moment…"], again);
   if (status !== 401) return plainPage(status, [message, hint ?? ""].map(sentence));
   return plainPage(status, [
-    "This server requires its token, and this browser has no valid token.",
+    code === "TOKEN_EXPIRED"
+      ? sentence(`${message}.`)
+      : "This server requires a token, and this browser has no valid token.",
     "Open the address that <code>uncaged-workflow serve</code> printed in its terminal.",
+    "With a token of your own, add <code>/?token=</code> and the token to the address of this server.",
   ]);
 }
 

@@ -1,13 +1,13 @@
 import { type OpenAPIHono, z } from "@hono/zod-openapi";
 import type { GraphDocument } from "@uncaged/workflow-graph";
-import { settled } from "@uncaged/workflow/host";
+import { type AnsweredBy, settled } from "@uncaged/workflow/host";
 import { allRead, type Context, refusals, Routes } from "../routes/route.ts";
 import * as schema from "../schema/graph.ts";
 import { readConfig, readDefaultWorkflow } from "./config.ts";
 import { GraphControl, invalidGraph } from "./control.ts";
 import { type GraphRun, GraphRuns, isRunId } from "./graph-run.ts";
 import { cursorAt, followRun, resumedRun, runMessages } from "./graph-stream.ts";
-import { answererOf } from "../guard/guard.ts";
+import { answererOf } from "../guard/role.ts";
 import { Records } from "./records.ts";
 import { badRunId, staleAnswer } from "./errors.ts";
 
@@ -62,14 +62,14 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
   /** Answers the question of a run. `cursor` is the position at which the run waited. */
   const resume = async (
     { input, question, runId }: Resume,
-    { raw }: { raw: Request },
+    by: AnsweredBy,
   ): Promise<{ run: GraphRun; cursor: string }> => {
     const run = await runs.get(runId, unknownId);
     // Reads the number first, so that a late answer does not answer the next question.
     const open = await control.question(run);
     if (question !== undefined && question !== open) throw staleAnswer(question, open);
     const cursor = await cursorAt(host, run.ref);
-    await control.answer(run, { by: answererOf(raw), question: open, value: input });
+    await control.answer(run, { by, question: open, value: input });
     await records.keep(run);
     return { run, cursor };
   };
@@ -97,13 +97,15 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
   });
   routes.add("POST /resume", {
     summary: "Answer the approval that a run waits for",
+    role: "answer",
     body: schema.resumeGraphBody,
     invalid: noRunId,
     answer: ["The result of the run.", schema.runResultSchema],
-    run: async ({ body }, { req }) => outcome((await resume(body, req)).run, req),
+    run: async ({ body }, call) => outcome((await resume(body, answererOf(call))).run, call.req),
   });
   routes.add("POST /resume-stream", {
     summary: "Answer the approval that a run waits for, and stream the run's log",
+    role: "answer",
     body: schema.resumeGraphBody,
     invalid: noRunId,
     answer: ["start, log, done, error.", stream, "text/event-stream"],
@@ -111,7 +113,7 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
       context.streams.send(
         call,
         async (signal) => {
-          const { cursor, run } = await resume(body, call.req);
+          const { cursor, run } = await resume(body, answererOf(call));
           return resumedRun(views, run, cursor, signal);
         },
         { greets: false },

@@ -48,7 +48,7 @@ export const untypedAsJson: MiddlewareHandler = async ({ req }, next) => {
 };
 
 export function mostOf(request: Request): number {
-  const bringsFiles = /^\/api\/workflows\/[^/]+$/.test(new URL(request.url).pathname);
+  const bringsFiles = /^\/api\/(workflows|host)\/[^/]+$/.test(new URL(request.url).pathname);
   const isLarge = bringsFiles || isForRun(request) || typeOf(request) === uploadType;
   return isLarge ? mostUpload : mostJson;
 }

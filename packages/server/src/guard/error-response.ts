@@ -24,6 +24,8 @@ const byCode: Record<string, ErrorStatus> = {
   FOREIGN_ORIGIN: 403,
   NO_TOKEN: 401,
   WRONG_TOKEN: 401,
+  TOKEN_EXPIRED: 401,
+  ROLE_TOO_LOW: 403,
   BODY_TOO_LARGE: 413,
   BODY_CUT_OFF: 400,
   BODY_TOO_SLOW: 408,
@@ -31,6 +33,7 @@ const byCode: Record<string, ErrorStatus> = {
   GRAPH_NOT_RUN: 500,
   INTERNAL: 500,
   NO_PROVIDER_KEY: 503,
+  SHUTTING_DOWN: 503,
   TOO_MANY_STREAMS: 503,
   TOO_MANY_UPLOADS: 429,
 };
@@ -75,7 +78,9 @@ export function errorResponseTo(request: Request, thrown: unknown, root: string)
   const { code, kind, message, hint = null, details } = known.code === "INTERNAL" ? bug : known;
   const usual = byCode[code] ?? byKind[kind];
   const headers: Record<string, string> =
-    code === "TOO_MANY_STREAMS" ? { "Retry-After": String(retryAfterS) } : {};
+    code === "TOO_MANY_STREAMS" || code === "SHUTTING_DOWN"
+      ? { "Retry-After": String(retryAfterS) }
+      : {};
   if (isForGraph(request)) {
     const [first] = details ?? [];
     return {

@@ -16,7 +16,7 @@ export const foreignHeader = (code: string, header: string): WorkflowError =>
   WorkflowError.failed(
     code,
     `${header} header not allowed`,
-    "use the URL that uncaged-workflow serve has printed",
+    "use the URL that uncaged-workflow serve has printed; behind a proxy, start it with --public-url",
   );
 
 /** A request without a valid token. */
@@ -24,7 +24,46 @@ export const unauthorized = (code: string, message: string): WorkflowError =>
   WorkflowError.failed(
     code,
     message,
-    "open the URL that uncaged-workflow serve has printed; programs send Authorization: Bearer, with the token from run/server.json in the storage root",
+    "open the URL that uncaged-workflow serve has printed; programs send Authorization: Bearer, with a token of the server's token file or the one from run/server.json in the storage root",
+  );
+
+export const tokenExpired = (name: string | null): WorkflowError =>
+  WorkflowError.failed(
+    "TOKEN_EXPIRED",
+    `the token ${show(name ?? "")} has expired`,
+    "ask the operator of the server for a new token",
+  );
+
+/** A request whose token has a lower role than its route needs. */
+export const roleTooLow = (held: string, needed: string): WorkflowError =>
+  WorkflowError.failed(
+    "ROLE_TOO_LOW",
+    `this needs the role ${needed}, but the token has the role ${held}`,
+    `use a token with the role ${needed}`,
+  );
+
+export const badTokenFile = (path: string, problem: string, hint?: string): WorkflowError =>
+  WorkflowError.usage(
+    "BAD_TOKEN_FILE",
+    `${path}: ${problem}`,
+    hint ?? "give a file with a line <name> <role> <token> for each token",
+  );
+
+export const badTokenLine = (path: string, line: number, problem: string): WorkflowError =>
+  WorkflowError.usage("BAD_TOKEN_FILE", `${path}:${line}: ${problem}`);
+
+export const badPublicUrl = (url: string, problem: string): WorkflowError =>
+  WorkflowError.usage(
+    "BAD_PUBLIC_URL",
+    `--public-url can't be ${show(url.replace(/\/\/[^/@]*@/, "//***@"))}: ${problem}`,
+    "give the URL that browsers use: --public-url https://flows.example.com",
+  );
+
+export const badAllowedHost = (name: string): WorkflowError =>
+  WorkflowError.usage(
+    "BAD_ALLOWED_HOST",
+    `--allow-host can't be ${show(name)}`,
+    "give a name without scheme and path: --allow-host flows.internal",
   );
 
 export const badOrigin = (origin: string): WorkflowError =>

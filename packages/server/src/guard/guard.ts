@@ -1,57 +1,63 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { hostname, networkInterfaces } from "node:os";
-import type { AnsweredBy } from "@uncaged/workflow/host";
 import { parse, serialize } from "hono/utils/cookie";
-import { checkBodyType } from "./body.ts";
 import { guestOf, preflightAnswer, shareWith } from "./cross-origin.ts";
-import { foreignHeader, noPath, unauthorized } from "./errors.ts";
+import { foreignHeader, noPath, tokenExpired } from "./errors.ts";
+import type { Caller } from "./role.ts";
+import { digestOf, isExpired, type Tokens } from "./tokens.ts";
 
 export type Access = {
-  hosts: ReadonlySet<string>;
+  /** The accepted values of `Host`, each with the origin of its pages. */
+  hosts: ReadonlyMap<string, string>;
   /** Origins of other sites whose pages may use the API. */
   origins: ReadonlySet<string>;
-  token: string;
+  tokens: Tokens;
   port: number;
   codes: EntryCodes;
 };
 
 /**
- * Checks the host, page, token and body of every request before routing. A browser with the token of the printed URL,
- * or with an entry code, gets a cookie and is redirected to the URL without it. Pages of allowed origins send the token
- * in a header, because the cookie is only for the console.
+ * Checks the host, page and token of every request before routing, and returns its caller. A browser with a token in
+ * the URL, or with an entry code, gets a cookie and is redirected to the URL without it. Pages of allowed origins send
+ * the token in a header, because the cookie is only for the console.
  */
-export function checkRequest(request: Request, access: Access): Response | null {
+export function checkRequest(request: Request, access: Access): Response | Caller {
   const { headers } = request;
-  checkHost(headers, access.hosts);
+  const origin = checkHost(headers, access.hosts);
   const isGuest = guestOf(headers, access.origins) !== null;
-  if (!isGuest) checkPage(headers);
-  const answer = isGuest ? preflightAnswer(request) : entryOf(request, access);
+  if (!isGuest) checkPage(headers, origin);
+  const answer = isGuest ? preflightAnswer(request) : entryOf(request, access, origin);
   if (answer) return answer;
-  checkToken(headers, access.token, isGuest ? [] : cookiesOf(headers, access.port));
-  checkBodyType(request);
-  return null;
+  const bearer = bearerOf(headers);
+  const cookies = isGuest ? [] : cookiesOf(headers, access.port);
+  const { name, role } = access.tokens.check(bearer === undefined ? cookies : [bearer]);
+  return { name, role, via: bearer === undefined ? "console" : "api" };
 }
 
-function entryOf({ method, url }: Request, { token, port, codes }: Access): Response | null {
+function entryOf(
+  { method, url }: Request,
+  { tokens, port, codes }: Access,
+  origin: string,
+): Response | null {
   const parsed = URL.parse(url);
   if (!parsed) throw noPath();
   const { pathname, searchParams } = parsed;
   if (method !== "GET" || pathname.startsWith("/api/")) return null;
   const given = searchParams.get("token");
   const code = searchParams.get("code");
-  const isKnown = (given !== null && isSame(given, token)) || (code !== null && codes.take(code));
-  if (!isKnown) return null;
+  const grant = given === null ? null : tokens.find(given);
+  if (grant && isExpired(grant)) throw tokenExpired(grant.name);
+  const token = grant ? given : code !== null && codes.take(code) ? tokens.own : null;
+  if (token === null) return null;
   for (const name of ["token", "code"]) searchParams.delete(name);
   const rest = searchParams.size > 0 ? `?${searchParams.toString()}` : "";
   // Two leading slashes would name another host.
   const location = `/${pathname.replace(/^[/\\]+/, "")}${rest}`;
   return new Response(null, {
     status: 303,
-    headers: { Location: location, "Set-Cookie": cookieFor(token, port) },
+    headers: { Location: location, "Set-Cookie": cookieFor(token, port, origin) },
   });
 }
-
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
 /** Returns a policy that forbids external resources, frames, and inline code except these styles. */
 export const policyFor = (styles: readonly string[]): string =>
@@ -65,7 +71,7 @@ export const policyFor = (styles: readonly string[]): string =>
     "frame-ancestors 'none'",
   ].join("; ");
 
-const sourceOf = (text: string): string => `'sha256-${digest(text).toString("base64")}'`;
+const sourceOf = (text: string): string => `'sha256-${digestOf(text).toString("base64")}'`;
 
 /** Headers of every response: they forbid external resources, inline scripts, frames and referrers. */
 const protection: Record<string, string> = {
@@ -98,10 +104,10 @@ export const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
 
 /**
- * Returns the accepted values of `Host` for a server on this address. In a DNS rebinding attack, the requests of a page
- * have the host of another site.
+ * Returns the accepted values of `Host` for a server on this address, each with the origin of its pages. In a DNS
+ * rebinding attack, the requests of a page have the host of another site.
  */
-export function ownHosts(host: string, port: number): ReadonlySet<string> {
+export function ownHosts(host: string, port: number): Map<string, string> {
   const names = [...loopback, bracketed(host)];
   if (everywhere.has(host)) {
     names.push(hostname());
@@ -110,7 +116,8 @@ export function ownHosts(host: string, port: number): ReadonlySet<string> {
     }
   }
   const ports = port === 80 ? ["", ":80"] : [`:${port}`];
-  return new Set(names.flatMap((name) => ports.map((suffix) => name.toLowerCase() + suffix)));
+  const hosts = names.flatMap((name) => ports.map((suffix) => name.toLowerCase() + suffix));
+  return new Map(hosts.map((own) => [own, `http://${own}`]));
 }
 
 export const bracketed = (host: string): string =>
@@ -118,45 +125,26 @@ export const bracketed = (host: string): string =>
 
 const hostIn = (headers: Headers): string => headers.get("host")?.toLowerCase() ?? "";
 
-function checkHost(headers: Headers, hosts: ReadonlySet<string>): void {
-  if (!hosts.has(hostIn(headers))) throw foreignHeader("FOREIGN_HOST", "Host");
+/** Returns the origin of the pages of a request's host. */
+function checkHost(headers: Headers, hosts: Access["hosts"]): string {
+  const origin = hosts.get(hostIn(headers));
+  if (origin === undefined) throw foreignHeader("FOREIGN_HOST", "Host");
+  return origin;
 }
 
 /** Refuses requests from pages of other sites. */
-function checkPage(headers: Headers): void {
+function checkPage(headers: Headers, own: string): void {
   const origin = headers.get("origin");
-  if (origin !== null && origin.toLowerCase() !== `http://${hostIn(headers)}`) {
+  if (origin !== null && origin.toLowerCase() !== own)
     throw foreignHeader("FOREIGN_ORIGIN", "Origin");
-  }
   const site = headers.get("sec-fetch-site");
   if (site !== null && site !== "same-origin" && site !== "none") {
     throw foreignHeader("FOREIGN_ORIGIN", "Sec-Fetch-Site");
   }
 }
 
-export const newToken = (): string => randomBytes(32).toString("base64url");
-
 /** Returns the name of the cookie. It contains the port, because browsers share cookies between ports. */
 const cookieName = (port: number): string => `uncaged-workflow-${port}`;
-
-/** Compares two tokens in constant time. */
-const isSame = (given: string, token: string): boolean =>
-  timingSafeEqual(digest(given), digest(token));
-
-/** Checks a request's token. A program sends it in `Authorization`, a browser in the cookie. */
-function checkToken(headers: Headers, token: string, cookies: readonly string[]): void {
-  const bearer = bearerOf(headers);
-  const given = bearer === undefined ? cookies : [bearer];
-  if (given.length === 0) throw unauthorized("NO_TOKEN", "missing token");
-  if (!given.some((one) => isSame(one, token))) {
-    throw unauthorized("WRONG_TOKEN", "that is not this server's token");
-  }
-}
-
-/** Names the client that sends an answer: the console, which has the cookie, or a program with the token. */
-export const answererOf = ({ headers }: Request): AnsweredBy => ({
-  kind: bearerOf(headers) === undefined ? "console" : "api",
-});
 
 const bearerOf = (headers: Headers): string | undefined =>
   /^Bearer +(\S+)$/i.exec(headers.get("authorization") ?? "")?.[1];
@@ -169,8 +157,11 @@ function cookiesOf(headers: Headers, port: number): string[] {
 }
 
 /** Returns the `Set-Cookie` header that authenticates a browser until it is closed. */
-const cookieFor = (token: string, port: number): string =>
-  serialize(cookieName(port), token, { httpOnly: true, sameSite: "Strict", path: "/" });
+function cookieFor(token: string, port: number, origin: string): string {
+  const secure = origin.startsWith("https:");
+  const options = { httpOnly: true, sameSite: "Strict", path: "/", secure } as const;
+  return serialize(cookieName(port), token, options);
+}
 
 const goodForMs = 60_000;
 

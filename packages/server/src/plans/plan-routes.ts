@@ -7,7 +7,7 @@ import * as schema from "../schema/plan.ts";
 import { flag, optionalText } from "../schema/value.ts";
 import { PlanFeed } from "./plan-feed.ts";
 import { type OpenPlans, type PlanAccess, rowsOf, viewOf } from "./plan-rows.ts";
-import { answererOf } from "../guard/guard.ts";
+import { answererOf } from "../guard/role.ts";
 import { Turns } from "./turns.ts";
 import { noTurn, planInvalid } from "./errors.ts";
 
@@ -166,12 +166,13 @@ export function planRoutes({ streams }: Omit<Context, "plans">, open: OpenPlans)
   });
   routes.add("POST /plans/{id}/answer", {
     summary: "Decide about a failed step",
+    role: "answer",
     params: schema.planPath,
     body: schema.decisionBody,
     answer: ["The decision is committed.", schema.decidedSchema],
     async run({ params, body: { decision, question: token, stepId } }, call) {
       const { plans } = await access();
-      return plans.answer(params.id, decision, { by: answererOf(call.req.raw), stepId, token });
+      return plans.answer(params.id, decision, { by: answererOf(call), stepId, token });
     },
   });
   const changes = {

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { retryOptions } from "@uncaged/workflow/host";
-import { answererOf } from "../guard/guard.ts";
+import { answererOf } from "../guard/role.ts";
 import * as request from "../schema/request.ts";
 import * as schema from "../schema/thread.ts";
 import { flag } from "../schema/value.ts";
@@ -47,11 +47,12 @@ export function controlRoutes({ host, env, cwd, drafts }: Context) {
   });
   routes.add("POST /threads/{id}/input", {
     summary: "Answer a waiting thread",
+    role: "answer",
     params: request.idPath,
     body: request.inputBody,
     answer: ["The answer is committed.", schema.controlledSchema],
     async run({ params, body: { durability, question, ...given } }, call) {
-      const input = { ...inputOf(given), by: answererOf(call.req.raw) };
+      const input = { ...inputOf(given), by: answererOf(call) };
       const command = { kind: "answer", input, question, durability, env } as const;
       return host.control(await host.find(params.id), command);
     },
@@ -71,7 +72,7 @@ export function controlRoutes({ host, env, cwd, drafts }: Context) {
     status: 201,
     answer: ["The new thread.", schema.forkedSchema],
     async run({ params, body: { document, ...body } }, call) {
-      const by = answererOf(call.req.raw);
+      const by = answererOf(call);
       const edit = body.edit && { ...body.edit, by };
       const input = body.input && { ...body.input, by };
       const ref = await host.find(params.id);
@@ -88,7 +89,7 @@ export function controlRoutes({ host, env, cwd, drafts }: Context) {
     answer: ["The new thread.", schema.forkedSchema],
     async run({ params, body }, call) {
       const ref = await host.find(params.id);
-      const edit = body.edit && { ...body.edit, by: answererOf(call.req.raw) };
+      const edit = body.edit && { ...body.edit, by: answererOf(call) };
       return host.fork(ref, retryOptions(await host.read(ref), { ...body, edit, env }));
     },
   });

@@ -10,7 +10,6 @@ import {
 import { idPath } from "../schema/request.ts";
 import { logPageSchema, type ThreadEvents } from "../schema/thread.ts";
 import { count, optionalText } from "../schema/value.ts";
-import { ChangeFeed } from "../stream/changes.ts";
 import { merged } from "../stream/merged.ts";
 import { type Message, type Messages, messageOf } from "../stream/streams.ts";
 import { allRead, type Context, Routes } from "./route.ts";
@@ -28,8 +27,7 @@ const valuePath = idPath.extend({
 const mostThreads = 100;
 
 /** Returns the routes that stream, and the routes that read the same data by page and by value. */
-export function eventRoutes({ host, streams, plans: planFeed }: Context) {
-  const changes = new ChangeFeed(host);
+export function eventRoutes({ host, streams, changes, plans: planFeed }: Context) {
   const routes = new Routes("Events");
   routes.add("GET /threads/{id}/log", {
     summary: "A page of a thread's debug log with its events",

@@ -1,9 +1,11 @@
 import { createRoute, OpenAPIHono, type RouteConfig } from "@hono/zod-openapi";
 import type { Host } from "@uncaged/workflow/host";
+import { isRecord } from "@uncaged/workflow/internal";
 import type { Context as Call, MiddlewareHandler } from "hono";
 import { z } from "zod";
 import { checkDepth } from "../guard/body.ts";
 import { violation } from "../guard/error-response.ts";
+import { admittedTo, needs, type Role } from "../guard/role.ts";
 import { failureSchema } from "../schema/server.ts";
 import type { Feed } from "../stream/feed.ts";
 import type { Streams } from "../stream/streams.ts";
@@ -17,6 +19,8 @@ export type Context = {
   cwd: string;
   drafts: Drafts;
   streams: Streams;
+  /** The feed of the changes of the host. */
+  changes: Pick<Feed, "listen">;
   /** The feed of the changes of plans. */
   plans: Pick<Feed, "listen">;
 };
@@ -36,7 +40,7 @@ export const refusals = (schema: z.ZodType, descriptions: Record<number, string>
 const usualRefusals = refusals(failureSchema, {
   400: "The request is invalid.",
   401: "The token is missing or wrong.",
-  403: "The Host or the Origin is not this server's.",
+  403: "The Host or the Origin is not this server's, or the token's role is too low.",
   404: "Not found.",
   408: "The body is sent too slowly.",
   409: "The current state does not allow this.",
@@ -56,6 +60,8 @@ const tooMany = {
 /** An endpoint: its input, its answer and its handler. Undeclared query parameters are refused. */
 type Endpoint<Params, Query, Body, Answer> = {
   summary: string;
+  /** The role that a token needs. Default: `read` for GET, else `operate`. */
+  role?: Role;
   params?: Params;
   query?: Query;
   headers?: z.ZodObject;
@@ -89,6 +95,12 @@ const withoutBody: MiddlewareHandler = async (call, next) => {
   await next();
 };
 
+/** Notes the thread of a request for the audit log: from the answer, because the path may abbreviate it. */
+function noteThread(call: Call, answer: unknown): void {
+  const named = isRecord(answer) ? (answer.threadId ?? answer.runID ?? answer.runId) : undefined;
+  if (typeof named === "string") admittedTo(call).noted.thread = named;
+}
+
 export class Routes {
   readonly app = new OpenAPIHono();
   readonly #tag: string;
@@ -106,6 +118,7 @@ export class Routes {
   ): void {
     const [method = "", path = ""] = route.split(" ");
     const { summary, params, headers, body, optionalBody, status = 200 } = endpoint;
+    const role = endpoint.role ?? (method === "GET" ? "read" : "operate");
     const query = (endpoint.query ?? z.object({})).strict();
     const [description, schema, type = "application/json"] = endpoint.answer;
     const required = body && { content: json(body), required: true };
@@ -115,7 +128,8 @@ export class Routes {
       path,
       tags: [this.#tag],
       summary,
-      ...(optionalBody && { middleware: withoutBody }),
+      "x-role": role,
+      middleware: [needs(role), ...(optionalBody ? [withoutBody] : [])],
       request: { params, query, headers, body: required ?? optional ?? endpoint.upload },
       responses: {
         ...this.#refusals,
@@ -135,6 +149,7 @@ export class Routes {
         },
         call,
       );
+      noteThread(call, answer);
       return answer instanceof Response ? answer : call.json(answer as never, status);
     };
     this.app.openapi(createRoute(config), handle, (result) => {

@@ -3,7 +3,7 @@ import { allRead, type Context, refusals, Routes } from "../routes/route.ts";
 import * as schema from "../schema/run.ts";
 import { abortRun, pauseRun, resumeRun, startRerun, startRun } from "./control.ts";
 import { followRun, seqIn } from "./run-stream.ts";
-import { answererOf } from "../guard/guard.ts";
+import { answererOf, requireRole } from "../guard/role.ts";
 import type { Messages } from "../stream/streams.ts";
 import { type Run, Runs } from "./run.ts";
 
@@ -40,7 +40,7 @@ export function runRoutes(context: Context): OpenAPIHono {
     body: schema.rerunBody,
     answer: ["A new run has started.", schema.runStateSchema],
     run: async ({ body }, call) =>
-      statusOf(await runs.get(await startRerun(context, runs, body, answererOf(call.req.raw)))),
+      statusOf(await runs.get(await startRerun(context, runs, body, answererOf(call)))),
   });
   routes.add("GET /{runID}/status", {
     summary: "Show the status of a run",
@@ -89,12 +89,14 @@ export function runRoutes(context: Context): OpenAPIHono {
   act("pause", "Hold a run before its next step", "It will, unless it has ended.", pauseRun);
   routes.add("POST /{runID}/resume", {
     summary: "Answer the Pause of a run, or resume a paused run",
+    role: "answer",
     params: schema.runPath,
     optionalBody: schema.resumeRunBody,
     answer: ["The run continues.", schema.runStateSchema],
     async run({ params, body }, call) {
+      if (body.token === undefined) requireRole(call, "operate");
       const run = await runs.get(params.runID);
-      await resumeRun(context, run.ref, body, answererOf(call.req.raw));
+      await resumeRun(context, run.ref, body, answererOf(call));
       return statusOf(run);
     },
   });

@@ -6,6 +6,13 @@ import { show } from "@uncaged/workflow/internal";
 export const noPlans = (): WorkflowError =>
   WorkflowError.missing("NO_PLANS", "this server was started without plans");
 
+export const shuttingDown = (): WorkflowError =>
+  WorkflowError.failed(
+    "SHUTTING_DOWN",
+    "the server is shutting down",
+    "repeat the request in some seconds",
+  );
+
 export const portInUse = (hostname: string, port: number): WorkflowError =>
   WorkflowError.failed(
     "PORT_IN_USE",
@@ -17,5 +24,5 @@ export const cantListen = (hostname: string, port: number, code: string): Workfl
   WorkflowError.usage(
     "BAD_HOST",
     `can't listen on port ${port} of ${show(hostname)}${code ? `: ${code}` : ""}`,
-    "give an address of this machine: --host 127.0.0.1",
+    "give an address of this machine: --listen 127.0.0.1",
   );

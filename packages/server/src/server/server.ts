@@ -3,6 +3,7 @@ import type { Host, Recovered, WorkflowError } from "@uncaged/workflow/host";
 import { keepAwake, readServerAddress, writeServerAddress } from "@uncaged/workflow/internal";
 import type { EvalPlace } from "@uncaged/workflow-evals";
 import type { MiddlewareHandler } from "hono";
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   type ConsoleFiles,
   consoleFiles,
@@ -10,7 +11,8 @@ import {
   refusalPage,
   wantsPage,
 } from "../console/console.ts";
-import { type BodyPace, limitBody, untypedAsJson } from "../guard/body.ts";
+import { AuditLog } from "../guard/audit.ts";
+import { type BodyPace, checkBodyType, limitBody, untypedAsJson } from "../guard/body.ts";
 import { guestOf, originsOf } from "../guard/cross-origin.ts";
 import { errorResponseTo } from "../guard/error-response.ts";
 import {
@@ -18,12 +20,16 @@ import {
   bracketed,
   checkRequest,
   EntryCodes,
-  newToken,
   ownHosts,
   policyFor,
   protect,
 } from "../guard/guard.ts";
+import { publicHosts, publicOrigin } from "../guard/public-url.ts";
+import { type Admitted, type Caller, checkRole, needs, preparing } from "../guard/role.ts";
+import { TokenFile } from "../guard/token-file.ts";
+import { newToken, Tokens } from "../guard/tokens.ts";
 import { graphRoutes, takesLong } from "../graphs/graph-routes.ts";
+import { isForMcp, lazyMcp } from "../mcp/route.ts";
 import type { OpenPlans } from "../plans/plan-rows.ts";
 import { planRoutes } from "../plans/plan-routes.ts";
 import { allRoutes } from "../routes/all.ts";
@@ -34,10 +40,13 @@ import { eventRoutes } from "../routes/events.ts";
 import { type Context, Routes } from "../routes/route.ts";
 import { threadRoutes } from "../routes/threads.ts";
 import { workflowRoutes } from "../routes/workflows.ts";
+import { remoteRoutes } from "../remote/remote-routes.ts";
 import { runRoutes } from "../runs/run-routes.ts";
 import { serverSchema } from "../schema/server.ts";
+import { ChangeFeed } from "../stream/changes.ts";
 import { type StreamLimits, Streams } from "../stream/streams.ts";
-import { cantListen, noPlans, portInUse } from "./errors.ts";
+import { cantListen, noPlans, portInUse, shuttingDown } from "./errors.ts";
+import { Health } from "./health.ts";
 import { unknownPath } from "../guard/errors.ts";
 
 export type ServerOptions = {
@@ -63,23 +72,36 @@ export type ServerOptions = {
   plans?: OpenPlans;
   /** The origins of other sites whose pages may use the API with the token. Default: none. */
   allowOrigins?: readonly string[];
+  /** The URL of the proxy in front of the server. Its `X-Forwarded-For` names clients in the audit log. */
+  publicUrl?: string;
+  /** Further accepted names in `Host`. */
+  allowHosts?: readonly string[];
+  /** A file of named tokens with roles. Changes of it are read while the server runs. */
+  tokenFile?: string;
+  /** Called after each new read of the token file. The error says why the previous tokens were kept. */
+  onTokens?: (error: unknown) => void;
   /** `patienceS`: the time in seconds after which a client of a stream that reads nothing is disconnected. */
   streams?: Partial<StreamLimits & { patienceS: number }>;
   bodies?: BodyPace;
 };
 
-/** A listening server. `url` contains the token, which grants full access. */
+/** A listening server. `url` contains the token, which grants full access, unless the server has a token file. */
 export type RunningServer = {
   readonly url: string;
   readonly token: string;
   readonly port: number;
   /** Returns a URL that gives one browser access, once, within a minute. */
   entry(): string;
-  stop(): Promise<void>;
+  /** Reads the token file again. */
+  reload(): void;
+  /** Ends at once. With `drain`, running requests get some seconds to finish. */
+  stop(options?: { drain?: boolean }): Promise<void>;
 };
 
 // Responses may be slow, for example during a build or while a worker answers. Streams have no such limit.
 const longestSilenceS = 180;
+// Container engines kill a process ten seconds after its signal.
+const longestDrainMs = 8_000;
 const defaultStreams = { most: 200, heartbeatMs: 10_000, patienceS: 30 };
 // 16 bytes per millisecond are 128 kbit/s.
 const defaultPace: BodyPace = { graceMs: 30_000, bytesPerMs: 16 };
@@ -89,34 +111,57 @@ const mostReceived = 1024 * 1024 * 1024;
 
 /**
  * Serves a host by HTTP and writes its address and token to the storage root. Reuses the token of the previous server,
- * so that open pages stay signed in.
- * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST` and `BAD_ORIGIN` (usage), and errors of the disk.
+ * so that open pages stay signed in. With a token file, the token is new and only for programs of this user.
+ * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST`, `BAD_ORIGIN`, `BAD_PUBLIC_URL`, `BAD_ALLOWED_HOST` and
+ * `BAD_TOKEN_FILE` (usage), and errors of the disk.
  */
 export function startServer(options: ServerOptions): RunningServer {
-  const { host, hostname, version, env, cwd, allowOrigins = [] } = options;
+  const { host, hostname, version, env, cwd, allowOrigins = [], allowHosts = [] } = options;
+  const { tokenFile, publicUrl } = options;
   const origins = originsOf(allowOrigins);
+  const outside = publicUrl === undefined ? null : publicOrigin(publicUrl);
   const { root } = host;
-  const token = readServerAddress(root)?.token ?? newToken();
+  const before = tokenFile === undefined ? readServerAddress(root)?.token : undefined;
+  const tokens = new Tokens(before ?? newToken());
+  const named = tokenFile === undefined ? null : new TokenFile(tokenFile, tokens);
+  // Refuses invalid names before it listens.
+  publicHosts(outside, allowHosts, options.port);
   const { patienceS, ...limits } = { ...defaultStreams, ...options.streams };
   const streams = new Streams(limits);
   const drafts = new Drafts({ host, env, cwd });
-  const shared = { host, env, cwd, drafts, streams };
+  const changes = new ChangeFeed(host);
+  const shared = { host, env, cwd, drafts, streams, changes };
   const plans = planRoutes(shared, options.plans ?? withoutPlans);
   const context = { ...shared, plans: plans.feed };
   const limited = limitBody(options.bodies ?? defaultPace);
   const served = { version, root: options.hostName ?? root, project: options.project ?? null };
   const graphs = graphRoutes(context);
   const evals = evalRoutes(options.evals ?? { root });
-  const more = [graphs.app, plans.app, evals];
+  const { heartbeatMs } = limits;
+  const remote = remoteRoutes(context, { version, root: served.root, heartbeatMs });
+  const more = [graphs.app, plans.app, evals, remote];
   const app = makeApp(context, served, limited, consoleFiles(policyFor), more);
+  const mcp = lazyMcp({ host, env, cwd, version, allowApprove: false });
+  app.use("/mcp", limited).all("/mcp", ({ req }) => mcp.fetch(req.raw));
   const codes = new EntryCodes();
-  const access: Access = { hosts: new Set(), origins, token, port: 0, codes };
-  const server = listen(options, async (request, own) => {
+  const access: Access = { hosts: new Map(), origins, tokens, port: 0, codes };
+  const health = new Health(host);
+  const audit = named ? new AuditLog(root) : null;
+  const serve = async (
+    request: Request,
+    own: Bun.Server<undefined>,
+    seen: { caller?: Caller; code?: string } & Admitted["noted"],
+  ): Promise<Response> => {
     const guest = guestOf(request.headers, origins);
     try {
-      const redirect = checkRequest(request, access);
-      if (takesLong(request)) own.timeout(request, 0);
-      const response = redirect ?? (await app.fetch(request));
+      const admitted = checkRequest(request, access);
+      if (admitted instanceof Response) return protect(admitted, guest);
+      seen.caller = admitted;
+      if (health.isDraining) throw shuttingDown();
+      checkBodyType(request);
+      if (takesLong(request) || isForMcp(request)) own.timeout(request, 0);
+      const bindings: Admitted = { caller: admitted, noted: seen };
+      const response = await app.fetch(request, bindings);
       const isStream = response.headers.get("Content-Type") === "text/event-stream";
       // Comments restart the timeout while the client reads.
       if (isStream) own.timeout(request, patienceS);
@@ -125,38 +170,71 @@ export function startServer(options: ServerOptions): RunningServer {
       const { status, headers, body } = errorResponseTo(request, error, root);
       if (status === 500) console.error(error);
       const { error: refusal } = body;
+      seen.code = typeof refusal === "object" ? refusal.code : (body as { code?: string }).code;
       const isPage = typeof refusal === "object" && wantsPage(request);
       return protect(
         isPage ? refusalPage(request, status, refusal) : Response.json(body, { status, headers }),
         guest,
       );
     }
+  };
+  const running = new Set<Promise<Response>>();
+  const server = listen(options, async (request, own) => {
+    const probe = await health.answer(request);
+    if (probe) return protect(probe, null);
+    const seen: Parameters<typeof serve>[2] = {};
+    const work = serve(request, own, seen);
+    running.add(work);
+    const response = await work;
+    running.delete(work);
+    const from = outside ? clientOf(request, own.requestIP(request)?.address) : undefined;
+    const { caller = null, thread, needed, code } = seen;
+    audit?.note({ request, caller, from, thread, needed, status: response.status, code });
+    return response;
   });
   const port = server.port ?? options.port;
-  Object.assign(access, { hosts: ownHosts(hostname, port), port });
+  const others = publicHosts(outside, allowHosts, port);
+  Object.assign(access, { hosts: new Map([...ownHosts(hostname, port), ...others]), port });
   const url = `http://${bracketed(shownHost(hostname))}:${port}`;
+  const shown = outside?.origin ?? url;
+  const { own: token } = tokens;
   try {
-    writeServerAddress(root, { url, token, pid: process.pid });
+    const recorded = outside ? { publicUrl: outside.origin } : {};
+    writeServerAddress(root, { url, ...recorded, token, pid: process.pid });
   } catch (error) {
     void server.stop(true);
     throw error;
   }
-  const rest = keepAwake(host, env, options);
+  const rest = keepAwake(host, env, { ...options, onLook: () => health.looked() });
   // Not awaited, because the search for due threads may read many logs.
   void host.wake({ env }).catch(() => undefined);
+  // Clients reconnect with a token that is still valid.
+  named?.watch(() => streams.close(), options.onTokens);
   return {
-    url: `${url}/?token=${token}`,
+    url: named ? `${shown}/` : `${shown}/?token=${token}`,
     token,
     port,
-    entry: () => `${url}/?code=${codes.make()}`,
-    async stop() {
+    entry: () => `${shown}/?code=${codes.make()}`,
+    reload: () => named?.read(),
+    async stop({ drain = false } = {}) {
+      health.isDraining = true;
+      named?.close();
       rest();
+      streams.end();
+      const finished = () => Promise.allSettled(running).then(() => server.stop());
+      if (drain) await Promise.race([finished(), sleep(longestDrainMs, null, { ref: false })]);
       graphs.close();
       plans.close();
-      streams.close();
+      await mcp.close();
       await server.stop(true);
     },
   };
+}
+
+/** Returns the client's address according to the proxy, which appends it to the addresses that the client claims. */
+function clientOf({ headers }: Request, address: string | undefined): string | undefined {
+  const forwarded = headers.get("x-forwarded-for")?.split(",").at(-1)?.trim();
+  return forwarded?.slice(0, 64) || address;
 }
 
 const withoutPlans = () => Promise.reject(noPlans());
@@ -165,7 +243,7 @@ const info = {
   title: "uncaged-workflow",
   description:
     "Workflows and their threads, over one storage root. Every request needs the token: " +
-    "Authorization: Bearer, or the cookie that the printed URL sets.",
+    "Authorization: Bearer, or the cookie that the printed URL sets. `x-role` is the role that it needs.",
   license: { name: "MIT", identifier: "MIT" },
 };
 
@@ -185,25 +263,28 @@ function makeApp(
     run: () => ({ name: "uncaged-workflow" as const, ...served, startedAt }),
   });
   const api = new OpenAPIHono();
-  api.use(limited);
+  api.use(preparing(limited));
   const groups = [threadRoutes, controlRoutes, allRoutes, eventRoutes, workflowRoutes];
   const all = [own.app, ...groups.map((group) => group(context)), ...more];
   for (const routes of all) api.route("/", routes);
 
   const app = new OpenAPIHono();
+  app.use(checkRole);
   const scheme = { type: "http", scheme: "bearer" } as const;
   app.openAPIRegistry.registerComponent("securitySchemes", "token", scheme);
   app.route("/api", api);
-  app.use("/workflow/*", limited, untypedAsJson);
+  app.use("/workflow/*", limited, preparing(untypedAsJson));
   app.route("/workflow", runRoutes(context));
   let described: object | undefined;
-  app.get("/api/openapi.json", (c) => c.json((described ??= describe(app, served.version))));
-  app.get("*", (c, next) => {
-    const { path } = c.req;
-    return (isPagePath(path) && files(path, c.req.raw.headers)) || next();
-  });
+  app.get("/api/openapi.json", needs("read"), (c) =>
+    c.json((described ??= describe(app, served.version))),
+  );
+  // The console is for every role, so it needs no route.
   app.notFound((c) => {
     const { method, path } = c.req;
+    const isPage = (method === "GET" || method === "HEAD") && isPagePath(path);
+    const file = isPage ? files(path, c.req.raw.headers) : null;
+    if (file) return file;
     throw unknownPath(method, path);
   });
   app.onError((error) => {

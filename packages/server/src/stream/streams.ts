@@ -14,10 +14,14 @@ export type Open = (signal: AbortSignal) => Messages | null | Promise<Messages |
 /** The number of open streams, and the time after which a silent stream gets a comment, or twice as much. */
 export type StreamLimits = { most: number; heartbeatMs: number };
 
+const ending = "the server ends its streams";
+const retryMs = 2_000;
+
 /** The open streams of a server. Takes each message after the client has received the previous message. */
 export class Streams {
   readonly #limits: StreamLimits;
   readonly #open = new Set<AbortController>();
+  #isOver = false;
 
   constructor(limits: StreamLimits) {
     this.#limits = limits;
@@ -30,7 +34,7 @@ export class Streams {
    */
   async send(call: Context, open: Open, { greets = true } = {}): Promise<Response> {
     const { most, heartbeatMs } = this.#limits;
-    if (this.#open.size >= most) throw tooManyStreams(most);
+    if (this.#isOver || this.#open.size >= most) throw tooManyStreams(most);
     const abort = new AbortController();
     this.#open.add(abort);
     const messages = await this.#begin(abort, open);
@@ -52,6 +56,7 @@ export class Streams {
           await stream.writeSSE(message);
           if (abort.signal.aborted) break;
         }
+        if (greets && abort.signal.reason === ending) await stream.write(`retry: ${retryMs}\n\n`);
       } catch {
         // A client that reconnects gets the error as the response.
       } finally {
@@ -61,9 +66,15 @@ export class Streams {
     });
   }
 
-  /** Ends all streams. */
+  /** Ends all streams. Their clients reconnect after some seconds. */
   close(): void {
-    for (const abort of this.#open) this.#end(abort);
+    for (const abort of this.#open) this.#end(abort, ending);
+  }
+
+  /** Like {@link close}, and refuses further streams. */
+  end(): void {
+    this.#isOver = true;
+    this.close();
   }
 
   async #begin(abort: AbortController, open: Open): Promise<Messages | null> {
@@ -76,9 +87,9 @@ export class Streams {
     return messages;
   }
 
-  #end(abort: AbortController): void {
+  #end(abort: AbortController, reason?: string): void {
     this.#open.delete(abort);
-    abort.abort();
+    abort.abort(reason);
   }
 }
 

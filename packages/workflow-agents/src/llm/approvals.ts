@@ -21,7 +21,13 @@ export type Decision = {
 };
 
 type Tools = { runner: ToolRunner; context: ToolContext };
-type Asking = { use: ToolUse; need: NeededApproval; id: string; env: ToolContext["env"] };
+
+/** A call to ask for, and the id of its question. Without a schema, its input cannot be changed. */
+export type Asking = {
+  use: Pick<ToolUse, "name" | "input">;
+  need: Omit<NeededApproval, "schema"> & { schema: NeededApproval["schema"] | null };
+  id: string;
+};
 
 /**
  * The decisions on the tool calls of one conversation. A question is identified by its step, its conversation, the
@@ -76,71 +82,73 @@ export class Approvals {
     if (!questions) throw approvalImpossible(name);
     const isKnown = this.#recorded.answer(turn) !== undefined;
     if (hasSecret(input, context.env, isKnown)) return { refusal: secretIn(name) };
-    return await this.#ask({ use, need, id, env: context.env });
+    return await askApproval(this.#step, { use, need, id });
   }
+}
 
-  /** Asks until the answer is a usable decision. */
-  async #ask({ use, need, id }: Asking): Promise<Decision> {
-    const { name, input } = use;
-    const hash = callHash(name, input);
-    let problem = "";
-    for (let again = 0; ; again += 1) {
-      const one = again === 0 ? id : `${id}:${again}`;
-      const answered = await this.#step.questions?.ask(
-        one,
-        "tool",
-        this.#question(use, need, one, problem),
-      );
-      if (!answered) throw new Error("the approval was not requested");
-      const verdict = verdictOf(answered, use);
-      // The question may have been edited in a fork.
-      const { asked } = answered;
-      if (callHash(String(asked.tool), asked.input) !== hash) {
-        problem = "the last answer was to a call with another input";
-      } else if (verdict === null) problem = "the last answer was not a decision";
-      else if (typeof verdict === "string") return { wasAsked: true, refusal: verdict };
-      else if (!("input" in verdict)) return { wasAsked: true, approved: hash };
-      else {
-        const wrong = need.problem(verdict.input);
-        if (wrong === null) return edited(name, verdict.input);
-        problem = `the input that was given in its place does not fit: ${wrong}`;
-      }
+/** Asks a person for a call until the answer is a usable decision. */
+export async function askApproval(
+  step: RecordingStep,
+  { use, need, id }: Asking,
+): Promise<Decision> {
+  const { name, input } = use;
+  const hash = callHash(name, input);
+  let problem = "";
+  for (let again = 0; ; again += 1) {
+    const one = again === 0 ? id : `${id}:${again}`;
+    const question = questionFor(step, { use, need, id: one }, problem);
+    const answered = await step.questions?.ask(one, "tool", question);
+    if (!answered) throw new Error("the approval was not requested");
+    const verdict = verdictOf(answered, name);
+    // The question may have been edited in a fork.
+    const { asked } = answered;
+    if (callHash(String(asked.tool), asked.input) !== hash) {
+      problem = "the last answer was to a call with another input";
+    } else if (verdict === null) problem = "the last answer was not a decision";
+    else if (typeof verdict === "string") return { wasAsked: true, refusal: verdict };
+    else if (!("input" in verdict)) return { wasAsked: true, approved: hash };
+    else {
+      const wrong = need.problem(verdict.input);
+      if (wrong === null) return edited(name, verdict.input);
+      problem = `the input that was given in its place does not fit: ${wrong}`;
     }
   }
+}
 
-  #question(
-    { name, input }: ToolUse,
-    { schema, ms, otherwise }: NeededApproval,
-    id: string,
-    problem: string,
-  ): WaitRequest {
-    const stepID = currentRun().stepID;
-    const attempt = this.#step.attempts?.outermost ?? undefined;
-    const reason = "no decision in time";
-    const why = problem && ` (${problem})`;
-    return {
-      content: `${stepID} asks to run ${name} ${oneLine(JSON.stringify(input), 500)}${why}`,
-      ...{ tool: name, input, stepID, attempt, schema: answerSchema(schema) },
-      ...(problem !== "" && { problem }),
-      token: callHash(id, null),
-      ...(ms !== null && {
-        expiresAt: Date.now() + ms,
-        onTimeout: otherwise === "approve" ? { approve: true } : { approve: false, reason },
-      }),
-    };
-  }
+function questionFor(
+  { attempts }: RecordingStep,
+  { use: { name, input }, need: { schema, ms, otherwise }, id }: Asking,
+  problem: string,
+): WaitRequest {
+  const stepID = currentRun().stepID;
+  const attempt = attempts?.outermost ?? undefined;
+  const reason = "no decision in time";
+  const why = problem && ` (${problem})`;
+  return {
+    content: `${stepID} asks to run ${name} ${oneLine(JSON.stringify(input), 500)}${why}`,
+    ...{ tool: name, input, stepID, attempt, schema: answerSchema(schema) },
+    ...(problem !== "" && { problem }),
+    token: callHash(id, null),
+    ...(ms !== null && {
+      expiresAt: Date.now() + ms,
+      onTimeout: otherwise === "approve" ? { approve: true } : { approve: false, reason },
+    }),
+  };
 }
 
 const anyInput: NeededApproval = { schema: {}, ms: null, otherwise: "refuse", problem: () => null };
 
-/** Returns the schema of an answer. A schema with references to its own parts cannot be nested in another schema. */
-function answerSchema(input: Record<string, unknown>): JsonSchema {
+/**
+ * Returns the schema of an answer. A schema with references to its own parts cannot be nested in another schema. Without
+ * a schema the input cannot be changed.
+ */
+function answerSchema(input: Record<string, unknown> | null): JsonSchema {
   const isWhole = !JSON.stringify(input).includes('"$ref"');
   return {
     type: ["boolean", "object"],
     properties: {
       approve: { type: "boolean" },
-      input: isWhole ? input : { type: "object" },
+      ...(input && { input: isWhole ? input : { type: "object" } }),
       reason: { type: "string" },
     },
     required: ["approve"],
@@ -151,7 +159,7 @@ function answerSchema(input: Record<string, unknown>): JsonSchema {
 /**
  * Returns the input of an approval (edited or the model's own), the reason of a refusal, or null without a decision.
  */
-function verdictOf({ answer }: Answered, { name }: ToolUse): { input?: unknown } | string | null {
+function verdictOf({ answer }: Answered, name: string): { input?: unknown } | string | null {
   const { value: given, timedOut } = answer;
   const value = typeof given === "boolean" ? { approve: given } : given;
   if (!isObject(value) || typeof value.approve !== "boolean") return null;
@@ -170,10 +178,10 @@ const edited = (name: string, input: unknown): Decision => ({
 });
 
 /** Returns whether an input has a secret. Recorded input has none: its secrets are masked. */
-function hasSecret(input: object, env: ToolContext["env"], wasRecorded: boolean): boolean {
+export function hasSecret(input: object, env: ToolContext["env"], wasRecorded: boolean): boolean {
   const json = JSON.stringify(input);
   return maskOf(env)(json) !== json || (wasRecorded && json.includes("***"));
 }
 
-const secretIn = (name: string): string =>
+export const secretIn = (name: string): string =>
   `${name} was not run: its input contains a secret of the environment, which an approval must not show. Let the tool read it itself.`;

@@ -23,9 +23,10 @@ export const retrying = ({ maxRetries = 2 }: ModelProvider): Retrying =>
 /** The maximum tokens of an answer, if the thread's limit allowed fewer than requested. */
 export type Capped = { cap: number | null };
 
-const outputIfUnbounded = 16_384;
-// Minimum output tokens of a call. An answer with a lower limit is rarely whole.
-const leastOutput = 1024;
+/** Maximum output tokens of a limited call whose request sets none. */
+export const outputIfUnbounded = 16_384;
+/** Minimum output tokens of a call. An answer with a lower limit is rarely whole. */
+export const leastOutput = 1024;
 
 /** `usage` is the maximum of the call, if the thread has a limit. */
 type Reserved = Capped & {

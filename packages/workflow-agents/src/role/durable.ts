@@ -11,6 +11,7 @@ import {
   type WorkflowOptions,
 } from "@uncaged/workflow";
 import { isStepQuestion, usesAttempt } from "@uncaged/workflow/interpreter";
+import { stepsOf } from "../run/thread-steps.ts";
 
 /** Plays a role as a step of a durable workflow, with its own prompt or the prompt of the thread, and with retries. */
 export type RoleSteps = <Meta>(
@@ -47,7 +48,7 @@ export function roleSteps(
     shared,
     ...rest
   } = options;
-  const steps: Step[] = input.steps.map((one) => ({ timestamp: 0, ...one }));
+  const steps = stepsOf(input.steps);
   const start = { role: START, content: input.prompt, meta: { maxRounds, threadId }, timestamp: 0 };
   return (name, role, prompt = input.prompt, stepOptions) => {
     const play = async (ctx: StepContext) => {

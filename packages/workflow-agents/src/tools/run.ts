@@ -171,12 +171,13 @@ const jsonOf = (value: unknown): string | null => orNull(() => JSON.stringify(va
 const shown = (value: unknown): unknown => orNull(() => truncated(value));
 
 /** Returns a value whole, or null if JSON cannot represent it. The recorder of events truncates it. */
-const whole = (value: unknown): unknown =>
+export const whole = (value: unknown): unknown =>
   typeof value === "string" || jsonOf(value) !== null ? value : null;
 
 const briefLength = 200;
 
-function brief(value: unknown): string {
+/** Returns a value on one short line. */
+export function brief(value: unknown): string {
   const text = typeof value === "string" ? value : (jsonOf(value) ?? "");
   const line = text
     .slice(0, 4 * briefLength)

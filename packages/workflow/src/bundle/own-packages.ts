@@ -4,7 +4,7 @@ import { entryFiles, libraryName } from "../document/entry-files.ts";
 
 /**
  * Packages that a source may import without installing them, because the build uses the running copies:
- * `@uncaged/workflow`, and in the packed command all packages of its library.
+ * `@uncaged/workflow`, and in the packed command all packages of its library; with the peers of these packages.
  */
 export type OwnPackages = {
   names: readonly string[];
@@ -18,11 +18,14 @@ const ofCore = `node_modules/${coreName}/**`;
 /** Entry points of the core that a bundle may contain. */
 const forBundles = [coreName, `${coreName}/interpreter`, `${coreName}/records`];
 
+/** Packages of the author that ours change. A bundle must have the author's copy only. */
+const peers = ["@openai/agents"];
+
 /** @param folder into which the packed command may extract its library for one build */
 export async function findOwnPackages(folder: string): Promise<OwnPackages> {
   const library = join(import.meta.dir, libraryName);
   if (!existsSync(library)) {
-    return { names: [coreName], fileOf: async (name) => coreFiles()[name] ?? null };
+    return { names: [coreName, ...peers], fileOf: async (name) => coreFiles()[name] ?? null };
   }
   const archive = new Bun.Archive(readFileSync(library));
   const manifest = await (await archive.files("package.json")).get("package.json")?.text();
@@ -30,7 +33,7 @@ export async function findOwnPackages(folder: string): Promise<OwnPackages> {
   const extract = once(() => archive.extract(folder, { glob: ofCore }));
   const extractRest = once(() => archive.extract(folder, { glob: ["**", `!${ofCore}`] }));
   return {
-    names: Object.keys(dependencies),
+    names: [...Object.keys(dependencies), ...peers],
     async fileOf(specifier) {
       await extract();
       // Most sources import only the core, which has no dependencies.
@@ -83,7 +86,7 @@ export async function lentFiles(
     const isOwn = own.names.some((name) => specifier === name || specifier.startsWith(`${name}/`));
     if (!isOwn || files[specifier] !== undefined) continue;
     const copies = [...folders].toSorted().map((folder) => resolved(specifier, folder));
-    if (!copies.includes(null)) continue;
+    if (!copies.includes(null) && !peers.includes(specifier)) continue;
     const file = copies.find((copy) => copy !== null) ?? (await own.fileOf(specifier));
     if (file !== null) files[specifier] = file;
   }

@@ -3,13 +3,14 @@ import { codeIn, errorName, messageOf } from "../contract/error.ts";
 import { markFailedStep } from "../contract/attempt.ts";
 import { toJson } from "../contract/json.ts";
 import { isPlainObject, isRecord } from "../contract/show.ts";
+import type { Surrounded } from "../moderator/surround.ts";
 import { contentNotJson, reservedMeta, valueNotJson } from "./errors.ts";
 
 /**
  * Key of the helper's own data in a step's meta, if role, content and meta do not suffice. `returned` is the type of
  * the work's return value; without it, the value is the text if meta is empty, else content and meta. `member` is the
  * index among steps of one name in a `step.all`, from 0. `failure` is the thrown error. `retry` has the number of a
- * failed try, the number of tries, and the time of the next try.
+ * failed try, the number of tries, and the time of the next try. `spent` is the spending of a work whose meta has none.
  */
 const mark = "__durable__";
 type Mark = {
@@ -17,22 +18,33 @@ type Mark = {
   member?: number;
   failure?: StepFailureRecord;
   retry?: FailedTry;
+  spent?: Record<string, unknown>;
 };
 
 /** A failed try before another try, which starts at a time in milliseconds since the epoch. */
 export type FailedTry = { try: number; of: number; delayMs: number; at: number };
 
-/** Returns the step that records the return value of a role's work. @throws WorkflowError `BAD_STEP_VALUE` */
-export function outputOf(role: string, member: number | null, returned: unknown): RoleOutput {
-  if (returned === undefined) return marked(role, "", {}, { returned: "nothing" }, member);
-  if (typeof returned === "string") return marked(role, returned, {}, {}, member);
+/**
+ * Returns the step that records the return value and the spending of a role's work.
+ *
+ * @throws WorkflowError `BAD_STEP_VALUE`
+ */
+export function outputOf(
+  role: string,
+  member: number | null,
+  { value: returned, spent }: Surrounded<unknown>,
+): RoleOutput {
+  const more: Mark = spent === null ? {} : { spent };
+  if (returned === undefined) return marked(role, "", {}, { returned: "nothing", ...more }, member);
+  if (typeof returned === "string") return marked(role, returned, {}, more, member);
   if (!isOutput(returned)) {
-    return marked(role, jsonOf(role, returned, "its value"), {}, { returned: "json" }, member);
+    const json = jsonOf(role, returned, "its value");
+    return marked(role, json, {}, { returned: "json", ...more }, member);
   }
   const meta = JSON.parse(jsonOf(role, returned.meta, "meta")) as RoleOutput["meta"];
   if (Object.hasOwn(meta, mark)) throw reservedMeta(role, mark);
   const note: Mark = Object.keys(meta).length === 0 ? { returned: "output" } : {};
-  return marked(role, returned.content, meta, note, member);
+  return marked(role, returned.content, meta, { ...note, ...more }, member);
 }
 
 /** Returns the step that records the failure of a role's work. */

@@ -3,6 +3,7 @@ import {
   INPUT,
   type RecordedAnswers,
   type RoleOutput,
+  START,
   type Step,
   type ThreadInput,
   WAIT,
@@ -14,6 +15,8 @@ import { type OpenAttempt, openAttempt } from "../contract/attempt.ts";
 import { stepKey } from "../contract/key.ts";
 import { type AskOutside, isStepQuestion, QuestionLog } from "../contract/question.ts";
 import { sleepsUntil } from "../contract/wait.ts";
+import type { ThreadContext } from "../moderator/context.ts";
+import { type Surrounded, surrounded } from "../moderator/surround.ts";
 import type { StepContext, StepFn } from "./call.ts";
 import {
   type FailedTry,
@@ -189,7 +192,8 @@ export class Progress {
   /** The described calls that have not run. Each error has the call's role as its message, and its position. */
   readonly idle = new Map<object, Error>();
   readonly #context: Omit<StepContext, "attempt" | "steps" | "key" | "questions">;
-  readonly #thread: Pick<WorkflowOptions, "threadId" | "forkFrom">;
+  readonly #thread: WorkflowOptions;
+  readonly #input: ThreadInput;
   readonly #counts = new Map<string, number>();
   readonly #members = new Map<string, number>();
   /** A fixture's answers, which replace the work of steps. */
@@ -203,6 +207,7 @@ export class Progress {
     const { signal = new AbortController().signal, env = {}, attempts } = options;
     this.#context = { signal, cwd: folderOf(options), env, attempts };
     this.#thread = options;
+    this.#input = input;
     this.#recorded = options.recorded ?? null;
     this.#isUndelayed = withoutDelays in options;
   }
@@ -257,19 +262,36 @@ export class Progress {
     }
   }
 
-  async #do(work: Work, attempt: OpenAttempt, steps: readonly Step[], ask: AskOutside) {
+  async #do(
+    work: Work,
+    attempt: OpenAttempt,
+    steps: readonly Step[],
+    ask: AskOutside,
+  ): Promise<Surrounded<unknown>> {
     const { role, fn, key, policy } = work;
-    if (this.#recorded !== null) return this.#answer(this.#recorded, work);
+    if (this.#recorded !== null) return { value: this.#answer(this.#recorded, work), spent: null };
     const { timeoutMs } = policy;
     const log = this.replay.questions;
-    const context = { ...this.#context, attempt, steps, key };
-    if (timeoutMs === null) {
-      return await fn(Object.freeze({ ...context, questions: log.for(ask, this.signal) }));
-    }
-    return await withTimeout(role, timeoutMs, context.signal, (signal, aside) => {
-      const questions = log.for((wait) => aside(() => ask(wait)), signal);
-      return fn(Object.freeze({ ...context, signal, questions }));
-    });
+    const run = (more: Pick<StepContext, "questions"> & Partial<StepContext>) => {
+      const context = Object.freeze({ ...this.#context, attempt, steps, key, ...more });
+      return surrounded(this.#threadOf(role, context), () => fn(context));
+    };
+    if (timeoutMs === null) return await run({ questions: log.for(ask, this.signal) });
+    return await withTimeout(role, timeoutMs, this.signal, (signal, aside) =>
+      run({ signal, questions: log.for((wait) => aside(() => ask(wait)), signal) }),
+    );
+  }
+
+  /** Returns a step's thread, with the steps at the start of this run. */
+  #threadOf(role: string, context: StepContext): ThreadContext {
+    const { threadId, maxRounds, blobs, journal, worktrees, shared } = this.#thread;
+    const { prompt: content, params } = this.#input;
+    return {
+      ...{ threadId, role, blobs, journal, worktrees, shared, params, ...context },
+      start: { role: START, content, meta: { maxRounds, threadId }, timestamp: 0 },
+      steps: this.#input.steps as Step[],
+      options: this.#thread,
+    };
   }
 
   #answer(recorded: RecordedAnswers, { role, member, n }: Work): unknown {

@@ -49,17 +49,27 @@ export {
 export { movingRoot } from "../local/upkeep/move.ts";
 export type { HostIdentity } from "../control/control.ts";
 
+// The protocol of remote hosts
+export {
+  protocolVersion,
+  type RemoteArguments,
+  type RemoteEvent,
+  type RemoteGreeting,
+  type RemoteReply,
+  type RemoteStreams,
+} from "../remote/protocol.ts";
+
 // Bundles
 export { buildBundle } from "../bundle/build.ts";
 export { StackMapper } from "../bundle/stack.ts";
 export { errorOf } from "../engine/failure.ts";
 export { hashOf } from "../bundle/hash.ts";
-export { bundleHash, lockDevelopment } from "../local/workflows.ts";
+export { bundleHash, lockDevelopment, preparedBundle } from "../local/workflows.ts";
 export { makeTemporary } from "../bundle/child.ts";
 export { temporaryProblem } from "../bundle/errors.ts";
 
 // Files and locks
-export { makeFolder, writeFileAtomic, writeFileLater } from "../disk/files.ts";
+export { appendLines, makeFolder, writeFileAtomic, writeFileLater } from "../disk/files.ts";
 export { type Lock, takeLock, waitForLock } from "../disk/lock.ts";
 export { hostVariable, rootVariable } from "../disk/root.ts";
 

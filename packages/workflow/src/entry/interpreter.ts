@@ -10,6 +10,9 @@ export { concurrently, Limit, Scheduler, type Turn } from "../durable/scheduler.
 export { drainsOnPause, folderOf } from "../contract/contract.ts";
 export { durationHint, durationMs } from "../contract/duration.ts";
 
+// Steps
+export { type Surround, type Surrounded, surroundSteps } from "../moderator/surround.ts";
+
 // Attempts
 export {
   attemptIds,

@@ -1,7 +1,7 @@
 import type { SourceKind } from "../bundle/build.ts";
 import { readDescriptor } from "../bundle/descriptor-yaml.ts";
 import { hashOf } from "../bundle/hash.ts";
-import type { PrepareOptions } from "../bundle/prepare.ts";
+import type { PreparedBundle, PrepareOptions } from "../bundle/prepare.ts";
 import { SourceMap } from "../bundle/source-map.ts";
 import { maxDescriptorBytes, withProofs } from "../bundle/proof.ts";
 import { sealIn } from "../bundle/seal.ts";
@@ -203,8 +203,7 @@ export async function addWorkflow(
 ): Promise<Added> {
   const registered = dev ? devNameOf(checkWorkflowName(name)) : checkWorkflowName(name);
   checkNewName(await readRegistry(root), registered);
-  const { prepareBundle } = await import("../bundle/prepare.ts");
-  const { bytes, ...beside } = await prepareBundle(file, options);
+  const { bytes, ...beside } = await preparedBundle(file, options);
   return await registerBundle(root, registered, bytes, beside, expected);
 }
 
@@ -227,8 +226,7 @@ export async function storeBundle(
   file: string,
   options: PrepareOptions = {},
 ): Promise<{ hash: string }> {
-  const { prepareBundle } = await import("../bundle/prepare.ts");
-  const { bytes, ...beside } = await prepareBundle(file, options);
+  const { bytes, ...beside } = await preparedBundle(file, options);
   return { hash: await putBundle(root, bytes, beside) };
 }
 
@@ -253,10 +251,18 @@ export async function registerBundle(
   return { name, hash, unchanged };
 }
 
+/** Makes a bundle from a file, as {@link prepareBundle} does. The build's modules are loaded on demand. */
+export async function preparedBundle(
+  file: string,
+  options: PrepareOptions = {},
+): Promise<PreparedBundle> {
+  const { prepareBundle } = await import("../bundle/prepare.ts");
+  return await prepareBundle(file, options);
+}
+
 /** The hash of a valid bundle file or of a source's bundle. @throws WorkflowError the errors of `prepareBundle`. */
 export async function bundleHash(file: string, options: RegisterOptions = {}): Promise<string> {
-  const { prepareBundle } = await import("../bundle/prepare.ts");
-  return hashOf((await prepareBundle(file, options)).bytes);
+  return hashOf((await preparedBundle(file, options)).bytes);
 }
 
 /** A built and checked bundle that is not stored yet. `map` is its source map. */
@@ -271,8 +277,7 @@ export async function buildSource(
   file: string,
   options: { sources?: readonly SourceKind[] } = {},
 ): Promise<BuiltBundle> {
-  const { prepareBundle } = await import("../bundle/prepare.ts");
-  const { bytes, map } = await prepareBundle(file, options);
+  const { bytes, map } = await preparedBundle(file, options);
   if (map !== undefined) return { hash: hashOf(bytes), bytes, map };
   throw alreadyBundle(file);
 }

@@ -6,6 +6,7 @@ import { kindOf, show } from "../contract/show.ts";
 import { sentInput } from "../contract/wait.ts";
 import type { Moderator, Role, RoleMeta, RoleResult, ThreadContext } from "./context.ts";
 import { ContextHistory, waitOf, waitResult } from "./history.ts";
+import { surrounded } from "./surround.ts";
 import { badRoleResult, unknownRole } from "./errors.ts";
 
 /**
@@ -91,8 +92,11 @@ async function execute(
 ): Promise<RoleResult<RoleMeta[string]>> {
   const own = usesAttempt in role ? { attempt } : {};
   try {
-    const result = await attempt.run(() => role(Object.freeze({ ...context, ...own })));
-    return resultOf(context.role, result);
+    const given = Object.freeze({ ...context, ...own });
+    const { value, spent } = await attempt.run(() => surrounded(given, () => role(given)));
+    const result = resultOf(context.role, value);
+    if (spent === null) return result;
+    return { ...result, meta: { ...result.meta, __durable__: { spent } } };
   } catch (error) {
     attempt.end(context.signal?.aborted ? "cancelled" : "failed", error);
     throw error;

@@ -31,10 +31,25 @@ export function addCost(a: number | null, b: number | null): number | null {
   return a === null || b === null ? null : Math.round((a + b) * 1e12) / 1e12;
 }
 
-/** Spending in a step's meta: `usage`, `cost`, `model`, and `models` when it called several. */
-export function spendingOf(
-  meta: Record<string, unknown>,
-): { models: Record<string, Spent>; model: string | null } | null {
+type Spending = { models: Record<string, Spent>; model: string | null };
+
+/**
+ * Spending in a step's meta: `usage`, `cost`, `model`, and `models` when it called several; with the spending in the
+ * helper's own data, for work that does not return its spending.
+ */
+export function spendingOf(meta: Record<string, unknown>): Spending | null {
+  const mark = isRecord(meta.__durable__) ? meta.__durable__ : {};
+  const [own, more] = [spendingIn(meta), isRecord(mark.spent) ? spendingIn(mark.spent) : null];
+  if (own === null || more === null) return own ?? more;
+  const models = { ...own.models };
+  for (const [name, { usage, cost }] of Object.entries(more.models)) {
+    const sum = models[name] ?? { usage: noUsage, cost: 0 };
+    models[name] = { usage: addUsage(sum.usage, usage), cost: addCost(sum.cost, cost) };
+  }
+  return { models, model: more.model ?? own.model };
+}
+
+function spendingIn(meta: Record<string, unknown>): Spending | null {
   const usage = readUsage(meta.usage);
   if (usage === null) return null;
   const model = textOr(meta.model, null);

@@ -96,7 +96,10 @@ function lendSurroundings(): void {
     ownKeys: () => Reflect.ownKeys(env()),
     getOwnPropertyDescriptor: (_, key) => {
       const found = Reflect.getOwnPropertyDescriptor(env(), key);
-      return found && { ...found, configurable: true, writable: true };
+      if (!found) return undefined;
+      // Some of the process's own variables have a getter.
+      const value: unknown = Reflect.get(env(), key);
+      return { value, enumerable: found.enumerable, configurable: true, writable: true };
     },
   });
   process.cwd = () => currentContext()?.surroundings.cwd ?? cwd();

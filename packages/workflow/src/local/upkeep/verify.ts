@@ -85,12 +85,20 @@ function takeInventory(root: Root): Problem[] {
 }
 
 const flatFile = /^[0-9A-Z]{13}\.(esm\.js|yaml|d\.ts|map|lock|holder|log)$/;
-const runFiles = new Set(["registry.lock", "server.json", "spending.json", "spending.lock"]);
+const runFiles = new Set([
+  "ready",
+  "registry.lock",
+  "server.json",
+  "spending.json",
+  "spending.lock",
+]);
 const rootFiles = new Set([
   "workflow.yaml",
   "workflow.yaml.bak",
   "config.json",
   "identity.json",
+  "audit.jsonl",
+  "audit.1.jsonl",
   ".gitignore",
 ]);
 // `plans`, `evals` and `cluster` belong to other packages.

@@ -10,6 +10,8 @@ type KeepAwakeOptions = {
   resume?: boolean;
   /** Called when threads were resumed, or newly need the user's decision. */
   onRecovered?: (recovered: Recovered) => void;
+  /** Called after each look for due and interrupted threads. */
+  onLook?: () => void;
 };
 
 /**
@@ -19,7 +21,7 @@ type KeepAwakeOptions = {
 export function keepAwake(
   host: Host,
   env: Environment,
-  { resume = false, onRecovered = () => undefined }: KeepAwakeOptions = {},
+  { resume = false, onRecovered = () => undefined, onLook }: KeepAwakeOptions = {},
 ): () => void {
   let lost: ReadonlySet<string> | null = null;
   let left = new Set<string>();
@@ -38,6 +40,7 @@ export function keepAwake(
   const look = async (): Promise<void> => {
     if (isAnythingDue(host.root)) await host.wake({ env }).catch(() => undefined);
     if (resume) await recover().catch(() => undefined);
+    onLook?.();
     if (!isOver) rest = system.clock.after(lookEveryMs, () => void look());
   };
   let rest = system.clock.after(resume ? 0 : lookEveryMs, () => void look());

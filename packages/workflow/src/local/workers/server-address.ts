@@ -5,9 +5,10 @@ import { createRoot } from "../../disk/root.ts";
 
 /**
  * The current or last address of this storage root's HTTP server, and its token. Stored in `run/server.json`, which
- * only its owner can read. The file outlives the server, so that an open page continues after a restart.
+ * only its owner can read. The file outlives the server, so that an open page continues after a restart. `publicUrl` is
+ * the URL of the proxy in front of the server.
  */
-export type ServerAddress = { url: string; token: string; pid: number };
+export type ServerAddress = { url: string; publicUrl?: string; token: string; pid: number };
 
 const maxBytes = 64 * 1024;
 
@@ -17,9 +18,10 @@ export function readServerAddress(root: string): ServerAddress | null {
   try {
     const value: unknown = bytes && JSON.parse(new TextDecoder().decode(bytes));
     if (!isRecord(value)) return null;
-    const { url, token, pid } = value;
+    const { url, publicUrl, token, pid } = value;
     const isText = typeof url === "string" && typeof token === "string";
-    return isText && typeof pid === "number" ? { url, token, pid } : null;
+    if (!isText || typeof pid !== "number") return null;
+    return { url, ...(typeof publicUrl === "string" && { publicUrl }), token, pid };
   } catch {
     return null;
   }

@@ -1,0 +1,26 @@
+import { keepAwake } from "@uncaged/workflow/internal";
+import manifest from "../../package.json" with { type: "json" };
+import { defineCommand } from "../session/command.ts";
+
+type Options = { readOnly?: boolean; allowApprove?: boolean };
+
+const { version } = manifest;
+
+export default defineCommand({
+  declare: (command) =>
+    command
+      .option("--read-only", "offer only the tools that change nothing")
+      .option("--allow-approve", "let the model approve: answer questions that ask for a decision"),
+  examples: [
+    "claude mcp add uncaged -- uncaged-workflow mcp",
+    "uncaged-workflow mcp --root .uncaged --read-only",
+  ],
+  async run(session, { readOnly = false, allowApprove = false }: Options) {
+    const { host, env, cwd } = session;
+    const signal = session.termination();
+    const { serveMcp } = await import("@uncaged/workflow-server/mcp");
+    const rest = readOnly ? () => undefined : keepAwake(host, env);
+    await serveMcp({ ...{ host, env, cwd, version }, readOnly, allowApprove }, signal);
+    rest();
+  },
+});

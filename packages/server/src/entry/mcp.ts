@@ -1,0 +1,2 @@
+// MCP over stdin and stdout
+export { type McpOptions, serveMcp } from "../mcp/server.ts";

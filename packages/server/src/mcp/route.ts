@@ -1,0 +1,14 @@
+import type { McpHandler, McpOptions } from "./server.ts";
+
+/** Tells whether a request is for MCP: its calls may wait for minutes. */
+export const isForMcp = ({ url }: Request): boolean => URL.parse(url)?.pathname === "/mcp";
+
+/** Returns the handler of `/mcp`, which is loaded at its first request. */
+export function lazyMcp(options: Omit<McpOptions, "readOnly">): McpHandler {
+  let loaded: Promise<McpHandler> | undefined;
+  const load = () => (loaded ??= import("./server.ts").then((mcp) => mcp.mcpHandler(options)));
+  return {
+    fetch: async (request, given) => (await load()).fetch(request, given),
+    close: async () => (await loaded)?.close(),
+  };
+}

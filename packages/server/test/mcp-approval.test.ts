@@ -1,0 +1,124 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { needsPerson } from "../src/mcp/approval.ts";
+import { bundleOf } from "../../workflow/test/fixtures/bundles.ts";
+import { closeClients, handlerOf, McpClient } from "./mcp-client.ts";
+import { Serving, stopServing } from "./serving.ts";
+
+afterAll(async () => {
+  await closeClients();
+  await stopServing();
+});
+
+const decision = { type: "object", properties: { decision: { enum: ["approve", "reject"] } } };
+
+/** Asks a plain question, then for an approval, and repeats the decision in a step of its own. */
+const shipper = bundleOf(`
+  const answers = input.steps.filter(({ role }) => role === "__input__");
+  const ask = async function* (n, content, meta) {
+    if (answers.length > n) return answers[n];
+    return yield step("__wait__", content, meta);
+  };
+  const channel = yield* ask(0, "Which channel?", { for: "channel" });
+  const { meta } = yield* ask(1, "Ship?", { for: "ship", schema: ${JSON.stringify(decision)} });
+  if (input.steps.length < 5) yield step("gate", "", { value: meta.value });
+  return { returnCode: 0, summary: meta.value.decision + " to " + channel.content };`);
+
+async function waiting(options = {}) {
+  const serving = await Serving.start();
+  await serving.add("ship", shipper);
+  const client = await McpClient.connect(handlerOf(serving, options), { name: "a model" });
+  const start = await client.ok("start_thread", { workflow: "ship", wait: 60 });
+  expect(start.question).toMatchObject({ number: 1, for: "channel", needsPerson: false });
+  const { threadId } = start;
+  const asked = await client.ok("answer_thread", {
+    threadId,
+    answer: "beta",
+    question: 1,
+    wait: 60,
+  });
+  expect(asked.question).toMatchObject({ number: 3, for: "ship", needsPerson: true });
+  const stepsNow = async () => (await serving.host.read(await serving.host.find(threadId))).steps;
+  return { serving, client, threadId, stepsNow };
+}
+
+test.each([
+  ["approval", { for: "approval" }],
+  ["decision", { for: "x", schema: decision }],
+  ["tool call", { for: "tool", schema: { properties: { approve: {} } } }],
+  ["budget", { for: "budget" }],
+  ["limits", { for: "limits" }],
+  ["failed step of a plan", { for: "step_failure", schema: { enum: ["retry", "skip"] } }],
+  ["yes or no", { for: "x", schema: { type: "boolean" } }],
+  ["field of a form", { for: "x", schema: { properties: { approved: {}, address: {} } } }],
+])("a person answers: %s", (_, meta) => {
+  expect(needsPerson({ role: "__wait__", meta })).toBe(true);
+});
+
+test.each([
+  ["text", { for: "channel" }],
+  ["choice", { for: "x", schema: { enum: ["beta", "stable"] } }],
+  ["form", { for: "x", schema: { type: "object", properties: { address: {} } } }],
+  ["odd schema", { for: "x", schema: "yes" }],
+])("a model may answer: %s", (_, meta) => {
+  expect(needsPerson({ role: "__wait__", meta })).toBe(false);
+});
+
+describe("without allowApprove", () => {
+  test("a plain question is answered, by the client's name; an approval is refused", async () => {
+    const { client, threadId, stepsNow } = await waiting();
+    expect((await stepsNow())[1]?.meta.by).toEqual({ kind: "mcp", name: "a model" });
+    for (const answer of ["approve", { decision: "approve" }, { decision: "reject" }]) {
+      const refused = await client.call("answer_thread", { threadId, answer, question: 3 });
+      expect(refused).toMatchObject({
+        isError: true,
+        data: { error: { code: "APPROVAL_NOT_ALLOWED" } },
+      });
+      expect(refused.data.error.hint).toContain("--allow-approve");
+    }
+    expect(await stepsNow()).toHaveLength(3);
+  });
+
+  test("a fork neither answers an approval nor changes a person's decision", async () => {
+    const { serving, client, threadId } = await waiting();
+    const ref = await serving.host.find(threadId);
+    const fork = (more: object) => client.code("fork_thread", { threadId, ...more });
+    const answer = { decision: "approve" };
+    expect(await fork({ atStep: 3, answer })).toBe("APPROVAL_NOT_ALLOWED");
+    expect(await fork({ anew: true, answer })).toBe("APPROVAL_NOT_ALLOWED");
+    expect(await fork({ atStep: 3, edit: { content: "Lunch?" } })).toBe("APPROVAL_NOT_ALLOWED");
+    const rejected = { content: "reject", by: { kind: "console" } } as const;
+    await serving.host.control(ref, {
+      kind: "answer",
+      input: rejected,
+      question: 3,
+      env: serving.env,
+    });
+    await serving.until(threadId, "completed");
+    const approved = { content: "approve", meta: { value: { decision: "approve" } } };
+    expect(await fork({ atStep: 4, edit: approved })).toBe("APPROVAL_NOT_ALLOWED");
+    expect(await fork({ atStep: 5, edit: approved })).toBe("APPROVAL_NOT_ALLOWED");
+    const kept = await client.ok("fork_thread", { threadId, atStep: 4, wait: 60 });
+    expect(kept.result.summary).toBe("reject to beta");
+    const other = { atStep: 2, edit: { content: "stable", meta: { value: "stable" } } };
+    expect((await client.ok("fork_thread", { threadId, ...other, wait: 60 })).question.number).toBe(
+      3,
+    );
+  });
+});
+
+describe("with allowApprove", () => {
+  test("an approval needs the number of its question, and is recorded", async () => {
+    const { client, threadId, stepsNow } = await waiting({ allowApprove: true });
+    const answer = { decision: "approve" };
+    expect(await client.code("answer_thread", { threadId, answer })).toBe("QUESTION_REQUIRED");
+    expect(await client.code("answer_thread", { threadId, answer, question: 1 })).toBe(
+      "STALE_ANSWER",
+    );
+    const done = await client.ok("answer_thread", { threadId, answer, question: 3, wait: 60 });
+    expect(done).toMatchObject({ status: "completed", result: { summary: "approve to beta" } });
+    expect((await stepsNow())[3]).toMatchObject({ meta: { by: { kind: "mcp", name: "a model" } } });
+    expect(await client.code("answer_thread", { threadId, answer, question: 3 })).toBe(
+      "NOT_WAITING",
+    );
+  });
+});

@@ -1,0 +1,11 @@
+/**
+ * Durable runs of OpenAI's Agents SDK (`@openai/agents`), for authors. Importing this module makes the SDK's runs durable
+ * inside steps, and turns off its export of traces to OpenAI.
+ *
+ * @module
+ */
+
+import "../openai-agents/install.ts";
+
+export { approvalRequest } from "../openai-agents/approvals.ts";
+export { durableRunner } from "../openai-agents/runner.ts";

@@ -1,0 +1,76 @@
+import type { RunToolApprovalItem } from "@openai/agents";
+import { decisionOf } from "@uncaged/workflow/interpreter";
+import { approvalImpossible } from "../llm/errors.ts";
+import { refusalOf } from "../recorded-call/approval.ts";
+import type { RecordedCall, StepCalls } from "../recorded-call/calls.ts";
+import { currentCalls } from "../recorded-call/step.ts";
+import { currentRun } from "../run/run.ts";
+import { callOf } from "./items.ts";
+
+/** The decisions in the state of a run. */
+type Decided = {
+  approve(item: RunToolApprovalItem): void;
+  reject(item: RunToolApprovalItem, options: { message: string }): void;
+};
+
+/** Asks a person for each interruption of a run, one after the other: the thread waits. Notes the decisions in `state`. */
+export async function decide(
+  calls: StepCalls,
+  state: Decided,
+  interruptions: readonly RunToolApprovalItem[],
+): Promise<void> {
+  for (const item of interruptions) {
+    const { id, name, input } = callOf(item);
+    const refusal = await asked(calls, { id, name, input }, (call) =>
+      refusalOf(calls, call, { name, input, needsApproval: () => true }),
+    );
+    if (refusal === null) state.approve(item);
+    else state.reject(item, { message: refusal });
+  }
+}
+
+/**
+ * Asks a person, and returns whether they approve: the thread waits. It replaces the function of this name that an
+ * export of Agent Builder leaves to its author.
+ *
+ * @throws WorkflowError `NO_APPROVAL` where no thread can wait.
+ */
+export async function approvalRequest(message: string): Promise<boolean> {
+  const calls = currentCalls();
+  const { questions, attempts } = calls?.ctx ?? {};
+  if (!calls || !questions) throw approvalImpossible("approvalRequest");
+  return await asked(calls, { message }, async (call) => {
+    await call.alone();
+    const { answer } = await questions.ask(call.key, "approval", {
+      content: message || "Continue?",
+      ...{ stepID: currentRun().stepID, attempt: attempts?.outermost ?? undefined },
+      ...{ schema: decisionSchema, token: call.key },
+    });
+    // Any other answer must not approve.
+    return decisionOf(answer.value)?.decision === "approve";
+  });
+}
+
+const decisionSchema = {
+  type: "object",
+  properties: { decision: { enum: ["approve", "reject"] }, note: { type: "string" } },
+  required: ["decision"],
+  additionalProperties: false,
+};
+
+/** Asks as part of a call. The log has the answer, so a repeated step asks again and gets it. */
+async function asked<T>(
+  calls: StepCalls,
+  content: object,
+  ask: (call: RecordedCall) => Promise<T>,
+): Promise<T> {
+  const call = await calls.open("approval", content);
+  try {
+    const value = await call.within(() => ask(call));
+    if (!call.found) await call.done({ value });
+    return value;
+  } catch (error) {
+    if (!call.found) await call.failed();
+    throw error;
+  }
+}
