@@ -30,6 +30,18 @@ test("the focus stays where a button disappeared, and a failure is not shown twi
   await page.waitForFunction(() => document.activeElement !== document.body);
 }, 600_000);
 
+test("the focus stays in the details of the newest step while they follow a running thread", async () => {
+  const id = await serving.run("endless", { delayMs: 500 });
+  const page = await open(serving, `/threads/${id}`);
+  const details = page.getByRole("article", { name: /^Details of/ });
+  const copy = details.getByRole("button", { name: "Copy the id" });
+  await copy.focus();
+  const step = (await details.getByText(/^Step \d+$/).textContent()) ?? "";
+  await details.getByText(step, { exact: true }).waitFor({ state: "detached" });
+  expect(await copy.evaluate((button) => button === document.activeElement)).toBe(true);
+  await serving.ok(`/api/threads/${id}/kill`, { force: true });
+}, 600_000);
+
 test("going back closes a dialog, and the status of the thread is announced", async () => {
   const id = await serving.run("counter");
   const page = await open(serving, `/threads/${id}?view=graph`);
