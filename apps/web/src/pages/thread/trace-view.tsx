@@ -121,7 +121,7 @@ export function TraceView(props: Props) {
         {row && (
           <Detail
             // While following, each step replaces the row. A new element would lose the focus.
-            key={isOpen ? row.id : "newest"}
+            key={isOpen || status === "waiting" ? row.id : "newest"}
             row={row}
             thread={thread}
             onForkPoint={onForkPoint}
