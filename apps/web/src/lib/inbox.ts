@@ -48,7 +48,7 @@ export function useInbox(): Inbox {
  */
 const threadsOfPlans = new Set<string>();
 
-/** What waits for the user among threads and plans, newest first. */
+/** The items among threads and plans that wait for the user, newest first. */
 export function itemsOf(threads: readonly ThreadRow[], plans: readonly PlanRow[]): InboxItem[] {
   for (const { wanted } of plans) for (const { threadId } of wanted) threadsOfPlans.add(threadId);
   const waiting = threads.filter(

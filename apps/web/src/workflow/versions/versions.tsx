@@ -114,7 +114,7 @@ function Version({ name, version, current, before, isOlder }: VersionProps) {
             </span>
           </span>
           <Figure label="Runs">
-            <Link to="/" search={{ workflow: hash }}>
+            <Link to="/" search={{ workflow: hash }} className="underline lg:no-underline">
               {count(threads)}
             </Link>
           </Figure>
