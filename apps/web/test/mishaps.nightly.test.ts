@@ -2,7 +2,6 @@ import { expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { closePages, open, useConsole } from "./browser.ts";
 import { detailsOf, stepRow } from "./trace.ts";
-import { until } from "../../../packages/workflow/test/fixtures/until.ts";
 
 const serving = useConsole("counter", "endless");
 
@@ -31,6 +30,18 @@ test("the focus stays where a button disappeared, and a failure is not shown twi
   await page.waitForFunction(() => document.activeElement !== document.body);
 }, 600_000);
 
+test("the focus stays in the details of the newest step while they follow a running thread", async () => {
+  const id = await serving.run("endless", { delayMs: 500 });
+  const page = await open(serving, `/threads/${id}`);
+  const details = page.getByRole("article", { name: /^Details of/ });
+  const copy = details.getByRole("button", { name: "Copy the id" });
+  await copy.focus();
+  const step = (await details.getByText(/^Step \d+$/).textContent()) ?? "";
+  await details.getByText(step, { exact: true }).waitFor({ state: "detached" });
+  expect(await copy.evaluate((button) => button === document.activeElement)).toBe(true);
+  await serving.ok(`/api/threads/${id}/kill`, { force: true });
+}, 600_000);
+
 test("going back closes a dialog, and the status of the thread is announced", async () => {
   const id = await serving.run("counter");
   const page = await open(serving, `/threads/${id}?view=graph`);
@@ -50,13 +61,9 @@ test("a thread deleted by another client is reported as deleted", async () => {
   await stepRow(page, 3, "count").waitFor();
   await page.getByRole("button", { name: "More actions" }).click();
   await serving.ok(`/api/threads/${id}`, undefined, "DELETE");
-  // Retry, because the page does not reload data that is younger than two seconds.
-  await until(async () => {
-    await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
-    return await page.getByText("This thread was deleted").isVisible();
-  });
+  await page.getByText("This thread was deleted").waitFor();
   await page.getByRole("link", { name: "To the threads", exact: true }).click();
-  await page.getByRole("table", { name: "Threads" }).waitFor();
+  await page.getByRole("heading", { name: "Threads" }).waitFor();
 }, 600_000);
 
 test("a page without its token shows a way out, not a lost server", async () => {

@@ -181,21 +181,25 @@ test("interrupted threads are named on the first page, and resumed from there", 
   await serving.ok(`/api/threads/${id}/kill`, { force: true });
 }, 600_000);
 
-test("a question opened before the thread's log has arrived is shown when it arrives", async () => {
-  const id = await serving.run("asker");
-  await serving.until(id, "waiting");
-  const page = await open(serving, "/");
-  // Playwright can't hold requests of a shared worker.
-  await page.addInitScript(() => Reflect.deleteProperty(globalThis, "SharedWorker"));
-  const held = Promise.withResolvers<void>();
-  await page.route(/\/events(\?|$)/, async (route) => {
-    await held.promise;
-    await route.continue();
-  });
-  await page.goto(`http://127.0.0.1:${serving.port}/threads/${id}?view=events`);
-  await page.getByRole("button", { name: "Go to question" }).click();
-  await page.waitForURL((url) => !url.searchParams.has("view"));
-  held.resolve();
-  await page.getByLabel("Your answer").waitFor();
-  await page.unrouteAll({ behavior: "ignoreErrors" });
-}, 600_000);
+test.each([1280, 380])(
+  "a question opened before the thread's log has arrived is shown when it arrives, at %d pixels",
+  async (width) => {
+    const id = await serving.run("asker");
+    await serving.until(id, "waiting");
+    const page = await open(serving, "/", { width });
+    // Playwright can't hold requests of a shared worker.
+    await page.addInitScript(() => Reflect.deleteProperty(globalThis, "SharedWorker"));
+    const held = Promise.withResolvers<void>();
+    await page.route(/\/events(\?|$)/, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await page.goto(`http://127.0.0.1:${serving.port}/threads/${id}?view=events`);
+    await page.getByRole("button", { name: "Go to question" }).click();
+    await page.waitForURL((url) => !url.searchParams.has("view"));
+    held.resolve();
+    await page.getByLabel("Your answer").waitFor();
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+  },
+  600_000,
+);

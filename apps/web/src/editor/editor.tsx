@@ -126,11 +126,12 @@ function Parts(props: EditorProps) {
     },
   });
   useClipboard({ actions, isReadOnly });
-  const reveal = useEffectEvent((shown: string) => {
+  const reveal = useEffectEvent((shown: string, takesFocus: boolean) => {
+    if (!takesFocus) return canvas.current?.show(shown);
     opensNode(shown);
     canvas.current?.focus(shown);
   });
-  useEffect(() => document.onReveal((shown) => reveal(shown)), [document]);
+  useEffect(() => document.onReveal((shown, takesFocus) => reveal(shown, takesFocus)), [document]);
   const menuNode = nodes.find((one) => one.id === menuOf);
   return (
     <LiveContext value={live}>

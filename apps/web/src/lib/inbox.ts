@@ -34,22 +34,32 @@ export type Inbox = {
 export function useInbox(): Inbox {
   const asked = useInfiniteQuery(threadsQuery({ status: "waiting" }));
   const planned = useQuery(waitingPlansQuery);
-  const plans = planned.data ?? [];
-  const decided = new Set(plans.flatMap(({ wanted }) => wanted).map(({ threadId }) => threadId));
-  const waiting = (asked.data?.pages ?? [])
-    .flatMap(({ rows }) => rows)
-    .filter(({ sleepingUntil, status }) => status === "waiting" && sleepingUntil === undefined);
-  const keys = new Map(waiting.map((row) => [row.threadId, keyOf(row)]));
   return {
-    items: [
-      ...plans.flatMap((plan) => decisionsOf(plan, keys)),
-      ...plans.filter(isToConfirm).map(confirmationOf),
-      ...waiting.filter(({ threadId }) => !decided.has(threadId)).map(questionOf),
-    ].toSorted((one, other) => (other.at ?? Infinity) - (one.at ?? Infinity)),
+    items: itemsOf(asked.data?.pages.flatMap(({ rows }) => rows) ?? [], planned.data ?? []),
     isMore: asked.hasNextPage,
     isRead: asked.data !== undefined && (planned.data !== undefined || planned.error !== null),
     error: asked.error ?? planned.error,
   };
+}
+
+/**
+ * Threads that asked for a decision about a plan. After the decision, a thread is listed as waiting until its own event
+ * arrives.
+ */
+const threadsOfPlans = new Set<string>();
+
+/** The items among threads and plans that wait for the user, newest first. */
+export function itemsOf(threads: readonly ThreadRow[], plans: readonly PlanRow[]): InboxItem[] {
+  for (const { wanted } of plans) for (const { threadId } of wanted) threadsOfPlans.add(threadId);
+  const waiting = threads.filter(
+    ({ sleepingUntil, status }) => status === "waiting" && sleepingUntil === undefined,
+  );
+  const keys = new Map(waiting.map((row) => [row.threadId, keyOf(row)]));
+  return [
+    ...plans.flatMap((plan) => decisionsOf(plan, keys)),
+    ...plans.filter(isToConfirm).map(confirmationOf),
+    ...waiting.filter(({ threadId }) => !threadsOfPlans.has(threadId)).map(questionOf),
+  ].toSorted((one, other) => (other.at ?? Infinity) - (one.at ?? Infinity));
 }
 
 /** The question is the last step, so the number of steps identifies the question. */

@@ -51,7 +51,11 @@ export function useHostEvents(): void {
           readSoon();
         },
         thread: (row) => change({ row }),
-        removed: ({ threadId }) => change({ removed: threadId }),
+        removed: ({ threadId }) => {
+          change({ removed: threadId });
+          // The page of an ended thread follows no stream that would tell.
+          void client.invalidateQueries({ queryKey: threadKeys.one(threadId) });
+        },
         plans: () => void client.invalidateQueries({ queryKey: planKeys.all }),
         plan: (row) => takePlan(client, row.id, row),
         plan_removed: ({ id }) => takePlan(client, id, null),

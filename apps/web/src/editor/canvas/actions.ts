@@ -16,6 +16,8 @@ export type CanvasHandle = {
   rects: () => ReadonlyMap<string, Rect>;
   /** Brings a node into view and gives it the focus. */
   focus: (id: string) => void;
+  /** Brings a node into view. */
+  show: (id: string) => void;
 };
 
 /** Offset of a duplicate from its original, in drawing coordinates. */

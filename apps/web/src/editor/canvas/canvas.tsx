@@ -123,7 +123,11 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
   const [rectsNow] = useState(() => () => current.current);
   const view = useView(sizeOf, rectsNow);
   const focus = (id: string) => showSoon(id, rectsNow, view, 20);
-  useImperativeHandle(handle, () => ({ view, rects: rectsNow, focus }));
+  const show = (id: string) => {
+    const rect = rectsNow().get(id);
+    if (rect) view.show(rect);
+  };
+  useImperativeHandle(handle, () => ({ view, rects: rectsNow, focus, show }));
   useWheel(box, view.zoomBy);
   const [begin] = useState(() => viewOf(rects, first));
   const reconnected = useRef(false);

@@ -45,6 +45,9 @@ export type Notice = { text: string };
 
 export type TextListener = (batches: readonly (readonly TextEdit[])[], by: object | null) => void;
 
+/** Shows a node, and focuses it if the user goes to it. */
+export type RevealListener = (id: string, takesFocus: boolean) => void;
+
 const checkAfterMs = 200;
 
 export class EditedDocument {
@@ -52,7 +55,7 @@ export class EditedDocument {
   readonly #history = new History();
   readonly #listeners = new Set<() => void>();
   readonly #textListeners = new Set<TextListener>();
-  readonly #revealListeners = new Set<(id: string) => void>();
+  readonly #revealListeners = new Set<RevealListener>();
   #state: DocumentState;
   #notice: Notice | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -135,16 +138,16 @@ export class EditedDocument {
     this.#set({ selection });
   }
 
-  /** Selects and shows the node that contains the value at a path. */
-  reveal(path: DocumentPath): void {
+  /** Selects and shows the node that contains the value at a path. By default it takes the focus. */
+  reveal(path: DocumentPath, takesFocus = true): void {
     const node = nodeAt(this.#state.drawing, path);
     if (!node) return;
     this.select({ nodes: new Set([node.id]), edges: nothing.edges });
-    for (const listener of this.#revealListeners) listener(node.id);
+    for (const listener of this.#revealListeners) listener(node.id, takesFocus);
   }
 
   /** Subscribes to requests to show a node. */
-  onReveal(listener: (id: string) => void): () => void {
+  onReveal(listener: RevealListener): () => void {
     this.#revealListeners.add(listener);
     return () => this.#revealListeners.delete(listener);
   }

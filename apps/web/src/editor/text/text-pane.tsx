@@ -23,7 +23,7 @@ import {
 } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "react";
-import { type EditedDocument, nodeAt } from "../document/document.ts";
+import type { EditedDocument } from "../document/document.ts";
 import { useEdited } from "../document/use-document.ts";
 
 /** Marks changes that come from the document, so that they are not sent back to it. */
@@ -193,11 +193,9 @@ function selectSoon(document: EditedDocument, view: EditorView): void {
   timers.set(
     view,
     setTimeout(() => {
-      const { broken, text, drawing } = document.state();
-      if (broken) return;
-      const root = treeOf(text);
-      const node = root && nodeAt(drawing, pathAt(root, view.state.selection.main.head));
-      if (node) document.select({ nodes: new Set([node.id]), edges: new Set() });
+      const { broken, text } = document.state();
+      const root = broken ? undefined : treeOf(text);
+      if (root) document.reveal(pathAt(root, view.state.selection.main.head), false);
     }, 150),
   );
 }

@@ -98,16 +98,15 @@ function Figures({ a, b }: { a: Side; b: Side }) {
         <col className="w-24 max-sm:w-16" />
         <col />
         <col />
-        <col className="w-40 max-sm:w-20" />
+        <col className="w-40 max-sm:hidden" />
       </colgroup>
       <thead>
         <tr>
           <td />
           <Head name="A" thread={a.thread} />
           <Head name="B" thread={b.thread} />
-          <th scope="col" className="text-small font-normal text-muted">
-            <span className="max-sm:hidden">Difference</span>
-            <span className="sm:hidden">B − A</span>
+          <th scope="col" className="text-small font-normal text-muted max-sm:hidden">
+            Difference
           </th>
         </tr>
       </thead>
@@ -115,16 +114,18 @@ function Figures({ a, b }: { a: Side; b: Side }) {
         {rows.map(([label, of, as]) => {
           const [inA, inB] = [of(a), of(b)];
           if (!inA && !inB) return null;
+          const difference = inA === null || inB === null ? "" : differenceOf(inA, inB, as);
           return (
             <tr key={label}>
               <th scope="row" className="font-normal text-muted">
                 {label}
               </th>
               <td>{inA === null ? "" : as(inA)}</td>
-              <td>{inB === null ? "" : as(inB)}</td>
-              <td className="text-muted">
-                {inA === null || inB === null ? "" : differenceOf(inA, inB, as)}
+              <td>
+                {inB === null ? "" : as(inB)}
+                <span className="block text-small text-muted sm:hidden">{difference}</span>
               </td>
+              <td className="text-muted max-sm:hidden">{difference}</td>
             </tr>
           );
         })}

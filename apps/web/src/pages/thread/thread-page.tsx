@@ -71,7 +71,10 @@ function ThreadView({ thread }: { thread: Thread }) {
   const chosen = row ?? ofStep?.id ?? null;
   const answer = () => {
     setAskedToAnswer((times) => times + 1);
-    show("trace", rows.findLast(({ kind }) => kind === "question")?.id);
+    const question = rows.findLast(({ kind }) => kind === "question");
+    if (question) show("trace", question.id);
+    // The log has not arrived. The question is the last step.
+    else void navigate({ search: { step: thread.stepCount }, resetScroll: false });
   };
   if (log.isRemoved) return <Deleted />;
   const canRerun = thread.movedTo === undefined;

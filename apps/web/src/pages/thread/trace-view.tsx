@@ -120,7 +120,8 @@ export function TraceView(props: Props) {
         </div>
         {row && (
           <Detail
-            key={row.id}
+            // While following, each step replaces the row. A new element would lose the focus.
+            key={isOpen || status === "waiting" ? row.id : "newest"}
             row={row}
             thread={thread}
             onForkPoint={onForkPoint}

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Graph } from "./graph.ts";
-import { layoutOfGraph, nodeSize } from "./graph-drawing.tsx";
+import { layoutOfGraph, nodeSize, viewOf } from "./graph-drawing.tsx";
 
 const node = (id: string, parent: string | null = null) => ({
   ...{ id, parent, label: id, note: null, count: 1, row: null },
@@ -59,4 +59,18 @@ test("a drawing of more than 400 nodes has every node and every edge", () => {
   const { nodes, edges } = layoutOfGraph(graph);
   expect([nodes.size, edges.length]).toEqual([401, 400]);
   expect(edges.every(({ points }) => points.length > 1)).toBe(true);
+});
+
+test("a long graph begins at its first node with readable texts, and a short graph is in the middle", () => {
+  const drawn = (count: number) => {
+    const ids = Array.from({ length: count }, (_, index) => `n${index}`);
+    const edges = ids.slice(1).map((id, index) => edge(ids[index] ?? "", id));
+    return layoutOfGraph({ nodes: ids.map((id) => node(id)), edges });
+  };
+  const window = { width: 800, height: 700 };
+  expect(viewOf(drawn(40), window)).toMatchObject({ zoom: 0.75, y: 20 });
+  const short = drawn(2);
+  const { x, y, zoom } = viewOf(short, window);
+  expect([zoom, x, y]).toEqual([1, 400 - short.size.width / 2, 350 - short.size.height / 2]);
+  expect(viewOf(drawn(40), window, 0.1).zoom).toBeLessThan(0.5);
 });

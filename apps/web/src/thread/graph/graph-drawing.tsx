@@ -12,6 +12,7 @@ import {
   ReactFlow,
   useReactFlow,
   useStore,
+  type Viewport,
 } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
 import {
@@ -124,21 +125,50 @@ const edgeAt = (route: Layout["edges"][number], index: number): Edge => ({
   markerEnd: arrow,
 });
 
-const fitted = { padding: 0.04, minZoom: 0.5, maxZoom: 1 };
+/** Smallest zoom of the first view. Texts are hard to read below it. */
+const readable = 0.75;
+const least = 0.1;
+const margin = 20;
 
-function Fitting({ shape, isMoved }: { shape: string; isMoved: RefObject<boolean> }) {
-  const { fitView } = useReactFlow();
+/** The viewport that shows the whole graph if it is readable, else its beginning. */
+export function viewOf(
+  { nodes, size }: Layout,
+  { width, height }: { width: number; height: number },
+  smallest: number = readable,
+): Viewport {
+  const fitting = Math.min((width - 2 * margin) / size.width, (height - 2 * margin) / size.height);
+  const zoom = Math.min(1, Math.max(smallest, fitting));
+  const [first] = nodes.values();
+  const isNarrow = size.width * zoom <= width;
+  const middle = isNarrow || !first ? size.width / 2 : first.x + first.width / 2;
+  return {
+    zoom,
+    x: width / 2 - middle * zoom,
+    y: Math.max(margin, (height - size.height * zoom) / 2),
+  };
+}
+
+type FittingProps = {
+  layout: Layout;
+  isMoved: RefObject<boolean>;
+  smallest: RefObject<number>;
+};
+
+function Fitting({ layout, isMoved, smallest }: FittingProps) {
+  const { setViewport } = useReactFlow();
   const width = useStore((store) => store.width);
   const height = useStore((store) => store.height);
   useEffect(() => {
-    if (!isMoved.current) void fitView(fitted);
-  }, [fitView, isMoved, shape, width, height]);
+    if (!isMoved.current && width > 0)
+      void setViewport(viewOf(layout, { width, height }, smallest.current));
+  }, [setViewport, isMoved, smallest, layout, width, height]);
   return null;
 }
 
 /** A read-only graph that can be moved and zoomed. */
 export function GraphDrawing({ graph, label, selected = null, onSelect, fills = false }: Props) {
   const isMoved = useRef(false);
+  const smallest = useRef(readable);
   // Counts and states change often, but only a new shape needs a new layout.
   const shape = JSON.stringify([graph.nodes.map(({ id, isGroup }) => [id, isGroup]), graph.edges]);
   const layout = useMemo(() => layoutOfGraph(graph), [shape]);
@@ -170,13 +200,11 @@ export function GraphDrawing({ graph, label, selected = null, onSelect, fills = 
         edges={edges}
         nodeTypes={nodeTypes}
         edgeTypes={edgeTypes}
-        fitView
-        fitViewOptions={fitted}
         // Moves without an event come from this page.
         onMoveStart={(event) => {
           if (event) isMoved.current = true;
         }}
-        minZoom={0.1}
+        minZoom={least}
         nodesDraggable={false}
         nodesConnectable={false}
         edgesFocusable={false}
@@ -193,9 +221,12 @@ export function GraphDrawing({ graph, label, selected = null, onSelect, fills = 
           fitViewOptions={{ padding: 0.04, maxZoom: 1 }}
           onZoomIn={() => (isMoved.current = true)}
           onZoomOut={() => (isMoved.current = true)}
-          onFitView={() => (isMoved.current = false)}
+          onFitView={() => {
+            isMoved.current = false;
+            smallest.current = least;
+          }}
         />
-        <Fitting shape={shape} isMoved={isMoved} />
+        <Fitting layout={layout} isMoved={isMoved} smallest={smallest} />
       </ReactFlow>
     </figure>
   );

@@ -41,7 +41,7 @@ export function Sparkline({ days, now }: { days: readonly Day[]; now: number }) 
       aria-label={label}
       width={daysShown * barPx}
       height={heightPx}
-      className="flex-none border-b"
+      className="flex-none border-b max-sm:col-span-full"
     >
       <title>{label}</title>
       {barsOf(days, now).map(({ x, completed, failed }) => (

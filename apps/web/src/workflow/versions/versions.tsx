@@ -102,8 +102,10 @@ function Version({ name, version, current, before, isOlder }: VersionProps) {
         className={`flex flex-col gap-2 px-4 py-3 ${version.current ? "bg-accent-soft/40" : ""}`}
         aria-label={`Version ${hash}`}
       >
-        <div className={`${columns} flex flex-wrap items-center gap-x-4 gap-y-2`}>
-          <span className="flex min-w-0 flex-wrap items-center gap-x-2 max-lg:basis-full">
+        <div
+          className={`${columns} flex flex-wrap items-center gap-x-4 gap-y-2 max-sm:grid max-sm:grid-cols-3`}
+        >
+          <span className="flex min-w-0 flex-wrap items-center gap-x-2 max-lg:basis-full max-sm:col-span-full">
             <h2 className="code font-semibold">{hash.slice(0, 6)}</h2>
             <Copy text={hash} what="the hash" />
             {version.current && <Pill look="current">current</Pill>}
@@ -112,7 +114,7 @@ function Version({ name, version, current, before, isOlder }: VersionProps) {
             </span>
           </span>
           <Figure label="Runs">
-            <Link to="/" search={{ workflow: hash }}>
+            <Link to="/" search={{ workflow: hash }} className="underline lg:no-underline">
               {count(threads)}
             </Link>
           </Figure>
@@ -124,7 +126,10 @@ function Version({ name, version, current, before, isOlder }: VersionProps) {
           <Figure label="Cost">{cost(version.cost)}</Figure>
           <Figure label="Tokens">{tokens(version.tokens)}</Figure>
           <Sparkline days={version.days} now={now} />
-          <span ref={actions} className="flex justify-end gap-2 lg:w-52">
+          <span
+            ref={actions}
+            className="flex justify-end gap-2 max-sm:col-span-full max-sm:justify-start lg:w-52"
+          >
             {!version.current && (
               <Button small icon={<Undo2 />} onClick={() => ask("change")}>
                 {action}
