@@ -25,7 +25,14 @@ import {
   protect,
 } from "../guard/guard.ts";
 import { publicHosts, publicOrigin } from "../guard/public-url.ts";
-import { type Admitted, admittedTo, type Caller, checkRole, needs, preparing } from "../guard/role.ts";
+import {
+  type Admitted,
+  admittedTo,
+  type Caller,
+  checkRole,
+  needs,
+  preparing,
+} from "../guard/role.ts";
 import { TokenFile } from "../guard/token-file.ts";
 import { newToken, Tokens } from "../guard/tokens.ts";
 import { graphRoutes, takesLong } from "../graphs/graph-routes.ts";
