@@ -31,7 +31,10 @@ type Side = (typeof sides)[number];
 
 describe.each(proxyNames)("behind %s", (name) => {
   const missing = missingProxy(name);
-  if (missing !== null) return void test.skip(`left out: ${missing}`, () => undefined);
+  if (missing !== null) {
+    test.skip(`left out: ${missing}`, () => undefined);
+    return;
+  }
 
   const store = new Store();
   const serving = new ServingProcess();
@@ -59,8 +62,8 @@ describe.each(proxyNames)("behind %s", (name) => {
     NODE_TLS_REJECT_UNAUTHORIZED: "0",
   });
   const local = { UNCAGED_WORKFLOW_STORAGE_ROOT: serving.path };
-  const run = (side: Side, args: string[], token = tokens.ops) =>
-    store.run(args, { cwd: serving.folder, env: side === "far" ? remote(token) : local });
+  const run = (side: Side, args: string[], { token = tokens.ops, cwd = serving.folder } = {}) =>
+    store.run(args, { cwd, env: side === "far" ? remote(token) : local });
 
   async function near(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await run("near", args);
@@ -94,7 +97,8 @@ describe.each(proxyNames)("behind %s", (name) => {
   const plain = (text: string): string =>
     text
       .replaceAll(/[0-9A-HJKMNP-TV-Z]{26}/g, "<id>")
-      .replaceAll(/"attempt":"\w+"/g, '"attempt":"<id>"')
+      .replaceAll(/"(attempt|id)":"\w+"/g, '"$1":"<id>"')
+      .replaceAll(/"unlisted":\[.*?\]/g, "<the workflows of both sides>")
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "<time>")
       .replaceAll(/("\w*(?:[aA]t|Ms|timestamp)":)\s*[\d.]+/g, "$1 0")
       .replaceAll(/\b(far|near)\b/g, "<side>");
@@ -187,6 +191,27 @@ describe.each(proxyNames)("behind %s", (name) => {
     expect(outcomes[0]).toEqual(outcomes[1] as NonNullable<(typeof outcomes)[1]>);
   });
 
+  test.each<[string, (side: Side) => string[]]>([
+    ["sync --check", () => ["sync", "--check"]],
+    ["sync", () => ["sync"]],
+    ["eval", (side) => ["eval", `play-${side}`, "cases.jsonl", "--score", "score.ts"]],
+  ])("does the same in a project: %s", async (_, args) => {
+    const outcomes = await Promise.all(
+      sides.map(async (side) => {
+        const cwd = join(store.folder, `project-${name}-${side}`);
+        mkdirSync(cwd, { recursive: true });
+        await Bun.write(join(cwd, "play.esm.js"), Bun.file(playBundle));
+        writeFileSync(join(cwd, "cases.jsonl"), '{"id":"one","prompt":"go"}\n');
+        writeFileSync(join(cwd, "score.ts"), "export default () => ({ score: 1 });");
+        const workflows = { [`synced-${side}`]: "./play.esm.js" };
+        writeFileSync(join(cwd, "uncaged.json"), JSON.stringify({ workflows }));
+        const { code, stdout, stderr } = await run(side, [...args(side), "--json"], { cwd });
+        return { code, stdout: plain(stdout), stderr: plain(stderr) };
+      }),
+    );
+    expect(outcomes[0]).toEqual(outcomes[1] as NonNullable<(typeof outcomes)[1]>);
+  });
+
   test.each([
     ["wrong", "another-0123456789-abcdefgh", "that is not this server's token"],
     ["cut", tokens.ops.slice(0, -1), "that is not this server's token"],
@@ -194,7 +219,7 @@ describe.each(proxyNames)("behind %s", (name) => {
     ["missing", "", "missing token"],
     ["of a reader", tokens.viewer, "this needs the role operate"],
   ])("refuses a token in one line with exit code 1: %s", async (_, token, words) => {
-    const { code, stdout, stderr } = await run("far", ["run", "play-far"], token);
+    const { code, stdout, stderr } = await run("far", ["run", "play-far"], { token });
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain(words);
     expect(stderr.trimEnd()).not.toContain("\n");
