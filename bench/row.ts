@@ -23,11 +23,8 @@ export type Bench = {
   binary: () => Promise<string>;
 };
 
-/**
- * `about` is the row's sentence in docs/explanation/performance.md. `measure` throws when this machine can't measure
- * the row.
- */
-export type Row = { name: string; about: string; measure(bench: Bench): Promise<Line[]> };
+/** Measurement of one or more lines. `measure` throws when this machine can't measure the row. */
+export type Row = { name: string; measure(bench: Bench): Promise<Line[]> };
 
 /** Makes a line from two samples, the floor first. */
 export function line(

@@ -9,6 +9,7 @@ type Manifest = {
   name: string;
   version: string;
   dependencies?: Record<string, string>;
+  peerDependencies?: Record<string, string>;
   exports: Record<string, unknown>;
 };
 
@@ -46,8 +47,11 @@ async function collectLibrary(
   const modules = join(folder, "node_modules");
   const dependencies: Record<string, string> = {};
   const imports: string[] = [...lent];
+  // A bundle must have its author's copies of these packages.
+  const peers: string[] = [];
   for (const { staged, source } of packages) {
-    const { name, version, exports } = readManifest(staged);
+    const { name, version, exports, peerDependencies = {} } = readManifest(staged);
+    peers.push(...Object.keys(peerDependencies));
     cpSync(staged, join(modules, name), { recursive: true });
     linkDependencies(source, modules);
     dependencies[name] = version;
@@ -62,12 +66,13 @@ async function collectLibrary(
   const { success, logs, metafile } = await Bun.build({
     entrypoints: [entry],
     target: "node",
+    external: peers,
     metafile: true,
     throw: false,
   });
   if (!success) throw new Error(logs.map(String).join("\n"));
   const built = Object.keys(metafile?.inputs ?? {}).map((path) => resolve(path));
-  const inputs = importedBy(built).filter((path) => path !== entry);
+  const inputs = importedBy(built, peers).filter((path) => path !== entry);
   const files: Record<string, Uint8Array> = {};
   const own: Record<string, string> = {};
   for (const path of inputs) {
@@ -82,16 +87,16 @@ async function collectLibrary(
 }
 
 /**
- * Returns files with all their imports, at any depth. The bundler lists only the files in its output, but resolves
- * every import.
+ * Returns files with all their imports except peers, at any depth. The bundler lists only the files in its output, but
+ * resolves every import.
  */
-function importedBy(files: readonly string[]): string[] {
+function importedBy(files: readonly string[], peers: readonly string[]): string[] {
   const found = new Set(files);
   const transpiler = new Bun.Transpiler();
   for (const file of found) {
     if (file.endsWith(".json")) continue;
     for (const { path } of transpiler.scanImports(readFileSync(file))) {
-      const other = fileOf(path, dirname(file));
+      const other = peers.includes(path) ? null : fileOf(path, dirname(file));
       if (other !== null) found.add(other);
     }
   }

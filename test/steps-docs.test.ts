@@ -55,7 +55,7 @@ test("the pages have samples", () => {
   expect(flows).toHaveLength(2);
   expect(steps.length + flows.length).toBe(samples.length);
   expect(steps.length).toBeGreaterThan(6);
-  expect(engines).toHaveLength(3);
+  expect(engines).toHaveLength(2);
 });
 
 test("the reference lists every type of steps and every field", () => {
@@ -112,7 +112,6 @@ describe("the programs", () => {
     expect(exitCode).toBe(0);
     const printed = stdout.toString().replace(/\s+/g, " ");
     const ends: [string, string][] = [
-      ["executeFrom", "2, 4, 30"],
       ["resume", "stopped"],
       ["Hello", "Hello, Ada"],
     ];

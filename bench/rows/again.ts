@@ -29,10 +29,12 @@ const times = 15;
 
 type Source = Store & { threadId: string; report: string };
 
+/**
+ * Fork and resume of a thread of 10,000 steps of 1,000 characters in a live worker: from the call until the next step
+ * is committed. The floor reads the file of the log, and writes and syncs a copy.
+ */
 export const again: Row = {
   name: "again",
-  about:
-    "Fork and resume of a thread of 10,000 steps of 1,000 characters in a live worker: from the call until the next step is committed. The floor reads the file of the log, and writes and syncs a copy.",
   async measure({ folder }) {
     const source = await makeSource(folder);
     const copy = () => timed(() => readAndWrite(source));

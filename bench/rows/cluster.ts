@@ -17,10 +17,12 @@ const bareProgram = fileURLToPath(
 const count = 200;
 const size = 64;
 
+/**
+ * A step of a thread of 200 steps on a Restate cluster of one server with one worker. The floor is a handler that
+ * makes 200 `ctx.run` of the same size.
+ */
 export const cluster: Row = {
   name: "cluster",
-  about:
-    "A step of a thread of 200 steps on a Restate cluster of one server with one worker. The floor is a handler that makes 200 `ctx.run` of the same size.",
   async measure({ folder, command }) {
     if (findServer(folder, process.env) === null) throw new Error("no Restate server found");
     const own = mkdtempSync(join(folder, "cluster-"));

@@ -8,10 +8,13 @@ import { fillStore, makeStore } from "../store.ts";
 const html = { headers: { "Content-Type": "text/html" } };
 const floorIs = "a page of one line";
 
+/**
+ * Time from the first request of a browser with an empty cache until the list of threads is rendered, with 100,000
+ * threads in the storage root; the same at 400 kbit/s with 100 ms of latency, with the first paint and the compressed
+ * bytes of the first view. The floor is a page of one line from a bare server.
+ */
 export const firstPage: Row = {
   name: "firstPage",
-  about:
-    "From the first request of a browser with an empty cache until the list of threads is rendered, with 100,000 threads in the storage root; the same at 400 kbit/s with 100 ms of latency, with the first paint and the compressed bytes of the first view. The floor is a page of one line from a bare server.",
   async measure({ folder, command }) {
     const browser = await launch();
     const store = await makeStore(folder);

@@ -7,10 +7,12 @@ import { makeStore, type Report, reported } from "../store.ts";
 const count = 10_000;
 const times = 9;
 
+/**
+ * A thread of 10,000 steps: the last 1,000 steps and the first 1,000. Nothing is synced, because the disk would hide a
+ * difference.
+ */
 export const growth: Row = {
   name: "growth",
-  about:
-    "A thread of 10,000 steps: the last 1,000 steps and the first 1,000. Nothing is synced, because the disk would hide a difference.",
   async measure({ folder }) {
     const store = await makeStore(folder);
     const engine = engineOf(store);

@@ -22,10 +22,12 @@ const loop: WorkflowDocument = {
   ],
 };
 
+/**
+ * An iteration of a loop of 2,000 in a step workflow, with its events in the debug log. The floor appends and syncs
+ * the lines of its log.
+ */
 export const iteration: Row = {
   name: "iteration",
-  about:
-    "An iteration of a loop of 2,000 in a step workflow, with its events in the debug log. The floor appends and syncs the lines of its log.",
   async measure({ folder }) {
     const store = await makeStore(folder);
     // A worker records the events of the interpreter, so this process does too.

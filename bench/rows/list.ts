@@ -9,10 +9,11 @@ const count = 100_000;
 const limit = 20;
 const mostBuildMs = 300_000;
 
+/**
+ * The first page of the list of threads, from the index that a server keeps. The floor lists the folders of the logs.
+ */
 export const list: Row = {
   name: "list",
-  about:
-    "The first page of the list of threads, from the index that a server keeps. The floor lists the folders of the logs.",
   async measure({ folder }) {
     const store = await makeStore(folder);
     fillStore(store, count);

@@ -13,10 +13,12 @@ const messages = 20;
 const many = 100;
 const echo = fileURLToPath(new URL("../baseline/echo-server.ts", import.meta.url));
 
+/**
+ * Time from the sync of a step until each of 100 clients that follow its thread by server-sent events has it. The
+ * floor is a server that sends to each client what is appended to the file.
+ */
 export const listeners: Row = {
   name: "listeners",
-  about:
-    "From the sync of a step until each of 100 clients that follow its thread by server-sent events has it. The floor is a server that sends to each client what is appended to the file.",
   async measure({ folder, command }) {
     const store = await makeStore(folder);
     const threadId = threadIdOf(1);

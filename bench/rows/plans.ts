@@ -6,10 +6,12 @@ import { line, type Row } from "../row.ts";
 
 const count = 10_000;
 
+/**
+ * One pass of the service over 10,000 active plans, half with a cron trigger and half with a poll; no plan is due. The
+ * floor is a pass over no plan.
+ */
 export const plans: Row = {
   name: "plans",
-  about:
-    "One pass of the service over 10,000 active plans, half with a cron trigger and half with a poll; no plan is due. The floor is a pass over no plan.",
   async measure({ folder }) {
     const full = homeIn(join(folder, "full"));
     fill(full.plans);

@@ -12,10 +12,12 @@ import { makeStore, threadIdOf } from "../store.ts";
 // The window limits this number, because the page does not render invisible cards.
 const times = 9;
 
+/**
+ * Time from the sync of a step until its text is in the open page of its thread. The floor is a page that writes the
+ * data of its event stream.
+ */
 export const seen: Row = {
   name: "seen",
-  about:
-    "From the sync of a step until its text is in the open page of its thread. The floor is a page that writes the data of its event stream.",
   async measure({ folder, command }) {
     const browser = await launch();
     const { root, hash } = await makeStore(folder);

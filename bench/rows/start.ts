@@ -5,10 +5,12 @@ import { bundlePath, makeStore, reported, setIdle, type Store, workerGone } from
 
 const times = 15;
 
+/**
+ * Time from calling `run`, with no live worker, until the first step is on the disk: with the command as npm installs
+ * it, and with the standalone binary. The floor starts and ends a Bun that does nothing.
+ */
 export const start: Row = {
   name: "start",
-  about:
-    "From calling `run`, with no live worker, until the first step is on the disk: with the command as npm installs it, and with the standalone binary. The floor starts and ends a Bun that does nothing.",
   async measure({ folder, command, binary }) {
     const store = await makeStore(folder);
     await store.host.register("bench", bundlePath);

@@ -9,10 +9,12 @@ import { makeStore, reported } from "../store.ts";
 
 const count = 1000;
 
+/**
+ * A thread of 1,000 steps, with everything that a worker does for it except the process itself. The floor is a loop
+ * that appends and syncs the same lines.
+ */
 export const step: Row = {
   name: "step",
-  about:
-    "A thread of 1,000 steps, with everything that a worker does for it except the process itself. The floor is a loop that appends and syncs the same lines.",
   async measure({ folder }) {
     const store = await makeStore(folder);
     const engine = engineOf(store);

@@ -12,10 +12,12 @@ const seconds = 5;
 const agentsFile = (path: string): string =>
   fileURLToPath(new URL(`../../packages/workflow-agents/${path}`, import.meta.url));
 
+/**
+ * A model that streams 2,000 tokens a second to one thread: the processor time that the engine adds to that of the
+ * provider's client, which is the floor.
+ */
 export const stream: Row = {
   name: "stream",
-  about:
-    "A model that streams 2,000 tokens a second to one thread: the processor time that the engine adds to that of the provider's client, which is the floor.",
   async measure({ folder }) {
     const root = mkdtempSync(join(folder, "root-"));
     const bundle = agentsFile("test/bundles/anthropic.ts");

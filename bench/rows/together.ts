@@ -3,10 +3,12 @@ import { inTurn } from "../measure.ts";
 import { line, type Row } from "../row.ts";
 import { makeStore, type Report, setIdle, type Store, workerGone } from "../store.ts";
 
+/**
+ * 100 threads of 50 steps in one worker, time over all steps. The floor is 100 bare loops in one process that sync on
+ * the runtime's thread pool. The target is 0.6 of their throughput.
+ */
 export const together: Row = {
   name: "together",
-  about:
-    "100 threads of 50 steps in one worker, time over all steps. The floor is 100 bare loops in one process that sync on the runtime's thread pool. The target is 0.6 of their throughput.",
   async measure({ folder }) {
     const store = await makeStore(folder);
     setIdle(60_000);
@@ -23,10 +25,12 @@ export const together: Row = {
   },
 };
 
+/**
+ * Resident memory after a garbage collection: a worker with 1,000 threads before their first step, less the same
+ * worker with one thread. The floor is the same for bare loops.
+ */
 export const memory: Row = {
   name: "memory",
-  about:
-    "Resident memory after a garbage collection: a worker with 1,000 threads before their first step, less the same worker with one thread. The floor is the same for bare loops.",
   async measure({ folder }) {
     const load = { together: 1000, count: 10 };
     const store = await makeStore(folder);

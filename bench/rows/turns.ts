@@ -9,10 +9,12 @@ const source = fileURLToPath(
   new URL("../../packages/workflow-agents/bench/turns.ts", import.meta.url),
 );
 
+/**
+ * A role of 200 turns, each with a tool call, whose model answers at once: the time of a recorded turn, less the time
+ * of a turn that is not recorded. The floor appends and syncs two entries of that size.
+ */
 export const turns: Row = {
   name: "turns",
-  about:
-    "A role of 200 turns, each with a tool call, whose model answers at once: the time of a recorded turn, less the time of a turn that is not recorded. The floor appends and syncs two entries of that size.",
   async measure({ folder }) {
     const host = openLocalHost({ path: mkdtempSync(join(folder, "root-")) });
     const { hash } = await host.register("turns", source);

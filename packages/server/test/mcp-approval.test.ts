@@ -23,9 +23,14 @@ const shipper = bundleOf(`
   if (input.steps.length < 5) yield step("gate", "", { value: meta.value });
   return { returnCode: 0, summary: meta.value.decision + " to " + channel.content };`);
 
-async function waiting(options = {}) {
+async function served() {
   const serving = await Serving.start();
   await serving.add("ship", shipper);
+  return serving;
+}
+
+async function waiting(options = {}) {
+  const serving = await served();
   const client = await McpClient.connect(handlerOf(serving, options), { name: "a model" });
   const start = await client.ok("start_thread", { workflow: "ship", wait: 60 });
   expect(start.question).toMatchObject({ number: 1, for: "channel", needsPerson: false });
@@ -50,6 +55,14 @@ test.each([
   ["failed step of a plan", { for: "step_failure", schema: { enum: ["retry", "skip"] } }],
   ["yes or no", { for: "x", schema: { type: "boolean" } }],
   ["field of a form", { for: "x", schema: { properties: { approved: {}, address: {} } } }],
+  ["yes, no or null", { for: "x", schema: { type: ["boolean", "null"] } }],
+  ["yes or no in a form", { for: "x", schema: { properties: { ship: { type: "boolean" } } } }],
+  ["choice of approve and reject", { for: "x", schema: { enum: ["approve", "reject"] } }],
+  ["choice of yes and no", { for: "x", schema: { enum: ["Yes", "No"] } }],
+  ["constants", { for: "x", schema: { oneOf: [{ const: true }, { const: false }] } }],
+  ["alternative", { for: "x", schema: { anyOf: [{ type: "string" }, decision] } }],
+  ["reference", { for: "x", schema: { $ref: "#/$defs/d", $defs: { d: { type: "boolean" } } } }],
+  ["reason without a schema", { for: "deploy approval" }],
 ])("a person answers: %s", (_, meta) => {
   expect(needsPerson({ role: "__wait__", meta })).toBe(true);
 });
@@ -78,6 +91,24 @@ describe("without allowApprove", () => {
     expect(await stepsNow()).toHaveLength(3);
   });
 
+  test("no hint names the command that approves", async () => {
+    const { client, threadId } = await waiting();
+    for (const [tool, more] of [
+      ["control_thread", { action: "resume" }],
+      ["retry_thread", {}],
+    ] as const) {
+      const { data } = await client.call(tool, { threadId, ...more });
+      expect(data.error).toMatchObject({ code: "WAITING", hint: "ask the user to decide" });
+    }
+  });
+
+  test("a fork does not make a question another role's", async () => {
+    const { client, threadId } = await waiting();
+    const edit = { meta: { for: "channel", role: "approver" } };
+    const fork = { threadId, atStep: 1, edit, answer: "approve" };
+    expect(await client.code("fork_thread", fork)).toBe("APPROVAL_NOT_ALLOWED");
+  });
+
   test("a fork neither answers an approval nor changes a person's decision", async () => {
     const { serving, client, threadId } = await waiting();
     const ref = await serving.host.find(threadId);
@@ -104,6 +135,28 @@ describe("without allowApprove", () => {
       3,
     );
   });
+});
+
+test("a fork keeps the steps that were checked, even if the thread asks for an approval meanwhile", async () => {
+  const serving = await served();
+  const { host, env } = serving;
+  const threadId = await serving.run("ship");
+  await serving.until(threadId, "waiting");
+  const ref = await host.find(threadId);
+  const late: typeof host = {
+    ...host,
+    async fork(...given) {
+      const input = { content: "beta", by: { kind: "console" } } as const;
+      await host.control(ref, { kind: "answer", input, question: 1, env });
+      await serving.until(threadId, "waiting", 3);
+      return await host.fork(...given);
+    },
+  };
+  const client = await McpClient.connect(handlerOf(serving, { host: late }));
+  const answer = { decision: "approve" };
+  const fork = { threadId, fromRole: "__wait__", answer, wait: 60 };
+  const forked = await client.ok("fork_thread", fork);
+  expect(forked).toMatchObject({ status: "waiting", question: { number: 3, for: "ship" } });
 });
 
 describe("with allowApprove", () => {

@@ -1,7 +1,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { until } from "../../workflow/test/fixtures/until.ts";
+import { bundleOf } from "../../workflow/test/fixtures/bundles.ts";
 import { closeClients, handlerOf, McpClient } from "./mcp-client.ts";
-import { Serving, stopServing } from "./serving.ts";
+import { Serving, ServingRoot, stopServing } from "./serving.ts";
 
 afterAll(async () => {
   await closeClients();
@@ -86,9 +89,13 @@ describe.each([true, false])("a client (modern: %p)", (modern) => {
     expect(await messageOf("start_thread", { workflow: "counter", wait: 601 })).toEqual([
       ...["BAD_REQUEST", "arguments.wait: Too big: expected number to be <=600"],
     ]);
+    expect((await client.call("start_thread")).data.error.hint).toBe(
+      "see the inputSchema of the tool",
+    );
     expect((await messageOf("start_thread", { workflow: "countr" }))[0]).toBe("WORKFLOW_NOT_FOUND");
     expect((await messageOf("get_thread", { threadId: "none" }))[0]).toBe("THREAD_NOT_FOUND");
     expect((await messageOf("search_threads", { since: "soon" }))[0]).toBe("BAD_REQUEST");
+    expect((await messageOf("search_threads", { cursor: "none" }))[0]).toBe("BAD_REQUEST");
     expect(
       (await messageOf("fork_thread", { threadId: "@last", atStep: 1, fromRole: "x" }))[0],
     ).toBe("BAD_REQUEST");
@@ -167,4 +174,45 @@ test("a session that was dropped is served further, without its name", async () 
   expect((await first.ok("start_thread", { workflow: "counter", wait: 60 })).status).toBe(
     "completed",
   );
+});
+
+test("long names are cut, so that a started thread is always reported", async () => {
+  const serving = await Serving.start();
+  await serving.add(
+    "long",
+    bundleOf(`
+      if (input.steps.length === 0) yield step("r".repeat(30_000), "", {});
+      yield step("__wait__", "?", { for: "w".repeat(30_000) });`),
+  );
+  const client = await McpClient.connect(serving);
+  const started = await client.ok("start_thread", { workflow: "long", wait: 60 });
+  expect(started).toMatchObject({ status: "waiting", question: { number: 2 } });
+  const { threadId } = started;
+  const { records } = await client.ok("get_thread", { threadId, cursor: "steps:1" });
+  expect(records).toHaveLength(2);
+});
+
+test("a resource that is not found has a code and a hint", async () => {
+  const { client } = await McpClient.connect(await Serving.start("counter"));
+  const errorOf = (uri: string) => client.readResource({ uri }).catch((error: unknown) => error);
+  for (const [path, code] of [
+    ["threads/none", "THREAD_NOT_FOUND"],
+    ["workflows/none", "WORKFLOW_NOT_FOUND"],
+    ["docs/none", "RESOURCE_NOT_FOUND"],
+  ]) {
+    const data = { code, hint: expect.any(String) };
+    expect(await errorOf(`uncaged://${path}`)).toMatchObject({ code: -32602, data });
+  }
+});
+
+test("a corrupt thread says where its log is damaged", async () => {
+  const serving = await ServingRoot.start("counter");
+  const client = await McpClient.connect(serving);
+  const { threadId, hash } = await client.ok("start_thread", { workflow: "counter", wait: 60 });
+  const log = join(serving.path, "logs", hash, `${threadId}.data.jsonl`);
+  const [start = "", ...rest] = readFileSync(log, "utf8").split("\n");
+  writeFileSync(log, [start, '{"role":1}', ...rest].join("\n"));
+  expect(await client.ok("get_thread", { threadId })).toMatchObject({
+    ...{ status: "corrupt", problem: expect.stringContaining("line 2") },
+  });
 });

@@ -1,16 +1,9 @@
 import type { Step, ThreadView } from "@uncaged/workflow/host";
 import { isRecord } from "@uncaged/workflow/internal";
-import { isApproval } from "@uncaged/workflow/records";
+import { decisionOf } from "@uncaged/workflow/records";
 
 /** Questions with these reasons ask for a decision, whatever their schema. */
-const decisions: ReadonlySet<unknown> = new Set([
-  "approval",
-  "approve",
-  "budget",
-  "limits",
-  "step_failure",
-  "tool",
-]);
+const reasons = /^(budget|limits|step_failure|tool)$|approv|confirm/i;
 const decisionKeys = ["approve", "approved", "decision"];
 
 /**
@@ -19,12 +12,19 @@ const decisionKeys = ["approve", "approved", "decision"];
  */
 export function needsPerson({ role, meta }: Pick<Step, "role" | "meta">): boolean {
   if (role !== "__wait__") return false;
-  if (decisions.has(meta.for) || isApproval({ for: "", ...meta })) return true;
-  const { schema } = meta;
+  return reasons.test(String(meta.for)) || asksForDecision(meta.schema);
+}
+
+/** Tells whether a schema, or any part of it, accepts a yes or no, or has a field for a decision. */
+function asksForDecision(schema: unknown): boolean {
+  if (Array.isArray(schema)) return schema.some(asksForDecision);
   if (!isRecord(schema)) return false;
-  const { type, properties } = schema;
-  if (type === "boolean") return true;
-  return isRecord(properties) && decisionKeys.some((key) => Object.hasOwn(properties, key));
+  const { type, properties, enum: options, const: only } = schema;
+  if ([type].flat().includes("boolean")) return true;
+  if ([options, only].flat().some((value) => decisionOf(value) !== null)) return true;
+  if (isRecord(properties) && decisionKeys.some((key) => Object.hasOwn(properties, key)))
+    return true;
+  return Object.values(schema).some(asksForDecision);
 }
 
 /** Tells whether a step is the answer to a question that {@link needsPerson}. `index` counts from 0. */

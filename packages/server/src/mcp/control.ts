@@ -5,6 +5,7 @@ import { isDecision, needsPerson } from "./approval.ts";
 import {
   approvalNotAllowed,
   bothGiven,
+  isAsking,
   noQuestion,
   otherQuestion,
   questionRequired,
@@ -22,6 +23,12 @@ function inputOf(answer: z.infer<typeof answerField>, { by }: Call) {
   return typeof answer === "string"
     ? { content: answer, by }
     : { content: JSON.stringify(answer), value: answer, by };
+}
+
+/** Refuses to continue a thread that asks. The host's own error names the command that approves. */
+function checkNotAsking(view: ThreadView): void {
+  if (view.status !== "waiting" || !isQuestion(view.question)) return;
+  throw isAsking(view.threadId, needsPerson(view.question));
 }
 
 async function stateAfter(host: Host, ref: ThreadRef, wait: number, call: Call) {
@@ -81,6 +88,7 @@ export const controlThread = defineTool({
   kind: "ends",
   async run({ host, env }, { threadId, action, wait }, call) {
     const ref = await host.find(threadId);
+    if (action === "resume") checkNotAsking(await host.read(ref));
     await host.control(ref, action === "pause" ? { kind: "pause" } : { kind: action, env });
     return await stateAfter(host, ref, wait, call);
   },
@@ -128,12 +136,14 @@ export const forkThread = defineTool({
       fromRole !== undefined ? { fromRole } : atStep === undefined ? undefined : { atStep };
     const ref = await host.find(threadId);
     const view = await host.read(ref);
-    const kept = keep ?? (changes.anew ? { atStep: view.steps.length } : undefined);
-    checkDecisions(access, view, keptSteps(view.steps, kept).at(-1), given);
+    const all = changes.anew ? { atStep: view.steps.length } : undefined;
+    const kept = keptSteps(view.steps, keep ?? all);
+    checkDecisions(access, view, kept.at(-1), given);
     const forked = await host.fork(ref, {
       ...changes,
       ...limitsIn({ maxCost, maxTokens }),
-      ...{ keep, env, threadId: newThreadId },
+      // The checked steps, even if the thread has more by now.
+      ...{ keep: { atStep: kept.length }, env, threadId: newThreadId },
       edit: edit && { ...edit, by: call.by },
       input: answer === undefined ? undefined : inputOf(answer, call),
     });
@@ -153,7 +163,8 @@ function checkDecisions(
   const isAnswered = answer !== undefined && needsPerson(step);
   // A role that asks repeats the decision in its own step, after the answer.
   const holdsDecision = isDecision(view, last) || isDecision(view, last - 1);
-  const isEdited = edit !== undefined && (holdsDecision || needsPerson(step));
+  // The meta of a question says whose answer it is.
+  const isEdited = edit !== undefined && (holdsDecision || step.role === "__wait__");
   if (isAnswered || isEdited) throw approvalNotAllowed(view.threadId);
 }
 
@@ -174,7 +185,9 @@ export const retryThread = defineTool({
   async run({ host, env }, { threadId, wait, maxCost, maxTokens, ...changes }, call) {
     const ref = await host.find(threadId);
     const options = { ...changes, ...limitsIn({ maxCost, maxTokens }), env };
-    const forked = await host.fork(ref, retryOptions(await host.read(ref), options));
+    const view = await host.read(ref);
+    checkNotAsking(view);
+    const forked = await host.fork(ref, retryOptions(view, options));
     return await stateAfter(host, forked, wait, call);
   },
 });

@@ -1,4 +1,4 @@
-import { WorkflowError } from "@uncaged/workflow/host";
+import { toErrorRecord, WorkflowError } from "@uncaged/workflow/host";
 import { show } from "@uncaged/workflow/internal";
 
 /* The errors of the MCP tools. */
@@ -17,6 +17,10 @@ export const resultTooLarge = (bytes: number, most: number): WorkflowError =>
     "ask for less: a smaller limit, or one thread or workflow",
   );
 
+/** Returns an error in a tool's arguments. Its hint names the tool's schema, not that of a request of the API. */
+export const badArguments = (found: WorkflowError): WorkflowError =>
+  new WorkflowError({ ...toErrorRecord(found), hint: "see the inputSchema of the tool" });
+
 export const badCursor = (cursor: string, threadId: string): WorkflowError =>
   WorkflowError.usage(
     "BAD_CURSOR",
@@ -34,8 +38,15 @@ export const badTime = (name: string, text: string): WorkflowError =>
 export const approvalNotAllowed = (threadId: string): WorkflowError =>
   WorkflowError.failed(
     "APPROVAL_NOT_ALLOWED",
-    `${threadId} waits for a person's decision, and this server takes no decisions from a model`,
+    `${threadId}: this decision belongs to a person, and this server takes none from a model`,
     `ask the user to decide: uncaged-workflow thread ${threadId}; or to start this server with --allow-approve`,
+  );
+
+export const isAsking = (threadId: string, decision: boolean): WorkflowError =>
+  WorkflowError.failed(
+    "WAITING",
+    `${threadId} waits for an answer`,
+    decision ? "ask the user to decide" : "answer it with answer_thread",
   );
 
 export const questionRequired = (threadId: string, question: number): WorkflowError =>

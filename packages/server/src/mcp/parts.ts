@@ -74,7 +74,7 @@ function recordOf(steps: ThreadView["steps"], number: number) {
     ...(metaSize <= mostMeta ? [] : [largeOf(`${name}.meta`, metaSize)]),
   ];
   return {
-    ...{ number, role, content: shown },
+    ...{ number, role: clipped(role, 100), content: shown },
     ...(metaSize <= mostMeta && Object.keys(meta).length > 0 && { meta }),
     ...(by && { by: answererText(by) }),
     at: new Date(timestamp).toISOString(),

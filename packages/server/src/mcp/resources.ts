@@ -1,5 +1,10 @@
-import { type McpServer, ResourceTemplate } from "@modelcontextprotocol/server";
-import type { Host } from "@uncaged/workflow/host";
+import {
+  INVALID_PARAMS,
+  type McpServer,
+  ProtocolError,
+  ResourceTemplate,
+} from "@modelcontextprotocol/server";
+import { type Host, isWorkflowError, toErrorRecord } from "@uncaged/workflow/host";
 import { docs, uriOf } from "./docs.ts";
 import { resourceNotFound } from "./errors.ts";
 import { clipped, jsonBytes, mostBytes } from "./size.ts";
@@ -13,7 +18,8 @@ export function addResources(server: McpServer, host: Host): void {
     "thread",
     new ResourceTemplate("uncaged://threads/{id}", { list: () => listThreads(host) }),
     { title: "Threads", description: "The state of a thread.", mimeType: "application/json" },
-    async (uri, { id }) => json(uri, await stateOf(host, await host.find(String(id)))),
+    async (uri, { id }) =>
+      json(uri, await found(async () => stateOf(host, await host.find(String(id))))),
   );
   server.registerResource(
     "workflow",
@@ -24,7 +30,7 @@ export function addResources(server: McpServer, host: Host): void {
       mimeType: "application/json",
     },
     async (uri, { name }) => {
-      const { history, ...workflow } = await host.workflow(String(name));
+      const { history, ...workflow } = await found(() => host.workflow(String(name)));
       return json(uri, { ...workflow, history: history.slice(-mostListed) });
     },
   );
@@ -32,12 +38,26 @@ export function addResources(server: McpServer, host: Host): void {
     "docs",
     new ResourceTemplate("uncaged://docs/{+page}", { list: listPages }),
     { title: "Documents", description: "A page of the documents.", mimeType: "text/markdown" },
-    (uri, { page }) => {
-      const text = docs().read(String(page));
-      if (text === null) throw resourceNotFound(uri.href);
+    async (uri, { page }) => {
+      const text = await found(() => {
+        const read = docs().read(String(page));
+        if (read === null) throw resourceNotFound(uri.href);
+        return read;
+      });
       return { contents: [{ uri: uri.href, mimeType: "text/markdown", text }] };
     },
   );
+}
+
+/** Returns the result of `read`. Its error becomes an error of the protocol, with our code and hint in `data`. */
+async function found<T>(read: () => T | Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!isWorkflowError(error)) throw error;
+    const { code, message, hint } = toErrorRecord(error);
+    throw new ProtocolError(INVALID_PARAMS, message, { code, hint });
+  }
 }
 
 async function listThreads(host: Host) {

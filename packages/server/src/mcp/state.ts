@@ -29,6 +29,7 @@ export const stateShape = {
   prompt: text,
   createdAt: text,
   sleepingUntil: text.optional(),
+  problem: text.optional().describe("The damage of a corrupt log, or the host of a moved thread."),
   spent: z
     .strictObject({ tokens: z.number(), cost: z.number() })
     .optional()
@@ -77,6 +78,7 @@ export type ThreadState = z.infer<z.ZodObject<typeof stateShape>>;
 
 /** The most bytes of one value in a summary. */
 const most = { prompt: 800, summary: 3_000, value: 3_000, question: 3_000, content: 2_000 };
+const mostName = 100;
 const mostSource = 2_500;
 const mostMessage = 2_000;
 const mostCauses = 3;
@@ -121,9 +123,10 @@ function summaryOf(view: ThreadView, row: Awaited<ReturnType<Host["row"]>>): Thr
   const of = steps.length;
   return {
     ...{ threadId, workflow, hash, status, steps: of },
-    ...(role !== undefined && { role }),
+    ...(role !== undefined && { role: clipped(role, mostName) }),
     ...{ prompt, createdAt: isoOf(createdAt) },
     ...(sleep !== null && { sleepingUntil: isoOf(sleep) }),
+    ...problemOf(view),
     ...(row && { spent: { tokens: row.spent.tokens, cost: row.spent.cost } }),
     ...("result" in view && status !== "failed" && { result: resultOf(view.result, cut) }),
     ...(view.status === "failed" && failedParts(view, cut)),
@@ -131,7 +134,7 @@ function summaryOf(view: ThreadView, row: Awaited<ReturnType<Host["row"]>>): Thr
     ...(last && {
       last: {
         number: of,
-        role: last.role,
+        role: clipped(last.role, mostName),
         content: cut.text(`step.${of}.content`, last.content, most.content),
       },
     }),
@@ -139,6 +142,13 @@ function summaryOf(view: ThreadView, row: Awaited<ReturnType<Host["row"]>>): Thr
     large: cut.large,
     next: of > 0 ? "steps:1" : null,
   };
+}
+
+function problemOf(view: ThreadView): { problem?: string } {
+  if (view.status === "moved") return { problem: `it continues on ${clipped(view.movedTo, 500)}` };
+  if (view.status !== "corrupt") return {};
+  const { line, reason } = view.broken;
+  return { problem: `line ${line} of its log: ${clipped(reason, 500)}; fork the steps before it` };
 }
 
 type Result = Extract<ThreadView, { result: unknown }>["result"];
@@ -161,7 +171,7 @@ function questionOf(view: ThreadView & { status: "waiting" }, cut: Cutter) {
   return {
     ...{
       number,
-      for: String(meta.for),
+      for: clipped(String(meta.for), mostName),
       text: cut.text(`step.${number}.content`, content, most.question),
     },
     needsPerson: needsPerson(view.question),
@@ -181,10 +191,13 @@ function failedParts(view: ThreadView & { status: "failed" }, cut: Cutter) {
     .map((part) => clipped(`${part.error.name}: ${part.error.message}`, 500));
   return {
     failure: {
-      ...{ name, message: cut.text("result.summary", message, mostMessage) },
-      ...(code !== undefined && { code }),
+      ...{
+        name: clipped(name, mostName),
+        message: cut.text("result.summary", message, mostMessage),
+      },
+      ...(code !== undefined && { code: clipped(code, mostName) }),
       ...(hint !== undefined && { hint: clipped(hint, 500) }),
-      ...(role !== undefined && { role }),
+      ...(role !== undefined && { role: clipped(role, mostName) }),
       step,
       ...(at && { at: `${at.file}:${at.line}:${at.column}`, source: sourceOf(at) }),
       ...(causes.length > 0 && { causes }),
@@ -208,10 +221,10 @@ function sourceOf({ line, text: own = "", frame }: Position): string {
 
 /** Returns one line about a thread. */
 export function stateText({ threadId, status, steps, ...state }: ThreadState): string {
-  const { result, question, failure } = state;
+  const { result, question, failure, problem } = state;
   const what =
     failure === undefined
-      ? (question?.text ?? result?.summary ?? "")
+      ? (problem ?? question?.text ?? result?.summary ?? "")
       : [failure.at, failure.message].filter(Boolean).join(": ");
   const counted = `${steps} step${steps === 1 ? "" : "s"}`;
   return clipped(`${threadId} ${status}, ${counted}${what === "" ? "" : `: ${what}`}`, 1_000);

@@ -1,5 +1,5 @@
 import { statuses } from "@uncaged/workflow/host";
-import { mostRounds } from "@uncaged/workflow/internal";
+import { mostRounds, threadIdPattern } from "@uncaged/workflow/internal";
 import { z } from "zod";
 import { badTime } from "./errors.ts";
 import { pageAt, pageShape } from "./parts.ts";
@@ -129,7 +129,7 @@ export const searchThreads = defineTool({
     hasError: z.literal(true).optional(),
     minCost: z.number().nonnegative().optional(),
     limit: z.int().min(1).max(100).default(20),
-    cursor: text.max(80).optional(),
+    cursor: text.regex(threadIdPattern, "must be the `next` of a page").optional(),
   }),
   output: z.strictObject({ threads: z.array(rowSchema), next: text.nullable() }),
   kind: "reads",

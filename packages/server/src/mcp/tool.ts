@@ -8,7 +8,7 @@ import { firstLine, isRecord } from "@uncaged/workflow/internal";
 import { z } from "zod";
 import { violation } from "../guard/error-response.ts";
 import type { Role } from "../guard/role.ts";
-import { resultTooLarge, tooManyCalls } from "./errors.ts";
+import { badArguments, resultTooLarge, tooManyCalls } from "./errors.ts";
 import { jsonBytes, mostBytes } from "./size.ts";
 
 /** The host of a server's tools, and the permissions of its clients. */
@@ -147,7 +147,7 @@ export function addTool(server: McpServer, tool: Defined, access: Access, calls:
 function checked(input: z.ZodObject, given: unknown): Record<string, unknown> {
   const { success, data, error } = input.safeParse(given ?? {});
   if (success) return data;
-  throw violation("arguments", error, input);
+  throw badArguments(violation("arguments", error, input));
 }
 
 function failed(thrown: unknown) {
