@@ -133,6 +133,11 @@ test("each hint was shown, and its commands work", () => {
         "the check of the bundle reports it before",
       "start the server again: uncaged-workflow serve": goesOn,
       "start it again: uncaged-workflow serve": goesOn,
+      "check the address; start a server with: uncaged-workflow serve": goesOn,
+      "copy the token again, as `uncaged-workflow serve --json` printed it": goesOn,
+      "build it first: uncaged-workflow build …": "of programs; the command builds what it sends",
+      "ask the user to decide: uncaged-workflow thread …; or to start this server with --allow-approve":
+        "of a tool of mcp",
       "find its worker: uncaged-workflow ps": isRace,
       "find it: uncaged-workflow ps": isRace,
       "see how: uncaged-workflow thread …": isRace,

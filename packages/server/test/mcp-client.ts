@@ -26,7 +26,7 @@ export function handlerOf(serving: Serving, options: Partial<McpOptions> = {}): 
   const { host, env, folder: cwd } = serving;
   const handler = mcpHandler({ host, env, cwd, version: "test", allowApprove: false, ...options });
   opened.push(handler);
-  return (request) => handler.fetch(request, { readOnly: options.readOnly === true });
+  return (request) => handler.fetch(request, { name: null, role: options.role ?? "operate" });
 }
 
 /** A client of the official SDK. `modern` is the protocol version 2026-07-28; otherwise the version before it. */
@@ -40,7 +40,7 @@ export class McpClient {
 
   static async connect(
     target: Fetch | Serving,
-    { modern = true, name = "tester" } = {},
+    { modern = true, name = "tester", token = "" } = {},
   ): Promise<McpClient> {
     const mode = modern ? "auto" : "legacy";
     const client = new Client({ name, version: "1" }, { versionNegotiation: { mode } });
@@ -50,7 +50,7 @@ export class McpClient {
             fetch: (url, init) => target(new Request(String(url), init)),
           })
         : new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${target.port}/mcp`), {
-            requestInit: { headers: { Authorization: `Bearer ${target.token}` } },
+            requestInit: { headers: { Authorization: `Bearer ${token || target.token}` } },
           });
     await client.connect(transport);
     opened.push(client);

@@ -153,10 +153,10 @@ describe("the tools", () => {
     expect(await client.ok("search_docs", { query: "xqzzyx" })).toEqual({ results: [] });
   });
 
-  test("have annotations; only the reading tools are left with readOnly", async () => {
+  test("have annotations; only the reading tools are left with the role read", async () => {
     const { client, serving } = await served();
     const all = await client.tools();
-    const reading = await McpClient.connect(handlerOf(serving, { readOnly: true }));
+    const reading = await McpClient.connect(handlerOf(serving, { role: "read" }));
     const named = (await reading.tools()).map(({ name }) => name);
     expect(named.sort()).toEqual([
       ...["diff_threads", "get_thread", "list_workflows", "search_docs", "search_threads"],

@@ -65,28 +65,31 @@ function answerOf({ instructions = "", input = [] }: Body): Reply {
 /** The answer to each question, and an action before it. */
 type Answering = { answer?: unknown; before?: () => Promise<void> };
 
+/** The fault of a model's server, the number of requests, and whether the fault ends the worker now. */
+type Server = { fault: Fault | null; requests: number; isEnding: boolean };
+
 /** Programs of the SDK in threads, and the faults of their model's server. */
 export class AgentsRuns {
   readonly models: ModelRuns;
-  readonly #server: { fault: Fault | null; requests: number };
+  readonly #server: Server;
 
-  private constructor(models: ModelRuns, server: { fault: Fault | null; requests: number }) {
+  private constructor(models: ModelRuns, server: Server) {
     this.models = models;
     this.#server = server;
   }
 
   static async open(): Promise<AgentsRuns> {
-    const server = { fault: null as Fault | null, requests: 0 };
+    const server: Server = { fault: null, requests: 0, isEnding: false };
     const models = await ModelRuns.open((body) => {
+      // The worker may die before it has read the answer to a concurrent request.
+      if (server.isEnding) return { fault: { kind: "hang" } };
       server.requests += 1;
       const { fault } = server;
       if (fault?.request !== server.requests) return answerOf(body);
       server.fault = null;
-      if (fault.kind === "asked") {
-        void models.kill();
-        return { fault: { kind: "hang" } };
-      }
+      server.isEnding = true;
       const held = models.killInAnswer();
+      if (fault.kind === "asked") return { fault: { kind: "hang" } };
       return { ...answerOf(body), held, heldAfter: 3, fault: { kind: "half-event", after: 4 } };
     });
     return new AgentsRuns(models, server);
@@ -94,8 +97,8 @@ export class AgentsRuns {
 
   /** Starts a program, which dies at a request or at a place of the bundle. */
   async start(workflow: string, prompt: string, at: Fault | string = ""): Promise<Run> {
-    this.#server.requests = 0;
-    this.#server.fault = typeof at === "string" ? null : at;
+    const fault = typeof at === "string" ? null : at;
+    Object.assign(this.#server, { fault, requests: 0, isEnding: false } satisfies Server);
     return await this.models.start(workflow, prompt, typeof at === "string" ? at : "", "responses");
   }
 
@@ -106,8 +109,10 @@ export class AgentsRuns {
     const questions: Record<string, unknown>[] = [];
     for (;;) {
       const view = await settled(host, ref);
-      if (view.status === "interrupted") await host.control(ref, { kind: "resume", env, cwd });
-      else if (view.status !== "waiting") return { view, questions };
+      if (view.status === "interrupted") {
+        this.#server.isEnding = false;
+        await host.control(ref, { kind: "resume", env, cwd });
+      } else if (view.status !== "waiting") return { view, questions };
       else {
         questions.push(view.question.meta);
         await before();

@@ -22,7 +22,7 @@ export type Fault =
 /**
  * A server's reply to one request. A fault comes `after` a number of events. `tokenMs` is the delay before each event,
  * in milliseconds. The server sends the text `repeat` times, each time in one event. After `heldAfter` events, 4 by
- * default, the server waits for `held`.
+ * default, the server waits for `held`. An answer in one document that is held and has a fault is never sent.
  */
 export type Reply = {
   thinking?: string;
@@ -178,6 +178,11 @@ export async function wireServer<Body extends { model: string; stream?: boolean 
     if (fault?.kind === "status") return protocol.refuse(response, fault);
     if (fault?.kind === "page") {
       response.writeHead(fault.status, { "content-type": "text/html" }).end(fault.body);
+      return;
+    }
+    if (!body.stream && fault && reply.held) {
+      await reply.held;
+      response.destroy();
       return;
     }
     own.requests += 1;

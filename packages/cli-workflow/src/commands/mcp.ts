@@ -20,7 +20,8 @@ export default defineCommand({
     const signal = session.termination();
     const { serveMcp } = await import("@uncaged/workflow-server/mcp");
     const rest = readOnly ? () => undefined : keepAwake(host, env);
-    await serveMcp({ ...{ host, env, cwd, version }, readOnly, allowApprove }, signal);
+    const role = readOnly ? "read" : "operate";
+    await serveMcp({ ...{ host, env, cwd, version }, role, allowApprove }, signal);
     rest();
   },
 });

@@ -55,6 +55,7 @@ export const answerThread = defineTool({
   }),
   output: stateSchema,
   kind: "adds",
+  role: "answer",
   async run({ host, env, allowApprove }, { threadId: id, answer, question, wait }, call) {
     const ref = await host.find(id);
     const view = await host.read(ref);

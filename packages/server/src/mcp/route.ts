@@ -4,11 +4,11 @@ import type { McpHandler, McpOptions } from "./server.ts";
 export const isForMcp = ({ url }: Request): boolean => URL.parse(url)?.pathname === "/mcp";
 
 /** Returns the handler of `/mcp`, which is loaded at its first request. */
-export function lazyMcp(options: Omit<McpOptions, "readOnly">): McpHandler {
+export function lazyMcp(options: Omit<McpOptions, "role">): McpHandler {
   let loaded: Promise<McpHandler> | undefined;
   const load = () => (loaded ??= import("./server.ts").then((mcp) => mcp.mcpHandler(options)));
   return {
-    fetch: async (request, given) => (await load()).fetch(request, given),
+    fetch: async (request, caller) => (await load()).fetch(request, caller),
     close: async () => (await loaded)?.close(),
   };
 }

@@ -1,5 +1,11 @@
-import { createMcpHandler, isLegacyRequest, McpServer } from "@modelcontextprotocol/server";
+import {
+  createMcpHandler,
+  isLegacyRequest,
+  type McpHttpHandler,
+  McpServer,
+} from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
+import { type Caller, type Role, roles } from "../guard/role.ts";
 import { diffThreads, threadCost } from "./compare.ts";
 import { answerThread, controlThread, forkThread, retryThread } from "./control.ts";
 import { searchDocs } from "./docs.ts";
@@ -26,21 +32,23 @@ const tools = [
 ];
 
 const instructions =
-  "uncaged-workflow runs durable workflows. A thread is one execution, a step one recorded result. Start a thread with " +
+  "This server runs durable workflows. A thread is one execution, a step one recorded result. Start a thread with " +
   "`wait`, read its failure or question with get_thread, fix the workflow's source, add it again, then retry or fork " +
   "the thread `on` the workflow. Ask the user before you answer a question with needsPerson.";
 
-/** Options of an MCP server. */
-export type McpOptions = Access & { version: string };
+/** Options of an MCP server. Its clients get the tools of their role. */
+export type McpOptions = Access & { version: string; role: Role };
 
 /** Returns a function that makes a server for each connection; all of them share one limit of calls. */
-function serversFor({ version, ...access }: McpOptions): () => McpServer {
+function serversFor({ version, role, ...access }: McpOptions): () => McpServer {
   const calls = new Calls();
+  const allowed = roles.slice(0, roles.indexOf(role) + 1);
+  const offered = tools.filter(({ kind, role: needed = kind === "reads" ? "read" : "operate" }) =>
+    allowed.includes(needed),
+  );
   return () => {
     const server = new McpServer({ name: "uncaged-workflow", version }, { instructions });
-    for (const tool of tools) {
-      if (tool.kind === "reads" || !access.readOnly) addTool(server, tool, access, calls);
-    }
+    for (const tool of offered) addTool(server, tool, access, calls);
     addResources(server, access.host);
     return server;
   };
@@ -66,30 +74,39 @@ export async function serveMcp(options: McpOptions, signal: AbortSignal): Promis
 
 /** Serves MCP over HTTP. */
 export type McpHandler = {
-  /** `readOnly` offers only the tools that change nothing. The caller checks token, Host and Origin. */
-  fetch: (request: Request, options?: { readOnly?: boolean }) => Promise<Response>;
+  /** Serves a request whose token, Host and Origin are checked. Answers record the name of the token. */
+  fetch: (request: Request, caller: Pick<Caller, "name" | "role">) => Promise<Response>;
   close(): Promise<void>;
 };
 
 /** Returns a handler of HTTP requests. */
-export function mcpHandler(options: Omit<McpOptions, "readOnly">): McpHandler {
-  const full = httpServer(serversFor({ ...options, readOnly: false }));
-  const reading = httpServer(serversFor({ ...options, readOnly: true }));
+export function mcpHandler(options: Omit<McpOptions, "role">): McpHandler {
+  // A session keeps its tools, so that the sessions of each role are apart.
+  const handlerFor = (role: Role) => httpServer(serversFor({ ...options, role }));
+  const handlers = {
+    read: handlerFor("read"),
+    answer: handlerFor("answer"),
+    operate: handlerFor("operate"),
+  };
   return {
-    fetch: (request, { readOnly = false } = {}) => (readOnly ? reading : full).fetch(request),
+    fetch: (request, { name, role }) =>
+      handlers[role].fetch(
+        request,
+        name === null ? {} : { authInfo: { clientId: name, scopes: [role], token: "" } },
+      ),
     async close() {
-      await Promise.all([full.close(), reading.close()]);
+      await Promise.all(Object.values(handlers).map((handler) => handler.close()));
     },
   };
 }
 
-function httpServer(make: () => McpServer): Pick<McpHandler, "close" | "fetch"> {
+function httpServer(make: () => McpServer): Pick<McpHttpHandler, "close" | "fetch"> {
   const sessions = new Sessions(make);
   const others = createMcpHandler(make);
   return {
-    async fetch(request) {
-      const own = (await isLegacyRequest(request)) ? await sessions.fetch(request) : null;
-      return own ?? (await others.fetch(request));
+    async fetch(request, options) {
+      const own = (await isLegacyRequest(request)) ? await sessions.fetch(request, options) : null;
+      return own ?? (await others.fetch(request, options));
     },
     async close() {
       await Promise.all([sessions.close(), others.close()]);

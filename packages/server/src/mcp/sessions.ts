@@ -1,4 +1,5 @@
 import {
+  type HandleRequestOptions,
   isInitializeRequest,
   type McpServer,
   WebStandardStreamableHTTPServerTransport as Transport,
@@ -21,10 +22,10 @@ export class Sessions {
   }
 
   /** Serves a request of a session or an `initialize` request; null for any other. */
-  async fetch(request: Request): Promise<Response | null> {
+  async fetch(request: Request, options: HandleRequestOptions = {}): Promise<Response | null> {
     const { method, headers, signal } = request;
     const session = this.#used(headers.get("mcp-session-id"));
-    if (method === "DELETE") return session?.handleRequest(request) ?? null;
+    if (method === "DELETE") return session?.handleRequest(request, options) ?? null;
     if (method !== "POST") return null;
     const body = await bodyOf(request);
     const transport = session ?? (isInitializeRequest(body) ? await this.#begin() : null);
@@ -32,7 +33,7 @@ export class Sessions {
     // A client that disconnects can't read the result.
     const leave = () => cancel(transport, body);
     signal.addEventListener("abort", leave, { once: true });
-    return await transport.handleRequest(request, { parsedBody: body });
+    return await transport.handleRequest(request, { ...options, parsedBody: body });
   }
 
   async close(): Promise<void> {

@@ -7,6 +7,7 @@ import { type AnsweredBy, type Host, toErrorRecord } from "@uncaged/workflow/hos
 import { firstLine, isRecord } from "@uncaged/workflow/internal";
 import { z } from "zod";
 import { violation } from "../guard/error-response.ts";
+import type { Role } from "../guard/role.ts";
 import { badArguments, resultTooLarge, tooManyCalls } from "./errors.ts";
 import { jsonBytes, mostBytes } from "./size.ts";
 
@@ -16,8 +17,6 @@ export type Access = {
   /** The environment and folder of threads that tools start. */
   env: Record<string, string>;
   cwd: string;
-  /** Whether only the tools that change nothing are offered. */
-  readOnly: boolean;
   /** Whether a model may answer questions that ask for a person's decision. */
   allowApprove: boolean;
 };
@@ -43,6 +42,8 @@ export type Tool<In extends z.ZodObject = z.ZodObject, Out extends z.ZodObject =
   output: Out;
   /** Whether the tool changes nothing, adds something, or may end or replace something. */
   kind: "reads" | "adds" | "ends";
+  /** The role that a client needs. Default: `read` for a tool that changes nothing, else `operate`. */
+  role?: Role;
   /** Whether a repeated call has no further effect. */
   isIdempotent?: boolean;
   run(access: Access, given: z.output<In>, call: Call): Promise<Answer<z.input<Out>>>;
@@ -163,12 +164,14 @@ function failed(thrown: unknown) {
   };
 }
 
-function callOf(server: McpServer, { mcpReq }: ServerContext): Call {
+function callOf(server: McpServer, { mcpReq, http }: ServerContext): Call {
   const { _meta, envelope, notify, signal } = mcpReq;
   const { [CLIENT_INFO_META_KEY]: claimed }: Record<string, unknown> = envelope ?? {};
   // oxlint-disable-next-line typescript/no-deprecated -- Older protocol versions name the client only at the start.
   const client = claimed ?? server.server.getClientVersion();
-  const name = isRecord(client) && typeof client.name === "string" ? firstLine(client.name) : "";
+  const own = isRecord(client) && typeof client.name === "string" ? firstLine(client.name) : "";
+  // A client may claim any name.
+  const name = http?.authInfo?.clientId ?? own;
   const progressToken = _meta?.progressToken;
   return {
     signal,

@@ -165,7 +165,8 @@ export const methods: Methods = {
   start: {
     role: "operate",
     args: z.object({ ...thread, workflow: text }),
-    run: (args, { host, env, cwd }) => host.start({ ...args, env, cwd }),
+    run: (args, { host, env, cwd, sender }) =>
+      host.start({ ...args, input: signed(args.input, sender), env, cwd }),
   },
   find: {
     role: "read",
@@ -218,8 +219,12 @@ export const methods: Methods = {
     role: "operate",
     args: one.extend({ options: fork }),
     run({ ref: of, options }, { host, env, sender }) {
-      const [edit, answer] = [signed(options.edit, sender), signed(options.input, sender)];
-      return host.fork(of, { ...options, edit, input: answer, env });
+      const own = {
+        edit: signed(options.edit, sender),
+        input: signed(options.input, sender),
+        rerun: signed(options.rerun, sender),
+      };
+      return host.fork(of, { ...options, ...own, env });
     },
   },
   remove: {

@@ -4,6 +4,7 @@ import { fileDiff } from "@uncaged/workflow/internal";
 import { attemptJson } from "@uncaged/workflow/records";
 import { ledgerOf } from "@uncaged/workflow-agents/ledger";
 import { compress } from "hono/compress";
+import { preparing } from "../guard/role.ts";
 import { attemptsSchema } from "../schema/attempt.ts";
 import { idPath, threadsFilter, threadsQuery } from "../schema/request.ts";
 import * as schema from "../schema/thread.ts";
@@ -32,7 +33,7 @@ function linkToNext(url: string, before: string): string {
 export function threadRoutes({ host }: Context) {
   const routes = new Routes("Threads");
   // The rows must arrive early on a slow line.
-  routes.app.use("/threads", compress());
+  routes.app.use("/threads", preparing(compress()));
   routes.add("GET /threads", {
     summary: "List threads, newest first",
     query: threadsQuery,

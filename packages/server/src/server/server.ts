@@ -25,7 +25,14 @@ import {
   protect,
 } from "../guard/guard.ts";
 import { publicHosts, publicOrigin } from "../guard/public-url.ts";
-import { type Admitted, type Caller, checkRole, needs, preparing } from "../guard/role.ts";
+import {
+  type Admitted,
+  admittedTo,
+  type Caller,
+  checkRole,
+  needs,
+  preparing,
+} from "../guard/role.ts";
 import { TokenFile } from "../guard/token-file.ts";
 import { newToken, Tokens } from "../guard/tokens.ts";
 import { graphRoutes, takesLong } from "../graphs/graph-routes.ts";
@@ -142,7 +149,12 @@ export function startServer(options: ServerOptions): RunningServer {
   const more = [graphs.app, plans.app, evals, remote];
   const app = makeApp(context, served, limited, consoleFiles(policyFor), more);
   const mcp = lazyMcp({ host, env, cwd, version, allowApprove: false });
-  app.use("/mcp", limited).all("/mcp", ({ req }) => mcp.fetch(req.raw));
+  app.all("/mcp", needs("read"), limited, (call) => {
+    const { caller, noted } = admittedTo(call);
+    // The tools depend on the role, so the audit log can't tell reads from changes.
+    noted.needed = caller.role;
+    return mcp.fetch(call.req.raw, caller);
+  });
   const codes = new EntryCodes();
   const access: Access = { hosts: new Map(), origins, tokens, port: 0, codes };
   const health = new Health(host);

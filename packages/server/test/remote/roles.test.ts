@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { chmodSync } from "node:fs";
-import { openRemoteHost, settled } from "@uncaged/workflow/client";
+import { openRemoteHost } from "@uncaged/workflow/client";
 import type { Host, ThreadRef } from "@uncaged/workflow/host";
 import { codeOf } from "../../../workflow/test/fixtures/until.ts";
 import { Serving, stopServing } from "../serving.ts";
@@ -56,12 +56,19 @@ test("each role may call its methods and no others", async () => {
   expect(steps[1]?.meta.by).toEqual({ kind: "api", name: "approver" });
 });
 
-test("a named token names the sender of a fork's answer, and the own token may name another", async () => {
-  const senderOf = async (token: string) => {
-    const host = await hostFor(token);
-    const fork = await host.fork(ref, { keep: { atStep: 1 }, input, env: {} });
-    return (await settled(host, fork)).steps[1]?.meta.by;
-  };
-  expect(await senderOf(tokenOf("operator"))).toEqual({ kind: "api", name: "operator" });
-  expect(await senderOf(serving.token)).toEqual(input.by);
-});
+test.each<[string, (host: Host) => Promise<ThreadRef>]>([
+  ["fork's answer", (host) => host.fork(ref, { keep: { atStep: 1 }, input, env: {} })],
+  ["rerun", (host) => host.fork(ref, { keep: { atStep: 0 }, rerun: input, env: {} })],
+  ["first input", (host) => host.start({ workflow: "asker", input, ...place })],
+])(
+  "a named token names the sender of a %s, and the own token may name another",
+  async (_, begin) => {
+    const senderOf = async (token: string) => {
+      const host = await hostFor(token);
+      const { steps } = await host.read(await begin(host));
+      return steps.find(({ role }) => role === "__input__")?.meta.by;
+    };
+    expect(await senderOf(tokenOf("operator"))).toEqual({ kind: "api", name: "operator" });
+    expect(await senderOf(serving.token)).toEqual(input.by);
+  },
+);
