@@ -21,9 +21,10 @@ export function readTokenFile(path: string): Grant[] {
     const number = index + 1;
     const refuse = (problem: string) => badTokenLine(path, number, problem);
     const grant = grantOf(line.trim().split(/\s+/), refuse);
-    for (const key of [`the name ${grant.name}`, grant.digest.toString("hex")]) {
+    const { name, digest } = grant;
+    for (const what of [`the name ${name}`, "the token"]) {
+      const key = what === "the token" ? digest.toString("hex") : what;
       const first = lineOf.get(key);
-      const what = key.startsWith("the name") ? key : "the token";
       if (first !== undefined) throw refuse(`${what} is already on line ${first}`);
       lineOf.set(key, number);
     }

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Step, ThreadContext } from "@uncaged/workflow";
-import { surroundSteps } from "@uncaged/workflow/interpreter";
+import { surroundSteps, threadOf } from "@uncaged/workflow/interpreter";
 import { openAccount } from "../ledger/budget.ts";
 import { runSpending } from "../role/spending.ts";
 import type { RoleRun } from "../run/run.ts";
@@ -28,7 +28,8 @@ function open({ ctx }: Scope): Opened {
   return { calls: new StepCalls(ctx, run), run, close };
 }
 
-surroundSteps(async (given, work) => {
+surroundSteps(async (step, work) => {
+  const given = "input" in step ? threadOf(step) : step;
   // The moderator's context adds its steps itself.
   const steps: Step[] | null = given.allSteps ? null : stepsOf(given.steps);
   const ctx = steps ? { ...given, allSteps: steps } : given;
@@ -38,7 +39,7 @@ surroundSteps(async (given, work) => {
     const value = await scopes.run(scope, async () => await work());
     isDone = true;
     const run = scope.opened?.run;
-    if (!run || run.spent.length === 0) return { value, spent: null };
+    if (!run || run.spent.length === 0) return { value };
     const { agent: _, ...spent } = runSpending(run);
     const meta = { __durable__: { spent } };
     steps?.push({ role: run.stepID, content: "", meta, timestamp: 0 });

@@ -12,21 +12,24 @@ export const badResult = (reason: string): WorkflowError =>
   );
 
 const badStepValue = (
-  message: string,
+  role: string,
+  problem: string,
   hint = "return a string, {content, meta} or a value that survives JSON",
   cause?: unknown,
-): WorkflowError => WorkflowError.failed("BAD_STEP_VALUE", message, hint, cause);
+): WorkflowError =>
+  WorkflowError.failed("BAD_STEP_VALUE", `step ${show(role)} ${problem}`, hint, cause);
 
 export const reservedMeta = (role: string, key: string): WorkflowError =>
-  badStepValue(`step ${show(role)} returned the reserved key meta.${key}`);
+  badStepValue(role, `returned the reserved key meta.${key}`);
 
 export const valueNotJson = (role: string, reason: string): WorkflowError =>
-  badStepValue(`step ${show(role)} returned a value that can't be recorded: ${reason}`);
+  badStepValue(role, `returned a value that can't be recorded: ${reason}`);
 
 /** A recorded step with a JSON value whose content is not JSON. */
 export const contentNotJson = (role: string, cause: unknown): WorkflowError =>
   badStepValue(
-    `step ${show(role)} has a JSON value, but its content is not JSON`,
+    role,
+    "has a JSON value, but its content is not JSON",
     "make the content JSON, or fork before it",
     cause,
   );

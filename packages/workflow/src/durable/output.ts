@@ -34,17 +34,16 @@ export function outputOf(
   member: number | null,
   { value: returned, spent }: Surrounded<unknown>,
 ): RoleOutput {
-  const more: Mark = spent === null ? {} : { spent };
-  if (returned === undefined) return marked(role, "", {}, { returned: "nothing", ...more }, member);
-  if (typeof returned === "string") return marked(role, returned, {}, more, member);
+  const record = (content: string, meta: RoleOutput["meta"], note: Mark) =>
+    marked(role, content, meta, { ...note, ...(spent && { spent }) }, member);
+  if (returned === undefined) return record("", {}, { returned: "nothing" });
+  if (typeof returned === "string") return record(returned, {}, {});
   if (!isOutput(returned)) {
-    const json = jsonOf(role, returned, "its value");
-    return marked(role, json, {}, { returned: "json", ...more }, member);
+    return record(jsonOf(role, returned, "its value"), {}, { returned: "json" });
   }
   const meta = JSON.parse(jsonOf(role, returned.meta, "meta")) as RoleOutput["meta"];
   if (Object.hasOwn(meta, mark)) throw reservedMeta(role, mark);
-  const note: Mark = Object.keys(meta).length === 0 ? { returned: "output" } : {};
-  return marked(role, returned.content, meta, { ...note, ...more }, member);
+  return record(returned.content, meta, isEmpty(meta) ? { returned: "output" } : {});
 }
 
 /** Returns the step that records the failure of a role's work. */
@@ -54,8 +53,8 @@ export function failureOutput(
   retry: FailedTry | null,
 ): RoleOutput {
   const { role, name, message, code } = failure;
-  const record = code === undefined ? { name, message } : { name, message, code };
-  const note: Mark = { failure: record, ...(retry !== null && { retry }) };
+  const record = { name, message, ...(code !== undefined && { code }) };
+  const note: Mark = { failure: record, ...(retry && { retry }) };
   return marked(role, message, {}, note, member);
 }
 
@@ -77,7 +76,7 @@ export function valueOf({ role, content, meta: recorded, attempt }: RoleOutput):
   }
   if (returned === "nothing") return undefined;
   if (returned === "json") return parsed(role, content);
-  return returned === "output" || Object.keys(meta).length > 0 ? { content, meta } : content;
+  return returned === "output" || !isEmpty(meta) ? { content, meta } : content;
 }
 
 /** Returns a step's index among steps of its name in a `step.all`, or null when it is the only one. */
@@ -93,8 +92,10 @@ function marked(
   member: number | null,
 ): RoleOutput {
   const whole: Mark = member === null ? note : { ...note, member };
-  return { role, content, meta: Object.keys(whole).length > 0 ? { ...meta, [mark]: whole } : meta };
+  return { role, content, meta: isEmpty(whole) ? meta : { ...meta, [mark]: whole } };
 }
+
+const isEmpty = (object: object): boolean => Object.keys(object).length === 0;
 
 function isOutput(value: unknown): value is { content: string; meta: Record<string, unknown> } {
   if (!isPlainObject(value) || Object.keys(value).length !== 2) return false;

@@ -3,7 +3,6 @@ import {
   INPUT,
   type RecordedAnswers,
   type RoleOutput,
-  START,
   type Step,
   type ThreadInput,
   WAIT,
@@ -15,7 +14,6 @@ import { type OpenAttempt, openAttempt } from "../contract/attempt.ts";
 import { stepKey } from "../contract/key.ts";
 import { type AskOutside, isStepQuestion, QuestionLog } from "../contract/question.ts";
 import { sleepsUntil } from "../contract/wait.ts";
-import type { ThreadContext } from "../moderator/context.ts";
 import { type Surrounded, surrounded } from "../moderator/surround.ts";
 import type { StepContext, StepFn } from "./call.ts";
 import {
@@ -180,7 +178,7 @@ export type Work = {
   tries: Tries;
 };
 
-function nextIn(counts: Map<string, number>, key: string): number {
+export function nextIn(counts: Map<string, number>, key: string): number {
   const n = (counts.get(key) ?? 0) + 1;
   counts.set(key, n);
   return n;
@@ -192,8 +190,8 @@ export class Progress {
   /** The described calls that have not run. Each error has the call's role as its message, and its position. */
   readonly idle = new Map<object, Error>();
   readonly #context: Omit<StepContext, "attempt" | "steps" | "key" | "questions">;
-  readonly #thread: WorkflowOptions;
-  readonly #input: ThreadInput;
+  /** The arguments of `run`. */
+  readonly #run: { input: ThreadInput; options: WorkflowOptions };
   readonly #counts = new Map<string, number>();
   readonly #members = new Map<string, number>();
   /** A fixture's answers, which replace the work of steps. */
@@ -206,8 +204,7 @@ export class Progress {
     this.replay = new Replay(input.steps);
     const { signal = new AbortController().signal, env = {}, attempts } = options;
     this.#context = { signal, cwd: folderOf(options), env, attempts };
-    this.#thread = options;
-    this.#input = input;
+    this.#run = { input, options };
     this.#recorded = options.recorded ?? null;
     this.#isUndelayed = withoutDelays in options;
   }
@@ -229,14 +226,14 @@ export class Progress {
 
   /** Returns the work of the step that the workflow has reached. */
   work({ role, fn, policy }: StepWork, member: number | null): Work {
-    const key = stepKey(this.#thread, role, nextIn(this.#counts, role));
+    const key = stepKey(this.#run.options, role, nextIn(this.#counts, role));
     const n = nextIn(this.#members, memberKey(role, member));
     return { role, member, n, fn, key, policy, tries: new Tries(role, policy) };
   }
 
   /** Adds the record of a failed try to the tries. Returns false for any other record. */
   isTry({ tries }: Work, record: RoleOutput): boolean {
-    return tries.take(record, this.replay.taken <= (this.#thread.forkFrom?.steps ?? 0));
+    return tries.take(record, this.replay.taken <= (this.#run.options.forkFrom?.steps ?? 0));
   }
 
   /** Runs the work of a step, whose questions are asked by `ask`. Never throws. */
@@ -268,30 +265,23 @@ export class Progress {
     steps: readonly Step[],
     ask: AskOutside,
   ): Promise<Surrounded<unknown>> {
-    const { role, fn, key, policy } = work;
-    if (this.#recorded !== null) return { value: this.#answer(this.#recorded, work), spent: null };
-    const { timeoutMs } = policy;
-    const log = this.replay.questions;
-    const run = (more: Pick<StepContext, "questions"> & Partial<StepContext>) => {
-      const context = Object.freeze({ ...this.#context, attempt, steps, key, ...more });
-      return surrounded(this.#threadOf(role, context), () => fn(context));
+    const {
+      role,
+      fn,
+      key,
+      policy: { timeoutMs },
+    } = work;
+    if (this.#recorded !== null) return { value: this.#answer(this.#recorded, work) };
+    const run = (signal: AbortSignal, asks: AskOutside) => {
+      const questions = this.replay.questions.for(asks, signal);
+      const context = { ...this.#context, attempt, steps, key, signal, questions };
+      const step = { role, context: Object.freeze(context), ...this.#run };
+      return surrounded(step, () => fn(step.context));
     };
-    if (timeoutMs === null) return await run({ questions: log.for(ask, this.signal) });
+    if (timeoutMs === null) return await run(this.signal, ask);
     return await withTimeout(role, timeoutMs, this.signal, (signal, aside) =>
-      run({ signal, questions: log.for((wait) => aside(() => ask(wait)), signal) }),
+      run(signal, (wait) => aside(() => ask(wait))),
     );
-  }
-
-  /** Returns a step's thread, with the steps at the start of this run. */
-  #threadOf(role: string, context: StepContext): ThreadContext {
-    const { threadId, maxRounds, blobs, journal, worktrees, shared } = this.#thread;
-    const { prompt: content, params } = this.#input;
-    return {
-      ...{ threadId, role, blobs, journal, worktrees, shared, params, ...context },
-      start: { role: START, content, meta: { maxRounds, threadId }, timestamp: 0 },
-      steps: this.#input.steps as Step[],
-      options: this.#thread,
-    };
   }
 
   #answer(recorded: RecordedAnswers, { role, member, n }: Work): unknown {

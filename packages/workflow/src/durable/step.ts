@@ -13,7 +13,7 @@ import {
 } from "../contract/wait.ts";
 import type { DurableStep, StepCall, StepFn, Steps } from "./call.ts";
 import { memberKey, memberOf, valueOf } from "./output.ts";
-import type { Outcome, Progress, StepWork, Work } from "./replay.ts";
+import { nextIn, type Outcome, type Progress, type StepWork, type Work } from "./replay.ts";
 import { stepAwaited } from "./errors.ts";
 import { sleepTime } from "./time.ts";
 import { recorded, Scheduler } from "./scheduler.ts";
@@ -55,7 +55,7 @@ class Call implements StepCall<unknown> {
 /** Returns the `step` of one run of a durable workflow. */
 export function stepFor(progress: Progress): DurableStep {
   const step = (role: string, fn: StepFn<unknown>, options?: StepOptions): Call => {
-    const work = { role, fn, policy: policyOf(role, options) };
+    const work = workOf(role, fn, options);
     return new Call(progress, role, work, () => runStep(progress, work));
   };
 
@@ -88,10 +88,10 @@ export function stepFor(progress: Progress): DurableStep {
   return Object.assign(step, { all, wait, sleep }) as unknown as DurableStep;
 }
 
-const workOf = (role: string, fn: StepFn<unknown>): StepWork => ({
+const workOf = (role: string, fn: StepFn<unknown>, options?: StepOptions): StepWork => ({
   role,
   fn,
-  policy: policyOf(role, undefined),
+  policy: policyOf(role, options),
 });
 
 async function* runStep(progress: Progress, described: StepWork): Steps<unknown> {
@@ -257,15 +257,11 @@ function takeAll(progress: Progress, open: Map<string, Open>, values: unknown[])
 function openOf(progress: Progress, members: readonly Member[]): Map<string, Open> {
   const works = members.flatMap((member, index) => ("fn" in member ? { member, index } : []));
   const counts = new Map<string, number>();
-  const numbers = works.map(({ member: { role } }) => {
-    const number = counts.get(role) ?? 0;
-    counts.set(role, number + 1);
-    return number;
-  });
+  const numbers = works.map(({ member }) => nextIn(counts, member.role));
   return new Map(
     works.map(({ member, index }, at): [string, Open] => {
       const { role } = member;
-      const number = counts.get(role) === 1 ? null : (numbers[at] as number);
+      const number = counts.get(role) === 1 ? null : (numbers[at] as number) - 1;
       return [memberKey(role, number), { ...progress.work(member, number), index }];
     }),
   );

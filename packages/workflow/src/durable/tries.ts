@@ -45,16 +45,15 @@ const yearMs = 365 * 86_400_000;
 const longestTimer = 2 ** 31 - 1;
 
 /** @throws WorkflowError `BAD_STEP_OPTIONS` (usage). */
-export function policyOf(role: string, options: StepOptions | undefined): Policy {
-  if (options === undefined) return once;
+export function policyOf(role: string, options: StepOptions = {}): Policy {
   const bad = (problem: string, hint: string): never => {
     throw badStepOptions(role, problem, hint);
   };
   const known = (name: string, value: unknown, keys: readonly string[]) => {
-    if (!isPlainObject(value))
-      return bad(`${name} is ${kindOf(value)}, not an object`, `use ${keys.join(", ")}`);
+    const hint = `use ${keys.join(", ")}`;
+    if (!isPlainObject(value)) return bad(`${name} is ${kindOf(value)}, not an object`, hint);
     const other = Object.keys(value).find((key) => !keys.includes(key));
-    if (other !== undefined) bad(`unknown key ${show(other)} in ${name}`, `use ${keys.join(", ")}`);
+    if (other !== undefined) bad(`unknown key ${show(other)} in ${name}`, hint);
   };
   const ms = (name: string, value: unknown, least: number, most: number): number => {
     const found = durationMs(value);
@@ -76,10 +75,8 @@ export function policyOf(role: string, options: StepOptions | undefined): Policy
       `give a whole number from 1 to ${mostAttempts}, the first try included`,
     );
   const backoffMs = ms("retry.backoff", backoff, 0, yearMs);
-  const maxDelayMs =
-    maxDelay === undefined
-      ? Math.min(backoffMs * growth, yearMs)
-      : ms("retry.maxDelay", maxDelay, 0, yearMs);
+  const longest = Math.min(backoffMs * growth, yearMs);
+  const maxDelayMs = ms("retry.maxDelay", maxDelay === undefined ? longest : maxDelay, 0, yearMs);
   if (maxDelayMs < backoffMs)
     bad("retry.maxDelay is shorter than retry.backoff", "make it longer, or leave it out");
   const isList = Array.isArray(on) && on.every((one) => typeof one === "string");

@@ -11,7 +11,13 @@ export { drainsOnPause, folderOf } from "../contract/contract.ts";
 export { durationHint, durationMs } from "../contract/duration.ts";
 
 // Steps
-export { type Surround, type Surrounded, surroundSteps } from "../moderator/surround.ts";
+export {
+  type DurableStep,
+  type Surround,
+  type Surrounded,
+  surroundSteps,
+  threadOf,
+} from "../moderator/surround.ts";
 
 // Attempts
 export {

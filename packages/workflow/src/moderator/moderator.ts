@@ -95,7 +95,7 @@ async function execute(
     const given = Object.freeze({ ...context, ...own });
     const { value, spent } = await attempt.run(() => surrounded(given, () => role(given)));
     const result = resultOf(context.role, value);
-    if (spent === null) return result;
+    if (!spent) return result;
     return { ...result, meta: { ...result.meta, __durable__: { spent } } };
   } catch (error) {
     attempt.end(context.signal?.aborted ? "cancelled" : "failed", error);

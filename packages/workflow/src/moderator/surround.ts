@@ -1,20 +1,42 @@
+import { START, type ThreadInput, type WorkflowOptions } from "../contract/contract.ts";
 import type { ThreadContext } from "./context.ts";
 
 /**
- * The value of a step's work, and its spending in the form of a step's meta (`usage`, `cost`, `model`, `models`); null
- * without spending.
+ * The value of a step's work, and its spending in the form of a step's meta (`usage`, `cost`, `model`, `models`), if
+ * any.
  */
-export type Surrounded<T> = { value: T; spent: Record<string, unknown> | null };
+export type Surrounded<T> = { value: T; spent?: Record<string, unknown> | undefined };
+
+/** A step of `durable`: its role and context, and the arguments of `run`. */
+export type DurableStep = {
+  role: string;
+  context: Pick<
+    ThreadContext,
+    "cwd" | "env" | "signal" | "key" | "attempt" | "attempts" | "questions"
+  >;
+  input: ThreadInput;
+  options: WorkflowOptions;
+};
+
+/** Returns the thread of a step of `durable`, with the steps at the start of this run. */
+export function threadOf({ role, context, input, options }: DurableStep): ThreadContext {
+  const { threadId, maxRounds, blobs, journal, worktrees, shared } = options;
+  const { prompt: content, params } = input;
+  return {
+    ...{ threadId, role, blobs, journal, worktrees, shared, params, ...context, options },
+    start: { role: START, content, meta: { maxRounds, threadId }, timestamp: 0 },
+    steps: input.steps as ThreadContext["steps"],
+  };
+}
 
 /** Runs the work of a step, and returns its value and spending. */
 export type Surround = <T>(
-  ctx: ThreadContext,
+  step: ThreadContext | DurableStep,
   work: () => T | Promise<T>,
 ) => Promise<Surrounded<T>>;
 
-const plain: Surround = async (_, work) => ({ value: await work(), spent: null });
-
-let current = plain;
+/** Runs the work of a step as {@link surroundSteps} says. */
+export let surrounded: Surround = async (_, work) => ({ value: await work() });
 
 /**
  * Sets the function that runs the work of every step of `durable` and `createRoleModerator`. A library sets it when it
@@ -22,8 +44,5 @@ let current = plain;
  * it imports no Node module.
  */
 export function surroundSteps(surround: Surround): void {
-  current = surround;
+  surrounded = surround;
 }
-
-/** Runs the work of a step as {@link surroundSteps} says. */
-export const surrounded: Surround = (ctx, work) => current(ctx, work);
