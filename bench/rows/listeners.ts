@@ -15,7 +15,7 @@ const echo = fileURLToPath(new URL("../baseline/echo-server.ts", import.meta.url
 
 /**
  * Time from the sync of a step until each of 100 clients that follow its thread by server-sent events has it. The
- * floor is a server that sends to each client what is appended to the file.
+ * floor is a server that sends each line appended to a file to each client.
  */
 export const listeners: Row = {
   name: "listeners",

@@ -31,7 +31,7 @@ const expected = ({ threadId }: ThreadRef, attempts: readonly Attempt[]) => {
   return own.map(({ attempt, parent, role, step, status, startedAt, endedAt }) => ({
     spanId: spanIdOf(threadId, attempt),
     parentSpanId: spanIdOf(threadId, known.has(parent ?? "") ? (parent ?? "") : ""),
-    // A step of a workflow that opens other attempts itself has no recorded start.
+    // The start of a step is not recorded when its workflow opens the attempts itself.
     start: startedAt ?? endedAt ?? 0,
     end: endedAt ?? 0,
     ...{ role: role ?? "step", step, status },

@@ -53,7 +53,7 @@ export function useHostEvents(): void {
         thread: (row) => change({ row }),
         removed: ({ threadId }) => {
           change({ removed: threadId });
-          // The page of an ended thread follows no stream that would tell.
+          // The page of an ended thread has no stream that reports the removal.
           void client.invalidateQueries({ queryKey: threadKeys.one(threadId) });
         },
         plans: () => void client.invalidateQueries({ queryKey: planKeys.all }),

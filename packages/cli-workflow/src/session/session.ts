@@ -154,8 +154,8 @@ export class Session {
   }
 
   /**
-   * URL of the chosen cluster or server, and the source of the choice; null if the host is a storage root. The command line takes
-   * precedence over the environment, and the environment over the project.
+   * URL of the chosen cluster or server, and the source of the choice; null if the host is a storage root. The command
+   * line takes precedence over the environment, and the environment over the project.
    * @throws WorkflowError `BAD_OPTION` if the command line names both, or gives an address to `serve`.
    */
   get clusterChosen(): { url: string; by: string } | null {

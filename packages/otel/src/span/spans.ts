@@ -46,7 +46,8 @@ const unsettled: ReadonlySet<Attempt["status"]> = new Set(["lost", "parked", "ca
 
 /**
  * Returns the work that has ended and is not in `exported`. Leaves out steps that a fork copied: they belong to the
- * trace of the thread that ran them. With `showsContent`, spans also have what the debug log has of the contents.
+ * trace of the thread that ran them. With `showsContent`, spans also have the texts of models, and the inputs and results
+ * of tools, as in the debug log.
  */
 export function* endedWork(
   facts: ThreadFacts,

@@ -71,7 +71,7 @@ export class Watcher {
     this.#work = Promise.all([this.#follow(), this.#sendAll()]);
   }
 
-  /** Sends what has ended, as far as the collector accepts it within two seconds. */
+  /** Stops watching, and sends the ended work that the collector accepts within two seconds. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     const rest = async () => {

@@ -54,7 +54,7 @@ export class Tokens {
     throw unauthorized("WRONG_TOKEN", "that is not this server's token");
   }
 
-  /** Tells whether a token has expired after a time. */
+  /** Tells whether a token has expired since a time, in milliseconds since the epoch. */
   hasExpiredSince(time: number): boolean {
     return this.#named.some((one) => isExpired(one) && (one.expiresAt ?? 0) > time);
   }

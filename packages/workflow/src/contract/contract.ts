@@ -166,7 +166,8 @@ export type WaitMeta = {
 export const answererKinds = ["terminal", "console", "channel", "api", "mcp"] as const;
 
 /**
- * The person or program that answered. `name` is a login name, the sender's id in a channel, or an MCP client's name; absent when unknown.
+ * The person or program that answered. `name` is a login name, the sender's id in a channel, the name of a token, or an
+ * MCP client's name; absent when unknown.
  */
 export type AnsweredBy = { kind: (typeof answererKinds)[number]; name?: string };
 

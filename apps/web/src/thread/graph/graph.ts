@@ -48,8 +48,8 @@ const mostMembers = 12;
 type Nested = { row: TraceRow; children: Nested[] };
 
 /**
- * The structure of a thread: the roles as nodes, in the boxes of their loops and branches. An attempt has a line
- * from the last attempts that ended before it started, so concurrent attempts have no line between them.
+ * The structure of a thread: the roles as nodes, in the boxes of their loops and branches. Each attempt is
+ * connected to the last attempts that ended before it started. Concurrent attempts are not connected.
  */
 export function traceGraph(rows: readonly TraceRow[]): Graph {
   const nodes = new Map<string, Drawn>();

@@ -18,7 +18,7 @@ test("each day has a bar at its place, as high as its share of the busiest day",
     ],
     now,
   );
-  // The busiest day lies before the last 30 days: it sets the scale, but has no bar.
+  // The busiest day lies before the last 30 days: it sets the scale and is not drawn.
   expect(bars.map(({ x }) => x)).toEqual([28 * 4, 29 * 4]);
   expect(bars.map(({ completed, failed }) => [completed, failed].map(Math.round))).toEqual([
     [3, 3],
