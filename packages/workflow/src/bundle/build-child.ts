@@ -39,7 +39,7 @@ type Inputs = Bun.BuildMetafile["inputs"];
 const own = await findOwnPackages(join(out, "library"));
 
 try {
-  const lent = await lentFiles(own, resolve, refuseMacros());
+  const lent = await lentFiles(own, resolve, refuseMacros(), isOwnFile);
   answer({ inputs: await build(lent) } satisfies BuildAnswer);
 } catch (error) {
   const known = isWorkflowError(error) ? error : failed([`${source}: ${messageOf(error)}`]);

@@ -63,13 +63,14 @@ type Inputs = Bun.BuildMetafile["inputs"];
 
 /**
  * Returns the files of imports that a build left unresolved: the imports in `resolve`, and our own packages that an
- * importing file can't resolve. All importing files then share one copy: the copy of another importing file, or else
- * the running copy.
+ * importing file can't resolve. All importing files then share one copy: that of another importing file, first of the
+ * author's, or else the running copy.
  */
 export async function lentFiles(
   own: OwnPackages,
   resolve: Readonly<Record<string, string>>,
   inputs: Inputs,
+  isOwnFile: (path: string) => boolean,
 ): Promise<Record<string, string>> {
   const importers = new Map<string, Set<string>>();
   const add = (specifier: string, file: string) => {
@@ -85,7 +86,9 @@ export async function lentFiles(
   for (const [specifier, folders] of importers) {
     const isOwn = own.names.some((name) => specifier === name || specifier.startsWith(`${name}/`));
     if (!isOwn || files[specifier] !== undefined) continue;
-    const copies = [...folders].toSorted().map((folder) => resolved(specifier, folder));
+    const ordered = [...folders].toSorted();
+    const ofAuthor = ordered.filter((folder) => !isOwnFile(join(folder, "file")));
+    const copies = [...ofAuthor, ...ordered].map((folder) => resolved(specifier, folder));
     if (!copies.includes(null) && !peers.includes(specifier)) continue;
     const file = copies.find((copy) => copy !== null) ?? (await own.fileOf(specifier));
     if (file !== null) files[specifier] = file;
