@@ -96,7 +96,8 @@ for (const user of users) {
           if (one.cwd !== undefined) {
             escaped(one.attempts[0]?.name ?? "")(await ownedBy(victim, one.cwd));
           }
-          escaped("terminal")(await rawIn(victim, view));
+          if (isWhole || one.attempts.some(({ kind }) => kind === "output"))
+            escaped("terminal")(await rawIn(victim, view));
         };
         if (isWhole) for (const [at, one] of plans.entries()) await tryPlan(one, at);
         else await Promise.all(plans.map(tryPlan));
