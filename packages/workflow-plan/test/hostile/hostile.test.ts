@@ -96,7 +96,7 @@ for (const user of users) {
           if (one.cwd !== undefined) {
             escaped(one.attempts[0]?.name ?? "")(await ownedBy(victim, one.cwd));
           }
-          if (isWhole || one.attempts.some(({ kind }) => kind === "output"))
+          if (isWhole || one.attempts.some(({ kind }) => kind === "output" || kind === "report"))
             escaped("terminal")(await rawIn(victim, view));
         };
         if (isWhole) for (const [at, one] of plans.entries()) await tryPlan(one, at);

@@ -81,6 +81,7 @@ export class Victim {
   readonly #children: Bun.Subprocess[] = [];
   bystander = 0;
   #kept: string[] = [];
+  #plans = 0;
   server = 0;
   /** An unconfirmed plan. */
   waiting = "";
@@ -285,6 +286,8 @@ export class Victim {
     const workflows: Workflow[] = plans.map(
       ({ cwd = this.project, metadata, retries = 0, steps }) =>
         workflow(plan(steps, { max_retries: retries }), {
+          // Each name has one version, so that confirmations at the same time don't build for the same name.
+          name: `plan ${(this.#plans += 1)}`,
           metadata: {
             ...{ cwd, sandbox: "bubblewrap", ...metadata },
             container: { additionalMounts, ...metadata?.container },
