@@ -7,24 +7,21 @@ import type { Situation } from "./leads.ts";
 import { reply } from "./models.ts";
 
 const cron = { type: "cron", expression: "0 9 * * *" };
+const daily = { trigger: cron };
 
-/** Creates a plan from a file; the plan waits for its confirmation. */
-async function plan(
-  store: Store,
-  trigger: object = { type: "manual" },
-  step = "a",
-): Promise<string> {
-  const path = join((store as PlanStore).work, `${crypto.randomUUID()}.json`);
-  writeFileSync(path, JSON.stringify(planOf({ [step]: [] }, { trigger })));
+/** Creates a plan from a file; the plan waits for its confirmation. Its name is its own, which saves builds. */
+async function plan(store: Store, more: object = {}, step = "a"): Promise<string> {
+  const { work } = store as PlanStore;
+  const name = crypto.randomUUID();
+  const path = join(work, `${name}.json`);
+  writeFileSync(path, JSON.stringify(planOf({ [step]: [] }, { name, ...more })));
   const words = ["plan", "new", "--file", path];
-  const { workflow } = await store.json<{ workflow: { id: string } }>(words, {
-    cwd: (store as PlanStore).work,
-  });
+  const { workflow } = await store.json<{ workflow: { id: string } }>(words, { cwd: work });
   return workflow.id;
 }
 
 async function active(store: Store): Promise<string> {
-  const id = await plan(store, cron);
+  const id = await plan(store, daily);
   await store.ok(["plan", "confirm", id]);
   return id;
 }
@@ -50,23 +47,19 @@ async function failed(store: Store): Promise<string> {
 }
 
 async function executing(store: Store): Promise<string> {
-  const id = await plan(store, { type: "manual" }, "slow");
+  const id = await plan(store, {}, "slow");
   (store as PlanStore).mark("waiting", ["slow"]);
   await store.json<Started>(["plan", "confirm", id]);
   return id;
 }
 
 async function decided(store: Store): Promise<string> {
-  const planner = store as PlanStore;
   const failure_policy = { on_step_failure: "ask_user", max_retries: 0, retry_delay_ms: 0 };
-  const path = join(planner.work, "asks.json");
-  writeFileSync(path, JSON.stringify(planOf({ a: [] }, { failure_policy })));
-  const words = ["plan", "new", "--file", path];
-  const { workflow } = await store.json<{ workflow: { id: string } }>(words, { cwd: planner.work });
-  planner.mark("broken", ["a"]);
-  await store.run(["plan", "confirm", workflow.id, "--wait"]);
-  planner.mark("broken", []);
-  return workflow.id;
+  const id = await plan(store, { failure_policy });
+  (store as PlanStore).mark("broken", ["a"]);
+  await store.run(["plan", "confirm", id, "--wait"]);
+  (store as PlanStore).mark("broken", []);
+  return id;
 }
 
 /** A folder with a service manager that accepts every request and does nothing. */
@@ -106,13 +99,13 @@ export const plans: Record<string, Situation> = {
     },
     first: async (store) => reply(store, create(planOf({ a: [] }))),
   },
-  "a plan that is not confirmed": on(plan, "show"),
-  "a plan that is not confirmed is run": on(plan, "run"),
+  "a plan that is not confirmed": on((store) => plan(store), "show"),
+  "a plan that is not confirmed is run": on((store) => plan(store), "run"),
   "a plan that waits for its trigger": on(active, "resume"),
   "a plan that is paused": on(paused, "run"),
   "a plan is paused": on(active, "pause"),
   "a plan is confirmed, and nothing fires it": {
-    ...on((store) => plan(store, cron), "confirm"),
+    ...on((store) => plan(store, daily), "confirm"),
     not: { "plan service run": "runs until it is stopped; see plan-service.test.ts" },
   },
   "a plan is run": on(completed, "run"),
@@ -160,14 +153,14 @@ export const plans: Record<string, Situation> = {
   "a plan with a trigger is built": {
     in: async (store) => {
       const file = join(store.folder, "watch.json");
-      writeFileSync(file, JSON.stringify(planOf({ a: [] }, { trigger: cron })));
+      writeFileSync(file, JSON.stringify(planOf({ a: [] }, daily)));
       return ["build", file, "-o", join(store.folder, "watch.esm.js")];
     },
   },
   "a plan with a trigger is added": {
     in: async (store) => {
       const file = join(store.folder, "watch.json");
-      writeFileSync(file, JSON.stringify(planOf({ a: [] }, { trigger: cron })));
+      writeFileSync(file, JSON.stringify(planOf({ a: [] }, daily)));
       return ["add", `watch-${crypto.randomUUID().slice(0, 8)}`, file];
     },
   },
@@ -179,7 +172,7 @@ export const plans: Record<string, Situation> = {
       writeFileSync(join(folder, "uncaged.json"), JSON.stringify(listed));
       writeFileSync(
         join(folder, "watch.json"),
-        JSON.stringify(planOf({ a: [] }, { trigger: cron })),
+        JSON.stringify(planOf({ a: [] }, daily)),
       );
       return ["run", "watcher", "--add"];
     },
