@@ -19,7 +19,7 @@ import {
  * was cut off is paid and lost.
  */
 setDefaultTimeout(300_000);
-const seeds = isWhole ? 1000 : 200;
+const seeds = isWhole ? 1000 : 80;
 beforeAll(useMortalSystem);
 afterAll(useRealSystem);
 

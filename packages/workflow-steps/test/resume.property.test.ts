@@ -6,7 +6,7 @@ import { runEngine } from "./generated/engine.ts";
 import { countsOf, endOf, runBundle } from "./generated/run.ts";
 
 const isWhole = process.env.TEST_CASES === "all";
-const workflows = isWhole ? 3000 : 500;
+const workflows = isWhole ? 3000 : 200;
 const mostSteps = isWhole ? 12 : 8;
 const seed = Number(process.env.TEST_SEED ?? 1);
 
