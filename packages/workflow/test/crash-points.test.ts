@@ -5,14 +5,16 @@ import { join } from "node:path";
 import { readLog } from "../src/disk/log.ts";
 import { dataPath } from "../src/disk/paths.ts";
 import { openRoot } from "../src/disk/root.ts";
+import { built } from "./fixtures/built.ts";
 import { some } from "./fixtures/cases.ts";
 
-const program = join(import.meta.dir, "fixtures/dying.ts");
 const hash = "EYHPV6X8XHTCS";
 const threads = { "01ARZ3NDEKTSV4RRFFQ69G5FAV": 3, "01BRZ3NDEKTSV4RRFFQ69G5FAV": 5 };
 let folder: string;
-beforeAll(() => {
+let program: string;
+beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "crash-points-"));
+  program = await built(join(import.meta.dir, "fixtures/dying.ts"), folder);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
