@@ -2,6 +2,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { buildConsole } from "../apps/web/test/built.ts";
 import { llms, llmsFull } from "../docs/.vitepress/llms.ts";
 import * as site from "../docs/.vitepress/site.ts";
 import { build, buildCommand, buildProcesses } from "./build.ts";
@@ -157,8 +158,7 @@ async function packCli(library: readonly Staged[]): Promise<string> {
   mkdirSync(join(staged, "man"));
   const page = run([process.execPath, join(cli, "src/main.ts"), "__man"], top);
   writeFileSync(join(staged, manual), page);
-  // The built console may be older than its sources.
-  run([process.execPath, "--bun", "run", "build"], web);
+  await buildConsole();
   cpSync(join(web, "dist"), join(dist, "console"), { recursive: true });
   rmSync(join(dist, "console", consoleLicencesFile));
   copyDocs(join(dist, "docs"));

@@ -9,7 +9,7 @@ export const dist = join(app, "dist");
 export async function buildConsole(): Promise<void> {
   const built = join(dist, "index.html");
   if (existsSync(built) && newestSource() < statSync(built).mtimeMs) return;
-  const child = Bun.spawn([process.execPath, "run", "build"], {
+  const child = Bun.spawn([process.execPath, "--bun", "run", "build"], {
     cwd: app,
     stdin: "ignore",
     stdout: "pipe",
