@@ -24,8 +24,6 @@ import type { PlannedSpan } from "../span/spans.ts";
 import { resourceOf, serviceName } from "./resource.ts";
 import type { Target } from "./settings.ts";
 
-const mostSpans = 512;
-
 /** Gives the SDK the ids of the next span, which are derived from the thread. */
 class DerivedIds implements IdGenerator {
   trace = "";
@@ -81,15 +79,13 @@ export class Tracing {
   }
 
   /**
-   * Sends spans of a thread. A caller that does not record its trace gets none. `origin` is the start of the thread
-   * that it is a fork of: the root span links to it.
+   * Sends spans of a thread in one request. A caller that does not record its trace gets none. `origin` is the start of
+   * the thread that it is a fork of: the root span links to it.
    * @throws the exporter's error when the collector does not accept them
    */
   async send(start: StartRecord, spans: readonly PlannedSpan[], origin: StartRecord | null) {
-    for (let at = 0; at < spans.length; at += mostSpans) {
-      for (const span of spans.slice(at, at + mostSpans)) this.#make(start, span, origin);
-      await this.#export(this.#collector.take());
-    }
+    for (const span of spans) this.#make(start, span, origin);
+    await this.#export(this.#collector.take());
   }
 
   #make(start: StartRecord, span: PlannedSpan, origin: StartRecord | null): void {
