@@ -21,7 +21,7 @@ import type { StartRecord } from "@uncaged/workflow/host";
 import { readTraceparent } from "@uncaged/workflow/internal";
 import { rootKey, spanIdOf, traceIdOf } from "../span/ids.ts";
 import type { PlannedSpan } from "../span/spans.ts";
-import { resourceOf, serviceName } from "./resource.ts";
+import { resourceOf, schemaUrl, serviceName } from "./resource.ts";
 import type { Target } from "./settings.ts";
 
 /** Gives the SDK the ids of the next span, which are derived from the thread. */
@@ -75,7 +75,7 @@ export class Tracing {
       idGenerator: this.#ids,
       spanProcessors: [this.#collector],
     });
-    this.#tracer = provider.getTracer(serviceName);
+    this.#tracer = provider.getTracer(serviceName, undefined, { schemaUrl });
   }
 
   /**
