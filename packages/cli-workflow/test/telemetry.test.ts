@@ -44,7 +44,8 @@ test("serve sends the trace of a thread from its caller, also after kill -9", as
   const asked = await ask("/api/threads", { workflow: "play" });
   await store.until(asked.threadId, "completed");
   await traceOf(collector, asked, traceId);
-  const forked = await ask(`/api/threads/${asked.threadId}/fork`, {});
+  const env = { TRACEPARENT: traceparent };
+  const forked = { threadId: await store.ok(["fork", asked.threadId], { env }), hash: "" };
   await store.until(forked.threadId, "completed");
   await traceOf(collector, forked, traceId);
   // A kill between the collector's response and this note would repeat the spans.
@@ -52,7 +53,6 @@ test("serve sends the trace of a thread from its caller, also after kill -9", as
   await until(() => noted().some((line) => line.includes(forked.threadId) && /ended/.test(line)));
   first.child.kill("SIGKILL");
   await first.child.exited;
-  const env = { TRACEPARENT: traceparent };
   const threadId = await store.ok(["run", "play"], { env });
   await store.until(threadId, "completed");
   const second = await serve(store, collector);
