@@ -133,6 +133,7 @@ test("each hint was shown, and its commands work", () => {
         "the check of the bundle reports it before",
       "start the server again: uncaged-workflow serve": goesOn,
       "start it again: uncaged-workflow serve": goesOn,
+      "; to allow this page: uncaged-workflow serve --allow-origin …": "of a page in a browser",
       "check the address; start a server with: uncaged-workflow serve": goesOn,
       "copy the token again, as `uncaged-workflow serve --json` printed it": goesOn,
       "build it first: uncaged-workflow build …": "of programs; the command builds what it sends",

@@ -102,7 +102,7 @@ describe("mcp", () => {
     const id = await store.play({ ask: 1 });
     await store.until(id, "waiting");
     const answer = call("answer_thread", { threadId: id, answer: "yes", question: 1, wait: 60 });
-    const reading = new Spoken(store, "--read-only", "--allow-approve");
+    const reading = new Spoken(store, "--read-only");
     expect((await reading.ask(answer)).error?.code).toBe(-32602);
     await reading.end();
     const plain = new Spoken(store);
@@ -167,5 +167,8 @@ describe("mcp", () => {
     const { code, stdout, stderr } = await ended(store.start(["mcp", "--root", ""]));
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain("--root");
+    const both = await store.run(["mcp", "--read-only", "--allow-approve"]);
+    expect(both).toMatchObject({ code: 2, stdout: "" });
+    expect(both.stderr.split("\n")[0]).toContain("--read-only");
   });
 });

@@ -48,6 +48,9 @@ test("a step workflow and a bundle run from their files too, with all options of
   expect(played).toMatchObject({ threadId: id, workflow: "play.esm.js" });
   expect(await store.json<object>(["run", playBundle, "--thread-id", id])).toEqual(played);
   expect(await store.json<object>(["thread", id])).toMatchObject({ maxRounds: 7 });
+  const other = await store.run(["run", "flow.json", "--thread-id", id]);
+  expect(other).toMatchObject({ code: 1, stdout: "" });
+  expect(other.stderr).toContain('a thread of another workflow: "play.esm.js"');
 });
 
 test("add and run warn of reads outside a thread, and of a module that searches for files beside itself", async () => {

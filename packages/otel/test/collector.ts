@@ -67,6 +67,8 @@ export class Collector {
   requests = 0;
   /** Answers a request instead of the collector, if it returns true. */
   fault: Answer = () => false;
+  /** Runs between the receipt of spans and their response. */
+  beforeResponse: (spans: readonly Received[]) => Promise<void> = async () => undefined;
   #server = createServer((request, response) => void this.#take(request, response));
 
   static async start(port = 0): Promise<Collector> {
@@ -95,7 +97,9 @@ export class Collector {
     const isJson = request.headers["content-type"]?.includes("json") ?? false;
     if (request.url === "/v1/traces") {
       const spans = isJson ? jsonSpans(body) : spansIn(body);
-      this.spans.push(...spans.map(received));
+      const taken = spans.map(received);
+      this.spans.push(...taken);
+      await this.beforeResponse(taken);
     } else if (isJson) this.#takeMetrics(body);
     response.writeHead(200, { "content-type": request.headers["content-type"] });
     response.end(isJson ? "{}" : "");

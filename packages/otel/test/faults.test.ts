@@ -1,5 +1,7 @@
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
+import type { HostChange } from "@uncaged/workflow/host";
+import { bundleOf } from "../../workflow/test/fixtures/bundles.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { Progress } from "../src/progress/progress.ts";
 import { Collector } from "./collector.ts";
@@ -10,6 +12,34 @@ afterAll(removeObserved);
 
 const secret = "sk-planted-secret-1234567890";
 const prompt = "PLANTED-PROMPT";
+
+function expectNoRepeats({ spans }: Collector): void {
+  const ids = spans.map(({ spanId }) => spanId);
+  expect(new Set(ids).size).toBe(ids.length);
+}
+
+/** A promise for each thread. */
+class Signals {
+  readonly #all = new Map<string, PromiseWithResolvers<void>>();
+
+  of(threadId: string): PromiseWithResolvers<void> {
+    const known = this.#all.get(threadId) ?? Promise.withResolvers<void>();
+    this.#all.set(threadId, known);
+    return known;
+  }
+}
+
+/** One attempt with 1,100 tool calls. */
+const wide = bundleOf(`
+  const attempt = options.attempts.open({ role: "wide" });
+  await attempt.run(async () => {
+    const channel = process.getBuiltinModule("node:diagnostics_channel").channel("uncaged.workflow");
+    for (let n = 0; n < 1_100; n += 1)
+      for (const type of ["tool_start", "tool_done"])
+        channel.publish({ type, stepID: null, payload: { name: "look", id: String(n) } });
+  });
+  yield { ...step("wide"), attempt: attempt.id };
+`);
 
 test("no prompt, content or secret leaves, and contents only when switched on, masked", async () => {
   const env = { PATH: process.env.PATH ?? "", PLANTED_TOKEN: secret };
@@ -57,9 +87,8 @@ test("a restart sends work that ended meanwhile, and nothing else again", async 
   await traceOf(collector, half);
   await traceOf(collector, missed);
   await again.stop();
-  const ids = collector.spans.map(({ spanId }) => spanId);
-  expect(new Set(ids).size).toBe(ids.length);
-  expect(ids.length).toBeGreaterThan(sent);
+  expectNoRepeats(collector);
+  expect(collector.spans.length).toBeGreaterThan(sent);
   const threads = new Set(collector.spans.map(({ attributes }) => attributes["uncaged.thread.id"]));
   expect(threads).not.toContain(before.threadId);
   await collector.stop();
@@ -83,8 +112,8 @@ test("a lost file of progress repeats spans with the same ids", async () => {
   await traceOf(collector, ref);
   await again.stop();
   const writers = collector.spans.filter(({ name }) => name === "writer");
-  expect(writers.length).toBeGreaterThanOrEqual(2);
-  for (const writer of writers) expect(writer).toEqual(writers[0] as typeof writer);
+  expect(writers.length).toBe(2);
+  expect(writers[0]).toEqual(writers[1] as (typeof writers)[0]);
   await collector.stop();
 });
 
@@ -113,11 +142,81 @@ test.each([
     await telemetry.stop();
     expect(observed.notes.length).toBe(1);
     expect(observed.notes[0]).toContain(collector.url);
-    const ids = collector.spans.map(({ spanId }) => spanId);
-    expect(new Set(ids).size).toBe(ids.length);
+    expectNoRepeats(collector);
     await collector.stop();
   },
 );
+
+test("a change that arrives while its ended thread is sent does not send it again", async () => {
+  const observed = await Observed.start();
+  const collector = await Collector.start();
+  const [sent, reported] = [new Signals(), new Signals()];
+  const changes = async function* (signal: AbortSignal): AsyncGenerator<HostChange> {
+    for await (const change of observed.host.changes(signal)) {
+      yield change;
+      if (change.kind !== "thread" || change.row.status !== "completed") continue;
+      const { threadId } = change.row;
+      await sent.of(threadId).promise;
+      yield change;
+      reported.of(threadId).resolve();
+    }
+  };
+  collector.beforeResponse = async (spans) => {
+    const root = spans.find(({ parentSpanId }) => parentSpanId === "");
+    const threadId = String(root?.attributes["uncaged.thread.id"] ?? "");
+    if (threadId === "") return;
+    sent.of(threadId).resolve();
+    await reported.of(threadId).promise;
+  };
+  const telemetry = await observed.telemetry(collector, {}, { changes });
+  for (const ref of [await observed.run(), await observed.run()]) {
+    await observed.ended(ref);
+    await traceOf(collector, ref);
+  }
+  await telemetry.stop();
+  expectNoRepeats(collector);
+  const [ended] = collector.metrics.get("uncaged.thread.duration") ?? [];
+  expect(ended?.count).toBe(2);
+  await collector.stop();
+});
+
+test("of two observers of a storage root one sends, and the other follows it", async () => {
+  const observed = await Observed.start();
+  const collector = await Collector.start();
+  const first = await observed.telemetry(collector);
+  const second = await observed.telemetry(collector);
+  const one = await observed.run();
+  await observed.ended(one);
+  await traceOf(collector, one);
+  await first.stop();
+  const two = await observed.run();
+  await observed.ended(two);
+  await traceOf(collector, two);
+  await second.stop();
+  expectNoRepeats(collector);
+  await collector.stop();
+});
+
+test("an accepted request is not sent again when the next one of its attempt fails", async () => {
+  const observed = await Observed.start();
+  await observed.add("wide", wide);
+  const collector = await Collector.start();
+  let requests = 0;
+  collector.fault = ({ url }, response) => {
+    if (url !== "/v1/traces" || ++requests !== 2) return false;
+    response.writeHead(400).end();
+    return true;
+  };
+  const telemetry = await observed.telemetry(collector);
+  const ref = await observed.run({}, { workflow: "wide" });
+  await observed.ended(ref);
+  const spans = await traceOf(collector, ref);
+  await telemetry.stop();
+  expectNoRepeats(collector);
+  expect(spans.filter(({ name }) => name === "execute_tool look").length).toBe(1_100);
+  expect(requests).toBe(5);
+  await collector.stop();
+});
 
 test("without an endpoint nothing is read, and a wrong one is named without its password", async () => {
   const observed = await Observed.start();
@@ -136,18 +235,18 @@ test("without an endpoint nothing is read, and a wrong one is named without its 
 
 test("progress survives a torn line, and a rewrite keeps the marks of ended threads", async () => {
   const observed = await Observed.start();
-  const first = Progress.open(observed.path);
+  const first = Progress.open(observed.path, () => true);
   first.rewrite();
   first.add("A", ["1", "2"]);
   first.end("B");
   const path = join(observed.path, "telemetry.jsonl");
   await Bun.write(path, `${await Bun.file(path).text()}{"thread":"A","atte`);
-  const second = Progress.open(observed.path);
+  const second = Progress.open(observed.path, () => true);
   second.add("A", ["3"]);
-  const third = Progress.open(observed.path);
+  const third = Progress.open(observed.path, () => true);
   expect([...third.exported("A")]).toEqual(["1", "2", "3"]);
   third.rewrite();
-  const fourth = Progress.open(observed.path);
+  const fourth = Progress.open(observed.path, () => true);
   expect(fourth.isComplete("B", Date.now(), true)).toBe(true);
   expect(fourth.isComplete("B", 1, false)).toBe(true);
   expect(fourth.isComplete("old", 1, true)).toBe(true);

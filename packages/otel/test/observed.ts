@@ -68,7 +68,11 @@ export class Observed {
   }
 
   /** Observes the host as a server does. */
-  telemetry(collector: { url: string }, more: Record<string, string> = {}) {
+  telemetry(
+    collector: { url: string },
+    more: Record<string, string> = {},
+    host: Pick<Host, "changes"> = this.host,
+  ) {
     const env = {
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
@@ -76,7 +80,8 @@ export class Observed {
       OTEL_METRIC_EXPORT_INTERVAL: "200",
       ...more,
     };
-    return startTelemetry(this.host, { env, note: (text) => void this.notes.push(text) });
+    const observed: Host = { ...this.host, changes: (signal) => host.changes(signal) };
+    return startTelemetry(observed, { env, note: (text) => void this.notes.push(text) });
   }
 
   async run(

@@ -80,6 +80,8 @@ test.each(["http/json", "http/protobuf"])(
     const helper = spans.find(({ name }) => name === "helper");
     expect(tool?.parentSpanId).toBe(helper?.spanId as string);
     expect(tool?.attributes).toMatchObject({ "gen_ai.operation.name": "execute_tool" });
+    for (const { attributes } of spans) expect(attributes["uncaged.thread.id"]).toBe(done.threadId);
+    expect(collector.text).toContain("https://opentelemetry.io/schemas/1.41.0");
     const bad = collector.spans.filter(({ attributes }) => "error.type" in attributes);
     expect(new Set(bad.map(({ attributes }) => attributes["error.type"]))).toContain("TypeError");
     await telemetry.stop();
@@ -180,6 +182,7 @@ test("agents, model calls and tools are spans with tokens and cost, and each is 
   expect(chats[0]).toMatchObject({
     kind: 3,
     attributes: {
+      "uncaged.thread.id": ref.threadId,
       "gen_ai.operation.name": "chat",
       "gen_ai.provider.name": "anthropic",
       "gen_ai.request.model": "claude-opus-5-5",

@@ -18,7 +18,7 @@ const shipper = bundleOf(`
     if (answers.length > n) return answers[n];
     return yield step("__wait__", content, meta);
   };
-  const channel = yield* ask(0, "Which channel?", { for: "channel" });
+  const channel = yield* ask(0, "Which channel?", { for: "channel", schema: { type: "string" } });
   const { meta } = yield* ask(1, "Ship?", { for: "ship", schema: ${JSON.stringify(decision)} });
   if (input.steps.length < 5) yield step("gate", "", { value: meta.value });
   return { returnCode: 0, summary: meta.value.decision + " to " + channel.content };`);
@@ -62,16 +62,20 @@ test.each([
   ["constants", { for: "x", schema: { oneOf: [{ const: true }, { const: false }] } }],
   ["alternative", { for: "x", schema: { anyOf: [{ type: "string" }, decision] } }],
   ["reference", { for: "x", schema: { $ref: "#/$defs/d", $defs: { d: { type: "boolean" } } } }],
-  ["reason without a schema", { for: "deploy approval" }],
+  ["reason", { for: "deploy approval", schema: { type: "string" } }],
+  ["no schema", { for: "ship" }],
+  ["schema for every value", { for: "ship", schema: { description: "go or no go" } }],
+  ["odd schema", { for: "x", schema: "yes" }],
+  ["object without properties", { for: "x", schema: { type: "object" } }],
+  ["property for every value", { for: "x", schema: { properties: { address: {} } } }],
 ])("a person answers: %s", (_, meta) => {
   expect(needsPerson({ role: "__wait__", meta })).toBe(true);
 });
 
 test.each([
-  ["text", { for: "channel" }],
+  ["text", { for: "channel", schema: { type: "string" } }],
   ["choice", { for: "x", schema: { enum: ["beta", "stable"] } }],
-  ["form", { for: "x", schema: { type: "object", properties: { address: {} } } }],
-  ["odd schema", { for: "x", schema: "yes" }],
+  ["form", { for: "x", schema: { type: "object", properties: { address: { type: "string" } } } }],
 ])("a model may answer: %s", (_, meta) => {
   expect(needsPerson({ role: "__wait__", meta })).toBe(false);
 });
@@ -89,6 +93,25 @@ describe("without allowApprove", () => {
       expect(refused.data.error.hint).toContain("--allow-approve");
     }
     expect(await stepsNow()).toHaveLength(3);
+  });
+
+  test("a question for text is not answered with a decision", async () => {
+    const serving = await served();
+    const client = await McpClient.connect(handlerOf(serving));
+    const start = await client.ok("start_thread", { workflow: "ship", wait: 60 });
+    const { threadId } = start;
+    for (const answer of ["yes", " No. ", "approve!", '"true"', true, { decision: "approve" }]) {
+      const given = { threadId, answer };
+      expect(await client.code("answer_thread", given)).toBe("APPROVAL_NOT_ALLOWED");
+      expect(await client.code("fork_thread", { ...given, atStep: 1 })).toBe(
+        "APPROVAL_NOT_ALLOWED",
+      );
+    }
+    await client.ok("answer_thread", { threadId, answer: "no channel", wait: 60 });
+    const edit = (more: object) => client.code("fork_thread", { threadId, atStep: 2, edit: more });
+    expect(await edit({ content: "yes" })).toBe("APPROVAL_NOT_ALLOWED");
+    expect(await edit({ meta: { value: true } })).toBe("APPROVAL_NOT_ALLOWED");
+    expect(await edit({ content: "beta" })).toStartWith("no error");
   });
 
   test("no hint names the command that approves", async () => {
@@ -153,8 +176,7 @@ test("a fork keeps the steps that were checked, even if the thread asks for an a
     },
   };
   const client = await McpClient.connect(handlerOf(serving, { host: late }));
-  const answer = { decision: "approve" };
-  const fork = { threadId, fromRole: "__wait__", answer, wait: 60 };
+  const fork = { threadId, fromRole: "__wait__", answer: "beta", wait: 60 };
   const forked = await client.ok("fork_thread", fork);
   expect(forked).toMatchObject({ status: "waiting", question: { number: 3, for: "ship" } });
 });

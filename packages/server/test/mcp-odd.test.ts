@@ -151,7 +151,8 @@ test("two clients work at once, each with its own answers", async () => {
   );
   const answered = await Promise.all(
     clients.map(async (client, index) => {
-      const { threadId } = await client.ok("start_thread", { workflow: "asker", wait: 60 });
+      const threadId = await serving.run("asker", { wait: { schema: { type: "string" } } });
+      await client.ok("get_thread", { threadId, wait: 60 });
       const answer = { threadId, answer: `answer ${index}`, wait: 60 };
       expect((await client.ok("answer_thread", answer)).status).toBe("completed");
       const { records } = await client.ok("get_thread", { threadId, cursor: "steps:1" });

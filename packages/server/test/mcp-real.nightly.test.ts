@@ -36,7 +36,7 @@ const transports = {
 const source = `export const descriptor = { description: "Ships a release", roles: {} };
 export async function* run({ steps, prompt }) {
   if (steps.length < 1) yield { role: "build", content: "built " + prompt, meta: {} };
-  if (steps.length < 2) yield { role: "__wait__", content: "Which channel?", meta: { for: "channel" } };
+  if (steps.length < 2) yield { role: "__wait__", content: "Which channel?", meta: { for: "channel", schema: { type: "string" } } };
   if (prompt === "v2")
     throw new Error("no such channel");
   if (steps.length < 4) yield { role: "__wait__", content: "Ship it?", meta: { for: "approval" } };

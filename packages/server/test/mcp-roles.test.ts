@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 async function waiting(): Promise<string> {
-  const id = await serving.run("asker");
+  const id = await serving.run("asker", { wait: { schema: { type: "string" } } });
   await serving.until(id, "waiting");
   return id;
 }

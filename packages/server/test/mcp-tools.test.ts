@@ -41,7 +41,7 @@ describe("the tools", () => {
     const params = { channel: "beta" };
     const first = await client.ok("start_thread", { workflow: "ship", params, wait: 60 });
     expect(first).toMatchObject({
-      ...{ status: "completed", steps: 1, result: { summary: "shipped", value: params } },
+      ...{ status: "completed", steps: 1, params, result: { summary: "shipped", value: params } },
       ...{ spent: { tokens: 100, cost: 0.5 }, large: [], next: "steps:1" },
     });
 
@@ -139,6 +139,12 @@ describe("the tools", () => {
     const args = { workflow: "counter", threadId: "01M8HDS16KEQXHP9QK6HVWA696" };
     await client.ok("start_thread", args);
     expect((await client.ok("start_thread", { ...args, wait: 60 })).status).toBe("completed");
+    const { data } = await client.call("start_thread", { ...args, workflow: "endless" });
+    expect(data.error).toMatchObject({
+      code: "THREAD_EXISTS",
+      message: `${args.threadId} is a thread of another workflow: "counter"`,
+    });
+    expect((await serving.ask("/api/threads", { ...args, workflow: "endless" })).status).toBe(409);
     expect((await serving.host.threads()).rows).toHaveLength(1);
   });
 
@@ -204,15 +210,16 @@ test("large values are cut, and read in parts", async () => {
       for (let n = input.steps.length; n < 12; n += 1) yield step("write", ${large} + n, { text: ${large} });
       return { returnCode: 0, summary: ${large}, value: ${large} };`),
   );
+  const whole = JSON.parse(large) as string;
   const state = await client.ok("start_thread", {
     workflow: "large",
     prompt: "p".repeat(50_000),
+    params: { text: whole },
     wait: 60,
   });
   expect(state.large.map(({ of }: { of: string }) => of)).toEqual([
-    ...["prompt", "result.value", "result.summary", "step.12.content"],
+    ...["prompt", "params", "result.value", "result.summary", "step.12.content"],
   ]);
-  const whole = JSON.parse(large) as string;
   const partsOf = async (from: string) => {
     let text = "";
     for (let cursor: string | null = from; cursor !== null; ) {
@@ -225,6 +232,7 @@ test("large values are cut, and read in parts", async () => {
   expect(await partsOf("step.12.content:0")).toBe(`${whole}11`);
   expect(await partsOf("result.summary:0")).toBe(whole);
   expect(JSON.parse(await partsOf("result.value:0"))).toBe(whole);
+  expect(JSON.parse(await partsOf("params:0"))).toEqual({ text: whole });
   expect(JSON.parse(await partsOf("step.1.meta:0"))).toEqual({ text: whole });
   expect(await partsOf("prompt:0")).toBe("p".repeat(50_000));
   const numbers: number[] = [];

@@ -11,7 +11,14 @@ type Body = { messages?: { role?: string }[]; input?: { role?: string }[] };
 /** A fault at a turn, once: the worker dies before the answer or during it, or the server fails. */
 export type AtTurn = { turn: number; kind: "asked" | "answering" } | { turn: number; fault: Fault };
 
-export type Way = "generate" | "stream" | "stream once" | "parallel" | "object";
+export type Way =
+  | "generate"
+  | "stream"
+  | "stream once"
+  | "parallel"
+  | "object"
+  | "agent"
+  | "agent-stream";
 
 /** Returns the turn that a request asks for: each turn before it is one message of the model. */
 export const turnOf = ({ messages, input = [] }: Body): number =>

@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => runs.models.close());
 
 const programs = (["claude", "gpt", "responses"] as const).flatMap((model) =>
-  (["generate", "stream"] as const).map((way) => ({ model, way })),
+  (["generate", "stream", "agent", "agent-stream"] as const).map((way) => ({ model, way })),
 );
 
 const known = new Map<string, Map<number, string[]>>();
@@ -51,7 +51,7 @@ async function conversationOf(model: Model, way: Way): Promise<Map<number, strin
 describe.each(programs)("a program of $model that calls $way continues after a kill", (program) => {
   const { model, way } = program;
   const turns = Array.from({ length: last }, (_, at) => at + 1);
-  const kinds = way === "stream" ? (["asked", "answering"] as const) : (["asked"] as const);
+  const kinds = way.endsWith("stream") ? (["asked", "answering"] as const) : (["asked"] as const);
   const moments = turns.flatMap((turn) => kinds.map((kind) => ({ turn, kind })));
   test.each(some(moments, 4, 1))("when turn $turn was $kind", async (at) => {
     const whole = await conversationOf(model, way);

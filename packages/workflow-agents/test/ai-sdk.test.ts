@@ -21,7 +21,7 @@ afterAll(() => runs.models.close());
 
 test.each([
   ["claude", "generate"],
-  ["gpt", "stream"],
+  ["gpt", "agent-stream"],
   ["responses", "stream"],
 ] as const)("a program of %s that calls %s continues after its death", async (model, way) => {
   runs.turns = marking;

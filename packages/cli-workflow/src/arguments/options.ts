@@ -116,5 +116,15 @@ export async function changesOf(session: Session, options: ForkOptions) {
   const prompt = await promptOf(options);
   const params =
     options.params === undefined ? undefined : await jsonOf("--params", options.params);
-  return { env: session.env, prompt, params, maxRounds, options: limits, durability, on };
+  const traceparent = session.env.TRACEPARENT;
+  return {
+    env: session.env,
+    prompt,
+    params,
+    maxRounds,
+    options: limits,
+    durability,
+    on,
+    traceparent,
+  };
 }

@@ -1,4 +1,5 @@
 import { keepAwake } from "@uncaged/workflow/internal";
+import { Option } from "commander";
 import manifest from "../../package.json" with { type: "json" };
 import { defineCommand } from "../session/command.ts";
 
@@ -10,7 +11,12 @@ export default defineCommand({
   declare: (command) =>
     command
       .option("--read-only", "offer only the tools that change nothing")
-      .option("--allow-approve", "let the model approve: answer questions that ask for a decision"),
+      .addOption(
+        new Option(
+          "--allow-approve",
+          "let the model approve: answer questions that ask for a decision",
+        ).conflicts("readOnly"),
+      ),
   examples: [
     "claude mcp add uncaged -- uncaged-workflow mcp",
     "uncaged-workflow mcp --root .uncaged --read-only",

@@ -50,7 +50,6 @@ export default defineCommand({
     const { prompt = "", options: limits, ...given } = await changesOf(session, options);
     const own = { ...optionsOf(options.option ?? []), ...limits };
     const { cwd } = session;
-    const traceparent = session.env.TRACEPARENT;
     const file = await fileMeant(session, workflow);
     if (options.add) await addListed(session, workflow, file);
     else if (file === null) await noteEdited(session, workflow);
@@ -62,7 +61,6 @@ export default defineCommand({
         prompt,
         options: own,
         threadId,
-        traceparent,
         cwd,
       });
     const startNamed = () => withName(session, workflow, start, () => fileHint(session, workflow));

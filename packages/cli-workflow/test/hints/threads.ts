@@ -154,6 +154,9 @@ async function next(store: Store, id: string): Promise<string> {
 
 /** Situations of threads that the table of attempts does not cover. */
 export const threads: Record<string, Situation> = {
+  "a start with the id of another workflow's thread": {
+    in: async (store) => ["run", "asker", "--thread-id", await store.play()],
+  },
   "no such thread": { in: async () => ["thread", "01ZZZZZZZZ"] },
   "no thread fits": { in: async () => ["threads", "--status", "corrupt"] },
   "several threads, and --wait": {

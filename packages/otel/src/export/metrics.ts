@@ -11,7 +11,7 @@ import { type Status, statuses, type ThreadRow } from "@uncaged/workflow/host";
 import type { Amount } from "../span/calls.ts";
 import { nameOf } from "../span/names.ts";
 import { chatAttributes, type EndedWork, isOver } from "../span/spans.ts";
-import { resourceOf, serviceName } from "./resource.ts";
+import { resourceOf, schemaUrl, serviceName } from "./resource.ts";
 import type { Settings, Target } from "./settings.ts";
 
 // The boundaries of the semantic conventions for tokens; for work, from milliseconds to days.
@@ -42,7 +42,7 @@ export class Metrics {
       exportIntervalMillis: metricsEveryMs,
     });
     this.#provider = new MeterProvider({ resource: resourceOf(), readers: [reader] });
-    const meter = this.#provider.getMeter(serviceName);
+    const meter = this.#provider.getMeter(serviceName, undefined, { schemaUrl });
     const histogram = (name: string, unit: string, explicitBucketBoundaries: number[]) =>
       meter.createHistogram(name, { unit, advice: { explicitBucketBoundaries } });
     this.#tokens = histogram("gen_ai.client.token.usage", "{token}", tokenBounds);

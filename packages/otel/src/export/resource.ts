@@ -15,3 +15,6 @@ export const resourceOf = (): Resource =>
   defaultResource()
     .merge(resourceFromAttributes({ "service.name": serviceName }))
     .merge(detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] }));
+
+/** The version of the semantic conventions that names and values follow: the last one that contained GenAI. */
+export const schemaUrl = "https://opentelemetry.io/schemas/1.41.0";

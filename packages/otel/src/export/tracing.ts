@@ -21,10 +21,8 @@ import type { StartRecord } from "@uncaged/workflow/host";
 import { readTraceparent } from "@uncaged/workflow/internal";
 import { rootKey, spanIdOf, traceIdOf } from "../span/ids.ts";
 import type { PlannedSpan } from "../span/spans.ts";
-import { resourceOf, serviceName } from "./resource.ts";
+import { resourceOf, schemaUrl, serviceName } from "./resource.ts";
 import type { Target } from "./settings.ts";
-
-const mostSpans = 512;
 
 /** Gives the SDK the ids of the next span, which are derived from the thread. */
 class DerivedIds implements IdGenerator {
@@ -77,19 +75,17 @@ export class Tracing {
       idGenerator: this.#ids,
       spanProcessors: [this.#collector],
     });
-    this.#tracer = provider.getTracer(serviceName);
+    this.#tracer = provider.getTracer(serviceName, undefined, { schemaUrl });
   }
 
   /**
-   * Sends spans of a thread. A caller that does not record its trace gets none. `origin` is the start of the thread
-   * that it is a fork of: the root span links to it.
+   * Sends spans of a thread in one request. A caller that does not record its trace gets none. `origin` is the start of
+   * the thread that it is a fork of: the root span links to it.
    * @throws the exporter's error when the collector does not accept them
    */
   async send(start: StartRecord, spans: readonly PlannedSpan[], origin: StartRecord | null) {
-    for (let at = 0; at < spans.length; at += mostSpans) {
-      for (const span of spans.slice(at, at + mostSpans)) this.#make(start, span, origin);
-      await this.#export(this.#collector.take());
-    }
+    for (const span of spans) this.#make(start, span, origin);
+    await this.#export(this.#collector.take());
   }
 
   #make(start: StartRecord, span: PlannedSpan, origin: StartRecord | null): void {

@@ -13,6 +13,7 @@ const slackMs = 60_000;
  */
 export class Progress {
   readonly #path: string;
+  readonly #isCaughtUp: () => boolean;
   /** Threads created before this time are complete unless they are in `#open`. */
   #since: number;
   readonly #open = new Map<string, Set<string>>();
@@ -23,15 +24,19 @@ export class Progress {
   readonly #ended = new Map<string, number>();
   #bytes = 0;
 
-  private constructor(path: string, since: number) {
+  private constructor(path: string, since: number, isCaughtUp: () => boolean) {
     this.#path = path;
     this.#since = since;
+    this.#isCaughtUp = isCaughtUp;
   }
 
-  /** Reads the file of a storage root. Without one, threads that have ended before are not exported. */
-  static open(root: string): Progress {
+  /**
+   * Reads the file of a storage root. Without one, threads that have ended before are not exported. `isCaughtUp`: all
+   * threads created until now, apart from the last minute, are open or ended here.
+   */
+  static open(root: string, isCaughtUp: () => boolean): Progress {
     const path = join(root, "telemetry.jsonl");
-    const progress = new Progress(path, Date.now());
+    const progress = new Progress(path, Date.now(), isCaughtUp);
     const bytes = readOwnFile(path, mostBytes);
     for (const line of Buffer.from(bytes ?? [])
       .toString()
@@ -106,11 +111,12 @@ export class Progress {
     if (this.#bytes > rewriteBytes) this.rewrite();
   }
 
-  /** Writes a short file. All threads created until now must be open or ended here. */
+  /** Writes a short file. */
   rewrite(): void {
     const now = Date.now();
     // After a clock that was ahead, the time must not stay in the future.
-    this.#since = this.#since > now ? now - slackMs : Math.max(this.#since, now - slackMs);
+    if (this.#since > now) this.#since = now - slackMs;
+    else if (this.#isCaughtUp()) this.#since = Math.max(this.#since, now - slackMs);
     for (const [thread, at] of this.#ended) {
       if (at < this.#since) this.#ended.delete(thread);
     }

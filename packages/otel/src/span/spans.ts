@@ -68,8 +68,10 @@ export function* endedWork(
     const parent = own.has(attempt.parent ?? "") ? attempt.parent : rootKey;
     const spans = [
       attemptSpan(facts, attempt, { parent, isAgent: made.length > 0, showsContent }),
-      ...made.map((call) => callSpan(call, attempt, endedAt)),
-      ...toolsOf(attempt).map((turn, at) => toolSpan(turn, attempt, at, showsContent)),
+      ...made.map((call) => callSpan(row, call, attempt, endedAt)),
+      ...toolsOf(attempt).map((turn, index) =>
+        toolSpan(row, turn, attempt, { index, showsContent }),
+      ),
     ];
     const isCounted = reporting.has(id) || !attempt.recorded || attempt.paid !== null;
     const models = isCounted ? [] : Object.entries(attempt.models);
@@ -169,7 +171,12 @@ const errorOf = (error: AttemptError | null, showsContent: boolean) => ({
   ...(error && showsContent && { message: error.message }),
 });
 
-function callSpan(call: ModelCall, { attempt }: Attempt, attemptEnd: number): PlannedSpan {
+function callSpan(
+  { threadId }: ThreadRow,
+  call: ModelCall,
+  { attempt }: Attempt,
+  attemptEnd: number,
+): PlannedSpan {
   const { id, startedAt, endedAt, isWhole, amount } = call;
   const model = nameOf(call.model);
   return {
@@ -179,7 +186,11 @@ function callSpan(call: ModelCall, { attempt }: Attempt, attemptEnd: number): Pl
     kind: "client",
     start: startedAt,
     end: endedAt ?? Math.max(attemptEnd, startedAt),
-    attributes: { ...chatAttributes(call), ...amountAttributes(amount) },
+    attributes: {
+      "uncaged.thread.id": threadId,
+      ...chatAttributes(call),
+      ...amountAttributes(amount),
+    },
     ...(!isWhole && { error: { type: "incomplete" } }),
   };
 }
@@ -203,10 +214,10 @@ const amountAttributes = (amount: Amount): Attributes => ({
 const toolsOf = ({ turns }: Attempt): ToolTurn[] => turns.filter((turn) => turn.kind === "tool");
 
 function toolSpan(
+  { threadId }: ThreadRow,
   { id, name, input, output, status, at, endedAt }: ToolTurn,
   { attempt, endedAt: attemptEnd }: Attempt,
-  index: number,
-  showsContent: boolean,
+  { index, showsContent }: { index: number; showsContent: boolean },
 ): PlannedSpan {
   const tool = nameOf(name);
   return {
@@ -217,6 +228,7 @@ function toolSpan(
     start: at,
     end: Math.max(endedAt ?? attemptEnd ?? at, at),
     attributes: {
+      "uncaged.thread.id": threadId,
       "gen_ai.operation.name": "execute_tool",
       "gen_ai.tool.name": tool,
       "gen_ai.tool.type": "function",

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   type Host,
@@ -6,20 +7,20 @@ import {
   type Status,
   type ThreadRow,
 } from "@uncaged/workflow/host";
-import { withoutPasswords } from "@uncaged/workflow/internal";
+import { type Lock, makeFolder, takeLock, withoutPasswords } from "@uncaged/workflow/internal";
 import { Metrics } from "../export/metrics.ts";
 import { type Settings, settingsOf } from "../export/settings.ts";
 import { Tracing } from "../export/tracing.ts";
 import { Progress } from "../progress/progress.ts";
 import { callsOf } from "../span/calls.ts";
-import { endedWork, isOver, rootSpan, type ThreadFacts } from "../span/spans.ts";
+import { endedWork, isOver, type PlannedSpan, rootSpan, type ThreadFacts } from "../span/spans.ts";
 
 const retryMs = 1_000;
 const longestBackoffMs = 60_000;
 const stopMs = 2_000;
 const mostChanged = 10_000;
 const pageSize = 100;
-/** Spans of a thread that are sent together. */
+/** The most spans of one request. */
 const batchSpans = 512;
 /** A long log is read again only after this many times the time that the last read took. */
 const restFactor = 20;
@@ -32,22 +33,30 @@ class NotSent extends Error {}
 /**
  * Sends traces and metrics of a host's threads, which it only observes. Its queue is the threads' logs: it holds the
  * ids of changed threads, and reads their records when the collector accepts spans.
+ *
+ * S1 One watcher of a storage root sends at a time: the others wait for its lock.
+ * S2 The spans of one request are recorded together when the collector has accepted it. Only a request without a
+ *    response is sent again.
  */
 export class Watcher {
   readonly #host: Host;
   readonly #settings: Settings;
   readonly #tracing: Tracing | null;
-  readonly #metrics: Metrics | null;
-  readonly #progress: Progress;
   readonly #note: (text: string) => void;
+  #metrics: Metrics | null = null;
+  #progress!: Progress;
   readonly #stopped = new AbortController();
   readonly #changed = new Map<string, Changed>();
   /** The statuses of the threads that have not ended. */
   readonly #open = new Map<string, Status>();
   /** The attempts that were counted, but that the collector of traces has not accepted. */
   readonly #counted = new Set<string>();
+  /** Whether a change was left out because too many waited. */
   #wasFull = false;
+  /** Whether no change was missed since the last catch-up. */
+  #isFollowing = false;
   #hasNoted = false;
+  #hasGivenUp = false;
   #work: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -58,36 +67,74 @@ export class Watcher {
     this.#host = host;
     this.#note = note;
     this.#settings = settingsOf(env, note);
-    const { traces, metrics, metricsEveryMs } = this.#settings;
-    this.#progress = Progress.open(host.root);
+    const { traces } = this.#settings;
     this.#tracing = traces && new Tracing(traces);
-    const onError = (error: unknown): void => this.#failed(metrics?.url ?? "", error);
-    const openStatuses = () => this.#open.values();
-    this.#metrics = metrics && new Metrics(metrics, { metricsEveryMs, openStatuses, onError });
   }
 
   start(): void {
-    if (!this.#tracing && !this.#metrics) return;
-    this.#work = Promise.all([this.#follow(), this.#sendAll()]);
+    if (this.#tracing || this.#settings.metrics) this.#work = this.#watch();
   }
 
   /** Stops watching, and sends the ended work that the collector accepts within two seconds. */
   async stop(): Promise<void> {
     this.#stopped.abort();
-    const rest = async () => {
-      await this.#work;
+    await Promise.race([this.#work, sleep(stopMs, undefined, { ref: false })]);
+    this.#hasGivenUp = true;
+  }
+
+  async #watch(): Promise<void> {
+    const lock = await this.#lock();
+    if (!lock) return;
+    try {
+      const isCaughtUp = () => this.#isFollowing && !this.#wasFull;
+      this.#progress = Progress.open(this.#host.root, isCaughtUp);
+      this.#metrics = this.#startMetrics();
+      await Promise.all([this.#follow(), this.#sendAll()]);
       await this.#sendChanged(Number.POSITIVE_INFINITY).catch(() => undefined);
       await this.#metrics?.stop().catch(() => undefined);
-    };
-    await Promise.race([rest(), sleep(stopMs, undefined, { ref: false })]);
+    } catch (error) {
+      this.#noteFirst("telemetry is not sent", error);
+    } finally {
+      lock.release();
+    }
+  }
+
+  #startMetrics(): Metrics | null {
+    const { metrics, metricsEveryMs } = this.#settings;
+    const onError = (error: unknown): void => this.#failed(metrics?.url ?? "", error);
+    const openStatuses = () => this.#open.values();
+    return metrics && new Metrics(metrics, { metricsEveryMs, openStatuses, onError });
+  }
+
+  /** Waits until no other watcher of the storage root sends. Returns null when this one was stopped first. */
+  async #lock(): Promise<Lock | null> {
+    const folder = join(this.#host.root, "run");
+    while (!this.#stopped.signal.aborted) {
+      try {
+        makeFolder(folder);
+        const lock = takeLock(join(folder, "telemetry.lock"), 0);
+        if (lock) return lock;
+      } catch (error) {
+        this.#noteFirst("telemetry is not sent", error);
+      }
+      await this.#rest(retryMs);
+    }
+    return null;
+  }
+
+  #failed(url: string, error: unknown): void {
+    this.#noteFirst(
+      `${withoutPasswords(url)}: telemetry is not accepted, and is sent later`,
+      error,
+    );
   }
 
   /** Notes the first failure. */
-  #failed(url: string, error: unknown): void {
+  #noteFirst(problem: string, error: unknown): void {
     if (this.#hasNoted) return;
     this.#hasNoted = true;
     const text = (error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "";
-    this.#note(`${withoutPasswords(url)}: telemetry is not accepted, and is sent later: ${text}`);
+    this.#note(`${problem}: ${text}`);
   }
 
   async #follow(): Promise<void> {
@@ -95,13 +142,18 @@ export class Watcher {
     while (!signal.aborted) {
       try {
         for await (const change of this.#host.changes(signal)) {
-          if (change.kind === "ready") await this.#catchUp();
-          else if (change.kind === "thread") this.#touch(change.row);
+          if (change.kind === "ready") {
+            await this.#catchUp();
+            this.#isFollowing = true;
+            this.#progress.rewrite();
+          }
+          if (change.kind === "thread") this.#touch(change.row);
           else if (change.kind === "removed") this.#forget(change.threadId);
         }
       } catch {
         // The next attempt may succeed. It begins with `ready`, and so misses nothing.
       }
+      this.#isFollowing = false;
       await this.#rest(retryMs);
     }
   }
@@ -121,7 +173,6 @@ export class Watcher {
       if (row) this.#touch(row);
       else this.#progress.end(threadId);
     }
-    if (!this.#wasFull) this.#progress.rewrite();
   }
 
   async *#rows(query: { status?: readonly ThreadRow["status"][] }): AsyncGenerator<ThreadRow> {
@@ -174,6 +225,7 @@ export class Watcher {
         if (this.#wasFull && this.#changed.size === 0) {
           this.#wasFull = false;
           await this.#catchUp();
+          this.#progress.rewrite();
         }
       } catch (error) {
         backoffMs = Math.min(longestBackoffMs, Math.max(retryMs, backoffMs * 2));
@@ -208,26 +260,11 @@ export class Watcher {
     if (!row) return this.#progress.end(threadId);
     if (!start) return;
     if (isOver(row)) this.#open.delete(threadId);
+    // The change that reported the end may arrive after the thread was sent whole.
+    if (this.#progress.isComplete(threadId, row.createdAt, isOver(row))) return;
     const attempts = await this.#host.attempts(row);
     const facts: ThreadFacts = { row, start, attempts, calls: await callsOf(this.#host, row) };
-    const exported = this.#progress.exported(threadId);
-    let batch: { ids: string[]; spans: ReturnType<typeof rootSpan>[] } = { ids: [], spans: [] };
-    const flush = async () => {
-      await this.#deliver(start, batch.spans, null);
-      if (batch.ids.length > 0) this.#progress.add(threadId, batch.ids);
-      for (const id of batch.ids) this.#counted.delete(`${threadId} ${id}`);
-      batch = { ids: [], spans: [] };
-    };
-    for (const work of endedWork(facts, new Set(exported), this.#settings.showsContent)) {
-      const id = work.attempt.attempt;
-      const key = `${threadId} ${id}`;
-      if (!this.#counted.has(key)) this.#metrics?.work(row, work);
-      this.#counted.add(key);
-      batch.ids.push(id);
-      batch.spans.push(...work.spans);
-      if (batch.spans.length >= batchSpans) await flush();
-    }
-    await flush();
+    await this.#sendAttempts(facts);
     if (!isOver(row)) return;
     if (!this.#counted.has(threadId)) this.#metrics?.thread(row);
     this.#counted.add(threadId);
@@ -237,11 +274,41 @@ export class Watcher {
   }
 
   /** @throws NotSent */
+  async #sendAttempts(facts: ThreadFacts): Promise<void> {
+    const { row, start } = facts;
+    const { threadId } = row;
+    const exported = this.#progress.exported(threadId);
+    let batch: { marks: string[]; spans: PlannedSpan[] } = { marks: [], spans: [] };
+    const flush = async () => {
+      const { marks, spans } = batch;
+      batch = { marks: [], spans: [] };
+      if (marks.length === 0) return;
+      await this.#deliver(start, spans, null);
+      this.#progress.add(threadId, marks);
+      for (const mark of marks) this.#counted.delete(`${threadId} ${mark}`);
+    };
+    for (const work of endedWork(facts, new Set(exported), this.#settings.showsContent)) {
+      const id = work.attempt.attempt;
+      const key = `${threadId} ${id}`;
+      if (!this.#counted.has(key)) this.#metrics?.work(row, work);
+      this.#counted.add(key);
+      for (const { mark, spans } of partsOf(id, work.spans)) {
+        if (exported.has(mark)) continue;
+        if (batch.spans.length + spans.length > batchSpans) await flush();
+        batch.marks.push(mark);
+        batch.spans.push(...spans);
+      }
+    }
+    await flush();
+  }
+
+  /** @throws NotSent */
   async #deliver(
     start: StartRecord,
-    spans: ReturnType<typeof rootSpan>[],
+    spans: readonly PlannedSpan[],
     origin: StartRecord | null,
   ): Promise<void> {
+    if (this.#hasGivenUp) throw new NotSent();
     try {
       await this.#tracing?.send(start, spans, origin);
     } catch (error) {
@@ -270,4 +337,13 @@ export class Watcher {
   async #rest(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: this.#stopped.signal, ref: false }).catch(() => undefined);
   }
+}
+
+/** Splits the spans of an attempt into requests. The mark of the last part is the id, so the whole attempt has it. */
+function partsOf(id: string, spans: readonly PlannedSpan[]) {
+  const count = Math.ceil(spans.length / batchSpans);
+  return Array.from({ length: count }, (_, at) => ({
+    mark: at === count - 1 ? id : `${id} ${at}`,
+    spans: spans.slice(at * batchSpans, (at + 1) * batchSpans),
+  }));
 }

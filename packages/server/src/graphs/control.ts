@@ -2,6 +2,7 @@ import type { GraphDocument } from "@uncaged/workflow-graph";
 import {
   isWorkflowError,
   settled,
+  type StartOptions,
   type ThreadRef,
   type ThreadView,
   toErrorRecord,
@@ -35,10 +36,13 @@ export class GraphControl {
    * Builds a graph and starts a thread on its unnamed bundle.
    * @throws WorkflowError `GRAPH_INVALID` (usage), `NO_PROVIDER_KEY`, `GRAPH_NOT_RUN`.
    */
-  async start(graph: Partial<GraphDocument>, name = ""): Promise<GraphRun> {
+  async start(
+    graph: Partial<GraphDocument>,
+    { name = "", traceparent }: Pick<StartOptions, "name" | "traceparent">,
+  ): Promise<GraphRun> {
     await this.#checkKeys(graph);
     try {
-      const started = await this.#startBuilt(graph, { name });
+      const started = await this.#startBuilt(graph, { name, traceparent });
       return { ref: started, document: graph };
     } catch (error) {
       throw isOwn(error) ? error : notRun(error);
@@ -56,7 +60,7 @@ export class GraphControl {
 
   async #startBuilt(
     graph: Partial<GraphDocument>,
-    { name = "", ...more }: { threadId?: string; name?: string; options?: Record<string, unknown> },
+    { name = "", ...more }: Partial<StartOptions>,
   ): Promise<ThreadRef> {
     const { host, env, cwd, drafts } = this.#context;
     const prompt = promptOf(graph);
@@ -133,7 +137,10 @@ export class GraphControl {
    * Continues a failed or interrupted run. With a node, starts a new run at the node's last step.
    * @throws WorkflowError `RUN_NOT_FAILED`, `NODE_NOT_RUN`.
    */
-  async retry({ ref }: GraphRun, nodeId: string | undefined): Promise<ThreadRef> {
+  async retry(
+    { ref }: GraphRun,
+    { nodeId, traceparent }: { nodeId: string | undefined; traceparent: string | undefined },
+  ): Promise<ThreadRef> {
     const { host, env } = this.#context;
     const view = await host.read(ref);
     // Without more rounds, a run that ran out of rounds would fail again.
@@ -141,14 +148,15 @@ export class GraphControl {
     if (nodeId !== undefined) {
       const atStep = view.steps.findLastIndex(({ meta, role }) => (meta.nodeId ?? role) === nodeId);
       if (atStep < 0) throw nodeNotRun(nodeId);
-      return await host.fork(ref, { keep: { atStep }, maxRounds, env });
+      return await host.fork(ref, { keep: { atStep }, maxRounds, traceparent, env });
     }
     if (view.status === "interrupted") {
       await host.control(ref, { kind: "resume", env });
       return ref;
     }
     if (view.status !== "failed" && view.status !== "killed") throw runNotFailed(view.status);
-    return await host.fork(ref, { keep: { atStep: view.steps.length }, maxRounds, env });
+    const keep = { atStep: view.steps.length };
+    return await host.fork(ref, { keep, maxRounds, traceparent, env });
   }
 }
 

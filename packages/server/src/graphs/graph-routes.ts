@@ -1,4 +1,5 @@
 import { type OpenAPIHono, z } from "@hono/zod-openapi";
+import type { Context as Call } from "hono";
 import type { GraphDocument } from "@uncaged/workflow-graph";
 import { type AnsweredBy, settled } from "@uncaged/workflow/host";
 import { allRead, type Context, refusals, Routes } from "../routes/route.ts";
@@ -49,8 +50,9 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
   const views = { host, runs, resultOf: (run: GraphRun) => records.result(run) };
   const routes = new Routes("Runs of agent graphs", refused);
 
-  const start = async ({ graph, name }: z.infer<typeof schema.runGraphBody>) => {
-    const run = await control.start(graph as Partial<GraphDocument>, name);
+  const start = async ({ graph, name }: z.infer<typeof schema.runGraphBody>, { req }: Call) => {
+    const traceparent = req.header("traceparent");
+    const run = await control.start(graph as Partial<GraphDocument>, { name, traceparent });
     await records.keep(run);
     return run;
   };
@@ -80,7 +82,7 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     invalid: invalidGraph,
     answer: ["The result of the run.", schema.runResultSchema],
     others: notBegun,
-    run: async ({ body }, { req }) => outcome(await start(body), req),
+    run: async ({ body }, call) => outcome(await start(body, call), call.req),
   });
   routes.add("POST /run-stream", {
     summary: "Run an agent graph and stream its log",
@@ -91,7 +93,7 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     run: ({ body }, call) =>
       context.streams.send(
         call,
-        async (signal) => runMessages(views, await start(body), {}, signal),
+        async (signal) => runMessages(views, await start(body, call), {}, signal),
         { greets: false },
       ),
   });
@@ -135,9 +137,11 @@ export function graphRoutes(context: Context): { app: OpenAPIHono; close: () => 
     body: schema.retryGraphBody,
     invalid: noRunId,
     answer: ["The continued run or the new run.", schema.startedGraphSchema],
-    async run({ body }) {
+    async run({ body }, call) {
       const run = await runs.get(body.runId, unknownId);
-      const ref = await control.retry(run, body.nodeId);
+      const { nodeId } = body;
+      const traceparent = call.req.header("traceparent");
+      const ref = await control.retry(run, { nodeId, traceparent });
       await records.keep({ ...run, ref });
       return { runId: ref.threadId };
     },

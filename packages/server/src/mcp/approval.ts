@@ -5,14 +5,32 @@ import { decisionOf } from "@uncaged/workflow/records";
 /** Questions with these reasons ask for a decision, whatever their schema. */
 const reasons = /^(budget|limits|step_failure|tool)$|approv|confirm/i;
 const decisionKeys = ["approve", "approved", "decision"];
+/** Keywords of which a schema has at least one if it says what an answer is. */
+const shapes = ["type", "enum", "const", "properties", "items", "anyOf", "oneOf", "allOf", "$ref"];
 
 /**
  * Tells whether an answer to a `__wait__` step is a decision that belongs to a person: an approval, a tool call, a yes
- * or no, a higher limit, or what follows a failed step of a plan. A model answers it only if it is allowed to.
+ * or no, a higher limit, or what follows a failed step of a plan. A model answers it only if it is allowed to. A
+ * question whose schema allows every answer may be any of these, so it belongs to a person too.
  */
 export function needsPerson({ role, meta }: Pick<Step, "role" | "meta">): boolean {
   if (role !== "__wait__") return false;
-  return reasons.test(String(meta.for)) || asksForDecision(meta.schema);
+  const { for: reason, schema } = meta;
+  return reasons.test(String(reason)) || isOpen(schema) || asksForDecision(schema);
+}
+
+/** Tells whether a value that a model gives decides: the answer to a question for text may still be "yes" or "reject". */
+export function isDecided(value: unknown): boolean {
+  const word = typeof value === "string" ? value.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, "") : value;
+  return decisionOf(word) !== null;
+}
+
+/** Tells whether a schema, or that of one of its properties, allows every value. */
+function isOpen(schema: unknown): boolean {
+  if (!isRecord(schema) || !shapes.some((name) => Object.hasOwn(schema, name))) return true;
+  const { properties, type } = schema;
+  if (isRecord(properties)) return Object.values(properties).some(isOpen);
+  return type === "object";
 }
 
 /** Tells whether a schema, or any part of it, accepts a yes or no, or has a field for a decision. */
@@ -27,8 +45,12 @@ function asksForDecision(schema: unknown): boolean {
   return Object.values(schema).some(asksForDecision);
 }
 
-/** Tells whether a step is the answer to a question that {@link needsPerson}. `index` counts from 0. */
+/**
+ * Tells whether a step is the answer to a question that {@link needsPerson}, or an answer that decides. `index` counts
+ * from 0.
+ */
 export function isDecision({ steps }: Pick<ThreadView, "steps">, index: number): boolean {
   const [asked, step] = [steps[index - 1], steps[index]];
-  return step?.role === "__input__" && asked !== undefined && needsPerson(asked);
+  if (step?.role !== "__input__" || asked === undefined) return false;
+  return needsPerson(asked) || isDecided(step.content) || isDecided(step.meta.value);
 }

@@ -1,7 +1,13 @@
-import { type Host, retryOptions, type ThreadRef, type ThreadView } from "@uncaged/workflow/host";
+import {
+  type ForkOptions,
+  type Host,
+  retryOptions,
+  type ThreadRef,
+  type ThreadView,
+} from "@uncaged/workflow/host";
 import { isQuestion, keptSteps } from "@uncaged/workflow/internal";
 import { z } from "zod";
-import { isDecision, needsPerson } from "./approval.ts";
+import { isDecided, isDecision, needsPerson } from "./approval.ts";
 import {
   approvalNotAllowed,
   bothGiven,
@@ -63,10 +69,10 @@ export const answerThread = defineTool({
     if (view.status !== "waiting" || !isQuestion(view.question)) throw noQuestion(threadId, status);
     const open = steps.length;
     if (question !== undefined && question !== open) throw otherQuestion(threadId, question, open);
-    if (needsPerson(view.question)) {
-      if (!allowApprove) throw approvalNotAllowed(threadId);
-      if (question === undefined) throw questionRequired(threadId, open);
-    }
+    if (!allowApprove && (needsPerson(view.question) || isDecided(answer)))
+      throw approvalNotAllowed(threadId);
+    if (needsPerson(view.question) && question === undefined)
+      throw questionRequired(threadId, open);
     const input = inputOf(answer, call);
     await host.control(ref, { kind: "answer", input, question: open, env });
     return await stateAfter(host, ref, wait, call);
@@ -144,6 +150,7 @@ export const forkThread = defineTool({
       ...limitsIn({ maxCost, maxTokens }),
       // The checked steps, even if the thread has more by now.
       ...{ keep: { atStep: kept.length }, env, threadId: newThreadId },
+      traceparent: call.traceparent,
       edit: edit && { ...edit, by: call.by },
       input: answer === undefined ? undefined : inputOf(answer, call),
     });
@@ -156,15 +163,17 @@ function checkDecisions(
   { allowApprove }: Access,
   view: ThreadView,
   last: number | undefined,
-  { answer, edit }: { answer?: unknown; edit?: unknown },
+  { answer, edit }: Pick<ForkOptions, "edit"> & { answer?: unknown },
 ): void {
   const step = last === undefined ? undefined : view.steps[last];
   if (allowApprove || last === undefined || !step) return;
-  const isAnswered = answer !== undefined && needsPerson(step);
+  const isAnswered = answer !== undefined && (needsPerson(step) || isDecided(answer));
   // A role that asks repeats the decision in its own step, after the answer.
   const holdsDecision = isDecision(view, last) || isDecision(view, last - 1);
+  const isAnswer = [step, view.steps[last - 1]].some((one) => one?.role === "__input__");
+  const decides = isAnswer && (isDecided(edit?.content) || isDecided(edit?.meta?.value));
   // The meta of a question says whose answer it is.
-  const isEdited = edit !== undefined && (holdsDecision || step.role === "__wait__");
+  const isEdited = edit && (holdsDecision || decides || step.role === "__wait__");
   if (isAnswered || isEdited) throw approvalNotAllowed(view.threadId);
 }
 
@@ -184,7 +193,8 @@ export const retryThread = defineTool({
   kind: "adds",
   async run({ host, env }, { threadId, wait, maxCost, maxTokens, ...changes }, call) {
     const ref = await host.find(threadId);
-    const options = { ...changes, ...limitsIn({ maxCost, maxTokens }), env };
+    const { traceparent } = call;
+    const options = { ...changes, ...limitsIn({ maxCost, maxTokens }), traceparent, env };
     const view = await host.read(ref);
     checkNotAsking(view);
     const forked = await host.fork(ref, retryOptions(view, options));

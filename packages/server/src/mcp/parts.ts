@@ -87,6 +87,7 @@ const largeOf = (of: string, bytes: number) => ({ of, bytes, cursor: `${of}:0` }
 /** Returns the text of a value of a thread, or its JSON; null for an unknown value. */
 function valueAt(view: ThreadView, of: string): string | null {
   if (of === "prompt") return view.prompt;
+  if (of === "params") return JSON.stringify(view.params) ?? null;
   if ("result" in view) {
     if (of === "result.summary") return view.result.summary;
     if (of === "result.value") return JSON.stringify(view.result.value) ?? null;

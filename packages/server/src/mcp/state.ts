@@ -27,6 +27,7 @@ export const stateShape = {
   steps: z.int().describe("The number of its steps."),
   role: text.optional().describe("The role that runs, asks, failed, or made the last step."),
   prompt: text,
+  params: z.unknown().optional().describe("Its structured input."),
   createdAt: text,
   sleepingUntil: text.optional(),
   problem: text.optional().describe("The damage of a corrupt log, or the host of a moved thread."),
@@ -77,7 +78,14 @@ export const stateShape = {
 export type ThreadState = z.infer<z.ZodObject<typeof stateShape>>;
 
 /** The most bytes of one value in a summary. */
-const most = { prompt: 800, summary: 3_000, value: 3_000, question: 3_000, content: 2_000 };
+const most = {
+  prompt: 800,
+  params: 2_000,
+  summary: 3_000,
+  value: 3_000,
+  question: 3_000,
+  content: 2_000,
+};
 const mostName = 100;
 const mostSource = 2_500;
 const mostMessage = 2_000;
@@ -117,6 +125,8 @@ function summaryOf(view: ThreadView, row: Awaited<ReturnType<Host["row"]>>): Thr
   const { threadId, workflow, hash, status, steps, createdAt } = view;
   const cut = new Cutter();
   const prompt = cut.text("prompt", view.prompt, most.prompt);
+  const params =
+    view.params === undefined ? undefined : cut.value("params", view.params, most.params);
   const last = steps.at(-1);
   const sleep = view.status === "waiting" ? sleepsUntil(view.question) : null;
   const role = row?.at.role ?? last?.role;
@@ -124,7 +134,7 @@ function summaryOf(view: ThreadView, row: Awaited<ReturnType<Host["row"]>>): Thr
   return {
     ...{ threadId, workflow, hash, status, steps: of },
     ...(role !== undefined && { role: clipped(role, mostName) }),
-    ...{ prompt, createdAt: isoOf(createdAt) },
+    ...{ prompt, ...(params !== undefined && { params }), createdAt: isoOf(createdAt) },
     ...(sleep !== null && { sleepingUntil: isoOf(sleep) }),
     ...problemOf(view),
     ...(row && { spent: { tokens: row.spent.tokens, cost: row.spent.cost } }),

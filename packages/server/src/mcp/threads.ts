@@ -53,7 +53,9 @@ export const startThread = defineTool({
   output: stateSchema,
   kind: "adds",
   async run({ host, env, cwd }, { wait, maxCost, maxTokens, ...given }, call) {
-    const started = await host.start({ ...given, ...limitsIn({ maxCost, maxTokens }), env, cwd });
+    const limits = limitsIn({ maxCost, maxTokens });
+    const { traceparent } = call;
+    const started = await host.start({ ...given, ...limits, traceparent, env, cwd });
     await waitFor(host, started, wait, call);
     const data = await stateOf(host, started);
     return { data, text: stateText(data) };

@@ -27,6 +27,8 @@ export type Call = {
   signal: AbortSignal;
   /** The recorded author of the call's answers. */
   by: AnsweredBy;
+  /** The W3C trace context of the caller. */
+  traceparent: string | undefined;
   /** Reports progress; undefined if the client did not ask for it. */
   report: ((progress: number, total: number, message: string) => Promise<void>) | undefined;
 };
@@ -172,10 +174,11 @@ function callOf(server: McpServer, { mcpReq, http }: ServerContext): Call {
   const own = isRecord(client) && typeof client.name === "string" ? firstLine(client.name) : "";
   // A client may claim any name.
   const name = http?.authInfo?.clientId ?? own;
-  const progressToken = _meta?.progressToken;
+  const { progressToken, traceparent } = _meta ?? {};
   return {
     signal,
     by: { kind: "mcp", ...(name !== "" && { name }) },
+    traceparent: typeof traceparent === "string" ? traceparent : undefined,
     report:
       progressToken === undefined
         ? undefined

@@ -98,6 +98,7 @@ const thread = {
   options: fields.optional(),
   threadId: optionalText,
   input: input.optional(),
+  traceparent: optionalText,
   durability,
 };
 const fork = z.object({

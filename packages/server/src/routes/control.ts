@@ -91,7 +91,8 @@ export function controlRoutes({ host, env, cwd, drafts }: Context) {
     async run({ params, body }, call) {
       const ref = await host.find(params.id);
       const edit = body.edit && { ...body.edit, by: answererOf(call) };
-      return host.fork(ref, retryOptions(await host.read(ref), { ...body, edit, env }));
+      const options = { ...body, edit, traceparent: call.req.header("traceparent"), env };
+      return host.fork(ref, retryOptions(await host.read(ref), options));
     },
   });
   routes.add("DELETE /threads/{id}", {

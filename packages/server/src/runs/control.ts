@@ -25,6 +25,7 @@ export async function startRun(
   context: Context,
   runs: Runs,
   { workflowName, workflow, params = {}, clientRunToken }: z.infer<typeof runBody>,
+  traceparent: string | undefined,
 ): Promise<string> {
   const { host, env, cwd } = context;
   const named = await versionOf(context, { workflowName, workflow });
@@ -33,7 +34,7 @@ export async function startRun(
   const { document } = await runs.documentsOf(hash);
   new Registry(document.registry).startParams(params);
   const options = clientRunToken === undefined ? {} : { clientRunToken };
-  const { threadId } = await host.start({ ...named, params, options, env, cwd });
+  const { threadId } = await host.start({ ...named, params, options, traceparent, env, cwd });
   return threadId;
 }
 
@@ -66,7 +67,7 @@ export async function startRerun(
   context: Context,
   runs: Runs,
   request: Request,
-  by: AnsweredBy,
+  { by, traceparent }: { by: AnsweredBy; traceparent: string | undefined },
 ): Promise<string> {
   const { host, env, cwd } = context;
   const { checkpoint, stepID, path, overrides, maxRounds, threadId, clientRunToken } = request;
@@ -82,7 +83,7 @@ export async function startRerun(
   const options = clientRunToken === undefined ? {} : { clientRunToken };
   if (!source) {
     const version = named ?? { workflow: hash };
-    const start = { ...version, options, input, maxRounds, threadId, env, cwd };
+    const start = { ...version, options, input, maxRounds, threadId, traceparent, env, cwd };
     return (await host.start(start)).threadId;
   }
   const { workflow: on, name } = hash === source.ref.hash ? {} : (named ?? {});
@@ -93,6 +94,7 @@ export async function startRerun(
     options,
     maxRounds,
     threadId,
+    traceparent,
     env,
     on,
     ...(name !== undefined && { name }),

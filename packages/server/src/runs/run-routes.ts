@@ -33,14 +33,18 @@ export function runRoutes(context: Context): OpenAPIHono {
     summary: "Run a step workflow",
     body: schema.runBody,
     answer: ["The run has started.", schema.startedRunSchema],
-    run: async ({ body }) => ({ runID: await startRun(context, runs, body) }),
+    run: async ({ body }, call) => ({
+      runID: await startRun(context, runs, body, call.req.header("traceparent")),
+    }),
   });
   routes.add("POST /rerun", {
     summary: "Run again from a checkpoint, optionally at a step and with other values",
     body: schema.rerunBody,
     answer: ["A new run has started.", schema.runStateSchema],
-    run: async ({ body }, call) =>
-      statusOf(await runs.get(await startRerun(context, runs, body, answererOf(call)))),
+    async run({ body }, call) {
+      const caller = { by: answererOf(call), traceparent: call.req.header("traceparent") };
+      return statusOf(await runs.get(await startRerun(context, runs, body, caller)));
+    },
   });
   routes.add("GET /{runID}/status", {
     summary: "Show the status of a run",

@@ -57,7 +57,7 @@ export function durableModel<M extends ProviderModel>(
       if (calls === null) return await model.doGenerate(options);
       const call = await begin(calls, "generate", model, options);
       if (call.found) return call.found.value as Generated;
-      const own = { ...options, abortSignal: calls.signalWith(options.abortSignal) };
+      const own = { ...options, abortSignal: calls.signalOfModel(options.abortSignal) };
       return await call.within(() => ending(call, () => generate(model, own, call)));
     },
     async doStream(options) {
@@ -65,7 +65,7 @@ export function durableModel<M extends ProviderModel>(
       if (calls === null) return await model.doStream(options);
       const call = await begin(calls, "stream", model, options);
       if (call.found) return { stream: streamOf(call.found.value) };
-      const own = { ...options, abortSignal: calls.signalWith(options.abortSignal) };
+      const own = { ...options, abortSignal: calls.signalOfModel(options.abortSignal) };
       return await call.within(() => ending(call, () => stream(model, own, call)));
     },
   };

@@ -142,7 +142,7 @@ async function* outputs(
     await call.done({ value: result, paid });
     call.within(() => ended(name, toolCallId, { output }));
   } catch (error) {
-    if (calls.ctx.signal?.aborted || isAborted(abortSignal)) throw error;
+    if (calls.isStopped(abortSignal)) throw error;
     result = failureOf(error);
     await call.done({ value: result, paid });
     call.within(() => ended(name, toolCallId, { error: messageOf(error) }));
@@ -170,10 +170,6 @@ async function begin(
   if (!isIdempotent) await call.begun();
   publish("tool_start", { name, input: whole(input), inputSummary: brief(input) });
 }
-
-/** Whether a call was stopped with its thread or its program. A tool's own timeout ends only the tool. */
-const isAborted = (signal: AbortSignal | undefined): boolean =>
-  (signal?.aborted ?? false) && (signal?.reason as { name?: unknown })?.name !== "TimeoutError";
 
 function failureOf(error: unknown): Result {
   if (error instanceof Error) return { error: { name: error.name, message: error.message } };

@@ -71,6 +71,8 @@ export class StepCalls {
   /** Indexes in use among equal calls. */
   readonly #indexes = new Map<string, Set<number>>();
   readonly #running = new Set<Running>();
+  /** The signals of programs that called models. */
+  readonly #programs = new Set<AbortSignal>();
   #waiters: (() => void)[] = [];
   #delivered = 0;
   #isResumed = false;
@@ -86,6 +88,24 @@ export class StepCalls {
   signalWith(given: AbortSignal | undefined): AbortSignal | undefined {
     const { signal } = this.ctx;
     return given && signal ? AbortSignal.any([given, signal]) : (given ?? signal);
+  }
+
+  /** {@link signalWith} for a model call of a program with the given signal. */
+  signalOfModel(given: AbortSignal | undefined): AbortSignal | undefined {
+    if (given) this.#programs.add(given);
+    return this.signalWith(given);
+  }
+
+  /**
+   * Whether a tool call with this signal was stopped with its step or its program. A tool's own timeout ends only the
+   * tool; its reason is not that of a program.
+   */
+  isStopped(signal: AbortSignal | undefined): boolean {
+    if (this.ctx.signal?.aborted) return true;
+    if (!signal?.aborted) return false;
+    const { reason } = signal as { reason: { name?: unknown } | undefined };
+    if (reason?.name !== "TimeoutError") return true;
+    return [...this.#programs].some((one) => one.aborted && one.reason === reason);
   }
 
   /** Whether the step continues after results of an earlier execution, whose secrets are masked. */

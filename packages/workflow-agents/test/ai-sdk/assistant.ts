@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAI } from "@ai-sdk/openai";
 import { type Descriptor, durable } from "@uncaged/workflow";
-import { generateText, isStepCount, Output, streamText, tool } from "ai";
+import { generateText, isStepCount, Output, streamText, tool, ToolLoopAgent } from "ai";
 import { z } from "zod";
 import { durableModel, durableTools } from "../../src/entry/ai-sdk.ts";
 
@@ -114,16 +114,21 @@ export const run = durable(async function* (step, input) {
       stopWhen: isStepCount(20),
       maxRetries: tries === "once" ? 0 : 2,
     };
+    const { prompt, ...settings } = request;
+    const agent = new ToolLoopAgent(settings);
     let text = "";
     if (way === "object") {
       const schema = z.object({ done: z.boolean() });
       return (await generateText({ ...request, output: Output.object({ schema }) })).output;
     }
-    if (way === "stream") {
-      for await (const part of streamText(request).stream) {
+    if (way === "stream" || way === "agent-stream") {
+      const answer = way === "stream" ? streamText(request) : await agent.stream({ prompt });
+      for await (const part of answer.stream) {
         if (part.type === "error") throw part.error;
         if (part.type === "text-delta") text += part.text;
       }
+    } else if (way === "agent") {
+      text = (await agent.generate({ prompt })).text;
     } else {
       const results = await Promise.all(
         (way === "parallel" ? [1, 2] : [1]).map(() => generateText(request)),

@@ -1,4 +1,5 @@
 import {
+  checkSameThread,
   checkStart,
   forkRequest,
   newThread,
@@ -6,6 +7,7 @@ import {
   readBundle,
   refusals,
   type Resolved,
+  startOf,
   type StartRequest,
 } from "@uncaged/workflow/store";
 import { checkAnswerer, checkThreadId, isThreadId, newThreadId } from "@uncaged/workflow/internal";
@@ -69,13 +71,18 @@ async function begin(
   given: string | undefined,
   request: Request,
 ): Promise<StartedThread> {
-  const { client, store, bundles, local, recent } = context;
+  const { client, store, bundles, local, mirror, recent } = context;
   const threadId = given === undefined ? await newThreadId() : checkThreadId(given);
   const before =
     given === undefined ? null : await client.value<ThreadMeta>("thread", threadId, "meta");
   const away = before && movedAway(before);
   if (away) throw new WorkflowError(away.error);
-  if (before) return { threadId, workflow: before.workflow, hash: before.hash };
+  if (before) {
+    await mirror.sync(threadId);
+    const start = startOf(context.root, { hash: before.hash, threadId });
+    if (start) checkSameThread(start, { ...request, hash });
+    return { threadId, workflow: before.workflow, hash: before.hash };
+  }
   await bundles.fetch(hash);
   const descriptor = await local.descriptor(hash);
   if (descriptor === null) throw descriptorDamaged(hash);

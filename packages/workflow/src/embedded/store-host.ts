@@ -14,7 +14,7 @@ import type {
   Woken,
 } from "../host/host.ts";
 import { Families } from "../local/threads/family.ts";
-import { checkStart, forkRequestOf, newThreadId } from "../local/threads/start.ts";
+import { checkSameThread, checkStart, forkRequestOf, newThreadId } from "../local/threads/start.ts";
 import { definedEnv, envsOf, folderIn, surroundingsIn } from "../local/workers/surroundings.ts";
 import { type ThreadRef } from "../record/thread.ts";
 import { Memory } from "../store/memory.ts";
@@ -91,6 +91,8 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
     const there = given === undefined ? null : await store.find(threadId);
     if (there) {
       if (there.movedTo !== null) throw movedError(threadId, there.movedTo);
+      const record = await threads.start(there);
+      if (record) checkSameThread(record, { ...request, hash });
       return { threadId, workflow: there.name, hash: there.hash };
     }
     await drivers.of(hash).start(parsed(startRequest, { ...request, threadId }));

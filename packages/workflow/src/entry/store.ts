@@ -52,7 +52,8 @@ export type { ThreadRef } from "../record/thread.ts";
 
 // A new thread
 export { newThread } from "../worker/create.ts";
-export { checkStart, forkRequest } from "../local/threads/start.ts";
+export { checkSameThread, checkStart, forkRequest } from "../local/threads/start.ts";
+export { startOf } from "../local/threads/view.ts";
 export type { InputRequest, StartRequest } from "../control/control.ts";
 
 // Driving a claimed thread

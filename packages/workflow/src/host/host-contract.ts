@@ -38,6 +38,8 @@ export function hostContract(): HostRule[] {
   }));
 }
 
+const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
 const rules: Rules = {
   ...answerRules,
   ...figureRules,
@@ -57,13 +59,29 @@ const rules: Rules = {
     equal((await host.row(ref))?.status, "completed");
   },
 
-  async "a second start with a thread's id starts nothing"(trial) {
+  async "a second start or fork with a thread's id starts nothing, and another one is refused"(
+    trial,
+  ) {
     const threadId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
-    const first = await trial.start(counter, { threadId });
-    await settled(trial.host, first);
-    const again = await trial.start(endless, { threadId });
-    equal(again, first, "the first thread answers");
-    equal((await trial.host.threads()).rows.length, 1);
+    const { host } = trial;
+    const named = { threadId, name: "named", traceparent };
+    const first = await trial.start(counter, named);
+    await settled(host, first);
+    const again = await trial.start(endless, named);
+    equal(again, first, "the first thread answers, also to another version");
+    await refused(() => trial.start(endless, { threadId, name: "other" }), "THREAD_EXISTS");
+    const forkId = "01ARZ3NDEKTSV4RRFFQ69G5FAW";
+    const options = { threadId: forkId, keep: { atStep: 1 }, env: {}, traceparent };
+    const fork = await host.fork(first, options);
+    equal(await host.fork(first, options), fork);
+    await refused(() => host.fork(first, { ...options, threadId }), "THREAD_EXISTS");
+    await refused(() => trial.start(counter, { ...named, threadId: forkId }), "THREAD_EXISTS");
+    await settled(host, fork);
+    equal((await host.threads()).rows.length, 2);
+    for (const ref of [first, fork]) {
+      const [start] = await trial.observe(ref, undefined, { events: false });
+      equal(start?.kind === "start" && start.start.traceparent, traceparent);
+    }
   },
 
   async "a refused start leaves no trace"(trial) {

@@ -25,6 +25,25 @@ export const clockWrong = (year: number): WorkflowError =>
     "set the clock, or give an id: --thread-id",
   );
 
+const otherThreadHint = (threadId: string): string =>
+  `give another id; look at this thread: uncaged-workflow thread ${threadId}`;
+
+/** A start with the id of a thread of another workflow. */
+export const ofOtherWorkflow = (threadId: string, workflow: string): WorkflowError =>
+  WorkflowError.failed(
+    "THREAD_EXISTS",
+    `${threadId} is a thread of another workflow: ${show(workflow)}`,
+    otherThreadHint(threadId),
+  );
+
+/** A start or a fork with the id of a thread that was forked from another thread, or from none. */
+export const ofOtherSource = (threadId: string, source: string | null): WorkflowError =>
+  WorkflowError.failed(
+    "THREAD_EXISTS",
+    source === null ? `${threadId} is not a fork` : `${threadId} is a fork of ${source}`,
+    otherThreadHint(threadId),
+  );
+
 export const badMaxRounds = (given: unknown, most: number): WorkflowError =>
   WorkflowError.usage(
     "BAD_MAX_ROUNDS",

@@ -46,12 +46,19 @@ export const otherProtocol = (url: string, found: unknown, own: number): Workflo
     "use the same version of uncaged-workflow for the client and the server",
   );
 
+/** A browser hides from a page whether the server does not answer or refuses its origin. */
 export const noServer = (url: string, problem: string): WorkflowError =>
   WorkflowError.failed(
     "NO_SERVER",
     `${url}: ${problem}`,
-    "check the address and that the server runs",
+    `check the address and that the server runs${pageHint(url)}`,
   );
+
+function pageHint(url: string): string {
+  const { origin } = (globalThis as { location?: { origin: string } }).location ?? {};
+  if (origin === undefined || origin === "null" || origin === URL.parse(url)?.origin) return "";
+  return `; to allow this page: uncaged-workflow serve --allow-origin ${origin}`;
+}
 
 /** A call whose response was lost. */
 export const outcomeUnknown = (url: string, method: string, problem: string): WorkflowError =>

@@ -30,6 +30,8 @@ import {
   badMaxRounds,
   clockWrong,
   nothingToEdit,
+  ofOtherSource,
+  ofOtherWorkflow,
   reservedOption,
   startUnreadable,
 } from "../errors.ts";
@@ -81,28 +83,51 @@ async function sendStart(
     const threadId = await newThreadId();
     return await startNew(root, hash, { threadId, ...request });
   }
-  const before = await startedBefore(root, checkThreadId(given));
+  const wanted = { hash, ...request };
+  const before = await startedBefore(root, checkThreadId(given), wanted);
   if (before) return before;
   try {
     return await startNew(root, hash, { threadId: given, isGiven: true, ...request });
   } catch (error) {
     const isTaken = isWorkflowError(error) && error.code === "THREAD_EXISTS";
-    const other = isTaken ? await startedBefore(root, given) : null;
+    const other = isTaken ? await startedBefore(root, given, wanted) : null;
     if (other) return other;
     throw error;
   }
 }
 
-/** Finds the thread with an id, of any version; null if there is none. */
-async function startedBefore(root: Root, threadId: string): Promise<StartedThread | null> {
+/** Finds the thread with an id, of any version; null if there is none. @throws WorkflowError `THREAD_EXISTS` */
+async function startedBefore(
+  root: Root,
+  threadId: string,
+  wanted: WantedThread,
+): Promise<StartedThread | null> {
   const there = threadWithId(root, threadId);
   if (!there) return null;
   checkHere(root, there);
   const start = startOf(root, there);
   if (!start) throw startUnreadable(threadId);
+  checkSameThread(start, wanted);
   // The process that created the log may have ended before the log's name was durable.
   syncFolder(threadsDir(root, there.hash));
   return { ...there, workflow: start.name };
+}
+
+/** The thread that a start or a fork with a caller's id asks for. */
+export type WantedThread = Pick<StartRequest, "fork" | "workflow"> & { hash: string };
+
+/**
+ * Checks that the thread with the id of a start or a fork is the one that it asks for. The version may differ: the name
+ * may point to another one now.
+ * @throws WorkflowError `THREAD_EXISTS`
+ */
+export function checkSameThread(
+  { threadId, name, hash, forkFrom }: StartRecord,
+  wanted: WantedThread,
+): void {
+  if (name !== wanted.workflow && hash !== wanted.hash) throw ofOtherWorkflow(threadId, name);
+  if (forkFrom?.threadId !== wanted.fork?.threadId)
+    throw ofOtherSource(threadId, forkFrom?.threadId ?? null);
 }
 
 // A ULID has 48 bits for the time.

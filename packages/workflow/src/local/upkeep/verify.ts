@@ -91,6 +91,7 @@ const runFiles = new Set([
   "server.json",
   "spending.json",
   "spending.lock",
+  "telemetry.lock",
 ]);
 const rootFiles = new Set([
   "workflow.yaml",
