@@ -1,0 +1,51 @@
+import { closeSync, openSync, readSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { noSuchFile } from "../arguments/errors.ts";
+import { codeOf } from "../output/output.ts";
+import type { Session } from "../session/session.ts";
+import { type Envelope, pae, payloadType } from "./envelope.ts";
+import { notAKeyFile, notSigned } from "./errors.ts";
+import { isMinisign, minisignSign } from "./minisign.ts";
+import { sshSign } from "./ssh.ts";
+
+/** Signs a statement with an SSH or minisign key. The program of the key reads the private key; this one does not. */
+export async function signed(
+  session: Session,
+  given: string,
+  statement: object,
+): Promise<Envelope> {
+  const key = { path: resolve(session.cwd, given), given };
+  const sign = isMinisign(beginningOf(key)) ? minisignSign : sshSign;
+  const payload = Buffer.from(JSON.stringify(statement));
+  return {
+    payloadType,
+    payload,
+    signatures: [await sign(session, key, pae(payloadType, payload))],
+  };
+}
+
+/** Checks that a key is a file that can be read. @throws WorkflowError as {@link signed}. */
+export const checkKey = ({ cwd }: Session, given: string): void =>
+  void beginningOf({ path: resolve(cwd, given), given });
+
+/**
+ * Returns the first bytes of a key's file, which tell its kind.
+ * @throws WorkflowError `NO_SUCH_FILE`, `BAD_KEY`, `NOT_SIGNED`.
+ */
+function beginningOf({ path, given }: { path: string; given: string }): string {
+  try {
+    if (!statSync(path).isFile()) throw notAKeyFile(given);
+    const bytes = Buffer.alloc(18);
+    const fd = openSync(path, "r");
+    try {
+      return bytes.toString("latin1", 0, readSync(fd, bytes));
+    } finally {
+      closeSync(fd);
+    }
+  } catch (error) {
+    const code = codeOf(error);
+    if (["ENOENT", "ENOTDIR"].includes(code)) throw noSuchFile(given);
+    if (["EACCES", "EPERM"].includes(code)) throw notSigned(given, "permission denied");
+    throw error;
+  }
+}

@@ -1,0 +1,56 @@
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { attestThread } from "@uncaged/workflow/internal";
+import manifest from "../../package.json" with { type: "json" };
+import { outNotWritable } from "../arguments/errors.ts";
+import { envelopeJson } from "../attest/envelope.ts";
+import { outExists } from "../attest/errors.ts";
+import { checkKey, signed } from "../attest/sign.ts";
+import { codeOf } from "../output/output.ts";
+import { defineCommand } from "../session/command.ts";
+import type { Session } from "../session/session.ts";
+
+const makers = {
+  engine: { name: "uncaged-workflow", version: manifest.version },
+  runtime: { name: "bun", version: Bun.version },
+};
+
+export default defineCommand({
+  onCluster: { refused: "it attests the files of a thread: pull the thread, or attest it there" },
+  declare: (command) =>
+    command
+      .argument("<id>", "a thread that has ended, or @last")
+      .requiredOption("--key <file>", "the private key: of SSH, or of minisign")
+      .option("-o, --out <file>", "the file to write, which must not exist (default: stdout)"),
+  examples: [
+    "uncaged-workflow attest @last --key ~/.ssh/id_ed25519 -o review.intoto.json",
+    "uncaged-workflow attest @last --key ~/.ssh/id_ed25519.pub > review.intoto.json",
+  ],
+  async run(session, { key, out }: { key: string; out?: string }, id: string) {
+    const ref = await session.host.find(id);
+    const path = out === undefined ? null : resolve(session.cwd, out);
+    if (path !== null && existsSync(path)) throw outExists(out ?? "");
+    checkKey(session, key);
+    const statement = await attestThread(session.host.root, ref, makers);
+    const envelope = await signed(session, key, statement);
+    const document = envelopeJson(envelope);
+    const text = `${JSON.stringify(document)}\n`;
+    if (path === null) return session.show(document, () => text);
+    write(session, path, text);
+    const [signature] = envelope.signatures;
+    const { threadId } = ref;
+    session.show({ threadId, path, keyid: signature?.keyid }, () => `${path}\n`);
+  },
+});
+
+/** Writes a new file of the user, whole or not at all. */
+function write(session: Session, path: string, text: string): void {
+  try {
+    session.withUsersUmask(() => writeFileSync(path, text, { flag: "wx" }));
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "EEXIST") throw outExists(path);
+    if (!["ENOENT", "EACCES", "ENOTDIR", "EROFS"].includes(code)) rmSync(path, { force: true });
+    throw outNotWritable(path, code || "unknown reason");
+  }
+}
