@@ -61,8 +61,10 @@ function parsed(json: string, file: string): unknown {
   }
 }
 
-/** Decodes base64, standard or URL-safe, as DSSE asks; null for other values. */
+/** Decodes base64, standard or URL-safe, as DSSE asks; null for other values, and for other texts of the same bytes. */
 function decoded(value: unknown): Uint8Array | null {
-  if (typeof value !== "string" || !/^[\w+/-]+={0,2}$/.test(value)) return null;
-  return Buffer.from(value, "base64url");
+  if (typeof value !== "string" || value === "") return null;
+  const bytes = Buffer.from(value, "base64");
+  const canonical = bytes.toString("base64");
+  return canonical === value.replaceAll("-", "+").replaceAll("_", "/") ? bytes : null;
 }

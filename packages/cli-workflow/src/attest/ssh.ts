@@ -14,10 +14,6 @@ const namespace = "attest@uncaged-workflow";
 const tool: Tool = { program: "ssh-keygen", packages: "OpenSSH 8.2 or newer" };
 const principal = "signer";
 
-/** Whether a signature is one of ssh-keygen. */
-export const isSshSignature = (text: string): boolean =>
-  text.startsWith("-----BEGIN SSH SIGNATURE-----");
-
 /** @throws WorkflowError `NOT_SIGNED`, `NO_SIGNER`. */
 export const sshSign = (
   session: Session,
@@ -32,10 +28,14 @@ export const sshSign = (
     return { keyid: sshKeyId(text) ?? "", text };
   });
 
-/** Returns the fingerprint of the key that a signature names, as OpenSSH shows it; null for a malformed signature. */
+const armor = /^-----BEGIN SSH SIGNATURE-----\n([\w+/=\n]+)\n-----END SSH SIGNATURE-----\n$/;
+
+/** Returns the fingerprint of the key that a signature names, as OpenSSH shows it; null if it is not one of ssh-keygen. */
 export function sshKeyId(text: string): string | null {
-  const bytes = Buffer.from(text.replace(/-----[^-]+-----/g, ""), "base64");
-  if (bytes.length < 14 || bytes.toString("latin1", 0, 6) !== "SSHSIG") return null;
+  const base64 = armor.exec(text)?.[1]?.replaceAll("\n", "") ?? "";
+  const bytes = Buffer.from(base64, "base64");
+  // Other texts of the same bytes would pass ssh-keygen.
+  if (bytes.length < 14 || bytes.toString("base64") !== base64) return null;
   const key = bytes.subarray(14, 14 + bytes.readUInt32BE(10));
   const sum = new Bun.CryptoHasher("sha256").update(key).digest("base64");
   return `SHA256:${sum.replace(/=+$/, "")}`;

@@ -11,7 +11,7 @@ import type { Session } from "../session/session.ts";
 import { type Envelope, pae, readEnvelope, type Signature } from "./envelope.ts";
 import { notAPublicKey } from "./errors.ts";
 import { isMinisign, isMinisignPublic, isMinisignSound, minisignKeyId } from "./minisign.ts";
-import { isSshSignature, isSshSound, sshKeyId, sshKeysIn, type SshKeys, sshSigner } from "./ssh.ts";
+import { isSshSound, sshKeyId, sshKeysIn, type SshKeys, sshSigner } from "./ssh.ts";
 
 /** The result of verifying an attestation. */
 export type Verified = {
@@ -117,57 +117,63 @@ const checksOf = (signature: Omit<Check, "part">, key: Omit<Check, "part">): Che
   { part: "key", ...key },
 ];
 
-const isOf = (keyid: string, other: string): Omit<Check, "part"> => ({
-  result: "differs",
-  message: `it was signed by ${keyid}, ${other}`,
+const signedBy = (keyid: string, other: string, signature: Omit<Check, "part">): Signed => ({
+  signer: null,
+  checks: checksOf(signature, {
+    result: "differs",
+    message: `it was signed by ${keyid}, ${other}`,
+  }),
 });
 
 async function checkSsh(
   session: Session,
   keys: SshKeys,
-  { text }: Signature,
+  signature: Signature,
   data: Uint8Array,
 ): Promise<Signed> {
-  const keyid = isSshSignature(text) ? sshKeyId(text) : null;
+  const { text } = signature;
+  const keyid = sshKeyId(text);
   if (keyid === null) return { signer: null, checks: notOfKind("an SSH key") };
-  if (!(await isSshSound(session, text, data)))
-    return { signer: null, checks: checksOf(broken, { result: "unknown" }) };
+  if (!(await isSshSound(session, text, data))) return unsound;
   const found = await sshSigner(session, keys, text, data);
-  const sound = { result: "holds" } as const;
-  if (found.signer === null) {
-    const checks = checksOf(sound, isOf(keyid, `which --key does not allow: ${found.problem}`));
-    return { signer: null, checks };
-  }
-  const message = found.signer === "" ? keyid : `${keyid} of ${found.signer}`;
-  return {
-    signer: { keyid, name: found.signer || null },
-    checks: checksOf(sound, { result: "holds", message }),
-  };
+  if (found.signer === null)
+    return signedBy(keyid, `which --key does not allow: ${found.problem}`, { result: "holds" });
+  return soundOf(signature, keyid, found.signer || null);
 }
 
-const broken = {
-  result: "differs",
-  message: "the envelope was changed after it was signed",
-} as const;
+/** The checks of a signature by the key. A wrong `keyid` would hide the signature from programs that look for it. */
+function soundOf({ keyid: hint }: Signature, keyid: string, name: string | null): Signed {
+  const isRight = hint === "" || hint === keyid;
+  const sound = isRight ? holds : ({ result: "differs", message: `its keyid is ${hint}` } as const);
+  const message = name === null ? keyid : `${keyid} of ${name}`;
+  return { signer: { keyid, name }, checks: checksOf(sound, { result: "holds", message }) };
+}
+
+const holds = { result: "holds" } as const;
+const unknownPart = { result: "unknown" } as const;
+
+const unsound: Signed = {
+  signer: null,
+  checks: checksOf(
+    { result: "differs", message: "the envelope was changed after it was signed" },
+    unknownPart,
+  ),
+};
 
 const notOfKind = (kind: string): Check[] =>
-  checksOf({ result: "unknown" }, { result: "differs", message: `it was not signed with ${kind}` });
+  checksOf(unknownPart, { result: "differs", message: `it was not signed with ${kind}` });
 
 async function checkMinisign(
   session: Session,
   key: Key,
-  { text }: Signature,
+  signature: Signature,
   data: Uint8Array,
 ): Promise<Signed> {
+  const { text } = signature;
   if (key.kind !== "minisign" || !isMinisign(text))
     return { signer: null, checks: notOfKind("a minisign key") };
   const [keyid, wanted] = [minisignKeyId(text) ?? "a malformed key", minisignKeyId(key.text)];
-  if (keyid !== wanted)
-    return { signer: null, checks: checksOf({ result: "unknown" }, isOf(keyid, `not ${wanted}`)) };
-  if (!(await isMinisignSound(session, key.text, text, data)))
-    return { signer: null, checks: checksOf(broken, { result: "unknown" }) };
-  return {
-    signer: { keyid, name: null },
-    checks: checksOf({ result: "holds" }, { result: "holds", message: keyid }),
-  };
+  if (keyid !== wanted) return signedBy(keyid, `not ${wanted}`, unknownPart);
+  if (!(await isMinisignSound(session, key.text, text, data))) return unsound;
+  return soundOf(signature, keyid, null);
 }

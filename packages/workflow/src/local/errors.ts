@@ -132,6 +132,14 @@ export const notAttestable = (threadId: string, status: string): WorkflowError =
     `see what it needs: uncaged-workflow thread ${threadId}`,
   );
 
+/** `problem`: of a value in its log. */
+export const notStatable = (problem: string): WorkflowError =>
+  WorkflowError.failed(
+    "NOT_ATTESTABLE",
+    `the thread can't be attested: ${problem}`,
+    "attest it with the version that wrote its log",
+  );
+
 export const sourceMapDiffers = (path: string, problem: string): WorkflowError =>
   WorkflowError.failed(
     "SOURCE_MAP_CHANGED",

@@ -47,10 +47,10 @@ export async function attestThread(
   const facts = data && threadFacts(log, data.first);
   if (!data || !facts) throw notFound(threadId);
   const beside = journalPath(root, hash, threadId);
-  const { broken, fold, end } = readJournal(beside, log.journal);
+  const { broken, fold } = readJournal(beside, log.journal);
   const damage = broken ?? lostJournal(root, ref);
   if (damage) throw journalCorrupt(`${beside}:${damage.line}`, damage.reason, threadId);
-  const journal = end && digestLines(beside, end.size);
+  const journal = digestLines(beside);
   const named = (file: string, sum: string) => ({
     name: relative(root, file),
     digest: { sha256: sum },

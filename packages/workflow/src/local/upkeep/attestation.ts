@@ -8,7 +8,7 @@
 import { z } from "zod";
 import { isHash, isThreadId } from "../../contract/names.ts";
 import { foundProblems } from "../../contract/error.ts";
-import { notAStatement } from "../errors.ts";
+import { notAStatement, notStatable } from "../errors.ts";
 
 const statementType = "https://in-toto.io/Statement/v1";
 const predicateTypes = "https://github.com/uncaged/workflow/attestation/thread/";
@@ -44,7 +44,7 @@ const thread = z.strictObject({
   steps: count,
   startedAt: time,
   endedAt: time,
-  forkFrom: z.strictObject({ threadId: z.string(), steps: count }).nullable(),
+  forkFrom: z.strictObject({ threadId: z.string(), steps: count, origin: z.string() }).nullable(),
   /** Of the start record's line, which has the prompt, the params and the options. */
   start: digest,
   /** Of the summary's text, and of the returned value as compact JSON. */
@@ -77,11 +77,24 @@ export type Statement = z.infer<typeof statement>;
 export type StatedThread = z.infer<typeof thread>;
 export type StatedRecords = z.infer<typeof records>;
 
-/** Returns a statement of this version. */
-export const statementOf = (
+/**
+ * Returns a statement of this version.
+ * @throws WorkflowError `NOT_ATTESTABLE` for values of a damaged log.
+ */
+export function statementOf(
   subject: Statement["subject"],
   content: Statement["predicate"],
-): Statement => ({ _type: statementType, subject, predicateType, predicate: content });
+): Statement {
+  const made = statement.safeParse({
+    ...{ _type: statementType, subject, predicateType, predicate: content },
+  });
+  if (made.success) return made.data;
+  throw notStatable(problemsOf(made.error));
+}
+
+const problemsOf = ({ issues }: z.ZodError): string =>
+  foundProblems(issues.map(({ path, message }) => `${path.join(".") || "statement"}: ${message}`))
+    .message;
 
 /** A statement, and the paths of its keys that this version does not know. */
 export type ReadStatement = { statement: Statement; unknown: string[] };
@@ -93,8 +106,10 @@ export type ReadStatement = { statement: Statement; unknown: string[] };
 export function readStatement(text: string): ReadStatement {
   const value = parsed(text);
   const type: unknown = (value as { predicateType?: unknown } | null)?.predicateType;
-  if (typeof type === "string" && type !== predicateType && type.startsWith(predicateTypes))
-    throw notAStatement(`the predicate ${type} is of another version`, true);
+  if (typeof type === "string" && type !== predicateType) {
+    if (type.startsWith(predicateTypes)) throw notAStatement(`${type} is of another version`, true);
+    throw notAStatement(`${type} is not about a thread`);
+  }
   const unknown: string[] = [];
   const first = statement.safeParse(value);
   if (first.success) return { statement: first.data, unknown };
@@ -108,10 +123,7 @@ export function readStatement(text: string): ReadStatement {
   }
   const again = statement.safeParse(value);
   if (again.success) return { statement: again.data, unknown };
-  const problems = again.error.issues.map(
-    ({ path, message }) => `${path.join(".") || "statement"}: ${message}`,
-  );
-  throw notAStatement(foundProblems(problems).message);
+  throw notAStatement(problemsOf(again.error));
 }
 
 function parsed(text: string): unknown {

@@ -46,10 +46,10 @@ export function checkStatement(folder: string, { subject, predicate }: Statement
   const { hash, threadId } = predicate.thread;
   const [data, journal] = [dataPath(root, hash, threadId), journalPath(root, hash, threadId)];
   const isOf = (path: string) => (one: { name: string }) => join(root, one.name) === path;
-  const records = (path: string, stated: StatedRecords, mayGrow: boolean): Found => {
+  const records = (path: string, stated: StatedRecords): Found => {
     const named = subject.find(isOf(path));
     if (!named) return differs(path, "the statement names no subject for this file");
-    return checkLines(path, { ...stated, sha256: named.digest.sha256 }, mayGrow);
+    return checkLines(path, { ...stated, sha256: named.digest.sha256 });
   };
   const checks: Check[] = [];
   const check = (part: string, path: string, act: () => Found | Found[]) => {
@@ -57,12 +57,11 @@ export function checkStatement(folder: string, { subject, predicate }: Statement
   };
   check("bundle", bundlePath(root, hash), () => checkBundle(root, predicate));
   check("sources", mapPath(root, hash), () => checkSources(root, predicate));
-  check("log", data, () => records(data, predicate.log, false));
+  check("log", data, () => records(data, predicate.log));
   check("log head", data, () => checkHead(data, predicate.log));
   check("thread", data, () => checkThread(data, predicate.thread));
   const { journal: stated } = predicate;
-  // Costs of calls may be recorded after the end.
-  if (stated) check("journal", journal, () => records(journal, stated, true));
+  if (stated) check("journal", journal, () => records(journal, stated));
   if (predicate.blobs.length > 0)
     check("blobs", blobsDir(root, hash, threadId), () => checkBlobs(root, predicate));
   return checks;
@@ -102,23 +101,14 @@ function checkSources(root: Root, { sourceMap, sources, thread: { hash } }: Pred
   return changed.length > 0 ? changed : [differs(path, "the map has changed; its sources hold")];
 }
 
-function checkLines(
-  path: string,
-  stated: StatedRecords & { sha256: string },
-  mayGrow: boolean,
-): Found {
+function checkLines(path: string, stated: StatedRecords & { sha256: string }): Found {
   const found = digestLines(path);
   if (found === null) return missing(path);
   if (found.sha256 === stated.sha256) return holds(`${stated.records} records`);
   const [was, now] = [locatorsIn(stated.lines), locatorsIn(found.lines)];
   const at = was.findIndex((one, n) => one !== now[n]);
   const added = now.length - was.length;
-  if (at < 0 && added > 0) {
-    const isWhole = digestLines(path, stated.bytes)?.sha256 === stated.sha256;
-    const message = `${added} records were added`;
-    if (isWhole && mayGrow) return holds(`${stated.records} records; ${message} since`);
-    return differs(path, message, was.length + 1);
-  }
+  if (at < 0 && added > 0) return differs(path, `${added} records were added`, was.length + 1);
   if (at < 0) return differs(path, "the bytes have changed");
   if (at === now.length) return differs(path, `${-added} records are missing at the end`, at + 1);
   if (!was.some((one, n) => one === now[n])) return differs(path, "this is another log", 1);
@@ -146,6 +136,8 @@ function checkHead(path: string, { head }: StatedRecords): Found {
 function checkThread(path: string, stated: Predicate["thread"]): Found {
   const log = outlineLog(path);
   const first = digestLines(path)?.first ?? "";
+  if (log.kind !== "empty" && log.broken)
+    return { result: "unknown", message: `the log is damaged at line ${log.broken.line}` };
   const found = log.kind === "thread" ? threadFacts(log, first) : null;
   if (found === null) return differs(path, "the log has no end record");
   const keys = Object.keys(stated) as (keyof typeof stated)[];

@@ -22,8 +22,8 @@ export type LinesDigest = {
   lines: string;
 };
 
-/** Digests a file of lines up to a position; null when it is missing. Bytes without a newline count as a line. */
-export function digestLines(path: string, to?: number): LinesDigest | null {
+/** Digests a file of lines; null when it is missing. Bytes without a newline count as a line. */
+export function digestLines(path: string): LinesDigest | null {
   const whole = new Bun.CryptoHasher("sha256");
   const found = { first: "", records: 0, bytes: 0 };
   const locators: string[] = [];
@@ -35,7 +35,7 @@ export function digestLines(path: string, to?: number): LinesDigest | null {
   };
   const read = () =>
     withFile(path, (fd) => {
-      for (const { bytes, rest } of windowsOf(fd, { ...(to !== undefined && { to }) })) {
+      for (const { bytes, rest } of windowsOf(fd)) {
         whole.update(bytes).update(rest);
         found.bytes += bytes.length + rest.length;
         const offsets = lineOffsets(bytes);
@@ -55,11 +55,14 @@ export function threadFacts({ start, end, steps }: LogOutline, first: string): S
   if (!end) return null;
   const { status } = endedStatus(end) as { status: StatedThread["status"] };
   const { returnCode, reason, value } = end.meta;
+  const forkFrom = forkFromIn(start);
   return {
     ...{ threadId: start.threadId, workflow: start.name, hash: start.hash },
     ...{ status, returnCode, reason, steps },
     ...{ startedAt: timeOf(start.timestamp), endedAt: timeOf(end.timestamp) },
-    forkFrom: forkFromIn(start),
+    forkFrom: forkFrom
+      ? { ...forkFrom, origin: start.forkFrom?.origin ?? forkFrom.threadId }
+      : null,
     start: { sha256: first },
     summary: digestOf(end.content),
     value: value === undefined ? null : digestOf(JSON.stringify(value)),
