@@ -23,14 +23,14 @@ export const notSigned = (key: string, problem: string): WorkflowError =>
   WorkflowError.failed(
     "NOT_SIGNED",
     `can't sign with ${show(key)}: ${problem}`,
-    "name a private key that you can use, or a public key whose private key ssh-agent has: ssh-add",
+    "check the key with its own program; ssh-add -L lists the keys of ssh-agent",
   );
 
-export const notAKeyFile = (key: string): WorkflowError =>
+export const notAKey = (key: string, problem: string): WorkflowError =>
   WorkflowError.usage(
     "BAD_KEY",
-    `${show(key)} is not a file`,
-    "name the file of an SSH or minisign key",
+    `${show(key)} ${problem}`,
+    "name the file of a private key, or of a public key whose private key ssh-agent has",
   );
 
 export const notAPublicKey = (key: string, problem: string): WorkflowError =>

@@ -18,7 +18,7 @@ export const minisignSign = (
 ): Promise<Signature> =>
   withFiles([data], async ([file = ""]) => {
     const out = `${file}.sig`;
-    const comments = ["-c", "uncaged-workflow attest", "-t", "uncaged-workflow attest"];
+    const comments = ["-c", "an attestation", "-t", "an attestation"];
     const args = ["-S", "-s", key.path, "-m", file, "-x", out, ...comments];
     const { isDone, problem } = await runTool(session, tool, args, "inherit");
     if (!isDone) throw notSigned(key.given, problem);

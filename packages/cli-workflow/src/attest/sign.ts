@@ -4,7 +4,7 @@ import { noSuchFile } from "../arguments/errors.ts";
 import { codeOf } from "../output/output.ts";
 import type { Session } from "../session/session.ts";
 import { type Envelope, pae, payloadType } from "./envelope.ts";
-import { notAKeyFile, notSigned } from "./errors.ts";
+import { notAKey, notSigned } from "./errors.ts";
 import { isMinisign, minisignSign } from "./minisign.ts";
 import { sshSign } from "./ssh.ts";
 
@@ -15,7 +15,7 @@ export async function signed(
   statement: object,
 ): Promise<Envelope> {
   const key = { path: resolve(session.cwd, given), given };
-  const sign = isMinisign(beginningOf(key)) ? minisignSign : sshSign;
+  const sign = checkKey(session, given) === "minisign" ? minisignSign : sshSign;
   const payload = Buffer.from(JSON.stringify(statement));
   return {
     payloadType,
@@ -24,17 +24,21 @@ export async function signed(
   };
 }
 
-/** Checks that a key is a file that can be read. @throws WorkflowError as {@link signed}. */
-export const checkKey = ({ cwd }: Session, given: string): void =>
-  void beginningOf({ path: resolve(cwd, given), given });
-
 /**
- * Returns the first bytes of a key's file, which tell its kind.
+ * Returns the kind of a key's file. Reads no secret part of it.
  * @throws WorkflowError `NO_SUCH_FILE`, `BAD_KEY`, `NOT_SIGNED`.
  */
+export function checkKey({ cwd }: Session, given: string): "ssh" | "minisign" {
+  const beginning = beginningOf({ path: resolve(cwd, given), given });
+  if (isMinisign(beginning)) return "minisign";
+  if (/^(-----BEGIN |ssh-|ecdsa-|sk-)/.test(beginning)) return "ssh";
+  throw notAKey(given, "is not an SSH or minisign key");
+}
+
+/** Returns the first bytes of a file, which tell the kind of a key. */
 function beginningOf({ path, given }: { path: string; given: string }): string {
   try {
-    if (!statSync(path).isFile()) throw notAKeyFile(given);
+    if (!statSync(path).isFile()) throw notAKey(given, "is not a file");
     const bytes = Buffer.alloc(18);
     const fd = openSync(path, "r");
     try {

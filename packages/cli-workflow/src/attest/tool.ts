@@ -11,7 +11,7 @@ export type Tool = { program: string; packages: string };
 export type Outcome = { isDone: boolean; stdout: string; problem: string };
 
 /**
- * Runs a program. One that may ask for a passphrase inherits stdin.
+ * Runs a program. A program that may ask for a passphrase inherits stdin.
  * @throws WorkflowError `NO_SIGNER` if it is not installed.
  */
 export async function runTool(
@@ -40,7 +40,7 @@ export async function runTool(
 const problemIn = (stderr: string): string =>
   stderr
     .split("\n")
-    .map((line) => line.replace(/^(Enter passphrase[^:]*|Password): /, "").trim())
+    .map((line) => line.replace(/^(Enter passphrase[^:]*|Password): |[.\s]+$/g, ""))
     .find((line) => line !== "" && !/^@|^Signing |^Deriving /.test(line)) ?? "";
 
 /** Calls a function with paths of temporary files of these contents, and removes the files. */

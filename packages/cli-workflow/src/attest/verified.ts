@@ -19,7 +19,7 @@ export type Verified = {
   thread: { threadId: string; hash: string; workflow: string } | null;
   /** The signer whose key holds. `name` is of an allowed-signers file. */
   signer: { keyid: string; name: string | null } | null;
-  /** What only the signer's word stands for. */
+  /** Statements that can't be verified. */
   stated: { attestedAt: string; engine: string; runtime: string } | null;
   checks: Check[];
 };

@@ -16,7 +16,8 @@ const makers = {
 };
 
 export default defineCommand({
-  onCluster: { refused: "it attests the files of a thread: pull the thread, or attest it there" },
+  onCluster: { refused: "it attests files of a storage root: pull the thread first" },
+  onServer: { refused: "it attests files of a storage root: call it on the server's machine" },
   declare: (command) =>
     command
       .argument("<id>", "a thread that has ended, or @last")

@@ -50,7 +50,7 @@ const groups = {
   },
   Upkeep: {
     verify: "check every bundle and log of the storage root, or an attestation",
-    attest: "sign a statement of what an ended thread ran and recorded",
+    attest: "sign a statement about an ended thread: its code and its records",
     gc: "move unused bundles to the trash",
     doctor: "check this machine and storage root for problems",
     completion: "print the completion script of a shell",

@@ -33,7 +33,7 @@ const records = z.strictObject({
   lines: z.string(),
 });
 
-/** What the log says about the thread. */
+/** The facts in the log. */
 const thread = z.strictObject({
   threadId: z.string().refine(isThreadId),
   workflow: z.string(),
@@ -73,6 +73,7 @@ const statement = z.strictObject({
   predicate,
 });
 
+/** An in-toto statement about an ended thread. */
 export type Statement = z.infer<typeof statement>;
 export type StatedThread = z.infer<typeof thread>;
 export type StatedRecords = z.infer<typeof records>;

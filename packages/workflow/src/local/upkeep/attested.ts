@@ -67,7 +67,7 @@ export function checkStatement(folder: string, { subject, predicate }: Statement
   return checks;
 }
 
-/** Returns an unreadable file as one that differs. */
+/** Reports an unreadable file as changed. */
 function attempted(path: string, act: () => Found | Found[]): Found[] {
   try {
     return [act()].flat();
