@@ -63,7 +63,7 @@ function isSigned({ payload, payloadType, signatures }: Envelope, publicKey: str
   expect(String(space)).toBe("attest@uncaged-workflow");
   expect(key.toString("base64")).toBe(publicKey.split(" ")[1] ?? "");
   const body = Buffer.from(payload, "base64");
-  const data = `DSSEv1 ${payloadType.length} ${payloadType} ${body.length} ${body}`;
+  const data = `DSSEv1 ${payloadType.length} ${payloadType} ${body.length} ${body.toString()}`;
   const sum = createHash(String(hash)).update(data).digest();
   const length = Buffer.from([0, 0, 0, sum.length]);
   const signed = Buffer.concat([bytes.subarray(0, 6), prefix(space), prefix(""), prefix(hash)]);
@@ -71,8 +71,8 @@ function isSigned({ payload, payloadType, signatures }: Envelope, publicKey: str
   const ed25519 = createPublicKey({ key: jwk, format: "jwk" });
   return verify(null, Buffer.concat([signed, length, sum]), ed25519, signature.subarray(-64));
 }
-const prefix = (text: string | Buffer) =>
-  Buffer.concat([Buffer.from([0, 0, 0, text.length]), Buffer.from(text)]);
+const prefix = (field: string | Buffer) =>
+  Buffer.concat([Buffer.from([0, 0, 0, field.length]), Buffer.from(field)]);
 
 test.skipIf(!hasSsh)("an attestation is verified with the named key only", async () => {
   expect(await attest("one", "a.json")).toMatchObject({ code: 0, stderr: "" });

@@ -10,6 +10,9 @@ export type Signature = { keyid: string; text: string };
 /** The content of a DSSE envelope. */
 export type Envelope = { payloadType: string; payload: Uint8Array; signatures: Signature[] };
 
+/** An envelope as read. `unknown` has the paths of its keys that DSSE does not define. */
+export type ReadEnvelope = Envelope & { unknown: string[] };
+
 /**
  * Returns the bytes that a signature of a DSSE envelope covers, its pre-authentication encoding:
  * https://github.com/secure-systems-lab/dsse/blob/master/protocol.md
@@ -34,7 +37,7 @@ export const envelopeJson = ({ payloadType: type, payload, signatures }: Envelop
  * Reads an envelope with an in-toto payload. `file` is named in errors.
  * @throws WorkflowError `NOT_AN_ATTESTATION`
  */
-export function readEnvelope(json: string, file: string): Envelope {
+export function readEnvelope(json: string, file: string): ReadEnvelope {
   const value = parsed(json, file);
   if (!isRecord(value) || !Array.isArray(value.signatures))
     throw notAnEnvelope(file, "not a DSSE envelope");
@@ -42,16 +45,22 @@ export function readEnvelope(json: string, file: string): Envelope {
   if (payload === null) throw notAnEnvelope(file, "not a DSSE envelope: invalid payload");
   if (value.payloadType !== payloadType)
     throw notAnEnvelope(file, `its payloadType is not ${payloadType}`);
-  const signatures = value.signatures.map((one: unknown) => {
+  const unknown = Object.keys(value).filter((key) => !envelopeKeys.has(key));
+  const signatures = value.signatures.map((one: unknown, n) => {
     const sig = isRecord(one) ? decoded(one.sig) : null;
     if (!isRecord(one) || sig === null)
       throw notAnEnvelope(file, "not a DSSE envelope: invalid signature");
+    const others = Object.keys(one).filter((key) => !signatureKeys.has(key));
+    unknown.push(...others.map((key) => `signatures.${n}.${key}`));
     const keyid = typeof one.keyid === "string" ? one.keyid : "";
     return { keyid, text: Buffer.from(sig).toString("latin1") };
   });
   if (signatures.length === 0) throw notAnEnvelope(file, "it has no signature");
-  return { payloadType, payload, signatures };
+  return { payloadType, payload, signatures, unknown };
 }
+
+const envelopeKeys = new Set(["payload", "payloadType", "signatures"]);
+const signatureKeys = new Set(["keyid", "sig"]);
 
 function parsed(json: string, file: string): unknown {
   try {

@@ -29,7 +29,8 @@ export const minisignSign = (
 /** Returns the id of the key of a public key or signature, as minisign shows it; null for a malformed one. */
 export function minisignKeyId(text: string): string | null {
   const bytes = Buffer.from(text.split("\n")[1] ?? "", "base64");
-  return bytes.length < 42 ? null : bytes.subarray(2, 10).reverse().toString("hex").toUpperCase();
+  if (bytes.length < 42) return null;
+  return bytes.readBigUInt64LE(2).toString(16).toUpperCase().padStart(16, "0");
 }
 
 /** Whether a signature is of the data, by a public key. */

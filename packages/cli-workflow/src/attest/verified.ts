@@ -45,11 +45,13 @@ export async function verifyAttestation(
   const checks = [
     ...signature.checks,
     ...(read ? checkStatement(session.host.root, read.statement) : []),
-    ...(read?.unknown ?? []).map((name) => unknown(`${name} is of a newer version`)),
-    ...(problem === null ? [] : [unknown(problem)]),
+    ...(read?.unknown ?? []).map((name) => unknown("statement", `${name} is of a newer version`)),
+    ...(problem === null ? [] : [unknown("statement", problem)]),
+    ...envelope.unknown.map((name) => unknown("envelope", `${name} is not signed`)),
   ];
+  // As DSSE and in-toto ask, unknown keys are ignored.
   const isSound = ({ part, result }: Check) =>
-    result === "holds" || (part === "statement" && problem === null);
+    result === "holds" || part === "statement" || part === "envelope";
   const { signer } = signature;
   return {
     holds: signer !== null && read !== null && checks.every(isSound),
@@ -59,7 +61,9 @@ export async function verifyAttestation(
   };
 }
 
-const unknown = (message: string): Check => ({ part: "statement", result: "unknown", message });
+const unknown = (part: "statement" | "envelope", message: string): Check => ({
+  ...{ part, result: "unknown", message },
+});
 
 function statedIn({ statement }: ReadStatement): Pick<Verified, "thread" | "stated"> {
   const { thread, attestedAt, engine, runtime } = statement.predicate;

@@ -71,9 +71,9 @@ function forge(change: (record: { content?: string }) => void): void {
       if (line === "") return line;
       const { sum: _, ...record } = JSON.parse(line) as { content?: string; sum: string };
       change(record);
-      const made = sealed(JSON.stringify(record), sum);
-      sum = made.sum;
-      return made.text;
+      const next = sealed(JSON.stringify(record), sum);
+      sum = next.sum;
+      return next.text;
     }),
   );
 }
