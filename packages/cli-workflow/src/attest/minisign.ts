@@ -3,24 +3,31 @@ import { readFileSync } from "node:fs";
 import type { Session } from "../session/session.ts";
 import type { Signature } from "./envelope.ts";
 import { notSigned } from "./errors.ts";
-import { runTool, type Tool, withFiles } from "./tool.ts";
+import { runTool, type SigningKey, type Tool, withFiles } from "./tool.ts";
 
 const tool: Tool = { program: "minisign", packages: "minisign 0.10 or newer" };
 
 /** Whether a key or a signature is one of minisign. */
 export const isMinisign = (text: string): boolean => text.startsWith("untrusted comment:");
 
-/** @throws WorkflowError `NOT_SIGNED`, `NO_SIGNER`. */
+/** Signs data; null after Ctrl-C. @throws WorkflowError `NOT_SIGNED`, `NO_SIGNER`. */
 export const minisignSign = (
   session: Session,
-  key: { path: string; given: string },
+  key: SigningKey,
   data: Uint8Array,
-): Promise<Signature> =>
+): Promise<Signature | null> =>
   withFiles([data], async ([file = ""]) => {
     const out = `${file}.sig`;
     const comments = ["-c", "an attestation", "-t", "an attestation"];
     const args = ["-S", "-s", key.path, "-m", file, "-x", out, ...comments];
-    const { isDone, problem } = await runTool(session, tool, args, "inherit");
+    const { isDone, isInterrupted, problem } = await runTool(
+      session,
+      tool,
+      args,
+      "inherit",
+      key.signal,
+    );
+    if (isInterrupted) return null;
     if (!isDone) throw notSigned(key.given, problem);
     const text = readFileSync(out, "latin1");
     return { keyid: minisignKeyId(text) ?? "", text };

@@ -8,20 +8,21 @@ import { notAKey, notSigned } from "./errors.ts";
 import { isMinisign, minisignSign } from "./minisign.ts";
 import { sshSign } from "./ssh.ts";
 
-/** Signs a statement with an SSH or minisign key. The program of the key reads the private key; this one does not. */
+/**
+ * Signs a statement with an SSH or minisign key; null after Ctrl-C. The program of the key reads the private key; this
+ * program does not.
+ * @throws WorkflowError `NOT_SIGNED`, `NO_SIGNER`, and as {@link checkKey}.
+ */
 export async function signed(
   session: Session,
   given: string,
   statement: object,
-): Promise<Envelope> {
-  const key = { path: resolve(session.cwd, given), given };
+): Promise<Envelope | null> {
+  const key = { path: resolve(session.cwd, given), given, signal: session.interruption() };
   const sign = checkKey(session, given) === "minisign" ? minisignSign : sshSign;
   const payload = Buffer.from(JSON.stringify(statement));
-  return {
-    payloadType,
-    payload,
-    signatures: [await sign(session, key, pae(payloadType, payload))],
-  };
+  const signature = await sign(session, key, pae(payloadType, payload));
+  return signature && { payloadType, payload, signatures: [signature] };
 }
 
 /**

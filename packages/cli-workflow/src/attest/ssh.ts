@@ -7,22 +7,29 @@ import { readFileSync } from "node:fs";
 import type { Session } from "../session/session.ts";
 import type { Signature } from "./envelope.ts";
 import { notSigned } from "./errors.ts";
-import { runTool, type Tool, withFiles } from "./tool.ts";
+import { runTool, type SigningKey, type Tool, withFiles } from "./tool.ts";
 
 /** Keeps a signature of another program from counting as an attestation, and vice versa. */
 const namespace = "attest@uncaged-workflow";
 const tool: Tool = { program: "ssh-keygen", packages: "OpenSSH 8.2 or newer" };
 const principal = "signer";
 
-/** @throws WorkflowError `NOT_SIGNED`, `NO_SIGNER`. */
+/** Signs data; null after Ctrl-C. @throws WorkflowError `NOT_SIGNED`, `NO_SIGNER`. */
 export const sshSign = (
   session: Session,
-  key: { path: string; given: string },
+  key: SigningKey,
   data: Uint8Array,
-): Promise<Signature> =>
+): Promise<Signature | null> =>
   withFiles([data], async ([file = ""]) => {
     const args = ["-Y", "sign", "-f", key.path, "-n", namespace, file];
-    const { isDone, problem } = await runTool(session, tool, args, "inherit");
+    const { isDone, isInterrupted, problem } = await runTool(
+      session,
+      tool,
+      args,
+      "inherit",
+      key.signal,
+    );
+    if (isInterrupted) return null;
     if (!isDone) throw notSigned(key.given, problem);
     const text = readFileSync(`${file}.sig`, "latin1");
     return { keyid: sshKeyId(text) ?? "", text };

@@ -6,6 +6,7 @@ import { outNotWritable } from "../arguments/errors.ts";
 import { envelopeJson } from "../attest/envelope.ts";
 import { outExists } from "../attest/errors.ts";
 import { checkKey, signed } from "../attest/sign.ts";
+import { exitCodes } from "../output/exit-code.ts";
 import { codeOf } from "../output/output.ts";
 import { defineCommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
@@ -34,13 +35,14 @@ export default defineCommand({
     checkKey(session, key);
     const statement = await attestThread(session.host.root, ref, makers);
     const envelope = await signed(session, key, statement);
+    if (envelope === null) return exitCodes.interrupted;
     const document = envelopeJson(envelope);
     const text = `${JSON.stringify(document)}\n`;
-    if (path === null) return session.show(document, () => text);
-    write(session, path, text);
+    if (path !== null) write(session, path, text);
     const [signature] = envelope.signatures;
-    const { threadId } = ref;
-    session.show({ threadId, path, keyid: signature?.keyid }, () => `${path}\n`);
+    const written = { threadId: ref.threadId, path, keyid: signature?.keyid };
+    session.show(path === null ? document : written, () => (path === null ? text : `${path}\n`));
+    return exitCodes.done;
   },
 });
 

@@ -163,7 +163,7 @@ test("the log of another run with the same id is named", async () => {
     cpSync(dataPath(copy.root, ref.hash, id), log());
     expect(problems()[0]).toBe(`log differs ${short(log())}:1`);
     const [check] = checkStatement(root, statement).filter(({ part }) => part === "log");
-    expect(check?.message).toBe("this is another log");
+    expect(check?.message).toBe("another log: it has no attested record");
   } finally {
     copy.remove();
   }

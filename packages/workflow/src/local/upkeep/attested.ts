@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { messageOf } from "../../contract/error.ts";
 import { maxBundleSize } from "../../disk/bundle-files.ts";
-import { systemCode } from "../../disk/disk-error.ts";
+import { diskError, systemCode } from "../../disk/disk-error.ts";
 import { readOwnFile } from "../../disk/files.ts";
 import { type LogOutline, outlineLog } from "../../disk/log.ts";
 import {
@@ -73,7 +73,8 @@ function attempted(path: string, act: () => Found | Found[]): Found[] {
     return [act()].flat();
   } catch (error) {
     if (systemCode(error) === "ENOENT") return [missing(path)];
-    return [differs(path, messageOf(error).replace(`${path}: `, ""))];
+    const message = messageOf(diskError(error, "read", path));
+    return [differs(path, message.replace(/^(can't read )?(\/[^:]+): /, ""))];
   }
 }
 
@@ -104,18 +105,24 @@ function checkSources(root: Root, { sourceMap, sources, thread: { hash } }: Pred
 function checkLines(path: string, stated: StatedRecords & { sha256: string }): Found {
   const found = digestLines(path);
   if (found === null) return missing(path);
-  if (found.sha256 === stated.sha256) return holds(`${stated.records} records`);
+  if (found.sha256 === stated.sha256) return holds(counted(stated.records, "record"));
   const [was, now] = [locatorsIn(stated.lines), locatorsIn(found.lines)];
   const at = was.findIndex((one, n) => one !== now[n]);
   const added = now.length - was.length;
-  if (at < 0 && added > 0) return differs(path, `${added} records were added`, was.length + 1);
-  if (at < 0) return differs(path, "the bytes have changed");
-  if (at === now.length) return differs(path, `${-added} records are missing at the end`, at + 1);
-  if (!was.some((one, n) => one === now[n])) return differs(path, "this is another log", 1);
+  if (at < 0 && added > 0)
+    return differs(path, `${counted(added, "record")} added`, was.length + 1);
+  if (at < 0) return differs(path, "the end of the file has changed", was.length);
+  if (at === now.length)
+    return differs(path, `the last ${counted(-added, "record")} missing`, at + 1);
+  if (!was.some((one, n) => one === now[n]))
+    return differs(path, "another log: it has no attested record", 1);
   if (was[at + 1] === now[at]) return differs(path, "a record is missing before this one", at + 1);
   if (was[at] === now[at + 1]) return differs(path, "this record was added", at + 1);
   return differs(path, "this record has changed", at + 1);
 }
+
+const counted = (number: number, noun: string): string =>
+  `${number} ${noun}${number === 1 ? "" : "s"}`;
 
 const locatorsIn = (lines: string): string[] =>
   lines.match(new RegExp(`.{${locatorDigits}}`, "g")) ?? [];
@@ -143,21 +150,23 @@ function checkThread(path: string, stated: Predicate["thread"]): Found {
   const keys = Object.keys(stated) as (keyof typeof stated)[];
   const changed = keys.filter((key) => !Bun.deepEquals(found[key], stated[key]));
   if (changed.length > 0) return differs(path, `other values of ${changed.join(", ")}`);
-  return holds(`${stated.status}, ${stated.steps} steps`);
+  return holds(`${stated.status}, ${counted(stated.steps, "step")}`);
 }
 
 function checkBlobs(root: Root, { blobs, thread: { hash, threadId } }: Predicate): Found[] {
   const folder = blobsDir(root, hash, threadId);
-  const problems = blobs.flatMap(({ name, digest }): Found[] => {
+  const problems = blobs.flatMap(({ name, digest }) => {
     const id = name.slice(name.lastIndexOf("/") + 1);
     const path = join(folder, id);
-    if (!isBlobId(id)) return [differs(path, "the statement names no blob")];
-    const bytes = readOwnFile(path, largestBlob);
-    if (bytes === null) return [missing(path)];
-    const isWhole = sha256(bytes) === digest.sha256 && blobIdOf(bytes) === id;
-    return isWhole ? [] : [differs(path, "the file has changed")];
+    if (!isBlobId(id)) return [differs(folder, "the statement names no blob")];
+    return attempted(path, () => {
+      const bytes = readOwnFile(path, largestBlob);
+      if (bytes === null) return missing(path);
+      const isWhole = sha256(bytes) === digest.sha256 && blobIdOf(bytes) === id;
+      return isWhole ? [] : differs(path, "the file has changed");
+    });
   });
-  return problems.length > 0 ? problems : [holds(`${blobs.length} files`)];
+  return problems.length > 0 ? problems : [holds(counted(blobs.length, "file"))];
 }
 
 const largestBlob = 256 << 20;
