@@ -36,6 +36,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
       "client",
       "cookbook",
       "failed-thread",
+      "upgrade",
       "cost-control",
       "ai-sdk",
       "openai-agents",
@@ -71,6 +72,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
         "plan-settings",
         "server",
         "storage-format",
+        "attestations",
       ),
       // Written by `npm run api-docs`.
       { text: "API", collapsed: true, items: pagesIn("docs/reference/api/@*/**/*.md") },

@@ -1,11 +1,27 @@
 import type { Problem } from "@uncaged/workflow/host";
 import { count, oneLine } from "../output/text.ts";
+import { verifiedText } from "../attest/report.ts";
+import { verifyAttestation } from "../attest/verified.ts";
 import { defineCommand } from "../session/command.ts";
+import { notOnCluster, wrongUse } from "../session/errors.ts";
+import type { Session } from "../session/session.ts";
 import { exitCodes } from "../output/exit-code.ts";
 
+type Options = { attestation?: string; key?: string };
+
 export default defineCommand({
-  examples: ["uncaged-workflow verify", "uncaged-workflow verify --json | jq .problems"],
-  async run(session) {
+  declare: (command) =>
+    command
+      .option("--attestation <file>", "check what attest wrote, instead of the storage root")
+      .option("--key <file>", "its public key, or an allowed-signers file of ssh-keygen"),
+  examples: [
+    "uncaged-workflow verify",
+    "uncaged-workflow verify --json | jq .problems",
+    "uncaged-workflow verify --attestation review.intoto.json --key id_ed25519.pub",
+  ],
+  async run(session, { attestation, key }: Options) {
+    if (attestation !== undefined) return await verifyOne(session, attestation, key);
+    if (key !== undefined) throw wrongUse("--key belongs to --attestation", "name both");
     let done = 0;
     const spinner = session.spinner(() => [`${count(done, "file")} checked`]);
     const onProgress = () => {
@@ -26,6 +42,20 @@ export default defineCommand({
     return ok ? exitCodes.done : exitCodes.failed;
   },
 });
+
+const reason = "an attestation is compared with the files of a storage root";
+
+async function verifyOne(session: Session, attestation: string, key?: string): Promise<number> {
+  if (key === undefined)
+    throw wrongUse("--attestation needs --key", "name the signer's public key: --key <file>");
+  session.refuseServer(reason);
+  const chosen = session.clusterChosen;
+  if (chosen) throw notOnCluster("verify --attestation", { chosenBy: chosen.by, reason });
+  const found = await verifyAttestation(session, { attestation, key });
+  session.show(found, () => verifiedText(found, session.paint));
+  session.note(found.holds ? "the attestation holds" : "the attestation does not hold");
+  return found.holds ? exitCodes.done : exitCodes.failed;
+}
 
 function lineOf({ path, line, offset, message }: Problem): string {
   const at = line === undefined ? "" : `:${line}`;

@@ -49,7 +49,8 @@ const groups = {
     skill: "print a skill for coding agents: how to write, test and debug a workflow",
   },
   Upkeep: {
-    verify: "check every bundle and log of the storage root",
+    verify: "check every bundle and log of the storage root, or an attestation",
+    attest: "sign a statement about an ended thread: its code and its records",
     gc: "move unused bundles to the trash",
     doctor: "check this machine and storage root for problems",
     completion: "print the completion script of a shell",
@@ -98,6 +99,7 @@ const files: Record<Name, () => Promise<CommandFile>> = {
   build: () => import("../commands/build.ts"),
   skill: () => import("../commands/skill.ts"),
   verify: () => import("../commands/verify.ts"),
+  attest: () => import("../commands/attest.ts"),
   gc: () => import("../commands/gc.ts"),
   doctor: () => import("../commands/doctor.ts"),
   completion: () => import("../commands/completion.ts"),

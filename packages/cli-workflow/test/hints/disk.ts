@@ -121,6 +121,9 @@ export const disk: Record<string, Situation> = {
     },
     isNew: true,
   },
+  "a thread that waits is attested": {
+    in: async (store) => ["attest", (await states.waiting?.(store)) ?? "", "--key", "key.pub"],
+  },
   "a sleeping thread that nothing wakes": {
     in: async (store) => {
       await sleeper(store);
@@ -225,6 +228,7 @@ const evalOf = ["eval", "play", "cases.jsonl", "--score", "score.ts"];
 /** Writes the input files of evals and builds. */
 export function writeFiles({ folder }: Store): void {
   const files = {
+    "key.pub": "ssh-ed25519 AAAA",
     "cases.jsonl": '{"id":"one","prompt":"x"}',
     "score.ts": "export default () => 1;",
     "some.ts": `export const descriptor = { description: "some", roles: {} };

@@ -92,3 +92,8 @@ export {
   readServerAddress,
   writeServerAddress,
 } from "../local/workers/server-address.ts";
+
+// Attestations
+export { attestThread } from "../local/upkeep/attest.ts";
+export { type Check, checkStatement } from "../local/upkeep/attested.ts";
+export { type ReadStatement, readStatement, type Statement } from "../local/upkeep/attestation.ts";

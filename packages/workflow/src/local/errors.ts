@@ -142,3 +142,34 @@ export const alreadyBundle = (file: string): WorkflowError =>
     `${show(file)} is already a bundle`,
     "register it: uncaged-workflow add <name> <file>",
   );
+
+/** `status`: of a thread that has not ended. */
+export const notAttestable = (threadId: string, status: string): WorkflowError =>
+  WorkflowError.failed(
+    "THREAD_NOT_ENDED",
+    `${threadId} is ${status}: only ended threads can be attested`,
+    `see what it needs: uncaged-workflow thread ${threadId}`,
+  );
+
+/** `problem`: of a value in its log. */
+export const notStatable = (problem: string): WorkflowError =>
+  WorkflowError.failed(
+    "NOT_ATTESTABLE",
+    `the thread can't be attested: ${problem}`,
+    "attest it with the version that wrote its log",
+  );
+
+export const sourceMapDiffers = (path: string, problem: string): WorkflowError =>
+  WorkflowError.failed(
+    "SOURCE_MAP_CHANGED",
+    `${path}: ${problem}`,
+    "add the original source again to restore it",
+  );
+
+/** `isOther`: a statement that another version of this program can read. */
+export const notAStatement = (problem: string, isOther = false): WorkflowError =>
+  WorkflowError.failed(
+    "NOT_AN_ATTESTATION",
+    `unreadable statement: ${problem}`,
+    isOther ? "verify it with the version that wrote it" : "give a file that attest wrote",
+  );
