@@ -298,7 +298,9 @@ export class Progress {
     let retry: FailedTry | null = null;
     try {
       // Do not retry work that was aborted with its thread: a resume repeats it.
-      if (!this.signal.aborted && !this.isRecorded) retry = tries.failed(failure, attempt);
+      // A failure in a fixture is final.
+      const isFinal = this.isRecorded && (thrown instanceof StepFailure || isWorkflowError(thrown));
+      if (!this.signal.aborted && !isFinal) retry = tries.failed(failure, attempt);
     } catch (error) {
       failure = StepFailure.of(role, error);
     }

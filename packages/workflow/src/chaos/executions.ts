@@ -1,0 +1,170 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import {
+  type Attempts,
+  type AttemptSpec,
+  type OpenAttempt,
+  opensAttempts,
+} from "../contract/attempt.ts";
+import { INPUT, type RoleOutput, WAIT, type WorkflowFn } from "../contract/contract.ts";
+import { withoutDelays } from "../durable/tries.ts";
+import { tryOf } from "../durable/output.ts";
+import { system } from "../system/system.ts";
+import type { Fault, FaultPlan } from "./faults.ts";
+
+/** The executions of a role for one of its steps. `times` counts only bodies that began. */
+export type Execution = { slot: string; role: string; times: number };
+
+/** An execution in progress. `isFrozen`: it waits for a call of a dead process, and so never continues. */
+type Running = { isFrozen: boolean };
+
+const running = new AsyncLocalStorage<Running>();
+const lateTurns = 25;
+
+/**
+ * Counts how often each role really runs in one run, over all its processes and retries, and injects the faults of
+ * roles. A slot is one step of a role: executions of a slot repeat each other.
+ */
+export class Executions {
+  /** By slot, in the order of the first executions. */
+  readonly all = new Map<string, Execution>();
+  readonly #plan: FaultPlan;
+  /** The number of the log's steps. */
+  readonly #steps: () => number;
+  /** Committed steps, by role and path. */
+  readonly #committed = new Map<string, number>();
+  readonly #attempts = new Map<string, { place: string; role: string; openedAt: number }>();
+  readonly #running = new Map<Running, Promise<unknown>>();
+  /** Faults whose error was thrown and is not recorded yet, by role. */
+  readonly #unrecorded = new Map<string, Fault>();
+
+  constructor(plan: FaultPlan, steps: () => number) {
+    this.#plan = plan;
+    this.#steps = steps;
+  }
+
+  /** Returns a workflow whose roles are counted. */
+  watch(run: WorkflowFn): WorkflowFn {
+    const watched: WorkflowFn = (input, options) => {
+      const { attempts } = options;
+      if (!(opensAttempts in run) || !attempts) return this.#counted(run(input, options));
+      const own = { attempts: this.#watched(attempts), [withoutDelays]: true };
+      return run(input, { ...options, ...own });
+    };
+    return Object.assign(watched, run);
+  }
+
+  /** Called for each durable record after the start record. */
+  recorded(step: RoleOutput & { attempt?: string }): void {
+    const { role, attempt } = step;
+    const place = attempt === undefined ? undefined : this.#attempts.get(attempt)?.place;
+    if (place !== undefined) this.#committed.set(place, (this.#committed.get(place) ?? 0) + 1);
+    for (const [of, fault] of this.#unrecorded) {
+      if (of !== role && role !== "__end__" && tryOf(step) === null) continue;
+      this.#unrecorded.delete(of);
+      this.#plan.over(fault);
+    }
+  }
+
+  /** Returns the number of steps in the log when the work on a step began. */
+  openedAt(step: RoleOutput): number | null {
+    return this.#attempts.get(step.attempt ?? "")?.openedAt ?? null;
+  }
+
+  /** Marks the running execution as one that never continues. */
+  freeze(): void {
+    const one = running.getStore();
+    if (one) one.isFrozen = true;
+  }
+
+  /** Resolves when no execution is in progress that could still have an effect. */
+  async settled(): Promise<void> {
+    for (;;) {
+      const open = [...this.#running].filter(([one]) => !one.isFrozen);
+      if (open.length === 0) return;
+      await Promise.race([Promise.allSettled(open.map(([, work]) => work)), system.clock.turn()]);
+    }
+  }
+
+  #watched(attempts: Attempts): Attempts {
+    return {
+      open: (spec) => {
+        const isPart = (attempts.current ?? null) !== null;
+        const opened = attempts.open(spec);
+        return isPart ? opened : this.#opened(spec, opened);
+      },
+      get current() {
+        return attempts.current ?? null;
+      },
+      get outermost() {
+        return attempts.outermost ?? null;
+      },
+    };
+  }
+
+  #opened({ role, path = [] }: AttemptSpec, opened: OpenAttempt): OpenAttempt {
+    const place = JSON.stringify([role, path]);
+    const slot = `${place} ${this.#committed.get(place) ?? 0}`;
+    if (opened.id !== undefined) {
+      this.#attempts.set(opened.id, { place, role, openedAt: this.#steps() });
+    }
+    return {
+      id: opened.id,
+      path: opened.path,
+      run: (work) => this.#run({ slot, role }, () => opened.run(work)),
+      end: (...given) => opened.end(...given),
+    };
+  }
+
+  #run<T>(at: { slot: string; role: string }, work: () => T): T {
+    const fault = this.#plan.atRole(at.slot);
+    if (fault?.kind === "providerError") return this.#fails(at.role, fault) as T;
+    this.#count(at.slot, at.role);
+    const one: Running = { isFrozen: false };
+    const result = running.run(one, work);
+    if (!(result instanceof Promise)) return result;
+    this.#running.set(one, result);
+    const done = (): void => void this.#running.delete(one);
+    result.then(done, done);
+    if (fault?.kind === "cutStream") return result.then(() => this.#fails(at.role, fault)) as T;
+    if (fault?.kind !== "lateAnswer") return result;
+    this.#plan.over(fault);
+    return result.then(async (value: unknown) => {
+      for (let turn = 0; turn < lateTurns; turn += 1) await system.clock.turn();
+      return value;
+    }) as T;
+  }
+
+  async #fails(role: string, fault: Fault): Promise<never> {
+    this.#unrecorded.set(role, fault);
+    const isCut = fault.kind === "cutStream";
+    const message = isCut ? "the answer broke off" : "the provider is overloaded (529)";
+    throw Object.assign(new Error(`chaos: ${message}`), {
+      code: isCut ? "LLM_CUT_OFF" : "LLM_OVERLOADED",
+    });
+  }
+
+  #count(slot: string, role: string): void {
+    const before = this.all.get(slot);
+    this.all.set(slot, { slot, role, times: (before?.times ?? 0) + 1 });
+  }
+
+  /** Counts the steps of a workflow that opens no attempts: its work for a step is the code before the yield. */
+  #counted(generator: ReturnType<WorkflowFn>): ReturnType<WorkflowFn> {
+    const next = async (...given: [] | [unknown]) => {
+      const at = this.#steps();
+      const pulled = await generator.next(...(given as []));
+      if (pulled.done !== true && typeof pulled.value?.role === "string") {
+        const { role } = pulled.value;
+        if (role !== WAIT && role !== INPUT) this.#count(`${role} ${at}`, role);
+      }
+      return pulled;
+    };
+    return new Proxy(generator, {
+      get(target, key) {
+        if (key === "next") return next;
+        const value: unknown = Reflect.get(target, key);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+  }
+}
