@@ -326,7 +326,7 @@ export default {
           // Processes of their own, and what a worker does before it loads a bundle.
           "^packages/workflow/src/bundle/(build|build-child|child|confined|inspect-child|own-packages|prepare)[.]ts$",
           "^packages/workflow/src/worker/(main|isolate)[.]ts$",
-          "^packages/workflow/src/chaos/chaos-child[.]ts$",
+          "^packages/workflow/src/chaos/(chaos-child|folder)[.]ts$",
           "^packages/workflow/src/document/entry-files[.]ts$",
         ],
       },

@@ -10,12 +10,12 @@ export const noRecording = (name: string): WorkflowError =>
     `run it once: uncaged-workflow run ${name} --wait; or name a fixture: --fixture <file>; or let its roles run: --live`,
   );
 
-/** The thread does not complete even without faults. `problem`: how it ended. */
-export const endsBadly = (problem: string, isLive: boolean): WorkflowError =>
+/** The thread fails even without faults. `problem`: its error. */
+export const failsAlone = (problem: string, isLive: boolean): WorkflowError =>
   WorkflowError.failed(
-    "CHAOS_BASELINE",
-    `without faults the workflow ${problem}`,
+    "CHAOS_FAILED",
+    `the workflow fails without faults: ${problem}`,
     isLive
-      ? "answer its roles from a recording: leave out --live; or give the input that it needs: --prompt, --params"
-      : "name a thread of this version whose steps answer its roles: --thread <id>; or let them run: --live",
+      ? "give the roles what they need: --prompt, --params, --files; or leave out --live"
+      : "name a thread of this version: --thread <id>; or let the roles run: --live",
   );

@@ -1,9 +1,11 @@
+import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Fixture } from "@uncaged/workflow/host";
 import { fixtureOf } from "@uncaged/workflow/host";
 import { checkFixture } from "@uncaged/workflow/internal";
 import { jsonOf, readText } from "../arguments/values.ts";
 import { badFixture } from "../eval/errors.ts";
+import { badOption, wrongUse } from "../session/errors.ts";
 import type { Session } from "../session/session.ts";
 import { noRecording } from "./errors.ts";
 
@@ -14,6 +16,7 @@ export type InputOptions = {
   prompt?: string;
   params?: string;
   live?: boolean;
+  files?: string;
 };
 
 /** The recording, the prompt and params of the runs, and the options that name the same recording again. */
@@ -22,6 +25,7 @@ export type Inputs = {
   prompt: string;
   params?: unknown;
   maxRounds?: number;
+  files: string | null;
   again: string[];
 };
 
@@ -36,18 +40,29 @@ export async function inputsOf(
   { name, hash }: { name: string; hash: string },
   options: InputOptions,
 ): Promise<Inputs> {
+  const { prompt, params, live = false, files } = options;
   const found = await recordingOf(session, { name, hash }, options);
   const { fixture } = found;
-  const given =
-    options.params === undefined ? fixture?.params : await jsonOf("--params", options.params);
+  const given = params === undefined ? fixture?.params : await jsonOf("--params", params);
   const again = [...found.again];
-  if (options.prompt !== undefined) again.push("--prompt", options.prompt);
-  if (options.params !== undefined) again.push("--params", options.params);
+  if (prompt !== undefined) again.push("--prompt", prompt);
+  if (params !== undefined) again.push("--params", params);
+  if (live) again.push("--live");
+  if (files !== undefined) again.push("--files", files);
   return {
-    ...{ fixture, prompt: options.prompt ?? fixture?.prompt ?? "", again },
+    ...{ fixture, prompt: prompt ?? fixture?.prompt ?? "", again },
+    files: files === undefined ? null : folderNamed(session, files, live),
     ...(given !== undefined && { params: given }),
     ...(found.maxRounds !== undefined && { maxRounds: found.maxRounds }),
   };
+}
+
+function folderNamed({ cwd }: Session, files: string, isLive: boolean): string {
+  if (!isLive)
+    throw wrongUse("--files needs --live", "roles that a recording answers need no files");
+  const path = resolve(cwd, files);
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return path;
+  throw badOption("--files", files, "name a folder");
 }
 
 async function recordingOf(

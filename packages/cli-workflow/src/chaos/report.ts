@@ -8,7 +8,7 @@ export type ChaosReport = {
   faults: number;
   repeated: ChaosResult["repeated"];
   diverged: ChaosDivergence[];
-  replay: string | null;
+  replay: string;
 };
 
 /** Formats a report for people. */
@@ -31,7 +31,7 @@ export function reportText({
     what,
     again.length > 0 ? `\nran again after a fault\n${again.join("")}` : "",
     lines.length > 0 ? `\ndiverged\n${lines.join("")}${more}` : "",
-    replay === null ? "" : `\nreplay: ${replay}\n`,
+    `\nreplay: ${replay}\n`,
   ];
   return parts.join("");
 }
@@ -39,13 +39,15 @@ export function reportText({
 const mostShown = 10;
 
 function divergenceText(one: ChaosDivergence): string {
-  const { run, faults, step, undisturbed, faulted, path, repeated } = one;
-  const why = faults.length === 0 ? "without a fault" : `after ${faults.join(", ")}`;
-  const again = repeated.map(({ role, path: at }) => `${oneLine(role)}${placed(at)}`);
+  const { run, runs, faults, step, undisturbed, faulted, role, path, repeated } = one;
+  const more = runs > 1 ? ` (and ${count(runs - 1, "run")} more)` : "";
+  const which = run === 0 ? "without a fault" : `run ${run}, after ${faults.join(", ")}${more}`;
+  const where = step === null ? "" : `step ${step}, `;
+  const again = repeated.map(({ role: name, path: at }) => `${oneLine(name)}${placed(at)}`);
   return [
-    `  run ${run}, ${why}: step ${step}${placed(path)}\n`,
-    `    undisturbed: ${undisturbed ?? "nothing"}\n`,
-    `    faulted:     ${faulted ?? "nothing"}\n`,
+    `  ${which}: ${where}${role === null ? "its code" : `role ${oneLine(role)}`}${placed(path)}\n`,
+    `    undisturbed: ${oneLine(undisturbed ?? "nothing")}\n`,
+    `    faulted:     ${oneLine(faulted ?? "nothing")}\n`,
     again.length > 0 ? `    ran again:   ${again.join(", ")}\n` : "",
   ].join("");
 }

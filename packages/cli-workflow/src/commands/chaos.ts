@@ -1,7 +1,7 @@
 import { runChaos } from "@uncaged/workflow/internal";
 import { withName } from "../arguments/names.ts";
 import { wholeNumber } from "../arguments/options.ts";
-import { endsBadly } from "../chaos/errors.ts";
+import { failsAlone } from "../chaos/errors.ts";
 import { type InputOptions, inputsOf } from "../chaos/inputs.ts";
 import { type ChaosReport, reportText } from "../chaos/report.ts";
 import { exitCodes } from "../output/exit-code.ts";
@@ -39,8 +39,9 @@ export default defineCommand({
       .option("--params <json>", "other params: JSON, or @file")
       .option(
         "--live",
-        "really run the roles, many times, in an empty folder: their effects outside of it are real",
-      ),
+        "really run the roles, many times, in a temporary folder; effects outside of it are real",
+      )
+      .option("--files <folder>", "with --live, each run works in a copy of this folder"),
   examples: [
     "uncaged-workflow chaos review",
     "uncaged-workflow chaos review --fixture fixtures/review.json --seed 7",
@@ -56,19 +57,22 @@ export default defineCommand({
     const { seed = Math.floor(Math.random() * (mostSeeds + 1)) } = options;
     const { host } = session;
     const version = await withName(session, name, () => host.resolve(name));
-    const { fixture, again, ...input } = await inputsOf(session, version, options);
+    const { fixture, files, again, ...input } = await inputsOf(session, version, options);
     const spinner = session.spinner(() => ["running under faults"]);
     const result = await runChaos({
       ...{ workflow: version.name, code: await host.source(version.hash) },
       ...{ sources: await sourcesOf(session, version.hash), fixture, ...input },
-      ...{ isLive: live, seed, runs: runs ?? null, only: only ?? null },
+      ...{ isLive: live, files, seed, runs: runs ?? null, only: only ?? null },
     }).finally(() => spinner.stop());
-    const { end, diverged, repeated, faults } = result;
-    if (end && end.reason === "failed") throw endsBadly(`fails: ${end.summary}`, live);
+    const { end, diverged, repeated, faults, worst } = result;
+    if (diverged.length === 0 && end?.reason === "failed") throw failsAlone(end.summary, live);
     const words = ["uncaged-workflow", "chaos", `${version.name}@${version.hash}`, ...again];
-    if (live) words.push("--live");
-    words.push("--seed", String(seed), "--run", String(result.worst));
-    const replay = result.worst === null ? null : words.map(shellWord).join(" ");
+    words.push(
+      "--seed",
+      String(seed),
+      ...(worst === 0 ? ["--runs", "1"] : ["--run", String(worst)]),
+    );
+    const replay = words.map(shellWord).join(" ");
     const report: ChaosReport = { seed, runs: result.runs, faults, repeated, diverged, replay };
     session.show(report, () => reportText(report));
     return diverged.length > 0 ? exitCodes.failed : exitCodes.done;

@@ -5,14 +5,15 @@ import { openChannel } from "../bundle/child.ts";
 import { toBundle } from "../bundle/module.ts";
 import { guardRequires } from "../bundle/require-guard.ts";
 import type { LoadedBundle } from "../bundle/store.ts";
-import { isWorkflowError, messageOf, toErrorRecord } from "../contract/error.ts";
+import { toErrorRecord } from "../contract/error.ts";
 import { createRoot, openRoot } from "../disk/root.ts";
-import { system } from "../system/system.ts";
 import { recordEvents } from "../worker/context.ts";
 import { isolate } from "../worker/isolate.ts";
 import { placeIn } from "../worker/worker.ts";
+import { answering } from "./answering.ts";
 import type { ChaosAnswer, ChaosRequest } from "./chaos.ts";
 import { Surprise } from "./clock.ts";
+import { WorkFolder } from "./folder.ts";
 import { runAll } from "./rounds.ts";
 
 const { request: given, answer: send } = openChannel();
@@ -21,7 +22,7 @@ const { folder } = given as { folder: string };
 
 try {
   const request = (await Bun.file(join(folder, "request.json")).json()) as ChaosRequest;
-  const { hash, sha256, work, start, fixture, seed } = request;
+  const { hash, sha256, work, files, isLive, fixture, seed } = request;
   const root = openRoot({ path: join(folder, "root") });
   createRoot(root);
   const path = join(folder, "bundle.esm.js");
@@ -31,25 +32,25 @@ try {
   const surprise = new Surprise();
   surprise.install();
   let loads = 0;
-  const load = async (): Promise<LoadedBundle> => {
+  let last: LoadedBundle | null = null;
+  const load = async (isSecond: boolean): Promise<LoadedBundle> => {
+    if (isSecond && last) return last;
     loads += 1;
     // Each process has a module of its own.
     const module = (await import(`${pathToFileURL(path).href}?process=${loads}`)) as object;
-    return { ...toBundle(module), sha256 };
+    last = { ...toBundle(module), sha256 };
+    return last;
   };
-  const empty = (): void => {
-    system.files.removeTree(work);
-    system.files.makeFolder(work);
+  const { run } = await load(false);
+  const { answers, options } = answering(run, { fixture, isLive, name: request.start.workflow });
+  const workFolder = new WorkFolder(work, files);
+  workFolder.reset();
+  const start = { ...request.start, options: { ...request.start.options, ...options } };
+  const scene = {
+    ...{ hash, place: placeIn(root, hash), load, request: start, fixture, surprise, seed, answers },
+    folder: isLive ? workFolder : null,
   };
-  empty();
-  const place = placeIn(root, hash);
-  const scene = { hash, place, load, request: start, fixture, surprise, seed };
   answer({ facts: await runAll(scene, request) });
 } catch (error) {
-  answer({
-    error: isWorkflowError(error)
-      ? toErrorRecord(error)
-      : { code: "INTERNAL", kind: "failed", message: messageOf(error) },
-  });
+  answer({ error: toErrorRecord(error) });
 }
-process.kill(process.pid, "SIGKILL");

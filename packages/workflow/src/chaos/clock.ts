@@ -1,5 +1,6 @@
 import type { System } from "../system/port.ts";
 import { system, useSystem } from "../system/system.ts";
+import { randomOfRole } from "./executions.ts";
 import { Random } from "./random.ts";
 
 const { Date: RealDate } = globalThis;
@@ -20,7 +21,7 @@ export class Surprise {
       apply: () => new RealDate(now()).toString(),
       get: (target, key) => (key === "now" ? now : (Reflect.get(target, key) as unknown)),
     });
-    Math.random = () => this.#random.number();
+    Math.random = () => this.#now.number();
     crypto.randomUUID = () => this.#uuid();
   }
 
@@ -43,9 +44,13 @@ export class Surprise {
     return this.#offset;
   }
 
+  get #now(): Random {
+    return randomOfRole() ?? this.#random;
+  }
+
   #uuid(): ReturnType<typeof crypto.randomUUID> {
     const digits = (count: number) =>
-      Array.from({ length: count }, () => this.#random.below(16).toString(16)).join("");
+      Array.from({ length: count }, () => this.#now.below(16).toString(16)).join("");
     return `${digits(8)}-${digits(4)}-4${digits(3)}-a${digits(3)}-${digits(12)}`;
   }
 }

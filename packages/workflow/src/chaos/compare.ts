@@ -4,67 +4,138 @@ import { tryOf } from "../durable/output.ts";
 import type { EndRecord } from "../record/record.ts";
 import { stepIdentity } from "../testing/replay-everywhere.ts";
 import type { Run } from "./drive.ts";
+import type { FilesIn } from "./folder.ts";
 
 /**
- * The first difference between a run and an undisturbed run. `step` is a number from 1, the one after the last step for
- * the end. The roles are null where a side has no step.
+ * The first difference between a run and an undisturbed run. `step` counts from 1, and is one more than the number of
+ * steps for the end; null for a file. A side is null where it has no step.
  */
-export type Difference = { step: number; undisturbed: Side | null; faulted: Side | null };
+export type Difference = { step: number | null; undisturbed: Side | null; faulted: Side | null };
 
-/** One side of a difference: the role of the step, or `__end__`, and the step or end in a few words. */
-export type Side = { role: string; text: string };
+/**
+ * One side of a difference: the role of the step, or `__end__`; null for a file. `text` describes it. `cause` is the
+ * role that an error of a replay names.
+ */
+export type Side = { role: string | null; text: string; cause?: string };
 
-/** What differs between undisturbed runs too, and is therefore not compared. */
-export type Varying = { roles: ReadonlySet<string>; isEnd: boolean };
+/** What differs between undisturbed runs too. */
+export type Varying = {
+  /** Roles whose outputs differ. Only their names are compared. */
+  readonly roles: Set<string>;
+  readonly files: Set<string>;
+  /** Whether names of files differ. Then only files of the undisturbed run are compared. */
+  hasNames: boolean;
+  /** Whether the end follows from varying outputs. */
+  isEnd: boolean;
+  /** Whether the path follows from varying outputs. */
+  isPath: boolean;
+};
 
-/** A step with the place of its work in the run. */
+/** A step, and the place of its work in the run. */
 type Placed = { step: Step; key: string; at: number; openedAt: number };
 
 /** Compares a run with an undisturbed run; null when they are alike. Concurrent steps may be in any order. */
 export function differenceOf(whole: Run, run: Run, varying: Varying): Difference | null {
-  const [before, after] = [placedIn(whole, varying), placedIn(run, varying)];
+  if (varying.isPath) return null;
+  return (
+    stepDifference(placedIn(whole, varying), placedIn(run, varying), [whole.end, run.end]) ??
+    (varying.isEnd ? null : endDifference(whole, run)) ??
+    fileDifference(whole.files, run.files, varying)
+  );
+}
+
+/** Compares the ends of two runs with the same steps. */
+export function endDifference({ steps, end }: Run, run: Run): Difference | null {
+  const [undisturbed, faulted] = [endSide(end), endSide(run.end)];
+  if (undisturbed?.text === faulted?.text) return null;
+  return { step: steps.length + 1, undisturbed, faulted };
+}
+
+/**
+ * Compares undisturbed runs. Returns what may vary in them, because a role gives another output each time, and the
+ * differences that no role explains.
+ */
+export function varyingIn(
+  whole: Run,
+  others: readonly Run[],
+): { varying: Varying; unexplained: (Difference | null)[] } {
+  const varying: Varying = {
+    ...{ roles: new Set<string>(), files: new Set<string>() },
+    ...{ hasNames: false, isEnd: false, isPath: false },
+  };
+  const learn = (other: Run): Difference | null => {
+    for (;;) {
+      const found = differenceOf(whole, other, varying);
+      if (!found) return null;
+      const { undisturbed, faulted } = found;
+      if (noteVarying(found, varying)) continue;
+      const role = undisturbed?.role;
+      if (varying.roles.size === 0) return found;
+      else if (role === END && faulted?.role === END) varying.isEnd = true;
+      else varying.isPath = true;
+    }
+  };
+  return { varying, unexplained: others.map(learn) };
+}
+
+/**
+ * Notes that another output of one role, or another content of a file, is no difference. Returns false for a
+ * difference of another kind.
+ */
+export function noteVarying({ step, undisturbed, faulted }: Difference, varying: Varying): boolean {
+  if (step === null) {
+    varying.files.add(fileOf(undisturbed ?? faulted));
+    varying.hasNames ||= undisturbed === null || faulted === null;
+    return true;
+  }
+  const role = undisturbed?.role ?? END;
+  if (role !== faulted?.role || role === END) return false;
+  varying.roles.add(role);
+  return true;
+}
+
+function stepDifference(
+  before: readonly Placed[],
+  after: readonly Placed[],
+  [end, ended]: readonly [EndRecord | null, EndRecord | null],
+): Difference | null {
   const rest = [...after];
   for (const [index, one] of before.entries()) {
     const found = rest.findIndex(({ key }) => key === one.key);
-    const passed = found < 0 ? rest.slice(0, 1) : rest.slice(0, found);
     const match = rest[found];
-    const isAllowed = match !== undefined && passed.every((each) => mayPass(each, match, before));
-    if (!isAllowed)
-      return { step: index + 1, undisturbed: sideOf(one.step), faulted: nextOf(rest, run) };
+    const passed = rest.slice(0, Math.max(0, found));
+    if (!match || !passed.every((each) => mayPass(each, match, before))) {
+      const undisturbed = sideOf(one.step);
+      return {
+        step: index + 1,
+        undisturbed,
+        faulted: rest[0] ? sideOf(rest[0].step) : endSide(ended),
+      };
+    }
     rest.splice(found, 1);
   }
   const [extra] = rest;
-  if (extra) {
-    return {
-      step: before.length + 1,
-      undisturbed: endSide(whole.end),
-      faulted: sideOf(extra.step),
-    };
-  }
-  const [end, ended] = [endSide(whole.end), endSide(run.end)];
-  const isSame = varying.isEnd ? isAlike(whole.end, run.end) : end?.text === ended?.text;
-  return isSame ? null : { step: before.length + 1, undisturbed: end, faulted: ended };
+  if (!extra) return null;
+  return { step: before.length + 1, undisturbed: endSide(end), faulted: sideOf(extra.step) };
 }
 
-/** Returns what differs between undisturbed runs although they took the same steps. */
-export function varyingIn(runs: readonly Run[]): Varying {
-  const [first, ...others] = runs;
-  const roles = new Set<string>();
-  for (const other of others) {
-    for (const [index, step] of first?.steps.entries() ?? []) {
-      const twin = other.steps[index];
-      if (twin?.role === step.role && stepIdentity(twin) !== stepIdentity(step))
-        roles.add(step.role);
-    }
-  }
-  const isEnd = others.some(
-    (other) => endSide(other.end)?.text !== endSide(first?.end ?? null)?.text,
-  );
-  return { roles, isEnd };
+function fileDifference(
+  whole: FilesIn | null,
+  run: FilesIn | null,
+  { files, hasNames }: Varying,
+): Difference | null {
+  if (whole === null || run === null) return null;
+  const names = [...new Set([...whole.keys(), ...(hasNames ? [] : run.keys())])];
+  const file = names.find((name) => !files.has(name) && whole.get(name) !== run.get(name));
+  if (file === undefined) return null;
+  const side = (found: FilesIn): Side | null => {
+    const content = found.get(file);
+    return content === undefined ? null : { role: null, text: `${file}: ${content}` };
+  };
+  return { step: null, undisturbed: side(whole), faulted: side(run) };
 }
 
-const isAlike = (a: EndRecord | null, b: EndRecord | null): boolean =>
-  a?.meta.reason === b?.meta.reason && a?.meta.returnCode === b?.meta.returnCode;
+const fileOf = (side: Side | null): string => side?.text.split(": ")[0] ?? "";
 
 /** Failed tries and sleeps are the engine's answer to faults. */
 const isOwn = (step: Step, index: number, steps: readonly Step[]): boolean =>
@@ -90,14 +161,15 @@ function mayPass(early: Placed, late: Placed, before: readonly Placed[]): boolea
   return first !== undefined && second !== undefined && second.openedAt <= first.at;
 }
 
-const nextOf = ([next]: readonly Placed[], { end }: Run): Side | null =>
-  next ? sideOf(next.step) : endSide(end);
-
 const longest = 80;
 
 const sideOf = ({ role, content, meta }: RoleOutput): Side => {
   const what = typeof meta.for === "string" ? ` for ${meta.for}` : "";
-  return { role, text: `${role}${what} ${JSON.stringify(content.slice(0, longest))}` };
+  const text = content === "" ? "" : ` ${JSON.stringify(content.slice(0, longest))}`;
+  const data = Object.entries(meta).filter(([key]) => key !== "__durable__" && key !== "for");
+  const more =
+    data.length === 0 ? "" : ` ${JSON.stringify(Object.fromEntries(data)).slice(0, longest)}`;
+  return { role, text: `${role}${what}${text}${more}` };
 };
 
 function endSide(end: EndRecord | null): Side | null {
@@ -105,5 +177,9 @@ function endSide(end: EndRecord | null): Side | null {
   const { returnCode, reason, value } = end.meta;
   const how = reason === "returned" ? `returned ${returnCode}` : reason;
   const data = value === undefined ? "" : ` with ${JSON.stringify(value).slice(0, longest)}`;
-  return { role: END, text: `${how} ${JSON.stringify(end.content.slice(0, 2 * longest))}${data}` };
+  const text = `${how} ${JSON.stringify(end.content.slice(0, 2 * longest))}${data}`;
+  // Both messages end with the role that the workflow came to.
+  const isReplay = /^step \d+ of the log is |^the fixture of \S+ has no answer /.test(end.content);
+  const cause = isReplay ? /"([^"]+)"$/.exec(end.content)?.[1] : undefined;
+  return { role: END, text, ...(cause !== undefined && { cause }) };
 }

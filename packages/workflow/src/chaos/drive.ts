@@ -1,5 +1,5 @@
 import type { LoadedBundle } from "../bundle/store.ts";
-import type { Step } from "../contract/contract.ts";
+import { END, type Step } from "../contract/contract.ts";
 import { isWorkflowError } from "../contract/error.ts";
 import type { Fixture } from "../contract/fixture.ts";
 import { isQuestion, sleepsUntil, wakesAt } from "../contract/wait.ts";
@@ -12,8 +12,9 @@ import { Memory } from "../store/memory.ts";
 import { memoryStore } from "../store/memory-store.ts";
 import type { ThreadsParts } from "../worker/parts.ts";
 import type { Surprise } from "./clock.ts";
-import { Executions, type Execution } from "./executions.ts";
+import { type AnswerRoles, type Execution, Executions } from "./executions.ts";
 import { type Boundaries, type Fault, FaultPlan, isSeen } from "./faults.ts";
+import type { FilesIn, WorkFolder } from "./folder.ts";
 import { Life } from "./life.ts";
 import { Random } from "./random.ts";
 
@@ -21,13 +22,31 @@ import { Random } from "./random.ts";
 export type Scene = {
   hash: string;
   place: ThreadsParts["place"];
-  load: () => Promise<LoadedBundle>;
+  /** Loads the module anew; or returns the last one, as for a second thread of its process. */
+  load: (isSecond: boolean) => Promise<LoadedBundle>;
   /** The start of the thread. Its id is the same in each run, because roles see it. */
   request: StartRequest;
   /** Answers questions; and roles, when it is in the request's options. */
   fixture: Fixture | null;
   surprise: Surprise;
   seed: number;
+  /** Decides which roles the fixture answers. */
+  answers: AnswerRoles;
+  /** The working folder of live roles; null when a recording answers all roles. */
+  folder: WorkFolder | null;
+};
+
+/** A run to make. */
+export type Plan = {
+  /** The number of the run, which determines the clock and the random numbers of its processes after the first. */
+  number: number;
+  /** The time of the start, in hours from now. It also determines the random numbers of the first process. */
+  hour?: number;
+  faults?: readonly Fault[];
+  /** The records of a log to continue, instead of a start. */
+  log?: readonly string[];
+  /** Whether the thread runs in a process that has run another thread. */
+  isSecond?: boolean;
 };
 
 /** One run of the workflow under faults. */
@@ -43,22 +62,28 @@ export type Run = {
   faults: readonly Fault[];
   /** Whether the workflow went on after an injected error without failing: it has another path then. */
   hasCaught: boolean;
+  /** The files of the working folder at the end; null when a recording answers all roles. */
+  files: FilesIn | null;
+  /** The records of the log without the end and the checksums. */
+  log: readonly string[];
 };
 
 const hourMs = 3_600_000;
+/** The most hours between the end of a process and the next one. */
+const longestLeap = 200;
 /** More processes than any plan of faults can end. */
 const mostLives = 100;
 /** Retries of a failed thread; injected errors need one each. */
 const mostRetries = 8;
 
 /** Runs a thread from its start to its end under faults, with a new process after each kill. */
-export async function drive(scene: Scene, number: number, faults: readonly Fault[]): Promise<Run> {
-  return await new Driver(scene, number, new FaultPlan(faults)).run();
+export async function drive(scene: Scene, plan: Plan): Promise<Run> {
+  return await new Driver(scene, plan).run();
 }
 
 class Driver {
   readonly #scene: Scene;
-  readonly #number: number;
+  readonly #given: Plan;
   readonly #plan: FaultPlan;
   // A fixed clock, because the clock that roles see leaps and would end claims.
   readonly #memory = new Memory({ now: () => 0 });
@@ -68,15 +93,24 @@ class Driver {
   #lives = 0;
   #retries = 0;
 
-  constructor(scene: Scene, number: number, plan: FaultPlan) {
+  constructor(scene: Scene, given: Plan) {
     this.#scene = scene;
-    this.#number = number;
-    this.#plan = plan;
+    this.#given = given;
+    this.#plan = new FaultPlan(given.faults ?? []);
     this.#threadId = scene.request.threadId;
-    this.#executions = new Executions(plan, () => this.#log().steps.length);
+    const { hash, request, seed, answers } = scene;
+    const { hour = 0 } = given;
+    this.#executions = new Executions({
+      ...{ plan: this.#plan, answers, steps: () => this.#log().steps.length },
+      randomOf: (slot) => new Random(seed, `hour ${hour} ${slot}`),
+    });
+    const { threadId, workflow: name } = request;
+    const created = { hash, threadId, name, createdAt: 0, state: { kind: "running" as const } };
+    if (given.log) this.#memory.add({ ...created, records: given.log });
   }
 
   async run(): Promise<Run> {
+    this.#scene.folder?.reset();
     let life = this.#begin();
     for (;;) {
       const next = await this.#goOn(life);
@@ -92,22 +126,23 @@ class Driver {
   }
 
   #begin(): Life {
-    const { scene, plan, executions } = this.parts;
-    const store = memoryStore(this.#memory);
-    const random = new Random(scene.seed, `run ${this.#number} process ${this.#lives}`);
-    const leap = (1 + random.below(72)) * hourMs;
-    const before = this.#lives === 0 ? Math.abs(this.#number) * 25 * hourMs : scene.surprise.offset;
-    scene.surprise.begin(before + leap, random);
+    const { hash, place, load, seed, surprise } = this.#scene;
+    const { number, hour = 0, isSecond = false } = this.#given;
+    const [plan, executions] = [this.#plan, this.#executions];
+    const isFirst = this.#lives === 0;
+    // The first process is like that of an undisturbed run.
+    const name = isFirst ? `hour ${hour}` : `run ${number} process ${this.#lives}`;
+    const random = new Random(seed, name);
+    const leap = (1 + random.below(longestLeap)) * hourMs;
+    surprise.begin(isFirst ? hour * hourMs : surprise.offset + leap, random);
     this.#lives += 1;
     for (const thread of this.#memory.threads.values()) thread.holder = null;
+    const store = memoryStore(this.#memory);
     return new Life({
-      ...{ hash: scene.hash, place: scene.place, load: scene.load, store, plan, executions },
+      ...{ hash, place, store, plan, executions },
+      load: () => load(isFirst && isSecond),
       onRecord: (record, at) => at > 0 && executions.recorded(JSON.parse(record) as Step),
     });
-  }
-
-  private get parts() {
-    return { scene: this.#scene, plan: this.#plan, executions: this.#executions };
   }
 
   /** Takes one action on the thread: starts, resumes, answers, wakes or retries it. */
@@ -183,7 +218,7 @@ class Driver {
       result: { returnCode: end.meta.returnCode, summary: end.content },
     } as unknown as ThreadView;
     const { keep } = retryOptions(view, { env: request.env });
-    const first = keep && "atStep" in keep ? Number(keep.atStep) : steps.length;
+    const first = keep && "atStep" in keep ? keep.atStep : steps.length;
     this.#retries += 1;
     const threadId = `${this.#threadId.slice(0, -2)}${String(this.#retries).padStart(2, "0")}`;
     const fork = { hash, threadId: this.#threadId, keep: { first } };
@@ -194,14 +229,18 @@ class Driver {
   }
 
   #log(): { start: StartRecord | null; steps: Step[]; end: EndRecord | null } {
-    const lines = this.#memory.threads.get(this.#threadId)?.logs.data ?? [];
-    const [start = null, ...records] = lines.map((line) => JSON.parse(line) as unknown);
+    const [start = null, ...records] = this.#records() as unknown[];
     const all = records as (Step | EndRecord)[];
     return {
       start: start as StartRecord | null,
       steps: all.filter((record): record is Step => !isEnd(record)),
       end: all.find(isEnd) ?? null,
     };
+  }
+
+  #records(): Record<string, unknown>[] {
+    const lines = this.#memory.threads.get(this.#threadId)?.logs.data ?? [];
+    return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
   }
 
   #outcome(): Run {
@@ -220,6 +259,11 @@ class Driver {
       },
       faults: this.#plan.came,
       hasCaught: this.#plan.came.filter(isSeen).length > handled,
+      files: this.#scene.folder?.files() ?? null,
+      log: this.#records().flatMap((record) => {
+        const { sum: _, journal: _head, ...own } = record;
+        return own.role === END ? [] : [JSON.stringify(own)];
+      }),
     };
   }
 }

@@ -5,20 +5,46 @@ import {
   type OpenAttempt,
   opensAttempts,
 } from "../contract/attempt.ts";
-import { INPUT, type RoleOutput, WAIT, type WorkflowFn } from "../contract/contract.ts";
+import {
+  INPUT,
+  type RoleOutput,
+  WAIT,
+  type WorkflowFn,
+  type WorkflowOptions,
+} from "../contract/contract.ts";
 import { withoutDelays } from "../durable/tries.ts";
 import { tryOf } from "../durable/output.ts";
 import { system } from "../system/system.ts";
 import type { Fault, FaultPlan } from "./faults.ts";
+import type { Random } from "./random.ts";
 
 /** The executions of a role for one of its steps. `times` counts only bodies that began. */
 export type Execution = { slot: string; role: string; times: number };
 
-/** An execution in progress. `isFrozen`: it waits for a call of a dead process, and so never continues. */
-type Running = { isFrozen: boolean };
+/** Decides which roles a recording answers. */
+export type AnswerRoles = (options: WorkflowOptions) => WorkflowOptions;
+
+/**
+ * An execution in progress. `isFrozen`: it waits for a call of a dead process, and so never continues. Its random
+ * numbers are those of its slot, so that a repetition that differs is not the work of chance.
+ */
+type Running = { isFrozen: boolean; readonly random: Random };
 
 const running = new AsyncLocalStorage<Running>();
+
+/** Returns the random numbers of the running role; undefined outside of roles. */
+export const randomOfRole = (): Random | undefined => running.getStore()?.random;
+
 const lateTurns = 25;
+
+type ExecutionsParts = {
+  plan: FaultPlan;
+  /** Returns the number of steps in the log. */
+  steps: () => number;
+  answers: AnswerRoles;
+  /** Returns the random numbers of a slot, from their begin. */
+  randomOf: (slot: string) => Random;
+};
 
 /**
  * Counts how often each role really runs in one run, over all its processes and retries, and injects the faults of
@@ -36,15 +62,20 @@ export class Executions {
   readonly #running = new Map<Running, Promise<unknown>>();
   /** Faults whose error was thrown and is not recorded yet, by role. */
   readonly #unrecorded = new Map<string, Fault>();
+  readonly #answers: AnswerRoles;
+  readonly #randomOf: (slot: string) => Random;
 
-  constructor(plan: FaultPlan, steps: () => number) {
+  constructor({ plan, steps, answers, randomOf }: ExecutionsParts) {
     this.#plan = plan;
     this.#steps = steps;
+    this.#answers = answers;
+    this.#randomOf = randomOf;
   }
 
   /** Returns a workflow whose roles are counted. */
   watch(run: WorkflowFn): WorkflowFn {
-    const watched: WorkflowFn = (input, options) => {
+    const watched: WorkflowFn = (input, given) => {
+      const options = this.#answers(given);
       const { attempts } = options;
       if (!(opensAttempts in run) || !attempts) return this.#counted(run(input, options));
       const own = { attempts: this.#watched(attempts), [withoutDelays]: true };
@@ -119,7 +150,7 @@ export class Executions {
     const fault = this.#plan.atRole(at.slot);
     if (fault?.kind === "providerError") return this.#fails(at.role, fault) as T;
     this.#count(at.slot, at.role);
-    const one: Running = { isFrozen: false };
+    const one: Running = { isFrozen: false, random: this.#randomOf(at.slot) };
     const result = running.run(one, work);
     if (!(result instanceof Promise)) return result;
     this.#running.set(one, result);
