@@ -31,8 +31,11 @@ export function answering(
   return { answers, options: { fixture } };
 }
 
+/** Whether a step used tokens. A scripted agent uses none. */
 const isPaid = ({ meta }: RoleOutput): boolean => {
   const mark = meta.__durable__;
   const spent = isRecord(mark) && isRecord(mark.spent) ? mark.spent : {};
-  return [meta, spent].some((one) => "usage" in one || "models" in one || "cost" in one);
+  return [meta.usage, spent.usage].some(
+    (usage) => isRecord(usage) && Object.values(usage).some((tokens) => Number(tokens) > 0),
+  );
 };

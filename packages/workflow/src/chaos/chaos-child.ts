@@ -7,6 +7,7 @@ import { guardRequires } from "../bundle/require-guard.ts";
 import type { LoadedBundle } from "../bundle/store.ts";
 import { toErrorRecord } from "../contract/error.ts";
 import { createRoot, openRoot } from "../disk/root.ts";
+import { system } from "../system/system.ts";
 import { recordEvents } from "../worker/context.ts";
 import { isolate } from "../worker/isolate.ts";
 import { placeIn } from "../worker/worker.ts";
@@ -24,7 +25,6 @@ try {
   const request = (await Bun.file(join(folder, "request.json")).json()) as ChaosRequest;
   const { hash, sha256, work, files, isLive, fixture, seed } = request;
   const root = openRoot({ path: join(folder, "root") });
-  createRoot(root);
   const path = join(folder, "bundle.esm.js");
   guardRequires(path);
   recordEvents();
@@ -44,10 +44,15 @@ try {
   const { run } = await load(false);
   const { answers, options } = answering(run, { fixture, isLive, name: request.start.workflow });
   const workFolder = new WorkFolder(work, files);
-  workFolder.reset();
+  const reset = () => {
+    workFolder.reset();
+    system.files.removeTree(root);
+    createRoot(root);
+    return placeIn(root, hash);
+  };
   const start = { ...request.start, options: { ...request.start.options, ...options } };
   const scene = {
-    ...{ hash, place: placeIn(root, hash), load, request: start, fixture, surprise, seed, answers },
+    ...{ hash, reset, load, request: start, fixture, surprise, seed, answers },
     folder: isLive ? workFolder : null,
   };
   answer({ facts: await runAll(scene, request) });

@@ -2,7 +2,7 @@ import { END, type RoleOutput, type Step } from "../contract/contract.ts";
 import { sleepsUntil } from "../contract/wait.ts";
 import { tryOf } from "../durable/output.ts";
 import type { EndRecord } from "../record/record.ts";
-import { stepIdentity } from "../testing/replay-everywhere.ts";
+import { identityOf } from "./identity.ts";
 import type { Run } from "./drive.ts";
 import type { FilesIn } from "./folder.ts";
 
@@ -105,12 +105,7 @@ function stepDifference(
     const match = rest[found];
     const passed = rest.slice(0, Math.max(0, found));
     if (!match || !passed.every((each) => mayPass(each, match, before))) {
-      const undisturbed = sideOf(one.step);
-      return {
-        step: index + 1,
-        undisturbed,
-        faulted: rest[0] ? sideOf(rest[0].step) : endSide(ended),
-      };
+      return { step: index + 1, ...sidesOf(one, rest[0], ended) };
     }
     rest.splice(found, 1);
   }
@@ -146,7 +141,7 @@ const isOwn = (step: Step, index: number, steps: readonly Step[]): boolean =>
 function placedIn({ steps, openedAt }: Run, varying: Varying): Placed[] {
   return steps.flatMap((step, at) => {
     if (!isOwn(step, at, steps)) return [];
-    const key = varying.roles.has(step.role) ? step.role : stepIdentity(step);
+    const key = varying.roles.has(step.role) ? step.role : identityOf(step);
     return [{ step, key, at, openedAt: openedAt[at] ?? at }];
   });
 }
@@ -163,13 +158,28 @@ function mayPass(early: Placed, late: Placed, before: readonly Placed[]): boolea
 
 const longest = 80;
 
+/** Returns the sides of two steps, or of a step and an end. Shows two steps of one role from where they differ. */
+function sidesOf(
+  one: Placed,
+  other: Placed | undefined,
+  ended: EndRecord | null,
+): { undisturbed: Side; faulted: Side | null } {
+  if (!other) return { undisturbed: sideOf(one.step), faulted: endSide(ended) };
+  const sides = { undisturbed: sideOf(one.step), faulted: sideOf(other.step) };
+  if (one.step.role !== other.step.role || sides.undisturbed.text !== sides.faulted.text)
+    return sides;
+  let same = 0;
+  while (one.key[same] === other.key[same]) same += 1;
+  const from = Math.max(0, same - longest / 4);
+  const { role } = one.step;
+  const textOf = ({ key }: Placed) => `${role} … ${key.slice(from, from + longest)}`;
+  return { undisturbed: { role, text: textOf(one) }, faulted: { role, text: textOf(other) } };
+}
+
 const sideOf = ({ role, content, meta }: RoleOutput): Side => {
   const what = typeof meta.for === "string" ? ` for ${meta.for}` : "";
   const text = content === "" ? "" : ` ${JSON.stringify(content.slice(0, longest))}`;
-  const data = Object.entries(meta).filter(([key]) => key !== "__durable__" && key !== "for");
-  const more =
-    data.length === 0 ? "" : ` ${JSON.stringify(Object.fromEntries(data)).slice(0, longest)}`;
-  return { role, text: `${role}${what}${text}${more}` };
+  return { role, text: `${role}${what}${text}` };
 };
 
 function endSide(end: EndRecord | null): Side | null {

@@ -21,7 +21,8 @@ import { Random } from "./random.ts";
 /** What all runs of a workflow share. */
 export type Scene = {
   hash: string;
-  place: ThreadsParts["place"];
+  /** Empties the storage root and the working folder, and returns the parts of the root. */
+  reset: () => ThreadsParts["place"];
   /** Loads the module anew; or returns the last one, as for a second thread of its process. */
   load: (isSecond: boolean) => Promise<LoadedBundle>;
   /** The start of the thread. Its id is the same in each run, because roles see it. */
@@ -88,6 +89,7 @@ class Driver {
   // A fixed clock, because the clock that roles see leaps and would end claims.
   readonly #memory = new Memory({ now: () => 0 });
   readonly #executions: Executions;
+  readonly #place: ThreadsParts["place"];
   readonly #questions: number[] = [];
   #threadId: string;
   #lives = 0;
@@ -95,6 +97,7 @@ class Driver {
 
   constructor(scene: Scene, given: Plan) {
     this.#scene = scene;
+    this.#place = scene.reset();
     this.#given = given;
     this.#plan = new FaultPlan(given.faults ?? []);
     this.#threadId = scene.request.threadId;
@@ -110,13 +113,12 @@ class Driver {
   }
 
   async run(): Promise<Run> {
-    this.#scene.folder?.reset();
     let life = this.#begin();
     for (;;) {
       const next = await this.#goOn(life);
       if (next === "done") break;
       if (next !== "again") continue;
-      await this.#executions.settled();
+      if (this.#scene.folder) await this.#executions.settled();
       if (this.#lives >= mostLives)
         throw new Error(`the thread did not end in ${mostLives} processes`);
       life = this.#begin();
@@ -126,7 +128,7 @@ class Driver {
   }
 
   #begin(): Life {
-    const { hash, place, load, seed, surprise } = this.#scene;
+    const { hash, load, seed, surprise } = this.#scene;
     const { number, hour = 0, isSecond = false } = this.#given;
     const [plan, executions] = [this.#plan, this.#executions];
     const isFirst = this.#lives === 0;
@@ -139,7 +141,7 @@ class Driver {
     for (const thread of this.#memory.threads.values()) thread.holder = null;
     const store = memoryStore(this.#memory);
     return new Life({
-      ...{ hash, place, store, plan, executions },
+      ...{ hash, place: this.#place, store, plan, executions },
       load: () => load(isFirst && isSecond),
       onRecord: (record, at) => at > 0 && executions.recorded(JSON.parse(record) as Step),
     });
@@ -245,7 +247,7 @@ class Driver {
 
   #outcome(): Run {
     const { steps, end } = this.#log();
-    const executions = [...this.#executions.all.values()];
+    const executions = this.#executions.counted();
     const handled = this.#retries + steps.filter((step) => isInjected(step)).length;
     return {
       steps,

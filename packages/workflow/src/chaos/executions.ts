@@ -28,9 +28,18 @@ export type AnswerRoles = (options: WorkflowOptions) => WorkflowOptions;
  * An execution in progress. `isFrozen`: it waits for a call of a dead process, and so never continues. Its random
  * numbers are those of its slot, so that a repetition that differs is not the work of chance.
  */
-type Running = { isFrozen: boolean; readonly random: Random };
+type Running = {
+  isFrozen: boolean;
+  readonly random: Random;
+  readonly slot: string;
+  /** The executions within it. */
+  readonly parts: Set<Running>;
+};
 
 const running = new AsyncLocalStorage<Running>();
+
+/** An attempt that the workflow opened. `within` is the slot around it, null at the top. */
+type Attempt = { place: string; slot: string; within: string | null };
 
 /** Returns the random numbers of the running role; undefined outside of roles. */
 export const randomOfRole = (): Random | undefined => running.getStore()?.random;
@@ -52,14 +61,19 @@ type ExecutionsParts = {
  */
 export class Executions {
   /** By slot, in the order of the first executions. */
-  readonly all = new Map<string, Execution>();
+  readonly #all = new Map<string, Execution>();
+  /** The slots within a role that have steps of their own, and the slots around them, such as that of a loop. */
+  readonly #stepSlots = new Set<string>();
+  readonly #containers = new Set<string>();
   readonly #plan: FaultPlan;
   /** The number of the log's steps. */
   readonly #steps: () => number;
   /** Committed steps, by role and path. */
   readonly #committed = new Map<string, number>();
-  readonly #attempts = new Map<string, { place: string; role: string; openedAt: number }>();
-  readonly #running = new Map<Running, Promise<unknown>>();
+  readonly #attempts = new Map<string, Attempt>();
+  /** The number of steps at the first attempt of a slot. */
+  readonly #openedAt = new Map<string, number>();
+  readonly #running = new Set<Running>();
   /** Faults whose error was thrown and is not recorded yet, by role. */
   readonly #unrecorded = new Map<string, Fault>();
   readonly #answers: AnswerRoles;
@@ -87,8 +101,13 @@ export class Executions {
   /** Called for each durable record after the start record. */
   recorded(step: RoleOutput & { attempt?: string }): void {
     const { role, attempt } = step;
-    const place = attempt === undefined ? undefined : this.#attempts.get(attempt)?.place;
-    if (place !== undefined) this.#committed.set(place, (this.#committed.get(place) ?? 0) + 1);
+    const opened = this.#attempts.get(attempt ?? "");
+    if (opened) {
+      const { place, slot, within } = opened;
+      this.#committed.set(place, (this.#committed.get(place) ?? 0) + 1);
+      this.#stepSlots.add(slot);
+      if (within !== null) this.#containers.add(within);
+    }
     for (const [of, fault] of this.#unrecorded) {
       if (of !== role && role !== "__end__" && tryOf(step) === null) continue;
       this.#unrecorded.delete(of);
@@ -96,9 +115,10 @@ export class Executions {
     }
   }
 
-  /** Returns the number of steps in the log when the work on a step began. */
+  /** Returns the number of steps in the log when the first work on a step began; null when unknown. */
   openedAt(step: RoleOutput): number | null {
-    return this.#attempts.get(step.attempt ?? "")?.openedAt ?? null;
+    const slot = this.#attempts.get(step.attempt ?? "")?.slot;
+    return slot === undefined ? null : (this.#openedAt.get(slot) ?? null);
   }
 
   /** Marks the running execution as one that never continues. */
@@ -107,22 +127,29 @@ export class Executions {
     if (one) one.isFrozen = true;
   }
 
-  /** Resolves when no execution is in progress that could still have an effect. */
+  /**
+   * Resolves when no execution is in progress that could still have an effect. An execution around others waits for
+   * their commits, which no longer happen.
+   */
   async settled(): Promise<void> {
-    for (;;) {
-      const open = [...this.#running].filter(([one]) => !one.isFrozen);
-      if (open.length === 0) return;
-      await Promise.race([Promise.allSettled(open.map(([, work]) => work)), system.clock.turn()]);
-    }
+    const isAtWork = ({ isFrozen, parts }: Running) => !isFrozen && parts.size === 0;
+    while ([...this.#running].some(isAtWork)) await system.clock.sleep(1);
+  }
+
+  /** Returns the executions of roles, without those that only run others. */
+  counted(): Execution[] {
+    const within = new Set(
+      [...this.#attempts.values()].flatMap((one) => (one.within ? one.slot : [])),
+    );
+    return [...this.#all.values()].filter(({ slot }) => {
+      const isPart = within.has(slot) && !this.#stepSlots.has(slot);
+      return !isPart && !this.#containers.has(slot);
+    });
   }
 
   #watched(attempts: Attempts): Attempts {
     return {
-      open: (spec) => {
-        const isPart = (attempts.current ?? null) !== null;
-        const opened = attempts.open(spec);
-        return isPart ? opened : this.#opened(spec, opened);
-      },
+      open: (spec) => this.#opened(spec, attempts.open(spec)),
       get current() {
         return attempts.current ?? null;
       },
@@ -136,7 +163,9 @@ export class Executions {
     const place = JSON.stringify([role, path]);
     const slot = `${place} ${this.#committed.get(place) ?? 0}`;
     if (opened.id !== undefined) {
-      this.#attempts.set(opened.id, { place, role, openedAt: this.#steps() });
+      const within = running.getStore()?.slot ?? null;
+      this.#attempts.set(opened.id, { place, slot, within });
+      if (!this.#openedAt.has(slot)) this.#openedAt.set(slot, this.#steps());
     }
     return {
       id: opened.id,
@@ -150,10 +179,13 @@ export class Executions {
     const fault = this.#plan.atRole(at.slot);
     if (fault?.kind === "providerError") return this.#fails(at.role, fault) as T;
     this.#count(at.slot, at.role);
-    const one: Running = { isFrozen: false, random: this.#randomOf(at.slot) };
+    const random = this.#randomOf(at.slot);
+    const one: Running = { isFrozen: false, random, slot: at.slot, parts: new Set() };
+    const around = running.getStore();
+    around?.parts.add(one);
     const result = running.run(one, work);
     if (!(result instanceof Promise)) return result;
-    this.#running.set(one, result);
+    this.#running.add(one);
     const done = (): void => void this.#running.delete(one);
     result.then(done, done);
     if (fault?.kind === "cutStream") return result.then(() => this.#fails(at.role, fault)) as T;
@@ -175,8 +207,8 @@ export class Executions {
   }
 
   #count(slot: string, role: string): void {
-    const before = this.all.get(slot);
-    this.all.set(slot, { slot, role, times: (before?.times ?? 0) + 1 });
+    const before = this.#all.get(slot);
+    this.#all.set(slot, { slot, role, times: (before?.times ?? 0) + 1 });
   }
 
   /** Counts the steps of a workflow that opens no attempts: its work for a step is the code before the yield. */
