@@ -7,6 +7,7 @@ const programs: Record<Program, () => Promise<unknown>> = {
   worker: () => import("../packages/workflow/src/worker/main.ts"),
   "inspect-child": () => import("../packages/workflow/src/bundle/inspect-child.ts"),
   "build-child": () => import("../packages/workflow/src/bundle/build-child.ts"),
+  "chaos-child": () => import("../packages/workflow/src/chaos/chaos-child.ts"),
 };
 
 let called: Program | null = null;

@@ -78,28 +78,32 @@ export const descriptor = describe("Codes in a team, and merges what a person ap
 export const run = durable(async function* (step, input, options) {
   const play = roleSteps(step, input, options);
   const plan = yield* play("planner", roles.planner);
+  const { base } = plan.meta.worktree;
+  let { branch } = plan.meta.worktree;
   let todo = plan.meta.parts;
   for (let round = 1; round <= most; round += 1) {
     yield* step.all(todo.map((part) => play("coder", roles.coder, part)));
     const { conflicts } = (yield* play("merger", roles.merger)).meta;
     if (conflicts.length > 0) yield* play("resolver", roles.resolver, conflicts.join("\n"));
     const test = yield* play("tester", roles.tester);
+    // A fork works in branches of its own.
+    ({ branch } = test.meta.worktree);
     const review = test.meta.passed ? (yield* play("reviewer", roles.reviewer)).meta : null;
     if (review?.approved) {
-      const made = yield* step("changes", (here) => changes(here, plan.meta.worktree));
+      const made = yield* step("changes", (here) => changes(here, base, branch));
       const question = `${made}\n\nMerge it into the branch that is checked out? true or false`;
       const { value } = yield* step.wait<boolean>("approval", {
         content: question,
         schema: { type: "boolean" },
       });
-      if (!value) return `not merged: it is in ${plan.meta.worktree.branch}`;
-      yield* step("release", (here) => mergeInto(here, plan.meta.worktree));
+      if (!value) return `not merged: it is in ${branch}`;
+      yield* step("release", (here) => mergeInto(here, branch));
       return `merged in ${round === 1 ? "1 round" : `${round} rounds`}`;
     }
     todo = review?.fix ?? [`Have the tests pass:\n${test.content}`];
   }
   return {
     returnCode: 1,
-    summary: `not done after ${most} rounds: see ${plan.meta.worktree.branch}`,
+    summary: `not done after ${most} rounds: see ${branch}`,
   };
 });

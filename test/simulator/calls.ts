@@ -1,7 +1,7 @@
 import type { FileInode } from "./disk.ts";
 import { type Inode, logOf, systemError } from "./disk.ts";
 import type { Fault, FaultKind } from "./faults.ts";
-import { Random } from "./random.ts";
+import { Random } from "../../packages/workflow/src/chaos/random.ts";
 import { Ended, type Process, type World } from "./world.ts";
 
 /** Observer of changes on the disk. */

@@ -7,7 +7,7 @@
  * D3 A failing file sync may have written any of the changes. It never writes the rest, although the cache shows it.
  * D4 A lock belongs to the open file, not to the process.
  */
-import type { Random } from "./random.ts";
+import type { Random } from "../../packages/workflow/src/chaos/random.ts";
 
 /** A growing buffer. */
 class Bytes {

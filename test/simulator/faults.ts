@@ -1,4 +1,4 @@
-import { Random } from "./random.ts";
+import { Random } from "../../packages/workflow/src/chaos/random.ts";
 
 /** Kinds of faults. Tests, and the minimizing of a schedule, can leave out any kind. */
 export type FaultKind =

@@ -12,7 +12,7 @@ import {
 } from "./disk.ts";
 import { Calls, type DiskWatch } from "./calls.ts";
 import type { Fault } from "./faults.ts";
-import { Random } from "./random.ts";
+import { Random } from "../../packages/workflow/src/chaos/random.ts";
 import type { Process, World } from "./world.ts";
 
 /** Files of the simulated machine. Any fault may occur at each call. */

@@ -10,7 +10,7 @@ import { Auditor, hasEnded, type Seen, stepsOf } from "./auditor.ts";
 import { type Fault, FaultPlan } from "./faults.ts";
 import { machineOf } from "./machine.ts";
 import { moduleOf, rootPath, versions } from "./programs.ts";
-import { Random } from "./random.ts";
+import { Random } from "../../packages/workflow/src/chaos/random.ts";
 import { add, giveAnswer, restore, isOf, type Scope, Workload } from "./workload.ts";
 import { Ended, type Process, World } from "./world.ts";
 

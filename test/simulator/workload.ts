@@ -9,7 +9,7 @@ import { openRoot } from "../../packages/workflow/src/disk/root.ts";
 import { system } from "../../packages/workflow/src/system/system.ts";
 import type { Auditor } from "./auditor.ts";
 import { descriptor, type Params, rootPath, type Version, versions } from "./programs.ts";
-import type { Random } from "./random.ts";
+import type { Random } from "../../packages/workflow/src/chaos/random.ts";
 import { Ended, type World } from "./world.ts";
 
 export type ThreadRef = { hash: string; threadId: string };

@@ -9,7 +9,7 @@
 import { drainMicrotasks } from "bun:jsc";
 import { Disk, type OpenFile } from "./disk.ts";
 import type { FaultPlan } from "./faults.ts";
-import { Random } from "./random.ts";
+import { Random } from "../../packages/workflow/src/chaos/random.ts";
 
 /** Thrown by every call of a dead process. */
 export class Ended extends Error {}

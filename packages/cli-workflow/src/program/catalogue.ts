@@ -19,6 +19,7 @@ const groups = {
     logs: "show a thread's debug log",
     diff: "compare two threads step by step",
     eval: "run a data set on one or several versions, score and compare them",
+    chaos: "run a workflow under faults, and report what ran twice and what diverged",
   },
   Control: {
     pause: "pause threads after the current step",
@@ -80,6 +81,7 @@ const files: Record<Name, () => Promise<CommandFile>> = {
   logs: () => import("../commands/logs.ts"),
   diff: () => import("../commands/diff.ts"),
   eval: () => import("../commands/eval.ts"),
+  chaos: () => import("../commands/chaos.ts"),
   pause: () => import("../commands/pause.ts"),
   resume: () => import("../commands/resume.ts"),
   kill: () => import("../commands/kill.ts"),

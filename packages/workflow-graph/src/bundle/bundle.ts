@@ -64,7 +64,7 @@ export function graphBundle(
   };
   return {
     descriptor: describeGraph(document, graph),
-    run: Object.assign(run, { [opensAttempts]: true, [answersFromFixture]: true }),
+    run: Object.assign(run, { [opensAttempts]: true, [answersFromFixture]: "each" }),
   };
 }
 

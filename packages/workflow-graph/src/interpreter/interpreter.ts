@@ -152,7 +152,8 @@ export class Interpreter {
     if (this.#failure) return null;
     const { attempts, guardrails, thread, keyOf, questions, recorded } = this.#around;
     const { node } = run;
-    const agents = recorded ? recordedAgent(recorded, run) : this.#around.agents;
+    const own = this.#around.agents;
+    const agents = recorded ? recordedAgent(recorded, run, own) : own;
     const attempt = openAttempt(
       { attempts },
       { role: node.id, path: pathOf(run), title: node.name },
@@ -301,10 +302,13 @@ export class Interpreter {
   }
 }
 
-/** Returns an agent that replays the recorded answer of a node's run. */
+/** Returns an agent that replays the recorded answer of a node's run, if there is one. */
 const recordedAgent =
-  (recorded: RecordedAnswers, { node, run }: NodeRun): GraphAgents =>
-  async () => ({ output: recorded(node.id, run).meta.output });
+  (recorded: RecordedAnswers, { node, run }: NodeRun, own: GraphAgents): GraphAgents =>
+  async (...given) => {
+    const found = recorded(node.id, run);
+    return found === null ? await own(...given) : { output: found.meta.output };
+  };
 
 /** The schema of an answer to an approval. The answer must contain a decision. */
 export const answerSchema = {

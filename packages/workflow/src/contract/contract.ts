@@ -96,12 +96,16 @@ export type Pause = { isWanted: () => boolean; over: () => Promise<void> };
 export const drainsOnPause: unique symbol = Symbol.for("uncaged.workflow.drainsOnPause") as never;
 
 /**
- * Returns the recorded output of the n-th execution of a role, from 1. `member` is the index among outputs of the same
- * role in a `step.all`.
+ * Returns the recorded output of the n-th execution of a role, from 1; null for a role that should run. `member` is the
+ * index among outputs of the same role in a `step.all`.
  *
  * @throws WorkflowError `NO_RECORDED_ANSWER`.
  */
-export type RecordedAnswers = (role: string, n: number, member?: number | null) => RoleOutput;
+export type RecordedAnswers = (
+  role: string,
+  n: number,
+  member?: number | null,
+) => RoleOutput | null;
 
 /** The bundle contract: `run` is an async generator function, or returns a generator; never a promise. */
 export type WorkflowFn<Value = unknown> = (

@@ -21,7 +21,10 @@ export type Fixture = {
   steps: RoleOutput[];
 };
 
-/** Marks a `run` that asks `options.recorded`, when set, instead of executing a role. */
+/**
+ * Marks a `run` that asks `options.recorded`, when set, instead of executing a role. The value `each`: it executes a
+ * role for which that returns null.
+ */
 export const answersFromFixture: unique symbol = Symbol.for(
   "uncaged.workflow.answersFromFixture",
 ) as never;

@@ -271,7 +271,8 @@ export class Progress {
       key,
       policy: { timeoutMs },
     } = work;
-    if (this.#recorded !== null) return { value: this.#answer(this.#recorded, work) };
+    const found = this.#answer(work);
+    if (found !== null) return { value: valueOf(found) };
     const run = (signal: AbortSignal, asks: AskOutside) => {
       const questions = this.replay.questions.for(asks, signal);
       const context = { ...this.#context, attempt, steps, key, signal, questions };
@@ -284,9 +285,10 @@ export class Progress {
     );
   }
 
-  #answer(recorded: RecordedAnswers, { role, member, n }: Work): unknown {
+  /** Returns the output of a fixture that replaces the work, if any. */
+  #answer({ role, member, n }: Work): RoleOutput | null {
     try {
-      return valueOf(recorded(role, n, member));
+      return this.#recorded?.(role, n, member) ?? null;
     } catch (error) {
       if (isWorkflowError(error)) this.replay.fail(error);
       throw error;
@@ -298,7 +300,9 @@ export class Progress {
     let retry: FailedTry | null = null;
     try {
       // Do not retry work that was aborted with its thread: a resume repeats it.
-      if (!this.signal.aborted && !this.isRecorded) retry = tries.failed(failure, attempt);
+      // A failure in a fixture is final.
+      const isFinal = this.isRecorded && thrown instanceof StepFailure;
+      if (!this.signal.aborted && !isFinal) retry = tries.failed(failure, attempt);
     } catch (error) {
       failure = StepFailure.of(role, error);
     }

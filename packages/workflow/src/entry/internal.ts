@@ -69,6 +69,10 @@ export { bundleHash, lockDevelopment, preparedBundle } from "../local/workflows.
 export { makeTemporary } from "../bundle/child.ts";
 export { temporaryProblem } from "../bundle/errors.ts";
 
+// Runs under faults
+export { type ChaosDivergence, type ChaosResult, runChaos } from "../chaos/chaos.ts";
+export type { SourceFile } from "../chaos/positions.ts";
+
 // Files and locks
 export {
   appendLines,

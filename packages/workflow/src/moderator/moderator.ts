@@ -44,7 +44,8 @@ export function createRoleModerator<M extends RoleMeta>(
       const name = moderator(typed);
       if (name === END) break;
       const own = roleNamed<M>(roles, name);
-      const play = recorded === undefined ? own : answered(recorded, name, history.nextOf(name));
+      const n = history.nextOf(name);
+      const play = recorded === undefined ? own : answered(own, () => recorded(name, n));
       const attempt = openAttempt(options, { role: name });
       const asked = new AskedMeanwhile();
       const playing = execute(play, attempt, {
@@ -74,16 +75,22 @@ export function createRoleModerator<M extends RoleMeta>(
     }
     return { returnCode: 0, summary: summary(typed) };
   };
-  return Object.assign(workflow, { [opensAttempts]: true, [answersFromFixture]: true });
+  return Object.assign(workflow, { [opensAttempts]: true, [answersFromFixture]: "each" });
 }
 
-/** Returns a role that answers with the recorded result of a fixture, even for a role that asks. */
-const answered =
-  (recorded: RecordedAnswers, name: string, n: number): Role<RoleMeta[string]> =>
-  async () => {
-    const { role, content, meta } = recorded(name, n);
+/** Returns a role that answers with its recorded result, if there is one, even for a role that asks. */
+function answered(
+  own: Role<RoleMeta[string]>,
+  recorded: () => ReturnType<RecordedAnswers>,
+): Role<RoleMeta[string]> {
+  const play: Role<RoleMeta[string]> = async (ctx) => {
+    const found = recorded();
+    if (found === null) return await own(ctx);
+    const { role, content, meta } = found;
     return role === WAIT ? waitResult({ content, meta }) : { content, meta };
   };
+  return Object.assign(play, own);
+}
 
 async function execute(
   role: Role<RoleMeta[string]>,

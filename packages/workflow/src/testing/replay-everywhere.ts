@@ -82,16 +82,16 @@ function ending(outcome: ThreadOutcome): string {
 /** Returns the steps of a list that are missing in a second list. Counts duplicates. */
 function without(steps: readonly Step[], others: readonly Step[]): Step[] {
   const left = new Map<string, number>();
-  for (const step of others) left.set(keyOf(step), (left.get(keyOf(step)) ?? 0) + 1);
+  for (const step of others) left.set(stepIdentity(step), (left.get(stepIdentity(step)) ?? 0) + 1);
   return steps.filter((step) => {
-    const count = left.get(keyOf(step)) ?? 0;
-    left.set(keyOf(step), count - 1);
+    const count = left.get(stepIdentity(step)) ?? 0;
+    left.set(stepIdentity(step), count - 1);
     return count <= 0;
   });
 }
 
-/** The compared parts of a step, without times. */
-function keyOf(step: RoleOutput): string {
+/** Returns the compared parts of a step, without times. */
+export function stepIdentity(step: RoleOutput): string {
   const { role, content, meta } = step;
   if (sleepsUntil(step) !== null) return JSON.stringify([role, { ...meta, expiresAt: 0 }]);
   const timeless = (key: string, value: unknown): unknown =>

@@ -1,0 +1,140 @@
+import { join } from "node:path";
+import { inTemporary, runChild } from "../bundle/child.ts";
+import { hashOf } from "../bundle/hash.ts";
+import type { Fixture } from "../contract/fixture.ts";
+import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
+import type { StartRequest } from "../control/control.ts";
+import { writeFileAtomic } from "../disk/files.ts";
+import { sha256 } from "../record/sha256.ts";
+import { processEnded } from "./errors.ts";
+import { moderatorPosition, rolePosition, runPosition, type SourceFile } from "./positions.ts";
+import type { Facts } from "./rounds.ts";
+
+/** Options of {@link runChaos}. */
+export type ChaosOptions = {
+  /** The workflow's name, and the code of its bundle. */
+  workflow: string;
+  code: string;
+  /** The author's sources, in which roles are looked up. */
+  sources: readonly SourceFile[];
+  prompt: string;
+  params?: unknown;
+  maxRounds?: number;
+  options?: Record<string, unknown>;
+  /** Answers the questions of the thread; and its roles, unless `isLive`. */
+  fixture: Fixture | null;
+  /** Whether the roles really run, except those that called a model in the fixture. */
+  isLive: boolean;
+  /** The folder whose copy is the working folder of live roles; null for an empty one. */
+  files: string | null;
+  seed: number;
+  /** The number of runs; null for as many as there are faults. */
+  runs: number | null;
+  /** The number of the only run; null for all. */
+  only: number | null;
+};
+
+/** A run that differs from the undisturbed run, with the source positions of the roles. */
+export type ChaosDivergence = {
+  /** The number of the run with the fewest faults; 0 for an undisturbed run. */
+  run: number;
+  /** The number of runs that differ in this way. */
+  runs: number;
+  /** The faults of the run, in words; empty when undisturbed runs differ. */
+  faults: string[];
+  /** The number of the first step that differs, from 1, the end counted as a step; null for a file. */
+  step: number | null;
+  undisturbed: string | null;
+  faulted: string | null;
+  /** The role to look at, and its position as `file:line:column`; null when unknown. */
+  role: string | null;
+  path: string | null;
+  /** The roles that ran again before it. */
+  repeated: { role: string; path: string | null }[];
+};
+
+/** The result of runs under faults. `worst` is the number of the run to repeat; 0 for an undisturbed run. */
+export type ChaosResult = {
+  runs: number;
+  faults: number;
+  repeated: { role: string; times: number; path: string | null }[];
+  diverged: ChaosDivergence[];
+  worst: number;
+  end: Facts["end"];
+};
+
+/** The request to the child process, in a file, because a fixture may be long. */
+export type ChaosRequest = {
+  hash: string;
+  sha256: string;
+  work: string;
+  files: string | null;
+  isLive: boolean;
+  start: StartRequest;
+  fixture: Fixture | null;
+  seed: number;
+  runs: number | null;
+  only: number | null;
+};
+
+/** Response of the child process. */
+export type ChaosAnswer = { facts: Facts } | { error: ErrorRecord };
+
+const timeoutMs = 30 * 60_000;
+const maxMemory = 4 * 2 ** 30;
+/** The id of each thread: roles see it, so it must not differ between runs. */
+const threadId = "01CHA0S0000000000000000000";
+
+/**
+ * Runs a workflow many times in a process and a storage root of its own, with faults at each boundary, and compares
+ * each run with an undisturbed one.
+ *
+ * @throws WorkflowError `CHAOS_FAILED`
+ */
+export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
+  const { workflow, code, prompt, params, maxRounds, fixture, isLive, seed, runs, only } = options;
+  const bytes = new TextEncoder().encode(code);
+  const end = await inTemporary("uncaged-chaos-", async (folder) => {
+    const cwd = join(folder, "work");
+    const own = { ...options.options, cwd };
+    const start: StartRequest = {
+      ...{ threadId, workflow, prompt, options: own, env: {} },
+      ...(params !== undefined && { params }),
+      ...(maxRounds !== undefined && { maxRounds }),
+    };
+    const request: ChaosRequest = {
+      ...{ hash: hashOf(bytes), sha256: sha256(bytes), work: cwd, files: options.files, start },
+      ...{ isLive, fixture, seed, runs, only },
+    };
+    writeFileAtomic(join(folder, "bundle.esm.js"), bytes);
+    writeFileAtomic(join(folder, "request.json"), JSON.stringify(request));
+    const env = { PATH: process.env.PATH ?? "", HOME: folder, TMPDIR: folder };
+    const task = { program: "chaos-child", request: { folder }, cwd: folder, env } as const;
+    return await runChild({ ...task, timeoutMs, maxMemory });
+  });
+  if (end.by !== "answer") throw processEnded(howOf(end));
+  const answer = end.answer as ChaosAnswer;
+  if ("error" in answer) throw new WorkflowError(answer.error);
+  return withPositions(answer.facts, options.sources);
+}
+
+const howOf = (end: { by: "exit"; how: string } | { by: "time" | "memory" }): string => {
+  if (end.by === "exit") return end.how;
+  return end.by === "time" ? "took longer than 30 minutes" : "took more than 4 GiB";
+};
+
+function withPositions(facts: Facts, sources: readonly SourceFile[]): ChaosResult {
+  const pathOf = (role: string): string | null => rolePosition(sources, role);
+  return {
+    ...{ runs: facts.runs, faults: facts.faults, worst: facts.worst, end: facts.end },
+    repeated: facts.repeated.map((one) => ({ ...one, path: pathOf(one.role) })),
+    diverged: facts.diverged.map(({ again, isEffect, ...own }) => {
+      const ofRole = own.role === null ? null : pathOf(own.role);
+      // A moderator decides which role is next; an end has no role.
+      const path = isEffect
+        ? ofRole
+        : (moderatorPosition(sources) ?? ofRole ?? runPosition(sources));
+      return { ...own, path, repeated: again.map((role) => ({ role, path: pathOf(role) })) };
+    }),
+  };
+}

@@ -1,0 +1,195 @@
+import { END, type RoleOutput, type Step } from "../contract/contract.ts";
+import { sleepsUntil } from "../contract/wait.ts";
+import { tryOf } from "../durable/output.ts";
+import type { EndRecord } from "../record/record.ts";
+import { identityOf } from "./identity.ts";
+import type { Run } from "./drive.ts";
+import type { FilesIn } from "./folder.ts";
+
+/**
+ * The first difference between a run and an undisturbed run. `step` counts from 1, and is one more than the number of
+ * steps for the end; null for a file. A side is null where it has no step.
+ */
+export type Difference = { step: number | null; undisturbed: Side | null; faulted: Side | null };
+
+/**
+ * One side of a difference: the role of the step, or `__end__`; null for a file. `text` describes it. `cause` is the
+ * role that an error of a replay names.
+ */
+export type Side = { role: string | null; text: string; cause?: string };
+
+/** What differs between undisturbed runs too. */
+export type Varying = {
+  /** Roles whose outputs differ. Only their names are compared. */
+  readonly roles: Set<string>;
+  readonly files: Set<string>;
+  /** Whether names of files differ. Then only files of the undisturbed run are compared. */
+  hasNames: boolean;
+  /** Whether the end follows from varying outputs. */
+  isEnd: boolean;
+  /** Whether the path follows from varying outputs. */
+  isPath: boolean;
+};
+
+/** A step, and the place of its work in the run. */
+type Placed = { step: Step; key: string; at: number; openedAt: number };
+
+/** Compares a run with an undisturbed run; null when they are alike. Concurrent steps may be in any order. */
+export function differenceOf(whole: Run, run: Run, varying: Varying): Difference | null {
+  if (varying.isPath) return null;
+  return (
+    stepDifference(placedIn(whole, varying), placedIn(run, varying), [whole.end, run.end]) ??
+    (varying.isEnd ? null : endDifference(whole, run)) ??
+    fileDifference(whole.files, run.files, varying)
+  );
+}
+
+/** Compares the ends of two runs with the same steps. */
+export function endDifference({ steps, end }: Run, run: Run): Difference | null {
+  const [undisturbed, faulted] = [endSide(end), endSide(run.end)];
+  if (undisturbed?.text === faulted?.text) return null;
+  return { step: steps.length + 1, undisturbed, faulted };
+}
+
+/**
+ * Compares undisturbed runs. Returns what may vary in them, because a role gives another output each time, and the
+ * differences that no role explains.
+ */
+export function varyingIn(
+  whole: Run,
+  others: readonly Run[],
+): { varying: Varying; unexplained: (Difference | null)[] } {
+  const varying: Varying = {
+    ...{ roles: new Set<string>(), files: new Set<string>() },
+    ...{ hasNames: false, isEnd: false, isPath: false },
+  };
+  const learn = (other: Run): Difference | null => {
+    for (;;) {
+      const found = differenceOf(whole, other, varying);
+      if (!found) return null;
+      const { undisturbed, faulted } = found;
+      if (noteVarying(found, varying)) continue;
+      const role = undisturbed?.role;
+      if (varying.roles.size === 0) return found;
+      else if (role === END && faulted?.role === END) varying.isEnd = true;
+      else varying.isPath = true;
+    }
+  };
+  return { varying, unexplained: others.map(learn) };
+}
+
+/**
+ * Notes that another output of one role, or another content of a file, is no difference. Returns false for a
+ * difference of another kind.
+ */
+export function noteVarying({ step, undisturbed, faulted }: Difference, varying: Varying): boolean {
+  if (step === null) {
+    varying.files.add(fileOf(undisturbed ?? faulted));
+    varying.hasNames ||= undisturbed === null || faulted === null;
+    return true;
+  }
+  const role = undisturbed?.role ?? END;
+  if (role !== faulted?.role || role === END) return false;
+  varying.roles.add(role);
+  return true;
+}
+
+function stepDifference(
+  before: readonly Placed[],
+  after: readonly Placed[],
+  [end, ended]: readonly [EndRecord | null, EndRecord | null],
+): Difference | null {
+  const rest = [...after];
+  for (const [index, one] of before.entries()) {
+    const found = rest.findIndex(({ key }) => key === one.key);
+    const match = rest[found];
+    const passed = rest.slice(0, Math.max(0, found));
+    if (!match || !passed.every((each) => mayPass(each, match, before))) {
+      return { step: index + 1, ...sidesOf(one, rest[0], ended) };
+    }
+    rest.splice(found, 1);
+  }
+  const [extra] = rest;
+  if (!extra) return null;
+  return { step: before.length + 1, undisturbed: endSide(end), faulted: sideOf(extra.step) };
+}
+
+function fileDifference(
+  whole: FilesIn | null,
+  run: FilesIn | null,
+  { files, hasNames }: Varying,
+): Difference | null {
+  if (whole === null || run === null) return null;
+  const names = [...new Set([...whole.keys(), ...(hasNames ? [] : run.keys())])];
+  const file = names.find((name) => !files.has(name) && whole.get(name) !== run.get(name));
+  if (file === undefined) return null;
+  const side = (found: FilesIn): Side | null => {
+    const content = found.get(file);
+    return content === undefined ? null : { role: null, text: `${file}: ${content}` };
+  };
+  return { step: null, undisturbed: side(whole), faulted: side(run) };
+}
+
+const fileOf = (side: Side | null): string => side?.text.split(": ")[0] ?? "";
+
+/** Failed tries and sleeps are the engine's answer to faults. */
+const isOwn = (step: Step, index: number, steps: readonly Step[]): boolean =>
+  tryOf(step) === null &&
+  sleepsUntil(step) === null &&
+  sleepsUntil(steps[index - 1] ?? null) === null;
+
+function placedIn({ steps, openedAt }: Run, varying: Varying): Placed[] {
+  return steps.flatMap((step, at) => {
+    if (!isOwn(step, at, steps)) return [];
+    const key = varying.roles.has(step.role) ? step.role : identityOf(step);
+    return [{ step, key, at, openedAt: openedAt[at] ?? at }];
+  });
+}
+
+/**
+ * Whether a step may come before another that was first in the undisturbed run: the works on both overlapped, in this
+ * run or in that.
+ */
+function mayPass(early: Placed, late: Placed, before: readonly Placed[]): boolean {
+  if (late.openedAt <= early.at) return true;
+  const [first, second] = [late, early].map(({ key }) => before.find((one) => one.key === key));
+  return first !== undefined && second !== undefined && second.openedAt <= first.at;
+}
+
+const longest = 80;
+
+/** Returns the sides of two steps, or of a step and an end. Shows two steps of one role from where they differ. */
+function sidesOf(
+  one: Placed,
+  other: Placed | undefined,
+  ended: EndRecord | null,
+): { undisturbed: Side; faulted: Side | null } {
+  if (!other) return { undisturbed: sideOf(one.step), faulted: endSide(ended) };
+  const sides = { undisturbed: sideOf(one.step), faulted: sideOf(other.step) };
+  if (one.step.role !== other.step.role || sides.undisturbed.text !== sides.faulted.text)
+    return sides;
+  let same = 0;
+  while (one.key[same] === other.key[same]) same += 1;
+  const from = Math.max(0, same - longest / 4);
+  const { role } = one.step;
+  const textOf = ({ key }: Placed) => `${role} … ${key.slice(from, from + longest)}`;
+  return { undisturbed: { role, text: textOf(one) }, faulted: { role, text: textOf(other) } };
+}
+
+const sideOf = ({ role, content, meta }: RoleOutput): Side => {
+  const what = typeof meta.for === "string" ? ` for ${meta.for}` : "";
+  const text = content === "" ? "" : ` ${JSON.stringify(content.slice(0, longest))}`;
+  return { role, text: `${role}${what}${text}` };
+};
+
+function endSide(end: EndRecord | null): Side | null {
+  if (end === null) return null;
+  const { returnCode, reason, value } = end.meta;
+  const how = reason === "returned" ? `returned ${returnCode}` : reason;
+  const data = value === undefined ? "" : ` with ${JSON.stringify(value).slice(0, longest)}`;
+  const text = `${how} ${JSON.stringify(end.content.slice(0, 2 * longest))}${data}`;
+  // Both messages end with the role that the workflow came to.
+  const isReplay = /^step \d+ of the log is |^the fixture of \S+ has no answer /.test(end.content);
+  const cause = isReplay ? /"([^"]+)"$/.exec(end.content)?.[1] : undefined;
+  return { role: END, text, ...(cause !== undefined && { cause }) };
+}

@@ -1,0 +1,84 @@
+import { END } from "../contract/contract.ts";
+import type { Difference } from "./compare.ts";
+import type { Run } from "./drive.ts";
+import { faultText } from "./faults.ts";
+
+/**
+ * A run that differs from the undisturbed run. `role` is the role to look at: the one that ran again, if an output or a
+ * file differs, else the one whose step differs.
+ */
+export type Divergence = {
+  run: number;
+  /** The number of runs that differ in this way. */
+  runs: number;
+  faults: string[];
+  step: number | null;
+  undisturbed: string | null;
+  faulted: string | null;
+  role: string | null;
+  /** Whether outputs or files differ, and not the path. */
+  isEffect: boolean;
+  /** The roles that ran more than once for one step. */
+  again: string[];
+};
+
+/** Whether the steps are the same, and an output or a file differs. */
+export const isEffect = ({ step, undisturbed, faulted }: Difference): boolean =>
+  step === null || (undisturbed?.role === faulted?.role && faulted?.role !== END);
+
+type Found = Divergence & { sides: string };
+
+/** The runs that differ. Runs that differ in the same way are one finding: the run with the fewest faults. */
+export class Findings {
+  readonly #found = new Map<string, Found>();
+  /** The number of the end record. */
+  readonly #end: number;
+
+  constructor(end: number) {
+    this.#end = end;
+  }
+
+  add(number: number, difference: Difference, run: Run): void {
+    const { step, undisturbed, faulted } = difference;
+    const repeated = run.executions.filter(({ times }) => times > 1);
+    const again = [...new Set(repeated.map(({ role }) => role))];
+    const roles = [faulted?.cause, faulted?.role, undisturbed?.role];
+    const own = roles.find((role) => role && role !== END) ?? null;
+    const found: Found = {
+      ...{ run: number, runs: 1, step, isEffect: isEffect(difference), again },
+      faults: run.faults.map((fault) => faultText(fault, this.#end)),
+      undisturbed: undisturbed?.text ?? null,
+      faulted: faulted?.text ?? null,
+      role: (isEffect(difference) ? again[0] : undefined) ?? own,
+      sides: JSON.stringify([step, undisturbed?.role, faulted?.role]),
+    };
+    const key = `${found.sides} ${again.length > 1 ? "" : found.role}`;
+    this.#keep(key, found);
+  }
+
+  /** Returns the findings, those with the fewest faults first. */
+  all(): Divergence[] {
+    const all = [...this.#found.values()].sort(byFaults);
+    const kept: Found[] = [];
+    for (const one of all) {
+      // One of several roles that ran again explains it alone.
+      const known = kept.find((other) => isExplainedBy(one, other));
+      if (known) known.runs += one.runs;
+      else kept.push({ ...one });
+    }
+    return kept.map(({ sides: _, ...own }) => own);
+  }
+
+  #keep(key: string, found: Found): void {
+    const known = this.#found.get(key);
+    const best = known && byFaults(known, found) <= 0 ? known : found;
+    this.#found.set(key, { ...best, runs: (known?.runs ?? 0) + 1 });
+  }
+}
+
+const byFaults = (a: Found, b: Found): number =>
+  a.again.length - b.again.length || a.faults.length - b.faults.length;
+
+const isExplainedBy = (one: Found, other: Found): boolean =>
+  one.sides === other.sides &&
+  (one.isEffect ? other.role !== null && one.again.includes(other.role) : one.role === other.role);

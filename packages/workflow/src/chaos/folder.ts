@@ -1,0 +1,48 @@
+import { cpSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { sha256 } from "../record/sha256.ts";
+
+/** Files by their paths in a folder, each with its size and a part of its hash. */
+export type FilesIn = ReadonlyMap<string, string>;
+
+const mostFiles = 10_000;
+const hashDigits = 12;
+
+/** The working folder of live roles, which each run gets anew. */
+export class WorkFolder {
+  readonly #path: string;
+  readonly #from: string | null;
+
+  /** @param from The folder whose copy each run gets; null for an empty folder. */
+  constructor(path: string, from: string | null) {
+    this.#path = path;
+    this.#from = from;
+  }
+
+  /** Restores the folder's first content. */
+  reset(): void {
+    rmSync(this.#path, { recursive: true, force: true });
+    mkdirSync(this.#path, { recursive: true });
+    if (this.#from !== null) cpSync(this.#from, this.#path, { recursive: true });
+  }
+
+  /** Reads the folder's files, except git's own. */
+  files(): FilesIn {
+    const found = new Map<string, string>();
+    const visit = (path: string): void => {
+      for (const entry of readdirSync(join(this.#path, path)).sort()) {
+        const inside = join(path, entry);
+        if (entry === ".git" || found.size >= mostFiles) continue;
+        const stat = lstatSync(join(this.#path, inside));
+        if (stat.isDirectory()) visit(inside);
+        else if (stat.isFile())
+          found.set(inside, contentOf(readFileSync(join(this.#path, inside))));
+      }
+    };
+    visit("");
+    return found;
+  }
+}
+
+const contentOf = (bytes: Uint8Array): string =>
+  `${bytes.length} bytes, SHA-256 ${sha256(bytes).slice(0, hashDigits)}`;

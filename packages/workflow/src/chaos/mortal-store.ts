@@ -1,0 +1,85 @@
+import { diskError } from "../disk/disk-error.ts";
+import type { Appended, Claim, ThreadState, ThreadStore } from "../store/store.ts";
+import { system } from "../system/system.ts";
+import type { FaultPlan } from "./faults.ts";
+
+/** The process that uses a store. After its death, its calls have no effect and never return. */
+export type Mortal = {
+  readonly isDead: boolean;
+  die(): void;
+  /** Returns a promise that never settles. */
+  frozen(): Promise<never>;
+};
+
+/** Called for each durable record of a data log, with its number: the start record has 0. */
+export type OnRecord = (record: string, number: number) => void;
+
+const slowTurns = 25;
+
+/** Returns a store for a process that dies, and whose disk fails, as a plan says. */
+export function mortalStore(
+  store: ThreadStore,
+  process: Mortal,
+  plan: FaultPlan,
+  onRecord: OnRecord,
+): ThreadStore {
+  const claimed = (claim: Claim | null): Claim | null =>
+    claim && mortalClaim(claim, process, plan, onRecord);
+  return guarded(store, process, {
+    create: async (...given) => {
+      const created = await store.create(...given);
+      return { ...created, claim: claimed(created.claim) };
+    },
+    claim: async (...given) => claimed(await store.claim(...given)),
+  });
+}
+
+function mortalClaim(claim: Claim, process: Mortal, plan: FaultPlan, onRecord: OnRecord): Claim {
+  let records = claim.thread.records;
+  const lost = new AbortController();
+  /** Fails a write, which ends the claim. */
+  async function fail(code: string): Promise<never> {
+    await claim.release();
+    lost.abort();
+    throw diskError(Object.assign(new Error(code), { code }), "write to", "the log");
+  }
+  async function append(record: string, state: ThreadState): Promise<Appended> {
+    const number = records;
+    const fault = plan.atCommit(number);
+    if (fault === "killBefore") {
+      process.die();
+      return await process.frozen();
+    }
+    if (fault === "diskFull") return await fail("ENOSPC");
+    if (fault === "slowDisk") {
+      for (let turn = 0; turn < slowTurns; turn += 1) await system.clock.turn();
+    }
+    const appended = await claim.append(record, state);
+    if (process.isDead) return await process.frozen();
+    records += 1;
+    onRecord(record, number);
+    if (fault === "syncFails") return await fail("EIO");
+    if (fault !== "killAfter") return appended;
+    process.die();
+    return await process.frozen();
+  }
+  // The signal of the claim itself would run the `finally` blocks of a dead process.
+  return guarded(claim, process, { append, lost: lost.signal });
+}
+
+/** Returns an object with these methods and properties in place of its own. Its methods stop working with the process. */
+function guarded<T extends object>(object: T, process: Mortal, own: Partial<T>): T {
+  return new Proxy(object, {
+    get(target, key) {
+      const value: unknown = Reflect.get(key in own ? own : target, key);
+      if (typeof value !== "function") return value;
+      return (...given: unknown[]): unknown => {
+        if (!process.isDead) return Reflect.apply(value, key in own ? own : target, given);
+        return isSync.has(key) ? null : process.frozen();
+      };
+    },
+  });
+}
+
+/** Methods that return no promise. */
+const isSync: ReadonlySet<string | symbol> = new Set(["event", "keepValue", "where", "watch"]);

@@ -1,0 +1,170 @@
+import { END } from "../contract/contract.ts";
+import { system } from "../system/system.ts";
+import { type Divergence, Findings, isEffect } from "./findings.ts";
+import {
+  type Difference,
+  differenceOf,
+  endDifference,
+  noteVarying,
+  type Varying,
+  varyingIn,
+} from "./compare.ts";
+import { drive, type Plan, type Run, type Scene } from "./drive.ts";
+import { neverEnds } from "./errors.ts";
+import { faultsOf, isSeen, singleFaults } from "./faults.ts";
+
+/** The facts of all runs. */
+export type Facts = {
+  runs: number;
+  /** The number of injected faults. */
+  faults: number;
+  /** The roles that ran more than once for one step, with the most executions. */
+  repeated: { role: string; times: number }[];
+  diverged: Divergence[];
+  /** The run to repeat: the first that diverged, else the one with the most repetitions. 0: an undisturbed run. */
+  worst: number;
+  /** How the undisturbed run ended; null when it waits. */
+  end: { reason: string; summary: string } | null;
+};
+
+/** `only`: the single run to make. `runs`: by default, as many as there are faults at the boundaries. */
+export type Rounds = { runs: number | null; only: number | null };
+
+const leastRuns = 50;
+const mostRuns = 500;
+const longestRunMs = 60_000;
+/**
+ * Undisturbed runs, at other times of the day, of the week and of the year, and with other random numbers. The second
+ * one shares the process of the first.
+ */
+const undisturbed: Plan[] = [
+  { number: 0 },
+  { number: 0, isSecond: true },
+  ...[29, 58, 87, 116, 145, 2200].map((hour) => ({ number: 0, hour })),
+];
+
+/** Runs a workflow undisturbed, then under the faults of each run, and compares the runs. */
+export async function runAll(scene: Scene, rounds: Rounds): Promise<Facts> {
+  const wholes: Run[] = [];
+  for (const plan of undisturbed) wholes.push(await inTime(scene, plan));
+  const whole = wholes.find(({ end }) => end?.meta.reason !== "failed") ?? (wholes[0] as Run);
+  const { varying, unexplained } = varyingIn(whole, wholes);
+  const session = new Session(scene, whole, varying);
+  for (const [index, difference] of unexplained.entries()) {
+    const run = wholes[index];
+    if (difference && run) session.findings.add(0, difference, run);
+  }
+  if (session.findings.all().length > 0 || whole.end?.meta.reason === "failed")
+    return session.facts();
+  for (const number of numbersOf(rounds, singleFaults(whole.boundaries).length)) {
+    if (!(await session.round(number))) break;
+  }
+  return session.facts();
+}
+
+function numbersOf({ runs, only }: Rounds, faults: number): number[] {
+  if (only !== null) return [only];
+  const count = runs ?? Math.min(mostRuns, Math.max(leastRuns, faults));
+  return Array.from({ length: count }, (_, index) => index + 1);
+}
+
+/** @throws WorkflowError `CHAOS_FAILED` */
+async function inTime(scene: Scene, plan: Plan): Promise<Run> {
+  const late = Promise.withResolvers<never>();
+  const cancel = system.clock.after(longestRunMs, () => late.reject(neverEnds(longestRunMs)));
+  try {
+    return await Promise.race([drive(scene, plan), late.promise]);
+  } finally {
+    cancel();
+  }
+}
+
+/** The runs under faults, and their differences from one undisturbed run. */
+class Session {
+  readonly #scene: Scene;
+  readonly #whole: Run;
+  readonly #varying: Varying;
+  readonly #times = new Map<string, number>();
+  readonly findings: Findings;
+  #worst = { number: 0, most: 0 };
+  #runs = 0;
+  #faults = 0;
+
+  constructor(scene: Scene, whole: Run, varying: Varying) {
+    this.#scene = scene;
+    this.#whole = whole;
+    this.#varying = varying;
+    this.findings = new Findings(whole.boundaries.records);
+  }
+
+  /** Makes a run under its faults. Returns false when it never ends: its roles may still run then. */
+  async round(number: number): Promise<boolean> {
+    const [scene, whole] = [this.#scene, this.#whole];
+    const faults = faultsOf(whole.boundaries, scene.seed, number);
+    this.#runs += 1;
+    let run: Run;
+    try {
+      run = await inTime(scene, { number, faults });
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      const faulted = { role: END, text };
+      const cut = { ...whole, faults, executions: [] };
+      this.findings.add(number, { step: null, undisturbed: null, faulted }, cut);
+      return false;
+    }
+    this.#faults += run.faults.length;
+    let most = 0;
+    for (const { role, times } of run.executions) {
+      most = Math.max(most, times);
+      if (times > 1) this.#times.set(role, Math.max(this.#times.get(role) ?? 0, times));
+    }
+    if (most > this.#worst.most) this.#worst = { number, most };
+    const difference = await this.#confirmed({ number, faults }, run);
+    if (difference) this.findings.add(number, difference, run);
+    return true;
+  }
+
+  facts(): Facts {
+    const { end } = this.#whole;
+    const diverged = this.findings.all();
+    return {
+      ...{ runs: this.#runs, faults: this.#faults },
+      repeated: [...this.#times].map(([role, times]) => ({ role, times })),
+      diverged,
+      worst: diverged[0]?.run ?? this.#worst.number,
+      end: end && { reason: end.meta.reason, summary: end.content },
+    };
+  }
+
+  /**
+   * Returns the difference of a run that a second run of the same faults has too. Any other difference of an output is
+   * by chance, such as a measured time.
+   */
+  async #confirmed(plan: Plan, run: Run): Promise<Difference | null> {
+    let difference = await this.#difference(plan.number, run);
+    if (!difference || !isEffect(difference)) return difference;
+    const second = await inTime(this.#scene, plan);
+    const again = await this.#difference(plan.number, second);
+    while (difference && !isSame(difference, again) && noteVarying(difference, this.#varying)) {
+      difference = await this.#difference(plan.number, run);
+    }
+    return difference;
+  }
+
+  /**
+   * Compares a run with the undisturbed run; or, when the workflow itself handled an injected error, with a run that
+   * has the same errors and no other fault. Where outputs vary, it also continues the run's own log once more, which
+   * must lead to the same end.
+   */
+  async #difference(number: number, run: Run): Promise<Difference | null> {
+    const [scene, varying] = [this.#scene, this.#varying];
+    const faults = run.faults.filter(isSeen);
+    const expected = run.hasCaught ? await inTime(scene, { number, faults }) : this.#whole;
+    const difference = differenceOf(expected, run, varying);
+    if (difference || !(varying.isPath || varying.isEnd)) return difference;
+    return endDifference(run, await inTime(scene, { number: number + 1, log: run.log }));
+  }
+}
+
+const isSame = (a: Difference, b: Difference | null): boolean =>
+  JSON.stringify(a) === JSON.stringify(b);
