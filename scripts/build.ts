@@ -15,6 +15,7 @@ const processes = {
   worker: "worker/main.ts",
   "inspect-child": "bundle/inspect-child.ts",
   "build-child": "bundle/build-child.ts",
+  "replay-child": "upgrade/replay-child.ts",
 };
 
 type Entry = { source: string; as: string };

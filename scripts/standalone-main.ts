@@ -7,6 +7,7 @@ const programs: Record<Program, () => Promise<unknown>> = {
   worker: () => import("../packages/workflow/src/worker/main.ts"),
   "inspect-child": () => import("../packages/workflow/src/bundle/inspect-child.ts"),
   "build-child": () => import("../packages/workflow/src/bundle/build-child.ts"),
+  "replay-child": () => import("../packages/workflow/src/upgrade/replay-child.ts"),
 };
 
 let called: Program | null = null;

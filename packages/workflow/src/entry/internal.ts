@@ -69,6 +69,16 @@ export { bundleHash, lockDevelopment, preparedBundle } from "../local/workflows.
 export { makeTemporary } from "../bundle/child.ts";
 export { temporaryProblem } from "../bundle/errors.ts";
 
+// Upgrades
+export {
+  type CheckedThread,
+  checkJson,
+  checkVersion,
+  mostRecent,
+  type VersionCheck,
+  type VersionCheckJson,
+} from "../upgrade/check.ts";
+
 // Files and locks
 export {
   appendLines,

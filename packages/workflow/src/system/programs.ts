@@ -3,6 +3,7 @@ const sources = {
   worker: "../worker/main.ts",
   "inspect-child": "../bundle/inspect-child.ts",
   "build-child": "../bundle/build-child.ts",
+  "replay-child": "../upgrade/replay-child.ts",
 } as const;
 
 export type Program = keyof typeof sources;
