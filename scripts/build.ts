@@ -16,6 +16,7 @@ const processes = {
   "inspect-child": "bundle/inspect-child.ts",
   "build-child": "bundle/build-child.ts",
   "chaos-child": "chaos/chaos-child.ts",
+  "replay-child": "upgrade/replay-child.ts",
 };
 
 type Entry = { source: string; as: string };

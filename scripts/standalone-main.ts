@@ -8,6 +8,7 @@ const programs: Record<Program, () => Promise<unknown>> = {
   "inspect-child": () => import("../packages/workflow/src/bundle/inspect-child.ts"),
   "build-child": () => import("../packages/workflow/src/bundle/build-child.ts"),
   "chaos-child": () => import("../packages/workflow/src/chaos/chaos-child.ts"),
+  "replay-child": () => import("../packages/workflow/src/upgrade/replay-child.ts"),
 };
 
 let called: Program | null = null;

@@ -1,6 +1,7 @@
 import { Option } from "commander";
 import type { RegisterOptions } from "@uncaged/workflow/host";
 import { addFile } from "../arguments/added.ts";
+import { type CheckOptions, checkFile, threadsOption } from "../arguments/checked.ts";
 import { forEachListed, listedOne, listedWorkflows } from "../arguments/listed.ts";
 import { defineCommand } from "../session/command.ts";
 import { namedPlan, type StoredPlan, triggeredPlan } from "../plan/file.ts";
@@ -11,10 +12,11 @@ import { exitCodes } from "../output/exit-code.ts";
 const file =
   "a bundle (.esm.js), a source that is built first (.ts, .mts, .tsx), or a step workflow (.json, .yaml); a plan with a trigger becomes a plan to be confirmed";
 
-type Options = Pick<RegisterOptions, "types" | "sandbox">;
+type AddOptions = Pick<RegisterOptions, "types" | "sandbox">;
+type Options = AddOptions & CheckOptions & { check?: boolean };
 
 export default defineCommand({
-  declare: (command) =>
+  declare: (command) => {
     command
       .argument("[name]", "the workflow's name (default: all that the project lists)")
       .argument("[file]", `${file} (default: the file that the project lists)`)
@@ -26,17 +28,27 @@ export default defineCommand({
         )
           .choices(["off", "auto", "required"])
           .default("auto"),
-      ),
+      )
+      .option(
+        "--check",
+        "add nothing: replay the workflow's threads on this version, and exit 1 if one diverges",
+      );
+    threadsOption(command);
+  },
   examples: [
     "uncaged-workflow add",
     "uncaged-workflow add review workflow.ts",
     "uncaged-workflow add review flow.json",
     "uncaged-workflow add review review.esm.js",
+    "uncaged-workflow add review workflow.ts --check",
   ],
-  async run(session, { sandbox, types }: Options, given?: string, path?: string) {
+  async run(session, { check, sandbox, threads, types }: Options, given?: string, path?: string) {
+    if (threads !== undefined && !check) throw wrongUse("--threads needs --check", checkHint);
+    if (check && given === undefined) throw wrongUse("--check is for one workflow", checkHint);
     if (given !== undefined) {
       const { name, file: source } =
         path === undefined ? listedOne(session, given) : { name: given, file: path };
+      if (check) return await checkFile(session, name, source, { sandbox, threads });
       const plan = await addPlan(session, name, source);
       if (plan) {
         session.show(plan, () => `${plan.workflow.id}\n`);
@@ -65,6 +77,8 @@ export default defineCommand({
   },
 });
 
+const checkHint = "name it: uncaged-workflow add <name> <file> --check";
+
 /** Stores a plan with a trigger; the user must confirm the plan. Returns null for any other file. */
 async function addPlan(session: Session, name: string, path: string): Promise<StoredPlan | null> {
   const text = await triggeredPlan(path);
@@ -77,7 +91,7 @@ async function addPlan(session: Session, name: string, path: string): Promise<St
   return stored;
 }
 
-async function add(session: Session, name: string, path: string, options: Options) {
+async function add(session: Session, name: string, path: string, options: AddOptions) {
   const added = await addFile(session, name, path, options);
   if (added.unchanged) session.note(`${name} is at this version already`);
   else session.note(`added ${name}; run it: uncaged-workflow run ${name}`);

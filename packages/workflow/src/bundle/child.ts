@@ -22,6 +22,8 @@ export type ChildTask = {
   maxMemory: number;
   /** Sandbox mode (none by default), and the files visible in the sandbox besides `cwd`. */
   sandbox?: { mode: SandboxMode; files: readonly string[] };
+  /** Called with each report before the answer. A report restarts the time limit. */
+  onReport?: (report: unknown) => void;
 };
 
 export type ChildEnd =
@@ -75,7 +77,11 @@ export async function runChild(task: ChildTask): Promise<ChildEnd> {
   const complaint = complaintOf(child);
   const bounds = watchBounds(child, task);
   try {
-    const end = await Promise.race([endOf(child, token), bounds.passed]);
+    const onReport = (report: unknown) => {
+      bounds.restart();
+      task.onReport?.(report);
+    };
+    const end = await Promise.race([endOf(child, token, onReport), bounds.passed]);
     const problem = end.by === "exit" ? complaint() : null;
     if (problem === null) return end;
     throw sandboxFailed(problem);
@@ -100,9 +106,11 @@ function complaintOf({ stderr }: ChildProcess): () => string | null {
   return () => /^bwrap: .*/.exec(text)?.[0] ?? null;
 }
 
-async function endOf(child: ChildProcess, token: string): Promise<ChildEnd> {
+type OnReport = NonNullable<ChildTask["onReport"]>;
+
+async function endOf(child: ChildProcess, token: string, onReport: OnReport): Promise<ChildEnd> {
   const exited = once(child, "exit") as Promise<[number | null, string | null]>;
-  const answer = await answerIn(child, token);
+  const answer = await answerIn(child, token, onReport);
   if (answer !== null) return { by: "answer", answer };
   const [code, killedBy] = await exited;
   const signal = killedBy ?? signalIn(code);
@@ -113,8 +121,8 @@ async function endOf(child: ChildProcess, token: string): Promise<ChildEnd> {
 const signalIn = (code: number | null): string | undefined =>
   Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0];
 
-// A line is the answer when it starts with the token, which only the child's entry knows.
-async function answerIn(child: ChildProcess, token: string): Promise<unknown> {
+// A line is a report or the answer when it starts with the token, which only the child's entry knows.
+async function answerIn(child: ChildProcess, token: string, onReport: OnReport): Promise<unknown> {
   const channel = child.stdio[3];
   if (!channel || !("setEncoding" in channel)) throw new Error("the child has no channel");
   channel.setEncoding("utf8");
@@ -122,16 +130,23 @@ async function answerIn(child: ChildProcess, token: string): Promise<unknown> {
   for await (const chunk of channel as AsyncIterable<string>) {
     const lines = (rest + chunk).split("\n");
     rest = lines.pop() ?? "";
-    const found = lines.find((line) => line.startsWith(token));
-    if (found !== undefined) return JSON.parse(found.slice(token.length));
+    for (const line of lines) {
+      if (!line.startsWith(token)) continue;
+      const { report, answer } = JSON.parse(line.slice(token.length)) as Message;
+      if (report === undefined) return answer;
+      onReport(report);
+    }
     if (rest.length > maxAnswer) rest = "";
   }
   return null;
 }
 
+type Message = { report?: unknown; answer?: unknown };
+
 function watchBounds(child: ChildProcess, { timeoutMs, maxMemory }: ChildTask) {
   const { promise, resolve } = Promise.withResolvers<ChildEnd>();
-  const clock = setTimeout(() => resolve({ by: "time" }), timeoutMs);
+  const start = () => setTimeout(() => resolve({ by: "time" }), timeoutMs);
+  let clock = start();
   const end = new AbortController();
   const watch = async () => {
     while (!end.signal.aborted) {
@@ -142,6 +157,10 @@ function watchBounds(child: ChildProcess, { timeoutMs, maxMemory }: ChildTask) {
   void watch();
   return {
     passed: promise,
+    restart() {
+      clearTimeout(clock);
+      clock = start();
+    },
     stop() {
       clearTimeout(clock);
       end.abort();
@@ -169,11 +188,18 @@ async function killGroup(child: ChildProcess): Promise<void> {
 
 const channel = 3;
 
+/** A child's connection to its parent. `answer` answers the request once; reports come before the answer. */
+export type Channel = {
+  request: unknown;
+  answer: (value: unknown) => void;
+  report: (value: unknown) => void;
+};
+
 /**
- * Returns the parent's request to this child, and a function that answers it once, with JSON. Call it before any
- * foreign code runs: foreign code must not see the request, and may replace functions that the answer uses.
+ * Returns the parent's request to this child, and the functions that send it JSON. Call it before any foreign code
+ * runs: foreign code must not see the request, and may replace functions that the answer uses.
  */
-export function openChannel(): { request: unknown; answer: (value: unknown) => void } {
+export function openChannel(): Channel {
   const [token, request] = process.argv.splice(2);
   // Bubblewrap sets PWD.
   for (const name of ["BUN_FEATURE_FLAG_NO_ORPHANS", "PWD"]) delete process.env[name];
@@ -181,13 +207,15 @@ export function openChannel(): { request: unknown; answer: (value: unknown) => v
   const stringify = JSON.stringify;
   const toBytes = Buffer.from.bind(Buffer);
   let answered = false;
+  const send = (message: Message) => {
+    if (answered) return;
+    answered = "answer" in message;
+    const bytes = toBytes(`${token}${stringify(message)}\n`);
+    for (let done = 0; done < bytes.length; ) done += write(channel, bytes, done);
+  };
   return {
     request: JSON.parse(request ?? "null"),
-    answer(value) {
-      if (answered) return;
-      answered = true;
-      const bytes = toBytes(`${token}${stringify(value)}\n`);
-      for (let done = 0; done < bytes.length; ) done += write(channel, bytes, done);
-    },
+    answer: (answer) => send({ answer }),
+    report: (report) => send({ report }),
   };
 }

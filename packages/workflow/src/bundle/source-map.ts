@@ -101,6 +101,25 @@ export class SourceMap {
     });
   }
 
+  /** Returns the first mention of a role in the author's sources: as a text, else as a word. Null without one. */
+  mentionOf(role: string): ErrorPosition | null {
+    return this.#ask(({ map, ignored }) => {
+      const word = role.replace(/[^\w]/g, "\\$&");
+      for (const pattern of [`(["'\`])${word}\\1`, `(?<![\\w$.-])${word}(?![\\w$-])`]) {
+        for (const [index, source] of map.resolvedSources.entries()) {
+          const content = map.sourcesContent?.[index];
+          if (!content || ignored.has(source) || otherPackage.test(source)) continue;
+          const at = content.search(new RegExp(pattern));
+          if (at < 0) continue;
+          const before = content.slice(0, at).split("\n");
+          const position = { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+          return this.#positionIn(source, position, content);
+        }
+      }
+      return null;
+    });
+  }
+
   /** The source that is data; null if there is none. */
   get document(): string | null {
     try {

@@ -35,6 +35,8 @@ export class Replay {
   /** The log up to the workflow's position: taken steps, and steps committed since. */
   readonly history: Step[] = [];
   readonly questions = new QuestionLog();
+  /** Position of the workflow's last call of `step`; null after a plain `yield`. */
+  at: Error | null = null;
   readonly #steps: ThreadInput["steps"];
   #taken = 0;
   #divergence: WorkflowError | null = null;
@@ -145,7 +147,7 @@ export class Replay {
     const after = isUnasked ? " without a question" : "";
     const found = next === undefined ? "missing" : `${described(next)}${after}`;
     const error = diverged(this.#taken, found, did);
-    return this.fail(error);
+    return this.fail(Object.assign(error, this.at && { stack: this.at.stack }));
   }
 }
 

@@ -30,6 +30,7 @@ class Call implements StepCall<unknown> {
   readonly member: Member | null;
   readonly #progress: Progress;
   readonly #name: string;
+  readonly #at: Error;
   readonly #run: () => Steps<unknown>;
 
   constructor(progress: Progress, name: string, member: Member | null, run: () => Steps<unknown>) {
@@ -37,11 +38,13 @@ class Call implements StepCall<unknown> {
     this.#name = name;
     this.member = member;
     this.#run = run;
-    progress.idle.set(this, new Error(name));
+    this.#at = new Error(name);
+    progress.idle.set(this, this.#at);
   }
 
   [Symbol.asyncIterator](): Steps<unknown> {
     this.#progress.idle.delete(this);
+    this.#progress.replay.at = this.#at;
     return this.#run();
   }
 

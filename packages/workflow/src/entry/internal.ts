@@ -72,6 +72,15 @@ export { temporaryProblem } from "../bundle/errors.ts";
 // Runs under faults
 export { type ChaosDivergence, type ChaosResult, runChaos } from "../chaos/chaos.ts";
 export type { SourceFile } from "../chaos/positions.ts";
+// Upgrades
+export {
+  type CheckedThread,
+  checkJson,
+  checkVersion,
+  mostRecent,
+  type VersionCheck,
+  type VersionCheckJson,
+} from "../upgrade/check.ts";
 
 // Files and locks
 export {

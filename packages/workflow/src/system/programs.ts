@@ -4,6 +4,7 @@ const sources = {
   "inspect-child": "../bundle/inspect-child.ts",
   "build-child": "../bundle/build-child.ts",
   "chaos-child": "../chaos/chaos-child.ts",
+  "replay-child": "../upgrade/replay-child.ts",
 } as const;
 
 export type Program = keyof typeof sources;
