@@ -25,7 +25,11 @@ export {
 export { DiskStore } from "../disk/store.ts";
 
 // Records
-export { sealed } from "../record/sum.ts";
+export { firstSum, nextSum, sealed, sumText } from "../record/sum.ts";
+export { LogFold } from "../record/fold.ts";
+export { valueOf } from "../record/lines.ts";
+export { movedError } from "../record/errors.ts";
+export { isThreadId } from "../contract/names.ts";
 export { blobIdOf } from "../record/blob-names.ts";
 export { ulidTime } from "../contract/base32.ts";
 export { rowAt, shownOf } from "../record/row.ts";

@@ -1,0 +1,3 @@
+export { type DatabaseAddress, isDatabaseUrl, readDatabaseUrl } from "../database/address.ts";
+export type { DatabaseOptions } from "../database/database.ts";
+export { openPostgresStore, type PostgresStore } from "../store/store.ts";
