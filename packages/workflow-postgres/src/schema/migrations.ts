@@ -7,6 +7,7 @@
  *   are too long for their events. `n` counts from 0 in each log of a thread.
  * - `lines` and `blobs` are partitioned by the time in thread ids. Rows of times without a partition are in the default
  *   partition.
+ * - `location` is the JSON of a thread's moves between hosts; `moved_to` names the host to which it has moved.
  * - `changed` is the transaction that last changed a row for its readers.
  */
 export const migrations: readonly string[] = [
@@ -23,6 +24,7 @@ export const migrations: readonly string[] = [
     single boolean PRIMARY KEY DEFAULT true CHECK (single),
     content text NOT NULL,
     version bigint NOT NULL,
+    identity text NOT NULL DEFAULT gen_random_uuid()::text,
     changed xid8 NOT NULL DEFAULT pg_current_xact_id()
   );
   INSERT INTO $.registry (content, version) VALUES ('', 0);
@@ -38,6 +40,7 @@ export const migrations: readonly string[] = [
     paused boolean NOT NULL DEFAULT false,
     postponed_until bigint NOT NULL DEFAULT 0,
     moved_to text,
+    location text,
     fork_from text COLLATE "C",
     records int NOT NULL,
     turns int NOT NULL,
