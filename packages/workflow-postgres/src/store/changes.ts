@@ -47,6 +47,11 @@ export class Changes {
     this.#sql = question(database.schema);
   }
 
+  /** Whether notifications arrive: the server's own connections are used, without a pooler. */
+  get isHeard(): boolean {
+    return this.#isHeard;
+  }
+
   /** Tells the watches of all processes to look for changes, soon. */
   notify(): void {
     const notes = this.#notes;

@@ -25,6 +25,7 @@ import { createThread } from "./create.ts";
 import { storeClosed } from "./errors.ts";
 import { placeOf, readLogs, readPage } from "./logs.ts";
 import { columnsOf, infoOf, isHeld, logNumbers, type ThreadRow } from "./rows.ts";
+import { Presence } from "./presence.ts";
 import { Writer } from "./writer.ts";
 
 /**
@@ -55,6 +56,7 @@ export class PostgresStore implements ThreadStore {
   readonly #claims = new Map<string, PostgresClaim>();
   readonly #closed = new AbortController();
   #closing: Promise<void> | null = null;
+  #presence: Presence | null = null;
 
   constructor(database: Database) {
     this.#database = database;
@@ -153,11 +155,8 @@ export class PostgresStore implements ThreadStore {
   }
 
   #rows(where: string, values: readonly unknown[]): Promise<ThreadRow[]> {
-    const { threads } = { threads: `${this.#schema}.threads` };
-    return this.#query<ThreadRow>(
-      `SELECT ${columnsOf("t")} FROM ${threads} t WHERE ${where}`,
-      values,
-    );
+    const sql = `SELECT ${columnsOf("t")} FROM ${this.#schema}.threads t WHERE ${where}`;
+    return this.#query<ThreadRow>(sql, values);
   }
 
   async remove({ hash, threadId }: ThreadRef): Promise<boolean> {
@@ -296,6 +295,17 @@ export class PostgresStore implements ThreadStore {
     );
   }
 
+  /**
+   * Shows other workers that the holder of the claims with this owner lives, until the store is closed, and frees the
+   * threads of holders that died. The store must be watched.
+   */
+  attend(owner: string): void {
+    this.#presence ??= new Presence(this.#database, owner, {
+      mayJudge: () => this.#changes.isHeard,
+      onFreed: () => this.#changes.notify(),
+    });
+  }
+
   async *watch(signal: AbortSignal, ref?: ThreadRef): AsyncGenerator<StoreChange> {
     if (this.#closed.signal.aborted) throw storeClosed();
     const ended = AbortSignal.any([signal, this.#closed.signal]);
@@ -351,6 +361,7 @@ export class PostgresStore implements ThreadStore {
     this.#closed.abort();
     await Promise.all([...this.#claims.values()].map((claim) => claim.release()));
     await this.#writer.settled();
+    await this.#presence?.close();
     await this.#database.close();
   }
 }
