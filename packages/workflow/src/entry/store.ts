@@ -31,7 +31,7 @@ export { valueOf } from "../record/lines.ts";
 export { movedError } from "../record/errors.ts";
 export { isThreadId } from "../contract/names.ts";
 export { blobIdOf } from "../record/blob-names.ts";
-export { ulidTime } from "../contract/base32.ts";
+export { toBase32, ulidTime } from "../contract/base32.ts";
 export { rowAt, shownOf } from "../record/row.ts";
 export {
   isLimited,
