@@ -72,26 +72,20 @@ async function dropEmpty(database: Database, table: string, bound: string): Prom
   );
   for (const { name, range } of partitions) {
     const [, from, to] = /FROM \('(\w+)'\) TO \('(\w+)'\)/.exec(range) ?? [];
-    const isOld = from !== undefined && to !== undefined && to <= bound;
-    if (isOld) {
-      // No thread of its time can be created between the check and the drop.
-      await database.transaction([
-        { sql: `LOCK TABLE ${schema}."${name}" IN ACCESS EXCLUSIVE MODE` },
-        {
-          sql: `DO $$ BEGIN
-            IF NOT EXISTS (SELECT FROM ${schema}.threads WHERE thread_id >= '${from}' AND thread_id < '${to}')
-            THEN DROP TABLE ${schema}."${name}"; END IF;
-          END $$`,
-        },
-      ]);
-    }
-    if (isOld || from === undefined) {
-      await database.query(
-        `DELETE FROM ${schema}.${table} p WHERE p.thread_id >= $2 AND p.thread_id < $1
-         AND NOT EXISTS (SELECT FROM ${schema}.threads t WHERE t.thread_id = p.thread_id)`,
-        [bound, from ?? ""],
-      );
-    }
+    const isDefault = range === "DEFAULT";
+    if (!isDefault && (from === undefined || to === undefined || to > bound)) continue;
+    const removed = `DELETE FROM ${schema}."${name}" p WHERE p.thread_id < '${bound}'
+      AND NOT EXISTS (SELECT FROM ${schema}.threads t WHERE t.thread_id = p.thread_id)`;
+    const within = `thread_id >= '${from}' AND thread_id < '${to}'`;
+    const sql = isDefault
+      ? removed
+      : `DO $$ BEGIN
+          IF EXISTS (SELECT FROM ${schema}.threads WHERE ${within}) THEN ${removed};
+          ELSE DROP TABLE ${schema}."${name}"; END IF;
+        END $$`;
+    // No thread of its time can be created between the check and the drop.
+    const lock = `LOCK TABLE ${schema}."${name}" IN ACCESS EXCLUSIVE MODE`;
+    await database.transaction(isDefault ? [{ sql }] : [{ sql: lock }, { sql }]);
   }
 }
 
