@@ -1,3 +1,9 @@
 export { type DatabaseAddress, isDatabaseUrl, readDatabaseUrl } from "../database/address.ts";
 export type { DatabaseOptions } from "../database/database.ts";
 export { openPostgresStore, type PostgresStore } from "../store/store.ts";
+export { openPostgresHost, type PostgresHostOptions } from "../host/host.ts";
+export {
+  type PostgresWorker,
+  type PostgresWorkerOptions,
+  servePostgresWorker,
+} from "../worker/worker.ts";
