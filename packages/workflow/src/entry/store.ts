@@ -66,6 +66,14 @@ export { recordEvents } from "../worker/context.ts";
 export { type Driven, isolate } from "../worker/isolate.ts";
 export { markVariable } from "../system/worker-env.ts";
 
+// A host over a store, and its workers
+export { openStoreHost, type StoreHostOptions } from "../embedded/store-host.ts";
+export {
+  driveStore,
+  type StoreWorker,
+  type StoreWorkerOptions,
+} from "../embedded/store-worker.ts";
+
 // Records made outside of an engine, and refusals
 export { killed } from "../engine/ending.ts";
 export { type GivenAnswer, timeoutStep } from "../engine/answer.ts";
