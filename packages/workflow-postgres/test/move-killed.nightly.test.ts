@@ -100,7 +100,10 @@ async function filesOn(side: Side, ref: ThreadRef): Promise<Record<string, strin
   const root = side === "laptop" ? local.root : await database.moving.files(ref);
   const { blobs, ...logs } = threadFiles(openRoot({ path: root }), ref);
   const found = Object.entries(logs).filter(([, path]) => existsSync(path));
-  for (const id of existsSync(blobs) ? readdirSync(blobs) : []) found.push([id, join(blobs, id)]);
+  for (const id of existsSync(blobs) ? readdirSync(blobs) : []) {
+    // A killed writer leaves a temporary file.
+    if (!id.startsWith(".")) found.push([id, join(blobs, id)]);
+  }
   return Object.fromEntries(found.map(([name, path]) => [name, readFileSync(path, "latin1")]));
 }
 
