@@ -46,13 +46,13 @@ async function postgresUnderTest(): Promise<StoreUnderTest> {
       stores.delete(store);
     },
     expire: (leaseMs) => Bun.sleep(leaseMs + 10),
-    damage: ({ threadId }, log, line) =>
-      execute(
+    damage: async ({ threadId }, log, line) =>
+      void (await execute(
         url,
         `UPDATE ${schema}.lines SET content = overlay(content placing 'X' from 3 for 1)
          WHERE thread_id = $1 AND log = $2 AND n = $3`,
         [threadId, log === "data" ? 0 : 1, line],
-      ),
+      )),
     ...(isWhole ? { seeds: 50 } : { seeds: 5, deathsEvery: 3 }),
     close: async () => {
       for (const store of stores.keys()) await store.close();

@@ -39,3 +39,14 @@ export function readDatabaseUrl(text: string, schema?: string): DatabaseAddress 
   const port = url.port === "" ? "" : `:${url.port}`;
   return { url: url.href, schema: own, place: `${host}${port}${url.pathname}` };
 }
+
+/** Returns the URL of a database for people and for `--host`: without a password and without the driver's parameters. */
+export function shownUrl({ url: given, schema }: DatabaseAddress): string {
+  const url = new URL(given);
+  url.password = "";
+  for (const name of [...url.searchParams.keys()]) {
+    if (name !== "host") url.searchParams.delete(name);
+  }
+  if (schema !== defaultSchema) url.searchParams.set("schema", schema);
+  return url.href;
+}

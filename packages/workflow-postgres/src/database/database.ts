@@ -19,6 +19,12 @@ export type DatabaseOptions = {
 /** One statement of several in a transaction. */
 export type Statement = { sql: string; values?: readonly unknown[] };
 
+/** Runs one statement of a transaction. */
+export type Query = <Row extends object>(
+  sql: string,
+  values?: readonly unknown[],
+) => Promise<Row[]>;
+
 const connectMs = 5_000;
 const queryMs = 30_000;
 const int8 = 20;
@@ -67,16 +73,28 @@ export class Database {
     }
   }
 
-  /** Runs several statements in one transaction. Returns the rows of the last. @throws as {@link query} */
+  /** Runs several statements in one transaction. @throws as {@link query} */
   async transaction(statements: readonly Statement[]): Promise<void> {
+    await this.within(async (query) => {
+      for (const { sql, values } of statements) await query(sql, values);
+    });
+  }
+
+  /**
+   * Runs a function in one transaction, with the query of its connection. An error of the function undoes all.
+   * @throws as {@link query}
+   */
+  async within<Result>(act: (query: Query) => Promise<Result>): Promise<Result> {
     const client = await this.#pool.connect().catch((error: unknown) => {
       throw this.problem(error);
     });
+    const query: Query = async (sql, values = []) => (await client.query(sql, [...values])).rows;
     try {
-      await client.query("BEGIN");
-      for (const { sql, values = [] } of statements) await client.query(sql, [...values]);
-      await client.query("COMMIT");
+      await query("BEGIN");
+      const result = await act(query);
+      await query("COMMIT");
       client.release();
+      return result;
     } catch (error) {
       client.release(true);
       throw this.problem(error);

@@ -1,7 +1,9 @@
 import type { Host } from "@uncaged/workflow/host";
+import type { MovingHost } from "@uncaged/workflow/internal";
 import { openStoreHost } from "@uncaged/workflow/store";
-import { readDatabaseUrl } from "../database/address.ts";
+import { readDatabaseUrl, shownUrl } from "../database/address.ts";
 import { openPostgresStore } from "../store/store.ts";
+import { movingDatabase } from "./move.ts";
 
 export type PostgresHostOptions = {
   /** `postgres://user@host:5432/database?schema=name`, with the driver's parameters such as `sslmode`. */
@@ -10,6 +12,12 @@ export type PostgresHostOptions = {
   schema?: string;
   /** The most connections of this host, besides one that listens; 10 by default. */
   pool?: number;
+};
+
+/** Host on a database. */
+export type PostgresHost = Host & {
+  /** Moves threads out of the database and into it. */
+  moving: MovingHost;
 };
 
 /**
@@ -23,8 +31,17 @@ export async function openPostgresHost({
   url,
   schema,
   pool,
-}: PostgresHostOptions): Promise<Host> {
+}: PostgresHostOptions): Promise<PostgresHost> {
   const address = readDatabaseUrl(url, schema);
   const store = await openPostgresStore(address, { ...(pool !== undefined && { pool }) });
-  return openStoreHost(store, { root: `postgres://${address.place}`, drives: false });
+  const host = openStoreHost(store, { root: shownUrl(address), drives: false });
+  const { moving, removeCopies } = movingDatabase(store);
+  return {
+    ...host,
+    moving,
+    async close() {
+      await host.close();
+      removeCopies();
+    },
+  };
 }

@@ -4,9 +4,13 @@
  *
  * - `threads` has one row for each thread: the heads of its logs, its state, its claim, and an entry for lists.
  * - `lines` has the logs: `log` 0 are records, 1 the journal, 2 the debug log (several lines in a row), 3 values that
- *   are too long for their events. `n` counts from 0 in each log of a thread.
+ *   are too long for their events. `n` counts from 0 in each log of a thread. The `n` of a value is the byte at which it
+ *   begins in the file of values of a storage root, because events refer to it; `long_values` is the length of that file.
  * - `lines` and `blobs` are partitioned by the time in thread ids. Rows of times without a partition are in the default
  *   partition.
+ * - `removals` tells watches of removed threads. A row with a `location` must stay: it refuses a late arrival of the
+ *   thread.
+ * - `plan_rows` has the rows of plans, null for a removed row, with the number of the commit that wrote them.
  * - `location` is the JSON of a thread's moves between hosts; `moved_to` names the host to which it has moved.
  * - `changed` is the transaction that last changed a row for its readers.
  */
@@ -85,10 +89,12 @@ export const migrations: readonly string[] = [
   CREATE TABLE $.removals (
     thread_id text COLLATE "C" NOT NULL,
     hash text COLLATE "C" NOT NULL,
+    location text,
     at timestamptz NOT NULL DEFAULT now(),
     changed xid8 NOT NULL DEFAULT pg_current_xact_id()
   );
   CREATE INDEX removals_changed ON $.removals (changed);
+  CREATE INDEX removals_moved ON $.removals (thread_id) WHERE location IS NOT NULL;
 
   CREATE TABLE $.workers (
     name text PRIMARY KEY,
@@ -97,5 +103,14 @@ export const migrations: readonly string[] = [
     seen_at timestamptz NOT NULL,
     about jsonb NOT NULL DEFAULT '{}'
   );
+
+  CREATE TABLE $.plan_rows (
+    key text COLLATE "C" PRIMARY KEY,
+    content text,
+    version bigint NOT NULL
+  );
+  CREATE INDEX plan_rows_version ON $.plan_rows (version);
+  CREATE TABLE $.plan_commits (version bigint PRIMARY KEY, id text NOT NULL);
+  CREATE TABLE $.plan_locks (name text PRIMARY KEY, holder text NOT NULL, held_until timestamptz NOT NULL);
   `,
 ];

@@ -21,6 +21,10 @@ type Changed = {
   changed: string;
 };
 
+/** Returns the channel of a schema's notifications. */
+export const channelOf = ({ address }: Pick<Database, "address">): string =>
+  `uncaged_${address.schema}`;
+
 export type Listener = {
   onChange: (change: StoreChange & { fence?: number | null }) => void;
   onError: (error: unknown) => void;
@@ -43,7 +47,7 @@ export class Changes {
 
   constructor(database: Database) {
     this.#database = database;
-    this.#channel = `uncaged_${database.address.schema}`;
+    this.#channel = channelOf(database);
     this.#sql = question(database.schema);
   }
 

@@ -19,10 +19,13 @@ import type { Batch, Head, Line, Result, Source, Writer } from "./writer.ts";
 
 /** The most bytes of a record. */
 export const maxRecordBytes = 64 * 1024 * 1024;
+/** The most bytes of a value and of a thread's values, as in a storage root. */
+const maxValueBytes = 32 * 1024 * 1024;
+const maxValuesBytes = 256 * 1024 * 1024;
 /** Events are written this long after they occur, if nothing is appended before. */
 const eventsAfterMs = 50;
 /** The most characters of a row of events, unless its only event is longer. */
-const rowChars = 128 * 1024;
+export const rowChars = 128 * 1024;
 
 export type ClaimParts = {
   database: Database;
@@ -161,8 +164,10 @@ export class PostgresClaim implements Claim, Source {
   keepValue(json: string): number | null {
     if (this.#isOver) return null;
     const { values } = this.#head;
+    const after = values + Buffer.byteLength(json) + 1;
+    if (after - values > maxValueBytes || after > maxValuesBytes) return null;
     this.#lines.push({ log: logNumbers.values, n: values, content: json });
-    this.#head = { ...this.#head, values: values + 1 };
+    this.#head = { ...this.#head, values: after };
     return values;
   }
 
@@ -257,7 +262,7 @@ export class PostgresClaim implements Claim, Source {
 }
 
 /** Returns the `seq` of an event's line; 0 when it has none. */
-function seqOf(line: string): number {
+export function seqOf(line: string): number {
   try {
     const { seq } = JSON.parse(line) as { seq?: unknown };
     return typeof seq === "number" ? seq : 0;

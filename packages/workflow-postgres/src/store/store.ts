@@ -65,6 +65,11 @@ export class PostgresStore implements ThreadStore {
     this.#writer = new Writer(database, () => this.#changes.notify());
   }
 
+  /** The connections of this store, which `close` ends. */
+  get database(): Database {
+    return this.#database;
+  }
+
   async #query<Row extends object>(sql: string, values: readonly unknown[] = []): Promise<Row[]> {
     if (this.#closed.signal.aborted) throw storeClosed();
     return await this.#database.query<Row>(sql, values);
@@ -163,13 +168,13 @@ export class PostgresStore implements ThreadStore {
     const schema = this.#schema;
     const rows = await this.#query(
       `WITH gone AS (
-         DELETE FROM ${schema}.threads WHERE thread_id = $1 AND hash = $2 RETURNING thread_id, hash
+         DELETE FROM ${schema}.threads WHERE thread_id = $1 AND hash = $2 RETURNING thread_id, hash, location
        ), lines AS (
          DELETE FROM ${schema}.lines WHERE thread_id = $1 AND EXISTS (SELECT FROM gone)
        ), blobs AS (
          DELETE FROM ${schema}.blobs WHERE thread_id = $1 AND EXISTS (SELECT FROM gone)
        ), noted AS (
-         INSERT INTO ${schema}.removals (thread_id, hash) SELECT thread_id, hash FROM gone
+         INSERT INTO ${schema}.removals (thread_id, hash, location) SELECT thread_id, hash, location FROM gone
        )
        SELECT thread_id FROM gone`,
       [threadId, hash],
