@@ -2,12 +2,17 @@ import type { LiveFacts, ThreadRef } from "../record/thread.ts";
 import type { ThreadInfo, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
 
+/** A thread that is driven or paused. `facts` changes with its status. */
+export type ActiveThread = ThreadRef & { facts: string };
+
 /** Knows which threads of a store are driven. */
 export interface Activity {
+  /** Interval in milliseconds at which to look for changes that the store does not report. */
+  readonly lookEveryMs: number;
   /** Returns the driver's facts; null when the thread is not driven. `info` is the thread in the store. */
   find(ref: ThreadRef, info: ThreadInfo | null): LiveFacts | null;
   /** Lists the threads that are driven or paused, oldest first. */
-  active(): Promise<ThreadRef[]>;
+  active(): Promise<ActiveThread[]>;
 }
 
 /**
@@ -24,6 +29,7 @@ const mostSeen = 10_000;
  * workers hold other threads. Else it is interrupted, as a postponed thread is.
  */
 export class StoreActivity implements Activity {
+  readonly lookEveryMs = 1_000;
   readonly #store: ThreadStore;
   /** The times at which threads were last seen claimed, by the monotonic clock. */
   readonly #claimed = new Map<string, number>();
@@ -54,18 +60,23 @@ export class StoreActivity implements Activity {
     return isFresh || now < seenUntil ? { status: "running", pid: 0 } : null;
   }
 
-  async active(): Promise<ThreadInfo[]> {
+  async active(): Promise<(ThreadInfo & ActiveThread)[]> {
     const found = await activeIn(this.#store);
     if (found.some(({ owner }) => owner !== null)) {
       this.#busyUntil = system.clock.elapsed() + graceMs;
     }
-    return found;
+    return found.map((info) => {
+      const { records, paused, owner } = info;
+      const facts = JSON.stringify([records, paused, owner, this.find(info, info)]);
+      return { ...info, facts };
+    });
   }
 }
 
 /** Lists the threads that run, are paused or are claimed, oldest first. */
 async function activeIn(store: ThreadStore): Promise<ThreadInfo[]> {
-  const all = await store.list({ limit: Number.MAX_SAFE_INTEGER });
+  const { index } = store;
+  const all = (await index?.active()) ?? (await store.list({ limit: Number.MAX_SAFE_INTEGER }));
   return all
     .filter(({ state, owner }) => state.kind === "running" || owner !== null)
     .filter(({ state, movedTo }) => state.kind !== "ended" && movedTo === null)

@@ -14,7 +14,7 @@ import { ownClaims } from "../worker/open.ts";
 import type { DriveWatcher, ThreadsParts } from "../worker/parts.ts";
 import { Threads } from "../worker/threads.ts";
 import { placeIn } from "../worker/worker.ts";
-import type { Activity } from "./activity.ts";
+import type { ActiveThread, Activity } from "./activity.ts";
 import { Leases } from "./leases.ts";
 
 /** Parts of a process that drives threads of a store. */
@@ -34,6 +34,7 @@ export type DriversParts = {
 
 /** Drives threads of a store in this process, with one driver per bundle, and renews their claims. */
 export class Drivers implements Activity {
+  readonly lookEveryMs = 300;
   readonly #parts: DriversParts;
   readonly #claims: Pick<ClaimOptions, "owner" | "leaseMs">;
   readonly #leases: Leases;
@@ -119,8 +120,11 @@ export class Drivers implements Activity {
       .sort((a, b) => (a.threadId < b.threadId ? -1 : 1));
   }
 
-  async active(): Promise<ThreadRef[]> {
-    return this.live();
+  async active(): Promise<ActiveThread[]> {
+    return this.live().map(({ hash, threadId, status, role, pausing }) => ({
+      ...{ hash, threadId },
+      facts: JSON.stringify([status, role, pausing]),
+    }));
   }
 
   find({ hash, threadId }: ThreadRef): LiveFacts | null {

@@ -17,7 +17,8 @@ import { endClaimed, ownClaims } from "../worker/open.ts";
 import { checkPausable, waiting } from "../worker/refusal.ts";
 import type { StoreActivity } from "./activity.ts";
 import { type Commands, parsed, type UnsentStart } from "./commands.ts";
-import { isMissing, type StoredThreads } from "./stored-threads.ts";
+import { isMissing } from "./noted.ts";
+import type { StoredThreads } from "./stored-threads.ts";
 import type { StoredWorkflows } from "./stored-workflows.ts";
 
 /**

@@ -24,7 +24,7 @@ import { StoreActivity } from "./activity.ts";
 import { Bell } from "./bell.ts";
 import type { Caller, Commands, UnsentStart } from "./commands.ts";
 import { Drivers } from "./drivers.ts";
-import { changesOf, observe } from "./follow.ts";
+import { changesOf, logOf, observe } from "./follow.ts";
 import { OwnCommands } from "./own-commands.ts";
 import { StoreCommands } from "./store-commands.ts";
 import { StoredThreads } from "./stored-threads.ts";
@@ -68,7 +68,7 @@ export function openStoreHost(
     : new StoreCommands(store, threads, workflows, elsewhere);
   const families = new Families({
     find: (text) => threads.find(text),
-    all: () => threads.all(),
+    all: (threadId) => threads.relatives(threadId),
     start: (ref) => threads.start(ref),
     rows: () => (ref) => threads.row(ref),
   });
@@ -154,18 +154,18 @@ export function openStoreHost(
     find: (text) => threads.find(text),
     threads: async (query = {}) => {
       const { workflow } = query;
-      return threads.page(query, workflow ? await workflows.selectors(workflow) : null);
+      return threads.page(query, workflow ? await workflows.selectors(workflow, threads) : null);
     },
     summary: async (query = {}) => {
       const { workflow } = query;
-      return threads.summary(query, workflow ? await workflows.selectors(workflow) : null);
+      return threads.summary(query, workflow ? await workflows.selectors(workflow, threads) : null);
     },
     live: () => commands.live(),
     row: (ref) => threads.row(ref),
     read: (ref) => threads.read(ref),
     family: ({ threadId }) => families.of(threadId),
     attempts: (ref) => threads.attempts(ref),
-    log: (ref, options = {}) => threads.log(ref, options, () => bell.next()),
+    log: (ref, options = {}) => logOf(following, ref, options),
     value: (...given) => threads.value(...given),
     observe: (ref, cursor, options = {}) => observe(following, ref, cursor, options),
     async control<Command extends ThreadCommand>(ref: ThreadRef, command: Command) {
@@ -183,8 +183,8 @@ export function openStoreHost(
     wake: (options) => commands.wake(options),
     recover: () => commands.recover(),
 
-    verify: (options) => verify(store, options),
-    collect: (options) => collect(store, options),
+    verify: (options) => verify(store, threads.pages(), options),
+    collect: (options) => collect(store, () => threads.hashes(), options),
     workers: () => commands.workers(),
     async close() {
       closed.abort();

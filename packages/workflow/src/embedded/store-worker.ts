@@ -11,6 +11,7 @@ import { isolate as isolateBundles } from "../worker/isolate.ts";
 import type { Live } from "../worker/live.ts";
 import { Bell } from "./bell.ts";
 import { Drivers } from "./drivers.ts";
+import { StoredThreads } from "./stored-threads.ts";
 
 /** Options of a worker of a store. */
 export type StoreWorkerOptions = {
@@ -60,6 +61,7 @@ const [firstRetryMs, longestRetryMs] = [1_000, 60_000];
 /** Number of threads claimed at once: other workers get their share. */
 const atOnce = 8;
 const mostFailures = 10_000;
+const mostKept = 1_000;
 
 /** Codes of threads that another process drives or has ended. */
 const notOurs: ReadonlySet<string> = new Set([
@@ -95,6 +97,9 @@ class Worker implements StoreWorker {
   /** Driven threads that the store reported as changed. */
   readonly #changed = new Set<string>();
   readonly #failures = new Map<string, { tries: number; code: string }>();
+  /** Threads at rest whose entries for lists are not kept yet. */
+  readonly #toKeep = new Set<string>();
+  readonly #threads: StoredThreads;
   #isLooking = false;
   #searching: Promise<void> = Promise.resolve();
   /** The time at which the next thread released by this worker is due. */
@@ -123,6 +128,7 @@ class Worker implements StoreWorker {
         gone: (claim, outcome) => void this.#gone(claim, outcome),
       },
     });
+    this.#threads = new StoredThreads(store, this.#drivers);
   }
 
   get count(): number {
@@ -226,9 +232,25 @@ class Worker implements StoreWorker {
   async #gone({ ref }: Claim, outcome: Outcome): Promise<void> {
     this.#changed.delete(ref.threadId);
     const isBroken = outcome.kind === "brokenOff" && !(outcome.error instanceof FencedError);
-    if (isBroken) await this.#failed(ref, outcome.error);
-    else this.#failures.delete(ref.threadId);
     this.#bell.ring();
+    if (isBroken) return await this.#failed(ref, outcome.error);
+    this.#failures.delete(ref.threadId);
+    this.#keep(ref.threadId);
+  }
+
+  /** Keeps the entry of a thread for lists, after those of other threads. */
+  #keep(threadId: string): void {
+    if (this.#toKeep.size >= mostKept || this.#isDraining) return;
+    this.#toKeep.add(threadId);
+    if (this.#toKeep.size === 1) void this.#keepAll();
+  }
+
+  async #keepAll(): Promise<void> {
+    for (const threadId of this.#toKeep) {
+      // A host computes a missing entry.
+      await this.#threads.keep(threadId).catch(() => undefined);
+      this.#toKeep.delete(threadId);
+    }
   }
 
   /** Releases a thread at its next yield. */

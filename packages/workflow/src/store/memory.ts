@@ -16,6 +16,7 @@ import {
   type Claim,
   type ClaimOptions,
   FencedError,
+  type IndexEntry,
   type LogName,
   type NewThread,
   type StoreChange,
@@ -87,6 +88,7 @@ export class Memory {
       lastSeq: 0,
       postponedUntil: 0,
       holder: null,
+      entry: null,
     };
     for (const record of records) addRecord(thread, "data", record);
     for (const record of journal) addRecord(thread, "journal", record);
@@ -190,6 +192,7 @@ export type StoredThread = Omit<ThreadInfo, "records" | "owner" | "movedTo" | "p
   lastSeq: number;
   postponedUntil: number;
   holder: Holder | null;
+  entry: IndexEntry | null;
 };
 
 export const refOf = ({ hash, threadId }: ThreadRef): ThreadRef => ({ hash, threadId });

@@ -31,6 +31,8 @@ import type { ThreadRef } from "../record/thread.ts";
 export interface ThreadStore {
   /** Maximum length of a record for `append` and `journal`, in bytes of UTF-8 without the checksum. */
   readonly maxRecordBytes: number;
+  /** Answers questions about many threads. Without it, a host reads the list of all threads, and their logs. */
+  readonly index?: ThreadIndex;
 
   // Bundles: immutable files, named by the hash of their code
 
@@ -127,6 +129,30 @@ export interface ThreadStore {
   /** Releases the resources of this object. Its claims end, and their threads can be claimed. */
   close(): Promise<void>;
 }
+
+/** An index of a store's threads, for hosts. */
+export interface ThreadIndex {
+  /** Counts all threads. */
+  count(): Promise<number>;
+  /** Lists the hashes of bundles that have threads. */
+  hashes(): Promise<string[]>;
+  /** Returns threads whose id begins or ends with a text in upper case, highest id first. */
+  matching(text: string, limit: number): Promise<ThreadInfo[]>;
+  /**
+   * Returns the threads that a chain of forks connects with a thread: its first existing or removed ancestor, and all
+   * forks that descend from it, by the `forkFrom` of start records.
+   */
+  relatives(threadId: string): Promise<ThreadInfo[]>;
+  /** Returns the threads that run or are claimed, except ended and moved threads. */
+  active(): Promise<ThreadInfo[]>;
+  /** Returns the kept entries of threads by thread id. */
+  entries(refs: readonly ThreadRef[]): Promise<Map<string, IndexEntry>>;
+  /** Keeps an entry for a thread, in place of an earlier one. Does nothing when the thread is missing. */
+  keep(ref: ThreadRef, entry: IndexEntry): Promise<void>;
+}
+
+/** What a host computed from the logs of a thread with this number of records. It is a hint: a host checks it. */
+export type IndexEntry = { records: number; json: string };
 
 /**
  * One holder's right to write to a thread. A claim is over when it was released, fenced, or its lease has expired;
