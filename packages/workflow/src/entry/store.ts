@@ -18,6 +18,8 @@ export {
   type RunnableOptions,
   type StoreChange,
   type StoredBundle,
+  type IndexEntry,
+  type ThreadIndex,
   type ThreadInfo,
   type ThreadState,
   type ThreadStore,
