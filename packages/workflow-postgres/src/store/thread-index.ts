@@ -14,7 +14,7 @@ export function threadIndex(query: Query, schema: string): ThreadIndex {
   return {
     async count() {
       const [row] = await query<{ count: number }>(
-        `SELECT count(*) FROM (SELECT FROM ${schema}.threads LIMIT ${mostCounted + 1}) AS some`,
+        `SELECT count(*) FROM (SELECT FROM ${schema}.threads LIMIT ${mostCounted + 1}) AS found`,
       );
       const count = row?.count ?? 0;
       return count > mostCounted ? null : count;
