@@ -11,14 +11,16 @@ const retryMs = 1_000;
 /** For how long a notification may be on its way before the connection counts as deaf, as behind PgBouncer. */
 const deafAfterMs = 3_000;
 
+/** A snapshot in which no transaction is over. */
+const everything = "1:1:";
+
 /** A thread that was changed or removed, or the registry (without `thread_id`). */
 type Changed = {
-  next: string;
+  snapshot: string;
   kind: "thread" | "removed" | "registry" | "none";
   thread_id: string | null;
   hash: string;
   fence: number | null;
-  changed: string;
 };
 
 /** Returns the channel of a schema's notifications. */
@@ -31,8 +33,8 @@ export type Listener = {
 };
 
 /**
- * Finds the changes of a schema for all watches of a store. It asks for the rows that transactions have changed since
- * its last question; notifications only say that it is time to ask. So a lost notification delays a change, and loses
+ * Finds the changes of a schema for all watches of a store. It asks for the rows whose last change the snapshot of its
+ * last question did not show; notifications only say that it is time to ask. So a lost notification delays a change, and loses
  * none.
  */
 export class Changes {
@@ -107,23 +109,15 @@ export class Changes {
 
   /** Asks for changes until it is stopped. */
   async #ask(signal: AbortSignal): Promise<void> {
-    let from = await this.#first(signal);
+    let last = await this.#first(signal);
     this.#started.resolve();
-    let seen = new Map<string, string>();
     while (!signal.aborted) {
       const ring = this.#ring.promise;
       try {
-        const rows = await this.#database.query<Changed>(this.#sql, [from]);
+        const rows = await this.#database.query<Changed>(this.#sql, [last]);
         if (signal.aborted) return;
-        from = rows[0]?.next ?? from;
-        const now = new Map<string, string>();
-        for (const row of rows) {
-          if (row.kind === "none") continue;
-          const key = `${row.kind} ${row.thread_id ?? ""}`;
-          now.set(key, row.changed);
-          if (seen.get(key) !== row.changed) this.#report(row);
-        }
-        seen = now;
+        last = rows[0]?.snapshot ?? last;
+        for (const row of rows) this.#report(row);
       } catch {
         // The next question has what this one would have found.
         await Bun.sleep(retryMs);
@@ -134,17 +128,17 @@ export class Changes {
     }
   }
 
-  /** Returns the first transaction whose changes are not yet known. */
+  /** Returns a first snapshot: the changes that it does not show are not yet known. */
   async #first(signal: AbortSignal): Promise<string> {
     for (;;) {
       try {
-        const [row] = await this.#database.query<{ next: string }>(
-          "SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS next",
+        const [row] = await this.#database.query<{ snapshot: string }>(
+          "SELECT pg_current_snapshot()::text AS snapshot",
         );
-        return row?.next ?? "0";
+        return row?.snapshot ?? everything;
       } catch (error) {
         for (const { onError } of [...this.#listeners]) onError(error);
-        if (signal.aborted) return "0";
+        if (signal.aborted) return everything;
         await Bun.sleep(retryMs);
       }
     }
@@ -214,18 +208,21 @@ async function delay(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * The rows changed by transactions that an earlier question did not see whole, in the order of the changes. `next` is
- * the oldest transaction that was still open: its changes, and those of all later ones, are for the next question.
+ * The rows whose last change is not visible in a snapshot, in the order of the changes, and the snapshot of this
+ * question. A transaction that was open then is found once it is over, whatever its number.
  */
-const question = (schema: string): string => `
+const question = (schema: string): string => {
+  const isNew =
+    "changed >= pg_snapshot_xmin($1::pg_snapshot) AND NOT pg_visible_in_snapshot(changed, $1::pg_snapshot)";
+  return `
   WITH found AS (
-    SELECT 'thread' AS kind, thread_id, hash, fence, changed FROM ${schema}.threads WHERE changed >= $1::xid8
+    SELECT 'thread' AS kind, thread_id, hash, fence, changed FROM ${schema}.threads WHERE ${isNew}
     UNION ALL
-    SELECT 'removed', thread_id, hash, NULL, changed FROM ${schema}.removals WHERE changed >= $1::xid8
+    SELECT 'removed', thread_id, hash, NULL, changed FROM ${schema}.removals WHERE ${isNew}
     UNION ALL
-    SELECT 'registry', NULL, '', NULL, changed FROM ${schema}.registry WHERE changed >= $1::xid8
+    SELECT 'registry', NULL, '', NULL, changed FROM ${schema}.registry WHERE ${isNew}
     UNION ALL
     SELECT 'none', NULL, '', NULL, NULL
   )
-  SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS next, kind, thread_id, hash, fence, changed::text
-  FROM found ORDER BY found.changed`;
+  SELECT pg_current_snapshot()::text AS snapshot, kind, thread_id, hash, fence FROM found ORDER BY found.changed`;
+};
