@@ -1,5 +1,4 @@
-import type { Host } from "@uncaged/workflow/host";
-import { openStoreHost } from "@uncaged/workflow/store";
+import { type Host, openStoreHost } from "@uncaged/workflow/host";
 import { readDatabaseUrl } from "../database/address.ts";
 import { openPostgresStore } from "../store/store.ts";
 

@@ -6,14 +6,14 @@ import { statusOf, type ThreadRef } from "../record/thread.ts";
 import type { ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import type { Bell } from "./bell.ts";
-import type { Drivers } from "./drivers.ts";
+import type { Activity } from "./activity.ts";
 import { StoredLines } from "./stored-lines.ts";
 import { isMissing, notedIn, type StoredThreads } from "./stored-threads.ts";
 
 export type Following = {
   store: ThreadStore;
   threads: StoredThreads;
-  drivers: Drivers;
+  activity: Activity;
   /** Rings at every change of a driven thread. */
   bell: Bell;
   closed: AbortSignal;
@@ -25,7 +25,7 @@ const mostOftenMs = 20;
 
 /** @see Host.observe */
 export async function* observe(
-  { store, drivers, bell, closed }: Following,
+  { store, activity, bell, closed }: Following,
   ref: ThreadRef,
   cursor: string | undefined,
   { signal, events = true, until }: ObserveOptions,
@@ -49,7 +49,8 @@ export async function* observe(
     while (!stop.signal.aborted) {
       const ring = bell.next();
       // Ask first: if the thread ends meanwhile, its log has the end.
-      const driver = drivers.find(ref);
+      const info = await store.find(ref.threadId);
+      const driver = activity.find(ref, info);
       try {
         await refresh();
       } catch (error) {
@@ -62,8 +63,7 @@ export async function* observe(
       if (batch.length > 0) continue;
       const { facts } = reader;
       if (facts.end || (to && !facts.broken)) return;
-      const noted = notedIn(await store.find(ref.threadId));
-      const state = statusOf(facts, facts.broken ? null : driver, noted);
+      const state = statusOf(facts, facts.broken ? null : driver, notedIn(info));
       const text = JSON.stringify(state);
       if (text !== shown) yield { kind: "status", state, cursor: cursorOf(reader.position) };
       if (state.status === "corrupt" || state.status === "moved") return;
@@ -78,11 +78,12 @@ export async function* observe(
 
 /** @see Host.changes */
 export async function* changesOf(
-  { store, threads, drivers, bell, closed }: Following,
+  { store, threads, activity, bell, closed }: Following,
   signal: AbortSignal,
 ): AsyncGenerator<HostChange> {
-  const seen = new Map<string, { ref: ThreadRef; shown: string; isLive: boolean }>();
+  const shownBefore = new Map<string, string>();
   const dirty = new Map<string, ThreadRef>();
+  let active: ThreadRef[] = [];
   let isRegistryChanged = false;
   const stop = stopped(signal, closed);
   const watched = watch(store, bell, stop, undefined, (change) => {
@@ -91,27 +92,23 @@ export async function* changesOf(
   });
   await watched.ready;
   try {
-    for (const { hash, threadId } of await threads.all()) {
-      seen.set(threadId, { ref: { hash, threadId }, shown: "", isLive: false });
-    }
     yield { kind: "ready" };
     while (!stop.signal.aborted) {
       const ring = bell.next();
-      const live = new Map(drivers.live().map((row) => [row.threadId, row]));
       const toRead = new Map(dirty);
       dirty.clear();
-      for (const [threadId, { hash }] of live) toRead.set(threadId, { hash, threadId });
-      for (const [threadId, { ref, isLive }] of seen) if (isLive) toRead.set(threadId, ref);
+      const before = active;
+      active = await activity.active();
+      for (const { hash, threadId } of [...before, ...active]) {
+        toRead.set(threadId, { hash, threadId });
+      }
       for (const [threadId, ref] of toRead) {
         const row = await threads.row(ref);
-        const before = seen.get(threadId);
-        if (!row) {
-          if (seen.delete(threadId)) yield { kind: "removed", threadId };
-          continue;
-        }
-        const shown = shownOf(row);
-        seen.set(threadId, { ref, shown, isLive: live.has(threadId) });
-        if (shown !== before?.shown) yield { kind: "thread", row };
+        const shown = row && shownOf(row);
+        if (shown === shownBefore.get(threadId)) continue;
+        if (shown === null) shownBefore.delete(threadId);
+        else shownBefore.set(threadId, shown);
+        yield row ? { kind: "thread", row } : { kind: "removed", threadId };
       }
       if (isRegistryChanged) yield { kind: "workflows" };
       isRegistryChanged = false;

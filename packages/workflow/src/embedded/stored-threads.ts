@@ -35,7 +35,7 @@ import { headlessView, viewOf } from "../record/view.ts";
 import type { WorkFigures } from "../record/work-figures.ts";
 import { WorkFold } from "../record/work.ts";
 import type { ThreadInfo, ThreadStore } from "../store/store.ts";
-import type { Drivers } from "./drivers.ts";
+import type { Activity } from "./activity.ts";
 import { StoredLines } from "./stored-lines.ts";
 import { valueNotFound } from "../host/errors.ts";
 import { notFound } from "../record/errors.ts";
@@ -43,11 +43,11 @@ import { notFound } from "../record/errors.ts";
 /** The threads of a store, in the form of a host. */
 export class StoredThreads {
   readonly #store: ThreadStore;
-  readonly #drivers: Drivers;
+  readonly #activity: Activity;
 
-  constructor(store: ThreadStore, drivers: Drivers) {
+  constructor(store: ThreadStore, activity: Activity) {
     this.#store = store;
-    this.#drivers = drivers;
+    this.#activity = activity;
   }
 
   /** Returns all threads, newest first. */
@@ -84,14 +84,19 @@ export class StoredThreads {
     return headlessView(ref, broken ?? { line: 1, offset: 0, reason: "no start record" });
   }
 
-  async row(ref: ThreadRef): Promise<ThreadRow | null> {
-    return (await this.indexed(ref))?.row ?? null;
+  /** Returns the row of a thread; null when it is missing. `info`: the thread, from a list. */
+  async row(ref: ThreadRef, info?: ThreadInfo): Promise<ThreadRow | null> {
+    return (await this.indexed(ref, info))?.row ?? null;
   }
 
   /** Returns the row of a thread, and its figures; null when it is missing. */
-  async indexed(ref: ThreadRef): Promise<{ row: ThreadRow; figures: WorkFigures } | null> {
+  async indexed(
+    { hash, threadId }: ThreadRef,
+    info?: ThreadInfo,
+  ): Promise<{ row: ThreadRow; figures: WorkFigures } | null> {
+    const ref = { hash, threadId };
     try {
-      const { facts, steps: all, driver, noted } = await this.#driven(ref);
+      const { facts, steps: all, driver, noted } = await this.#driven(ref, info);
       const { start, end, last, steps, waitedMs } = facts;
       if (!start) return { row: unknownRow(ref), figures: { roles: [], models: [] } };
       const journal = new StoredLines(this.#store, ref, "journal");
@@ -100,6 +105,9 @@ export class StoredThreads {
       for (const step of all) fold.step(step, start);
       const work = fold.of(journalState(journal), { end, isRunning: driver !== null });
       const log = { start, end, last, steps, waitedMs, work };
+      if (driver?.status === "running" && driver.role === undefined) {
+        driver.role = await this.#runningRole(ref, steps + 1);
+      }
       const by = { away: noted.movedTo, driver };
       const row = rowFrom(ref, log, statusOf(facts, driver, noted), by);
       const { roles, models } = work;
@@ -164,7 +172,7 @@ export class StoredThreads {
 
   async attempts(ref: ThreadRef): Promise<readonly Attempt[]> {
     // Ask first: if the thread ends meanwhile, its log has the end.
-    const driver = this.#drivers.find(ref);
+    const driver = this.#activity.find(ref, await this.#store.find(ref.threadId));
     const { data, reader } = await this.reader(ref);
     return await attemptsIn(reader, driver, {
       copied: (from) => this.#eventsOfCopied(data, from),
@@ -219,11 +227,11 @@ export class StoredThreads {
     throw valueNotFound(threadId, at);
   }
 
-  async #driven(ref: ThreadRef) {
+  async #driven(ref: ThreadRef, given?: ThreadInfo) {
     // Ask first: if the thread ends meanwhile, its log has the end.
-    const driver = this.#drivers.find(ref);
-    const noted = notedIn(await this.#store.find(ref.threadId));
-    return { ...(await this.#fold(ref)), driver, noted };
+    const info = given ?? (await this.#store.find(ref.threadId));
+    const driver = this.#activity.find(ref, info);
+    return { ...(await this.#fold(ref)), driver, noted: notedIn(info) };
   }
 
   async #fold(ref: ThreadRef): Promise<{ facts: LogFold; steps: Step[] }> {
@@ -238,6 +246,20 @@ export class StoredThreads {
       if (record === facts.last) steps.push(facts.last);
     }
     return { facts, steps };
+  }
+
+  /** Returns the role that a thread runs before this step, by its debug log; null if unknown. */
+  async #runningRole(ref: ThreadRef, step: number): Promise<string | null> {
+    const info = new StoredLines(this.#store, ref, "events");
+    await info.refresh();
+    for (const { record } of eventsIn(info.backward())) {
+      const { step: next = 0, stepID } = record;
+      if (next < step) return null;
+      const { role } = (record.payload ?? {}) as { role?: unknown };
+      if (record.type === "attempt_start" && typeof role === "string") return role;
+      if (typeof stepID === "string") return stepID;
+    }
+    return null;
   }
 
   async #searchText(ref: ThreadRef): Promise<string> {

@@ -25,7 +25,7 @@ import type { StoredThreads } from "./stored-threads.ts";
 import { sha256 } from "../record/sha256.ts";
 import type { StoredBundle, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
-import { bundleMissing } from "../bundle/errors.ts";
+import { bundleChanged, bundleMissing } from "../bundle/errors.ts";
 import { sourceNotFound } from "../host/errors.ts";
 import { hashCollision } from "../registry/errors.ts";
 
@@ -158,6 +158,18 @@ export class StoredWorkflows {
         : new Map([["bundle.js", new TextDecoder().decode(bundle.code)]]);
     };
     return changedRoles(await sources(before), await sources(after), roles);
+  }
+
+  /**
+   * Returns what a new thread of a bundle needs, without loading its code.
+   * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`, `BAD_DESCRIPTOR`
+   */
+  async facts(hash: string): Promise<{ descriptor: Descriptor; sha256: string }> {
+    const bundle = await this.#bundle(hash, hash);
+    const now = hashOf(bundle.code);
+    if (now !== hash) throw bundleChanged(hash, now);
+    const descriptor = readDescriptor(bundle.descriptor, `${hash}.yaml`);
+    return { descriptor, sha256: sha256(bundle.code) };
   }
 
   /** Returns the descriptor of a stored bundle; null when it can't be read. */

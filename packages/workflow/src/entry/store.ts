@@ -85,3 +85,6 @@ export type { Workflow as RegisteredWorkflow } from "../registry/registry.ts";
 export { resolve, type Resolved } from "../registry/versions.ts";
 export { selectorsIn } from "../local/threads/list.ts";
 export type { CollectOptions, VerifyOptions } from "../host/host.ts";
+
+// A worker of any store
+export { driveStore, type StoreWorker, type StoreWorkerOptions } from "../embedded/store-worker.ts";

@@ -65,9 +65,11 @@ export class Memory {
     const { hash, threadId, name, createdAt, updatedAt, logs, state, paused, holder } = thread;
     const owner = this.isHeld(thread) ? (holder?.owner ?? null) : null;
     const records = logs.data.length;
+    const { postponedUntil } = thread;
     return {
       ...{ hash, threadId, name, createdAt, updatedAt, records },
       ...{ state: { ...state }, paused, owner, movedTo: null },
+      ...(postponedUntil > this.now() && { postponedUntil }),
     };
   }
 
@@ -180,7 +182,7 @@ type Holder = {
 };
 
 /** A stored thread. */
-export type StoredThread = Omit<ThreadInfo, "records" | "owner" | "movedTo"> & {
+export type StoredThread = Omit<ThreadInfo, "records" | "owner" | "movedTo" | "postponedUntil"> & {
   readonly logs: Record<LogName, string[]>;
   readonly sums: Record<"data" | "journal", bigint>;
   readonly values: string[];

@@ -111,6 +111,11 @@ export interface ThreadStore {
    * `claim` decides.
    */
   runnable(options: RunnableOptions): Promise<ThreadInfo[]>;
+  /**
+   * Extends the leases of several claims of this object at once. Returns whether each claim still holds, in their order.
+   * Without this method, each claim is renewed by itself.
+   */
+  renewAll?(claims: readonly Claim[]): Promise<boolean[]>;
   /** Keeps a thread that could not be driven out of `runnable` until a time, or until its next record. */
   postpone(ref: ThreadRef, until: number): Promise<void>;
   /**
@@ -216,6 +221,8 @@ export type ThreadInfo = ThreadRef & {
   owner: string | null;
   /** Name of the host to which the thread moved; null for a local thread. A moved thread is only read and copied. */
   movedTo: string | null;
+  /** The time until which the thread is kept out of `runnable`; absent when it is not, or the store does not know. */
+  postponedUntil?: number;
 };
 
 /** A new thread: start record, steps copied by a fork, and journal entries and blobs taken from its source. */
