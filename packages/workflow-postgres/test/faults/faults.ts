@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Host, isWorkflowError, type ThreadRef } from "@uncaged/workflow/host";
@@ -56,6 +56,8 @@ export type FaultReport = {
   steps: number;
   /** Number of steps that began more than once: their worker was lost before the commit. */
   repeated: number;
+  /** How often each error code occurs in the reports of workers and the refusals of commands. */
+  errors: Record<string, number>;
   violations: string[];
   takeover: Record<string, Takeover>;
 };
@@ -67,7 +69,7 @@ const schema = "uncaged";
 const leaseMs = 3_000;
 const [workers, threads, steps, stepMs] = [3, 12, 15, 60];
 /** Errors of commands that an outage, or another command, explains. */
-const harmless = /^(THREAD_ENDED|NOT_RUNNING|NOT_WAITING|ALREADY_RUNNING|WAITING|THREAD_SLEEPS|NO_DATABASE|DISK_FULL|DATABASE_FAILED|DATABASE_READ_ONLY)$/;
+const harmless = /^(THREAD_ENDED|NOT_RUNNING|NOT_WAITING|ALREADY_RUNNING|WAITING|SLEEPING|NO_DATABASE|DISK_FULL|DATABASE_FAILED|DATABASE_READ_ONLY)$/;
 
 /** Runs threads while faults happen, and reports violations. Deletes all its files and processes. */
 export async function runFaults(options: FaultOptions): Promise<FaultReport> {
@@ -104,6 +106,8 @@ class Trial {
   readonly #tried = new Map<string, Tried>();
   readonly #watchers: Watcher[] = [];
   readonly #wrong: string[] = [];
+  /** The codes of refused commands. */
+  readonly #refused: string[] = [];
   readonly #random: () => number;
   #hash = "";
   #answers = 0;
@@ -307,9 +311,12 @@ class Trial {
     if (open.length === 0) return;
     const thread = this.#pick(open);
     const { host } = this.#parts;
-    const { forks, unexpected } = await tenAtOnce(host, thread, thread.orders, this.#random, (code) =>
-      harmless.test(code),
-    );
+    const isHarmless = (code: string) => {
+      this.#refused.push(`refused ${code}`);
+      return harmless.test(code);
+    };
+    const { orders } = thread;
+    const { forks, unexpected } = await tenAtOnce(host, thread, orders, this.#random, isHarmless);
     this.#wrong.push(...unexpected);
     for (const { threadId } of forks) this.#know({ threadId, hash: thread.hash });
   }
@@ -366,9 +373,19 @@ class Trial {
     return {
       ...{ threads: this.#tried.size, forks: begun.forks, watched: this.#watchers.length },
       ...{ answers: this.#answers, steps: committed, repeated: begun.steps - committed },
+      errors: this.#errors(),
       violations: wrong,
       takeover: Object.fromEntries(takeovers(measured, this.#happened)),
     };
+  }
+
+  #errors(): Record<string, number> {
+    const reports = readFileSync(join(this.#parts.folder, "workers.log"), "utf8");
+    const codes = [...reports.matchAll(/: ([^:\n]*) \(([A-Z_]+)\)/g)].map(
+      ([, why, code]) => `${code} ${why}`,
+    );
+    const counted = Map.groupBy([...codes, ...this.#refused], (code) => code);
+    return Object.fromEntries([...counted].map(([code, all]) => [code, all.length]));
   }
 
   /** Brings all threads to their ends: answers their questions, and resumes the paused. */
