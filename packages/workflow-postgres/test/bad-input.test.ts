@@ -42,6 +42,13 @@ describe.skipIf(missingPostgres !== "")(`a database is refused${missingPostgres}
       expect(await refusal(of((it) => (it.username = "none")))).toEqual(["DATABASE_LOGIN", "failed"]);
       expect(await refusal(of((it) => (it.pathname = latin)))).toEqual(["DATABASE_ENCODING", "failed"]);
       expect(await refusal(of((it) => it.searchParams.set("schema", "A b")))).toEqual(["BAD_HOST", "usage"]);
+      for (const [mode, ...refused] of [
+        ["verify-ca", "BAD_HOST", "usage"],
+        ["bogus", "BAD_HOST", "usage"],
+        ["require", "NO_DATABASE", "failed"],
+      ] as const) {
+        expect(await refusal(of((it) => it.searchParams.set("sslmode", mode)))).toEqual([...refused]);
+      }
       expect(await refusal(poor)).toEqual(["DATABASE_RIGHTS", "failed"]);
       expect(await relations(url, schema)).toEqual([]);
 

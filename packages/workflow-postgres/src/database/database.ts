@@ -103,7 +103,7 @@ export class Database {
     if (code === "42501") return rightsMissing(place, error);
     if (code === "25006") return readOnly(place, error);
     if (code === "53100") return databaseFull(place, error);
-    return isLost(error) ? unreachable(place, error) : databaseFailed(place, error);
+    return isLost(error) || isWithoutTls(error) ? unreachable(place, error) : databaseFailed(place, error);
   }
 }
 
@@ -117,6 +117,10 @@ export function codeOf(error: unknown): string {
 /** Whether the server wants a password and none is given: an error of the driver, without a code. */
 const isPasswordMissing = (error: unknown): boolean =>
   /^SASL: .*password/.test((error as { message?: string }).message ?? "");
+
+/** Whether the URL wants TLS and the server has none: an error of the driver, without a code. */
+const isWithoutTls = (error: unknown): boolean =>
+  /does not support SSL/.test((error as { message?: string }).message ?? "");
 
 /** Whether the connection was lost, could not be made, or did not answer in time. */
 function isLost(error: unknown): boolean {
