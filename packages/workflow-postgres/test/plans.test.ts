@@ -4,7 +4,7 @@ import { readDatabaseUrl } from "../src/database/address.ts";
 import { Database } from "../src/database/database.ts";
 import { openPlanRows, planRows, type PlanRows } from "../src/host/plans.ts";
 import { missingPostgres } from "./fixtures/server.ts";
-import { emptySchema, execute, stopShared } from "./fixtures/shared.ts";
+import { emptySchema, execute, select, stopShared } from "./fixtures/shared.ts";
 
 let url: string;
 let drop: () => Promise<void>;
@@ -98,7 +98,7 @@ describe.skipIf(missingPostgres !== "")(`the rows of plans in PostgreSQL${missin
     const { isAll, rows: found } = await rows.since(version + 1);
     expect([isAll, found.has("gone"), found.has("b")]).toEqual([true, false, true]);
     expect((await rows.since(last)).rows).toEqual(new Map([["count", { n: 0 }]]));
-    const [{ kept } = { kept: 0 }] = await execute<{ kept: number }>(
+    const [{ kept } = { kept: 0 }] = await select<{ kept: number }>(
       url,
       `SELECT (SELECT count(*) FROM ${schema}.plan_commits)
          + (SELECT count(*) FROM ${schema}.plan_rows WHERE content IS NULL AND version < ${version + 3}) AS kept`,

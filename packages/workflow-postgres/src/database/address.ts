@@ -19,7 +19,7 @@ export const isDatabaseUrl = (text: string): boolean => /^postgres(ql)?:\/\//.te
 
 /**
  * Reads the URL of a database: `postgres://user@host:5432/database?schema=name`. All other parameters are the driver's,
- * such as `sslmode` and `host` (the folder of a socket).
+ * such as `sslmode`, with its meaning in libpq, and `host` (the folder of a socket).
  * @throws WorkflowError `BAD_HOST`
  */
 export function readDatabaseUrl(text: string, schema?: string): DatabaseAddress {
@@ -35,6 +35,7 @@ export function readDatabaseUrl(text: string, schema?: string): DatabaseAddress 
   if (!schemaPattern.test(own) || own.startsWith("pg_")) {
     throw badUrl(`the schema ${JSON.stringify(own)} is not a name of small letters, digits and _`);
   }
+  readTls(url.searchParams);
   const host = url.searchParams.get("host") ?? url.hostname;
   const port = url.port === "" ? "" : `:${url.port}`;
   return { url: url.href, schema: own, place: `${host}${port}${url.pathname}` };
@@ -49,4 +50,17 @@ export function shownUrl({ url: given, schema }: DatabaseAddress): string {
   }
   if (schema !== defaultSchema) url.searchParams.set("schema", schema);
   return url.href;
+}
+
+const tlsModes = ["disable", "prefer", "require", "verify-ca", "verify-full", "no-verify"];
+
+/** Gives `sslmode` its meaning in libpq. The driver has another, and warns on stderr that it will change. */
+function readTls(parameters: URLSearchParams): void {
+  const mode = parameters.get("sslmode");
+  if (mode === null) return;
+  if (!tlsModes.includes(mode)) throw badUrl(`the sslmode ${JSON.stringify(mode)} is unknown`);
+  if (mode === "verify-ca" && !parameters.has("sslrootcert")) {
+    throw badUrl("sslmode=verify-ca needs sslrootcert, the file of the authority's certificate");
+  }
+  if (mode !== "no-verify") parameters.set("uselibpqcompat", "true");
 }

@@ -116,11 +116,14 @@ export class Database {
     const { place } = this.address;
     const code = codeOf(error);
     if (code === "28P01" || code === "28000") return loginRefused(place, error);
+    if (isPasswordMissing(error)) return loginRefused(place, error, "no password is given");
     if (code === "3D000") return databaseMissing(place, error);
     if (code === "42501") return rightsMissing(place, error);
     if (code === "25006") return readOnly(place, error);
     if (code === "53100") return databaseFull(place, error);
-    return isLost(error) ? unreachable(place, error) : databaseFailed(place, error);
+    return isLost(error) || isWithoutTls(error)
+      ? unreachable(place, error)
+      : databaseFailed(place, error);
   }
 }
 
@@ -130,6 +133,14 @@ export function codeOf(error: unknown): string {
   if (isWorkflowError(error)) return cause === undefined ? "" : codeOf(cause);
   return typeof code === "string" ? code : "";
 }
+
+/** Whether the server wants a password and none is given: an error of the driver, without a code. */
+const isPasswordMissing = (error: unknown): boolean =>
+  /^SASL: .*password/.test((error as { message?: string }).message ?? "");
+
+/** Whether the URL wants TLS and the server has none: an error of the driver, without a code. */
+const isWithoutTls = (error: unknown): boolean =>
+  /does not support SSL/.test((error as { message?: string }).message ?? "");
 
 /** Whether the connection was lost, could not be made, or did not answer in time. */
 function isLost(error: unknown): boolean {

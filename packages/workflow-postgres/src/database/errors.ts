@@ -17,10 +17,14 @@ export const unreachable = (place: string, cause: unknown): WorkflowError =>
     cause,
   );
 
-export const loginRefused = (place: string, cause: unknown): WorkflowError =>
+export const loginRefused = (
+  place: string,
+  cause: unknown,
+  reason = reasonOf(cause),
+): WorkflowError =>
   WorkflowError.failed(
     "DATABASE_LOGIN",
-    `the database ${place} refuses the login: ${reasonOf(cause)}`,
+    `the database ${place} refuses the login: ${reason}`,
     "check the user and the password: in the URL, in PGPASSWORD or in ~/.pgpass",
     cause,
   );

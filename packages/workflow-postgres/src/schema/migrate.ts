@@ -6,6 +6,7 @@ import { migrations } from "./migrations.ts";
 /** The table with the numbers of the migrations that a schema has. */
 const table = "uncaged_migrations";
 const duplicateTable = "42P07";
+const undefinedColumn = "42703";
 
 type Found = {
   version: number;
@@ -58,12 +59,16 @@ export async function migrate(database: Database): Promise<void> {
   }
 }
 
-/** @throws WorkflowError `SCHEMA_NEWER` */
+/** @throws WorkflowError `SCHEMA_NEWER`, `SCHEMA_FOREIGN` */
 async function versionOf(database: Database): Promise<number> {
   const { address, schema } = database;
-  const [row] = await database.query<{ version: number | null }>(
-    `SELECT max(version) AS version FROM ${schema}.${table}`,
-  );
+  const rows = await database
+    .query<{ version: number | null }>(`SELECT max(version) AS version FROM ${schema}.${table}`)
+    .catch((error: unknown) => {
+      if (codeOf(error) === undefinedColumn) throw schemaForeign(address.schema, table);
+      throw error;
+    });
+  const [row] = rows;
   const version = row?.version ?? 0;
   if (version > migrations.length) throw schemaNewer(address.schema, version, migrations.length);
   return version;

@@ -3,9 +3,9 @@ import type { Environment } from "@uncaged/workflow/host";
 import { messageOf } from "@uncaged/workflow/internal";
 import { driveStore } from "@uncaged/workflow/store";
 import { readDatabaseUrl } from "../database/address.ts";
-import { Database } from "../database/database.ts";
+import { Database, type DatabaseOptions } from "../database/database.ts";
 import { deleteEnded, ensurePartitions, type Partition } from "../schema/partitions.ts";
-import { openPostgresStore } from "../store/store.ts";
+import { openPostgresStore, type PostgresStore } from "../store/store.ts";
 import { checkClock } from "./clock.ts";
 
 export type PostgresWorkerOptions = {
@@ -55,12 +55,11 @@ export async function servePostgresWorker(options: PostgresWorkerOptions): Promi
   const { url, schema, pool, threads, partition = "month", keepMs, report } = options;
   const { cache, env, cwd, leaseMs, isolate } = options;
   const address = readDatabaseUrl(url, schema);
-  const store = await openPostgresStore(address, { ...(pool !== undefined && { pool }) });
   const upkeep = new Database(address, { pool: 1 });
+  const store = await opened(upkeep, { ...(pool !== undefined && { pool }) });
   const name = crypto.randomUUID().slice(0, 8);
   const owner = `${hostname()} ${name}, process ${process.pid}`;
   try {
-    await checkClock(upkeep);
     await ensurePartitions(upkeep, partition);
     const worker = await driveStore(store, {
       ...{ owner, cache, env, cwd, leaseMs, isolate, report },
@@ -95,6 +94,17 @@ export async function servePostgresWorker(options: PostgresWorkerOptions): Promi
     };
   } catch (error) {
     await store.close();
+    await upkeep.close();
+    throw error;
+  }
+}
+
+/** Opens the store of a worker. The clock is checked first, so that a worker that may not work writes nothing. */
+async function opened(upkeep: Database, options: DatabaseOptions): Promise<PostgresStore> {
+  try {
+    await checkClock(upkeep);
+    return await openPostgresStore(upkeep.address, options);
+  } catch (error) {
     await upkeep.close();
     throw error;
   }
