@@ -32,7 +32,16 @@ try {
   for (let n = 0; n < runs; n += 1) {
     for (const side of ["ours", "dbos"] as const) {
       const database = `${side}_${n}`;
-      await run("createdb", "-h", "127.0.0.1", "-p", String(server.port), "-U", "uncaged", database);
+      await run(
+        "createdb",
+        "-h",
+        "127.0.0.1",
+        "-p",
+        String(server.port),
+        "-U",
+        "uncaged",
+        database,
+      );
       const program = join(import.meta.dir, side === "ours" ? "ours.ts" : "dbos.mjs");
       const runtime = side === "ours" ? [process.execPath] : ["node", "--no-deprecation"];
       found[side].push(
@@ -42,7 +51,9 @@ try {
   }
   for (const name of ["stepMs", "manyMs", "listMs", "resumeMs"] as const) {
     const of = (side: "ours" | "dbos") => median(found[side].map((one) => one[name])).toFixed(1);
-    console.log(`${name.padEnd(10)} ours ${of("ours").padStart(9)}   dbos ${of("dbos").padStart(9)}`);
+    console.log(
+      `${name.padEnd(10)} ours ${of("ours").padStart(9)}   dbos ${of("dbos").padStart(9)}`,
+    );
   }
 } finally {
   await server.remove();

@@ -6,7 +6,12 @@ import { DBOS } from "@dbos-inc/dbos-sdk";
 import pg from "pg";
 
 const [, , url, rows] = process.argv;
-DBOS.setConfig({ name: "beside", systemDatabaseUrl: url, logLevel: "error", runAdminServer: false });
+DBOS.setConfig({
+  name: "beside",
+  systemDatabaseUrl: url,
+  logLevel: "error",
+  runAdminServer: false,
+});
 
 /** Node 20 lacks `Promise.withResolvers`. */
 function deferred() {

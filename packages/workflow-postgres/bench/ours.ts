@@ -30,7 +30,12 @@ writeFileSync(
 
 const host = await openPostgresHost({ url });
 await host.register("steps", file, { sandbox: "off" });
-const worker = await servePostgresWorker({ url, cache: join(folder, "cache"), env: {}, threads: 200 });
+const worker = await servePostgresWorker({
+  url,
+  cache: join(folder, "cache"),
+  env: {},
+  threads: 200,
+});
 
 const start = async (count: number): Promise<ThreadRef> =>
   await host.start({ workflow: "steps", params: { count }, maxRounds: 10_000, cwd: "/", env: {} });

@@ -40,13 +40,9 @@ async function put(host: Host, text: string, name?: string): Promise<string> {
 
 describe.skipIf(missingPostgres !== "")(`the host on PostgreSQL${missingPostgres}`, () => {
   for (const { name, check } of hostContract()) {
-    test(
-      name,
-      async () => {
-        const host = await opened();
-        await check({ host, put: (text, as) => put(host, text, as), workerEnv });
-      },
-      60_000,
-    );
+    test(name, async () => {
+      const host = await opened();
+      await check({ host, put: (text, as) => put(host, text, as), workerEnv });
+    }, 60_000);
   }
 });

@@ -14,7 +14,9 @@ class MortalDatabase extends Database {
   readonly #sent = new Set<Promise<unknown>>();
   #isDead = false;
 
-  override async query<Row extends object>(...given: Parameters<Database["query"]>): Promise<Row[]> {
+  override async query<Row extends object>(
+    ...given: Parameters<Database["query"]>
+  ): Promise<Row[]> {
     if (this.#isDead) throw new Error("the process has died");
     const sent = super.query<Row>(...given);
     this.#sent.add(sent);

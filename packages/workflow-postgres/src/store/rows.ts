@@ -10,6 +10,7 @@ export type ThreadRow = {
   state: ThreadState["kind"];
   due_at: number | null;
   paused: boolean;
+  postponed_until: number;
   moved_to: string | null;
   records: number;
   turns: number;
@@ -26,7 +27,16 @@ export type ThreadRow = {
 export const columnsOf = (t: string): string =>
   [
     ...["thread_id", "hash", "name", "created_at", "updated_at", "state", "due_at", "paused"],
-    ...["moved_to", "records", "turns", "events", "long_values", "record_sum", "turn_sum"],
+    ...[
+      "postponed_until",
+      "moved_to",
+      "records",
+      "turns",
+      "events",
+      "long_values",
+      "record_sum",
+      "turn_sum",
+    ],
     ...["last_seq", "fence"],
   ]
     .map((name) => `${t}.${name}`)
@@ -51,6 +61,7 @@ export const infoOf = (row: ThreadRow): ThreadInfo => ({
   paused: row.paused,
   owner: row.owner,
   movedTo: row.moved_to,
+  ...(row.postponed_until > 0 && { postponedUntil: row.postponed_until }),
 });
 
 /** The numbers of logs in the table `lines`. Values are too long for their events. */

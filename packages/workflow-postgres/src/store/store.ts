@@ -12,6 +12,7 @@ import {
   type RunnableOptions,
   type StoreChange,
   type StoredBundle,
+  type ThreadIndex,
   type ThreadInfo,
   type ThreadRef,
   type ThreadStore,
@@ -26,6 +27,7 @@ import { storeClosed } from "./errors.ts";
 import { placeOf, readLogs, readPage } from "./logs.ts";
 import { columnsOf, infoOf, isHeld, logNumbers, type ThreadRow } from "./rows.ts";
 import { Presence } from "./presence.ts";
+import { threadIndex } from "./thread-index.ts";
 import { Writer } from "./writer.ts";
 
 /**
@@ -49,6 +51,7 @@ export async function openPostgresStore(
 /** A thread store in PostgreSQL. The clock of the server measures leases. */
 export class PostgresStore implements ThreadStore {
   readonly maxRecordBytes = maxRecordBytes;
+  readonly index: ThreadIndex;
   readonly #database: Database;
   readonly #schema: string;
   readonly #changes: Changes;
@@ -62,6 +65,7 @@ export class PostgresStore implements ThreadStore {
     this.#database = database;
     this.#schema = database.schema;
     this.#changes = new Changes(database);
+    this.index = threadIndex(this.#query.bind(this), this.#schema);
     this.#writer = new Writer(database, () => this.#changes.notify());
   }
 
@@ -293,6 +297,11 @@ export class PostgresStore implements ThreadStore {
     return rows.map(infoOf);
   }
 
+  async renewAll(claims: readonly Claim[]): Promise<boolean[]> {
+    // All claims are renewed by one statement of the writer.
+    return await Promise.all(claims.map((claim) => claim.renew()));
+  }
+
   async postpone({ hash, threadId }: ThreadRef, until: number): Promise<void> {
     await this.#query(
       `UPDATE ${this.#schema}.threads SET postponed_until = $3 WHERE thread_id = $1 AND hash = $2`,
@@ -322,7 +331,8 @@ export class PostgresStore implements ThreadStore {
       onChange: ({ fence, ...change }) => {
         const threadId = "ref" in change ? change.ref.threadId : "";
         const claim = this.#claims.get(threadId);
-        if (claim && fence !== claim.fence && (fence ?? claim.fence + 1) > claim.fence) claim.lose();
+        if (claim && fence !== claim.fence && (fence ?? claim.fence + 1) > claim.fence)
+          claim.lose();
         if (ref && ref.threadId !== threadId) return;
         // Move the key to the end, because a removed thread may have been created again.
         changes.delete(threadId);

@@ -18,6 +18,8 @@ export {
   type RunnableOptions,
   type StoreChange,
   type StoredBundle,
+  type IndexEntry,
+  type ThreadIndex,
   type ThreadInfo,
   type ThreadState,
   type ThreadStore,
@@ -65,6 +67,14 @@ export { InfoLog } from "../worker/info.ts";
 export { recordEvents } from "../worker/context.ts";
 export { type Driven, isolate } from "../worker/isolate.ts";
 export { markVariable } from "../system/worker-env.ts";
+
+// A host over a store, and its workers
+export { openStoreHost, type StoreHostOptions } from "../embedded/store-host.ts";
+export {
+  driveStore,
+  type StoreWorker,
+  type StoreWorkerOptions,
+} from "../embedded/store-worker.ts";
 
 // Records made outside of an engine, and refusals
 export { killed } from "../engine/ending.ts";

@@ -1,6 +1,7 @@
 import type { ThreadRef } from "../record/thread.ts";
 import { encode } from "../record/sum.ts";
 import { Memory, refOf, type StoredThread } from "./memory.ts";
+import { memoryIndex } from "./memory-index.ts";
 import type {
   Claim,
   ClaimOptions,
@@ -12,6 +13,7 @@ import type {
   RunnableOptions,
   StoreChange,
   StoredBundle,
+  ThreadIndex,
   ThreadInfo,
   ThreadStore,
 } from "./store.ts";
@@ -27,12 +29,14 @@ export function memoryStore(memory: Memory = new Memory()): ThreadStore {
 
 class MemoryStore implements ThreadStore {
   readonly maxRecordBytes: number;
+  readonly index: ThreadIndex;
   readonly #memory: Memory;
   readonly #closed = new AbortController();
 
   constructor(memory: Memory) {
     this.#memory = memory;
     this.maxRecordBytes = memory.maxRecordBytes;
+    this.index = memoryIndex(() => this.#open());
   }
 
   async putBundle(bundle: StoredBundle): Promise<void> {
