@@ -1,3 +1,4 @@
+// @postgres: starts a server
 import { afterAll, afterEach, describe, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

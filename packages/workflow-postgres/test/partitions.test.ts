@@ -1,3 +1,4 @@
+// @postgres: starts a server
 import { afterAll, describe, expect, test } from "bun:test";
 import { toBase32 } from "@uncaged/workflow/store";
 import { Database } from "../src/database/database.ts";

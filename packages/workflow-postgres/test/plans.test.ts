@@ -1,3 +1,4 @@
+// @postgres: starts a server
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readDatabaseUrl } from "../src/database/address.ts";
 import { Database } from "../src/database/database.ts";

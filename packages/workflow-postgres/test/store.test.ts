@@ -1,3 +1,4 @@
+// @postgres: starts a server
 import { afterAll, describe, test } from "bun:test";
 import { storeContract, type StoreUnderTest } from "@uncaged/workflow/host";
 import type { ThreadStore } from "@uncaged/workflow/store";

@@ -25,14 +25,8 @@ export async function runClusterWorker(
   url: string,
   options: ClusterWorkerOptions,
 ): Promise<void> {
-  const {
-    hasWorkers,
-    joinCluster,
-    reachCluster,
-    readIdentityKey,
-    registerWorker,
-    tokenVariable,
-  } = await import("@uncaged/workflow-restate/cluster");
+  const { hasWorkers, joinCluster, reachCluster, readIdentityKey, registerWorker, tokenVariable } =
+    await import("@uncaged/workflow-restate/cluster");
   const { serveWorker } = await import("@uncaged/workflow-restate/worker");
   const { planHome, workerEnv } = await import("@uncaged/workflow-plan/worker");
   const { env } = session;

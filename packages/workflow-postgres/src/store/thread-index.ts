@@ -1,6 +1,9 @@
 import type { IndexEntry, ThreadIndex, ThreadInfo, ThreadRef } from "@uncaged/workflow/store";
 import { columnsOf, infoOf, isHeld, type ThreadRow } from "./rows.ts";
 
+/** PostgreSQL counts rows by reading them, so more are not counted. */
+const mostCounted = 10_000;
+
 type Query = <Row extends object>(sql: string, values?: readonly unknown[]) => Promise<Row[]>;
 
 /** Returns the index of the threads in a schema. */
@@ -10,8 +13,11 @@ export function threadIndex(query: Query, schema: string): ThreadIndex {
     (await query<ThreadRow>(sql, values)).map(infoOf);
   return {
     async count() {
-      const [row] = await query<{ count: number }>(`SELECT count(*) FROM ${schema}.threads`);
-      return row?.count ?? 0;
+      const [row] = await query<{ count: number }>(
+        `SELECT count(*) FROM (SELECT FROM ${schema}.threads LIMIT ${mostCounted + 1}) AS found`,
+      );
+      const count = row?.count ?? 0;
+      return count > mostCounted ? null : count;
     },
     async hashes() {
       // Looks up each hash in the index instead of reading all rows.

@@ -151,8 +151,9 @@ export class StoredThreads {
     };
   }
 
-  async #count(): Promise<number> {
-    return (await this.#store.index?.count()) ?? (await this.all()).length;
+  async #count(): Promise<number | null> {
+    const { index } = this.#store;
+    return index ? await index.count() : (await this.all()).length;
   }
 
   /** `selectors` match the query's workflow. @see Host.summary */

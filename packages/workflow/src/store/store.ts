@@ -132,8 +132,8 @@ export interface ThreadStore {
 
 /** An index of a store's threads, for hosts. */
 export interface ThreadIndex {
-  /** Counts all threads. */
-  count(): Promise<number>;
+  /** Counts all threads; null when they are too many to count. */
+  count(): Promise<number | null>;
   /** Lists the hashes of bundles that have threads. */
   hashes(): Promise<string[]>;
   /** Returns threads whose id begins or ends with a text in upper case, highest id first. */
