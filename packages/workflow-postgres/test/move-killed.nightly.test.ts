@@ -211,18 +211,18 @@ async function killed(
   const before = await filesOn(from, ref);
   const { name = "", ms = 0 } = acts[target] ?? {};
   const after = Math.random() * ms;
-  let killing: Promise<void> | null = null;
+  const killing: Promise<void>[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
   const { isDone } = await moveInProcess(way, ref, (number, child) => {
     if (number !== target) return;
     timer = setTimeout(() => {
       if (victim === "mover") child.kill("SIGKILL");
-      else killing = server.kill();
+      else killing.push(server.kill());
     }, after);
   });
   clearTimeout(timer);
-  await killing;
-  if (killing !== null) await server.restart();
+  await Promise.all(killing);
+  if (killing.length > 0) await server.restart();
   const what = `a ${way} whose ${victim} is killed ${after.toFixed(1)} ms after ${name} (${target})`;
   const places = await placesOf(ref);
   expect(places.length, what).toBeLessThan(2);

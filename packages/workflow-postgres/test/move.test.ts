@@ -101,7 +101,7 @@ describe.skipIf(missingPostgres !== "")(`a thread and PostgreSQL${missingPostgre
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test("its files are those that it would have if it had stayed in a storage root", async () => {
+  test("its files are the same as if it had stayed in a storage root", async () => {
     const [root, twin] = [newRoot(), newRoot()];
     const [disk, stays] = [new DiskStore(root), new DiskStore(twin)];
     const ref = await create(disk);
@@ -261,10 +261,12 @@ describe.skipIf(missingPostgres !== "")(`a thread and PostgreSQL${missingPostgre
     const workflow = { hash, timestamp: 1, history: [] };
     await moving.takeBundle(root, hash);
     const names = Array.from({ length: 8 }, (_, n) => `review-${n}`);
-    const others = names.map(() => movingDatabase(store));
-    const taken = names.map((name, n) => others[n]?.moving.takeWorkflow(name, workflow, false));
-    for (const one of await Promise.all(taken)) expect(one).toEqual({ unchanged: false });
-    for (const { removeCopies: remove } of others) remove();
+    const take = async (name: string) => {
+      const other = movingDatabase(store);
+      expect(await other.moving.takeWorkflow(name, workflow, false)).toEqual({ unchanged: false });
+      other.removeCopies();
+    };
+    await Promise.all(names.map(take));
     expect(await moving.takeWorkflow("review-0", workflow, false)).toEqual({ unchanged: true });
     for (const name of names) expect(await moving.workflow(name)).toMatchObject({ hash });
     await disk.takeBundle(await moving.bundle(hash), hash);

@@ -112,7 +112,7 @@ export function planRows(database: Database): PlanRows {
   };
 }
 
-/** Whether a reader gets all rows: those of a new reader, and of one that may have missed deleted rows. */
+/** Whether a reader gets all rows, because it is new or may have missed deleted rows. */
 const isWhole = (before: number, version: number): boolean =>
   before === 0 || before < version - keptCommits || before > version;
 
