@@ -22,6 +22,8 @@ export type Following = {
 };
 
 const mostOftenMs = 20;
+/** Maximum number of threads whose last reported row is remembered. */
+const mostShown = 10_000;
 /** Time until a failed watch starts again, in milliseconds. */
 const retryMs = 1_000;
 
@@ -146,6 +148,8 @@ export async function* changesOf(
         if (shown === shownBefore.get(threadId)) continue;
         if (shown === null) shownBefore.delete(threadId);
         else shownBefore.set(threadId, shown);
+        const [oldest] = shownBefore.keys();
+        if (shownBefore.size > mostShown && oldest !== undefined) shownBefore.delete(oldest);
         yield row ? { kind: "thread", row } : { kind: "removed", threadId };
       }
       if (isRegistryChanged) yield { kind: "workflows" };

@@ -13,7 +13,7 @@ import { system } from "../system/system.ts";
 import { answerClaimed } from "../worker/answer-claimed.ts";
 import { hasTaken, newThread } from "../worker/create.ts";
 import { alreadyRunning, drivenElsewhere } from "../worker/errors.ts";
-import { endClaimed, ownClaims } from "../worker/open.ts";
+import { endClaimed } from "../worker/open.ts";
 import { checkPausable, waiting } from "../worker/refusal.ts";
 import type { StoreActivity } from "./activity.ts";
 import { type Commands, parsed, type UnsentStart } from "./commands.ts";
@@ -27,8 +27,12 @@ import type { StoredWorkflows } from "./stored-workflows.ts";
  */
 const heldMs = 3_000;
 const [firstWaitMs, longestWaitMs] = [5, 100];
+/** The lease of a command's claim. A command that dies with its claim holds up the thread for that time. */
+const leaseMs = 10_000;
 /** Maximum number of attempts to claim a thread that other processes claim as well. */
 const mostClaims = 20;
+
+const claims = () => ({ owner: `command ${system.processes.pid}`, leaseMs });
 
 /** Starts and controls threads by writes to their store. Workers drive them, in this or another process. */
 export class StoreCommands implements Commands {
@@ -105,7 +109,7 @@ export class StoreCommands implements Commands {
   async #kill(ref: ThreadRef): Promise<void> {
     for (let n = 1; ; n += 1) {
       await this.#open(ref);
-      const claim = await this.#store.claim(ref, { ...ownClaims(), takeOver: true });
+      const claim = await this.#store.claim(ref, { ...claims(), takeOver: true });
       if (!claim) throw drivenElsewhere(ref.threadId);
       try {
         await this.#checkOpen(claim);
@@ -126,7 +130,7 @@ export class StoreCommands implements Commands {
         throw info.state.kind === "ended" ? await this.#ended(ref) : notWaiting(ref.threadId);
       }
       const takeOver = system.clock.elapsed() >= late;
-      const claim = await this.#store.claim(ref, { ...ownClaims(), ...(takeOver && { takeOver }) });
+      const claim = await this.#store.claim(ref, { ...claims(), ...(takeOver && { takeOver }) });
       if (!claim) {
         await system.clock.sleep(waitMs);
         continue;
@@ -153,16 +157,19 @@ export class StoreCommands implements Commands {
     if (!(await this.#store.remove(ref))) throw notFound(ref.threadId);
   }
 
+  /** Returns the claimed threads and the paused threads. */
   async live(): Promise<LiveRow[]> {
-    const rows: LiveRow[] = [];
+    const all = await this.#activity.active();
+    const shown = all.filter(({ owner, paused }) => owner !== null || paused);
+    const found = await this.#threads.rows(shown);
     const now = system.clock.now();
-    for (const info of await this.#activity.active()) {
-      const row = await this.#threads.row(info, info);
-      if (!row || (row.status !== "running" && row.status !== "paused" && info.owner === null)) {
-        continue;
-      }
+    const rows: LiveRow[] = [];
+    for (const info of shown) {
+      const row = found.get(info.threadId);
+      const facts = this.#activity.find(info, info) ?? { status: "paused", pid: 0 };
+      if (!row || !["running", "paused", "waiting"].includes(row.status)) continue;
       const { threadId, workflow, hash, steps, workedMs, waitedMs, createdAt, sleepingUntil } = row;
-      const { status, pid = 0, pausing } = this.#activity.find(info, info) ?? { status: "paused" };
+      const { status, pid, pausing } = facts;
       rows.push({
         ...{ threadId, workflow, hash, status, pid, steps, role: row.at.role },
         ...{ elapsedMs: Math.max(0, now - createdAt), workedMs, waitedMs },

@@ -8,6 +8,7 @@ import { hostContract } from "../host/host-contract.ts";
 import { asker, bundle, counter, endless } from "../host/host-trial.ts";
 import type { Host } from "../host/host.ts";
 import { settled } from "../host/rules.ts";
+import type { ThreadRef } from "../record/thread.ts";
 import { Memory } from "../store/memory.ts";
 import { memoryStore } from "../store/memory-store.ts";
 import { openStoreHost } from "./store-host.ts";
@@ -136,6 +137,77 @@ test("a role whose lease was not renewed stops, and another worker runs it again
   expect((await settled(host, ref)).steps).toHaveLength(1);
 });
 
+test("a running role learns at once that its thread was paused, and that it was resumed", async () => {
+  const memory = new Memory();
+  const host = openHost(memory);
+  await work(memory);
+  const drains = `run[Symbol.for("uncaged.workflow.drainsOnPause")] = true;`;
+  const text = bundle(`
+    while (!options.pause.isWanted()) await sleep(2);
+    while (options.pause.isWanted()) await sleep(2);
+    yield step("resumed");`);
+  const workflow = await put(memory, host, `${text}\n${drains}`);
+  const ref = await host.start({ workflow, cwd: "/", env: {} });
+  await until(async () => (await host.live()).length > 0);
+  await host.control(ref, { kind: "pause" });
+  expect(await host.read(ref)).toMatchObject({ status: "running", pausing: true });
+  await until(async () => (await host.live())[0]?.pausing === true);
+  await host.control(ref, { kind: "resume", env: {} });
+  expect((await settled(host, ref)).steps).toHaveLength(1);
+});
+
+test("lists read the logs of resting threads once, whatever host lists them", async () => {
+  const memory = new Memory();
+  const host = openHost(memory);
+  const worker = await work(memory);
+  const hash = await put(memory, host, counter, "count");
+  const asks = await put(memory, host, asker);
+  const refs: ThreadRef[] = [];
+  for (let n = 0; n < 6; n += 1) {
+    const workflow = n === 0 ? asks : hash;
+    const ref = await host.start({ workflow, prompt: `prompt-${n}-`, cwd: "/", env: {} });
+    await settled(host, ref);
+    refs.push(ref);
+  }
+  const [question] = refs as [ThreadRef];
+  await until(() => worker.count === 0);
+  const kept = () => memory.threads.values().filter(({ entry }) => entry !== null);
+  await until(() => [...kept()].length === 6);
+  const store = memoryStore(memory);
+  let reads = 0;
+  const read = store.read.bind(store);
+  store.read = (...given) => {
+    reads += 1;
+    return read(...given);
+  };
+  const reader = openStoreHost(store, { root: "memory", drives: false });
+  closing.push(() => reader.close());
+  const ids = async (query: object) =>
+    (await reader.threads(query)).rows.map(({ threadId }) => threadId);
+  const all = refs.map(({ threadId }) => threadId).toReversed();
+  const first = await reader.threads({ limit: 2 });
+  expect([first.total, first.next]).toEqual([6, all[1] ?? ""]);
+  expect(await ids({ limit: 3, before: all[1] })).toEqual(all.slice(2, 5));
+  expect(await ids({ limit: 2, offset: 1 })).toEqual(all.slice(1, 3));
+  expect(await ids({ search: "PROMPT-3- count" })).toEqual([all[2] ?? ""]);
+  expect(await ids({ status: "waiting" })).toEqual([all[5] ?? ""]);
+  expect(await ids({ status: ["completed", "failed"], workflow: "count" })).toEqual(
+    all.slice(0, 5),
+  );
+  expect(await ids({ status: "running" })).toEqual([]);
+  expect((await reader.summary()).hours[0]?.runs).toBe(6);
+  expect((await reader.history("count"))[0]).toMatchObject({ threads: 5, completed: 5 });
+  expect((await reader.find("@last")).threadId).toBe(all[0] ?? "");
+  expect(reads).toBe(0);
+  // A change beside the log, a damaged entry, and a later record.
+  await reader.control(question, { kind: "answer", input: { content: "yes" }, env: {} });
+  await settled(reader, question);
+  for (const { entry } of kept()) if (entry?.records === 5) entry.json = "{";
+  const rows = (await reader.threads()).rows;
+  expect(rows.map(({ steps }) => steps)).toEqual([3, 3, 3, 3, 3, 3]);
+  expect(rows.every(({ status }) => status === "completed")).toBe(true);
+});
+
 test("two workers share threads, and each thread runs once", async () => {
   const memory = new Memory();
   const host = openHost(memory);
@@ -165,7 +237,7 @@ test("a drained worker releases its threads between two steps, and another one c
   await until(async () => (await host.read(ref)).steps.length > 2);
   await first.drain();
   const { steps, status } = await host.read(ref);
-  expect([first.count, status, (await host.live())[0]?.pid]).toEqual([0, "running", 0]);
+  expect([first.count, status, await host.live()]).toEqual([0, "running", []]);
   await work(memory);
   await until(async () => (await host.read(ref)).steps.length > steps.length + 2);
   await host.control(ref, { kind: "kill" });

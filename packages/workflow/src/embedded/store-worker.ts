@@ -27,7 +27,7 @@ export type StoreWorkerOptions = {
   isolate?: boolean;
   /** Called with one line for a thread that this worker can't drive, for example without its bundle. */
   report?: (line: string) => void;
-  /** Name of this worker in lists; it ends with the process id. */
+  /** Name of this worker in lists: unique, with the process id as its last word. */
   owner?: string;
   /** Length of its claims' leases in milliseconds. A frozen worker's threads go on elsewhere after that time. */
   leaseMs?: number;
@@ -46,6 +46,9 @@ export type StoreWorker = {
    * a role that still runs after 10 seconds; another worker runs it again.
    */
   drain(): Promise<void>;
+  /** Releases every thread at its next yield, and drives none until `accept`, for example while its clock is off. */
+  hold(): void;
+  accept(): void;
   /** Drains, and releases the resources of the worker. The store stays open. */
   close(): Promise<void>;
 };
@@ -101,10 +104,11 @@ class Worker implements StoreWorker {
   readonly #toKeep = new Set<string>();
   readonly #threads: StoredThreads;
   #isLooking = false;
-  #searching: Promise<void> = Promise.resolve();
   /** The time at which the next thread released by this worker is due. */
   #dueAt = Number.POSITIVE_INFINITY;
   #isDraining = false;
+  /** Whether it drives no further threads: it drains, or was told to hold. */
+  #isHeld = false;
   #problem = "";
 
   constructor(
@@ -116,7 +120,7 @@ class Worker implements StoreWorker {
     this.#store = store;
     this.#options = options;
     this.#limit = limit;
-    this.#owner = owner ?? `process ${system.processes.pid}`;
+    this.#owner = owner ?? `worker ${mark} ${system.processes.pid}`;
     this.#drivers = new Drivers({
       ...{ store, folder, claims: { owner: this.#owner, leaseMs } },
       env: { ...definedEnv(env), [markVariable]: mark },
@@ -142,14 +146,23 @@ class Worker implements StoreWorker {
     const ready = Promise.withResolvers<void>();
     void this.#watch(ready.resolve);
     await ready.promise;
-    this.#searching = this.#search();
+    void this.#search();
+  }
+
+  hold(): void {
+    this.#isHeld = true;
+    for (const live of this.#drivers.driven.values()) this.#letGo(live);
+  }
+
+  accept(): void {
+    this.#isHeld = this.#isDraining;
+    this.#bell.ring();
   }
 
   async drain(): Promise<void> {
     this.#isDraining = true;
+    this.hold();
     this.#bell.ring();
-    await this.#searching;
-    for (const live of this.#drivers.driven.values()) this.#letGo(live);
     const late = system.clock.elapsed() + drainMs;
     while (this.count + this.#opening.size > 0 && system.clock.elapsed() < late) {
       await this.#bell.within(this.#bell.next(), late - system.clock.elapsed());
@@ -186,7 +199,7 @@ class Worker implements StoreWorker {
   async #take(): Promise<boolean> {
     const busy = this.count + this.#opening.size;
     const free = Math.min(atOnce, this.#limit - busy);
-    if (free <= 0) return false;
+    if (free <= 0 || this.#isHeld) return false;
     const now = system.clock.now();
     if (this.#dueAt <= now) this.#dueAt = Number.POSITIVE_INFINITY;
     const { onlyHashes: hashes } = this.#options;
@@ -195,7 +208,7 @@ class Worker implements StoreWorker {
     const isKnown = ({ threadId }: ThreadInfo) =>
       this.#opening.has(threadId) || this.#drivers.driven.has(threadId);
     const ours = shuffled(found.filter((info) => !isKnown(info))).slice(0, free);
-    if (this.#isDraining) return false;
+    if (this.#isHeld) return false;
     const opened = Promise.all(ours.map((info) => this.#open(info)));
     // A bundle that loads slowly must not hold up the others.
     const late = Promise.withResolvers<void>();
@@ -218,7 +231,7 @@ class Worker implements StoreWorker {
   }
 
   #began(live: Live): void {
-    if (this.#isDraining) this.#letGo(live);
+    if (this.#isHeld) this.#letGo(live);
   }
 
   #rests(live: Live): void {
@@ -345,7 +358,7 @@ class Worker implements StoreWorker {
       return await this.#drivers.check(threadId);
     }
     // An append may have told the engine of a later pause.
-    if (this.#isDraining || engine.isPausing !== was || info.paused === was) return;
+    if (this.#isHeld || engine.isPausing !== was || info.paused === was) return;
     if (info.paused) engine.pause();
     else engine.resume();
   }

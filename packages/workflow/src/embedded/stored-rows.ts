@@ -23,8 +23,10 @@ export type FoldedLog = { facts: LogFold; steps: Step[] };
 /** What an index keeps of a resting thread. Rows are as of the thread's last record. */
 type Kept = IndexedThread & Pick<ThreadInfo, "createdAt" | "paused" | "movedTo"> & { format: 1 };
 
-/** Maximum number of threads whose logs are kept in memory, and their maximum length in bytes. */
-const [mostLogs, longestLog] = [32, 8 * 1024 * 1024];
+/** Maximum number of threads whose logs are kept in memory, and their maximum length in bytes, together and each. */
+const [mostLogs, mostBytes, longestLog] = [200, 64 * 1024 * 1024, 8 * 1024 * 1024];
+/** Number of threads whose logs are read concurrently. */
+const atOnce = 8;
 
 /** Computes the rows of a store's threads. Rows of resting threads come from the store's index if it has them. */
 export class StoredRows {
@@ -48,14 +50,19 @@ export class StoredRows {
     const { index } = this.#store;
     const resting = infos.filter(rests);
     const entries = index && resting.length > 0 ? await index.entries(resting) : null;
-    const found = new Map<string, IndexedThread>();
-    const now = system.clock.now();
-    for (const info of infos) {
-      const { threadId } = info;
-      const entry = entries?.get(threadId);
+    const read = async (info: ThreadInfo): Promise<IndexedThread | null> => {
+      const entry = entries?.get(info.threadId);
       const kept = entry?.records === info.records ? keptIn(entry.json, info) : null;
-      const thread = kept ?? (await this.#compute(info));
-      if (thread) found.set(threadId, { ...thread, row: rowAt(thread.row, now) });
+      return kept ?? (await this.#compute(info));
+    };
+    const found = new Map<string, IndexedThread>();
+    for (let n = 0; n < infos.length; n += atOnce) {
+      const some = infos.slice(n, n + atOnce);
+      const threads = await Promise.all(some.map(read));
+      const now = system.clock.now();
+      for (const thread of threads) {
+        if (thread) found.set(thread.row.threadId, { ...thread, row: rowAt(thread.row, now) });
+      }
     }
     return found;
   }
@@ -126,12 +133,17 @@ export class StoredRows {
     const { threadId, createdAt } = info;
     const known = this.#logs.get(threadId);
     this.#logs.delete(threadId);
-    const isKnown = known?.createdAt === createdAt && !isLong(known.logs);
+    const isKnown = known?.createdAt === createdAt && lengthOf(known.logs) <= longestLog;
     const logs = isKnown ? known.logs : storedLogs(this.#store, info);
     if (info.state.kind !== "running") return logs;
     this.#logs.set(threadId, { createdAt, logs });
-    const [oldest] = this.#logs.keys();
-    if (this.#logs.size > mostLogs && oldest !== undefined) this.#logs.delete(oldest);
+    let bytes = 0;
+    for (const one of this.#logs.values()) bytes += lengthOf(one.logs);
+    for (const [oldest, one] of this.#logs) {
+      if (this.#logs.size <= mostLogs && bytes <= mostBytes) break;
+      bytes -= lengthOf(one.logs);
+      this.#logs.delete(oldest);
+    }
     return logs;
   }
 }
@@ -140,8 +152,8 @@ export class StoredRows {
 const rests = ({ state, owner }: ThreadInfo): boolean =>
   state.kind === "ended" || (state.kind === "waiting" && owner === null);
 
-const isLong = (logs: StoredLogs): boolean =>
-  logs.data.end() + logs.journal.end() + logs.events.end() > longestLog;
+const lengthOf = ({ data, journal, events }: StoredLogs): number =>
+  data.end() + journal.end() + events.end();
 
 /** Folds the lines of a data log that were read. */
 export function folded(

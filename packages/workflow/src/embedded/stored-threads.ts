@@ -38,8 +38,10 @@ import { folded, type IndexedThread, StoredRows } from "./stored-rows.ts";
 import { valueNotFound } from "../host/errors.ts";
 import { notFound } from "../record/errors.ts";
 
-/** Number of threads in a page of a list, and in the message for a text that matches several. */
-const [pageLength, mostMatches] = [200, 100];
+/** Numbers of threads in a page of a list. */
+const [pageLength, longestPage] = [200, 1_000];
+/** Maximum number of threads that a text is said to match. */
+const mostMatches = 100;
 const endings: ReadonlySet<Status> = new Set(["completed", "failed", "killed"]);
 
 /** The threads of a store, in the form of a host. */
@@ -121,6 +123,12 @@ export class StoredThreads {
     return found?.hash === ref.hash ? ((await this.#rows.one(found))?.row ?? null) : null;
   }
 
+  /** Returns the rows of listed threads by id, without missing threads. */
+  async rows(infos: readonly ThreadInfo[]): Promise<Map<string, ThreadRow>> {
+    const found = await this.#rows.many(infos);
+    return new Map([...found].map(([threadId, { row }]) => [threadId, row]));
+  }
+
   /** Keeps the entry of a thread that rests, so that lists need not read its log. */
   async keep(threadId: string): Promise<void> {
     if (this.#store.index) await this.#rows.keep(threadId);
@@ -138,7 +146,10 @@ export class StoredThreads {
       status === undefined && !selectors && search.trim() === "" && !isLimited(limitsOf(query));
     const wanted = offset + limit + (paged ? 1 : 0);
     const found: ThreadRow[] = [];
-    const pages = this.#candidates(query, { before, limit: isCounted ? wanted : pageLength });
+    const pages = this.#candidates(query, {
+      before,
+      limit: isCounted ? Math.min(wanted, longestPage) : pageLength,
+    });
     for await (const row of this.#selected(pages, query, selectors)) {
       if (found.push(row) >= wanted) break;
     }
