@@ -149,6 +149,15 @@ const packages = [
     ],
   },
   {
+    home: "packages/workflow-postgres",
+    layers: ["database", "schema", "store", ["worker", "host"], "entry"],
+    mayImport: [
+      "@uncaged/workflow/host",
+      "@uncaged/workflow/internal",
+      "@uncaged/workflow/store",
+    ],
+  },
+  {
     home: "packages/server",
     layers: [
       "schema",
@@ -212,7 +221,7 @@ const packages = [
       "output",
       "session",
       ["arguments", "completion", "doctor", "manual", "project", "skill"],
-      ["attest", "eval", "follow", "plan"],
+      ["attest", "eval", "follow", "plan", "worker"],
       "chaos",
       "console",
       "dev",
@@ -236,6 +245,7 @@ const packages = [
       "@uncaged/workflow-plan/terms",
       "@uncaged/workflow-plan/tools",
       "@uncaged/workflow-plan/worker",
+      "@uncaged/workflow-postgres",
       "@uncaged/workflow-restate",
       "@uncaged/workflow-restate/cluster",
       "@uncaged/workflow-restate/worker",

@@ -8,7 +8,7 @@ import { makeTestedCommand } from "./build.ts";
 export type Environment = Record<string, string | undefined>;
 
 /** Resources that a stage's test files share besides the built command. */
-export type Shared = "cluster" | "browser";
+export type Shared = "cluster" | "postgres" | "browser";
 
 /**
  * Folder with the home and all temporary files of a run. Its path is short, because the length of socket paths below it
@@ -45,6 +45,13 @@ const starts: Record<Shared | "command", () => Promise<Environment>> = {
       TEST_CLUSTER_TOKEN: address.token ?? undefined,
       TEST_CLUSTER_KEY: identityKey,
     };
+  },
+  async postgres() {
+    const { PostgresServer } = await import("../packages/workflow-postgres/test/fixtures/server.ts");
+    // Its machine does not fail, so its writes need not reach the disk.
+    const server = await PostgresServer.start({ settings: { fsync: "off" } });
+    closers.push(() => server.remove());
+    return { TEST_POSTGRES: server.url() };
   },
   async browser() {
     const { launchServer } = await import("../apps/web/test/launch.ts");

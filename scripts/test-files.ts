@@ -23,6 +23,8 @@ const hasMoreCases = (path: string): boolean => holds(path, /fixtures\/cases\.ts
 export type TestFiles = {
   /** Files that share a Restate server and run in sequence. */
   cluster: string[];
+  /** Files that share a PostgreSQL server and run in sequence. */
+  postgres: string[];
   /** Files that share a Chromium. */
   browser: string[];
   /** Files that build the published packages. */
@@ -34,14 +36,15 @@ export type TestFiles = {
 function stageOf(path: string): string {
   if (path.startsWith("./apps/web/test/")) return "browser";
   if (holds(path, /^\/\/ @cluster\b/m)) return "cluster";
+  if (holds(path, /^\/\/ @postgres\b/m)) return "postgres";
   if (/^\.\/test\/(pack|standalone)\b/.test(path)) return "pack";
   return /^\.\/(?:packages|apps)\/([^/]+)/.exec(path)?.[1] ?? "repository";
 }
 
 function byStage(paths: readonly string[]): TestFiles {
   const grouped = Object.groupBy(paths, stageOf) as Record<string, string[]>;
-  const { cluster = [], browser = [], pack = [], ...packages } = grouped;
-  return { cluster, browser, pack, packages };
+  const { cluster = [], postgres = [], browser = [], pack = [], ...packages } = grouped;
+  return { cluster, postgres, browser, pack, packages };
 }
 
 /** The files of `npm test`. */

@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { findChromium } from "../apps/web/test/chromium.ts";
 import { whyNoCluster } from "../packages/workflow-restate/test/fixtures/server.ts";
+import { whyNoPostgres } from "../packages/workflow-postgres/test/fixtures/server.ts";
 import { type Environment, plainEnvironment, type Shared, testEnvironment } from "./shared.ts";
 import { everyChange, nightly, type TestFiles, top } from "./test-files.ts";
 
@@ -75,6 +76,9 @@ const browser = ({ browser: files }: TestFiles, cases: Cases): Stage[] =>
 const cluster = ({ cluster: files }: TestFiles, cases: Cases): Stage[] =>
   tests("cluster", files, { cases, shared: ["cluster"], missing: whyNoCluster });
 
+const postgres = ({ postgres: files }: TestFiles, cases: Cases): Stage[] =>
+  tests("postgres", files, { cases, shared: ["postgres"], missing: whyNoPostgres });
+
 /** Runs the simulator at low priority. The simulator has its own clock, so it can wait for parallel tests. */
 const simulator = (schedules: number): Stage[] =>
   [["simulate", "all", schedules] as const, ["workers", "workers", schedules / 10] as const].map(
@@ -108,6 +112,7 @@ export const everyChangeTier = (): Tier => ({
     // None of these stages uses all cores, so they run in parallel.
     [
       ...cluster(everyChange, "some"),
+      ...postgres(everyChange, "some"),
       ...tests("pack", everyChange.pack, { cases: "some" }),
       ...browser(everyChange, "some"),
       ...simulator(2000),
@@ -128,6 +133,7 @@ export const nightlyTier = (): Tier => ({
     [stage("site", bun, "run", "site")],
     [
       ...cluster(nightly, "all"),
+      ...postgres(nightly, "all"),
       ...tests("pack", nightly.pack, { cases: "all" }),
       ...simulator(20_000),
     ],

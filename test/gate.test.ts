@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { expect, test } from "bun:test";
 import { everyChange, nightly, type TestFiles, top } from "../scripts/test-files.ts";
 
-const filesOf = ({ cluster, browser, pack, packages }: TestFiles): string[] => [
-  ...[...cluster, ...browser, ...pack],
+const filesOf = ({ cluster, postgres, browser, pack, packages }: TestFiles): string[] => [
+  ...[...cluster, ...postgres, ...browser, ...pack],
   ...Object.values(packages).flat(),
 ];
 

@@ -1,11 +1,13 @@
 import { channel } from "node:diagnostics_channel";
 import { afterAll, mock } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 // Redirect the default storage root, the home and temporary files to a scratch folder, to protect the user's home.
 const scratch = mkdtempSync(join(tmpdir(), "test-"));
+// Some tests run a process as another user, which needs access to its folder inside this folder.
+chmodSync(scratch, 0o711);
 process.env.TMPDIR = scratch;
 process.env.UNCAGED_WORKFLOW_STORAGE_ROOT = join(scratch, "root");
 process.env.HOME = join(scratch, "home");

@@ -38,7 +38,7 @@ test("push and pull need a running cluster", async () => {
   for (const way of ["push", "pull"]) {
     expect(await refusal(way, "@last")).toEqual({
       code: 2,
-      stderr: `error: ${way} needs a cluster; hint: name it: --host restate://host:port\n`,
+      stderr: `error: ${way} needs a cluster or a database; hint: name it: --host restate://host:port or --host postgres://user@host/database\n`,
     });
     const { code, stderr } = await store.run([way, "@last", "--host", "restate://127.0.0.1:1"]);
     expect([code, stderr.split("\n").length]).toEqual([1, 2]);

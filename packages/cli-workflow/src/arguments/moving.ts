@@ -21,9 +21,10 @@ type Selected =
   | { kind: "thread" };
 
 /**
- * Moves a thread, or copies a workflow or a bundle, from the storage root to the cluster or back.
+ * Moves a thread, or copies a workflow or a bundle, from the storage root to the cluster or database, or
+ * back.
  *
- * @throws WorkflowError `BAD_OPTION` without a cluster, and the errors of `moveThread` and `copyWorkflow`.
+ * @throws WorkflowError `BAD_OPTION` without a cluster or database, and the errors of `moveThread` and `copyWorkflow`.
  */
 export async function moveBetween(
   session: Session,
@@ -32,7 +33,10 @@ export async function moveBetween(
   { force = false }: { force?: boolean },
 ): Promise<void> {
   const chosen = session.clusterChosen;
-  if (!chosen) throw wrongUse(`${way} needs a cluster`, "name it: --host restate://host:port");
+  if (!chosen) {
+    const hint = "name it: --host restate://host:port or --host postgres://user@host/database";
+    throw wrongUse(`${way} needs a cluster or a database`, hint);
+  }
   const cluster = await openedCluster(chosen.url, session.env, session.clusterFolder);
   try {
     const local = session.openRoot();

@@ -12,7 +12,7 @@ export default defineCommand({
       .option("--force", "move the name even if it has a version there that is missing here"),
   examples: [
     "uncaged-workflow push @last --host restate://127.0.0.1",
-    "uncaged-workflow push review --host restate://127.0.0.1",
+    "uncaged-workflow push review --host postgres://app@127.0.0.1/app",
   ],
   run: (session, options: { force?: boolean }, id: string) =>
     moveBetween(session, "push", id, options),

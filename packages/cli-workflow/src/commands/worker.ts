@@ -1,25 +1,19 @@
-import { once } from "node:events";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { show } from "@uncaged/workflow/internal";
 import { wholeNumber } from "../arguments/options.ts";
+import { isDatabaseUrl } from "../session/cluster.ts";
 import { defineCommand } from "../session/command.ts";
 import { wrongUse } from "../session/errors.ts";
-import { ownProgram } from "../session/own-command.ts";
+import { type ClusterWorkerOptions, runClusterWorker } from "../worker/cluster.ts";
+import { type DatabaseWorkerOptions, runDatabaseWorker } from "../worker/database.ts";
 
-type Options = {
-  port: number;
-  healthPort?: number;
-  listen: string;
-  advertise?: string;
-  uri?: string;
-  cache?: string;
-  register?: boolean;
-  stateLimit?: boolean;
-  identityKey?: string[];
-};
+type Options = ClusterWorkerOptions & DatabaseWorkerOptions;
 
-const defaultPort = 9080;
+/** Options that only a worker of a Restate cluster, or only one of a database, has. */
+const ofCluster = {
+  ...{ port: "--port", healthPort: "--health-port", listen: "--listen", advertise: "--advertise" },
+  ...{ uri: "--uri", stateLimit: "--state-limit", identityKey: "--identity-key" },
+} as const;
+const ofDatabase = { threads: "--threads", partition: "--partition", keep: "--keep" } as const;
 
 export default defineCommand({
   onCluster: "unused",
@@ -27,16 +21,15 @@ export default defineCommand({
     command
       .option(
         "--port <n>",
-        "the port on which the cluster reaches it; 0 takes any free port",
+        "the port on which the cluster reaches it; 0 takes any free port (default: 9080)",
         wholeNumber("--port", 0, 65_535),
-        defaultPort,
       )
       .option(
         "--health-port <n>",
         "the port of GET /health and of live events (default: the next one)",
         wholeNumber("--health-port", 0, 65_535),
       )
-      .option("--listen <address>", "the address to listen on", "127.0.0.1")
+      .option("--listen <address>", "the address to listen on (default: 127.0.0.1)")
       .option(
         "--advertise <host:port>",
         "address at which others reach its health port, to follow threads live (default: this machine)",
@@ -53,64 +46,37 @@ export default defineCommand({
         "refuse requests that the servers have not signed with this key (repeatable)",
         list,
       )
-      .option("--no-register", "leave the workers that the cluster knows unchanged"),
+      .option("--no-register", "leave the workers that the cluster knows unchanged")
+      .option(
+        "--threads <n>",
+        "the most threads that it drives at once, on PostgreSQL (default: 100)",
+        wholeNumber("--threads", 1, 100_000),
+      )
+      .option(
+        "--partition <period>",
+        "the time of a partition of logs, on PostgreSQL: day or month (default: month)",
+      )
+      .option("--keep <duration>", "delete threads that ended longer ago, on PostgreSQL"),
   examples: [
     "uncaged-workflow worker --host restate://127.0.0.1 --port 9080",
     "uncaged-workflow worker --host restate://restate.internal --listen 0.0.0.0 --uri http://workers.internal:9080",
+    "uncaged-workflow worker --host postgres://app@db.internal/app --threads 200",
   ],
   async run(session, options: Options) {
     const chosen = session.clusterChosen;
-    if (!chosen) throw wrongUse("worker needs a cluster", "name it: --host restate://host:port");
-    const {
-      hasWorkers,
-      joinCluster,
-      reachCluster,
-      readIdentityKey,
-      registerWorker,
-      tokenVariable,
-    } = await import("@uncaged/workflow-restate/cluster");
-    const { serveWorker } = await import("@uncaged/workflow-restate/worker");
-    const { planHome, workerEnv } = await import("@uncaged/workflow-plan/worker");
-    const { env } = session;
-    const { root } = session.openRoot();
-    const given = options.identityKey ?? [];
-    for (const key of given) readIdentityKey(key);
-    const { address, own: local } = reachCluster(chosen.url, env, session.clusterFolder);
-    const isRegistered = await hasWorkers(address);
-    const signal = session.termination();
-    const { listen: hostname, port: wanted, advertise, stateLimit: hasStateLimit } = options;
-    const healthPort = options.healthPort ?? (wanted === 0 ? 0 : wanted + 1);
-    const cache = options.cache ?? cacheOf(env, wanted);
-    mkdirSync(cache, { recursive: true, mode: 0o700 });
-    const ports = { port: wanted, healthPort, hostname, advertise };
-    // Threads started on another machine can't use a folder of this machine.
-    const site = { planHome: planHome(root, env), planRoot: root, planProgram: ownProgram() };
-    // Only the worker needs the token. A thread with the token could use the whole cluster.
-    const { [tokenVariable]: _, ...threadEnv } = env;
-    const own = { ...threadEnv, ...workerEnv(site) };
-    const identityKeys = local ? [...given, local.identityKey] : given;
-    const report = (problem: string) =>
-      session.json ? session.stream({ problem }) : session.note(problem);
-    const worker = await serveWorker({
-      ...{ address, ...ports, identityKeys, cache, env: own },
-      ...{ isolate: true, hasStateLimit, report },
-    });
-    const { port, healthPort: health } = worker;
-    const registers = options.register !== false;
-    const joined = local && registers ? joinCluster(local.folder, { port, health }) : null;
-    const uri = options.uri ?? joined ?? `http://${hostname}:${port}`;
-    if (registers && (options.uri !== undefined || !isRegistered)) {
-      await registerWorker(address, uri, { force: true });
+    if (!chosen) {
+      const hint = "name it: --host restate://host:port or --host postgres://user@host/database";
+      throw wrongUse("worker needs a cluster or a database", hint);
     }
-    session.show({ host: chosen.url, uri, port, healthPort: health, pid: process.pid }, () => "");
-    session.note(`a worker of ${chosen.url} listens on ${hostname}:${port}; Ctrl-C ends it`);
-    if (identityKeys.length === 0) {
-      session.note("it accepts requests from any client; to verify them: --identity-key KEY");
+    const isDatabase = isDatabaseUrl(chosen.url);
+    for (const [key, option] of Object.entries(isDatabase ? ofCluster : ofDatabase)) {
+      if (options[key as keyof Options] === undefined) continue;
+      throw wrongUse(
+        `${option} is not an option of a worker of ${isDatabase ? "a database" : "a cluster"}`,
+      );
     }
-    if (!signal.aborted) await once(signal, "abort");
-    session.note("it takes no more threads, and ends when it has given back its running threads");
-    await worker.drain();
-    await worker.close();
+    if (isDatabase) await runDatabaseWorker(session, chosen.url, options);
+    else await runClusterWorker(session, chosen.url, options);
   },
 });
 
@@ -121,16 +87,4 @@ function hostAndPort(text: string): string {
   const [, port] = /^(?:\[[0-9a-f:]+\]|[\w.-]+):(\d{1,5})$/i.exec(text) ?? [];
   if (Number(port) > 0 && Number(port) <= 65_535) return text;
   throw wrongUse(`--advertise ${show(text)} is not a host with a port`, "write 10.0.0.7:9081");
-}
-
-/**
- * Returns the folder for the bundles that a worker downloads from the cluster. Its files may be deleted at any time.
- */
-function cacheOf({ XDG_CACHE_HOME, HOME = "/tmp" }: Record<string, string>, port: number): string {
-  const base = XDG_CACHE_HOME || join(HOME, ".cache");
-  return join(
-    base,
-    "uncaged-workflow",
-    port === 0 ? `worker-pid-${process.pid}` : `worker-${port}`,
-  );
 }

@@ -15,6 +15,7 @@ import { findProject, isWorkflowError, toErrorRecord } from "@uncaged/workflow/h
 import { rootVariable, threadEnv } from "@uncaged/workflow/internal";
 import type { Command } from "commander";
 import { exitCodes } from "../output/exit-code.ts";
+import { isDatabaseUrl } from "../session/cluster.ts";
 import { errorText } from "../session/failure.ts";
 import { ownProgram } from "../session/own-command.ts";
 import type { Session } from "../session/session.ts";
@@ -154,18 +155,23 @@ export async function openPlansOf(
 const commandOf = ({ cwd }: Session, command: string): string =>
   command.includes(sep) ? resolve(cwd, command) : command;
 
-/** Returns the rows of the plans on the command's cluster; null on a storage root. */
+/** Returns the rows of the plans on the command's cluster or database; null on a storage root. */
 async function sharedRows({
   clusterChosen,
   clusterFolder,
   env,
 }: Session): Promise<SharedRows | null> {
   if (clusterChosen === null) return null;
+  const { url } = clusterChosen;
+  if (isDatabaseUrl(url)) {
+    const postgres = await import("@uncaged/workflow-postgres");
+    return await postgres.openPlanRows(postgres.readDatabaseUrl(url));
+  }
   const [{ openPlanRows }, { reachCluster }] = await Promise.all([
     import("@uncaged/workflow-restate"),
     import("@uncaged/workflow-restate/cluster"),
   ]);
-  return openPlanRows(reachCluster(clusterChosen.url, env, clusterFolder).address);
+  return openPlanRows(reachCluster(url, env, clusterFolder).address);
 }
 
 /** Applies an action to the plans of a command, then closes them. */

@@ -154,7 +154,7 @@ function addCommonOptions(command: Command, isQuiet: boolean): void {
     .option("--root <dir>", "the storage root (else $UNCAGED_WORKFLOW_STORAGE_ROOT)")
     .option(
       "--host <url>",
-      "the cluster, restate://host:port, or server, https://host (else $UNCAGED_WORKFLOW_HOST)",
+      "a cluster (restate://host:port), database (postgres://user@host/name) or server (https://host); else $UNCAGED_WORKFLOW_HOST",
     )
     .option("--no-color", "no colour; NO_COLOR=1 does the same");
   command.helpOption("-h, --help", "show this help");

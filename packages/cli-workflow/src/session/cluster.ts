@@ -1,15 +1,27 @@
-import type { RestateHost } from "@uncaged/workflow-restate";
+import type { Host } from "@uncaged/workflow/host";
+import type { MovingHost } from "@uncaged/workflow/internal";
+
+/** A host on which workers of several machines drive threads: a Restate cluster or a PostgreSQL database. */
+export type SharedHost = Host & { moving: MovingHost };
+
+/** Whether a host's URL names a PostgreSQL database. */
+export const isDatabaseUrl = (url: string): boolean => /^postgres(ql)?:\/\//i.test(url);
 
 /**
- * Connects to a cluster and checks that the cluster answers and has our workers. `ownFolder` is the folder of the
- * storage root's own cluster.
- * @throws WorkflowError the errors of `reachCluster` and `clusterState`, and `NO_WORKERS`.
+ * Connects to a cluster and checks that the cluster answers and has our workers, or to a database, whose tables it
+ * creates. `ownFolder` is the folder of the storage root's own cluster.
+ * @throws WorkflowError the errors of `reachCluster` and `clusterState`, and `NO_WORKERS`; the errors of
+ * `openPostgresHost`.
  */
 export async function openedCluster(
   url: string,
   env: Record<string, string>,
   ownFolder: string | null,
-): Promise<RestateHost> {
+): Promise<SharedHost> {
+  if (isDatabaseUrl(url)) {
+    const { openPostgresHost } = await import("@uncaged/workflow-postgres");
+    return await openPostgresHost({ url });
+  }
   const { checkWorkers, reachCluster } = await import("@uncaged/workflow-restate/cluster");
   const { address } = reachCluster(url, env, ownFolder);
   await checkWorkers(address);

@@ -9,7 +9,7 @@ import {
   WorkflowError,
   toErrorRecord,
 } from "@uncaged/workflow/host";
-import { hostVariable, rootVariable } from "@uncaged/workflow/internal";
+import { hostVariable, rootVariable, withoutPasswords } from "@uncaged/workflow/internal";
 import type { Command } from "commander";
 import {
   jsonDocument,
@@ -198,7 +198,7 @@ export class Session {
     }
     const { openedCluster } = await import("./cluster.ts");
     this.#host = await openedCluster(chosen.url, this.env, this.clusterFolder);
-    this.#cluster = chosen.url;
+    this.#cluster = withoutPasswords(chosen.url);
   }
 
   /** @throws WorkflowError `NOT_ON_A_SERVER` if the chosen host is a server. */

@@ -84,7 +84,7 @@ function partOf({ file, text }: Site): "plans" | "models" | "clusters" | "thread
   if (/workflow-plan|src.plan.|pages.plans/.test(file) || /plan confirm|^add it: /.test(text))
     return "plans";
   if (/workflow-agents/.test(file) || /repeat the step/.test(text)) return "models";
-  const isOfCluster = /workflow-restate|cluster.ts/.test(file);
+  const isOfCluster = /workflow-(restate|postgres)|cluster.ts/.test(file);
   return isOfCluster || /--host|pause it first|^compare both/.test(text) ? "clusters" : "threads";
 }
 

@@ -9,6 +9,8 @@ export type SharedRows = {
   /** Changes rows that were read at a version. Returns false and changes nothing if there is a later version. */
   commit(after: number, rows: Record<string, unknown>): Promise<boolean>;
   lock: PlanStore["lock"];
+  /** Closes connections, if there are any. */
+  close?(): Promise<void>;
 };
 
 type Row = Record<string, string | number | null>;
@@ -105,6 +107,7 @@ export class SharedStore implements PlanStore {
 
   close(): void {
     this.database.close();
+    void this.#rows.close?.();
   }
 
   #alone<Result>(act: () => Promise<Result>): Promise<Result> {

@@ -1,5 +1,4 @@
-import { isWorkflowError, type ThreadCommand, type ThreadRef } from "@uncaged/workflow/host";
-import type { RestateHost } from "../../src/entry/index.ts";
+import { type Host, isWorkflowError, type ThreadCommand, type ThreadRef } from "@uncaged/workflow/host";
 
 /** Commands that were sent to a thread, and acknowledged commands. */
 export type Orders = {
@@ -30,10 +29,11 @@ const atOnce = 10;
 
 /** Sends ten random commands to a thread at once, and records their outcome in `orders`. */
 export async function tenAtOnce(
-  host: RestateHost,
+  host: Host,
   ref: ThreadRef,
   orders: Orders,
   random: () => number,
+  isHarmless = (code: string) => harmless.has(code),
 ): Promise<Commanded> {
   orders.commands += atOnce;
   const done: Commanded = { forks: [], unexpected: [] };
@@ -60,7 +60,7 @@ export async function tenAtOnce(
   await Promise.all(
     drawn.map(async (kind) => {
       const failed = (error: unknown) => {
-        if (isWorkflowError(error) && harmless.has(error.code)) return;
+        if (isWorkflowError(error) && isHarmless(error.code)) return;
         done.unexpected.push(`${kind} of ${ref.threadId}: ${String(error)}`);
       };
       await give(kind).catch(failed);
@@ -69,7 +69,7 @@ export async function tenAtOnce(
   return done;
 }
 
-async function kill(host: RestateHost, ref: ThreadRef, orders: Orders): Promise<void> {
+async function kill(host: Host, ref: ThreadRef, orders: Orders): Promise<void> {
   if (orders.kill === "none") orders.kill = "asked";
   await host.control(ref, { kind: "kill" });
   orders.kill = "acknowledged";
@@ -77,7 +77,7 @@ async function kill(host: RestateHost, ref: ThreadRef, orders: Orders): Promise<
 
 /** Answers the question of a thread. */
 export async function answer(
-  host: RestateHost,
+  host: Host,
   ref: ThreadRef,
   orders: Orders,
   random: () => number,

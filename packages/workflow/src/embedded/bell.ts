@@ -3,11 +3,13 @@ import { system } from "../system/system.ts";
 /** Wakes all callers that wait for a change. */
 export class Bell {
   #ring = Promise.withResolvers<void>();
+  readonly #others = new Set<Bell>();
 
   ring(): void {
     const { resolve } = this.#ring;
     this.#ring = Promise.withResolvers();
     resolve();
+    for (const other of this.#others) other.ring();
   }
 
   /** Resolves at the next ring, even one before the `await`. */
@@ -15,11 +17,16 @@ export class Bell {
     return this.#ring.promise;
   }
 
-  /** Waits for a ring, for at most `ms` milliseconds. */
+  /** Waits for a ring, and rings itself after `ms` milliseconds. */
   async within(ring: Promise<void>, ms: number): Promise<void> {
-    const late = Promise.withResolvers<void>();
-    const cancel = system.clock.after(ms, late.resolve);
-    await Promise.race([ring, late.promise]);
+    const cancel = system.clock.after(ms, () => this.ring());
+    await ring;
     cancel();
+  }
+
+  /** Rings another bell with this one. Returns a function that ends it. */
+  join(other: Bell): () => void {
+    this.#others.add(other);
+    return () => this.#others.delete(other);
   }
 }

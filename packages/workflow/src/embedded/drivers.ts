@@ -1,40 +1,61 @@
+import { bundleChanged, bundleMissing } from "../bundle/errors.ts";
 import { hashOf } from "../bundle/hash.ts";
 import { makeTemporary } from "../bundle/child.ts";
 import { type LoadedBundle, loadBundle } from "../bundle/store.ts";
 import { writeBundleFiles } from "../disk/bundle-files.ts";
-import { createRoot, openRoot } from "../disk/root.ts";
 import type { Root } from "../disk/paths.ts";
+import { createRoot, openRoot } from "../disk/root.ts";
 import type { LiveFacts, LiveRow, ThreadRef } from "../record/thread.ts";
-import type { ThreadStore } from "../store/store.ts";
+import type { Claim, ClaimOptions, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import { recordEvents, SharedEnv } from "../worker/context.ts";
+import type { Live } from "../worker/live.ts";
+import { ownClaims } from "../worker/open.ts";
+import type { DriveWatcher, ThreadsParts } from "../worker/parts.ts";
 import { Threads } from "../worker/threads.ts";
 import { placeIn } from "../worker/worker.ts";
-import { bundleChanged, bundleMissing } from "../bundle/errors.ts";
+import type { ActiveThread, Activity } from "./activity.ts";
+import { Leases } from "./leases.ts";
 
-/** Whether this process records the channel of workflow events. All workflows share one channel. */
-let isRecording = false;
+/** Parts of a process that drives threads of a store. */
+export type DriversParts = {
+  store: ThreadStore;
+  onChange: () => void;
+  claims?: Pick<ClaimOptions, "owner" | "leaseMs">;
+  /** Folder for loaded modules and worktrees; by default a temporary folder, deleted by `close`. */
+  folder?: Root;
+  /** Environment of all threads, besides the environment of their requests. */
+  env?: Readonly<Record<string, string>>;
+  options?: ThreadsParts["options"];
+  watcher?: DriveWatcher;
+  /** Called for a claim that was lost, or not renewed in time. */
+  onLost?: (claim: Claim) => void;
+};
 
-/** Drives the threads of a store in this process, with one driver per bundle. */
-export class Drivers {
-  readonly #store: ThreadStore;
-  readonly #onChange: () => void;
+/** Drives threads of a store in this process, with one driver per bundle, and renews their claims. */
+export class Drivers implements Activity {
+  readonly lookEveryMs = 300;
+  readonly #parts: DriversParts;
+  readonly #claims: Pick<ClaimOptions, "owner" | "leaseMs">;
+  readonly #leases: Leases;
   readonly #byHash = new Map<string, Threads>();
-  /** Folder for loading modules and creating worktrees. */
-  #folder: Root | null = null;
+  readonly #live = new Map<string, Live>();
+  #temporary: Root | null = null;
 
-  constructor(store: ThreadStore, onChange: () => void) {
-    this.#store = store;
-    this.#onChange = onChange;
+  constructor(parts: DriversParts) {
+    const { store, claims = ownClaims(), onLost = () => undefined } = parts;
+    this.#parts = parts;
+    this.#claims = claims;
+    this.#leases = new Leases(store, claims.leaseMs, onLost);
   }
 
   /** Returns the driver of a bundle's threads. */
   of(hash: string): Threads {
     const known = this.#byHash.get(hash);
     if (known) return known;
-    if (!isRecording) recordEvents();
-    isRecording = true;
+    recordEvents();
     const root = this.#root();
+    const { store, env = {}, options, onChange } = this.#parts;
     let bundle: Promise<LoadedBundle> | null = null;
     const load = (): Promise<LoadedBundle> => {
       bundle ??= this.#load(root, hash).catch((error: unknown) => {
@@ -44,18 +65,51 @@ export class Drivers {
       return bundle;
     };
     const threads = new Threads({
-      store: this.#store,
-      hash,
-      place: placeIn(root, hash),
+      ...{ store, hash, load, onChange, claims: this.#claims },
+      place: this.#placeOf(root, hash),
       // Processes started by steps end with this process.
       orphans: { ended: Promise.resolve(), report: {}, besideFork: async () => ({}) },
-      env: new SharedEnv({}),
-      load,
+      env: new SharedEnv(env),
+      ...(options && { options }),
       note: () => undefined,
-      onChange: this.#onChange,
+      watcher: this.#watcher,
     });
     this.#byHash.set(hash, threads);
     return threads;
+  }
+
+  readonly #watcher: DriveWatcher = {
+    began: (live, claim) => {
+      this.#live.set(live.ref.threadId, live);
+      this.#leases.add(live, claim);
+      this.#parts.watcher?.began(live, claim);
+    },
+    rests: (live) => this.#parts.watcher?.rests(live),
+    gone: (claim, outcome) => {
+      this.#leases.remove(claim);
+      this.#live.delete(claim.ref.threadId);
+      this.#parts.watcher?.gone(claim, outcome);
+    },
+  };
+
+  /** The driven threads by id. */
+  get driven(): ReadonlyMap<string, Live> {
+    return this.#live;
+  }
+
+  /** Stops a thread whose claim is over. */
+  async check(threadId: string): Promise<void> {
+    await this.#leases.check(threadId);
+  }
+
+  /** Fails the thread of an uncaught error; null unless this process has driven only one thread. */
+  get failOnly(): ((thrown: unknown) => void) | null {
+    const [only, ...others] = this.#byHash.values();
+    return others.length === 0 ? (only?.failOnly ?? null) : null;
+  }
+
+  noteUncaught(thrown: unknown): void {
+    for (const threads of this.#byHash.values()) threads.noteUncaught(thrown);
   }
 
   /** Returns the driven threads, oldest first. */
@@ -64,6 +118,13 @@ export class Drivers {
     return [...this.#byHash]
       .flatMap(([hash, threads]) => threads.list().map((thread) => ({ ...thread, hash, pid })))
       .sort((a, b) => (a.threadId < b.threadId ? -1 : 1));
+  }
+
+  async active(): Promise<ActiveThread[]> {
+    return this.live().map(({ hash, threadId, status, role, pausing }) => ({
+      ...{ hash, threadId },
+      facts: JSON.stringify([status, role, pausing]),
+    }));
   }
 
   find({ hash, threadId }: ThreadRef): LiveFacts | null {
@@ -79,20 +140,28 @@ export class Drivers {
   /** Stops driving all threads; each can be resumed. */
   async close(): Promise<void> {
     await Promise.all([...this.#byHash.values()].map((threads) => threads.release()));
-    if (this.#folder !== null) system.files.removeTree(this.#folder);
-    this.#folder = null;
+    if (this.#temporary !== null) system.files.removeTree(this.#temporary);
+    this.#temporary = null;
+  }
+
+  /** Limits on spending hold for one storage root, not for the folder of one of several workers. */
+  #placeOf(root: Root, hash: string): ThreadsParts["place"] {
+    const { spending, ...place } = placeIn(root, hash);
+    return this.#parts.folder === undefined && spending ? { ...place, spending } : place;
   }
 
   #root(): Root {
-    if (this.#folder === null) {
-      this.#folder = openRoot({ path: makeTemporary("uncaged-embedded-") });
-      createRoot(this.#folder);
+    const { folder } = this.#parts;
+    if (folder !== undefined) return folder;
+    if (this.#temporary === null) {
+      this.#temporary = openRoot({ path: makeTemporary("uncaged-embedded-") });
+      createRoot(this.#temporary);
     }
-    return this.#folder;
+    return this.#temporary;
   }
 
   async #load(root: Root, hash: string): Promise<LoadedBundle> {
-    const bundle = await this.#store.readBundle(hash);
+    const bundle = await this.#parts.store.readBundle(hash);
     if (!bundle) throw bundleMissing(hash);
     const now = hashOf(bundle.code);
     if (now !== hash) throw bundleChanged(hash, now);

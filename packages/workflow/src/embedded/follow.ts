@@ -1,35 +1,40 @@
-import type { HostChange, Observed, ObserveOptions } from "../host/host.ts";
+import type { HostChange, LogLine, LogOptions, Observed, ObserveOptions } from "../host/host.ts";
+import { eventsIn, wantedOf } from "../local/threads/events.ts";
 import { takeBatch } from "../local/threads/observe.ts";
 import { shownOf } from "../record/row.ts";
 import { cursorOf, LogReader, positionOf } from "../record/reader.ts";
-import { statusOf, type ThreadRef } from "../record/thread.ts";
-import type { ThreadStore } from "../store/store.ts";
+import { isMoving, statusOf, type ThreadRef } from "../record/thread.ts";
+import type { StoreChange, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
-import type { Bell } from "./bell.ts";
-import type { Drivers } from "./drivers.ts";
+import type { ActiveThread, Activity } from "./activity.ts";
+import { Bell } from "./bell.ts";
+import { isMissing, notedIn } from "./noted.ts";
 import { StoredLines } from "./stored-lines.ts";
-import { isMissing, notedIn, type StoredThreads } from "./stored-threads.ts";
+import type { StoredThreads } from "./stored-threads.ts";
 
 export type Following = {
   store: ThreadStore;
   threads: StoredThreads;
-  drivers: Drivers;
-  /** Rings at every change of a driven thread. */
+  activity: Activity;
+  /** Rings at every change of a thread that this process drives or commands. */
   bell: Bell;
   closed: AbortSignal;
 };
 
-/** Poll interval in milliseconds: stores do not report expired leases as changes. */
-const lookEveryMs = 300;
 const mostOftenMs = 20;
+/** Maximum number of threads whose last reported row is remembered. */
+const mostShown = 10_000;
+/** Time until a failed watch starts again, in milliseconds. */
+const retryMs = 1_000;
 
 /** @see Host.observe */
 export async function* observe(
-  { store, drivers, bell, closed }: Following,
+  following: Following,
   ref: ThreadRef,
   cursor: string | undefined,
   { signal, events = true, until }: ObserveOptions,
 ): AsyncGenerator<Observed> {
+  const { store, activity } = following;
   const from = positionOf(cursor);
   const data = new StoredLines(store, ref, "data");
   const info = new StoredLines(store, ref, "events");
@@ -38,18 +43,17 @@ export async function* observe(
     await data.refresh();
     if (events) await info.refresh();
   };
-  const stop = stopped(signal, closed);
-  const watched = watch(store, bell, stop, ref);
-  await watched.ready;
+  const watched = await Watched.begin(following, signal, ref);
   try {
     await refresh();
     const reader = new LogReader({ data, ...(events && { info }), from });
     const to = until === "now" ? reader.newest() : until === undefined ? null : positionOf(until);
     let shown = "";
-    while (!stop.signal.aborted) {
-      const ring = bell.next();
+    while (!watched.isOver) {
+      const ring = watched.next();
       // Ask first: if the thread ends meanwhile, its log has the end.
-      const driver = drivers.find(ref);
+      const stored = await store.find(ref.threadId);
+      const driver = activity.find(ref, stored);
       try {
         await refresh();
       } catch (error) {
@@ -62,102 +66,171 @@ export async function* observe(
       if (batch.length > 0) continue;
       const { facts } = reader;
       if (facts.end || (to && !facts.broken)) return;
-      const noted = notedIn(await store.find(ref.threadId));
-      const state = statusOf(facts, facts.broken ? null : driver, noted);
+      const state = statusOf(facts, facts.broken ? null : driver, notedIn(stored));
       const text = JSON.stringify(state);
       if (text !== shown) yield { kind: "status", state, cursor: cursorOf(reader.position) };
       if (state.status === "corrupt" || state.status === "moved") return;
       shown = text;
-      await bell.within(ring, lookEveryMs);
+      await watched.wait(ring);
     }
   } finally {
-    stop.abort();
-    await watched.ended;
+    await watched.end();
+  }
+}
+
+/** @see Host.log */
+export async function* logOf(
+  following: Following,
+  ref: ThreadRef,
+  { backward, tail, follow = false, signal, ...options }: LogOptions,
+): AsyncGenerator<LogLine> {
+  const info = new StoredLines(following.store, ref, "events");
+  const watched = follow ? await Watched.begin(following, signal, ref) : null;
+  try {
+    await info.refresh();
+    if (backward) return yield* eventsIn(info.backward());
+    let { after = 0 } = options;
+    const holding = options.only?.map((name) => `"${name}"`);
+    const read = function* (): Generator<LogLine> {
+      for (const line of wantedOf(info.forward(after, holding), options)) {
+        after = line.position;
+        yield line;
+      }
+    };
+    yield* tail === undefined ? read() : [...read()].slice(tail === 0 ? Infinity : -tail);
+    for (let goesOn = true; watched && goesOn && !watched.isOver; ) {
+      const ring = watched.next();
+      const row = await following.threads.row(ref);
+      goesOn = row !== null && (isMoving(row.status) || row.status === "waiting");
+      if (goesOn) await watched.wait(ring);
+      if (row) await info.refresh();
+      yield* read();
+    }
+  } finally {
+    await watched?.end();
   }
 }
 
 /** @see Host.changes */
 export async function* changesOf(
-  { store, threads, drivers, bell, closed }: Following,
+  following: Following,
   signal: AbortSignal,
 ): AsyncGenerator<HostChange> {
-  const seen = new Map<string, { ref: ThreadRef; shown: string; isLive: boolean }>();
+  const { threads, activity } = following;
+  const shownBefore = new Map<string, string>();
   const dirty = new Map<string, ThreadRef>();
+  let active = new Map<string, ActiveThread>();
+  let lookAt = 0;
   let isRegistryChanged = false;
-  const stop = stopped(signal, closed);
-  const watched = watch(store, bell, stop, undefined, (change) => {
+  const watched = await Watched.begin(following, signal, undefined, (change) => {
     if (change.kind === "registry") isRegistryChanged = true;
     if ("ref" in change) dirty.set(change.ref.threadId, change.ref);
   });
-  await watched.ready;
   try {
-    for (const { hash, threadId } of await threads.all()) {
-      seen.set(threadId, { ref: { hash, threadId }, shown: "", isLive: false });
-    }
     yield { kind: "ready" };
-    while (!stop.signal.aborted) {
-      const ring = bell.next();
-      const live = new Map(drivers.live().map((row) => [row.threadId, row]));
+    while (!watched.isOver) {
+      const ring = watched.next();
       const toRead = new Map(dirty);
       dirty.clear();
-      for (const [threadId, { hash }] of live) toRead.set(threadId, { hash, threadId });
-      for (const [threadId, { ref, isLive }] of seen) if (isLive) toRead.set(threadId, ref);
+      if (system.clock.elapsed() >= lookAt) {
+        const before = active;
+        active = new Map((await activity.active()).map((one) => [one.threadId, one]));
+        for (const [threadId, one] of [...before, ...active]) {
+          if (active.get(threadId)?.facts !== before.get(threadId)?.facts) {
+            toRead.set(threadId, { hash: one.hash, threadId });
+          }
+        }
+        lookAt = system.clock.elapsed() + activity.lookEveryMs;
+      }
       for (const [threadId, ref] of toRead) {
         const row = await threads.row(ref);
-        const before = seen.get(threadId);
-        if (!row) {
-          if (seen.delete(threadId)) yield { kind: "removed", threadId };
-          continue;
-        }
-        const shown = shownOf(row);
-        seen.set(threadId, { ref, shown, isLive: live.has(threadId) });
-        if (shown !== before?.shown) yield { kind: "thread", row };
+        const shown = row && shownOf(row);
+        if (shown === shownBefore.get(threadId)) continue;
+        if (shown === null) shownBefore.delete(threadId);
+        else shownBefore.set(threadId, shown);
+        const [oldest] = shownBefore.keys();
+        if (shownBefore.size > mostShown && oldest !== undefined) shownBefore.delete(oldest);
+        yield row ? { kind: "thread", row } : { kind: "removed", threadId };
       }
       if (isRegistryChanged) yield { kind: "workflows" };
       isRegistryChanged = false;
-      if (!stop.signal.aborted) await system.clock.sleep(mostOftenMs);
-      await bell.within(ring, lookEveryMs);
+      if (!watched.isOver) await system.clock.sleep(mostOftenMs);
+      await watched.wait(ring);
     }
   } finally {
-    stop.abort();
-    await watched.ended;
+    await watched.end();
   }
 }
 
-/** Returns a controller that is aborted with any of these signals. */
-function stopped(...signals: (AbortSignal | undefined)[]): AbortController {
-  const stop = new AbortController();
-  for (const signal of signals) {
-    if (signal?.aborted) stop.abort();
-    signal?.addEventListener("abort", () => stop.abort(), { signal: stop.signal });
-  }
-  return stop;
-}
+/** A watch of a store, of one thread or of all. */
+class Watched {
+  readonly #following: Following;
+  readonly #stop = new AbortController();
+  readonly #bell = new Bell();
+  readonly #ready = Promise.withResolvers<void>();
+  readonly #leave: () => void;
+  #ended: Promise<void> = Promise.resolve();
 
-type OnChange = (
-  change: Awaited<ReturnType<ReturnType<ThreadStore["watch"]>["next"]>>["value"],
-) => void;
-
-/** Rings the bell at every change of the store until `stop` is aborted. */
-function watch(
-  store: ThreadStore,
-  bell: Bell,
-  { signal }: AbortController,
-  ref?: ThreadRef,
-  onChange?: OnChange,
-): { ready: Promise<void>; ended: Promise<void> } {
-  const ready = Promise.withResolvers<void>();
-  signal.addEventListener("abort", () => bell.ring());
-  const ended = (async () => {
-    try {
-      for await (const change of store.watch(signal, ref)) {
-        onChange?.(change);
-        ready.resolve();
-        bell.ring();
-      }
-    } finally {
-      ready.resolve();
+  private constructor(following: Following, signal: AbortSignal | undefined) {
+    this.#following = following;
+    const { signal: stopped } = this.#stop;
+    for (const one of [signal, following.closed]) {
+      if (one?.aborted) this.#stop.abort();
+      one?.addEventListener("abort", () => this.#stop.abort(), { signal: stopped });
     }
-  })().catch(() => undefined);
-  return { ready: ready.promise, ended };
+    stopped.addEventListener("abort", () => this.#bell.ring());
+    this.#leave = following.bell.join(this.#bell);
+  }
+
+  /** Returns once no later change is missed. `onChange` is called for each change. */
+  static async begin(
+    following: Following,
+    signal: AbortSignal | undefined,
+    ref?: ThreadRef,
+    onChange: (change: StoreChange) => void = () => undefined,
+  ): Promise<Watched> {
+    const watched = new Watched(following, signal);
+    watched.#ended = watched.#watch(ref, onChange);
+    await watched.#ready.promise;
+    return watched;
+  }
+
+  get isOver(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  /** Resolves at the next change, even one before the `await`. */
+  next(): Promise<void> {
+    return this.#bell.next();
+  }
+
+  /** Waits for a change, or until it is time to look: a store does not report expired leases. */
+  async wait(change: Promise<void>): Promise<void> {
+    await this.#bell.within(change, this.#following.activity.lookEveryMs);
+  }
+
+  async end(): Promise<void> {
+    this.#stop.abort();
+    this.#leave();
+    await this.#ended;
+  }
+
+  async #watch(ref: ThreadRef | undefined, onChange: (change: StoreChange) => void) {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      try {
+        for await (const change of this.#following.store.watch(signal, ref)) {
+          onChange(change);
+          this.#ready.resolve();
+          this.#bell.ring();
+        }
+        break;
+      } catch {
+        // Readers look at intervals while the store can't report changes.
+        this.#ready.resolve();
+        await this.#bell.within(this.#bell.next(), retryMs);
+      }
+    }
+    this.#ready.resolve();
+  }
 }

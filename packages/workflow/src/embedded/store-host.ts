@@ -1,7 +1,6 @@
-import { toErrorRecord } from "../contract/error.ts";
 import { checkThreadId } from "../contract/names.ts";
-import { type Controlled, requestText, type StartRequest } from "../control/control.ts";
-import { answerRequest, resumeRequest, startRequest, wakeRequest } from "../control/requests.ts";
+import { notInTrash } from "../disk/errors.ts";
+import { threadOpen } from "../host/errors.ts";
 import type {
   ControlResult,
   Forked,
@@ -10,27 +9,27 @@ import type {
   StartedThread,
   StartOptions,
   ThreadCommand,
-  WakeOptions,
-  Woken,
 } from "../host/host.ts";
+import { isFromStep } from "../local/threads/answerer.ts";
 import { Families } from "../local/threads/family.ts";
 import { checkSameThread, checkStart, forkRequestOf, newThreadId } from "../local/threads/start.ts";
-import { definedEnv, envsOf, folderIn, surroundingsIn } from "../local/workers/surroundings.ts";
-import { type ThreadRef } from "../record/thread.ts";
+import { folderIn } from "../local/workers/surroundings.ts";
+import { movedError, notFound } from "../record/errors.ts";
+import type { ThreadRef } from "../record/thread.ts";
 import { Memory } from "../store/memory.ts";
 import { memoryStore } from "../store/memory-store.ts";
 import type { ThreadStore } from "../store/store.ts";
 import type { Environment } from "../system/port.ts";
-import { system } from "../system/system.ts";
+import { StoreActivity } from "./activity.ts";
 import { Bell } from "./bell.ts";
+import type { Caller, Commands, UnsentStart } from "./commands.ts";
 import { Drivers } from "./drivers.ts";
-import { changesOf, observe } from "./follow.ts";
+import { changesOf, logOf, observe } from "./follow.ts";
+import { OwnCommands } from "./own-commands.ts";
+import { StoreCommands } from "./store-commands.ts";
 import { StoredThreads } from "./stored-threads.ts";
 import { StoredWorkflows } from "./stored-workflows.ts";
 import { collect, verify } from "./upkeep.ts";
-import { threadOpen } from "../host/errors.ts";
-import { notInTrash } from "../disk/errors.ts";
-import { endedError, movedError, notFound } from "../record/errors.ts";
 
 /** Options of a host over a store. */
 export type StoreHostOptions = {
@@ -38,54 +37,49 @@ export type StoreHostOptions = {
   root: string;
   /** Environment of threads that continue automatically when they are due; empty by default. */
   env?: Environment;
+  /**
+   * False for a host that drives no thread: it acts only by writes to the store, and workers drive the threads, in their
+   * own environment ({@link driveStore}).
+   */
+  drives?: boolean;
 };
-
-/** Interval of the search for due threads, in milliseconds. */
-const wakeEveryMs = 1_000;
-const most = Number.MAX_SAFE_INTEGER;
 
 /** Opens a host over a store in memory, for tests. Its threads run in this process and end with it. */
 export const openMemoryHost = (memory: Memory = new Memory()): Host =>
   openStoreHost(memoryStore(memory), { root: "memory" });
 
 /**
- * Opens a host over a thread store. It drives threads in this process, with the engine of workers. A role that blocks
+ * Opens a host over a thread store. By default it drives threads in this process, with the engine of workers. A role that blocks
  * the process blocks the host, and `process.exit` in a bundle ends both. `close` stops the threads, which can be
  * resumed, and closes the store.
  */
-export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostOptions): Host {
+export function openStoreHost(
+  store: ThreadStore,
+  { root, env = {}, drives = true }: StoreHostOptions,
+): Host {
   const bell = new Bell();
-  const drivers = new Drivers(store, () => bell.ring());
-  const threads = new StoredThreads(store, drivers);
   const workflows = new StoredWorkflows(store);
+  const drivers = drives ? new Drivers({ store, onChange: () => bell.ring() }) : null;
+  const elsewhere = new StoreActivity(store);
+  const activity = drivers ?? elsewhere;
+  const threads = new StoredThreads(store, activity);
+  const commands: Commands = drivers
+    ? new OwnCommands(store, threads, drivers, env)
+    : new StoreCommands(store, threads, workflows, elsewhere);
   const families = new Families({
     find: (text) => threads.find(text),
-    all: () => threads.all(),
+    all: (threadId) => threads.relatives(threadId),
     start: (ref) => threads.start(ref),
     rows: () => (ref) => threads.row(ref),
   });
   const closed = new AbortController();
-  const following = { store, threads, drivers, bell, closed: closed.signal };
-  let stopWaking = (): void => undefined;
-
-  const scheduleWake = (): void => {
-    stopWaking = system.clock.after(wakeEveryMs, () => {
-      // A thread that can't be woken is due again in a minute.
-      void wake({ env })
-        .catch(() => undefined)
-        .then(() => closed.signal.aborted || scheduleWake());
-    });
-  };
-  scheduleWake();
-
-  /** Parses a control request, as a worker does from its socket. */
-  const parsed = <Request>(read: (body: string) => Request, request: unknown): Request =>
-    read(requestText(request));
+  const following = { store, threads, activity, bell, closed: closed.signal };
 
   async function send(
     hash: string,
     given: string | undefined,
-    request: Omit<StartRequest, "threadId">,
+    request: Omit<UnsentStart, "threadId">,
+    caller: Caller,
   ): Promise<StartedThread> {
     const threadId = given === undefined ? await newThreadId() : checkThreadId(given);
     const there = given === undefined ? null : await store.find(threadId);
@@ -95,7 +89,7 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
       if (record) checkSameThread(record, { ...request, hash });
       return { threadId, workflow: there.name, hash: there.hash };
     }
-    await drivers.of(hash).start(parsed(startRequest, { ...request, threadId }));
+    await commands.start(hash, { ...request, threadId }, caller);
     bell.ring();
     const { name, hash: of } = (await store.find(threadId)) ?? { name: request.workflow, hash };
     return { threadId, workflow: name, hash: of };
@@ -105,10 +99,9 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
     checkStart(given);
     const resolved = await workflows.resolve(given.workflow);
     const options = { ...given.options, cwd };
-    const surroundings = await surroundingsIn(cwd, own);
     const workflow = name ?? resolved.name;
-    const request = { ...given, workflow, options, ...surroundings };
-    return await send(resolved.hash, threadId, request);
+    const request = { ...given, workflow, options };
+    return await send(resolved.hash, threadId, request, { folder: cwd, env: own });
   }
 
   async function fork(ref: ThreadRef, options: ForkOptions): Promise<Forked> {
@@ -116,37 +109,15 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
     const source = {
       start: () => threads.start(ref),
       view: () => threads.read(ref),
-      isFromStep: () => false,
+      isFromStep: () => !drives && isFromStep(),
       path: store.where(ref, "data"),
     };
     const { hash, steps, request } = await forkRequestOf(source, ref, given, (on) =>
       workflows.resolve(on),
     );
-    const surroundings = await surroundingsIn(folderIn(await threads.start(ref)), own);
-    const started = await send(hash, threadId, { ...request, ...surroundings });
+    const caller = { folder: folderIn(await threads.start(ref)), env: own };
+    const started = await send(hash, threadId, request, caller);
     return { ...started, forkFrom: { threadId: ref.threadId, steps } };
-  }
-
-  async function control(ref: ThreadRef, command: ThreadCommand): Promise<Controlled> {
-    const { hash, threadId } = ref;
-    const view = await threads.read(ref);
-    if (view.movedTo !== undefined) throw movedError(threadId, view.movedTo);
-    const driven = drivers.of(hash);
-    if (command.kind === "kill")
-      return { ...(await driven.kill(threadId)), resumed: [] } as Controlled;
-    if (command.kind === "pause") {
-      if ("result" in view) throw endedError(threadId, view.result.reason ?? view.status);
-      return await driven.pause(threadId);
-    }
-    const folder = folderIn(await threads.start(ref));
-    const surroundings = await surroundingsIn(folder, command.env);
-    const { durability } = command;
-    if (command.kind === "resume") {
-      return await driven.resume(threadId, parsed(resumeRequest, { ...surroundings, durability }));
-    }
-    const { question } = command;
-    const request = { ...surroundings, durability, input: command.input, question };
-    return await driven.answer(threadId, parsed(answerRequest, request));
   }
 
   async function remove(ref: ThreadRef, { force = false }: { force?: boolean } = {}) {
@@ -156,39 +127,9 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
     if (!force && ["running", "paused", "waiting"].includes(row.status)) {
       throw threadOpen(threadId, row.status);
     }
-    const { threadId: removed } = await drivers.of(hash).remove(threadId, { force });
+    await commands.remove({ hash, threadId }, force);
     bell.ring();
-    return { threadId: removed };
-  }
-
-  async function wake({ env: given, durability }: WakeOptions): Promise<Woken> {
-    const done: Woken = { woken: [], failed: [], next: null };
-    const now = system.clock.now();
-    const due = await store.runnable({ now, limit: most, onlyDue: true });
-    const own = definedEnv(given);
-    const starts = await Promise.all(due.map((ref) => threads.start(ref)));
-    const folders = await envsOf(starts.map(folderIn), own);
-    const body = parsed(wakeRequest, { env: own, durability, folders });
-    const hashes = new Set([...due, ...drivers.live()].map(({ hash }) => hash));
-    for (const hash of hashes) {
-      try {
-        for (let more = true; more; ) {
-          const found = await drivers.of(hash).wake(body);
-          done.woken.push(...found.woken.map((threadId) => ({ hash, threadId })));
-          done.failed.push(...found.failed.map((one) => ({ ...one, hash })));
-          more = found.more && found.woken.length > 0;
-        }
-      } catch (error) {
-        const refs = due.filter((ref) => ref.hash === hash);
-        const record = toErrorRecord(error);
-        for (const { threadId } of refs) done.failed.push({ hash, threadId, error: record });
-        for (const ref of refs) await store.postpone(ref, now + 60_000);
-      }
-    }
-    const dueAts = (await threads.all()).flatMap(({ state }) =>
-      state.kind === "waiting" && state.dueAt !== null ? [state.dueAt] : [],
-    );
-    return { ...done, next: dueAts.length > 0 ? Math.min(...dueAts) : null };
+    return { threadId };
   }
 
   return {
@@ -215,22 +156,22 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
     find: (text) => threads.find(text),
     threads: async (query = {}) => {
       const { workflow } = query;
-      return threads.page(query, workflow ? await workflows.selectors(workflow) : null);
+      return threads.page(query, workflow ? await workflows.selectors(workflow, threads) : null);
     },
     summary: async (query = {}) => {
       const { workflow } = query;
-      return threads.summary(query, workflow ? await workflows.selectors(workflow) : null);
+      return threads.summary(query, workflow ? await workflows.selectors(workflow, threads) : null);
     },
-    live: async () => drivers.live(),
+    live: () => commands.live(),
     row: (ref) => threads.row(ref),
     read: (ref) => threads.read(ref),
     family: ({ threadId }) => families.of(threadId),
     attempts: (ref) => threads.attempts(ref),
-    log: (ref, options = {}) => threads.log(ref, options, () => bell.next()),
+    log: (ref, options = {}) => logOf(following, ref, options),
     value: (...given) => threads.value(...given),
     observe: (ref, cursor, options = {}) => observe(following, ref, cursor, options),
     async control<Command extends ThreadCommand>(ref: ThreadRef, command: Command) {
-      const done = await control(ref, command);
+      const done = await commands.control(ref, command);
       bell.ring();
       return done as ControlResult<Command>;
     },
@@ -241,29 +182,16 @@ export function openStoreHost(store: ThreadStore, { root, env = {} }: StoreHostO
       throw notInTrash(threadId);
     },
     changes: (signal) => changesOf(following, signal),
-    wake,
-    async recover() {
-      const { rows } = await threads.page({ status: ["interrupted", "paused"], limit: most }, null);
-      const isDriven = new Set(drivers.live().map(({ threadId }) => threadId));
-      const reason = "its store can't tell whether another process drives it";
-      const left = rows
-        .filter(({ threadId }) => !isDriven.has(threadId))
-        .map(({ hash, threadId, workflow }) => ({ hash, threadId, workflow, reason }));
-      return { resumed: [], left };
-    },
+    wake: (options) => commands.wake(options),
+    recover: () => commands.recover(),
 
-    verify: (options) => verify(store, options),
-    collect: (options) => collect(store, options),
-    workers: async () => {
-      const { pid } = system.processes;
-      const hashes = new Set(drivers.live().map(({ hash }) => hash));
-      return [...hashes].map((hash) => ({ hash, state: "answers" as const, pid, orphans: [] }));
-    },
+    verify: (options) => verify(store, threads.pages(), options),
+    collect: (options) => collect(store, () => threads.hashes(), options),
+    workers: () => commands.workers(),
     async close() {
-      stopWaking();
       closed.abort();
       bell.ring();
-      await drivers.close();
+      await commands.close();
       await store.close();
     },
   };

@@ -3,6 +3,8 @@ import type { Lines } from "../record/reader.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import type { LogName, ThreadStore } from "../store/store.ts";
 import { replacedError } from "../record/errors.ts";
+import { LogFold } from "../record/fold.ts";
+import type { StartRecord } from "../record/record.ts";
 
 const none = Buffer.alloc(0);
 
@@ -13,14 +15,21 @@ export class StoredLines implements Lines {
   #cursor: string | undefined;
   #buffer = none;
   #length = 0;
+  #last: Promise<void> = Promise.resolve();
 
   constructor(store: ThreadStore, ref: ThreadRef, log: LogName) {
     this.path = store.where(ref, log);
     this.#read = (cursor) => store.read(ref, log, cursor);
   }
 
-  /** @throws WorkflowError `THREAD_NOT_FOUND` */
+  /** Reads the new lines. Concurrent calls read in sequence. @throws WorkflowError `THREAD_NOT_FOUND` */
   async refresh(): Promise<void> {
+    const read = this.#last.then(() => this.#refresh());
+    this.#last = read.catch(() => undefined);
+    await read;
+  }
+
+  async #refresh(): Promise<void> {
     for (;;) {
       const { lines, cursor, isEnd } = await this.#read(this.#cursor);
       this.#cursor = cursor;
@@ -71,4 +80,26 @@ export class StoredLines implements Lines {
     bytes.copy(this.#buffer, this.#length);
     this.#length = length;
   }
+}
+
+/** The logs of a thread, which keep what they have read. */
+export type StoredLogs = Readonly<Record<LogName, StoredLines>>;
+
+export const storedLogs = (store: ThreadStore, ref: ThreadRef): StoredLogs => ({
+  data: new StoredLines(store, ref, "data"),
+  journal: new StoredLines(store, ref, "journal"),
+  events: new StoredLines(store, ref, "events"),
+});
+
+/** Reads the first record of a thread; null when it is unreadable. @throws WorkflowError `THREAD_NOT_FOUND` */
+export async function firstRecord(
+  store: ThreadStore,
+  { hash, threadId }: ThreadRef,
+): Promise<StartRecord | null> {
+  const ref = { hash, threadId };
+  const { lines } = await store.read(ref, "data");
+  const facts = new LogFold(ref);
+  const [first] = linesOf({ bytes: Buffer.from(`${lines[0] ?? ""}\n`), start: 0, rest: none });
+  if (first) facts.take(first);
+  return facts.start;
 }

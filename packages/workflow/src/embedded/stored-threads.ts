@@ -1,61 +1,83 @@
 import { system } from "../system/system.ts";
 import type { Attempt } from "../record/attempt.ts";
 import type { EventRecord } from "../contract/event.ts";
-import { isWorkflowError } from "../contract/error.ts";
 import { isThreadId } from "../contract/names.ts";
-import type { Step } from "../contract/contract.ts";
-import type { LogLine, LogOptions, ThreadFilter, ThreadPage, ThreadQuery } from "../host/host.ts";
+import type { ThreadFilter, ThreadPage, ThreadQuery } from "../host/host.ts";
 import {
   attemptsIn,
   type CopiedEvents,
   collectEvents,
   copiedAttempts,
-  eventsIn,
-  wantedOf,
 } from "../local/threads/events.ts";
 import { HourSums, type ThreadSummary } from "../record/figures.ts";
-import { isLimited, isSelected, limitsOf, matches, type Selector } from "../record/filter.ts";
-import { LogFold } from "../record/fold.ts";
-import { journalState } from "../record/journal.ts";
+import {
+  isLimited,
+  isSelected,
+  limitsOf,
+  matches,
+  type Selector,
+  startsWithin,
+} from "../record/filter.ts";
 import { LogReader } from "../record/reader.ts";
 import type { StartRecord } from "../record/record.ts";
-import { rowAt, rowFrom, unknownRow } from "../record/row.ts";
-import { hasWords, SearchText, wordsOf } from "../record/search.ts";
+import { hasWords, wordsOf } from "../record/search.ts";
 import { pickThread } from "../record/selection.ts";
 import {
   type ForkFrom,
-  isMoving,
-  type Noted,
-  statusOf,
+  type Status,
   type ThreadRef,
   type ThreadRow,
   type ThreadView,
 } from "../record/thread.ts";
 import { headlessView, viewOf } from "../record/view.ts";
-import type { WorkFigures } from "../record/work-figures.ts";
-import { WorkFold } from "../record/work.ts";
-import type { ThreadInfo, ThreadStore } from "../store/store.ts";
-import type { Drivers } from "./drivers.ts";
-import { StoredLines } from "./stored-lines.ts";
+import type { ListQuery, ThreadInfo, ThreadStore } from "../store/store.ts";
+import type { Activity } from "./activity.ts";
+import { notedIn } from "./noted.ts";
+import { firstRecord, StoredLines } from "./stored-lines.ts";
+import { folded, type IndexedThread, StoredRows } from "./stored-rows.ts";
 import { valueNotFound } from "../host/errors.ts";
 import { notFound } from "../record/errors.ts";
+
+/** Numbers of threads in a page of a list. */
+const [pageLength, longestPage] = [200, 1_000];
+/** Maximum number of threads that a text is said to match. */
+const mostMatches = 100;
+const endings: ReadonlySet<Status> = new Set(["completed", "failed", "killed"]);
 
 /** The threads of a store, in the form of a host. */
 export class StoredThreads {
   readonly #store: ThreadStore;
-  readonly #drivers: Drivers;
+  readonly #activity: Activity;
+  readonly #rows: StoredRows;
 
-  constructor(store: ThreadStore, drivers: Drivers) {
+  constructor(store: ThreadStore, activity: Activity) {
     this.#store = store;
-    this.#drivers = drivers;
+    this.#activity = activity;
+    this.#rows = new StoredRows(store, activity);
   }
 
-  /** Returns all threads, newest first. */
-  all(hash?: string): Promise<ThreadInfo[]> {
-    return this.#store.list({
-      limit: Number.MAX_SAFE_INTEGER,
-      ...(hash !== undefined && { hash }),
-    });
+  /** Yields all threads in pages, newest first. */
+  async *pages({ limit = pageLength, ...query }: ListQuery = {}): AsyncGenerator<ThreadInfo[]> {
+    for (let { before } = query, size = limit; ; size = pageLength) {
+      const page = await this.#store.list({
+        ...query,
+        limit: size,
+        ...(before !== undefined && { before }),
+      });
+      if (page.length > 0) yield page;
+      before = page.at(-1)?.threadId;
+      if (page.length < size || before === undefined) return;
+    }
+  }
+
+  /** Returns all threads, or those of a bundle, newest first. */
+  async all(): Promise<ThreadInfo[]> {
+    return (await Array.fromAsync(this.pages())).flat();
+  }
+
+  /** Returns the threads that forks connect with a thread, and for a store without an index all other threads. */
+  async relatives(threadId: string): Promise<ThreadInfo[]> {
+    return (await this.#store.index?.relatives(threadId)) ?? (await this.all());
   }
 
   /**
@@ -65,72 +87,84 @@ export class StoredThreads {
   async find(text: string): Promise<ThreadRef> {
     const found = isThreadId(text) ? await this.#store.find(text) : null;
     if (!found && isThreadId(text)) throw notFound(text);
-    const { hash, threadId } = found ?? pickThread(await this.all(), text);
+    const { hash, threadId } = found ?? pickThread(await this.#matching(text), text);
     return { hash, threadId };
   }
 
-  /** Returns a thread's start record; null when it is missing or unreadable. */
-  async start(ref: ThreadRef): Promise<StartRecord | null> {
-    const { facts } = await this.#fold(ref);
-    return facts.start;
+  async #matching(text: string): Promise<ThreadInfo[]> {
+    if (text === "@last") return await this.#store.list({ limit: 1 });
+    const { index } = this.#store;
+    if (!index) return await this.all();
+    return text === "" ? [] : await index.matching(text.toUpperCase(), mostMatches);
+  }
+
+  /** Returns a thread's start record; null when it is unreadable. @throws WorkflowError `THREAD_NOT_FOUND` */
+  start(ref: ThreadRef): Promise<StartRecord | null> {
+    return firstRecord(this.#store, ref);
   }
 
   /** @throws WorkflowError `THREAD_NOT_FOUND` */
   async read(ref: ThreadRef): Promise<ThreadView> {
-    const { facts, steps, driver, noted } = await this.#driven(ref);
+    const info = await this.#info(ref);
+    // Ask first: if the thread ends meanwhile, its log has the end.
+    const driver = this.#activity.find(ref, info);
+    const logs = this.#rows.logs(info);
+    await logs.data.refresh();
+    const { facts, steps } = folded(ref, logs);
     const { start, broken, end } = facts;
     const now = system.clock.now();
-    if (start) return viewOf(ref, { start, steps, broken, end }, driver, noted, now);
+    if (start) return viewOf(ref, { start, steps, broken, end }, driver, notedIn(info), now);
     return headlessView(ref, broken ?? { line: 1, offset: 0, reason: "no start record" });
   }
 
-  async row(ref: ThreadRef): Promise<ThreadRow | null> {
-    return (await this.indexed(ref))?.row ?? null;
+  /** Returns the row of a thread; null when it is missing. `info`: the thread, from a list. */
+  async row(ref: ThreadRef, info?: ThreadInfo): Promise<ThreadRow | null> {
+    const found = info ?? (await this.#store.find(ref.threadId));
+    return found?.hash === ref.hash ? ((await this.#rows.one(found))?.row ?? null) : null;
   }
 
-  /** Returns the row of a thread, and its figures; null when it is missing. */
-  async indexed(ref: ThreadRef): Promise<{ row: ThreadRow; figures: WorkFigures } | null> {
-    try {
-      const { facts, steps: all, driver, noted } = await this.#driven(ref);
-      const { start, end, last, steps, waitedMs } = facts;
-      if (!start) return { row: unknownRow(ref), figures: { roles: [], models: [] } };
-      const journal = new StoredLines(this.#store, ref, "journal");
-      await journal.refresh();
-      const fold = new WorkFold();
-      for (const step of all) fold.step(step, start);
-      const work = fold.of(journalState(journal), { end, isRunning: driver !== null });
-      const log = { start, end, last, steps, waitedMs, work };
-      const by = { away: noted.movedTo, driver };
-      const row = rowFrom(ref, log, statusOf(facts, driver, noted), by);
-      const { roles, models } = work;
-      return { row: rowAt(row, system.clock.now()), figures: { roles, models } };
-    } catch (error) {
-      if (isMissing(error)) return null;
-      throw error;
-    }
+  /** Returns the rows of listed threads by id, without missing threads. */
+  async rows(infos: readonly ThreadInfo[]): Promise<Map<string, ThreadRow>> {
+    const found = await this.#rows.many(infos);
+    return new Map([...found].map(([threadId, { row }]) => [threadId, row]));
+  }
+
+  /** Keeps the entry of a thread that rests, so that lists need not read its log. */
+  async keep(threadId: string): Promise<void> {
+    if (this.#store.index) await this.#rows.keep(threadId);
+  }
+
+  /** Yields a bundle's threads with their figures. */
+  async *indexed(hash: string): AsyncGenerator<IndexedThread> {
+    for await (const page of this.pages({ hash })) yield* (await this.#rows.many(page)).values();
   }
 
   /** `selectors` match the query's workflow. */
   async page(query: ThreadQuery, selectors: readonly Selector[] | null): Promise<ThreadPage> {
-    const { limit = 20, offset = 0, before, status, search = "" } = query;
-    const all = await this.all();
-    const rows: ThreadRow[] = [];
-    let count = 0;
-    const older = all.filter(({ threadId }) => before === undefined || threadId < before);
-    for await (const row of this.#rows(older, query, selectors)) {
-      count += 1;
-      if (count > offset && rows.length <= limit) rows.push(row);
-      if (rows.length > limit) break;
-    }
-    const isMore = rows.length > limit;
-    const shown = rows.slice(0, limit);
+    const { limit = 20, offset = 0, before, status, search = "", paged = true } = query;
     const isCounted =
       status === undefined && !selectors && search.trim() === "" && !isLimited(limitsOf(query));
+    const wanted = offset + limit + (paged ? 1 : 0);
+    const found: ThreadRow[] = [];
+    const pages = this.#candidates(query, {
+      before,
+      limit: isCounted ? Math.min(wanted, longestPage) : pageLength,
+    });
+    for await (const row of this.#selected(pages, query, selectors)) {
+      if (found.push(row) >= wanted) break;
+    }
+    const rows = found.slice(offset, offset + limit);
+    const isMore = found.length > offset + limit;
     return {
-      rows: shown,
-      total: isCounted ? all.length : null,
-      next: isMore ? (shown.at(-1)?.threadId ?? null) : null,
+      rows,
+      total: isCounted ? await this.#count() : null,
+      next: isMore ? (rows.at(-1)?.threadId ?? null) : null,
     };
+  }
+
+  async #count(): Promise<number | null> {
+    const { index } = this.#store;
+    return index ? await index.count() : (await this.all()).length;
   }
 
   /** `selectors` match the query's workflow. @see Host.summary */
@@ -139,32 +173,67 @@ export class StoredThreads {
     selectors: readonly Selector[] | null,
   ): Promise<ThreadSummary> {
     const sums = new HourSums();
-    for await (const row of this.#rows(await this.all(), query, selectors)) {
+    for await (const row of this.#selected(this.#candidates(query), query, selectors)) {
       sums.add({ ...row, cost: row.spent.cost });
     }
     return sums.summary;
   }
 
-  /** Returns the rows of the threads that match a filter. */
-  async *#rows(
-    all: readonly ThreadInfo[],
+  /** Returns the hashes of the bundles that have threads. */
+  async hashes(): Promise<string[]> {
+    const { index } = this.#store;
+    if (index) return await index.hashes();
+    return [...new Set((await this.all()).map(({ hash }) => hash))];
+  }
+
+  /** Yields the threads that may match a filter, newest first. */
+  async *#candidates(
+    { status }: ThreadFilter,
+    { before, limit }: { before?: string | undefined; limit?: number } = {},
+  ): AsyncGenerator<ThreadInfo[]> {
+    const { index } = this.#store;
+    const isActive = status !== undefined && [status].flat().every(isDriven);
+    if (index && isActive) {
+      const active = await index.active();
+      yield active
+        .filter(({ threadId }) => before === undefined || threadId < before)
+        .sort((a, b) => (a.threadId < b.threadId ? 1 : -1));
+      return;
+    }
+    yield* this.pages({
+      ...(before !== undefined && { before }),
+      ...(limit !== undefined && { limit }),
+    });
+  }
+
+  /** Yields the rows of the threads that match a filter. */
+  async *#selected(
+    pages: AsyncIterable<readonly ThreadInfo[]>,
     { status, search = "", ...limits }: ThreadFilter,
     selectors: readonly Selector[] | null,
   ): AsyncGenerator<ThreadRow> {
     const statuses = status === undefined ? null : new Set([status].flat());
     const filter = { statuses, selectors, limits: limitsOf(limits) };
     const words = wordsOf(search);
-    for (const info of all) {
-      if (!isSelected({ ...info, workflow: info.name }, selectors)) continue;
-      if (words.length > 0 && !hasWords(await this.#searchText(info), words)) continue;
-      const row = await this.row(info);
-      if (row && matches(row, filter)) yield row;
+    for await (const page of pages) {
+      const infos = page.filter(
+        (info) =>
+          mayHave(info, statuses) &&
+          isSelected({ ...info, workflow: info.name }, selectors) &&
+          startsWithin(info.createdAt, filter.limits),
+      );
+      const found = await this.#rows.many(infos);
+      for (const { threadId } of infos) {
+        const thread = found.get(threadId);
+        if (!thread || !matches(thread.row, filter)) continue;
+        if (words.length === 0 || hasWords(thread.text, words)) yield thread.row;
+      }
     }
   }
 
   async attempts(ref: ThreadRef): Promise<readonly Attempt[]> {
     // Ask first: if the thread ends meanwhile, its log has the end.
-    const driver = this.#drivers.find(ref);
+    const driver = this.#activity.find(ref, await this.#store.find(ref.threadId));
     const { data, reader } = await this.reader(ref);
     return await attemptsIn(reader, driver, {
       copied: (from) => this.#eventsOfCopied(data, from),
@@ -186,66 +255,16 @@ export class StoredThreads {
     return { data, info, reader: new LogReader({ data, info }) };
   }
 
-  async *log(
-    ref: ThreadRef,
-    { backward, tail, follow, signal, ...options }: LogOptions,
-    changed: () => Promise<void>,
-  ): AsyncGenerator<LogLine> {
-    const info = new StoredLines(this.#store, ref, "events");
-    await info.refresh();
-    if (backward) return yield* eventsIn(info.backward());
-    let { after = 0 } = options;
-    const holding = options.only?.map((name) => `"${name}"`);
-    const read = function* (): Generator<LogLine> {
-      for (const line of wantedOf(info.forward(after, holding), options)) {
-        after = line.position;
-        yield line;
-      }
-    };
-    yield* tail === undefined ? read() : [...read()].slice(tail === 0 ? Infinity : -tail);
-    for (let goesOn = follow === true; goesOn && !signal?.aborted; ) {
-      const wait = changed();
-      const row = await this.row(ref);
-      goesOn = row !== null && (isMoving(row.status) || row.status === "waiting");
-      if (goesOn) await wait;
-      await info.refresh();
-      yield* read();
-    }
-  }
-
   async value({ hash, threadId }: ThreadRef, at: number): Promise<string> {
     const json = await this.#store.readValue({ hash, threadId }, at);
     if (json !== null) return json;
     throw valueNotFound(threadId, at);
   }
 
-  async #driven(ref: ThreadRef) {
-    // Ask first: if the thread ends meanwhile, its log has the end.
-    const driver = this.#drivers.find(ref);
-    const noted = notedIn(await this.#store.find(ref.threadId));
-    return { ...(await this.#fold(ref)), driver, noted };
-  }
-
-  async #fold(ref: ThreadRef): Promise<{ facts: LogFold; steps: Step[] }> {
-    const { hash, threadId } = ref;
-    const data = new StoredLines(this.#store, ref, "data");
-    await data.refresh();
-    const facts = new LogFold({ hash, threadId });
-    const steps: Step[] = [];
-    for (const line of data.forward()) {
-      const record = facts.take(line);
-      if (record === null) break;
-      if (record === facts.last) steps.push(facts.last);
-    }
-    return { facts, steps };
-  }
-
-  async #searchText(ref: ThreadRef): Promise<string> {
-    const { facts, steps } = await this.#fold(ref);
-    if (!facts.start) return ref.threadId.toLowerCase();
-    const text = new SearchText();
-    for (const step of steps) text.add(step);
-    return text.of(facts.start, facts.end);
+  async #info({ hash, threadId }: ThreadRef): Promise<ThreadInfo> {
+    const info = await this.#store.find(threadId);
+    if (info?.hash === hash) return info;
+    throw notFound(threadId);
   }
 
   /** Returns the events of copied steps, from the source of a fork or an earlier source. */
@@ -266,11 +285,11 @@ export class StoredThreads {
   }
 }
 
-/** Returns the facts about a thread that the store keeps outside of its log. */
-export const notedIn = (info: ThreadInfo | null): Noted => ({
-  movedTo: info?.movedTo ?? null,
-  paused: info?.paused ?? false,
-});
+/** Whether only threads that run or are claimed have a status. */
+const isDriven = (status: Status): boolean => status === "running" || status === "interrupted";
 
-export const isMissing = (error: unknown): boolean =>
-  isWorkflowError(error) && error.code === "THREAD_NOT_FOUND";
+/** Whether a thread in this state may have one of the statuses, by its log. A corrupt thread may be in any state. */
+function mayHave({ state }: ThreadInfo, statuses: ReadonlySet<Status> | null): boolean {
+  if (!statuses || statuses.has("corrupt")) return true;
+  return statuses.values().some((status) => endings.has(status) === (state.kind === "ended"));
+}

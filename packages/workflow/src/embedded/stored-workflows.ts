@@ -25,7 +25,7 @@ import type { StoredThreads } from "./stored-threads.ts";
 import { sha256 } from "../record/sha256.ts";
 import type { StoredBundle, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
-import { bundleMissing } from "../bundle/errors.ts";
+import { bundleChanged, bundleMissing } from "../bundle/errors.ts";
 import { sourceNotFound } from "../host/errors.ts";
 import { hashCollision } from "../registry/errors.ts";
 
@@ -43,10 +43,9 @@ export class StoredWorkflows {
     return { ...found, bundle: await this.#bundle(found.hash, found.name) };
   }
 
-  async selectors(text: string): Promise<Selector[]> {
+  async selectors(text: string, threads: StoredThreads): Promise<Selector[]> {
     const stored = await this.#store.listBundles();
-    const threads = await this.#store.list({ limit: Number.MAX_SAFE_INTEGER });
-    const logged = [...new Set(threads.map(({ hash }) => hash))];
+    const logged = await threads.hashes();
     return selectorsIn(await this.#registry(), text, {
       stored: () => stored,
       logged: () => logged,
@@ -95,15 +94,15 @@ export class StoredWorkflows {
     const workflow = workflowOf(await this.#registry(), name);
     const rows: VersionRow[] = [];
     for (const { hash, timestamp, sha256: proof = null } of versionsOf(workflow)) {
-      const threads = await this.#store.list({ hash, limit: Number.MAX_SAFE_INTEGER });
       const sums = new VersionSums();
-      for (const ref of threads) {
-        const thread = await stored.indexed(ref);
-        if (thread) sums.add(thread.row, thread.figures);
+      let threads = 0;
+      for await (const { row, figures } of stored.indexed(hash)) {
+        sums.add(row, figures);
+        threads += 1;
       }
       rows.push({
         ...{ hash, sha256: proof, timestamp, current: hash === workflow.hash },
-        threads: threads.length,
+        threads,
         ...sums.figures(system.clock.now()),
       });
     }
@@ -158,6 +157,18 @@ export class StoredWorkflows {
         : new Map([["bundle.js", new TextDecoder().decode(bundle.code)]]);
     };
     return changedRoles(await sources(before), await sources(after), roles);
+  }
+
+  /**
+   * Returns what a new thread of a bundle needs, without loading its code.
+   * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`, `BAD_DESCRIPTOR`
+   */
+  async facts(hash: string): Promise<{ descriptor: Descriptor; sha256: string }> {
+    const bundle = await this.#bundle(hash, hash);
+    const now = hashOf(bundle.code);
+    if (now !== hash) throw bundleChanged(hash, now);
+    const descriptor = readDescriptor(bundle.descriptor, `${hash}.yaml`);
+    return { descriptor, sha256: sha256(bundle.code) };
   }
 
   /** Returns the descriptor of a stored bundle; null when it can't be read. */

@@ -1,5 +1,5 @@
 import { hashOf } from "../bundle/hash.ts";
-import { isWorkflowError, messageOf } from "../contract/error.ts";
+import { messageOf } from "../contract/error.ts";
 import type {
   CollectOptions,
   Garbage,
@@ -10,14 +10,15 @@ import type {
 import { LogFold } from "../record/fold.ts";
 import { parseRegistry } from "../registry/parse.ts";
 import { hashesOf } from "../registry/versions.ts";
+import type { ThreadRef } from "../record/thread.ts";
 import type { ThreadStore } from "../store/store.ts";
+import { isMissing } from "./noted.ts";
 import { StoredLines } from "./stored-lines.ts";
-
-const most = Number.MAX_SAFE_INTEGER;
 
 /** @see Host.verify */
 export async function verify(
   store: ThreadStore,
+  pages: AsyncIterable<readonly ThreadRef[]>,
   { onProgress }: VerifyOptions = {},
 ): Promise<Verification> {
   const checked = { bundles: 0, threads: 0 };
@@ -31,7 +32,7 @@ export async function verify(
     checked.bundles += 1;
     onProgress?.({ ...checked });
   }
-  for (const { hash, threadId } of await store.list({ limit: most })) {
+  const check = async ({ hash, threadId }: ThreadRef): Promise<void> => {
     const ref = { hash, threadId };
     const path = store.where(ref, "data");
     try {
@@ -47,24 +48,25 @@ export async function verify(
       if (sum === null) withoutSums.push(threadId);
     } catch (error) {
       // The thread was removed meanwhile.
-      if (isWorkflowError(error) && error.code === "THREAD_NOT_FOUND") continue;
+      if (isMissing(error)) return;
       problems.push({ path, message: messageOf(error) });
     }
     checked.threads += 1;
     onProgress?.({ ...checked });
-  }
+  };
+  for await (const page of pages) for (const ref of page) await check(ref);
   return { checked, problems, withoutSums };
 }
 
-/** @see Host.collect */
+/** `used` returns the bundles that have threads. @see Host.collect */
 export async function collect(
   store: ThreadStore,
+  used: () => Promise<string[]>,
   { dryRun = false }: CollectOptions = {},
 ): Promise<Garbage> {
   const { text } = await store.readRegistry();
   const named = text === "" ? [] : hashesOf(parseRegistry(text).registry);
-  const threads = await store.list({ limit: most });
-  const needed = new Set([...named, ...threads.map(({ hash }) => hash)]);
+  const needed = new Set([...named, ...(await used())]);
   const removed: string[] = [];
   let kept = 0;
   let bytes = 0;

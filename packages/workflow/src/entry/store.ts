@@ -18,6 +18,8 @@ export {
   type RunnableOptions,
   type StoreChange,
   type StoredBundle,
+  type IndexEntry,
+  type ThreadIndex,
   type ThreadInfo,
   type ThreadState,
   type ThreadStore,
@@ -25,9 +27,13 @@ export {
 export { DiskStore } from "../disk/store.ts";
 
 // Records
-export { sealed } from "../record/sum.ts";
+export { firstSum, nextSum, sealed, sumText } from "../record/sum.ts";
+export { LogFold } from "../record/fold.ts";
+export { valueOf } from "../record/lines.ts";
+export { movedError } from "../record/errors.ts";
+export { isThreadId } from "../contract/names.ts";
 export { blobIdOf } from "../record/blob-names.ts";
-export { ulidTime } from "../contract/base32.ts";
+export { toBase32, ulidTime } from "../contract/base32.ts";
 export { rowAt, shownOf } from "../record/row.ts";
 export {
   isLimited,
@@ -62,6 +68,14 @@ export { InfoLog } from "../worker/info.ts";
 export { recordEvents } from "../worker/context.ts";
 export { type Driven, isolate } from "../worker/isolate.ts";
 export { markVariable } from "../system/worker-env.ts";
+
+// A host over a store, and its workers
+export { openStoreHost, type StoreHostOptions } from "../embedded/store-host.ts";
+export {
+  driveStore,
+  type StoreWorker,
+  type StoreWorkerOptions,
+} from "../embedded/store-worker.ts";
 
 // Records made outside of an engine, and refusals
 export { killed } from "../engine/ending.ts";

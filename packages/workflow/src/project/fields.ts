@@ -96,7 +96,13 @@ const limitsElsewhere: DocumentProblem[] = [
 function hostProblems(host: unknown): DocumentProblem[] {
   const isUrl =
     typeof host === "string" && new RegExp(projectSchema.properties.host.pattern).test(host);
-  return isUrl ? [] : mustBe("the URL of a cluster, restate://host:port", host, ["host"]);
+  return isUrl
+    ? []
+    : mustBe(
+        "the URL of a cluster, restate://host:port, or of a database, postgres://user@host/name",
+        host,
+        ["host"],
+      );
 }
 
 function envProblems(env: unknown): DocumentProblem[] {

@@ -20,8 +20,9 @@ export const projectSchema = {
     root: { ...path("The storage root, from the project's folder."), default: ".uncaged" },
     host: {
       type: "string",
-      pattern: "^restates?://.",
-      description: "The URL of the cluster that the threads run on, instead of the storage root.",
+      pattern: "^(restates?|postgres(ql)?)://.",
+      description:
+        "The URL of the cluster or database that the threads run on, instead of the storage root.",
     },
     env: {
       type: "array",

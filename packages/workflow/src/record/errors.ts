@@ -82,14 +82,17 @@ function afterEnd(threadId: string, how: string): string {
 }
 
 /** `host`: a cluster's URL, or the storage root of a machine. */
-export const movedError = (threadId: string, host: string): WorkflowError =>
-  WorkflowError.failed(
+export const movedError = (threadId: string, host: string): WorkflowError => {
+  // A database's URL may have parameters, which a shell reads in its own way.
+  const word = /[?&]/.test(host) ? `'${host}'` : host;
+  return WorkflowError.failed(
     "THREAD_MOVED",
     `${threadId} has moved to ${host}`,
     host.includes("://")
-      ? `continue there: --host ${host}; or bring it here: uncaged-workflow pull ${threadId} --host ${host}`
-      : `continue there; or bring it back from there: uncaged-workflow push ${threadId} --host URL, with this cluster's URL`,
+      ? `continue there: --host ${word}; or bring it here: uncaged-workflow pull ${threadId} --host ${word}`
+      : `continue there; or bring it back from there: uncaged-workflow push ${threadId} --host URL, with this cluster's or database's URL`,
   );
+};
 
 export const movesNotRunning = (threadId: string): WorkflowError =>
   WorkflowError.failed(

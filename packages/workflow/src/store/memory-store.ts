@@ -1,6 +1,7 @@
 import type { ThreadRef } from "../record/thread.ts";
 import { encode } from "../record/sum.ts";
 import { Memory, refOf, type StoredThread } from "./memory.ts";
+import { memoryIndex } from "./memory-index.ts";
 import type {
   Claim,
   ClaimOptions,
@@ -12,9 +13,11 @@ import type {
   RunnableOptions,
   StoreChange,
   StoredBundle,
+  ThreadIndex,
   ThreadInfo,
   ThreadStore,
 } from "./store.ts";
+import { system } from "../system/system.ts";
 import { notFound } from "../record/errors.ts";
 import { badCursor, storeClosed } from "./errors.ts";
 
@@ -27,12 +30,14 @@ export function memoryStore(memory: Memory = new Memory()): ThreadStore {
 
 class MemoryStore implements ThreadStore {
   readonly maxRecordBytes: number;
+  readonly index: ThreadIndex;
   readonly #memory: Memory;
   readonly #closed = new AbortController();
 
   constructor(memory: Memory) {
     this.#memory = memory;
     this.maxRecordBytes = memory.maxRecordBytes;
+    this.index = memoryIndex(() => this.#open());
   }
 
   async putBundle(bundle: StoredBundle): Promise<void> {
@@ -125,6 +130,8 @@ class MemoryStore implements ThreadStore {
   }
 
   async read(ref: ThreadRef, log: LogName, cursor = `${log}.0`): Promise<LogPage> {
+    // Wait for a turn as other media do: a reader that polls must not block the process.
+    await system.clock.turn();
     const all = this.#get(ref).logs[log];
     const [name, digits = ""] = cursor.split(".");
     const start = /^\d+$/.test(digits) ? Number(digits) : Number.NaN;

@@ -16,6 +16,7 @@ import {
   type Claim,
   type ClaimOptions,
   FencedError,
+  type IndexEntry,
   type LogName,
   type NewThread,
   type StoreChange,
@@ -65,9 +66,11 @@ export class Memory {
     const { hash, threadId, name, createdAt, updatedAt, logs, state, paused, holder } = thread;
     const owner = this.isHeld(thread) ? (holder?.owner ?? null) : null;
     const records = logs.data.length;
+    const { postponedUntil } = thread;
     return {
       ...{ hash, threadId, name, createdAt, updatedAt, records },
       ...{ state: { ...state }, paused, owner, movedTo: null },
+      ...(postponedUntil > this.now() && { postponedUntil }),
     };
   }
 
@@ -85,6 +88,7 @@ export class Memory {
       lastSeq: 0,
       postponedUntil: 0,
       holder: null,
+      entry: null,
     };
     for (const record of records) addRecord(thread, "data", record);
     for (const record of journal) addRecord(thread, "journal", record);
@@ -180,7 +184,7 @@ type Holder = {
 };
 
 /** A stored thread. */
-export type StoredThread = Omit<ThreadInfo, "records" | "owner" | "movedTo"> & {
+export type StoredThread = Omit<ThreadInfo, "records" | "owner" | "movedTo" | "postponedUntil"> & {
   readonly logs: Record<LogName, string[]>;
   readonly sums: Record<"data" | "journal", bigint>;
   readonly values: string[];
@@ -188,6 +192,7 @@ export type StoredThread = Omit<ThreadInfo, "records" | "owner" | "movedTo"> & {
   lastSeq: number;
   postponedUntil: number;
   holder: Holder | null;
+  entry: IndexEntry | null;
 };
 
 export const refOf = ({ hash, threadId }: ThreadRef): ThreadRef => ({ hash, threadId });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { blobIdOf } from "../record/blob-names.ts";
 import { claimRules } from "./store-claims.ts";
 import { faultRules } from "./store-faults.ts";
+import { indexRules } from "./store-index.ts";
 import { propertyRules } from "./store-property.ts";
 import type { LogName, StoredBundle } from "./store.ts";
 import {
@@ -30,7 +31,10 @@ export type StoreRule = { name: string; check: (under: StoreUnderTest) => Promis
  * @example for (const { name, check } of storeContract()) test(name, async () => check(await make()));
  */
 export function storeContract(): StoreRule[] {
-  const all = { ...threadRules, ...claimRules, ...watchRules, ...faultRules, ...propertyRules };
+  const all = {
+    ...{ ...threadRules, ...claimRules, ...watchRules },
+    ...{ ...indexRules, ...faultRules, ...propertyRules },
+  };
   return Object.entries(all).map(([name, rule]) => ({
     name,
     check: async (under) => {

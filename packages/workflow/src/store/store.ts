@@ -31,6 +31,8 @@ import type { ThreadRef } from "../record/thread.ts";
 export interface ThreadStore {
   /** Maximum length of a record for `append` and `journal`, in bytes of UTF-8 without the checksum. */
   readonly maxRecordBytes: number;
+  /** Answers questions about many threads. Without it, a host reads the list of all threads, and their logs. */
+  readonly index?: ThreadIndex;
 
   // Bundles: immutable files, named by the hash of their code
 
@@ -111,6 +113,11 @@ export interface ThreadStore {
    * `claim` decides.
    */
   runnable(options: RunnableOptions): Promise<ThreadInfo[]>;
+  /**
+   * Extends the leases of several claims of this object at once. Returns whether each claim still holds, in their order.
+   * Without this method, each claim is renewed by itself.
+   */
+  renewAll?(claims: readonly Claim[]): Promise<boolean[]>;
   /** Keeps a thread that could not be driven out of `runnable` until a time, or until its next record. */
   postpone(ref: ThreadRef, until: number): Promise<void>;
   /**
@@ -122,6 +129,30 @@ export interface ThreadStore {
   /** Releases the resources of this object. Its claims end, and their threads can be claimed. */
   close(): Promise<void>;
 }
+
+/** An index of a store's threads, for hosts. */
+export interface ThreadIndex {
+  /** Counts all threads; null when they are too many to count. */
+  count(): Promise<number | null>;
+  /** Lists the hashes of bundles that have threads. */
+  hashes(): Promise<string[]>;
+  /** Returns threads whose id begins or ends with a text in upper case, highest id first. */
+  matching(text: string, limit: number): Promise<ThreadInfo[]>;
+  /**
+   * Returns the threads that a chain of forks connects with a thread: its first existing or removed ancestor, and all
+   * forks that descend from it, by the `forkFrom` of start records.
+   */
+  relatives(threadId: string): Promise<ThreadInfo[]>;
+  /** Returns the threads that run or are claimed, except ended and moved threads. */
+  active(): Promise<ThreadInfo[]>;
+  /** Returns the kept entries of threads by thread id. */
+  entries(refs: readonly ThreadRef[]): Promise<Map<string, IndexEntry>>;
+  /** Keeps an entry for a thread, in place of an earlier one. Does nothing when the thread is missing. */
+  keep(ref: ThreadRef, entry: IndexEntry): Promise<void>;
+}
+
+/** What a host computed from the logs of a thread with this number of records. It is a hint: a host checks it. */
+export type IndexEntry = { records: number; json: string };
 
 /**
  * One holder's right to write to a thread. A claim is over when it was released, fenced, or its lease has expired;
@@ -216,6 +247,8 @@ export type ThreadInfo = ThreadRef & {
   owner: string | null;
   /** Name of the host to which the thread moved; null for a local thread. A moved thread is only read and copied. */
   movedTo: string | null;
+  /** The time until which the thread is kept out of `runnable`; absent when it is not, or the store does not know. */
+  postponedUntil?: number;
 };
 
 /** A new thread: start record, steps copied by a fork, and journal entries and blobs taken from its source. */

@@ -118,7 +118,7 @@ export function engineFor({ store, claim, bundle, place, env, ...driving }: Driv
   const context: ThreadContext = {
     ...{ threadId, info, paid, running, fail },
     ...outside,
-    surroundings: { env: env ?? {}, cwd: options.cwd },
+    surroundings: { env: env ?? {}, cwd: driving.options?.cwd ?? options.cwd },
     engine: () => engine,
   };
   const recorded = journalOf(context, { claim, ...journal, mask });

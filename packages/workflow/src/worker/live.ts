@@ -25,8 +25,8 @@ const soonMs = 15 * 60_000;
 export const isSoonAtWork = ({ status, wakesAt }: ThreadEngine, now: number): boolean =>
   status !== "waiting" || (wakesAt !== null && wakesAt <= now + soonMs);
 
-/** The report of a driven thread. `now` and the thread's `since` use the same clock. */
-export function liveThreadOf(
+// `now` and `since` are times of the same clock.
+function liveThreadOf(
   threadId: string,
   { engine, workflow, role: running, since }: Live,
   now: number,
@@ -53,9 +53,25 @@ export function liveThreadOf(
   };
 }
 
-/** The report of a thread that is being created. */
-export const newThreadOf = (threadId: string, workflow: string, ms: number): LiveThread => {
-  const elapsedMs = Math.round(ms);
+/** A thread that is being created, since a time of the monotonic clock. */
+export type Creating = { workflow: string; since: number };
+
+const newThreadOf = (threadId: string, { workflow, since }: Creating, now: number): LiveThread => {
+  const elapsedMs = Math.round(now - since);
   const times = { workedMs: elapsedMs, waitedMs: 0 };
   return { threadId, workflow, status: "running", role: null, steps: 0, elapsedMs, ...times };
 };
+
+/** The reports of driven threads and of threads that are being created. */
+export function liveThreads(
+  live: ReadonlyMap<string, Live>,
+  creating: ReadonlyMap<string, Creating>,
+  now: number,
+): LiveThread[] {
+  const driven = [...live].filter(([, { engine }]) => engine.isDriven);
+  const started = [...creating].filter(([threadId]) => !live.has(threadId));
+  return [
+    ...driven.map(([threadId, one]) => liveThreadOf(threadId, one, now)),
+    ...started.map(([threadId, one]) => newThreadOf(threadId, one, now)),
+  ];
+}

@@ -9,13 +9,18 @@ import { JournalReader } from "./journal-reader.ts";
 import type { Live } from "./live.ts";
 import type { ThreadsParts } from "./parts.ts";
 import { drivenElsewhere, ofOtherVersion } from "./errors.ts";
-import { endedError, movedError } from "../record/errors.ts";
+import { killed } from "../engine/ending.ts";
+import { endedError, movedError, notFound } from "../record/errors.ts";
+import { textOf } from "../record/record.ts";
 
 /** Surroundings of a claimed thread. `goesOn`: it was just resumed from a pause. */
 export type Driven = Surroundings & { goesOn?: true };
 
-/** The lease of a claim. On a store without leases, a claim lasts as long as this process. */
-const leaseMs = 30_000;
+/** The owner and lease of this process's claims. On a store without leases, a claim lasts as long as the process. */
+export const ownClaims = (): Pick<ClaimOptions, "owner" | "leaseMs"> => ({
+  owner: `process ${system.processes.pid}`,
+  leaseMs: 30_000,
+});
 
 /** The response to a start of an existing thread. @throws WorkflowError `THREAD_MOVED`, `THREAD_EXISTS` */
 export function startedBefore(own: string, { hash, threadId, movedTo }: ThreadInfo): Started {
@@ -25,18 +30,20 @@ export function startedBefore(own: string, { hash, threadId, movedTo }: ThreadIn
 }
 
 /** The options of a worker's claims. */
-export function claimOptions({ durability }: Surroundings): ClaimOptions {
-  const owner = `process ${system.processes.pid}`;
-  return { owner, leaseMs, ...(durability && { durability }) };
+export function claimOptions(
+  { claims = ownClaims() }: Pick<ThreadsParts, "claims">,
+  { durability }: Surroundings,
+): ClaimOptions {
+  return { ...claims, ...(durability && { durability }) };
 }
 
 /** Claims a thread that has not ended. @throws WorkflowError `THREAD_ENDED`; the errors of `ThreadStore.claim` */
 export async function claimOpen(
-  { store, hash }: Pick<ThreadsParts, "store" | "hash">,
+  { store, hash, claims }: Pick<ThreadsParts, "store" | "hash" | "claims">,
   threadId: string,
   request: Surroundings,
 ): Promise<Claim> {
-  const claim = await store.claim({ hash, threadId }, claimOptions(request));
+  const claim = await store.claim({ hash, threadId }, claimOptions({ claims }, request));
   if (!claim) throw drivenElsewhere(threadId);
   if (!claim.end) return claim;
   await claim.release();
@@ -44,9 +51,29 @@ export async function claimOpen(
   throw endedError(threadId, reason === "returned" ? `returned ${returnCode}` : reason);
 }
 
+/** Ends a claimed thread as killed, and releases the claim. */
+export async function endClaimed(claim: Claim): Promise<void> {
+  try {
+    await claim.append(textOf(killed(system.clock.now())), { kind: "ended" });
+  } finally {
+    await claim.release();
+  }
+}
+
+/** Makes a thread's log end with a whole record. @throws WorkflowError `THREAD_NOT_FOUND` */
+export async function settleLog(
+  { store, hash, claims }: Pick<ThreadsParts, "store" | "hash" | "claims">,
+  threadId: string,
+): Promise<void> {
+  const there = await store.find(threadId);
+  if (there?.hash !== hash) throw notFound(threadId);
+  if (there.movedTo !== null) return;
+  await (await store.claim({ hash, threadId }, claimOptions({ claims }, { env: {} })))?.release();
+}
+
 /** Reads the journal of a claimed thread and creates its engine. @throws WorkflowError `LOG_CORRUPT` */
 export async function openLive(
-  { store, place, env: shared, onChange }: ThreadsParts,
+  { store, place, env: shared, options, onChange, watcher }: ThreadsParts,
   bundle: LoadedBundle,
   claim: Claim,
   { env: own, secrets }: Driven,
@@ -57,11 +84,16 @@ export async function openLive(
   const info = new InfoLog(claim, mask);
   const { engine, fail, role } = engineFor({
     ...{ store, claim, bundle, place, env, info, mask },
+    ...(options && { options }),
     journal: { reader, old: () => place.oldEntries(claim.start) },
-    onWait: onChange,
+    onWait() {
+      watcher?.rests(live);
+      onChange();
+    },
   });
   const { ref, start } = claim;
   const since = system.clock.elapsed();
   const gone = engine.done.then(() => undefined);
-  return { ref, engine, info, workflow: start.name, role, since, fail, gone };
+  const live = { ref, engine, info, workflow: start.name, role, since, fail, gone };
+  return live;
 }

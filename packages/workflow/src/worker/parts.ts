@@ -1,12 +1,14 @@
 import type { LoadedBundle } from "../bundle/store.ts";
-import type { Step } from "../contract/contract.ts";
+import type { Step, WorkflowOptions } from "../contract/contract.ts";
 import type { Controlled, LeaveRequest, Location } from "../control/control.ts";
 import type { StartedIn, StartRecord } from "../record/record.ts";
 import type { ThreadRef } from "../record/thread.ts";
-import type { Claim, ThreadStore } from "../store/store.ts";
+import type { Outcome } from "../engine/ending.ts";
+import type { Claim, ClaimOptions, ThreadStore } from "../store/store.ts";
 import type { SharedEnv } from "./context.ts";
 import type { ThreadPlace } from "./drive.ts";
 import type { OldEntries } from "./journal.ts";
+import type { Live } from "./live.ts";
 
 /** The processes that lost workers left running. No thread is driven before they have ended. */
 export type LostProcesses = {
@@ -14,6 +16,16 @@ export type LostProcesses = {
   report: Pick<Controlled, "orphans">;
   /** Ends the lost processes of the bundle of a fork's source. */
   besideFork: (source?: string) => Promise<Pick<Controlled, "orphans">>;
+};
+
+/** Follows the threads that a process drives. */
+export type DriveWatcher = {
+  /** Called before the engine starts. */
+  began: (live: Live, claim: Claim) => void;
+  /** Called when a thread begins to wait, and when a pause has stopped it. */
+  rests: (live: Live) => void;
+  /** Called when the claim is released. */
+  gone: (claim: Claim, outcome: Outcome) => void;
 };
 
 export type ThreadsParts = {
@@ -44,4 +56,9 @@ export type ThreadsParts = {
   /** Notes whether a thread is driven, for a forced kill. */
   note: (threadId: string, live: boolean) => void;
   onChange: () => void;
+  /** By default, claims of this process. */
+  claims?: Pick<ClaimOptions, "owner" | "leaseMs"> | undefined;
+  /** Options that override the start records of its threads. */
+  options?: Partial<WorkflowOptions>;
+  watcher?: DriveWatcher;
 };

@@ -16,15 +16,20 @@ import type {
   WakeRequest,
   WokenHere,
 } from "../control/control.ts";
-import { killed, type Outcome } from "../engine/ending.ts";
 import { errorLine, errorOf } from "../engine/failure.ts";
-import { textOf } from "../record/record.ts";
 import type { Claim } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import { checkParams, hasTaken, otherBundle, prepareThread, roundsOf } from "./create.ts";
-import { claimOpen, claimOptions, type Driven, openLive, startedBefore } from "./open.ts";
-import type { InfoLog } from "./info.ts";
-import { isSoonAtWork, type Live, liveThreadOf, newThreadOf } from "./live.ts";
+import {
+  claimOpen,
+  claimOptions,
+  type Driven,
+  endClaimed,
+  openLive,
+  settleLog,
+  startedBefore,
+} from "./open.ts";
+import { type Creating, isSoonAtWork, type Live, liveThreads } from "./live.ts";
 import { checkPausable, noteRefusal, stillWaiting, waiting } from "./refusal.ts";
 import { Turns } from "./turns.ts";
 import type { ThreadsParts } from "./parts.ts";
@@ -38,7 +43,7 @@ export class Threads {
   readonly #parts: ThreadsParts;
   readonly #live = new Map<string, Live>();
   /** Threads in creation: they run as soon as they are visible. */
-  readonly #creating = new Map<string, { workflow: string; since: number }>();
+  readonly #creating = new Map<string, Creating>();
   readonly #turns = new Turns();
   /** The only thread that this worker has ever driven: undefined before the first thread, null after the second. */
   #onlyDriven: string | null | undefined;
@@ -58,15 +63,7 @@ export class Threads {
   }
 
   list(): LiveThread[] {
-    const now = system.clock.elapsed();
-    const driven = [...this.#live].filter(([, { engine }]) => engine.isDriven);
-    const creating = [...this.#creating].filter(([threadId]) => !this.#live.has(threadId));
-    return [
-      ...driven.map(([threadId, live]) => liveThreadOf(threadId, live, now)),
-      ...creating.map(([threadId, { workflow, since }]) =>
-        newThreadOf(threadId, workflow, now - since),
-      ),
-    ];
+    return liveThreads(this.#live, this.#creating, system.clock.elapsed());
   }
 
   async start(request: StartRequest): Promise<Started> {
@@ -98,7 +95,7 @@ export class Threads {
       const facts = { rounds: roundsOf(bundle), sha256: bundle.sha256, startedIn };
       const { thread, steps } = await prepareThread(store, hash, request, facts);
       if (request.fork) place.noteCopied(threadId, steps);
-      const created = await store.create(thread, claimOptions(request));
+      const created = await store.create(thread, claimOptions(this.#parts, request));
       claim = created.claim;
       if (!claim) return startedBefore(hash, created.thread);
       await this.#drive(bundle, claim, request, orphans);
@@ -152,6 +149,20 @@ export class Threads {
       });
     });
     return { threadId, ...orphans.report };
+  }
+
+  /**
+   * Drives a thread that its store lists as runnable.
+   * @throws WorkflowError `ALREADY_RUNNING`, `THREAD_ENDED`; the errors of `ThreadStore.claim` and of the bundle
+   */
+  async drive(threadId: string): Promise<void> {
+    await this.#find(threadId);
+    const bundle = await this.#parts.load();
+    await this.#turns.alone(threadId, async () => {
+      if (this.#live.has(threadId)) return;
+      const surroundings = { env: {} };
+      await this.#driveAgain(bundle, threadId, surroundings, () => surroundings);
+    });
   }
 
   /** Wakes due threads. A thread that can't be woken is due again in a minute. */
@@ -219,12 +230,7 @@ export class Threads {
   async #end(threadId: string): Promise<Live | null> {
     const live = this.#live.get(threadId);
     if (live) return live;
-    const claim = await this.#claim(threadId, { env: {} });
-    try {
-      await claim.append(textOf(killed(system.clock.now())), { kind: "ended" });
-    } finally {
-      await claim.release();
-    }
+    await endClaimed(await this.#claim(threadId, { env: {} }));
     return null;
   }
 
@@ -274,18 +280,9 @@ export class Threads {
         if (!over) void live.engine.release();
         await live.gone;
       }
-      await this.#settleLog(threadId);
+      await settleLog(this.#parts, threadId);
       return place.leave({ hash, threadId }, to, isPaused);
     });
-  }
-
-  /** Makes a thread's log end with a whole record. */
-  async #settleLog(threadId: string): Promise<void> {
-    const { store, hash } = this.#parts;
-    const there = await store.find(threadId);
-    if (there?.hash !== hash) throw notFound(threadId);
-    if (there.movedTo !== null) return;
-    await (await store.claim({ hash, threadId }, claimOptions({ env: {} })))?.release();
   }
 
   /** Releases all threads so that they can be resumed. */
@@ -320,7 +317,7 @@ export class Threads {
     const live = await openLive(this.#parts, bundle, claim, surroundings);
     const { engine, info } = live;
     const { threadId } = claim.ref;
-    live.gone = this.#settle(claim, engine.done, info);
+    live.gone = this.#settle(live, claim);
     const other = this.#onlyDriven !== undefined && this.#onlyDriven !== threadId;
     this.#onlyDriven = other ? null : threadId;
     this.#live.set(threadId, live);
@@ -328,18 +325,20 @@ export class Threads {
     info.begin({ tag: "E9K2TNWD", type: "worker_start", stepID: null, payload });
     if (claim.cut) info.noteCut(claim.cut);
     if (claim.thread.paused && !surroundings.goesOn) engine.pause();
+    this.#parts.watcher?.began(live, claim);
     engine.start();
     onBegin(live);
     this.#parts.onChange();
   }
 
-  async #settle(claim: Claim, done: Promise<Outcome>, info: InfoLog): Promise<void> {
+  async #settle({ engine, info }: Live, claim: Claim): Promise<void> {
     const { threadId } = claim.ref;
-    await done;
+    const outcome = await engine.done;
     info.close();
     await claim.release();
     this.#live.delete(threadId);
     this.#parts.note(threadId, false);
+    this.#parts.watcher?.gone(claim, outcome);
     this.#parts.onChange();
   }
 

@@ -7,15 +7,15 @@ import { answerFromStep } from "../errors.ts";
 
 /**
  * Whether a worker started this process: it or an ancestor has the worker's mark in its environment, or an ancestor is
- * a worker of this storage root. An agent must not approve itself.
+ * a worker of this storage root, if there is one. An agent must not approve itself.
  */
-export function isFromStep(root: string): boolean {
-  const workers = workersOf(root as Root);
+export function isFromStep(root?: string): boolean {
+  const workers = root === undefined ? [] : workersOf(root as Root);
   return system.processes.comesFrom(markVariable, new Set(workers));
 }
 
 /** Refuses an answer from a step. @throws WorkflowError `ANSWER_FROM_STEP` */
-export function checkAnswerer(root: string): void {
+export function checkAnswerer(root?: string): void {
   if (isFromStep(root)) throw answerFromStep();
 }
 

@@ -11,7 +11,8 @@ type Known = { ref: ThreadRef; forkFrom: Relative["forkFrom"] };
 /** The threads of a host from which families are computed. */
 export type FamilySource = {
   find: (text: string) => Promise<ThreadRef>;
-  all: () => Promise<ThreadRef[]>;
+  /** Returns the threads that forks connect with a thread, and maybe others. */
+  all: (threadId: string) => Promise<ThreadRef[]>;
   start: (ref: ThreadRef) => Promise<StartRecord | null>;
   /** Returns a reader for many rows. */
   rows: () => (ref: ThreadRef) => Promise<ThreadRow | null>;
@@ -46,7 +47,7 @@ export class Families {
    */
   async of(id: string): Promise<Relative[]> {
     const { threadId } = await this.#source.find(id);
-    await this.#learn();
+    await this.#learn(threadId);
     const first = this.#firstOf(threadId);
     const members = [...this.#known.keys()].filter((other) => this.#firstOf(other) === first);
     const readOne = this.#source.rows();
@@ -62,9 +63,9 @@ export class Families {
   }
 
   // An unreadable thread does not belong to a family.
-  async #learn(): Promise<void> {
+  async #learn(threadId: string): Promise<void> {
     const known = new Map<string, Known>();
-    for (const ref of await this.#source.all()) {
+    for (const ref of await this.#source.all(threadId)) {
       const before = this.#known.get(ref.threadId);
       const start = before ? null : await this.#source.start(ref);
       const now = before ?? (start && { ref, forkFrom: forkFromIn(start) });

@@ -1,0 +1,66 @@
+import { badUrl } from "./errors.ts";
+
+/** A PostgreSQL database, and the schema with our tables. */
+export type DatabaseAddress = {
+  /** The URL for the driver, without our own parameters. It may contain a password. */
+  url: string;
+  /** The name of the schema, `uncaged` by default. */
+  schema: string;
+  /** Host, port and database, for messages. */
+  place: string;
+};
+
+const defaultSchema = "uncaged";
+/** The length of names in PostgreSQL is limited to 63 bytes; our channel's name is the schema's with a prefix. */
+const schemaPattern = /^[a-z_][a-z0-9_]{0,49}$/;
+
+/** Whether a text is the URL of a PostgreSQL database. */
+export const isDatabaseUrl = (text: string): boolean => /^postgres(ql)?:\/\//.test(text);
+
+/**
+ * Reads the URL of a database: `postgres://user@host:5432/database?schema=name`. All other parameters are the driver's,
+ * such as `sslmode`, with its meaning in libpq, and `host` (the folder of a socket).
+ * @throws WorkflowError `BAD_HOST`
+ */
+export function readDatabaseUrl(text: string, schema?: string): DatabaseAddress {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    throw badUrl("it is not a URL");
+  }
+  if (!isDatabaseUrl(text)) throw badUrl(`it begins with ${url.protocol}`);
+  const own = url.searchParams.get("schema") ?? schema ?? defaultSchema;
+  url.searchParams.delete("schema");
+  if (!schemaPattern.test(own) || own.startsWith("pg_")) {
+    throw badUrl(`the schema ${JSON.stringify(own)} is not a name of small letters, digits and _`);
+  }
+  readTls(url.searchParams);
+  const host = url.searchParams.get("host") ?? url.hostname;
+  const port = url.port === "" ? "" : `:${url.port}`;
+  return { url: url.href, schema: own, place: `${host}${port}${url.pathname}` };
+}
+
+/** Returns the URL of a database for people and for `--host`: without a password and without the driver's parameters. */
+export function shownUrl({ url: given, schema }: DatabaseAddress): string {
+  const url = new URL(given);
+  url.password = "";
+  for (const name of [...url.searchParams.keys()]) {
+    if (name !== "host") url.searchParams.delete(name);
+  }
+  if (schema !== defaultSchema) url.searchParams.set("schema", schema);
+  return url.href;
+}
+
+const tlsModes = ["disable", "prefer", "require", "verify-ca", "verify-full", "no-verify"];
+
+/** Gives `sslmode` its meaning in libpq. The driver has another, and warns on stderr that it will change. */
+function readTls(parameters: URLSearchParams): void {
+  const mode = parameters.get("sslmode");
+  if (mode === null) return;
+  if (!tlsModes.includes(mode)) throw badUrl(`the sslmode ${JSON.stringify(mode)} is unknown`);
+  if (mode === "verify-ca" && !parameters.has("sslrootcert")) {
+    throw badUrl("sslmode=verify-ca needs sslrootcert, the file of the authority's certificate");
+  }
+  if (mode !== "no-verify") parameters.set("uselibpqcompat", "true");
+}

@@ -1,0 +1,163 @@
+import { isWorkflowError, type WorkflowError } from "@uncaged/workflow/host";
+import pg from "pg";
+import type { DatabaseAddress } from "./address.ts";
+import {
+  databaseFailed,
+  databaseFull,
+  databaseMissing,
+  loginRefused,
+  readOnly,
+  rightsMissing,
+  unreachable,
+} from "./errors.ts";
+
+export type DatabaseOptions = {
+  /** The most connections of this process, without the one that listens; 10 by default. */
+  pool?: number;
+};
+
+/** One statement of several in a transaction. */
+export type Statement = { sql: string; values?: readonly unknown[] };
+
+/** Runs one statement of a transaction. */
+export type Query = <Row extends object>(
+  sql: string,
+  values?: readonly unknown[],
+) => Promise<Row[]>;
+
+const connectMs = 5_000;
+const queryMs = 30_000;
+const int8 = 20;
+
+/** Numbers of 8 bytes are counters and times, far below 2^53. */
+const types = {
+  getTypeParser: ((oid: number, format?: "text") =>
+    oid === int8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+};
+
+/**
+ * Connections to a database. Every query is one statement with its schema in it, so that it works through PgBouncer in
+ * transaction mode: no setting, lock or prepared statement outlives a transaction.
+ */
+export class Database {
+  readonly address: DatabaseAddress;
+  /** The quoted name of the schema. */
+  readonly schema: string;
+  readonly #pool: pg.Pool;
+
+  constructor(address: DatabaseAddress, { pool = 10 }: DatabaseOptions = {}) {
+    this.address = address;
+    this.schema = `"${address.schema}"`;
+    this.#pool = new pg.Pool({ ...this.#settings(), max: pool, query_timeout: queryMs });
+    // The next query opens another connection.
+    this.#pool.on("error", () => undefined);
+  }
+
+  #settings(): pg.ClientConfig {
+    const { url } = this.address;
+    const name = `uncaged-workflow ${process.pid}`;
+    const times = { connectionTimeoutMillis: connectMs, keepAlive: true };
+    return { connectionString: url, application_name: name, ...times, types };
+  }
+
+  /**
+   * Runs one statement, which is a transaction.
+   * @throws WorkflowError of `errors.ts`, with the driver's error as its cause
+   */
+  async query<Row extends object>(sql: string, values: readonly unknown[] = []): Promise<Row[]> {
+    try {
+      const { rows } = await this.#pool.query<Row>(sql, [...values]);
+      return rows;
+    } catch (error) {
+      throw this.problem(error);
+    }
+  }
+
+  /** Runs several statements in one transaction. @throws as {@link query} */
+  async transaction(statements: readonly Statement[]): Promise<void> {
+    await this.within(async (query) => {
+      for (const { sql, values } of statements) await query(sql, values);
+    });
+  }
+
+  /**
+   * Runs a function in one transaction, with the query of its connection. An error of the function undoes all.
+   * @throws as {@link query}
+   */
+  async within<Result>(act: (query: Query) => Promise<Result>): Promise<Result> {
+    const client = await this.#pool.connect().catch((error: unknown) => {
+      throw this.problem(error);
+    });
+    const query: Query = async (sql, values = []) => (await client.query(sql, [...values])).rows;
+    try {
+      await query("BEGIN");
+      const result = await act(query);
+      await query("COMMIT");
+      client.release();
+      return result;
+    } catch (error) {
+      client.release(true);
+      throw this.problem(error);
+    }
+  }
+
+  /** A connection of its own, to listen. The caller connects and ends it. */
+  client(): pg.Client {
+    return new pg.Client(this.#settings());
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+
+  /** Returns the error of a failed query that a user can act on. */
+  problem(error: unknown): WorkflowError {
+    if (isWorkflowError(error)) return error;
+    const { place } = this.address;
+    const code = codeOf(error);
+    if (code === "28P01" || code === "28000") return loginRefused(place, error);
+    if (isPasswordMissing(error)) return loginRefused(place, error, "no password is given");
+    if (code === "3D000") return databaseMissing(place, error);
+    if (code === "42501") return rightsMissing(place, error);
+    if (code === "25006") return readOnly(place, error);
+    if (code === "53100") return databaseFull(place, error);
+    return isLost(error) || isWithoutTls(error)
+      ? unreachable(place, error)
+      : databaseFailed(place, error);
+  }
+}
+
+/** Returns the SQLSTATE of an error, or the code of a network error; empty without one. */
+export function codeOf(error: unknown): string {
+  const { code, cause } = error as { code?: unknown; cause?: unknown };
+  if (isWorkflowError(error)) return cause === undefined ? "" : codeOf(cause);
+  return typeof code === "string" ? code : "";
+}
+
+/** Whether the server wants a password and none is given: an error of the driver, without a code. */
+const isPasswordMissing = (error: unknown): boolean =>
+  /^SASL: .*password/.test((error as { message?: string }).message ?? "");
+
+/** Whether the URL wants TLS and the server has none: an error of the driver, without a code. */
+const isWithoutTls = (error: unknown): boolean =>
+  /does not support SSL/.test((error as { message?: string }).message ?? "");
+
+/** Whether the connection was lost, could not be made, or did not answer in time. */
+function isLost(error: unknown): boolean {
+  const code = codeOf(error);
+  // A code of PostgreSQL has five characters: class 08 are connections, 57P a shutdown, 53300 too many connections.
+  if (/^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]{4}$/.test(code)) {
+    return /^(08|57P)/.test(code) || code === "53300";
+  }
+  const { message = "" } = error as { message?: string };
+  return code !== "" || /terminat|timeout|closed|ended|not queryable|ECONN/i.test(message);
+}
+
+/**
+ * Whether a statement may succeed if it is sent again: its connection was lost, it was cancelled, it conflicted with
+ * another, its server is about to be replaced, or the disk was full.
+ */
+export const isPassing = (error: unknown): boolean => {
+  const own = isWorkflowError(error) && error.cause !== undefined ? error.cause : error;
+  return isLost(own) || /^(40001|40P01|57014|55P03|25006|53...)$/.test(codeOf(own));
+};

@@ -1,0 +1,90 @@
+import { WorkflowError } from "@uncaged/workflow/host";
+
+/* The errors of a PostgreSQL database. `place` is its host, port and name, without user and password. */
+
+export const badUrl = (reason: string): WorkflowError =>
+  WorkflowError.usage(
+    "BAD_HOST",
+    `invalid database URL: ${reason}`,
+    "write it as postgres://user@host:5432/database?schema=name",
+  );
+
+export const unreachable = (place: string, cause: unknown): WorkflowError =>
+  WorkflowError.failed(
+    "NO_DATABASE",
+    `the database ${place} can't be reached: ${reasonOf(cause)}`,
+    "see whether PostgreSQL runs there and accepts connections from this machine",
+    cause,
+  );
+
+export const loginRefused = (
+  place: string,
+  cause: unknown,
+  reason = reasonOf(cause),
+): WorkflowError =>
+  WorkflowError.failed(
+    "DATABASE_LOGIN",
+    `the database ${place} refuses the login: ${reason}`,
+    "check the user and the password: in the URL, in PGPASSWORD or in ~/.pgpass",
+    cause,
+  );
+
+export const databaseMissing = (place: string, cause: unknown): WorkflowError =>
+  WorkflowError.missing(
+    "NO_DATABASE",
+    `there is no database ${place}`,
+    "create it with createdb, or correct the URL",
+    cause,
+  );
+
+export const rightsMissing = (place: string, cause: unknown): WorkflowError =>
+  WorkflowError.failed(
+    "DATABASE_RIGHTS",
+    `the user lacks rights in the database ${place}: ${reasonOf(cause)}`,
+    "grant it CREATE on the database for the first use, and ownership of the schema",
+    cause,
+  );
+
+export const readOnly = (place: string, cause?: unknown): WorkflowError =>
+  WorkflowError.failed(
+    "DATABASE_READ_ONLY",
+    `the database ${place} is read-only, as a replica is`,
+    "connect to the primary server",
+    cause,
+  );
+
+export const databaseFull = (place: string, cause: unknown): WorkflowError =>
+  WorkflowError.failed(
+    "DISK_FULL",
+    `the database ${place} can't write: ${reasonOf(cause)}`,
+    "make room on the disk of the database server; nothing acknowledged is lost",
+    cause,
+  );
+
+export const databaseFailed = (place: string, cause: unknown): WorkflowError =>
+  WorkflowError.failed(
+    "DATABASE_FAILED",
+    `the database ${place} failed: ${reasonOf(cause)}`,
+    "see the log of the database server",
+    cause,
+  );
+
+export const encodingOther = (place: string, encoding: string): WorkflowError =>
+  WorkflowError.failed(
+    "DATABASE_ENCODING",
+    `the database ${place} has the encoding ${encoding}, which can't hold every text`,
+    "create a database with ENCODING 'UTF8'",
+  );
+
+export const serverTooOld = (place: string, version: string): WorkflowError =>
+  WorkflowError.failed(
+    "DATABASE_OLD",
+    `the database ${place} is PostgreSQL ${version}`,
+    "use PostgreSQL 14 or newer",
+  );
+
+function reasonOf(cause: unknown): string {
+  const { message, code } = cause as { message?: string; code?: string };
+  const [first = ""] = (message ?? "").split("\n");
+  return first || code || "no reason is known";
+}

@@ -1,0 +1,85 @@
+import { codeOf, type Database } from "../database/database.ts";
+import { encodingOther, readOnly, serverTooOld } from "../database/errors.ts";
+import { schemaForeign, schemaNewer } from "./errors.ts";
+import { migrations } from "./migrations.ts";
+
+/** The table with the numbers of the migrations that a schema has. */
+const table = "uncaged_migrations";
+const duplicateTable = "42P07";
+const undefinedColumn = "42703";
+
+type Found = {
+  version: number;
+  encoding: string;
+  is_replica: boolean;
+  migrated: boolean;
+};
+
+/**
+ * Checks the server, and brings the schema to this program's version. Safe to run many times and at the same time:
+ * a lock of the transaction lets one migrate, and the others find the work done.
+ * @throws WorkflowError `SCHEMA_NEWER`, `SCHEMA_FOREIGN`, `DATABASE_OLD`, `DATABASE_ENCODING`, `DATABASE_READ_ONLY`,
+ * and the errors of `Database.query`
+ */
+export async function migrate(database: Database): Promise<void> {
+  const { address, schema } = database;
+  const [found] = await database.query<Found>(
+    `SELECT current_setting('server_version_num')::int AS version,
+       current_setting('server_encoding') AS encoding,
+       pg_is_in_recovery() AS is_replica,
+       to_regclass($1) IS NOT NULL AS migrated`,
+    [`${schema}.${table}`],
+  );
+  if (!found) return;
+  if (found.version < 140_000) {
+    throw serverTooOld(address.place, `${Math.floor(found.version / 10_000)}`);
+  }
+  if (found.encoding !== "UTF8") throw encodingOther(address.place, found.encoding);
+  if (found.migrated && (await versionOf(database)) === migrations.length) return;
+  if (found.is_replica) throw readOnly(address.place);
+  try {
+    await database.transaction([
+      { sql: "SELECT pg_advisory_xact_lock(hashtext($1))", values: [`uncaged ${address.schema}`] },
+      // The user may own the schema without the right to create one.
+      {
+        sql: `DO $$ BEGIN
+          IF to_regnamespace('${schema}') IS NULL THEN CREATE SCHEMA ${schema}; END IF;
+        END $$`,
+      },
+      {
+        sql: `CREATE TABLE IF NOT EXISTS ${schema}.${table} (
+          version int PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())`,
+      },
+      ...migrations.map((text, index) => ({ sql: guarded(database, text, index + 1) })),
+    ]);
+  } catch (error) {
+    if (codeOf(error) !== duplicateTable) throw error;
+    const { message } = (error as Error).cause as Error;
+    throw schemaForeign(address.schema, /"(.*?)"/.exec(message)?.[1] ?? "of our name");
+  }
+}
+
+/** @throws WorkflowError `SCHEMA_NEWER`, `SCHEMA_FOREIGN` */
+async function versionOf(database: Database): Promise<number> {
+  const { address, schema } = database;
+  const rows = await database
+    .query<{ version: number | null }>(`SELECT max(version) AS version FROM ${schema}.${table}`)
+    .catch((error: unknown) => {
+      if (codeOf(error) === undefinedColumn) throw schemaForeign(address.schema, table);
+      throw error;
+    });
+  const [row] = rows;
+  const version = row?.version ?? 0;
+  if (version > migrations.length) throw schemaNewer(address.schema, version, migrations.length);
+  return version;
+}
+
+/** Returns a migration that does nothing when the schema already has it. Its lock is held by the transaction. */
+function guarded({ schema }: Database, text: string, version: number): string {
+  const body = text.replaceAll("$.", () => `${schema}.`);
+  return `DO $migration$ BEGIN
+    IF EXISTS (SELECT FROM ${schema}.${table} WHERE version >= ${version}) THEN RETURN; END IF;
+    ${body}
+    INSERT INTO ${schema}.${table} (version) VALUES (${version});
+  END $migration$`;
+}

@@ -1,0 +1,114 @@
+import {
+  type Claim,
+  firstSum,
+  LogFold,
+  type LogName,
+  type LogPage,
+  nextSum,
+  refusals,
+  sumText,
+  type ThreadRef,
+  valueOf,
+} from "@uncaged/workflow/store";
+import type { Database } from "../database/database.ts";
+import { badCursor, logDamaged } from "./errors.ts";
+import { logNumbers, type ThreadRow } from "./rows.ts";
+
+/** What a claim reads from a thread's logs, and the sums of their last records. */
+export type Logs = Pick<Claim, "start" | "steps" | "end" | "journalHead"> & {
+  sums: { data: bigint; journal: bigint };
+};
+
+const pageBytes = 1024 * 1024;
+const pageRows = 512;
+const counters = { data: "records", journal: "turns", events: "events" } as const;
+
+/** Returns the name of a thread's log for messages. */
+export const placeOf = ({ address }: Database, { threadId }: ThreadRef, log: LogName): string =>
+  `${address.place} (${address.schema}, ${threadId}, ${log} log)`;
+
+/** @see ThreadStore.read */
+export async function readPage(
+  database: Database,
+  ref: ThreadRef,
+  log: LogName,
+  cursor = `${log}.0`,
+): Promise<LogPage> {
+  const { schema } = database;
+  const { hash, threadId } = ref;
+  const [name, digits = ""] = cursor.split(".");
+  const from = /^\d{1,9}$/.test(digits) && cursor === `${name}.${digits}` ? Number(digits) : -1;
+  // The page's first row comes whatever its length.
+  const rows = await database.query<{ total: number; n: number | null; content: string }>(
+    `SELECT t.${counters[log]} AS total, l.n, l.content
+     FROM ${schema}.threads t LEFT JOIN (
+       SELECT n, content, sum(octet_length(content)) OVER (ORDER BY n) AS bytes FROM (
+         SELECT n, content FROM ${schema}.lines
+         WHERE thread_id = $1 AND log = $3 AND n >= $4 ORDER BY n LIMIT ${pageRows}
+       ) AS next
+     ) l ON l.bytes <= ${pageBytes} OR l.n = $4
+     WHERE t.thread_id = $1 AND t.hash = $2 ORDER BY l.n`,
+    [threadId, hash, logNumbers[log], Math.max(from, 0)],
+  );
+  const total = rows[0]?.total;
+  if (total === undefined) throw refusals.notFound(threadId);
+  if (name !== log || from < 0 || from > total) throw badCursor(threadId, cursor, log);
+  const found = rows.filter(({ n }) => n !== null);
+  const wrong = found.findIndex(({ n }, index) => n !== from + index);
+  if (wrong >= 0 || (found.length === 0 && from < total)) {
+    throw logDamaged(placeOf(database, ref, log), from + Math.max(wrong, 0) + 1, "it is missing");
+  }
+  const to = from + found.length;
+  const lines =
+    log === "events"
+      ? found.flatMap(({ content }) => content.split("\n"))
+      : found.map(({ content }) => content);
+  return { lines, cursor: `${log}.${to}`, isEnd: to >= total };
+}
+
+/**
+ * Reads the logs of a thread that was just claimed, and checks their sums.
+ * @throws WorkflowError `LOG_CORRUPT`
+ */
+export async function readLogs(database: Database, row: ThreadRow): Promise<Logs> {
+  const ref = { hash: row.hash, threadId: row.thread_id };
+  const fold = new LogFold(ref);
+  const steps: Claim["steps"][number][] = [];
+  let position = 0;
+  for await (const line of linesIn(database, ref, "data")) {
+    const bytes = Buffer.from(line);
+    const start = position;
+    position += bytes.length + 1;
+    const record = fold.take({ value: valueOf(bytes), bytes, start, position });
+    if (record !== null && record === fold.last) steps.push(fold.last);
+    if (record === null) break;
+  }
+  const { broken, start, sum } = fold;
+  const data = placeOf(database, ref, "data");
+  if (broken) throw logDamaged(data, broken.line, broken.reason);
+  if (start === null || sum === null || sumText(sum) !== row.record_sum) {
+    throw logDamaged(data, fold.lines, "it is not the record that the thread knows as its last");
+  }
+  let last = firstSum;
+  let count = 0;
+  const journal = placeOf(database, ref, "journal");
+  for await (const line of linesIn(database, ref, "journal")) {
+    count += 1;
+    const next = nextSum(Buffer.from(line), last);
+    if (next === null) throw logDamaged(journal, count, "it does not have the sum that follows");
+    last = next;
+  }
+  if (sumText(last) !== row.turn_sum) {
+    throw logDamaged(journal, count, "it is not the record that the thread knows as its last");
+  }
+  const { end, journal: journalHead } = fold;
+  return { start, steps, end, journalHead, sums: { data: sum, journal: last } };
+}
+
+async function* linesIn(database: Database, ref: ThreadRef, log: LogName): AsyncGenerator<string> {
+  for (let cursor: string | undefined, isEnd = false; !isEnd; ) {
+    const page = await readPage(database, ref, log, cursor);
+    yield* page.lines;
+    ({ cursor, isEnd } = page);
+  }
+}

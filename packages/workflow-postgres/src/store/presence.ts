@@ -1,0 +1,95 @@
+import type { Database } from "../database/database.ts";
+
+const beatMs = 500;
+/** A worker without a connection counts as dead when it has been silent for this long. */
+const silentMs = 1_200;
+/**
+ * For this long after its own connection a worker declares no other dead: after a restart of the server or a failover
+ * all connections are new, and every worker needs time to make another.
+ */
+const graceMs = 10_000;
+
+/**
+ * Shows that a worker lives, by a connection and by beats, and frees the threads of workers that died. A killed
+ * process loses its connection at once, so that others need not wait for the ends of its leases. A frozen process keeps
+ * its connection, and its threads until their leases expire.
+ */
+export class Presence {
+  readonly #database: Database;
+  readonly #name: string;
+  readonly #mayJudge: () => boolean;
+  readonly #onFreed: () => void;
+  readonly #stop = new AbortController();
+  readonly #ended: Promise<void>;
+
+  /**
+   * @param name The owner of the worker's claims.
+   * @param mayJudge Whether connections are the server's own. Behind a pooler they tell nothing about a process.
+   * @param onFreed Called when threads of a dead worker can be claimed.
+   */
+  constructor(
+    database: Database,
+    name: string,
+    { mayJudge, onFreed }: { mayJudge: () => boolean; onFreed: () => void },
+  ) {
+    this.#database = database;
+    this.#name = name;
+    this.#mayJudge = mayJudge;
+    this.#onFreed = onFreed;
+    this.#ended = this.#attend();
+  }
+
+  async #attend(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      const client = this.#database.client();
+      client.on("error", () => undefined);
+      try {
+        await client.connect();
+        while (!signal.aborted) {
+          if (this.#mayJudge()) {
+            const { schema } = this.#database;
+            await client.query(beat(schema), [this.#name]);
+            const { rowCount } = await client.query(free(schema), [this.#name]);
+            if (rowCount) this.#onFreed();
+          }
+          await Bun.sleep(beatMs);
+        }
+        await client.query(`DELETE FROM ${this.#database.schema}.workers WHERE name = $1`, [
+          this.#name,
+        ]);
+      } catch {
+        // Without beats, only leases protect the threads of this worker.
+        if (!signal.aborted) await Bun.sleep(beatMs);
+      } finally {
+        await client.end().catch(() => undefined);
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#ended;
+  }
+}
+
+const beat = (schema: string): string => `
+  INSERT INTO ${schema}.workers (name, backend, backend_start, seen_at)
+  SELECT $1, a.pid, a.backend_start, clock_timestamp() FROM pg_stat_activity a WHERE a.pid = pg_backend_pid()
+  ON CONFLICT (name) DO UPDATE
+  SET backend = excluded.backend, backend_start = excluded.backend_start, seen_at = excluded.seen_at`;
+
+/** Ends the leases of workers that are dead, and forgets those workers. */
+const free = (schema: string): string => `
+  WITH dead AS (
+    DELETE FROM ${schema}.workers w USING ${schema}.workers own
+    WHERE own.name = $1 AND w.name <> $1
+      AND own.backend_start < clock_timestamp() - interval '${graceMs} ms'
+      AND w.seen_at < clock_timestamp() - interval '${silentMs} ms'
+      AND NOT EXISTS (
+        SELECT FROM pg_stat_activity a WHERE a.pid = w.backend AND a.backend_start = w.backend_start
+      )
+    RETURNING w.name
+  )
+  UPDATE ${schema}.threads t SET owner = NULL, lease_until = NULL, changed = pg_current_xact_id()
+  FROM dead WHERE t.owner = dead.name RETURNING t.thread_id`;

@@ -1,0 +1,218 @@
+import type { ThreadState } from "@uncaged/workflow/store";
+import { type Database, isPassing } from "../database/database.ts";
+import { isHeld, serverNow } from "./rows.ts";
+
+/** The heads of a thread's logs: numbers of lines, and the sums of the last records. */
+export type Head = {
+  records: number;
+  turns: number;
+  events: number;
+  values: number;
+  recordSum: string;
+  turnSum: string;
+  lastSeq: number;
+  state: ThreadState;
+};
+
+/** A line for the table `lines`. */
+export type Line = { log: number; n: number; content: string };
+
+/** What one claim writes at once. Without lines it only renews the lease. */
+export type Batch = {
+  threadId: string;
+  fence: number;
+  leaseMs: number;
+  before: Head;
+  after: Head;
+  lines: readonly Line[];
+};
+
+/** What has become of a batch: the claim holds, with the thread's pause mark, or it is over. */
+export type Result = { holds: true; paused: boolean } | { holds: false };
+
+/** A claim with something to write. */
+export type Source = {
+  /** Takes all that is to be written; null when there is nothing. */
+  take(): Batch | null;
+  /** The batch is durable, or the claim is over. */
+  done(result: Result): void;
+  /** The batch may have been written or not. */
+  failed(error: unknown): void;
+};
+
+/** The most characters of one statement, unless its only line is longer. */
+const mostChars = 8 * 1024 * 1024;
+/** For how long a statement is sent again when its connection is lost or its server can't write. */
+const triesForMs = 20_000;
+const firstPauseMs = 50;
+const longestPauseMs = 1_000;
+
+/**
+ * Writes for all claims of a store: one statement at a time, which carries what all of them have to write by then. Each
+ * statement is one round trip and one transaction, and it checks the fence of each thread.
+ */
+export class Writer {
+  readonly #database: Database;
+  readonly #sql: string;
+  readonly #onWritten: () => void;
+  readonly #waiting = new Set<Source>();
+  #isWriting = false;
+  #idle = Promise.withResolvers<void>();
+
+  constructor(database: Database, onWritten: () => void) {
+    this.#database = database;
+    this.#sql = statement(database.schema);
+    this.#onWritten = onWritten;
+    this.#idle.resolve();
+  }
+
+  /** Writes what a source has, soon. */
+  add(source: Source): void {
+    this.#waiting.add(source);
+    if (this.#isWriting) return;
+    this.#isWriting = true;
+    this.#idle = Promise.withResolvers();
+    void this.#write();
+  }
+
+  /** Resolves when nothing is left to write. */
+  settled(): Promise<void> {
+    return this.#idle.promise;
+  }
+
+  async #write(): Promise<void> {
+    // Calls of the same turn go into one statement.
+    await Promise.resolve();
+    while (this.#waiting.size > 0) {
+      const batches: [Source, Batch][] = [];
+      let chars = 0;
+      for (const source of this.#waiting) {
+        if (chars > mostChars) break;
+        this.#waiting.delete(source);
+        const batch = source.take();
+        if (!batch) continue;
+        batches.push([source, batch]);
+        for (const { content } of batch.lines) chars += content.length;
+      }
+      if (batches.length > 0) await this.#send(batches);
+    }
+    this.#isWriting = false;
+    this.#idle.resolve();
+  }
+
+  async #send(batches: readonly [Source, Batch][]): Promise<void> {
+    try {
+      const results = await this.#results(batches.map(([, batch]) => batch));
+      if (batches.some(([, { lines }]) => lines.length > 0)) this.#onWritten();
+      for (const [source, { threadId }] of batches) {
+        source.done(results.get(threadId) ?? { holds: false });
+      }
+    } catch (error) {
+      for (const [source] of batches) source.failed(error);
+    }
+  }
+
+  /** Sends batches until their outcome is known. */
+  async #results(batches: readonly Batch[]): Promise<Map<string, Result>> {
+    const until = Date.now() + triesForMs;
+    let isRepeated = false;
+    for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
+      try {
+        const results = await this.#once(batches);
+        const open = batches.filter(({ threadId }) => !results.has(threadId));
+        if (!isRepeated || open.length === 0) return results;
+        // An earlier try may have been written, and its answer lost.
+        for (const { threadId, paused } of await this.#written(open)) {
+          results.set(threadId, { holds: true, paused });
+        }
+        return results;
+      } catch (error) {
+        if (!isPassing(error) || Date.now() > until) throw error;
+        isRepeated = true;
+      }
+      await Bun.sleep(pause);
+    }
+  }
+
+  async #once(batches: readonly Batch[]): Promise<Map<string, Result>> {
+    const lines = batches.flatMap(({ threadId, lines: own }) =>
+      own.map((line) => ({ threadId, ...line })),
+    );
+    const rows = await this.#database.query<{ thread_id: string; paused: boolean }>(this.#sql, [
+      batches.map(({ threadId }) => threadId),
+      batches.map(({ fence }) => fence),
+      batches.map(({ leaseMs }) => leaseMs),
+      batches.map(({ before }) => before.records),
+      batches.map(({ before }) => before.turns),
+      batches.map(({ before }) => before.events),
+      batches.map(({ after }) => after.records),
+      batches.map(({ after }) => after.turns),
+      batches.map(({ after }) => after.events),
+      batches.map(({ after }) => after.values),
+      batches.map(({ after }) => after.recordSum),
+      batches.map(({ after }) => after.turnSum),
+      batches.map(({ after }) => after.lastSeq),
+      batches.map(({ after }) => after.state.kind),
+      batches.map(({ after: { state } }) => (state.kind === "waiting" ? state.dueAt : null)),
+      lines.map(({ threadId }) => threadId),
+      lines.map(({ log }) => log),
+      lines.map(({ n }) => n),
+      lines.map(({ content }) => content),
+    ]);
+    return new Map(rows.map(({ thread_id, paused }) => [thread_id, { holds: true, paused }]));
+  }
+
+  /** Returns the batches that were written: their threads have the heads that would follow. */
+  async #written(batches: readonly Batch[]): Promise<{ threadId: string; paused: boolean }[]> {
+    type Found = Record<"thread_id" | "record_sum" | "turn_sum", string> &
+      Record<"fence" | "records" | "turns" | "events", number> & { paused: boolean };
+    const rows = await this.#database.query<Found>(
+      `SELECT t.thread_id, t.record_sum, t.turn_sum, t.fence, t.records, t.turns, t.events, t.paused
+       FROM ${this.#database.schema}.threads t WHERE t.thread_id = ANY($1) AND ${isHeld("t")}`,
+      [batches.map(({ threadId }) => threadId)],
+    );
+    return batches.flatMap(({ threadId, fence, after }) => {
+      const row = rows.find(({ thread_id }) => thread_id === threadId);
+      const isSame =
+        row?.fence === fence &&
+        row.records === after.records &&
+        row.turns === after.turns &&
+        row.events === after.events &&
+        row.record_sum === after.recordSum &&
+        row.turn_sum === after.turnSum;
+      return isSame ? [{ threadId, paused: row.paused }] : [];
+    });
+  }
+}
+
+/**
+ * The statement that writes batches. A thread is written only by the claim with its fence, while the lease lasts, and
+ * after exactly the lines that the claim knows: so a statement that is sent twice writes once.
+ */
+const statement = (schema: string): string => `
+  WITH given AS (
+    SELECT * FROM unnest($1::text[], $2::bigint[], $3::int[], $4::int[], $5::int[], $6::int[], $7::int[], $8::int[],
+      $9::int[], $10::int[], $11::text[], $12::text[], $13::bigint[], $14::text[], $15::bigint[])
+    AS given (thread_id, fence, lease_ms, records_before, turns_before, events_before, records, turns, events,
+      long_values, record_sum, turn_sum, last_seq, state, due_at)
+  ), held AS (
+    UPDATE ${schema}.threads t SET
+      records = g.records, turns = g.turns, events = g.events, long_values = g.long_values,
+      record_sum = g.record_sum, turn_sum = g.turn_sum, last_seq = g.last_seq,
+      state = g.state, due_at = g.due_at,
+      updated_at = CASE WHEN g.records = t.records THEN t.updated_at ELSE ${serverNow} END,
+      postponed_until = CASE WHEN g.records = t.records THEN t.postponed_until ELSE 0 END,
+      lease_until = clock_timestamp() + g.lease_ms * interval '1 ms',
+      changed = CASE WHEN g.records = t.records AND g.turns = t.turns AND g.events = t.events
+        THEN t.changed ELSE pg_current_xact_id() END
+    FROM given g
+    WHERE t.thread_id = g.thread_id AND t.fence = g.fence AND ${isHeld("t")}
+      AND t.records = g.records_before AND t.turns = g.turns_before AND t.events = g.events_before
+    RETURNING t.thread_id, t.paused
+  ), written AS (
+    INSERT INTO ${schema}.lines (thread_id, log, n, content)
+    SELECT l.thread_id, l.log, l.n, l.content
+    FROM unnest($16::text[], $17::smallint[], $18::int[], $19::text[]) AS l (thread_id, log, n, content)
+    JOIN held USING (thread_id)
+  )
+  SELECT thread_id, paused FROM held`;

@@ -1,0 +1,54 @@
+/*
+ * Records the commits of a schema by triggers, and checks them without code of the product:
+ *
+ * C1 All lines of one fence are written by one process.
+ * C2 The fence of a thread never falls from one line to the next.
+ * C3 The sums of the records chain, as docs/reference/storage-format.md describes them.
+ * C4 The row of a thread names the numbers of its lines, and the last sum.
+ */
+
+/** Returns the statements that record each inserted line with its fence and its process. */
+export const recording = (schema: string): string => `
+  CREATE TABLE ${schema}.audit (
+    id bigserial, thread_id text, fence bigint, log int, n int, app text
+  );
+  CREATE FUNCTION ${schema}.audited() RETURNS trigger SECURITY DEFINER LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO ${schema}.audit (thread_id, fence, log, n, app)
+    SELECT NEW.thread_id, t.fence, NEW.log, NEW.n, current_setting('application_name')
+    FROM ${schema}.threads t WHERE t.thread_id = NEW.thread_id;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER audited AFTER INSERT ON ${schema}.lines FOR EACH ROW EXECUTE FUNCTION ${schema}.audited();`;
+
+type Sql = <Row extends object>(text: string, values?: unknown[]) => Promise<Row[]>;
+
+/** Returns violations of C1, C2 and C4. */
+export async function wrongCommits(sql: Sql, schema: string): Promise<string[]> {
+  type Found = { thread_id: string; what: string };
+  const found = await sql<Found>(`
+    SELECT thread_id, format('fence %s is used by %s', fence, string_agg(DISTINCT app, ' and ')) AS what
+    FROM ${schema}.audit GROUP BY thread_id, fence HAVING count(DISTINCT app) > 1
+    UNION ALL
+    SELECT thread_id, format('line %s of log %s has the fence %s after %s', n, log, fence, before) FROM (
+      SELECT *, lag(fence) OVER (PARTITION BY thread_id, log ORDER BY n) AS before FROM ${schema}.audit
+    ) AS a WHERE fence < before
+    UNION ALL
+    SELECT t.thread_id, format('has %s records and %s lines', t.records, count(l.n))
+    FROM ${schema}.threads t LEFT JOIN ${schema}.lines l ON l.thread_id = t.thread_id AND l.log = 0
+    GROUP BY t.thread_id, t.records HAVING count(l.n) <> t.records OR max(l.n) <> t.records - 1
+    UNION ALL
+    SELECT thread_id, 'is without a thread' FROM ${schema}.lines l
+    WHERE NOT EXISTS (SELECT FROM ${schema}.threads t WHERE t.thread_id = l.thread_id)`);
+  return found.map(({ thread_id, what }) => `${thread_id}: ${what}`);
+}
+
+/** Returns violations of C3 by the records of a thread. */
+export function wrongSums(lines: readonly string[], last: string): string[] {
+  let sum = 0n;
+  for (const [n, line] of lines.entries()) {
+    const [, body = "", written = ""] = /^(.*),"sum":"([0-9a-f]{16})"\}$/s.exec(line) ?? [];
+    sum = Bun.hash.xxHash64(body, sum);
+    if (sum.toString(16).padStart(16, "0") !== written) return [`the sum of record ${n} is wrong`];
+  }
+  return sum.toString(16).padStart(16, "0") === last ? [] : ["its row has another last sum"];
+}

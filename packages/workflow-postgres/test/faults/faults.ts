@@ -1,0 +1,440 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Host, isWorkflowError, type ThreadRef } from "@uncaged/workflow/host";
+import { Effects, violations } from "../../../workflow-restate/test/faults/audit.ts";
+import {
+  answer,
+  noOrders,
+  type Orders,
+  tenAtOnce,
+} from "../../../workflow-restate/test/faults/commands.ts";
+import {
+  type Happened,
+  isAlone,
+  type Takeover,
+  takeovers,
+} from "../../../workflow-restate/test/faults/takeover.ts";
+import { openPostgresHost } from "../../src/host/host.ts";
+import { countingBundle } from "./bundle.ts";
+import { recording, wrongCommits, wrongSums } from "./commits.ts";
+import { Fleet, type Member } from "./fleet.ts";
+import { type Cut, cuts, Link } from "./link.ts";
+import { mayMount, Servers } from "./servers.ts";
+import { newId, pick, randomOf } from "./random.ts";
+import { Watcher } from "./watcher.ts";
+
+/*
+ * Runs threads on a primary server with a synchronous replica while workers, servers, connections and statements fail
+ * at random moments and commands arrive. Compares the records of the threads with their effects, with acknowledged
+ * commands and with everything that observers received. A seed determines the faults; the machine affects their timing.
+ */
+
+export const kinds = [
+  ...["kill", "freeze", "server", "failover", "disk", "network", "terminate", "cancel"],
+  ...["timeout", "serializable", "deadlock", "connections", "commands"],
+] as const;
+export type Kind = string;
+/** Faults of the whole server, which can't overlap. */
+const ofServer: readonly Kind[] = ["server", "failover", "disk"];
+/** A failover needs a new replica, so that it is drawn less often. */
+const weights: Readonly<Record<Kind, number>> = { failover: 0.25, kill: 2, freeze: 2, network: 2 };
+
+export type FaultOptions = {
+  faults: number;
+  seed: number;
+  kinds?: readonly Kind[];
+  report?: (line: string) => void;
+};
+
+export type FaultReport = {
+  faults: Record<Kind, number>;
+  threads: number;
+  forks: number;
+  answers: number;
+  watched: number;
+  steps: number;
+  /** Number of steps that began more than once: their worker was lost before the commit. */
+  repeated: number;
+  /** How often each error code occurs in the reports of workers and the refusals of commands. */
+  errors: Record<string, number>;
+  violations: string[];
+  takeover: Record<string, Takeover>;
+};
+
+type Tried = ThreadRef & { orders: Orders; shown: string[] };
+type Thread = { thread_id: string; hash: string; state: string; paused: boolean; name: string };
+
+const schema = "uncaged";
+const leaseMs = 3_000;
+const [workers, threads, steps, stepMs] = [3, 12, 15, 60];
+/** Errors of commands that an outage, or another command, explains. */
+const harmless =
+  /^(THREAD_ENDED|NOT_RUNNING|NOT_WAITING|ALREADY_RUNNING|WAITING|SLEEPING|NO_DATABASE|DISK_FULL|DATABASE_FAILED|DATABASE_READ_ONLY)$/;
+
+/** Runs threads while faults happen, and reports violations. Deletes all its files and processes. */
+export async function runFaults(options: FaultOptions): Promise<FaultReport> {
+  const folder = mkdtempSync(join(tmpdir(), "uw-faults-"));
+  const closing: (() => Promise<void>)[] = [];
+  try {
+    const servers = await Servers.start();
+    closing.push(() => servers.close());
+    const url = (port: number) => `postgres://app@127.0.0.1:${port}/postgres`;
+    const { port } = servers;
+    const fleet = await Fleet.start(folder, url, { port, leaseMs, count: workers });
+    closing.push(() => fleet.close());
+    await servers.sql(recording(schema));
+    const way = await Link.to(port);
+    closing.push(() => way.close());
+    const host = await openPostgresHost({ url: url(way.port), pool: 6 });
+    closing.push(() => host.close());
+    return await new Trial(options, { folder, servers, fleet, way, host }).run();
+  } finally {
+    for (const close of closing.toReversed()) await close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+type Parts = { folder: string; servers: Servers; fleet: Fleet; way: Link; host: Host };
+
+class Trial {
+  readonly #options: FaultOptions;
+  readonly #parts: Parts;
+  readonly #audit: string;
+  readonly #effects: Effects;
+  readonly #heldUp = new Map<number, number>();
+  readonly #happened: Happened[] = [];
+  readonly #tried = new Map<string, Tried>();
+  readonly #watchers: Watcher[] = [];
+  readonly #wrong: string[] = [];
+  /** The codes of refused commands. */
+  readonly #refused: string[] = [];
+  readonly #random: () => number;
+  #hash = "";
+  #answers = 0;
+
+  constructor(options: FaultOptions, parts: Parts) {
+    this.#options = options;
+    this.#parts = parts;
+    this.#audit = join(parts.folder, "audit.jsonl");
+    this.#effects = new Effects(this.#audit);
+    this.#random = randomOf(options.seed);
+  }
+
+  async run(): Promise<FaultReport> {
+    const { faults, report = () => {} } = this.#options;
+    const bundle = join(this.#parts.folder, "counting.esm.js");
+    writeFileSync(bundle, countingBundle);
+    ({ hash: this.#hash } = await this.#parts.host.store(bundle, { sandbox: "off" }));
+    const done: Record<Kind, number> = {};
+    for (let n = 0; n < faults; ) {
+      await this.#fill();
+      await this.#show();
+      await Bun.sleep(this.#random() * 400);
+      const chosen = this.#draw(faults - n);
+      report(`${n + chosen.length} of ${faults}: ${chosen.join(" and ")}`);
+      await Promise.all(chosen.map((kind) => this.#happen(kind)));
+      for (const kind of chosen) done[kind] = (done[kind] ?? 0) + 1;
+      n += chosen.length;
+    }
+    return { faults: done, ...(await this.#audited()) };
+  }
+
+  /** Draws one fault, or two at once. */
+  #draw(most: number): Kind[] {
+    const able = (this.#options.kinds ?? kinds).filter((kind) => mayMount || kind !== "disk");
+    const first = this.#drawn(able);
+    const others = able.filter((kind) => !(ofServer.includes(kind) && ofServer.includes(first)));
+    const second = this.#drawn(others.length > 0 ? others : able);
+    return most > 1 && this.#random() < 0.4 && first !== second ? [first, second] : [first];
+  }
+
+  #drawn(all: readonly Kind[]): Kind {
+    let left = this.#random() * all.reduce((sum, kind) => sum + (weights[kind] ?? 1), 0);
+    return all.find((kind) => (left -= weights[kind] ?? 1) < 0) ?? (all[0] as Kind);
+  }
+
+  #pick = <T>(all: readonly T[]): T => pick(all, this.#random);
+
+  #sql = <Row extends object>(text: string, values?: unknown[]): Promise<Row[]> =>
+    this.#parts.servers.sql<Row>(text, values);
+
+  /** Starts threads up to the wanted number, and answers a question. */
+  async #fill(): Promise<void> {
+    const { host } = this.#parts;
+    const [row] = await this.#sql<{ open: number }>(
+      `SELECT count(*)::int AS open FROM ${schema}.threads
+       WHERE NOT paused AND (state = 'running' OR due_at IS NOT NULL)`,
+    );
+    for (let open = row?.open ?? 0; open < threads; open += 1) {
+      const threadId = newId(this.#random);
+      const at = (chance: number) =>
+        this.#random() < chance ? Math.floor(this.#random() * steps) : -1;
+      const params = { audit: this.#audit, steps, ms: stepMs, asks: at(0.25), naps: at(0.25) };
+      const start = { workflow: this.#hash, threadId, params, cwd: "/", env: {} };
+      const { hash } = await retried(() => host.start(start));
+      const tried = { threadId, hash, shown: [], orders: noOrders() };
+      this.#tried.set(threadId, tried);
+      if (this.#random() < 0.15) this.#watchers.push(new Watcher(host, tried));
+    }
+    const asking = await this.#asking();
+    if (asking.length > 2) await this.#answer(this.#pick(asking));
+  }
+
+  async #asking(): Promise<Tried[]> {
+    const rows = await this.#sql<Thread>(
+      `SELECT thread_id FROM ${schema}.threads WHERE state = 'waiting' AND due_at IS NULL`,
+    );
+    return rows.flatMap(({ thread_id }) => this.#tried.get(thread_id) ?? []);
+  }
+
+  async #answer(thread: Tried): Promise<void> {
+    try {
+      await answer(this.#parts.host, thread, thread.orders, this.#random);
+      this.#answers += 1;
+    } catch (error) {
+      if (!isWorkflowError(error) || !harmless.test(error.code)) throw error;
+    }
+  }
+
+  /** Reads the current logs of some threads. */
+  async #show(): Promise<void> {
+    const open = [...this.#tried.values()].slice(-threads);
+    for (const thread of [this.#pick(open), this.#pick(open)]) {
+      const lines = await this.#lines(thread.threadId);
+      if (lines.length > thread.shown.length) thread.shown = lines;
+    }
+  }
+
+  async #lines(threadId: string): Promise<string[]> {
+    const rows = await this.#sql<{ n: number; content: string }>(
+      `SELECT n, content FROM ${schema}.lines WHERE thread_id = $1 AND log = 0 ORDER BY n`,
+      [threadId],
+    );
+    const lines: string[] = [];
+    for (const { n, content } of rows) lines[n] = content;
+    return Array.from(lines, (line) => line ?? "");
+  }
+
+  async #happen(kind: Kind): Promise<void> {
+    const member = this.#pick(this.#parts.fleet.members);
+    const happened: Happened = { kind, from: Date.now(), to: Number.POSITIVE_INFINITY };
+    if (kind === "kill" || kind === "freeze") happened.lost = member.worker.process.pid;
+    this.#happened.push(happened);
+    await this.#acts[kind]?.(member, happened);
+    happened.to = Date.now();
+  }
+
+  readonly #acts: Readonly<Record<Kind, (member: Member, happened: Happened) => Promise<void>>> = {
+    kill: async (member) => {
+      const { fleet } = this.#parts;
+      await fleet.kill(member);
+      await Bun.sleep(this.#random() * 500);
+      await fleet.replace(member);
+    },
+    freeze: async ({ worker }) => {
+      this.#holdUp(worker.process.pid);
+      worker.freeze();
+      await Bun.sleep(this.#random() < 0.4 ? this.#random() * leaseMs : leaseMs * 1.7);
+      worker.thaw();
+    },
+    server: () => this.#parts.servers.crash(this.#random() * 1000),
+    failover: async () => {
+      const { servers, fleet, way } = this.#parts;
+      await servers.failOver((port) => {
+        fleet.retarget(port);
+        way.target = port;
+      });
+    },
+    disk: () => this.#parts.servers.fillDisk(500 + this.#random() * 2000),
+    network: async ({ worker, link }) => {
+      const how: Cut = this.#pick(cuts);
+      this.#holdUp(worker.process.pid);
+      link.cut(how, 20 + this.#random() * 400);
+      await Bun.sleep(500 + this.#random() * leaseMs * 2);
+      link.restore();
+    },
+    terminate: async () => void (await this.#signal("pg_terminate_backend", 0.6)),
+    cancel: async () => {
+      for (let n = 0; n < 20; n += 1) {
+        await this.#signal("pg_cancel_backend", 1);
+        await Bun.sleep(this.#random() * 40);
+      }
+    },
+    timeout: () => this.#withSetting("statement_timeout = '3ms'"),
+    serializable: () => this.#withSetting("default_transaction_isolation = 'serializable'"),
+    connections: async () => {
+      await this.#sql("ALTER ROLE app CONNECTION LIMIT 3");
+      await this.#signal("pg_terminate_backend", 1);
+      await Bun.sleep(500 + this.#random() * 2000);
+      await this.#sql("ALTER ROLE app CONNECTION LIMIT -1");
+    },
+    deadlock: async () => {
+      const rows = await this.#sql<Thread>(
+        `SELECT thread_id FROM ${schema}.threads WHERE state = 'running' ORDER BY random() LIMIT 6`,
+      );
+      const locks = rows.map(
+        ({ thread_id }) =>
+          `PERFORM 1 FROM ${schema}.threads WHERE thread_id = '${thread_id}' FOR UPDATE; PERFORM pg_sleep(0.05);`,
+      );
+      const lock = `DO $$ BEGIN ${locks.join(" ")} EXCEPTION WHEN deadlock_detected THEN NULL; END $$`;
+      for (let n = 0; n < 4; n += 1) await this.#sql(lock);
+    },
+    commands: () => this.#command(),
+  };
+
+  /** Changes a setting of the role of all workers for a while. */
+  async #withSetting(setting: string): Promise<void> {
+    await this.#sql(`ALTER ROLE app SET ${setting}`);
+    await this.#signal("pg_terminate_backend", 1);
+    await Bun.sleep(500 + this.#random() * 2500);
+    await this.#sql(`ALTER ROLE app RESET ${setting.split(" ")[0]}`);
+    await this.#signal("pg_terminate_backend", 1);
+  }
+
+  #signal(how: string, part: number) {
+    return this.#sql(
+      `SELECT ${how}(pid) FROM pg_stat_activity WHERE usename = 'app' AND random() < ${part}`,
+    );
+  }
+
+  #holdUp(pid: number): void {
+    this.#heldUp.set(pid, (this.#heldUp.get(pid) ?? 0) + 1);
+  }
+
+  /** Sends ten commands at once to a running or waiting thread. */
+  async #command(): Promise<void> {
+    const state = this.#random() < 0.5 ? "running" : "waiting";
+    const rows = await this.#sql<Thread>(
+      `SELECT thread_id FROM ${schema}.threads WHERE state = $1 ORDER BY thread_id`,
+      [state],
+    );
+    const open = rows.flatMap(({ thread_id }) => this.#tried.get(thread_id) ?? []);
+    if (open.length === 0) return;
+    const thread = this.#pick(open);
+    const { host } = this.#parts;
+    const isHarmless = (code: string) => {
+      this.#refused.push(`refused ${code}`);
+      return harmless.test(code);
+    };
+    const { orders } = thread;
+    const { forks, unexpected } = await tenAtOnce(host, thread, orders, this.#random, isHarmless);
+    this.#wrong.push(...unexpected);
+    for (const { threadId } of forks) this.#know({ threadId, hash: thread.hash });
+  }
+
+  #know(ref: ThreadRef): Tried {
+    const known = this.#tried.get(ref.threadId) ?? { ...ref, shown: [], orders: noOrders() };
+    this.#tried.set(ref.threadId, known);
+    return known;
+  }
+
+  /** Waits for the end of all threads and compares their records with their effects. */
+  async #audited(): Promise<Omit<FaultReport, "faults">> {
+    const wrong = [...this.#wrong, ...(await this.#ended())];
+    const byThread = Map.groupBy(this.#effects.read(), ({ thread }) => thread);
+    const heldUp = (pid: number) => this.#heldUp.get(pid) ?? 0;
+    const freezes = this.#happened.flatMap((one) =>
+      one.kind === "freeze" && isAlone(one, one.to, this.#happened)
+        ? [{ pid: one.lost ?? 0, from: one.from, to: one.to }]
+        : [],
+    );
+    const [counted, begun] = [new Map<string, number>(), { steps: 0, forks: 0 }];
+    for (const { threadId, orders, shown } of this.#tried.values()) {
+      const lines = await this.#lines(threadId);
+      const effects = byThread.get(threadId) ?? [];
+      const { forkFrom } = JSON.parse(lines[0] ?? "{}") as { forkFrom?: { steps: number } };
+      const copied = forkFrom?.steps ?? 0;
+      const { kill, ...answers } = orders;
+      const known = { steps, copied, kill, answers, shown, heldUp, freezes };
+      const [row] = await this.#sql<{ record_sum: string }>(
+        `SELECT record_sum FROM ${schema}.threads WHERE thread_id = $1`,
+        [threadId],
+      );
+      const found = [
+        ...violations(lines, effects, known),
+        ...wrongSums(lines, row?.record_sum ?? ""),
+        ...unasked(lines.slice(1 + copied), orders),
+      ];
+      for (const watcher of this.#watchers.filter(({ ref }) => ref.threadId === threadId)) {
+        found.push(...(await watcher.differences(lines)));
+      }
+      wrong.push(...found.map((what) => `${threadId}: ${what}`));
+      begun.steps += effects.filter(({ asks }) => !asks).length;
+      begun.forks += copied > 0 ? 1 : 0;
+      const own = lines.slice(1 + copied).filter((line) => line.startsWith('{"role":"count"'));
+      counted.set(threadId, own.length);
+    }
+    wrong.push(...(await wrongCommits(this.#sql, schema)));
+    const { problems } = await retried(() => this.#parts.host.verify());
+    wrong.push(...problems.map(({ message }) => message));
+    const committed = [...counted.values()].reduce((sum, one) => sum + one, 0);
+    const isOwn = ({ thread }: { thread: string }) =>
+      this.#tried.get(thread)?.orders.commands === 0;
+    const measured = Map.groupBy(this.#effects.read().filter(isOwn), ({ thread }) => thread);
+    return {
+      ...{ threads: this.#tried.size, forks: begun.forks, watched: this.#watchers.length },
+      ...{ answers: this.#answers, steps: committed, repeated: begun.steps - committed },
+      errors: this.#errors(),
+      violations: wrong,
+      takeover: Object.fromEntries(takeovers(measured, this.#happened)),
+    };
+  }
+
+  #errors(): Record<string, number> {
+    const reports = readFileSync(join(this.#parts.folder, "workers.log"), "utf8");
+    const codes = [...reports.matchAll(/: ([^:\n]*) \(([A-Z_]+)\)/g)].map(
+      ([, why, code]) => `${code} ${why}`,
+    );
+    const counted = Map.groupBy([...codes, ...this.#refused], (code) => code);
+    return Object.fromEntries([...counted].map(([code, all]) => [code, all.length]));
+  }
+
+  /** Brings all threads to their ends: answers their questions, and resumes the paused. */
+  async #ended(): Promise<string[]> {
+    const { host } = this.#parts;
+    let open: Thread[] = [];
+    for (const late = Date.now() + 180_000; Date.now() < late; await Bun.sleep(200)) {
+      const all = await this.#sql<Thread>(
+        `SELECT thread_id, hash, state, paused FROM ${schema}.threads`,
+      );
+      // A start or fork may have happened although its answer was lost.
+      for (const { thread_id: threadId, hash } of all) this.#know({ threadId, hash });
+      open = all.filter(({ state }) => state !== "ended");
+      if (open.length === 0) return [];
+      const asking = new Set((await this.#asking()).map(({ threadId }) => threadId));
+      await Promise.all(
+        open.slice(0, 20).map(async ({ thread_id: threadId, hash, paused }) => {
+          const thread = this.#know({ threadId, hash });
+          if (asking.has(threadId)) await this.#answer(thread);
+          // It may have been resumed since the read.
+          else if (paused) await host.control(thread, { kind: "resume", env: {} }).catch(() => 0);
+        }),
+      );
+    }
+    return open.map(({ thread_id, state }) => `${thread_id} does not end: ${state}`);
+  }
+}
+
+/** Returns the answers in a log that were never given, or are there twice. */
+function unasked(lines: readonly string[], { given }: Orders): string[] {
+  const inputs = lines
+    .map((line) => JSON.parse(line) as { role: string; content: string; meta: { sleep?: true } })
+    .filter(({ role, meta }) => role === "__input__" && meta.sleep !== true);
+  const wrong = inputs.filter(
+    ({ content }, n) =>
+      !given.includes(content) || inputs.findIndex((one) => one.content === content) !== n,
+  );
+  return wrong.map(({ content }) => `has the answer ${content}, which was not given once`);
+}
+
+/** Retries a call while the database is away. */
+async function retried<T>(ask: () => Promise<T>): Promise<T> {
+  for (const late = Date.now() + 90_000; ; await Bun.sleep(100)) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (Date.now() > late) throw error;
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import type { Host, ThreadRef } from "@uncaged/workflow/host";
+
+/** An observer that follows a thread through all failures, from the cursor of the last item it received. */
+export class Watcher {
+  readonly ref: ThreadRef;
+  /** The steps that it received, with their numbers. */
+  readonly steps: { number: number; text: string }[] = [];
+  #isEnded = false;
+  readonly #stop = new AbortController();
+  readonly #done: Promise<void>;
+
+  constructor(host: Host, ref: ThreadRef) {
+    this.ref = ref;
+    this.#done = this.#follow(host);
+  }
+
+  async #follow(host: Host): Promise<void> {
+    const { signal } = this.#stop;
+    let cursor: string | undefined;
+    while (!signal.aborted && !this.#isEnded) {
+      try {
+        for await (const item of host.observe(this.ref, cursor, { signal, events: false })) {
+          ({ cursor } = item);
+          if (item.kind === "step") {
+            const { number, step } = item;
+            const { role, content, timestamp } = step;
+            this.steps.push({ number, text: JSON.stringify({ role, content, timestamp }) });
+          }
+          if (item.kind === "end") this.#isEnded = true;
+        }
+      } catch {
+        // The database is away.
+      }
+      await Bun.sleep(100);
+    }
+  }
+
+  /** Returns the differences between what it received and the thread's records; waits for the end of the thread. */
+  async differences(lines: readonly string[]): Promise<string[]> {
+    await Promise.race([this.#done, Bun.sleep(60_000)]);
+    this.#stop.abort();
+    const found = this.#isEnded ? [] : ["its observer never received the end"];
+    const records = lines.slice(1, -1).map((line, n) => {
+      const { role, content, timestamp } = JSON.parse(line);
+      return { number: n + 1, text: JSON.stringify({ role, content, timestamp }) };
+    });
+    const [shown, kept] = [this.steps, records].map((all) => all.map((one) => JSON.stringify(one)));
+    const wrong = (shown ?? []).findIndex((text, n) => text !== kept?.[n]);
+    if (wrong >= 0) found.push(`its observer received ${shown?.[wrong]} in place ${wrong}`);
+    if (this.#isEnded && shown?.length !== kept?.length) {
+      found.push(`its observer received ${shown?.length} of ${kept?.length} steps`);
+    }
+    return found;
+  }
+}

@@ -1,0 +1,25 @@
+import { type Controlled, requestText, type StartRequest } from "../control/control.ts";
+import type { Recovered, ThreadCommand, WakeOptions, WorkerState, Woken } from "../host/host.ts";
+import type { LiveRow, ThreadRef } from "../record/thread.ts";
+import type { Environment } from "../system/port.ts";
+
+/** Starts and controls the threads of a store, for a host. */
+export interface Commands {
+  /** Creates a thread, unless the id is taken. `folder` is the folder where it starts; `env` the caller's environment. */
+  start(hash: string, request: UnsentStart, from: Caller): Promise<void>;
+  control(ref: ThreadRef, command: ThreadCommand): Promise<Controlled & { resumed?: string[] }>;
+  /** Removes a thread. `force`: even one that is driven. @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_RUNNING` */
+  remove(ref: ThreadRef, force: boolean): Promise<void>;
+  live(): Promise<LiveRow[]>;
+  wake(options: WakeOptions): Promise<Woken>;
+  recover(): Promise<Recovered>;
+  workers(): Promise<WorkerState[]>;
+  close(): Promise<void>;
+}
+
+export type UnsentStart = Omit<StartRequest, "env" | "secrets">;
+export type Caller = { folder: string | null; env: Environment };
+
+/** Parses a request, as a worker does from its socket. */
+export const parsed = <Request>(read: (body: string) => Request, request: unknown): Request =>
+  read(requestText(request));

@@ -1,0 +1,233 @@
+import { WAIT } from "../contract/contract.ts";
+import type { AnswerRequest, Controlled } from "../control/control.ts";
+import { answerRequest, startRequest } from "../control/requests.ts";
+import { isOver } from "../engine/answer.ts";
+import { notWaiting } from "../engine/errors.ts";
+import type { ThreadCommand, WorkerState } from "../host/host.ts";
+import { checkAnswerer } from "../local/threads/answerer.ts";
+import { definedEnv } from "../local/workers/surroundings.ts";
+import { endedError, movedError, notFound } from "../record/errors.ts";
+import type { LiveRow, ThreadRef, ThreadView } from "../record/thread.ts";
+import { type Claim, FencedError, type ThreadInfo, type ThreadStore } from "../store/store.ts";
+import { system } from "../system/system.ts";
+import { answerClaimed } from "../worker/answer-claimed.ts";
+import { hasTaken, newThread } from "../worker/create.ts";
+import { alreadyRunning, drivenElsewhere } from "../worker/errors.ts";
+import { endClaimed } from "../worker/open.ts";
+import { checkPausable, waiting } from "../worker/refusal.ts";
+import type { StoreActivity } from "./activity.ts";
+import { type Commands, parsed, type UnsentStart } from "./commands.ts";
+import { isMissing } from "./noted.ts";
+import type { StoredThreads } from "./stored-threads.ts";
+import type { StoredWorkflows } from "./stored-workflows.ts";
+
+/**
+ * Time in milliseconds for which an answer waits for the claim of a waiting thread. Its holder is about to release it;
+ * after that time the holder is taken to be stopped, and is fenced.
+ */
+const heldMs = 3_000;
+const [firstWaitMs, longestWaitMs] = [5, 100];
+/** The lease of a command's claim. A command that dies with its claim holds up the thread for that time. */
+const leaseMs = 10_000;
+/** Maximum number of attempts to claim a thread that other processes claim as well. */
+const mostClaims = 20;
+
+const claims = () => ({ owner: `command ${system.processes.pid}`, leaseMs });
+
+/** Starts and controls threads by writes to their store. Workers drive them, in this or another process. */
+export class StoreCommands implements Commands {
+  readonly #store: ThreadStore;
+  readonly #threads: StoredThreads;
+  readonly #workflows: StoredWorkflows;
+  readonly #activity: StoreActivity;
+
+  constructor(
+    store: ThreadStore,
+    threads: StoredThreads,
+    workflows: StoredWorkflows,
+    activity: StoreActivity,
+  ) {
+    this.#store = store;
+    this.#threads = threads;
+    this.#workflows = workflows;
+    this.#activity = activity;
+  }
+
+  // Workers have their own environment.
+  async start(hash: string, given: UnsentStart): Promise<void> {
+    const request = parsed(startRequest, { ...given, env: {} });
+    const bundle = await this.#workflows.facts(hash);
+    await this.#store.create(await newThread(this.#store, hash, bundle, request));
+  }
+
+  async control(ref: ThreadRef, command: ThreadCommand): Promise<Controlled> {
+    const { threadId } = ref;
+    switch (command.kind) {
+      case "pause":
+        await this.#pause(ref);
+        break;
+      case "resume":
+        await this.#resume(ref);
+        break;
+      case "kill":
+        await this.#kill(ref);
+        return { threadId, resumed: [] } as Controlled;
+      case "answer": {
+        checkAnswerer();
+        const { input, question, env } = command;
+        const request = { input, question, env: definedEnv(env) };
+        await this.#answer(ref, parsed(answerRequest, request));
+      }
+    }
+    return { threadId };
+  }
+
+  async #pause(ref: ThreadRef): Promise<void> {
+    const info = await this.#open(ref);
+    if (info.state.kind === "waiting") checkPausable(info);
+    const paused = await this.#store.setPaused(ref, true);
+    if (!paused) throw notFound(ref.threadId);
+    if (paused.state.kind === "ended") throw await this.#ended(ref);
+  }
+
+  async #resume(ref: ThreadRef): Promise<void> {
+    const { threadId } = ref;
+    const info = await this.#open(ref);
+    if (info.paused) {
+      await this.#store.setPaused(ref, false);
+      return;
+    }
+    if (info.state.kind === "waiting") {
+      const { steps } = await this.#threads.read(ref);
+      const last = steps.at(-1) ?? null;
+      const isDue = last?.role !== WAIT || isOver(last.meta as never, system.clock.now());
+      if (!isDue) throw waiting(threadId, last);
+    } else if (this.#activity.find(ref, info)) throw alreadyRunning(threadId);
+    await this.#store.postpone(ref, 0);
+  }
+
+  async #kill(ref: ThreadRef): Promise<void> {
+    for (let n = 1; ; n += 1) {
+      await this.#open(ref);
+      const claim = await this.#store.claim(ref, { ...claims(), takeOver: true });
+      if (!claim) throw drivenElsewhere(ref.threadId);
+      try {
+        await this.#checkOpen(claim);
+        return await endClaimed(claim);
+      } catch (error) {
+        // Another command has taken the thread.
+        if (!(error instanceof FencedError) || n >= mostClaims) throw error;
+      }
+    }
+  }
+
+  async #answer(ref: ThreadRef, request: AnswerRequest): Promise<void> {
+    const late = system.clock.elapsed() + heldMs;
+    for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 2, longestWaitMs)) {
+      const info = await this.#find(ref);
+      if (info.state.kind !== "waiting") {
+        if (await hasTaken(this.#store, ref, request.input)) return;
+        throw info.state.kind === "ended" ? await this.#ended(ref) : notWaiting(ref.threadId);
+      }
+      const takeOver = system.clock.elapsed() >= late;
+      const claim = await this.#store.claim(ref, { ...claims(), ...(takeOver && { takeOver }) });
+      if (!claim) {
+        await system.clock.sleep(waitMs);
+        continue;
+      }
+      try {
+        await this.#checkOpen(claim);
+        return await answerClaimed(claim, request);
+      } catch (error) {
+        if (!(error instanceof FencedError)) throw error;
+      } finally {
+        await claim.release();
+      }
+    }
+  }
+
+  /** @throws WorkflowError `THREAD_ENDED`; releases the claim then */
+  async #checkOpen(claim: Claim): Promise<void> {
+    if (!claim.end) return;
+    await claim.release();
+    throw await this.#ended(claim.ref);
+  }
+
+  async remove(ref: ThreadRef): Promise<void> {
+    if (!(await this.#store.remove(ref))) throw notFound(ref.threadId);
+  }
+
+  /** Returns the claimed threads and the paused threads. */
+  async live(): Promise<LiveRow[]> {
+    const all = await this.#activity.active();
+    const shown = all.filter(({ owner, paused }) => owner !== null || paused);
+    const found = await this.#threads.rows(shown);
+    const now = system.clock.now();
+    const rows: LiveRow[] = [];
+    for (const info of shown) {
+      const row = found.get(info.threadId);
+      const facts = this.#activity.find(info, info) ?? { status: "paused", pid: 0 };
+      if (!row || !["running", "paused", "waiting"].includes(row.status)) continue;
+      const { threadId, workflow, hash, steps, workedMs, waitedMs, createdAt, sleepingUntil } = row;
+      const { status, pid, pausing } = facts;
+      rows.push({
+        ...{ threadId, workflow, hash, status, pid, steps, role: row.at.role },
+        ...{ elapsedMs: Math.max(0, now - createdAt), workedMs, waitedMs },
+        ...(sleepingUntil !== undefined && { sleepingUntil }),
+        ...(pausing && { pausing }),
+      });
+    }
+    return rows;
+  }
+
+  // Workers wake and recover threads.
+  async wake() {
+    return { woken: [], failed: [], next: null };
+  }
+
+  async recover() {
+    return { resumed: [], left: [] };
+  }
+
+  /** Returns the bundles of claimed threads, with a worker that drives them. */
+  async workers(): Promise<WorkerState[]> {
+    const found = new Map<string, WorkerState>();
+    for (const info of await this.#activity.active()) {
+      const { hash, owner } = info;
+      const pid = this.#activity.find(info, info)?.pid ?? 0;
+      if (owner !== null)
+        found.set(`${hash} ${owner}`, { hash, state: "answers", pid, orphans: [] });
+    }
+    return [...found.values()];
+  }
+
+  async close(): Promise<void> {}
+
+  /** @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_MOVED` */
+  async #find({ hash, threadId }: ThreadRef): Promise<ThreadInfo> {
+    const info = await this.#store.find(threadId);
+    if (info?.hash !== hash) throw notFound(threadId);
+    if (info.movedTo !== null) throw movedError(threadId, info.movedTo);
+    return info;
+  }
+
+  /** @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_MOVED`, `THREAD_ENDED` */
+  async #open(ref: ThreadRef): Promise<ThreadInfo> {
+    const info = await this.#find(ref);
+    if (info.state.kind === "ended") throw await this.#ended(ref);
+    return info;
+  }
+
+  /** The error for a command to an ended thread. */
+  async #ended(ref: ThreadRef): Promise<Error> {
+    const view: ThreadView | null = await this.#threads.read(ref).catch((error: unknown) => {
+      if (isMissing(error)) return null;
+      throw error;
+    });
+    if (!view) return notFound(ref.threadId);
+    return endedError(
+      ref.threadId,
+      "result" in view ? (view.result.reason ?? view.status) : "ended",
+    );
+  }
+}

@@ -1,0 +1,377 @@
+import { isWorkflowError, toErrorRecord } from "../contract/error.ts";
+import { createRoot, openRoot } from "../disk/root.ts";
+import type { Outcome } from "../engine/ending.ts";
+import { definedEnv } from "../local/workers/surroundings.ts";
+import type { ThreadRef } from "../record/thread.ts";
+import { type Claim, FencedError, type ThreadInfo, type ThreadStore } from "../store/store.ts";
+import type { Environment } from "../system/port.ts";
+import { system } from "../system/system.ts";
+import { markVariable } from "../system/worker-env.ts";
+import { isolate as isolateBundles } from "../worker/isolate.ts";
+import type { Live } from "../worker/live.ts";
+import { Bell } from "./bell.ts";
+import { Drivers } from "./drivers.ts";
+import { StoredThreads } from "./stored-threads.ts";
+
+/** Options of a worker of a store. */
+export type StoreWorkerOptions = {
+  /** Environment of threads. The worker never writes it to a log. */
+  env: Environment;
+  /** Working folder of threads; by default the folder in which each thread was started, on this machine. */
+  cwd?: string;
+  /** Folder of this worker for bundles and worktrees. It may be deleted after the worker has ended. */
+  cache: string;
+  /**
+   * Whether bundles own this process: their output goes to the logs of their threads, and they can't end the process.
+   */
+  isolate?: boolean;
+  /** Called with one line for a thread that this worker can't drive, for example without its bundle. */
+  report?: (line: string) => void;
+  /** Name of this worker in lists: unique, with the process id as its last word. */
+  owner?: string;
+  /** Length of its claims' leases in milliseconds. A frozen worker's threads go on elsewhere after that time. */
+  leaseMs?: number;
+  /** Drives only threads of these bundles. */
+  onlyHashes?: readonly string[];
+  /** Maximum number of threads that it drives at once. */
+  limit?: number;
+};
+
+/** A worker that drives threads of a store until `drain` or `close`. */
+export type StoreWorker = {
+  /** Number of driven threads. */
+  readonly count: number;
+  /**
+   * Releases every thread at its next yield, so that other workers continue it. Resolves when all are released. Aborts
+   * a role that still runs after 10 seconds; another worker runs it again.
+   */
+  drain(): Promise<void>;
+  /** Releases every thread at its next yield, and drives none until `accept`, for example while its clock is off. */
+  hold(): void;
+  accept(): void;
+  /** Drains, and releases the resources of the worker. The store stays open. */
+  close(): Promise<void>;
+};
+
+/** Interval of searches without a report of a change, and the least time between two searches, in milliseconds. */
+const [pollMs, pauseMs] = [1_000, 20];
+/** Interval of looks at driven threads that others have changed, in milliseconds. */
+const lookMs = 500;
+/** A thread that continues within this time without an answer keeps its claim, in milliseconds. */
+const soonMs = 1_000;
+const drainMs = 10_000;
+const [firstRetryMs, longestRetryMs] = [1_000, 60_000];
+/** Number of threads claimed at once: other workers get their share. */
+const atOnce = 8;
+const mostFailures = 10_000;
+const mostKept = 1_000;
+
+/** Codes of threads that another process drives or has ended. */
+const notOurs: ReadonlySet<string> = new Set([
+  ...["ALREADY_RUNNING", "THREAD_ENDED", "THREAD_NOT_FOUND", "THREAD_MOVED", "WORKER_CLOSING"],
+]);
+
+/**
+ * Drives the runnable and due threads of a store in this process, with claims that it renews. Any number of workers
+ * drive the threads of one store.
+ * @throws WorkflowError the errors of a storage root for the cache, and of the store
+ */
+export async function driveStore(
+  store: ThreadStore,
+  options: StoreWorkerOptions,
+): Promise<StoreWorker> {
+  const folder = openRoot({ path: options.cache });
+  createRoot(folder);
+  const worker = new Worker(store, folder, options);
+  await worker.begin();
+  return worker;
+}
+
+class Worker implements StoreWorker {
+  readonly #store: ThreadStore;
+  readonly #options: StoreWorkerOptions;
+  readonly #owner: string;
+  readonly #limit: number;
+  readonly #drivers: Drivers;
+  readonly #bell = new Bell();
+  readonly #closed = new AbortController();
+  /** Threads that are being claimed. */
+  readonly #opening = new Set<string>();
+  /** Driven threads that the store reported as changed. */
+  readonly #changed = new Set<string>();
+  readonly #failures = new Map<string, { tries: number; code: string }>();
+  /** Threads at rest whose entries for lists are not kept yet. */
+  readonly #toKeep = new Set<string>();
+  readonly #threads: StoredThreads;
+  #isLooking = false;
+  /** The time at which the next thread released by this worker is due. */
+  #dueAt = Number.POSITIVE_INFINITY;
+  #isDraining = false;
+  /** Whether it drives no further threads: it drains, or was told to hold. */
+  #isHeld = false;
+  #problem = "";
+
+  constructor(
+    store: ThreadStore,
+    folder: ReturnType<typeof openRoot>,
+    options: StoreWorkerOptions,
+  ) {
+    const { env, cwd, leaseMs = 30_000, limit = 100, owner } = options;
+    this.#store = store;
+    this.#options = options;
+    this.#limit = limit;
+    this.#owner = owner ?? `worker ${mark} ${system.processes.pid}`;
+    this.#drivers = new Drivers({
+      ...{ store, folder, claims: { owner: this.#owner, leaseMs } },
+      env: { ...definedEnv(env), [markVariable]: mark },
+      ...(cwd !== undefined && { options: { cwd } }),
+      onChange: () => undefined,
+      watcher: {
+        began: (live) => this.#began(live),
+        rests: (live) => this.#rests(live),
+        gone: (claim, outcome) => void this.#gone(claim, outcome),
+      },
+    });
+    this.#threads = new StoredThreads(store, this.#drivers);
+  }
+
+  get count(): number {
+    return this.#drivers.driven.size;
+  }
+
+  /** Returns once changes of the store wake this worker. */
+  async begin(): Promise<void> {
+    if (this.#options.isolate === true) isolateBundles(this.#drivers);
+    await this.#store.runnable({ now: system.clock.now(), limit: 1 });
+    const ready = Promise.withResolvers<void>();
+    void this.#watch(ready.resolve);
+    await ready.promise;
+    void this.#search();
+  }
+
+  hold(): void {
+    this.#isHeld = true;
+    for (const live of this.#drivers.driven.values()) this.#letGo(live);
+  }
+
+  accept(): void {
+    this.#isHeld = this.#isDraining;
+    this.#bell.ring();
+  }
+
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    this.hold();
+    this.#bell.ring();
+    const late = system.clock.elapsed() + drainMs;
+    while (this.count + this.#opening.size > 0 && system.clock.elapsed() < late) {
+      await this.#bell.within(this.#bell.next(), late - system.clock.elapsed());
+    }
+    await this.#drivers.close();
+  }
+
+  async close(): Promise<void> {
+    await this.drain();
+    this.#closed.abort();
+    this.#bell.ring();
+  }
+
+  /** Claims threads until this worker drains. */
+  async #search(): Promise<void> {
+    while (!this.#isDraining) {
+      const ring = this.#bell.next();
+      let isFound = false;
+      try {
+        isFound = await this.#take();
+        this.#problem = "";
+      } catch (error) {
+        this.#noteProblem(error);
+      }
+      if (this.#isDraining) return;
+      if (isFound) continue;
+      await system.clock.sleep(pauseMs);
+      const untilDue = Math.max(0, this.#dueAt - system.clock.now());
+      await this.#bell.within(ring, Math.min(pollMs, untilDue));
+    }
+  }
+
+  /** Starts to drive some runnable threads. Returns whether it found one. */
+  async #take(): Promise<boolean> {
+    const busy = this.count + this.#opening.size;
+    const free = Math.min(atOnce, this.#limit - busy);
+    if (free <= 0 || this.#isHeld) return false;
+    const now = system.clock.now();
+    if (this.#dueAt <= now) this.#dueAt = Number.POSITIVE_INFINITY;
+    const { onlyHashes: hashes } = this.#options;
+    const limit = 2 * free + this.#opening.size;
+    const found = await this.#store.runnable({ now, limit, ...(hashes && { hashes }) });
+    const isKnown = ({ threadId }: ThreadInfo) =>
+      this.#opening.has(threadId) || this.#drivers.driven.has(threadId);
+    const ours = shuffled(found.filter((info) => !isKnown(info))).slice(0, free);
+    if (this.#isHeld) return false;
+    const opened = Promise.all(ours.map((info) => this.#open(info)));
+    // A bundle that loads slowly must not hold up the others.
+    const late = Promise.withResolvers<void>();
+    const cancel = system.clock.after(lookMs, late.resolve);
+    await Promise.race([opened, late.promise]);
+    cancel();
+    return ours.length > 0;
+  }
+
+  async #open({ hash, threadId }: ThreadInfo): Promise<void> {
+    this.#opening.add(threadId);
+    try {
+      await this.#drivers.of(hash).drive(threadId);
+    } catch (error) {
+      await this.#failed({ hash, threadId }, error);
+    } finally {
+      this.#opening.delete(threadId);
+      this.#bell.ring();
+    }
+  }
+
+  #began(live: Live): void {
+    if (this.#isHeld) this.#letGo(live);
+  }
+
+  #rests(live: Live): void {
+    const { engine } = live;
+    if (engine.status === "paused") return this.#release(live);
+    const { wakesAt } = engine;
+    if (wakesAt === null || wakesAt - system.clock.now() > soonMs) this.#release(live);
+    if (wakesAt !== null) this.#dueAt = Math.min(this.#dueAt, wakesAt);
+  }
+
+  async #gone({ ref }: Claim, outcome: Outcome): Promise<void> {
+    this.#changed.delete(ref.threadId);
+    const isBroken = outcome.kind === "brokenOff" && !(outcome.error instanceof FencedError);
+    this.#bell.ring();
+    if (isBroken) return await this.#failed(ref, outcome.error);
+    this.#failures.delete(ref.threadId);
+    this.#keep(ref.threadId);
+  }
+
+  /** Keeps the entry of a thread for lists, after those of other threads. */
+  #keep(threadId: string): void {
+    if (this.#toKeep.size >= mostKept || this.#isDraining) return;
+    this.#toKeep.add(threadId);
+    if (this.#toKeep.size === 1) void this.#keepAll();
+  }
+
+  async #keepAll(): Promise<void> {
+    for (const threadId of this.#toKeep) {
+      // A host computes a missing entry.
+      await this.#threads.keep(threadId).catch(() => undefined);
+      this.#toKeep.delete(threadId);
+    }
+  }
+
+  /** Releases a thread at its next yield. */
+  #letGo(live: Live): void {
+    if (live.engine.status === "waiting") this.#release(live);
+    else live.engine.pause();
+  }
+
+  #release({ engine }: Live): void {
+    // The engine must have left its call of `rests`.
+    void system.clock.turn().then(async () => {
+      if (!engine.over) await engine.release();
+    });
+  }
+
+  /** Postpones a thread that can't be driven, and reports it once per error code. */
+  async #failed(ref: ThreadRef, error: unknown): Promise<void> {
+    const { code, message, hint } = toErrorRecord(error);
+    if (isWorkflowError(error) && notOurs.has(code)) return;
+    const { threadId } = ref;
+    const before = this.#failures.get(threadId);
+    const tries = before?.tries ?? 0;
+    if (this.#failures.size >= mostFailures) this.#failures.clear();
+    this.#failures.set(threadId, { tries: tries + 1, code });
+    if (before?.code !== code) {
+      const how = hint === undefined ? "" : `; hint: ${hint}`;
+      this.#options.report?.(`${threadId} can't be driven: ${message} (${code})${how}`);
+    }
+    const ms = Math.min(longestRetryMs, firstRetryMs * 2 ** tries);
+    try {
+      await this.#store.postpone(ref, system.clock.now() + ms);
+    } catch (problem) {
+      this.#noteProblem(problem);
+    }
+  }
+
+  /** Reports that the store does not answer, once until it answers again. */
+  #noteProblem(error: unknown): void {
+    const { code, message } = toErrorRecord(error);
+    if (this.#problem === code) return;
+    this.#problem = code;
+    this.#options.report?.(`the store does not answer: ${message} (${code})`);
+  }
+
+  async #watch(onReady: () => void): Promise<void> {
+    const { signal } = this.#closed;
+    while (!signal.aborted) {
+      try {
+        for await (const change of this.#store.watch(signal)) {
+          if (change.kind === "ready") onReady();
+          if ("ref" in change) this.#see(change.ref.threadId);
+          if (signal.aborted) return;
+        }
+        if (signal.aborted) return;
+      } catch (error) {
+        this.#noteProblem(error);
+      }
+      // Searches continue by polling.
+      onReady();
+      await system.clock.sleep(pollMs);
+    }
+  }
+
+  #see(threadId: string): void {
+    if (this.#drivers.driven.has(threadId)) {
+      this.#changed.add(threadId);
+      void this.#look();
+    } else if (!this.#opening.has(threadId)) this.#bell.ring();
+  }
+
+  /** Learns which driven threads were paused, resumed, ended, removed or taken by others. */
+  async #look(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    while (this.#changed.size > 0 && !this.#closed.signal.aborted) {
+      const ids = [...this.#changed];
+      this.#changed.clear();
+      await Promise.all(ids.map((threadId) => this.#lookAt(threadId).catch(() => undefined)));
+      await system.clock.sleep(lookMs);
+    }
+    this.#isLooking = false;
+  }
+
+  async #lookAt(threadId: string): Promise<void> {
+    const live = this.#drivers.driven.get(threadId);
+    if (!live || live.engine.over) return;
+    const { engine } = live;
+    const was = engine.isPausing;
+    const info = await this.#store.find(threadId);
+    if (engine.over) return;
+    if (info?.owner !== this.#owner || info.state.kind === "ended") {
+      return await this.#drivers.check(threadId);
+    }
+    // An append may have told the engine of a later pause.
+    if (this.#isHeld || engine.isPausing !== was || info.paused === was) return;
+    if (info.paused) engine.pause();
+    else engine.resume();
+  }
+}
+
+function shuffled<T>(all: readonly T[]): T[] {
+  const list = [...all];
+  for (let n = list.length - 1; n > 0; n -= 1) {
+    const other = Math.floor(system.random() * (n + 1));
+    [list[n], list[other]] = [list[other] as T, list[n] as T];
+  }
+  return list;
+}
+
+/** Mark in the environment of step processes, which must not answer questions. */
+const mark = crypto.randomUUID().slice(0, 8);
