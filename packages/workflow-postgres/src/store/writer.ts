@@ -104,26 +104,26 @@ export class Writer {
     try {
       const results = await this.#results(batches.map(([, batch]) => batch));
       if (batches.some(([, { lines }]) => lines.length > 0)) this.#onWritten();
-      for (const [source, { threadId }] of batches) {
-        source.done(results.get(threadId) ?? { holds: false });
+      for (const [source, { fence }] of batches) {
+        source.done(results.get(fence) ?? { holds: false });
       }
     } catch (error) {
       for (const [source] of batches) source.failed(error);
     }
   }
 
-  /** Sends batches until their outcome is known. */
-  async #results(batches: readonly Batch[]): Promise<Map<string, Result>> {
+  /** Sends batches until their outcome is known. Returns it by the fence of the claim. */
+  async #results(batches: readonly Batch[]): Promise<Map<number, Result>> {
     const until = Date.now() + triesForMs;
     let isRepeated = false;
     for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
       try {
         const results = await this.#once(batches);
-        const open = batches.filter(({ threadId }) => !results.has(threadId));
+        const open = batches.filter(({ fence }) => !results.has(fence));
         if (!isRepeated || open.length === 0) return results;
         // An earlier try may have been written, and its answer lost.
-        for (const { threadId, paused } of await this.#written(open)) {
-          results.set(threadId, { holds: true, paused });
+        for (const { fence, paused } of await this.#written(open)) {
+          results.set(fence, { holds: true, paused });
         }
         return results;
       } catch (error) {
@@ -134,11 +134,11 @@ export class Writer {
     }
   }
 
-  async #once(batches: readonly Batch[]): Promise<Map<string, Result>> {
-    const lines = batches.flatMap(({ threadId, lines: own }) =>
-      own.map((line) => ({ threadId, ...line })),
+  async #once(batches: readonly Batch[]): Promise<Map<number, Result>> {
+    const lines = batches.flatMap(({ fence, lines: own }) =>
+      own.map((line) => ({ fence, ...line })),
     );
-    const rows = await this.#database.query<{ thread_id: string; paused: boolean }>(this.#sql, [
+    const rows = await this.#database.query<{ fence: number; paused: boolean }>(this.#sql, [
       batches.map(({ threadId }) => threadId),
       batches.map(({ fence }) => fence),
       batches.map(({ leaseMs }) => leaseMs),
@@ -154,16 +154,16 @@ export class Writer {
       batches.map(({ after }) => after.lastSeq),
       batches.map(({ after }) => after.state.kind),
       batches.map(({ after: { state } }) => (state.kind === "waiting" ? state.dueAt : null)),
-      lines.map(({ threadId }) => threadId),
+      lines.map(({ fence }) => fence),
       lines.map(({ log }) => log),
       lines.map(({ n }) => n),
       lines.map(({ content }) => content),
     ]);
-    return new Map(rows.map(({ thread_id, paused }) => [thread_id, { holds: true, paused }]));
+    return new Map(rows.map(({ fence, paused }) => [fence, { holds: true, paused }]));
   }
 
   /** Returns the batches that were written: their threads have the heads that would follow. */
-  async #written(batches: readonly Batch[]): Promise<{ threadId: string; paused: boolean }[]> {
+  async #written(batches: readonly Batch[]): Promise<{ fence: number; paused: boolean }[]> {
     type Found = Record<"thread_id" | "record_sum" | "turn_sum", string> &
       Record<"fence" | "records" | "turns" | "events", number> & { paused: boolean };
     const rows = await this.#database.query<Found>(
@@ -180,14 +180,15 @@ export class Writer {
         row.events === after.events &&
         row.record_sum === after.recordSum &&
         row.turn_sum === after.turnSum;
-      return isSame ? [{ threadId, paused: row.paused }] : [];
+      return isSame ? [{ fence, paused: row.paused }] : [];
     });
   }
 }
 
 /**
  * The statement that writes batches. A thread is written only by the claim with its fence, while the lease lasts, and
- * after exactly the lines that the claim knows: so a statement that is sent twice writes once.
+ * after exactly the lines that the claim knows: so a statement that is sent twice writes once. Lines and results go by
+ * the fence, which is unique in a schema: two claims of one thread may be in one statement.
  */
 const statement = (schema: string): string => `
   WITH given AS (
@@ -208,11 +209,11 @@ const statement = (schema: string): string => `
     FROM given g
     WHERE t.thread_id = g.thread_id AND t.fence = g.fence AND ${isHeld("t")}
       AND t.records = g.records_before AND t.turns = g.turns_before AND t.events = g.events_before
-    RETURNING t.thread_id, t.paused
+    RETURNING t.thread_id, t.fence, t.paused
   ), written AS (
     INSERT INTO ${schema}.lines (thread_id, log, n, content)
-    SELECT l.thread_id, l.log, l.n, l.content
-    FROM unnest($16::text[], $17::smallint[], $18::int[], $19::text[]) AS l (thread_id, log, n, content)
-    JOIN held USING (thread_id)
+    SELECT held.thread_id, l.log, l.n, l.content
+    FROM unnest($16::bigint[], $17::smallint[], $18::int[], $19::text[]) AS l (fence, log, n, content)
+    JOIN held USING (fence)
   )
-  SELECT thread_id, paused FROM held`;
+  SELECT fence, paused FROM held`;
