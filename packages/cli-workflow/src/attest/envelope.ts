@@ -55,10 +55,13 @@ export function readEnvelope(json: string, file: string): ReadEnvelope {
     const keyid = typeof one.keyid === "string" ? one.keyid : "";
     return { keyid, text: Buffer.from(sig).toString("latin1") };
   });
+  if (signatures.length > mostSignatures) throw notAnEnvelope(file, "too many signatures");
   if (signatures.length === 0) throw notAnEnvelope(file, "it has no signature");
   return { payloadType, payload, signatures, unknown };
 }
 
+/** Each is checked by a process. */
+const mostSignatures = 100;
 const envelopeKeys = new Set(["payload", "payloadType", "signatures"]);
 const signatureKeys = new Set(["keyid", "sig"]);
 

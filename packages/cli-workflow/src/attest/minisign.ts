@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { Session } from "../session/session.ts";
 import type { Signature } from "./envelope.ts";
 import { notSigned } from "./errors.ts";
-import { runTool, type SigningKey, type Tool, withFiles } from "./tool.ts";
+import { type Outcome, runTool, type SigningKey, type Tool, withFiles } from "./tool.ts";
 
 const tool: Tool = { program: "minisign", packages: "minisign 0.10 or newer" };
 
@@ -40,16 +40,16 @@ export function minisignKeyId(text: string): string | null {
   return bytes.readBigUInt64LE(2).toString(16).toUpperCase().padStart(16, "0");
 }
 
-/** Whether a signature is of the data, by a public key. */
-export const isMinisignSound = (
+/** Checks that a signature is of the data, by a public key. */
+export const checkMinisign = (
   session: Session,
   key: string,
   text: string,
   data: Uint8Array,
-): Promise<boolean> =>
+): Promise<Outcome> =>
   withFiles([text, key, data], async ([signature = "", publicKey = "", file = ""]) => {
     const args = ["-V", "-p", publicKey, "-x", signature, "-m", file, "-q"];
-    return (await runTool(session, tool, args, "ignore")).isDone;
+    return await runTool(session, tool, args, "ignore");
   });
 
 /** Whether a file is a public key of minisign, by its length. */

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import type { Session } from "../session/session.ts";
 import type { Signature } from "./envelope.ts";
 import { notSigned } from "./errors.ts";
-import { runTool, type SigningKey, type Tool, withFiles } from "./tool.ts";
+import { type Outcome, runTool, type SigningKey, type Tool, withFiles } from "./tool.ts";
 
 /** Keeps a signature of another program from counting as an attestation, and vice versa. */
 const namespace = "attest@uncaged-workflow";
@@ -48,11 +48,11 @@ export function sshKeyId(text: string): string | null {
   return `SHA256:${sum.replace(/=+$/, "")}`;
 }
 
-/** Whether a signature is of the data, by the key that it names. Does not tell whose key that is. */
-export const isSshSound = (session: Session, text: string, data: Uint8Array): Promise<boolean> =>
+/** Checks that a signature is of the data, by the key that it names. Does not tell whose key that is. */
+export const checkSsh = (session: Session, text: string, data: Uint8Array): Promise<Outcome> =>
   withFiles([text], async ([file = ""]) => {
     const args = ["-Y", "check-novalidate", "-n", namespace, "-s", file];
-    return (await runTool(session, tool, args, data)).isDone;
+    return await runTool(session, tool, args, data);
   });
 
 /**

@@ -10,8 +10,8 @@ import { readText } from "../arguments/values.ts";
 import type { Session } from "../session/session.ts";
 import { type Envelope, pae, readEnvelope, type Signature } from "./envelope.ts";
 import { notAPublicKey } from "./errors.ts";
-import { isMinisign, isMinisignPublic, isMinisignSound, minisignKeyId } from "./minisign.ts";
-import { isSshSound, sshKeyId, sshKeysIn, type SshKeys, sshSigner } from "./ssh.ts";
+import { isMinisign, isMinisignPublic, checkMinisign, minisignKeyId } from "./minisign.ts";
+import { checkSsh, sshKeyId, sshKeysIn, type SshKeys, sshSigner } from "./ssh.ts";
 
 /** The result of verifying an attestation. */
 export type Verified = {
@@ -108,8 +108,8 @@ async function checkSignatures(session: Session, key: Key, envelope: Envelope): 
   const data = pae(envelope.payloadType, envelope.payload);
   let first: Signed | null = null;
   for (const signature of envelope.signatures) {
-    const check = key.kind === "ssh" ? checkSsh(session, key.keys, signature, data) : null;
-    const found = await (check ?? checkMinisign(session, key, signature, data));
+    const check = key.kind === "ssh" ? bySsh(session, key.keys, signature, data) : null;
+    const found = await (check ?? byMinisign(session, key, signature, data));
     if (found.signer) return found;
     first ??= found;
   }
@@ -129,7 +129,7 @@ const signedBy = (keyid: string, other: string, signature: Omit<Check, "part">):
   }),
 });
 
-async function checkSsh(
+async function bySsh(
   session: Session,
   keys: SshKeys,
   signature: Signature,
@@ -138,7 +138,8 @@ async function checkSsh(
   const { text } = signature;
   const keyid = sshKeyId(text);
   if (keyid === null) return { signer: null, checks: notOfKind("an SSH key") };
-  if (!(await isSshSound(session, text, data))) return unsound;
+  const sound = await checkSsh(session, text, data);
+  if (!sound.isDone) return unsound(sound);
   const found = await sshSigner(session, keys, text, data);
   if (found.signer === null)
     return signedBy(keyid, `which --key does not allow: ${found.problem}`, { result: "holds" });
@@ -156,18 +157,18 @@ function soundOf({ keyid: hint }: Signature, keyid: string, name: string | null)
 const holds = { result: "holds" } as const;
 const unknownPart = { result: "unknown" } as const;
 
-const unsound: Signed = {
+const unsound = ({ problem }: { problem: string }): Signed => ({
   signer: null,
   checks: checksOf(
-    { result: "differs", message: "the envelope was changed after it was signed" },
+    { result: "differs", message: `not of this statement: ${problem}` },
     unknownPart,
   ),
-};
+});
 
 const notOfKind = (kind: string): Check[] =>
   checksOf(unknownPart, { result: "differs", message: `it was not signed with ${kind}` });
 
-async function checkMinisign(
+async function byMinisign(
   session: Session,
   key: Key,
   signature: Signature,
@@ -178,6 +179,7 @@ async function checkMinisign(
     return { signer: null, checks: notOfKind("a minisign key") };
   const [keyid, wanted] = [minisignKeyId(text) ?? "a malformed key", minisignKeyId(key.text)];
   if (keyid !== wanted) return signedBy(keyid, `not ${wanted}`, unknownPart);
-  if (!(await isMinisignSound(session, key.text, text, data))) return unsound;
+  const sound = await checkMinisign(session, key.text, text, data);
+  if (!sound.isDone) return unsound(sound);
   return soundOf(signature, keyid, null);
 }
