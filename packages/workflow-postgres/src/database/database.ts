@@ -68,15 +68,19 @@ export class Database {
   }
 
   /** Runs several statements in one transaction. Returns the rows of the last. @throws as {@link query} */
-  async transaction(statements: readonly Statement[]): Promise<void> {
+  async transaction<Row extends object>(statements: readonly Statement[]): Promise<Row[]> {
     const client = await this.#pool.connect().catch((error: unknown) => {
       throw this.problem(error);
     });
     try {
       await client.query("BEGIN");
-      for (const { sql, values = [] } of statements) await client.query(sql, [...values]);
+      let rows: Row[] = [];
+      for (const { sql, values = [] } of statements) {
+        ({ rows } = await client.query<Row>(sql, [...values]));
+      }
       await client.query("COMMIT");
       client.release();
+      return rows;
     } catch (error) {
       client.release(true);
       throw this.problem(error);
