@@ -169,20 +169,27 @@ export class PostgresStore implements ThreadStore {
   }
 
   async remove({ hash, threadId }: ThreadRef): Promise<boolean> {
+    if (this.#closed.signal.aborted) throw storeClosed();
     const schema = this.#schema;
-    const rows = await this.#query(
-      `WITH gone AS (
-         DELETE FROM ${schema}.threads WHERE thread_id = $1 AND hash = $2 RETURNING thread_id, hash, location
-       ), lines AS (
-         DELETE FROM ${schema}.lines WHERE thread_id = $1 AND EXISTS (SELECT FROM gone)
-       ), blobs AS (
-         DELETE FROM ${schema}.blobs WHERE thread_id = $1 AND EXISTS (SELECT FROM gone)
-       ), noted AS (
-         INSERT INTO ${schema}.removals (thread_id, hash, location) SELECT thread_id, hash, location FROM gone
-       )
-       SELECT thread_id FROM gone`,
-      [threadId, hash],
-    );
+    const values = [threadId, hash];
+    const own = "thread_id = $1 AND hash = $2";
+    const rows = await this.#database.within(async (query) => {
+      // The next statement sees all lines only if no holder can write any more when it begins.
+      await query(`SELECT FROM ${schema}.threads WHERE ${own} FOR UPDATE`, values);
+      return await query(
+        `WITH gone AS (
+           DELETE FROM ${schema}.threads WHERE ${own} RETURNING thread_id, hash, location
+         ), lines AS (
+           DELETE FROM ${schema}.lines WHERE thread_id = $1 AND EXISTS (SELECT FROM gone)
+         ), blobs AS (
+           DELETE FROM ${schema}.blobs WHERE thread_id = $1 AND EXISTS (SELECT FROM gone)
+         ), noted AS (
+           INSERT INTO ${schema}.removals (thread_id, hash, location) SELECT thread_id, hash, location FROM gone
+         )
+         SELECT thread_id FROM gone`,
+        values,
+      );
+    });
     if (rows.length > 0) this.#changes.notify();
     return rows.length > 0;
   }

@@ -1,0 +1,101 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { FencedError, type NewThread, toBase32 } from "@uncaged/workflow/store";
+import pg from "pg";
+import { readDatabaseUrl } from "../src/database/address.ts";
+import { openPostgresStore, type PostgresStore } from "../src/store/store.ts";
+import { missingPostgres } from "./fixtures/server.ts";
+import { emptySchema, select, stopShared } from "./fixtures/shared.ts";
+
+const hash = "1000000000001";
+const claims = { owner: "a test", leaseMs: 60_000 };
+const step = (content: string) =>
+  JSON.stringify({ role: "a", content, meta: {}, timestamp: Date.now() });
+
+function newThread(end: string): NewThread {
+  const threadId = toBase32(Date.now(), 10) + end.repeat(16);
+  const parameters = { prompt: "", options: { maxRounds: 100, cwd: "/" } };
+  const start = { name: "x", hash, threadId, parameters, timestamp: Date.now() };
+  return {
+    ...{ hash, threadId, name: "x", createdAt: start.timestamp },
+    ...{ records: [JSON.stringify(start)], state: { kind: "running" } },
+  };
+}
+
+type Parts = {
+  store: PostgresStore;
+  schema: string;
+  url: string;
+  /** A connection of another program, in an open transaction. */
+  other: pg.Client;
+  /** Returns once a statement waits for a lock of `other`. */
+  isBlocked: () => Promise<void>;
+};
+
+/** Runs an act on a store while another program has an open transaction. */
+async function beside(act: (parts: Parts) => Promise<void>): Promise<void> {
+  const { url, drop } = await emptySchema();
+  const address = readDatabaseUrl(url);
+  const store = await openPostgresStore(address);
+  const other = new pg.Client({ connectionString: address.url });
+  await other.connect();
+  await other.query("BEGIN");
+  const isBlocked = async () => {
+    const sql = `SELECT 1 FROM pg_stat_activity
+      WHERE wait_event_type = 'Lock' AND query LIKE '%${address.schema}%'`;
+    while ((await select(url, sql)).length === 0) await Bun.sleep(5);
+  };
+  try {
+    await act({ store, schema: address.schema, url, other, isBlocked });
+  } finally {
+    await other.end();
+    await store.close();
+    await drop();
+  }
+}
+
+describe.skipIf(missingPostgres !== "")(`statements at the same time${missingPostgres}`, () => {
+  afterAll(stopShared);
+
+  test("a thread that is removed during a write leaves no line", async () => {
+    await beside(async ({ store, schema, url, other, isBlocked }) => {
+      const given = newThread("A");
+      await store.create(given);
+      const { threadId } = given;
+      await other.query(`SELECT FROM ${schema}.threads WHERE thread_id = $1 FOR UPDATE`, [
+        threadId,
+      ]);
+      await other.query(`INSERT INTO ${schema}.lines VALUES ($1, 0, 1, 'a step')`, [threadId]);
+      const removed = store.remove(given);
+      await isBlocked();
+      await other.query("COMMIT");
+      expect(await removed).toBe(true);
+      expect(await select(url, `SELECT n FROM ${schema}.lines`)).toEqual([]);
+      expect((await store.create(given)).created).toBe(true);
+    });
+  });
+
+  test("a claim that was released and taken over in one process writes nothing", async () => {
+    await beside(async ({ store, schema, other, isBlocked }) => {
+      const [given, beside] = [newThread("A"), newThread("B")];
+      const [held] = [(await store.create(beside, claims)).claim];
+      const before = (await store.create(given, claims)).claim;
+      await other.query(`SELECT FROM ${schema}.threads WHERE thread_id = $1 FOR UPDATE`, [
+        beside.threadId,
+      ]);
+      // All later writes of this store wait for this one, and are sent together.
+      const first = held?.append(step("beside"), { kind: "running" });
+      await isBlocked();
+      const lost = before?.append(step("of the claim before"), { kind: "running" });
+      const refused = lost?.catch((error: unknown) => error);
+      void before?.release();
+      const claim = await store.claim(given, { ...claims, takeOver: true });
+      const kept = claim?.append(step("of the claim"), { kind: "running" });
+      await other.query("COMMIT");
+      await first;
+      await kept;
+      expect(await refused).toBeInstanceOf(FencedError);
+      const { lines } = await store.read(given, "data");
+      expect(lines.map((line) => JSON.parse(line).content)).toEqual([undefined, "of the claim"]);
+    });
+  });
+});
