@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { descriptorYaml } from "../bundle/descriptor-yaml.ts";
 import { hashOf } from "../bundle/hash.ts";
+import { WorkflowError } from "../contract/error.ts";
 import { hostContract } from "../host/host-contract.ts";
 import { asker, bundle, counter, endless } from "../host/host-trial.ts";
 import type { Host } from "../host/host.ts";
@@ -256,6 +257,30 @@ test("a waiting thread is forked with an answer", async () => {
   const fork = await host.fork(ref, { keep, input: { content: "yes" }, env: {} });
   expect((await settled(host, fork)).steps.at(-1)?.content).toBe("yes");
   expect(await host.read(ref)).toMatchObject({ status: "waiting" });
+});
+
+test("a thread whose record the store refused goes on soon, although its claim is not released", async () => {
+  const memory = new Memory();
+  const host = openHost(memory);
+  const store = memoryStore(memory);
+  const claim = store.claim.bind(store);
+  let isBroken = true;
+  store.claim = async (...given) => {
+    const claimed = await claim(...given);
+    if (!claimed || !isBroken) return claimed;
+    const refused = async () => {
+      isBroken = false;
+      throw new WorkflowError({ code: "LOST", kind: "failed", message: "no connection" });
+    };
+    return { ...claimed, append: refused, release: async () => undefined };
+  };
+  const lines: string[] = [];
+  const cache = mkdtempSync(join(folder, "cache-"));
+  const worker = await driveStore(store, { env: {}, cache, report: (line) => lines.push(line) });
+  closing.push(() => worker.close());
+  const ref = await host.start({ workflow: await put(memory, host, counter), cwd: "/", env: {} });
+  expect((await settled(host, ref)).steps).toHaveLength(3);
+  expect(lines).toEqual(["the store does not answer: no connection (LOST)"]);
 });
 
 test("a thread without its bundle is reported once, and runs when it is resumed with it", async () => {

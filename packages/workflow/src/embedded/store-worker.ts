@@ -1,9 +1,8 @@
-import { isWorkflowError, toErrorRecord } from "../contract/error.ts";
 import { createRoot, openRoot } from "../disk/root.ts";
 import type { Outcome } from "../engine/ending.ts";
 import { definedEnv } from "../local/workers/surroundings.ts";
 import type { ThreadRef } from "../record/thread.ts";
-import { type Claim, FencedError, type ThreadInfo, type ThreadStore } from "../store/store.ts";
+import { type Claim, FencedError, type ThreadStore } from "../store/store.ts";
 import type { Environment } from "../system/port.ts";
 import { system } from "../system/system.ts";
 import { markVariable } from "../system/worker-env.ts";
@@ -11,6 +10,7 @@ import { isolate as isolateBundles } from "../worker/isolate.ts";
 import type { Live } from "../worker/live.ts";
 import { Bell } from "./bell.ts";
 import { Drivers } from "./drivers.ts";
+import { Failures } from "./failures.ts";
 import { StoredThreads } from "./stored-threads.ts";
 
 /** Options of a worker of a store. */
@@ -53,23 +53,18 @@ export type StoreWorker = {
   close(): Promise<void>;
 };
 
-/** Interval of searches without a report of a change, and the least time between two searches, in milliseconds. */
-const [pollMs, pauseMs] = [1_000, 20];
+/** Interval of searches without a report of a change, in milliseconds. */
+const pollMs = 1_000;
+/** Time between two searches, which grows while changes of other workers' threads cause searches in vain. */
+const [firstPauseMs, longestPauseMs] = [20, 160];
 /** Interval of looks at driven threads that others have changed, in milliseconds. */
 const lookMs = 500;
 /** A thread that continues within this time without an answer keeps its claim, in milliseconds. */
 const soonMs = 1_000;
 const drainMs = 10_000;
-const [firstRetryMs, longestRetryMs] = [1_000, 60_000];
 /** Number of threads claimed at once: other workers get their share. */
 const atOnce = 8;
-const mostFailures = 10_000;
 const mostKept = 1_000;
-
-/** Codes of threads that another process drives or has ended. */
-const notOurs: ReadonlySet<string> = new Set([
-  ...["ALREADY_RUNNING", "THREAD_ENDED", "THREAD_NOT_FOUND", "THREAD_MOVED", "WORKER_CLOSING"],
-]);
 
 /**
  * Drives the runnable and due threads of a store in this process, with claims that it renews. Any number of workers
@@ -99,7 +94,11 @@ class Worker implements StoreWorker {
   readonly #opening = new Set<string>();
   /** Driven threads that the store reported as changed. */
   readonly #changed = new Set<string>();
-  readonly #failures = new Map<string, { tries: number; code: string }>();
+  readonly #failures: Failures;
+  /** Threads whose claims ended because the store did not answer. The store may not know that the claims are over. */
+  readonly #broken = new Map<string, ThreadRef>();
+  /** The steps of changed threads when they were looked at. */
+  readonly #looked = new Map<string, number>();
   /** Threads at rest whose entries for lists are not kept yet. */
   readonly #toKeep = new Set<string>();
   readonly #threads: StoredThreads;
@@ -109,7 +108,6 @@ class Worker implements StoreWorker {
   #isDraining = false;
   /** Whether it drives no further threads: it drains, or was told to hold. */
   #isHeld = false;
-  #problem = "";
 
   constructor(
     store: ThreadStore,
@@ -120,6 +118,7 @@ class Worker implements StoreWorker {
     this.#store = store;
     this.#options = options;
     this.#limit = limit;
+    this.#failures = new Failures(store, (line) => options.report?.(line));
     this.#owner = owner ?? `worker ${mark} ${system.processes.pid}`;
     this.#drivers = new Drivers({
       ...{ store, folder, claims: { owner: this.#owner, leaseMs } },
@@ -178,20 +177,26 @@ class Worker implements StoreWorker {
 
   /** Claims threads until this worker drains. */
   async #search(): Promise<void> {
-    while (!this.#isDraining) {
+    for (let pauseMs = firstPauseMs; !this.#isDraining; ) {
       const ring = this.#bell.next();
       let isFound = false;
       try {
         isFound = await this.#take();
-        this.#problem = "";
+        this.#failures.answers();
       } catch (error) {
-        this.#noteProblem(error);
+        this.#failures.silent(error);
       }
       if (this.#isDraining) return;
-      if (isFound) continue;
+      if (isFound) {
+        pauseMs = firstPauseMs;
+        continue;
+      }
       await system.clock.sleep(pauseMs);
+      const since = system.clock.elapsed();
       const untilDue = Math.max(0, this.#dueAt - system.clock.now());
       await this.#bell.within(ring, Math.min(pollMs, untilDue));
+      const isBusy = system.clock.elapsed() - since < pauseMs;
+      pauseMs = isBusy ? Math.min(2 * pauseMs, longestPauseMs) : firstPauseMs;
     }
   }
 
@@ -204,12 +209,15 @@ class Worker implements StoreWorker {
     if (this.#dueAt <= now) this.#dueAt = Number.POSITIVE_INFINITY;
     const { onlyHashes: hashes } = this.#options;
     const limit = 2 * free + this.#opening.size;
-    const found = await this.#store.runnable({ now, limit, ...(hashes && { hashes }) });
-    const isKnown = ({ threadId }: ThreadInfo) =>
-      this.#opening.has(threadId) || this.#drivers.driven.has(threadId);
-    const ours = shuffled(found.filter((info) => !isKnown(info))).slice(0, free);
+    const runnable = await this.#store.runnable({ now, limit, ...(hashes && { hashes }) });
+    const lost = await this.#lostClaims();
+    const mayOpen = ({ threadId }: ThreadRef) =>
+      !this.#opening.has(threadId) &&
+      !this.#drivers.driven.has(threadId) &&
+      this.#failures.mayDrive(threadId);
+    const ours = [...lost, ...shuffled(runnable)].filter(mayOpen).slice(0, free);
     if (this.#isHeld) return false;
-    const opened = Promise.all(ours.map((info) => this.#open(info)));
+    const opened = Promise.all(ours.map((ref) => this.#open(ref, lost.includes(ref))));
     // A bundle that loads slowly must not hold up the others.
     const late = Promise.withResolvers<void>();
     const cancel = system.clock.after(lookMs, late.resolve);
@@ -218,12 +226,24 @@ class Worker implements StoreWorker {
     return ours.length > 0;
   }
 
-  async #open({ hash, threadId }: ThreadInfo): Promise<void> {
+  /** Returns the threads that, for the store, this worker still holds, although it has stopped them. */
+  async #lostClaims(): Promise<ThreadRef[]> {
+    const lost: ThreadRef[] = [];
+    for (const [threadId, ref] of this.#broken) {
+      if (!this.#failures.isOver(threadId)) continue;
+      const info = await this.#store.find(threadId);
+      if (info?.owner === this.#owner) lost.push(ref);
+      else this.#broken.delete(threadId);
+    }
+    return lost;
+  }
+
+  async #open({ hash, threadId }: ThreadRef, takeOver: boolean): Promise<void> {
     this.#opening.add(threadId);
     try {
-      await this.#drivers.of(hash).drive(threadId);
+      await this.#drivers.of(hash).drive(threadId, { takeOver });
     } catch (error) {
-      await this.#failed({ hash, threadId }, error);
+      await this.#failures.add({ hash, threadId }, error);
     } finally {
       this.#opening.delete(threadId);
       this.#bell.ring();
@@ -231,6 +251,7 @@ class Worker implements StoreWorker {
   }
 
   #began(live: Live): void {
+    this.#broken.delete(live.ref.threadId);
     if (this.#isHeld) this.#letGo(live);
   }
 
@@ -243,12 +264,17 @@ class Worker implements StoreWorker {
   }
 
   async #gone({ ref }: Claim, outcome: Outcome): Promise<void> {
-    this.#changed.delete(ref.threadId);
-    const isBroken = outcome.kind === "brokenOff" && !(outcome.error instanceof FencedError);
+    const { threadId } = ref;
+    this.#changed.delete(threadId);
+    this.#looked.delete(threadId);
     this.#bell.ring();
-    if (isBroken) return await this.#failed(ref, outcome.error);
-    this.#failures.delete(ref.threadId);
-    this.#keep(ref.threadId);
+    if (outcome.kind !== "brokenOff") {
+      this.#failures.forget(threadId);
+      this.#keep(threadId);
+    } else if (!(outcome.error instanceof FencedError)) {
+      this.#broken.set(threadId, ref);
+      await this.#failures.addRefused(ref, outcome.error);
+    }
   }
 
   /** Keeps the entry of a thread for lists, after those of other threads. */
@@ -279,35 +305,6 @@ class Worker implements StoreWorker {
     });
   }
 
-  /** Postpones a thread that can't be driven, and reports it once per error code. */
-  async #failed(ref: ThreadRef, error: unknown): Promise<void> {
-    const { code, message, hint } = toErrorRecord(error);
-    if (isWorkflowError(error) && notOurs.has(code)) return;
-    const { threadId } = ref;
-    const before = this.#failures.get(threadId);
-    const tries = before?.tries ?? 0;
-    if (this.#failures.size >= mostFailures) this.#failures.clear();
-    this.#failures.set(threadId, { tries: tries + 1, code });
-    if (before?.code !== code) {
-      const how = hint === undefined ? "" : `; hint: ${hint}`;
-      this.#options.report?.(`${threadId} can't be driven: ${message} (${code})${how}`);
-    }
-    const ms = Math.min(longestRetryMs, firstRetryMs * 2 ** tries);
-    try {
-      await this.#store.postpone(ref, system.clock.now() + ms);
-    } catch (problem) {
-      this.#noteProblem(problem);
-    }
-  }
-
-  /** Reports that the store does not answer, once until it answers again. */
-  #noteProblem(error: unknown): void {
-    const { code, message } = toErrorRecord(error);
-    if (this.#problem === code) return;
-    this.#problem = code;
-    this.#options.report?.(`the store does not answer: ${message} (${code})`);
-  }
-
   async #watch(onReady: () => void): Promise<void> {
     const { signal } = this.#closed;
     while (!signal.aborted) {
@@ -319,7 +316,7 @@ class Worker implements StoreWorker {
         }
         if (signal.aborted) return;
       } catch (error) {
-        this.#noteProblem(error);
+        this.#failures.silent(error);
       }
       // Searches continue by polling.
       onReady();
@@ -351,7 +348,14 @@ class Worker implements StoreWorker {
     const live = this.#drivers.driven.get(threadId);
     if (!live || live.engine.over) return;
     const { engine } = live;
-    const was = engine.isPausing;
+    const { isPausing: was, steps } = engine;
+    const isAdvancing = steps > (this.#looked.get(threadId) ?? steps);
+    this.#looked.set(threadId, steps);
+    // Its last append has told whether it is paused, or lost. What follows is seen at the next look.
+    if (isAdvancing && !was) {
+      this.#changed.add(threadId);
+      return;
+    }
     const info = await this.#store.find(threadId);
     if (engine.over) return;
     if (info?.owner !== this.#owner || info.state.kind === "ended") {

@@ -17,7 +17,6 @@ import type {
   ThreadInfo,
   ThreadStore,
 } from "./store.ts";
-import { system } from "../system/system.ts";
 import { notFound } from "../record/errors.ts";
 import { badCursor, storeClosed } from "./errors.ts";
 
@@ -130,8 +129,6 @@ class MemoryStore implements ThreadStore {
   }
 
   async read(ref: ThreadRef, log: LogName, cursor = `${log}.0`): Promise<LogPage> {
-    // Wait for a turn as other media do: a reader that polls must not block the process.
-    await system.clock.turn();
     const all = this.#get(ref).logs[log];
     const [name, digits = ""] = cursor.split(".");
     const start = /^\d+$/.test(digits) ? Number(digits) : Number.NaN;

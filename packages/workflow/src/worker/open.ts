@@ -29,21 +29,23 @@ export function startedBefore(own: string, { hash, threadId, movedTo }: ThreadIn
   throw ofOtherVersion(threadId);
 }
 
+type Claiming = Pick<ClaimOptions, "durability" | "takeOver">;
+
 /** The options of a worker's claims. */
 export function claimOptions(
   { claims = ownClaims() }: Pick<ThreadsParts, "claims">,
-  { durability }: Surroundings,
+  { durability, takeOver }: Claiming,
 ): ClaimOptions {
-  return { ...claims, ...(durability && { durability }) };
+  return { ...claims, ...(durability && { durability }), ...(takeOver && { takeOver }) };
 }
 
 /** Claims a thread that has not ended. @throws WorkflowError `THREAD_ENDED`; the errors of `ThreadStore.claim` */
 export async function claimOpen(
   { store, hash, claims }: Pick<ThreadsParts, "store" | "hash" | "claims">,
   threadId: string,
-  request: Surroundings,
+  options: Claiming,
 ): Promise<Claim> {
-  const claim = await store.claim({ hash, threadId }, claimOptions({ claims }, request));
+  const claim = await store.claim({ hash, threadId }, claimOptions({ claims }, options));
   if (!claim) throw drivenElsewhere(threadId);
   if (!claim.end) return claim;
   await claim.release();
@@ -68,7 +70,7 @@ export async function settleLog(
   const there = await store.find(threadId);
   if (there?.hash !== hash) throw notFound(threadId);
   if (there.movedTo !== null) return;
-  await (await store.claim({ hash, threadId }, claimOptions({ claims }, { env: {} })))?.release();
+  await (await store.claim({ hash, threadId }, claimOptions({ claims }, {})))?.release();
 }
 
 /** Reads the journal of a claimed thread and creates its engine. @throws WorkflowError `LOG_CORRUPT` */

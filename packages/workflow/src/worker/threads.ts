@@ -12,12 +12,11 @@ import type {
   ResumeRequest,
   Started,
   StartRequest,
-  Surroundings,
   WakeRequest,
   WokenHere,
 } from "../control/control.ts";
 import { errorLine, errorOf } from "../engine/failure.ts";
-import type { Claim } from "../store/store.ts";
+import type { Claim, ClaimOptions } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import { checkParams, hasTaken, otherBundle, prepareThread, roundsOf } from "./create.ts";
 import {
@@ -152,16 +151,15 @@ export class Threads {
   }
 
   /**
-   * Drives a thread that its store lists as runnable.
+   * Drives a thread that its store lists as runnable. `takeOver` fences its holder.
    * @throws WorkflowError `ALREADY_RUNNING`, `THREAD_ENDED`; the errors of `ThreadStore.claim` and of the bundle
    */
-  async drive(threadId: string): Promise<void> {
+  async drive(threadId: string, { takeOver = false } = {}): Promise<void> {
     await this.#find(threadId);
     const bundle = await this.#parts.load();
     await this.#turns.alone(threadId, async () => {
       if (this.#live.has(threadId)) return;
-      const surroundings = { env: {} };
-      await this.#driveAgain(bundle, threadId, surroundings, () => surroundings);
+      await this.#driveAgain(bundle, threadId, { takeOver }, () => ({ env: {} }));
     });
   }
 
@@ -230,7 +228,8 @@ export class Threads {
   async #end(threadId: string): Promise<Live | null> {
     const live = this.#live.get(threadId);
     if (live) return live;
-    await endClaimed(await this.#claim(threadId, { env: {} }));
+    this.#checkOpen();
+    await endClaimed(await claimOpen(this.#parts, threadId, {}));
     return null;
   }
 
@@ -362,7 +361,7 @@ export class Threads {
   async #driveAgain(
     bundle: LoadedBundle,
     threadId: string,
-    request: Surroundings,
+    request: Pick<ClaimOptions, "durability" | "takeOver">,
     surroundings: (claim: Claim) => Driven | null | Promise<Driven | null>,
     onBegin?: (live: Live) => void,
   ): Promise<void> {
@@ -372,7 +371,8 @@ export class Threads {
     let claim: Claim | null = null;
     let isDriven = false;
     try {
-      claim = await this.#claim(threadId, request);
+      this.#checkOpen();
+      claim = await claimOpen(this.#parts, threadId, request);
       const { sha256 } = bundle;
       const other = otherBundle(store.where(claim.ref, "data"), claim.start, { hash, sha256 });
       if (other) throw other;
@@ -383,11 +383,6 @@ export class Threads {
     } finally {
       if (!isDriven) await this.#letGo(threadId, claim);
     }
-  }
-
-  async #claim(threadId: string, request: Surroundings): Promise<Claim> {
-    this.#checkOpen();
-    return await claimOpen(this.#parts, threadId, request);
   }
 
   #checkOpen(): void {
