@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { isWorkflowError, type WorkflowError } from "@uncaged/workflow/host";
 import pg from "pg";
 import type { DatabaseAddress } from "./address.ts";
@@ -44,6 +45,11 @@ export class Database {
   /** The quoted name of the schema. */
   readonly schema: string;
   readonly #pool: pg.Pool;
+  /**
+   * Runs a function in the async context of the constructor. The driver reads `process.env` at each connection, and the
+   * context of a thread has the thread's environment.
+   */
+  readonly #outside = AsyncLocalStorage.snapshot();
 
   constructor(address: DatabaseAddress, { pool = 10 }: DatabaseOptions = {}) {
     this.address = address;
@@ -66,7 +72,7 @@ export class Database {
    */
   async query<Row extends object>(sql: string, values: readonly unknown[] = []): Promise<Row[]> {
     try {
-      const { rows } = await this.#pool.query<Row>(sql, [...values]);
+      const { rows } = await this.#outside(() => this.#pool.query<Row>(sql, [...values]));
       return rows;
     } catch (error) {
       throw this.problem(error);
@@ -85,7 +91,7 @@ export class Database {
    * @throws as {@link query}
    */
   async within<Result>(act: (query: Query) => Promise<Result>): Promise<Result> {
-    const client = await this.#pool.connect().catch((error: unknown) => {
+    const client = await this.#outside(() => this.#pool.connect()).catch((error: unknown) => {
       throw this.problem(error);
     });
     const query: Query = async (sql, values = []) => (await client.query(sql, [...values])).rows;
@@ -103,7 +109,7 @@ export class Database {
 
   /** A connection of its own, to listen. The caller connects and ends it. */
   client(): pg.Client {
-    return new pg.Client(this.#settings());
+    return this.#outside(() => new pg.Client(this.#settings()));
   }
 
   async close(): Promise<void> {
