@@ -32,7 +32,8 @@ export function useConsoleProcess(...names: BundleName[]): ServingProcess {
   return useServer(serving, ...names);
 }
 
-function useServer<S extends Serving>(serving: S, ...names: BundleName[]): S {
+/** Like {@link useConsole}, with a server of one's own. */
+export function useServer<S extends Serving>(serving: S, ...names: BundleName[]): S {
   beforeAll(async () => {
     await buildConsole();
     [browser] = await Promise.all([launch(), serving.begin(...names)]);

@@ -48,6 +48,30 @@ export function ServedProject() {
   );
 }
 
+/** The rights of a token that may not do everything. */
+const rights = {
+  read: { text: "read only", title: "The token has the role read: it changes nothing" },
+  answer: {
+    text: "answers only",
+    title: "The token has the role answer: it only answers questions",
+  },
+} as const;
+
+/** What the token may do; hidden when it may do everything. */
+export function TokenRights() {
+  const { data: server } = useQuery(serverQuery);
+  if (!server || server.role === "operate") return null;
+  const { text, title } = rights[server.role];
+  return (
+    <span
+      className="flex-none rounded-full bg-amber-soft px-2 py-0.5 text-small font-semibold whitespace-nowrap text-amber"
+      title={title}
+    >
+      {text}
+    </span>
+  );
+}
+
 const lost = { icon: Unplug, look: "bg-amber-soft text-amber" };
 
 const notices = {

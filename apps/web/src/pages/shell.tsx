@@ -17,6 +17,7 @@ import { Empty, FailureNotice } from "../ui/states.tsx";
 const AppearanceMenu = later(async () => (await import("./appearance-menu.tsx")).AppearanceMenu);
 const LostNotice = later(async () => (await import("./live-parts.tsx")).LostNotice);
 const ServedProject = later(async () => (await import("./live-parts.tsx")).ServedProject);
+const TokenRights = later(async () => (await import("./live-parts.tsx")).TokenRights);
 const WaitingBadge = later(async () => (await import("./live-parts.tsx")).WaitingBadge);
 const KeysHelp = later(async () => (await import("./keys-help.tsx")).KeysHelp);
 
@@ -83,6 +84,7 @@ export function Shell() {
             </Link>
           ))}
         </nav>
+        <TokenRights isOpen={isRead} />
         <Appearance onKeys={() => setHelping(true)} />
       </header>
       <LostNotice isOpen={isRead} />

@@ -7,6 +7,7 @@ export const serverSchema = z
     version: text,
     root: text.describe("The served storage root, or the URL of the cluster."),
     project: text.nullable().describe("The folder of the project of the storage root."),
+    role: z.enum(["read", "answer", "operate"]).describe("The role of the request's token."),
     startedAt: number.describe(
       "Milliseconds since the epoch; another value means that the server was restarted.",
     ),

@@ -272,7 +272,10 @@ function makeApp(
   own.add("GET /server", {
     summary: "Show the server and its start time",
     answer: ["The server.", serverSchema],
-    run: () => ({ name: "uncaged-workflow" as const, ...served, startedAt }),
+    run: (_, call) => {
+      const { role } = admittedTo(call).caller;
+      return { name: "uncaged-workflow" as const, ...served, role, startedAt };
+    },
   });
   const api = new OpenAPIHono();
   api.use(preparing(limited));

@@ -57,7 +57,10 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
   const { messages = [], turn: state = null } = (!isMissing && known.data) || {};
 
   /** Shows a turn until it ends, then reads the conversation. */
-  const show = async (stream: AsyncIterable<PlannerMessage>, signal?: AbortSignal) => {
+  const show = async (
+    stream: AsyncIterable<PlannerMessage>,
+    { sent, signal }: { sent?: string; signal?: AbortSignal },
+  ) => {
     let id = session;
     let words: string | null = null;
     let failure: Error | null = null;
@@ -83,9 +86,10 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
         const read = { ...conversationQuery(id ?? ""), staleTime: 0 };
         const after = id === null ? null : await client.query(read).catch(() => null);
         if (failure) setError(failure);
-        // If the server did not store the message, the user can send it again.
-        if (failure && words !== null && !after?.messages.some(({ by }) => by === "user"))
-          setText(words);
+        const isStored = after?.messages.some(({ by }) => by === "user") ?? false;
+        // If the server refused or did not store the message, the user can send it again.
+        const unsaved = words === null ? sent : isStored ? undefined : words;
+        if (failure && unsaved !== undefined) setText(unsaved);
         setTurn(null);
         stop.reset();
         void client.invalidateQueries({ queryKey: planKeys.all });
@@ -99,7 +103,7 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
   };
   // After a reload, follows the running turn.
   const follow = useEffectEvent((id: string, signal: AbortSignal) => {
-    if (!isSending.current) void show(followPlanner(id, signal), signal);
+    if (!isSending.current) void show(followPlanner(id, signal), { signal });
   });
   const isAtWork = state === "at work";
   useEffect(() => {
@@ -118,7 +122,8 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
     setTurn({ text: words, written: "" });
     isSending.current = true;
     const isKept = session !== null && messages.length > 0;
-    void show(writeToPlanner(isKept ? pathOf("planner", session) : path, words)).finally(() => {
+    const stream = writeToPlanner(isKept ? pathOf("planner", session) : path, words);
+    void show(stream, { sent: words }).finally(() => {
       isSending.current = false;
     });
   };
