@@ -46,9 +46,7 @@ describe.each(["support", "streamed"])("the program %s", (program) => {
 
   test.each([
     { request: 3, kind: "asked" },
-    ...(program === "streamed" ? [{ request: 5, kind: "answering" } as const] : []),
-    "after 2",
-    "end",
+    ...(program === "streamed" ? [{ request: 5, kind: "answering" } as const] : ["after 2", "end"]),
   ] as const)("continues after a death at %j", async (at) => {
     const run = await runs.start("agents", program, at);
     const { view } = await runs.finished(run);
