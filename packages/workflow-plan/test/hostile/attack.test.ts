@@ -7,7 +7,8 @@ import type { PlanMetadata } from "../../src/entry/index.ts";
 import { differences } from "./differences.ts";
 import { ownedBy } from "./owned.ts";
 import { hostileAttempts, idOf, reportsIn } from "./reports.ts";
-import { missing, type PlanView, type User, users, Victim } from "./victim.ts";
+import { missing, type User, users } from "./users.ts";
+import { type PlanView, Victim } from "./victim.ts";
 
 /* Attacks that escaped earlier sandboxes, in their original form. */
 setDefaultTimeout(600_000);

@@ -6,7 +6,8 @@ import { missingServer } from "../../../workflow-restate/test/fixtures/server.ts
 import { TestCluster } from "../../../workflow-restate/test/fixtures/cluster.ts";
 import { some } from "../../../workflow/test/fixtures/cases.ts";
 import { hostileAttempts, reportsIn } from "./reports.ts";
-import { missing, users, Victim } from "./victim.ts";
+import { missing, users } from "./users.ts";
+import { Victim } from "./victim.ts";
 
 /* K4: a step tries to reach the cluster of its machine, to add a bundle, and to make a worker run it outside. */
 setDefaultTimeout(600_000);

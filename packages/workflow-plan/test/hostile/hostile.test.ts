@@ -8,7 +8,8 @@ import { canaryText } from "./canaries.ts";
 import { differences } from "./differences.ts";
 import { ownedBy } from "./owned.ts";
 import { type Attempt, hostileAttempts, idOf, type Report, reportsIn } from "./reports.ts";
-import { missing, type PlanView, users, Victim } from "./victim.ts";
+import { missing, users } from "./users.ts";
+import { type PlanView, Victim } from "./victim.ts";
 
 /*
  * The hostile agent: a scripted `claude` that tries to escape the sandbox of plan steps. `npm test` tries one attempt
