@@ -76,6 +76,7 @@ test("a result that is not text fails the command, even with a custom reader", a
 test.each(["claude", "codex", "cursor"] as const)(
   "the output of %s with random changes is the answer or an error in words",
   async (name) => {
-    for (let seed = 0; seed < (isWhole ? 200 : 60); seed += 1) await tryMutation(folder, name, seed);
+    for (let seed = 0; seed < (isWhole ? 200 : 60); seed += 1)
+      await tryMutation(folder, name, seed);
   },
 );

@@ -185,22 +185,29 @@ function forkIn({ error, threadId }: Printed): string[] {
 const kinds = ["claude", "gpt"] as const;
 
 describe.each(kinds)("a thread of %s whose records have", (model) => {
-  test.each(some(Object.entries(changes), 6, model === "claude" ? 0 : 3))("%s continues", async (name, to) => {
-    const interrupted = await startedAt(model, "is killed", to);
-    const resumed = await command(interrupted, "resume", interrupted.ref.threadId);
-    expect(ended(resumed)).toEqual(completed);
-    const isMissing = /without a result|one result/.test(name);
-    expect(marksIn(interrupted).filter((n) => n !== 3)).toHaveLength(isMissing ? 3 : 2);
-    const failed = await startedAt(model, "fails", to);
-    const { threadId } = failed.ref;
-    expect(ended(await command(failed, "retry", threadId))).toEqual(completed);
-    const shown = JSON.stringify(models.servers[model].came.at(-1)?.body);
-    if (name === "the same id twice") {
-      expect(shown.match(/marked \d(?=:)/g)?.sort()).toEqual(["marked 1", "marked 2", "marked 3"]);
-    }
-    expect(ended(await command(failed, "fork", threadId, "--anew"))).toEqual(completed);
-    expect(ended(await command(failed, "fork", threadId, "--at-step", "0"))).toEqual(completed);
-  });
+  test.each(some(Object.entries(changes), 6, model === "claude" ? 0 : 3))(
+    "%s continues",
+    async (name, to) => {
+      const interrupted = await startedAt(model, "is killed", to);
+      const resumed = await command(interrupted, "resume", interrupted.ref.threadId);
+      expect(ended(resumed)).toEqual(completed);
+      const isMissing = /without a result|one result/.test(name);
+      expect(marksIn(interrupted).filter((n) => n !== 3)).toHaveLength(isMissing ? 3 : 2);
+      const failed = await startedAt(model, "fails", to);
+      const { threadId } = failed.ref;
+      expect(ended(await command(failed, "retry", threadId))).toEqual(completed);
+      const shown = JSON.stringify(models.servers[model].came.at(-1)?.body);
+      if (name === "the same id twice") {
+        expect(shown.match(/marked \d(?=:)/g)?.sort()).toEqual([
+          "marked 1",
+          "marked 2",
+          "marked 3",
+        ]);
+      }
+      expect(ended(await command(failed, "fork", threadId, "--anew"))).toEqual(completed);
+      expect(ended(await command(failed, "fork", threadId, "--at-step", "0"))).toEqual(completed);
+    },
+  );
 });
 
 test("an unsigned thought is refused by the service, and the fork that the error names continues", async () => {

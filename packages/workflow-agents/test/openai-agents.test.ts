@@ -44,12 +44,11 @@ describe.each(["support", "streamed"])("the program %s", (program) => {
     expect(ledgerOf(await runs.models.host.attempts(run.ref)).total.cost).toBeGreaterThan(0);
   });
 
-  test.each([
+  const deaths = [
     { request: 3, kind: "asked" },
-    ...(program === "streamed" ? [{ request: 5, kind: "answering" } as const] : []),
-    "after 2",
-    "end",
-  ] as const)("continues after a death at %j", async (at) => {
+    ...(program === "streamed" ? [{ request: 5, kind: "answering" }] : ["after 2", "end"]),
+  ] as Parameters<AgentsRuns["start"]>[2][];
+  test.each(deaths)("continues after a death at %j", async (at) => {
     const run = await runs.start("agents", program, at);
     const { view } = await runs.finished(run);
     expect(view).toMatchObject({

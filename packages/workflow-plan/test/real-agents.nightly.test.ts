@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { anthropicServer } from "../../workflow-agents/test/anthropic-server.ts";
 import type { Reply } from "../../workflow-agents/test/wire.ts";
-import { missing, type User, users } from "./hostile/victim.ts";
+import { missing, type User, users } from "./hostile/users.ts";
 import { Person } from "./real-agents/person.ts";
 import {
   gitOverHttps,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { readLog } from "../src/disk/log.ts";
 import { dataPath } from "../src/disk/paths.ts";
 import { openRoot } from "../src/disk/root.ts";
-import { built } from "./fixtures/built.ts";
+import { buildProgram } from "./fixtures/built.ts";
 import { some } from "./fixtures/cases.ts";
 
 const hash = "EYHPV6X8XHTCS";
@@ -14,7 +14,7 @@ let folder: string;
 let program: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "crash-points-"));
-  program = await built(join(import.meta.dir, "fixtures/dying.ts"), folder);
+  program = await buildProgram(join(import.meta.dir, "fixtures/dying.ts"), folder);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

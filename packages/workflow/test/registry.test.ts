@@ -8,14 +8,14 @@ import { registerBundle } from "../src/local/workflows.ts";
 import { readRegistry } from "../src/registry/read.ts";
 import { bundlePath, bundlesDir, registryPath, type Root } from "../src/disk/paths.ts";
 import { openRoot } from "../src/disk/root.ts";
-import { built } from "./fixtures/built.ts";
+import { buildProgram } from "./fixtures/built.ts";
 import { some } from "./fixtures/cases.ts";
 
 const programs = mkdtempSync(join(tmpdir(), "registry-programs-"));
-const paths: Record<string, string> = {};
+const built: Record<string, string> = {};
 beforeAll(async () => {
   for (const name of ["register", "collect"])
-    paths[name] = await built(join(import.meta.dir, "registry", `${name}.ts`), programs);
+    built[name] = await buildProgram(join(import.meta.dir, "registry", `${name}.ts`), programs);
 });
 afterAll(() => rmSync(programs, { recursive: true, force: true }));
 
@@ -27,7 +27,7 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 /** Starts one of the programs in `test/registry/`. */
 function start(program: string, ...args: string[]) {
-  return Bun.spawn([process.execPath, "--no-env-file", paths[program] ?? "", ...args], {
+  return Bun.spawn([process.execPath, "--no-env-file", built[program] ?? "", ...args], {
     stdout: "pipe",
     stderr: "pipe",
   });

@@ -170,10 +170,7 @@ export const plans: Record<string, Situation> = {
       mkdirSync(folder, { recursive: true });
       const listed = { root: store.root, workflows: { watcher: "watch.json" } };
       writeFileSync(join(folder, "uncaged.json"), JSON.stringify(listed));
-      writeFileSync(
-        join(folder, "watch.json"),
-        JSON.stringify(planOf({ a: [] }, daily)),
-      );
+      writeFileSync(join(folder, "watch.json"), JSON.stringify(planOf({ a: [] }, daily)));
       return ["run", "watcher", "--add"];
     },
     cwd: "listing",

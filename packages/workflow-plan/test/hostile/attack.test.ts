@@ -7,7 +7,8 @@ import type { PlanMetadata } from "../../src/entry/index.ts";
 import { differences } from "./differences.ts";
 import { ownedBy } from "./owned.ts";
 import { hostileAttempts, idOf, reportsIn } from "./reports.ts";
-import { missing, type PlanView, type User, users, Victim } from "./victim.ts";
+import { missing, type User, users } from "./users.ts";
+import { type PlanView, Victim } from "./victim.ts";
 
 /* Attacks that escaped earlier sandboxes, in their original form. */
 setDefaultTimeout(600_000);
@@ -35,8 +36,7 @@ const named = (...names: string[]) => {
 const left = missing;
 let attacks = 0;
 /**
- * Tests as each user in `npm run test:all`, else as alternating users. `hostile.test.ts` always tries each kind as
- * both users.
+ * Tests as each user in `npm run test:all`, else as alternating users.
  */
 const inSandbox = (name: string, act: (user: User) => Promise<void>) => {
   for (const user of some(users, users.length, attacks % users.length))
@@ -190,10 +190,12 @@ inSandbox("a step's files in its project relax no setting and run nowhere else",
     const project = victim.newProject(join(victim.projects, "site-5"));
     // The replaced repository has a plan of its own, because it loses its hooks.
     const isLast = ({ name }: { name: string }) => name.startsWith("git: another repository");
-    const plans = [attempts.filter((one) => !isLast(one)), attempts.filter(isLast)].map((group) => ({
-      steps: group.map(({ name }) => victim.step(idOf(name), [name], { project })),
-      cwd: project,
-    }));
+    const plans = [attempts.filter((one) => !isLast(one)), attempts.filter(isLast)].map(
+      (group) => ({
+        steps: group.map(({ name }) => victim.step(idOf(name), [name], { project })),
+        cwd: project,
+      }),
+    );
     const before = victim.kept();
     for (const id of await victim.create(plans)) await victim.ran(id);
     expect(await ownedBy(victim, project)).toEqual([]);

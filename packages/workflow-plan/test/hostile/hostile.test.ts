@@ -1,18 +1,20 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
-import { isWhole } from "../../../workflow/test/fixtures/cases.ts";
+import { isWhole, some } from "../../../workflow/test/fixtures/cases.ts";
 import { until } from "../../../workflow/test/fixtures/until.ts";
 import type { PlanMetadata, PlanStep } from "../../src/entry/index.ts";
 import { canaryText } from "./canaries.ts";
 import { differences } from "./differences.ts";
 import { ownedBy } from "./owned.ts";
 import { type Attempt, hostileAttempts, idOf, type Report, reportsIn } from "./reports.ts";
-import { missing, type PlanView, users, Victim } from "./victim.ts";
+import { missing, users } from "./users.ts";
+import { type PlanView, Victim } from "./victim.ts";
 
 /*
  * The hostile agent: a scripted `claude` that tries to escape the sandbox of plan steps. `npm test` tries one attempt
- * of each kind, `npm run test:all` all. The agent's reports are compared with the state outside, which decides.
+ * of each kind as an ordinary user, `npm run test:all` all of them, also as root. The agent's reports are compared with
+ * the state outside, which decides.
  */
 setDefaultTimeout(1_800_000);
 const longestMs = 900_000;
@@ -63,7 +65,7 @@ function plansOf(victim: Victim): PlanOfSteps[] {
   return plans.filter(({ steps }) => steps.length > 0);
 }
 
-for (const user of users) {
+for (const user of some(users, 0, users.length - 1)) {
   test.skipIf(missing !== "")(
     `none of ${tried.length} attempts of a hostile agent gets out, as ${user.name}${missing}`,
     async () => {

@@ -22,22 +22,9 @@ import { plan } from "../parts.ts";
 import { Canaries, canaryText, ownAddresses } from "./canaries.ts";
 import { endAll } from "./end-all.ts";
 import { digestsBelow, digestsOf, systemFiles } from "./digests.ts";
-
-/** The user of the steps. Root's tests run as an ordinary user too. */
-export type User = { name: string; id: number; words: string[] };
+import { ownId, type User } from "./users.ts";
 
 const top = join(import.meta.dir, "../../../..");
-const ownId = process.getuid?.() ?? 0;
-const nobody = 65534;
-const asNobody = ["setpriv", `--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups"];
-const me: User = { name: ownId === 0 ? "root" : "an ordinary user", id: ownId, words: [] };
-export const users: User[] =
-  ownId !== 0 || Bun.which("setpriv") === null
-    ? [me]
-    : [me, { name: "an ordinary user", id: nobody, words: asNobody }];
-
-/** The suffix of a test's name if bubblewrap is missing. */
-export const missing = Bun.which("bwrap") ? "" : " (left out: bubblewrap is not installed)";
 
 export type StepRow = {
   step_id: string;

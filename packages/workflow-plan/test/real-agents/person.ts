@@ -14,7 +14,8 @@ import { dirname, join } from "node:path";
 import { programWords } from "../../../cli-workflow/test/command.ts";
 import { until } from "../../../workflow/test/fixtures/until.ts";
 import { endAll } from "../hostile/end-all.ts";
-import type { PlanView, User } from "../hostile/victim.ts";
+import type { User } from "../hostile/users.ts";
+import type { PlanView } from "../hostile/victim.ts";
 import { workflow } from "../home.ts";
 import { plan, step } from "../parts.ts";
 
