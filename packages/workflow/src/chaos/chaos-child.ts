@@ -53,7 +53,7 @@ try {
   const start = { ...request.start, options: { ...request.start.options, ...options } };
   const scene = {
     ...{ hash, reset, load, request: start, fixture, surprise, seed, answers },
-    folder: isLive ? workFolder : null,
+    ...{ folder: isLive ? workFolder : null, patienceMs: 100 },
   };
   answer({ facts: await runAll(scene, request) });
 } catch (error) {

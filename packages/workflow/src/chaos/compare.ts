@@ -177,9 +177,11 @@ function sidesOf(
 }
 
 const sideOf = ({ role, content, meta }: RoleOutput): Side => {
-  const what = typeof meta.for === "string" ? ` for ${meta.for}` : "";
+  const what = typeof meta.for === "string" ? meta.for : undefined;
   const text = content === "" ? "" : ` ${JSON.stringify(content.slice(0, longest))}`;
-  return { role, text: `${role}${what}${text}` };
+  const whole = `${role}${what === undefined ? "" : ` for ${what}`}${text}`;
+  // A question has the role `__wait__`, and its subject in the source.
+  return { role, text: whole, ...(what !== undefined && { cause: what }) };
 };
 
 function endSide(end: EndRecord | null): Side | null {

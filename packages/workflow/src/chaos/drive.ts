@@ -10,6 +10,7 @@ import { type EndRecord, isEnd, type StartRecord } from "../record/record.ts";
 import type { ThreadView } from "../record/thread.ts";
 import { Memory } from "../store/memory.ts";
 import { memoryStore } from "../store/memory-store.ts";
+import { system } from "../system/system.ts";
 import type { ThreadsParts } from "../worker/parts.ts";
 import type { Surprise } from "./clock.ts";
 import { type AnswerRoles, type Execution, Executions } from "./executions.ts";
@@ -35,6 +36,8 @@ export type Scene = {
   answers: AnswerRoles;
   /** The working folder of live roles; null when a recording answers all roles. */
   folder: WorkFolder | null;
+  /** How long the roles of a killed process may go on. */
+  patienceMs: number;
 };
 
 /** A run to make. */
@@ -67,6 +70,8 @@ export type Run = {
   files: FilesIn | null;
   /** The records of the log without the end and the checksums. */
   log: readonly string[];
+  /** The time of the longest execution of a role. */
+  longestMs: number;
 };
 
 const hourMs = 3_600_000;
@@ -118,7 +123,8 @@ class Driver {
       const next = await this.#goOn(life);
       if (next === "done") break;
       if (next !== "again") continue;
-      if (this.#scene.folder) await this.#executions.settled();
+      const { folder, patienceMs } = this.#scene;
+      if (folder) await this.#executions.settled(patienceMs);
       if (this.#lives >= mostLives)
         throw new Error(`the thread did not end in ${mostLives} processes`);
       life = this.#begin();
@@ -136,7 +142,7 @@ class Driver {
     const name = isFirst ? `hour ${hour}` : `run ${number} process ${this.#lives}`;
     const random = new Random(seed, name);
     const leap = (1 + random.below(longestLeap)) * hourMs;
-    surprise.begin(isFirst ? hour * hourMs : surprise.offset + leap, random);
+    surprise.begin(isFirst ? hour * hourMs : surprise.offset + this.#withinDeadline(leap), random);
     this.#lives += 1;
     for (const thread of this.#memory.threads.values()) thread.holder = null;
     const store = memoryStore(this.#memory);
@@ -147,10 +153,22 @@ class Driver {
     });
   }
 
+  /** Shortens a leap of the clock so that an open question does not expire. */
+  #withinDeadline(leap: number): number {
+    const last = this.#log().steps.at(-1);
+    const at = last && isQuestion(last) ? wakesAt(last) : null;
+    if (at === null) return leap;
+    return Math.min(leap, Math.max(0, (at - this.#scene.surprise.now()) / 2));
+  }
+
   /** Takes one action on the thread: starts, resumes, answers, wakes or retries it. */
   async #goOn(life: Life): Promise<"done" | "again" | "next"> {
     const changed = life.changed;
     if (life.isDead) return "again";
+    if (life.unacknowledged > 0) {
+      await system.clock.turn();
+      return "next";
+    }
     const { threads } = life;
     const { request } = this.#scene;
     const { start, steps, end } = this.#log();
@@ -261,6 +279,7 @@ class Driver {
       },
       faults: this.#plan.came,
       hasCaught: this.#plan.came.filter(isSeen).length > handled,
+      longestMs: this.#executions.longestMs,
       files: this.#scene.folder?.files() ?? null,
       log: this.#records().flatMap((record) => {
         const { sum: _, journal: _head, ...own } = record;

@@ -65,6 +65,8 @@ export class Executions {
   /** The slots within a role that have steps of their own, and the slots around them, such as that of a loop. */
   readonly #stepSlots = new Set<string>();
   readonly #containers = new Set<string>();
+  /** The time of the longest execution. */
+  longestMs = 0;
   readonly #plan: FaultPlan;
   /** The number of the log's steps. */
   readonly #steps: () => number;
@@ -128,12 +130,15 @@ export class Executions {
   }
 
   /**
-   * Resolves when no execution is in progress that could still have an effect. An execution around others waits for
-   * their commits, which no longer happen.
+   * Resolves when no execution is in progress that could still have an effect: at the latest after a time in which
+   * every execution of an undisturbed run ended. A later one waits for a commit or an answer, as a loop does.
    */
-  async settled(): Promise<void> {
+  async settled(patienceMs: number): Promise<void> {
     const isAtWork = ({ isFrozen, parts }: Running) => !isFrozen && parts.size === 0;
-    while ([...this.#running].some(isAtWork)) await system.clock.sleep(1);
+    const until = system.clock.elapsed() + patienceMs;
+    while ([...this.#running].some(isAtWork) && system.clock.elapsed() < until) {
+      await system.clock.sleep(1);
+    }
   }
 
   /** Returns the executions of roles, without those that only run others. */
@@ -186,7 +191,11 @@ export class Executions {
     const result = running.run(one, work);
     if (!(result instanceof Promise)) return result;
     this.#running.add(one);
-    const done = (): void => void this.#running.delete(one);
+    const since = system.clock.elapsed();
+    const done = (): void => {
+      this.#running.delete(one);
+      this.longestMs = Math.max(this.longestMs, system.clock.elapsed() - since);
+    };
     result.then(done, done);
     if (fault?.kind === "cutStream") return result.then(() => this.#fails(at.role, fault)) as T;
     if (fault?.kind !== "lateAnswer") return result;

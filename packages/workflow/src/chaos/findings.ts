@@ -42,8 +42,8 @@ export class Findings {
     const { step, undisturbed, faulted } = difference;
     const repeated = run.executions.filter(({ times }) => times > 1);
     const again = [...new Set(repeated.map(({ role }) => role))];
-    const roles = [faulted?.cause, faulted?.role, undisturbed?.role];
-    const own = roles.find((role) => role && role !== END) ?? null;
+    const roles = [faulted?.cause, faulted?.role, undisturbed?.cause, undisturbed?.role];
+    const own = roles.find((role) => role && !role.startsWith("__")) ?? null;
     const found: Found = {
       ...{ run: number, runs: 1, step, isEffect: isEffect(difference), again },
       faults: run.faults.map((fault) => faultText(fault, this.#end)),

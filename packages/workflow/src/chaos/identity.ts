@@ -14,7 +14,9 @@ export function identityOf(step: RoleOutput): string {
   const entries = Object.entries(step.meta).flatMap(([key, value]): [string, unknown][] => {
     if (ofExecution.has(key)) return [];
     if (key === "worktree" && worktree) return [[key, [worktree.name, worktree.tree]]];
-    if (key === "variables" && Array.isArray(value)) return [[key, value.map(withoutNumber)]];
+    if (key === "variables" && Array.isArray(value)) return [[key, value.map(without("seq"))]];
+    if (key === "path" && Array.isArray(value)) return [[key, value.map(without("run"))]];
+    if (key === "child") return [[key, without("runID")(value)]];
     if (key !== "__durable__" || !isRecord(value)) return [[key, value]];
     const { spent: _, ...own } = value;
     return Object.keys(own).length === 0 ? [] : [[key, own]];
@@ -26,8 +28,11 @@ export function identityOf(step: RoleOutput): string {
 /** The time at the end of the content of a step workflow's step. */
 const time = /(, |: )?\d+(\.\d+)? s$/;
 
-function withoutNumber(write: unknown): unknown {
-  if (!isRecord(write)) return write;
-  const { seq: _, ...own } = write;
-  return own;
-}
+/** Returns a function that removes a key of an object. */
+const without =
+  (name: string) =>
+  (value: unknown): unknown => {
+    if (!isRecord(value)) return value;
+    const { [name]: _, ...own } = value;
+    return own;
+  };

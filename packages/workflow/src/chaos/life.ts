@@ -25,6 +25,7 @@ export type LifeParts = {
  */
 export class Life implements Mortal {
   readonly threads: Threads;
+  unacknowledged = 0;
   readonly #parts: LifeParts;
   readonly #death = Promise.withResolvers<"dead">();
   #isDead = false;

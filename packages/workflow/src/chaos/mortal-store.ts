@@ -6,6 +6,8 @@ import type { FaultPlan } from "./faults.ts";
 /** The process that uses a store. After its death, its calls have no effect and never return. */
 export type Mortal = {
   readonly isDead: boolean;
+  /** The number of records that are written and not acknowledged yet. */
+  unacknowledged: number;
   die(): void;
   /** Returns a promise that never settles. */
   frozen(): Promise<never>;
@@ -54,7 +56,10 @@ function mortalClaim(claim: Claim, process: Mortal, plan: FaultPlan, onRecord: O
     if (fault === "slowDisk") {
       for (let turn = 0; turn < slowTurns; turn += 1) await system.clock.turn();
     }
-    const appended = await claim.append(record, state);
+    process.unacknowledged += 1;
+    const appended = await claim.append(record, state).finally(() => {
+      process.unacknowledged -= 1;
+    });
     if (process.isDead) return await process.frozen();
     records += 1;
     onRecord(record, number);

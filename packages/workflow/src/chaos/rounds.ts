@@ -46,7 +46,11 @@ const undisturbed: Plan[] = [
 /** Runs a workflow undisturbed, then under the faults of each run, and compares the runs. */
 export async function runAll(scene: Scene, rounds: Rounds): Promise<Facts> {
   const wholes: Run[] = [];
-  for (const plan of undisturbed) wholes.push(await inTime(scene, plan));
+  for (const plan of undisturbed) {
+    const run = await inTime(scene, plan);
+    wholes.push(run);
+    scene.patienceMs = Math.max(scene.patienceMs, 2 * run.longestMs);
+  }
   const whole = wholes.find(({ end }) => end?.meta.reason !== "failed") ?? (wholes[0] as Run);
   const { varying, unexplained } = varyingIn(whole, wholes);
   const session = new Session(scene, whole, varying);
