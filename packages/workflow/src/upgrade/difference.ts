@@ -10,9 +10,10 @@ import {
   silence,
 } from "./recording.ts";
 
-/** Whether a version fails after recorded steps. A thread that failed may fail again. */
+/** Whether a version fails after recorded steps where the thread goes on, or has returned. */
 export function isBroken({ end, asked }: Probe, { end: reason }: Recording): boolean {
-  if (end.by === "threw") return end.isDivergence || (reason !== "failed" && asked.length === 0);
+  const isSound = reason === null || reason === "returned";
+  if (end.by === "threw") return end.isDivergence || (isSound && asked.length === 0);
   return end.by === "silent";
 }
 

@@ -25,7 +25,7 @@ export async function each(
     const ask = (now: number, isBroad: boolean) => {
       surroundReplay(now, "whole");
       onProgress(count);
-      return probe(run, recording, count, { wanted, limitMs, isBroad });
+      return probe(run, recording, count, { wanted, limitMs, isIdle: !isRouted, isBroad });
     };
     const probes = [await ask(before, false)];
     const isFound = () => probes.at(-1)?.isWanted || probes.at(-1)?.end.by === "silent";

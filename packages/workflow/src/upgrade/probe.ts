@@ -18,7 +18,7 @@ import { failedIn, isSameStep, type Recording, rolesAround, rolesOf, sideOf } fr
 /**
  * A version's next action after some recorded steps. `asked` are the steps that it asks for first, by name.
  * `isWanted`: the wanted step is among all steps that it asks for before it needs an answer that is not recorded.
- * `given` is that step, if the workflow yielded it. `started` are the roles that started and did not yield.
+ * `given` is that step, if the workflow yielded it. `started` are the roles whose work has started.
  * `isUnhandled`: a step whose failure the wanted step handles has started, and nothing after it on its path.
  */
 export type Probe = {
@@ -52,15 +52,22 @@ function isLastOnPath(tasks: readonly Task[], role: string): boolean {
 }
 
 const mostYields = 1_000;
+const mostAtOnce = 1_000_000;
 /** Turns of the event loop without a new task, after which the started tasks are taken to be blocked. */
-const quietTurns = 500;
+const quietTurns = 50;
 
 /**
- * `wanted` is the recorded step to look for, `limitMs` the time for each answer. `isBroad` answers roles and questions
- * by the whole record, so that all concurrent work goes on, and looks for the step among all that come before a step
- * that the record lacks. Only for records that keep the routes of steps, because it ignores their order.
+ * `wanted` is the recorded step to look for, `limitMs` the time for each answer. With `isIdle` no role gets an answer:
+ * all stay in flight. `isBroad` answers roles and questions by the whole record, so that all concurrent work goes on,
+ * and looks for the step among all that come before a step that the record lacks. Only for records that keep the routes
+ * of steps, because it ignores their order.
  */
-export type ProbeOptions = { wanted?: RoleOutput | null; limitMs: number; isBroad?: boolean };
+export type ProbeOptions = {
+  wanted?: RoleOutput | null;
+  limitMs: number;
+  isIdle?: boolean;
+  isBroad?: boolean;
+};
 
 /**
  * Starts a workflow after the first `count` recorded steps, as a resume does. Roles are answered by the record, up to
@@ -70,7 +77,7 @@ export async function probe(
   run: WorkflowFn,
   recording: Recording,
   count: number,
-  { wanted = null, limitMs, isBroad = false }: ProbeOptions,
+  { wanted = null, limitMs, isIdle = false, isBroad = false }: ProbeOptions,
 ): Promise<Probe> {
   const tasks: Task[] = [];
   const yielded: RoleOutput[] = [];
@@ -86,17 +93,17 @@ export async function probe(
   let asked: string[] | null = null;
   const names = () => [...new Set([...yielded.map(sideOf), ...leaves().map(({ role }) => role)])];
   const ended = (end: ProbeEnd): Probe => {
-    const started = leaves().map(({ role }) => role);
+    const started = [...leaves(), ...(isIdle ? yielded : [])].map(({ role }) => role);
     const failed = wanted ? failedIn(wanted) : [];
     const isUnhandled = failed.some((role) => isLastOnPath(tasks, role));
     const found = { isWanted: isWanted(), given: given(), isUnhandled };
     return { asked: asked ?? names(), started, ...found, end };
   };
   try {
-    const known = isBroad ? recording.steps.length : count + 1;
-    const answered = wanted === null ? count : known;
+    const answered = isBroad ? recording.steps.length : count + Number(wanted !== null);
     const left = isBroad ? recording.steps.slice(count) : [];
-    const attempts = attemptsOf(tasks, isBroad ? new Set(left.flatMap(rolesAround)) : null);
+    const working = isBroad || isIdle ? new Set(left.flatMap(rolesAround)) : null;
+    const attempts = attemptsOf(tasks, working);
     const generator = begin(run, recording, { count, answered }, attempts);
     let answer: Step | undefined;
     while (yielded.length < mostYields) {
@@ -105,11 +112,11 @@ export async function probe(
       if (next.done === true) return ended({ by: "returned" });
       if (isRecord(next.value)) yielded.push(next.value);
       asked ??= names();
-      if (given() !== null) break;
-      const known = left.findIndex((one) => isSameStep(next.value, one));
-      if (isBroad ? known < 0 : next.value?.role === WAIT) break;
-      answer = isBroad && next.value.role === WAIT ? left[known + 1] : undefined;
-      if (isBroad) left.splice(known, answer ? 2 : 1);
+      if (given() !== null && !isIdle) break;
+      const index = left.findIndex((one) => isSameStep(next.value, one));
+      if (isBroad ? index < 0 : next.value?.role === WAIT) break;
+      answer = isBroad && next.value.role === WAIT ? left[index + 1] : undefined;
+      if (isBroad) left.splice(index, answer ? 2 : 1);
     }
     return ended({ by: "blocked" });
   } catch (thrown) {
@@ -136,6 +143,8 @@ function begin(
   };
   const all: WorkflowOptions = {
     ...options,
+    // The order of concurrent work depends on these limits.
+    ...{ maxConcurrency: mostAtOnce, maxParallelSteps: mostAtOnce },
     ...{ threadId, env: { ...env } as Record<string, string>, attempts, fixture },
     ...(forkFrom && { forkFrom }),
     signal: new AbortController().signal,
@@ -144,19 +153,19 @@ function begin(
   return beginGenerator(run, { prompt, steps: steps.slice(0, count), ...given }, all);
 }
 
-/** `known` are the roles that the record answers; null for all. Other roles stay in flight. */
-function attemptsOf(tasks: Task[], known: ReadonlySet<string> | null): Attempts {
+/** `working` are the roles whose work goes on; null for all. Other roles stay in flight. */
+function attemptsOf(tasks: Task[], working: ReadonlySet<string> | null): Attempts {
   return {
     open({ role, path = [] }: AttemptSpec) {
       const task: Task = { role, path: JSON.stringify(path), isOuter: false, isSkipped: false };
       const parent = inside.getStore();
       if (parent) parent.isOuter = true;
       tasks.push(task);
-      const isKnown = known?.has(role) ?? true;
+      const isWorking = working?.has(role) ?? true;
       return {
         id: undefined,
         path,
-        run: (fn) => (isKnown ? inside.run(task, fn) : (new Promise(() => {}) as never)),
+        run: (fn) => (isWorking ? inside.run(task, fn) : (new Promise(() => {}) as never)),
         end: (outcome) => (task.isSkipped ||= outcome === "skipped"),
       };
     },

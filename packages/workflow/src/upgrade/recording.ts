@@ -46,11 +46,11 @@ export const isSameStep = (output: RoleOutput, step: RoleOutput): boolean =>
   (step.role !== WAIT || questionOf(output) === questionOf(step));
 
 /**
- * Returns the roles whose work a step may come from: its own, the asker of a question, and the parents of a child
- * workflow's step.
+ * Returns the roles whose work a step may come from: its own, the asker of a question, the creator of a subtask, and the
+ * parents of a child workflow's step.
  */
 export function rolesOf({ role, meta }: RoleOutput): string[] {
-  const askers = role === WAIT ? [meta.role, meta.stepID, meta.stepId, meta.nodeId] : [role];
+  const askers = role === WAIT ? [meta.role, meta.stepID, meta.stepId, meta.nodeId] : [role, meta.by];
   return askers.filter(isText).flatMap(withParents);
 }
 
