@@ -22,9 +22,8 @@ export function checkText({ threads }: VersionCheck, paint: Paint): string {
 
 function threadText({ threadId, at, line }: CheckedThread, paint: Paint): string {
   const { step, recorded, expected } = at ?? { step: 1, recorded: null, expected: null };
-  const sides = `recorded ${oneLine(recorded ?? "nothing yet")}, this version ${
-    expected === null ? "does nothing" : `has ${oneLine(expected)}`
-  }`;
+  const other = expected === null ? "not among its roles" : oneLine(expected);
+  const sides = `recorded: ${oneLine(recorded ?? "nothing yet")}; this version: ${other}`;
   const where = line
     ? `    ${paint("dim", `${line.file}:${line.line}:${line.column}  ${oneLine(line.text ?? "")}`.trimEnd())}\n`
     : "";

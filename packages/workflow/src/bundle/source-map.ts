@@ -101,11 +101,16 @@ export class SourceMap {
     });
   }
 
-  /** Returns the first mention of a role in the author's sources: as a text, else as a word. Null without one. */
+  /**
+   * Returns the first mention of a role in the author's sources: as the result of an expression, else as a text, else
+   * as a word. Null without one.
+   */
   mentionOf(role: string): ErrorPosition | null {
     return this.#ask(({ map, ignored }) => {
       const word = role.replace(/[^\w]/g, "\\$&");
-      for (const pattern of [`(["'\`])${word}\\1`, `(?<![\\w$.-])${word}(?![\\w$-])`]) {
+      const text = `(["'\`])${word}\\1`;
+      const patterns = [`(?<=\\b(return|yield)\\s+|[?:]\\s|=>\\s*)${text.replace("1", "2")}`, text];
+      for (const pattern of [...patterns, `(?<![\\w$.-])${word}(?![\\w$-])`]) {
         for (const [index, source] of map.resolvedSources.entries()) {
           const content = map.sourcesContent?.[index];
           if (!content || ignored.has(source) || otherPackage.test(source)) continue;

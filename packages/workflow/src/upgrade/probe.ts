@@ -3,6 +3,7 @@ import type { Attempts, AttemptSpec } from "../contract/attempt.ts";
 import { fixtureFormat } from "../contract/fixture.ts";
 import {
   type RoleOutput,
+  type Step,
   WAIT,
   type WorkflowFn,
   type WorkflowOptions,
@@ -12,13 +13,22 @@ import { isStepQuestion } from "../contract/question.ts";
 import { isRecord } from "../contract/show.ts";
 import { withoutDelays } from "../durable/tries.ts";
 import { beginGenerator } from "../engine/generator.ts";
-import { isSameStep, type Recording, sideOf } from "./recording.ts";
+import { failedIn, isSameStep, type Recording, rolesAround, rolesOf, sideOf } from "./recording.ts";
 
 /**
  * A version's next action after some recorded steps. `asked` are the steps that it asks for first, by name.
  * `isWanted`: the wanted step is among all steps that it asks for before it needs an answer that is not recorded.
+ * `given` is that step, if the workflow yielded it. `started` are the roles whose work has started.
+ * `isUnhandled`: a step whose failure the wanted step handles has started, and nothing after it on its path.
  */
-export type Probe = { asked: string[]; isWanted: boolean; end: ProbeEnd };
+export type Probe = {
+  asked: string[];
+  started: string[];
+  isWanted: boolean;
+  given: RoleOutput | null;
+  isUnhandled: boolean;
+  end: ProbeEnd;
+};
 
 /** `blocked`: a role or a person must act. `silent`: nothing happened within the time limit. */
 type ProbeEnd =
@@ -28,46 +38,85 @@ type ProbeEnd =
 const inside = new AsyncLocalStorage<Task>();
 const later = setTimeout;
 const cancel = clearTimeout;
+const turn = setImmediate;
 
 /** An opened attempt. `isOuter`: another attempt was opened in it. */
-type Task = { role: string; isOuter: boolean; isSkipped: boolean };
+type Task = { role: string; path: string; isOuter: boolean; isSkipped: boolean };
+
+/** Whether a task of a role has started, and no other task on its path since. */
+function isLastOnPath(tasks: readonly Task[], role: string): boolean {
+  return tasks.some((task, index) => {
+    const isOther = (one: Task) => one.path === task.path && one.role !== role;
+    return task.role === role && !tasks.slice(index + 1).some(isOther);
+  });
+}
 
 const mostYields = 1_000;
-/** Time in milliseconds for concurrent tasks to start, once one has started. */
-const quietMs = 1_000;
+const mostAtOnce = 1_000_000;
+/** Turns of the event loop without a new task, after which the started tasks are taken to be blocked. */
+const quietTurns = 50;
 
 /**
- * Starts a workflow after the first `count` recorded steps, as a resume does. Roles are answered by the record up to
- * the next step, and never run: the first role without an answer ends the probe.
+ * `wanted` is the recorded step to look for, `limitMs` the time for each answer. With `isIdle` no role gets an answer:
+ * all stay in flight. `isBroad` answers roles and questions by the whole record, so that all concurrent work goes on,
+ * and looks for the step among all that come before a step that the record lacks. Only for records that keep the routes
+ * of steps, because it ignores their order.
+ */
+export type ProbeOptions = {
+  wanted?: RoleOutput | null;
+  limitMs: number;
+  isIdle?: boolean;
+  isBroad?: boolean;
+};
+
+/**
+ * Starts a workflow after the first `count` recorded steps, as a resume does. Roles are answered by the record, up to
+ * the wanted step if there is one, and never run: the first role without an answer ends the probe.
  */
 export async function probe(
   run: WorkflowFn,
   recording: Recording,
   count: number,
-  { wanted = null, limitMs }: { wanted?: RoleOutput | null; limitMs: number },
+  { wanted = null, limitMs, isIdle = false, isBroad = false }: ProbeOptions,
 ): Promise<Probe> {
   const tasks: Task[] = [];
   const yielded: RoleOutput[] = [];
   const leaves = () => tasks.filter(({ isOuter, isSkipped }) => !isOuter && !isSkipped);
+  const given = () => (wanted && yielded.find((output) => isSameStep(output, wanted))) ?? null;
   const isWanted = () => {
     if (wanted === null) return false;
-    if (yielded.some((output) => isSameStep(output, wanted))) return true;
+    if (given() !== null) return true;
     if (isStepQuestion(wanted)) return leaves().length > 0;
-    const role = wanted.role === WAIT ? wanted.meta.role : wanted.role;
-    return leaves().some((task) => task.role === role);
+    const roles = rolesOf(wanted);
+    return leaves().some(({ role }) => roles.includes(role));
   };
   let asked: string[] | null = null;
   const names = () => [...new Set([...yielded.map(sideOf), ...leaves().map(({ role }) => role)])];
-  const ended = (end: ProbeEnd): Probe => ({ asked: asked ?? names(), isWanted: isWanted(), end });
+  const ended = (end: ProbeEnd): Probe => {
+    const started = [...leaves(), ...(isIdle ? yielded : [])].map(({ role }) => role);
+    const failed = wanted ? failedIn(wanted) : [];
+    const isUnhandled = failed.some((role) => isLastOnPath(tasks, role));
+    const found = { isWanted: isWanted(), given: given(), isUnhandled };
+    return { asked: asked ?? names(), started, ...found, end };
+  };
   try {
-    const generator = begin(run, recording, count, attemptsOf(tasks));
+    const answered = isBroad ? recording.steps.length : count + Number(wanted !== null);
+    const left = isBroad ? recording.steps.slice(count) : [];
+    const working = isBroad || isIdle ? new Set(left.flatMap(rolesAround)) : null;
+    const attempts = attemptsOf(tasks, working);
+    const generator = begin(run, recording, { count, answered }, attempts);
+    let answer: Step | undefined;
     while (yielded.length < mostYields) {
-      const next = await within(generator.next(), () => (tasks.length > 0 ? quietMs : limitMs));
+      const next = await within(generator.next(answer), limitMs, () => tasks.length);
       if (next === null) return ended({ by: tasks.length > 0 ? "blocked" : "silent" });
       if (next.done === true) return ended({ by: "returned" });
       if (isRecord(next.value)) yielded.push(next.value);
       asked ??= names();
-      if (isWanted() || next.value?.role === WAIT) break;
+      if (given() !== null && !isIdle) break;
+      const index = left.findIndex((one) => isSameStep(next.value, one));
+      if (isBroad ? index < 0 : next.value?.role === WAIT) break;
+      answer = isBroad && next.value.role === WAIT ? left[index + 1] : undefined;
+      if (isBroad) left.splice(index, answer ? 2 : 1);
     }
     return ended({ by: "blocked" });
   } catch (thrown) {
@@ -77,7 +126,12 @@ export async function probe(
   }
 }
 
-function begin(run: WorkflowFn, recording: Recording, count: number, attempts: Attempts) {
+function begin(
+  run: WorkflowFn,
+  recording: Recording,
+  { count, answered }: { count: number; answered: number },
+  attempts: Attempts,
+) {
   const { start, steps } = recording;
   const { threadId, name, hash, forkFrom } = start;
   const { prompt, params, options } = start.parameters;
@@ -85,10 +139,12 @@ function begin(run: WorkflowFn, recording: Recording, count: number, attempts: A
   const { env } = process;
   const fixture = {
     ...{ format: fixtureFormat, version: 1, threadId, workflow: name, hash, prompt, ...given },
-    steps: steps.slice(0, count + 1),
+    steps: steps.slice(0, answered),
   };
   const all: WorkflowOptions = {
     ...options,
+    // The order of concurrent work depends on these limits.
+    ...{ maxConcurrency: mostAtOnce, maxParallelSteps: mostAtOnce },
     ...{ threadId, env: { ...env } as Record<string, string>, attempts, fixture },
     ...(forkFrom && { forkFrom }),
     signal: new AbortController().signal,
@@ -97,37 +153,48 @@ function begin(run: WorkflowFn, recording: Recording, count: number, attempts: A
   return beginGenerator(run, { prompt, steps: steps.slice(0, count), ...given }, all);
 }
 
-function attemptsOf(tasks: Task[]): Attempts {
+/** `working` are the roles whose work goes on; null for all. Other roles stay in flight. */
+function attemptsOf(tasks: Task[], working: ReadonlySet<string> | null): Attempts {
   return {
     open({ role, path = [] }: AttemptSpec) {
-      const task: Task = { role, isOuter: false, isSkipped: false };
+      const task: Task = { role, path: JSON.stringify(path), isOuter: false, isSkipped: false };
       const parent = inside.getStore();
       if (parent) parent.isOuter = true;
       tasks.push(task);
+      const isWorking = working?.has(role) ?? true;
       return {
         id: undefined,
         path,
-        run: (fn) => inside.run(task, fn),
+        run: (fn) => (isWorking ? inside.run(task, fn) : (new Promise(() => {}) as never)),
         end: (outcome) => (task.isSkipped ||= outcome === "skipped"),
       };
     },
   };
 }
 
-/** Returns the value of a promise; null after a time limit, which is read again when it is over. */
-async function within<T>(promise: Promise<T>, limitMs: () => number): Promise<T | null> {
+/**
+ * Returns the value of a promise; null after a time limit, and when all work is blocked: `started` returns the number of
+ * started tasks.
+ */
+async function within<T>(
+  promise: Promise<T>,
+  limitMs: number,
+  started: () => number,
+): Promise<T | null> {
   const { promise: over, resolve } = Promise.withResolvers<null>();
-  const startedAt = performance.now();
-  let timer: ReturnType<typeof setTimeout>;
+  const timer = later(() => resolve(null), limitMs);
+  let [seen, quiet, isOver] = [0, 0, false];
   const look = () => {
-    const left = startedAt + limitMs() - performance.now();
-    if (left <= 0) resolve(null);
-    else timer = later(look, Math.min(left, 100));
+    quiet = started() > seen ? 0 : quiet + 1;
+    seen = started();
+    if (seen > 0 && quiet > quietTurns) resolve(null);
+    else if (!isOver) seen > 0 ? turn(look) : later(look, 5);
   };
-  timer = later(look, 100);
+  turn(look);
   try {
     return await Promise.race([promise, over]);
   } finally {
+    isOver = true;
     cancel(timer);
   }
 }

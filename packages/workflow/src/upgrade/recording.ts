@@ -1,4 +1,5 @@
-import { type RoleOutput, type Step, WAIT } from "../contract/contract.ts";
+import { END, type RoleOutput, type Step, WAIT } from "../contract/contract.ts";
+import { isRecord } from "../contract/show.ts";
 import type { EndReason, StartRecord } from "../record/record.ts";
 
 /** A thread to replay: its start record, its steps, and the reason of its end; null for a thread that goes on. */
@@ -13,8 +14,8 @@ export type ReplayStatus = "continues" | "diverges" | "waits" | "ended";
 
 /**
  * The first difference: the number of the step, from 1, and both sides. A side is a role, a question as `__wait__ "for"`,
- * or `__end__`; `expected` is also several roles that run concurrently, joined by ` or `, or an error. `recorded` is
- * null after the last step of a thread that goes on.
+ * or `__end__`; `expected` is also several roles that run concurrently, joined by ` or `, or the error of the version.
+ * `recorded` is null after the last step of a thread that goes on, `expected` when only a role's name was compared.
  */
 export type Difference = { step: number; recorded: string | null; expected: string | null };
 
@@ -28,9 +29,57 @@ export type Verdict = { status: ReplayStatus; at: FoundDifference | null };
 export const sideOf = ({ role, meta }: Pick<RoleOutput, "role" | "meta">): string =>
   role === WAIT ? `${WAIT} ${JSON.stringify(meta?.for ?? null)}` : role;
 
-/** Whether an output is a recorded step, apart from its content: same role, and same question. */
+/** Returns the recorded side of a difference after `count` steps. */
+export function recordedSide({ steps, end }: Recording, count: number): string | null {
+  const step = steps[count];
+  if (step) return sideOf(step);
+  return end === null ? null : END;
+}
+
+/** The expected side of a version that does nothing. */
+export const silence = (limitMs: number): string => `nothing within ${limitMs / 1000} s`;
+
+/** Whether an output is a recorded step, apart from its content: same role, same path, and same question. */
 export const isSameStep = (output: RoleOutput, step: RoleOutput): boolean =>
-  output.role === step.role && (step.role !== WAIT || questionOf(output) === questionOf(step));
+  output.role === step.role &&
+  JSON.stringify(output.meta?.path) === JSON.stringify(step.meta.path) &&
+  (step.role !== WAIT || questionOf(output) === questionOf(step));
+
+/**
+ * Returns the roles whose work a step may come from: its own, the asker of a question, the creator of a subtask, and the
+ * parents of a child workflow's step.
+ */
+export function rolesOf({ role, meta }: RoleOutput): string[] {
+  const askers = role === WAIT ? [meta.role, meta.stepID, meta.stepId, meta.nodeId] : [role, meta.by];
+  return askers.filter(isText).flatMap(withParents);
+}
+
+/** Returns the steps whose failures are recorded in a step, by name. */
+export function failedIn({ meta: { failures } }: Pick<RoleOutput, "meta">): string[] {
+  if (!Array.isArray(failures)) return [];
+  return failures.map((one) => (isRecord(one) ? one.stepID : null)).filter(isText);
+}
+
+/** Returns the roles whose work a step may come from, the steps that failed before it, and the constructs around it. */
+export function rolesAround(step: RoleOutput): string[] {
+  const { path } = step.meta;
+  const around = Array.isArray(path) ? path.map((part) => (isRecord(part) ? part.in : null)) : [];
+  return [...rolesOf(step), ...failedIn(step), ...around.filter(isText)];
+}
+
+const isText = (value: unknown): value is string => typeof value === "string";
+
+function withParents(role: string): string[] {
+  const parts = role.split("/");
+  return parts.map((_, index) => parts.slice(0, index + 1).join("/"));
+}
+
+/** Returns the steps that follow a step, in the records of interpreters that keep them; null for other steps. */
+export function routeOf({ meta }: RoleOutput): string | null {
+  const { next, follows } = meta ?? {};
+  if (Array.isArray(follows)) return follows.length === 0 ? "nothing" : follows.join(" and ");
+  return typeof next === "string" ? next : null;
+}
 
 function questionOf({ meta }: RoleOutput): string {
   return JSON.stringify([meta?.for, meta?.role, meta?.nodeId, meta?.stepID, meta?.stepId]);

@@ -3,15 +3,24 @@ import { join } from "node:path";
 import { type ChildEnd, inTemporary, runChild } from "../bundle/child.ts";
 import { type LoadProblem, loadFailed } from "../bundle/module.ts";
 import { SourceMap } from "../bundle/source-map.ts";
-import { END } from "../contract/contract.ts";
 import type { SandboxMode } from "../sandbox/mode.ts";
-import { type Recording, sideOf, type Verdict } from "./recording.ts";
+import { type Recording, recordedSide, silence, type Verdict } from "./recording.ts";
+import { impatientMs } from "./replay.ts";
 
-/** Request to `replay-child`: a bundle, and the files of the recordings. `limitMs` is the time for each answer. */
-export type ReplayRequest = { path: string; files: readonly string[]; limitMs: number };
+/**
+ * Request to `replay-child`: a bundle, and the files of the environment and the recordings. `limitMs` is the time for
+ * each answer. `isSlow` asks after each recorded step, to find the step at which the process hangs or ends.
+ */
+export type ReplayRequest = {
+  path: string;
+  env: string;
+  files: readonly string[];
+  limitMs: number;
+  isSlow: boolean;
+};
 
-/** A sign of life, or the result of the next file. */
-export type ReplayReport = { progress: true } | { verdict: Verdict };
+/** The number of recorded steps before the next answer, null when unknown; or the result of the next file. */
+export type ReplayReport = { count: number | null } | { verdict: Verdict };
 
 /** `unsupported`: the bundle runs its roles itself, so a replay would run them. */
 export type ReplayAnswer = { done: true } | { unsupported: true } | { problem: LoadProblem };
@@ -42,51 +51,62 @@ export async function replayAll(
     const files = recordings.map((_, index) => join(folder, `${index}.json`));
     for (const [index, one] of recordings.entries())
       await writeFile(files[index] as string, JSON.stringify(one));
+    const envFile = join(folder, "env.json");
+    await writeFile(envFile, JSON.stringify(env));
     const verdicts: Verdict[] = [];
     let limit = limitMs;
+    /** The end of the process that is being located. */
+    let located: string | null = null;
     while (verdicts.length < files.length) {
-      const rest = files.slice(verdicts.length);
-      const request: ReplayRequest = { path: bundle, files: rest, limitMs: limit };
+      const at = verdicts.length;
+      const rest = files.slice(at, located === null ? undefined : at + 1);
+      let count: number | null = null;
       const onReport = (report: unknown) => {
         const known = report as ReplayReport;
         if ("verdict" in known) verdicts.push(known.verdict);
+        count = "count" in known ? known.count : null;
+      };
+      const request: ReplayRequest = {
+        ...{ path: bundle, env: envFile, files: rest, limitMs: limit },
+        isSlow: located !== null,
       };
       const end = await inTemporary("uncaged-replay-cwd-", (cwd) =>
         runChild({
-          ...{ program: "replay-child", request, cwd, env, onReport, maxMemory },
+          ...{ program: "replay-child", request, cwd, onReport, maxMemory },
           timeoutMs: limit + graceMs,
-          sandbox: { mode: sandbox, files: [bundle, ...rest] },
+          sandbox: { mode: sandbox, files: [bundle, envFile, ...rest] },
         }),
       );
-      if (end.by !== "answer") {
-        const broken = recordings[verdicts.length];
-        if (broken) verdicts.push(stuck(broken, endText(end, limit)));
-        // Do not wait as long for the other threads of a version that hangs.
-        if (end.by === "time") limit = Math.min(limit, 1_000);
+      if (end.by === "answer") {
+        const answer = end.answer as ReplayAnswer;
+        if ("unsupported" in answer) return null;
+        if ("problem" in answer) {
+          const map = SourceMap.at(bundle.replace(/\.esm\.js$/, ".map"));
+          throw loadFailed(answer.problem, bundle, map);
+        }
+        located = null;
         continue;
       }
-      const answer = end.answer as ReplayAnswer;
-      if ("unsupported" in answer) return null;
-      if ("problem" in answer) {
-        throw loadFailed(
-          answer.problem,
-          bundle,
-          SourceMap.at(bundle.replace(/\.esm\.js$/, ".map")),
-        );
-      }
+      const broken = recordings[verdicts.length];
+      if (!broken) break;
+      const expected: string = located ?? endText(end, limit);
+      // Do not wait as long again for a version that hangs.
+      if (end.by === "time") limit = Math.min(limit, impatientMs);
+      const isLocated: boolean = count !== null || located !== null;
+      if (isLocated) verdicts.push(stuck(broken, count ?? broken.steps.length, expected));
+      located = isLocated ? null : expected;
     }
     return verdicts;
   });
 }
 
 function endText(end: Exclude<ChildEnd, { by: "answer" }>, limitMs: number): string {
-  if (end.by === "time") return `nothing within ${limitMs / 1000} s`;
+  if (end.by === "time") return silence(limitMs);
   if (end.by === "exit") return `its process ${end.how}`;
   return "too much memory";
 }
 
-function stuck({ steps, end }: Recording, expected: string): Verdict {
-  const [first] = steps;
-  const recorded = first ? sideOf(first) : end === null ? null : END;
-  return { status: "diverges", at: { step: 1, recorded, expected } };
-}
+const stuck = (broken: Recording, count: number, expected: string): Verdict => ({
+  status: "diverges",
+  at: { step: count + 1, recorded: recordedSide(broken, count), expected },
+});

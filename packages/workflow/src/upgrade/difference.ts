@@ -1,0 +1,55 @@
+import { END, type RoleOutput, type Step } from "../contract/contract.ts";
+import { messageOf } from "../contract/error.ts";
+import { isRecord } from "../contract/show.ts";
+import type { Probe } from "./probe.ts";
+import {
+  type FoundDifference,
+  type Recording,
+  recordedSide,
+  routeOf,
+  silence,
+} from "./recording.ts";
+
+/** Whether a version fails after recorded steps where the thread goes on, or has returned. */
+export function isBroken({ end, asked }: Probe, { end: reason }: Recording): boolean {
+  const isSound = reason === null || reason === "returned";
+  if (end.by === "threw") return end.isDivergence || (isSound && asked.length === 0);
+  return end.by === "silent";
+}
+
+/** Returns the difference of a version that acts otherwise after `count` recorded steps. */
+export function difference(
+  recording: Recording,
+  count: number,
+  { asked, end }: Pick<Probe, "asked" | "end">,
+  limitMs: number,
+): FoundDifference {
+  const sides = { step: count + 1, recorded: recordedSide(recording, count) };
+  if (asked.length > 0) return { ...sides, expected: asked.join(" or "), role: asked[0] as string };
+  const role = recording.steps[count]?.role;
+  if (end.by === "returned") return { ...sides, expected: END, ...(role && { role }) };
+  if (end.by !== "threw") return { ...sides, expected: silence(limitMs) };
+  return { ...sides, expected: errorText(end.thrown), ...stackOf(end.thrown) };
+}
+
+const longest = 300;
+
+function errorText(thrown: unknown): string {
+  const name = thrown instanceof Error ? thrown.name : "Error";
+  const [line = ""] = messageOf(thrown).split("\n", 1);
+  return `${name}: ${line}`.slice(0, longest);
+}
+
+/** Returns the stack of a thrown value, if it has one. */
+export function stackOf(thrown: unknown): { stack?: string } {
+  const stack = isRecord(thrown) ? thrown.stack : undefined;
+  return typeof stack === "string" ? { stack: stack.slice(0, 4_000) } : {};
+}
+
+/** Returns both sides of a step that leads to other steps than the recorded one; null if there is no difference. */
+export function turnOf(wanted: Step, given: RoleOutput | null, step: number): FoundDifference | null {
+  const [recorded, expected] = [routeOf(wanted), given && routeOf(given)];
+  if (recorded === null || expected === null || recorded === expected) return null;
+  const { role } = wanted;
+  return { step, recorded: `${role}, then ${recorded}`, expected: `${role}, then ${expected}`, role };
+}
