@@ -108,7 +108,10 @@ export class Writer {
         source.done(results.get(fence) ?? { holds: false });
       }
     } catch (error) {
-      for (const [source] of batches) source.failed(error);
+      // The server refused something that one of them wrote: the others must not end with it.
+      if (batches.length > 1 && !isPassing(error)) {
+        for (const batch of batches) await this.#send([batch]);
+      } else for (const [source] of batches) source.failed(error);
     }
   }
 
