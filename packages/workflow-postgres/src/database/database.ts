@@ -22,6 +22,8 @@ export type Statement = { sql: string; values?: readonly unknown[] };
 const connectMs = 5_000;
 const queryMs = 30_000;
 const int8 = 20;
+/** How often a statement is tried that conflicts with others, and the longest pause before the next try. */
+const [mostTries, longestPauseMs] = [20, 20];
 
 /** Numbers of 8 bytes are counters and times, far below 2^53. */
 const types = {
@@ -59,32 +61,39 @@ export class Database {
    * @throws WorkflowError of `errors.ts`, with the driver's error as its cause
    */
   async query<Row extends object>(sql: string, values: readonly unknown[] = []): Promise<Row[]> {
-    try {
-      const { rows } = await this.#pool.query<Row>(sql, [...values]);
-      return rows;
-    } catch (error) {
-      throw this.problem(error);
+    return await this.#again(async () => (await this.#pool.query<Row>(sql, [...values])).rows);
+  }
+
+  /** Runs again what the server has rolled back because of a conflict. */
+  async #again<T>(run: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await run();
+      } catch (error) {
+        if (tries >= mostTries || !isConflict(error)) throw this.problem(error);
+        await Bun.sleep(Math.random() * longestPauseMs);
+      }
     }
   }
 
   /** Runs several statements in one transaction. Returns the rows of the last. @throws as {@link query} */
   async transaction<Row extends object>(statements: readonly Statement[]): Promise<Row[]> {
-    const client = await this.#pool.connect().catch((error: unknown) => {
-      throw this.problem(error);
-    });
-    try {
-      await client.query("BEGIN");
-      let rows: Row[] = [];
-      for (const { sql, values = [] } of statements) {
-        ({ rows } = await client.query<Row>(sql, [...values]));
+    return await this.#again(async () => {
+      const client = await this.#pool.connect();
+      try {
+        await client.query("BEGIN");
+        let rows: Row[] = [];
+        for (const { sql, values = [] } of statements) {
+          ({ rows } = await client.query<Row>(sql, [...values]));
+        }
+        await client.query("COMMIT");
+        client.release();
+        return rows;
+      } catch (error) {
+        client.release(true);
+        throw error;
       }
-      await client.query("COMMIT");
-      client.release();
-      return rows;
-    } catch (error) {
-      client.release(true);
-      throw this.problem(error);
-    }
+    });
   }
 
   /** A connection of its own, to listen. The caller connects and ends it. */
@@ -136,6 +145,9 @@ function isLost(error: unknown): boolean {
   const { message = "" } = error as { message?: string };
   return code !== "" || /terminat|timeout|closed|ended|not queryable|ECONN/i.test(message);
 }
+
+/** Whether the server chose the statement as the victim of a deadlock, or can't serialize it. It has done nothing. */
+const isConflict = (error: unknown): boolean => /^(40001|40P01)$/.test(codeOf(error));
 
 /**
  * Whether a statement may succeed if it is sent again: its connection was lost, it was cancelled, it conflicted with
