@@ -24,6 +24,8 @@ const queryMs = 30_000;
 const int8 = 20;
 /** How often a statement is tried that conflicts with others, and the longest pause before the next try. */
 const [mostTries, longestPauseMs] = [20, 20];
+/** A process that is frozen within a transaction must not hold its locks. */
+const begin = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'";
 
 /** Numbers of 8 bytes are counters and times, far below 2^53. */
 const types = {
@@ -81,7 +83,7 @@ export class Database {
     return await this.#again(async () => {
       const client = await this.#pool.connect();
       try {
-        await client.query("BEGIN");
+        await client.query(begin);
         let rows: Row[] = [];
         for (const { sql, values = [] } of statements) {
           ({ rows } = await client.query<Row>(sql, [...values]));
