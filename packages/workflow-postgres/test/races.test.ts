@@ -98,4 +98,22 @@ describe.skipIf(missingPostgres !== "")(`statements at the same time${missingPos
       expect(lines.map((line) => JSON.parse(line).content)).toEqual([undefined, "of the claim"]);
     });
   });
+
+  test("commands succeed where every transaction is serializable", async () => {
+    const { url, drop } = await emptySchema();
+    const strict = new URL(url);
+    strict.searchParams.set("options", "-c default_transaction_isolation=serializable");
+    const store = await openPostgresStore(readDatabaseUrl(strict.href), { pool: 8 });
+    const given = newThread("A");
+    const created = await Promise.all(Array.from({ length: 8 }, () => store.create(given)));
+    expect(created.filter((one) => one.created)).toHaveLength(1);
+    const acts = [true, false, true, false].flatMap((paused) => [
+      () => store.setPaused(given, paused),
+      () => store.postpone(given, Date.now()),
+      () => store.claim(given, { ...claims, takeOver: true }),
+    ]);
+    await Promise.all(acts.map((act) => act()));
+    await store.close();
+    await drop();
+  });
 });

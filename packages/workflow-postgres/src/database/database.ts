@@ -29,6 +29,10 @@ export type Query = <Row extends object>(
 const connectMs = 5_000;
 const queryMs = 30_000;
 const int8 = 20;
+/** How often a statement is tried that conflicts with others, and the longest pause before the next try. */
+const [mostTries, longestPauseMs] = [20, 20];
+/** A process that is frozen within a transaction must not hold its locks. */
+const begin = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'";
 
 /** Numbers of 8 bytes are counters and times, far below 2^53. */
 const types = {
@@ -71,11 +75,20 @@ export class Database {
    * @throws WorkflowError of `errors.ts`, with the driver's error as its cause
    */
   async query<Row extends object>(sql: string, values: readonly unknown[] = []): Promise<Row[]> {
-    try {
-      const { rows } = await this.#outside(() => this.#pool.query<Row>(sql, [...values]));
-      return rows;
-    } catch (error) {
-      throw this.problem(error);
+    return await this.#again(
+      async () => (await this.#outside(() => this.#pool.query<Row>(sql, [...values]))).rows,
+    );
+  }
+
+  /** Runs again what the server has rolled back because of a conflict. */
+  async #again<T>(run: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await run();
+      } catch (error) {
+        if (tries >= mostTries || !isConflict(error)) throw this.problem(error);
+        await Bun.sleep(Math.random() * longestPauseMs);
+      }
     }
   }
 
@@ -87,24 +100,25 @@ export class Database {
   }
 
   /**
-   * Runs a function in one transaction, with the query of its connection. An error of the function undoes all.
+   * Runs a function in one transaction, with the query of its connection. An error of the function undoes all. After a
+   * conflict with another transaction the function runs again.
    * @throws as {@link query}
    */
   async within<Result>(act: (query: Query) => Promise<Result>): Promise<Result> {
-    const client = await this.#outside(() => this.#pool.connect()).catch((error: unknown) => {
-      throw this.problem(error);
+    return await this.#again(async () => {
+      const client = await this.#outside(() => this.#pool.connect());
+      const query: Query = async (sql, values = []) => (await client.query(sql, [...values])).rows;
+      try {
+        await client.query(begin);
+        const result = await act(query);
+        await client.query("COMMIT");
+        client.release();
+        return result;
+      } catch (error) {
+        client.release(true);
+        throw error;
+      }
     });
-    const query: Query = async (sql, values = []) => (await client.query(sql, [...values])).rows;
-    try {
-      await query("BEGIN");
-      const result = await act(query);
-      await query("COMMIT");
-      client.release();
-      return result;
-    } catch (error) {
-      client.release(true);
-      throw this.problem(error);
-    }
   }
 
   /** A connection of its own, to listen. The caller connects and ends it. */
@@ -158,6 +172,9 @@ function isLost(error: unknown): boolean {
   const { message = "" } = error as { message?: string };
   return code !== "" || /terminat|timeout|closed|ended|not queryable|ECONN/i.test(message);
 }
+
+/** Whether the server chose the statement as the victim of a deadlock, or can't serialize it. It has done nothing. */
+const isConflict = (error: unknown): boolean => /^(40001|40P01)$/.test(codeOf(error));
 
 /**
  * Whether a statement may succeed if it is sent again: its connection was lost, it was cancelled, it conflicted with

@@ -9,6 +9,8 @@ const ahead = 3;
 /** Threads deleted per statement. */
 const chunk = 5_000;
 const tables = ["lines", "blobs"] as const;
+/** All other statements on a table wait for one that waits for its lock. */
+const timeout = { sql: "SET LOCAL lock_timeout = '2s'" };
 /**
  * Errors of a partition that can't be created: the default partition has rows of its time, another partition overlaps
  * it, or a long transaction uses the table.
@@ -30,7 +32,6 @@ export async function ensurePartitions(
       sql: `CREATE TABLE IF NOT EXISTS ${schema}.${table}_${suffix.replaceAll("-", "_")}
         PARTITION OF ${schema}.${table} FOR VALUES FROM (${range[0]}) TO (${range[1]})`,
     }));
-    const timeout = { sql: "SET LOCAL lock_timeout = '2s'" };
     try {
       await database.transaction([timeout, ...created]);
     } catch (error) {
@@ -84,8 +85,12 @@ async function dropEmpty(database: Database, table: string, bound: string): Prom
           ELSE DROP TABLE ${schema}."${name}"; END IF;
         END $$`;
     // No thread of its time can be created between the check and the drop.
-    const lock = `LOCK TABLE ${schema}."${name}" IN ACCESS EXCLUSIVE MODE`;
-    await database.transaction(isDefault ? [{ sql }] : [{ sql: lock }, { sql }]);
+    const lock = { sql: `LOCK TABLE ${schema}."${name}" IN ACCESS EXCLUSIVE MODE` };
+    try {
+      await database.transaction(isDefault ? [{ sql }] : [timeout, lock, { sql }]);
+    } catch (error) {
+      if (!isTaken(error)) throw error;
+    }
   }
 }
 
