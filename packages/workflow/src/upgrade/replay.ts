@@ -48,9 +48,9 @@ async function whole(
   const { start, steps } = recording;
   const last = steps.at(-1)?.timestamp ?? start.timestamp;
   const passes: [number, RandomRange][] = [
-    [last, "whole"],
-    [last + 12 * hour + 1, "low"],
-    [Date.now(), "high"],
+    [last, "low"],
+    [last + 12 * hour + 1, "high"],
+    [Date.now(), "whole"],
   ];
   for (const [now, range] of passes) {
     let limit = limitMs;

@@ -12,8 +12,11 @@ export type RandomRange = "low" | "high" | "whole";
 
 const mostNarrow = 1_000;
 
-/** Replaces clock and random numbers of this process by those that {@link surroundReplay} sets. */
-export function replaceSurroundings(): void {
+/**
+ * Replaces clock and random numbers of this process by those that {@link surroundReplay} sets. Returns a function that
+ * restores them.
+ */
+export function replaceSurroundings(): () => void {
   const now = () => realNow() + offset;
   const Shifted = new Proxy(RealDate, {
     construct: (target, args, newTarget) =>
@@ -23,6 +26,10 @@ export function replaceSurroundings(): void {
   });
   globalThis.Date = Shifted;
   Math.random = () => random();
+  return () => {
+    globalThis.Date = RealDate;
+    Math.random = realRandom;
+  };
 }
 
 /** Sets the clock, which then goes on, and restarts a stream of random numbers. */
