@@ -76,7 +76,10 @@ export function openAttempt(options: { attempts?: Attempts }, spec: AttemptSpec)
  */
 export const usesAttempt: unique symbol = Symbol.for("uncaged.workflow.usesAttempt") as never;
 
-/** Marks a `run` that opens an attempt for each of its roles. */
+/**
+ * Marks a `run` that opens an attempt for each of its roles. The value `checked`: it also compares all recorded steps
+ * with its own, and throws `DIVERGED` at a difference.
+ */
 export const opensAttempts: unique symbol = Symbol.for("uncaged.workflow.opensAttempts") as never;
 
 /** The step that recorded a failure: its role, and its attempt if recorded. */
@@ -96,15 +99,14 @@ export const failedStepOf = (error: Error): FailedStep | undefined =>
 
 const timeDigits = 9;
 const randomDigits = 4;
-const randomRange = 32 ** randomDigits;
-
-const latest = 32 ** timeDigits - 1;
 
 const whole = (number: number): number => number - (number % 1);
 
 /** Clamps a time to the range of an id's digits, for any clock setting. */
-const boundedTime = (now: number): number =>
-  now >= 0 && now <= latest ? whole(now) : now > latest ? latest : 0;
+function boundedTime(now: number): number {
+  const latest = 32 ** timeDigits - 1;
+  return now >= 0 && now <= latest ? whole(now) : now > latest ? latest : 0;
+}
 
 /**
  * Returns a generator of attempt ids: 9 digits of Crockford Base32 for the time in milliseconds, then 4 that begin at
@@ -115,6 +117,7 @@ export function attemptIds(
   now: () => number = Date.now,
   random: () => number = Math.random,
 ): () => string {
+  const randomRange = 32 ** randomDigits;
   let time = -1;
   let prefix = "";
   let last = 0;

@@ -32,10 +32,11 @@ const ofKind =
  * It is recognised by a brand instead of its class, because each bundle carries its own copy of this file.
  */
 export class WorkflowError extends Error {
-  readonly code: string;
-  readonly kind: ErrorKind;
-  readonly hint: string | undefined;
-  readonly details: string[] | undefined;
+  // Without initial values: bundles carry this class.
+  declare readonly code: string;
+  declare readonly kind: ErrorKind;
+  declare readonly hint: string | undefined;
+  declare readonly details: string[] | undefined;
 
   constructor(
     record: Omit<ErrorRecord, "kind"> & { kind?: ErrorKind },

@@ -37,8 +37,8 @@ export function toJson(value: unknown, name: string): JsonText {
     return { ok: true, json: write(walk, value) };
   } catch (error) {
     const at = showPath(name, walk.keys.slice(0, walk.depth));
-    if (error instanceof Refusal) return { ok: false, reason: `${at} ${error.message}` };
-    return { ok: false, reason: `${at} can't be read: ${messageOf(error)}` };
+    const why = error instanceof Refusal ? error.message : `can't be read: ${messageOf(error)}`;
+    return { ok: false, reason: `${at} ${why}` };
   }
 }
 

@@ -1,5 +1,4 @@
 import {
-  checksSteps,
   folderOf,
   type RoleOutput,
   type ThreadInput,
@@ -78,7 +77,7 @@ export function durable<Returned extends Returnable>(
       await steps.return("" as never);
     }
   };
-  const marks = { [opensAttempts]: true, [answersFromFixture]: "each", [checksSteps]: true };
+  const marks = { [opensAttempts]: "checked", [answersFromFixture]: "each" };
   return Object.assign(workflow, marks) as WorkflowFn<ValueOf<Returned>>;
 }
 
@@ -114,7 +113,7 @@ async function* commit(progress: Progress, output: RoleOutput): Commits {
   for await (const failure of progress.settle()) yield* commitNew(progress, failure);
   if (typeof output?.role !== "string") return yield output;
   const { replay } = progress;
-  replay.at = null;
+  replay.at = undefined;
   const isWait = output.role === WAIT;
   const found = isWait ? replay.takeAnswer(String(output.meta?.for)) : replay.take(output.role);
   if (found === undefined) return yield* commitNew(progress, output);

@@ -4,17 +4,16 @@ import { show } from "../contract/show.ts";
 
 /* The errors of durable workflows and their steps. The logs of threads record them. */
 
+const returned = (shape: string): string =>
+  `return a string, {${shape}} or a value that survives JSON`;
+
 export const badResult = (reason: string): WorkflowError =>
-  WorkflowError.failed(
-    "BAD_RESULT",
-    reason,
-    "return a string, {returnCode, summary, value?} or a value that survives JSON",
-  );
+  WorkflowError.failed("BAD_RESULT", reason, returned("returnCode, summary, value?"));
 
 const badStepValue = (
   role: string,
   problem: string,
-  hint = "return a string, {content, meta} or a value that survives JSON",
+  hint = returned("content, meta"),
   cause?: unknown,
 ): WorkflowError =>
   WorkflowError.failed("BAD_STEP_VALUE", `step ${show(role)} ${problem}`, hint, cause);

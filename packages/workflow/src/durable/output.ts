@@ -124,8 +124,8 @@ export type StepFailureRecord = { name: string; message: string; code?: string }
  * original error, exists on the first run only: do not branch on it.
  */
 export class StepFailure extends Error {
-  readonly role: string;
-  readonly code: string | undefined;
+  declare readonly role: string;
+  declare readonly code: string | undefined;
 
   constructor(role: string, record: StepFailureRecord, cause?: unknown) {
     super(record.message, cause === undefined ? undefined : { cause });

@@ -35,8 +35,8 @@ export class Replay {
   /** The log up to the workflow's position: taken steps, and steps committed since. */
   readonly history: Step[] = [];
   readonly questions = new QuestionLog();
-  /** Position of the workflow's last call of `step`; null after a plain `yield`. */
-  at: Error | null = null;
+  /** Position of the workflow's last call of `step`; undefined after a plain `yield`. */
+  at: Error | undefined;
   readonly #steps: ThreadInput["steps"];
   #taken = 0;
   #divergence: WorkflowError | null = null;
@@ -147,7 +147,8 @@ export class Replay {
     const after = isUnasked ? " without a question" : "";
     const found = next === undefined ? "missing" : `${described(next)}${after}`;
     const error = diverged(this.#taken, found, did);
-    return this.fail(Object.assign(error, this.at && { stack: this.at.stack }));
+    if (this.at) error.stack = this.at.stack;
+    return this.fail(error);
   }
 }
 
@@ -254,10 +255,11 @@ export class Progress {
       const value = valueOf(output);
       return { output: { ...output, attempt: id }, value, failure: null, isTry: false };
     } catch (thrown) {
-      const { retry, ...outcome } = this.#failed(work, thrown, id);
-      const next = retry && { try: retry.try, of: retry.of, delay_ms: retry.delayMs };
-      attempt.end(this.signal.aborted ? "cancelled" : "failed", thrown, next ?? undefined);
-      return outcome;
+      const failed = this.#failed(work, thrown, id);
+      const { retry } = failed;
+      const next = retry ? { try: retry.try, of: retry.of, delay_ms: retry.delayMs } : undefined;
+      attempt.end(this.signal.aborted ? "cancelled" : "failed", thrown, next);
+      return failed;
     }
   }
 

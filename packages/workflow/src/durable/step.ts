@@ -30,7 +30,6 @@ class Call implements StepCall<unknown> {
   readonly member: Member | null;
   readonly #progress: Progress;
   readonly #name: string;
-  readonly #at: Error;
   readonly #run: () => Steps<unknown>;
 
   constructor(progress: Progress, name: string, member: Member | null, run: () => Steps<unknown>) {
@@ -38,13 +37,13 @@ class Call implements StepCall<unknown> {
     this.#name = name;
     this.member = member;
     this.#run = run;
-    this.#at = new Error(name);
-    progress.idle.set(this, this.#at);
+    progress.idle.set(this, new Error(name));
   }
 
   [Symbol.asyncIterator](): Steps<unknown> {
-    this.#progress.idle.delete(this);
-    this.#progress.replay.at = this.#at;
+    const { idle, replay } = this.#progress;
+    replay.at = idle.get(this);
+    idle.delete(this);
     return this.#run();
   }
 

@@ -1,4 +1,5 @@
-import { checksSteps, WAIT, type WorkflowFn } from "../contract/contract.ts";
+import { opensAttempts } from "../contract/attempt.ts";
+import { WAIT, type WorkflowFn } from "../contract/contract.ts";
 import { difference, isBroken, stackOf } from "./difference.ts";
 import { each } from "./each.ts";
 import { probe } from "./probe.ts";
@@ -31,7 +32,8 @@ export async function replay(
   recording: Recording,
   options: ReplayOptions,
 ): Promise<Verdict> {
-  const compare = checksSteps in run ? whole : each;
+  const { [opensAttempts]: kind } = run as { [opensAttempts]?: unknown };
+  const compare = kind === "checked" ? whole : each;
   const at = await compare(run, recording, options);
   if (at !== null) return { status: "diverges", at };
   if (recording.end !== null) return { status: "ended", at: null };
