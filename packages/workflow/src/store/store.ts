@@ -5,8 +5,8 @@ import type { ThreadRef } from "../record/thread.ts";
 
 /**
  * A thread store keeps bundles, the registry and threads. The engine, the worker and the journal access storage only
- * through it. Implementations: the storage root of a machine, memory, a Restate cluster. {@link storeContract} tests
- * them.
+ * through it. Implementations: the storage root of a machine, memory, a Restate cluster, a PostgreSQL database. {@link
+ * storeContract} tests them.
  *
  * Rules for every implementation:
  *
