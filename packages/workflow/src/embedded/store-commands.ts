@@ -1,7 +1,5 @@
-import { WAIT } from "../contract/contract.ts";
 import type { AnswerRequest, Controlled } from "../control/control.ts";
 import { answerRequest, startRequest } from "../control/requests.ts";
-import { isOver } from "../engine/answer.ts";
 import { notWaiting } from "../engine/errors.ts";
 import type { ThreadCommand, WorkerState } from "../host/host.ts";
 import { checkAnswerer } from "../local/threads/answerer.ts";
@@ -14,7 +12,7 @@ import { answerClaimed } from "../worker/answer-claimed.ts";
 import { hasTaken, newThread } from "../worker/create.ts";
 import { alreadyRunning, drivenElsewhere } from "../worker/errors.ts";
 import { endClaimed } from "../worker/open.ts";
-import { checkPausable, waiting } from "../worker/refusal.ts";
+import { checkPausable, stillWaiting } from "../worker/refusal.ts";
 import type { StoreActivity } from "./activity.ts";
 import { type Commands, parsed, type UnsentStart } from "./commands.ts";
 import { isMissing } from "./noted.ts";
@@ -98,10 +96,8 @@ export class StoreCommands implements Commands {
       return;
     }
     if (info.state.kind === "waiting") {
-      const { steps } = await this.#threads.read(ref);
-      const last = steps.at(-1) ?? null;
-      const isDue = last?.role !== WAIT || isOver(last.meta as never, system.clock.now());
-      if (!isDue) throw waiting(threadId, last);
+      const refusal = stillWaiting(threadId, (await this.#threads.read(ref)).steps);
+      if (refusal) throw refusal;
     } else if (this.#activity.find(ref, info)) throw alreadyRunning(threadId);
     await this.#store.postpone(ref, 0);
   }

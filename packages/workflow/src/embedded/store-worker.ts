@@ -55,7 +55,7 @@ export type StoreWorker = {
 
 /** Interval of searches without a report of a change, in milliseconds. */
 const pollMs = 1_000;
-/** Time between two searches, which grows while changes of other workers' threads cause searches in vain. */
+/** Time between two searches. It grows while changes of other workers' threads cause searches without a result. */
 const [firstPauseMs, longestPauseMs] = [20, 160];
 /** Interval of looks at driven threads that others have changed, in milliseconds. */
 const lookMs = 500;
@@ -351,7 +351,7 @@ class Worker implements StoreWorker {
     const { isPausing: was, steps } = engine;
     const isAdvancing = steps > (this.#looked.get(threadId) ?? steps);
     this.#looked.set(threadId, steps);
-    // Its last append has told whether it is paused, or lost. What follows is seen at the next look.
+    // The last append has told whether the thread is paused or lost; the next look finds later changes.
     if (isAdvancing && !was) {
       this.#changed.add(threadId);
       return;

@@ -3,7 +3,13 @@ import { Memory } from "./memory.ts";
 import { memoryStore } from "./memory-store.ts";
 import { storeContract } from "./store-contract.ts";
 import type { StoreUnderTest } from "./store-trial.ts";
-import { type Claim, FencedError, type ThreadStore } from "./store.ts";
+import {
+  type Claim,
+  FencedError,
+  type IndexEntry,
+  type ThreadIndex,
+  type ThreadStore,
+} from "./store.ts";
 
 /** Deviations of a store under test from the memory store. */
 type Changes = {
@@ -49,6 +55,11 @@ function underTest({ store, claim, under }: Changes): StoreUnderTest {
     ...under?.(memory),
   };
 }
+
+const inIndex = (
+  index: ThreadIndex | undefined,
+  changes: Partial<ThreadIndex>,
+): Partial<ThreadStore> => (index ? { index: { ...index, ...changes } } : {});
 
 const moment = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
@@ -280,6 +291,23 @@ const broken: [string, Changes][] = [
           return memoryStore(free).runnable(options);
         },
       }),
+    },
+  ],
+  [
+    "counts strangers to a family",
+    { store: (store) => inIndex(store.index, { relatives: async () => await store.list() }) },
+  ],
+  [
+    "keeps the index entry of a removed thread",
+    {
+      store({ index }) {
+        const kept = new Map<string, IndexEntry>();
+        return inIndex(index, {
+          keep: async ({ threadId }, entry) => void kept.set(threadId, entry),
+          entries: async (refs) =>
+            new Map([...kept].filter(([id]) => refs.some(({ threadId }) => threadId === id))),
+        });
+      },
     },
   ],
   ["forgets postponed threads", { store: () => ({ postpone: async () => undefined }) }],

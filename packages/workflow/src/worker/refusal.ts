@@ -37,14 +37,11 @@ export const refusals = {
   threadOpen,
 } as const;
 
-/** The error for resuming a thread that still waits, by its log. */
-export function stillWaiting({
-  start,
-  steps,
-}: Pick<Claim, "start" | "steps">): WorkflowError | null {
+/** The error for resuming a thread that still waits, by its steps. */
+export function stillWaiting(threadId: string, steps: readonly Step[]): WorkflowError | null {
   const last = steps.at(-1);
   if (last?.role !== WAIT || isOver(last.meta as WaitMeta, system.clock.now())) return null;
-  return waiting(start.threadId, last);
+  return waiting(threadId, last);
 }
 
 /**

@@ -120,7 +120,7 @@ export class Threads {
     await this.#turns.alone(threadId, async () => {
       if (this.#live.has(threadId)) throw alreadyRunning(threadId);
       await this.#driveAgain(bundle, threadId, request, async (claim) => {
-        const refusal = stillWaiting(claim);
+        const refusal = stillWaiting(threadId, claim.steps);
         if (refusal && !claim.thread.paused) throw refusal;
         if (claim.thread.paused) await this.#parts.store.setPaused(claim.ref, false);
         return refusal ? null : { ...request, goesOn: true };
