@@ -131,6 +131,7 @@ class Trial {
       await this.#show();
       await Bun.sleep(this.#random() * 400);
       const chosen = this.#draw(faults - n);
+      this.#wrong.push(...this.#parts.fleet.ended);
       report(`${n + chosen.length} of ${faults}: ${chosen.join(" and ")}`);
       await Promise.all(chosen.map((kind) => this.#happen(kind)));
       for (const kind of chosen) done[kind] = (done[kind] ?? 0) + 1;
@@ -329,7 +330,7 @@ class Trial {
 
   /** Waits for the end of all threads and compares their records with their effects. */
   async #audited(): Promise<Omit<FaultReport, "faults">> {
-    const wrong = [...this.#wrong, ...(await this.#ended())];
+    const wrong = [...this.#wrong, ...(await this.#ended()), ...this.#parts.fleet.ended];
     const byThread = Map.groupBy(this.#effects.read(), ({ thread }) => thread);
     const heldUp = (pid: number) => this.#heldUp.get(pid) ?? 0;
     const freezes = this.#happened.flatMap((one) =>
