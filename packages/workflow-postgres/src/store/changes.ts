@@ -10,6 +10,8 @@ const shortestMs = 10;
 const retryMs = 1_000;
 /** For how long a notification may be on its way before the connection counts as deaf, as behind PgBouncer. */
 const deafAfterMs = 3_000;
+/** How often the listening connection is tested: one that the network has lost is silent. */
+const testEveryMs = 15_000;
 
 /** A thread that was changed or removed, or the registry (without `thread_id`). */
 type Changed = {
@@ -170,7 +172,7 @@ export class Changes {
         if (await this.#hears(client, lost.promise)) {
           this.#isHeard = true;
           this.#look();
-          await lost.promise;
+          while (await this.#isOpen(client, lost.promise, signal));
         } else {
           // A pooler took the statement. Ask often instead, and try again much later.
           await Promise.race([lost.promise, delay(60_000, signal)]);
@@ -183,6 +185,14 @@ export class Changes {
         void client.end().catch(() => undefined);
       }
     }
+  }
+
+  /** Waits for a while. Returns whether the connection is still open. @throws if it does not answer */
+  async #isOpen(client: pg.Client, lost: Promise<void>, signal: AbortSignal): Promise<boolean> {
+    const isLost = lost.then(() => true);
+    if (await Promise.race([isLost, delay(testEveryMs, signal).then(() => false)])) return false;
+    await client.query("SELECT 1");
+    return !signal.aborted;
   }
 
   /** Whether a notification that is sent through the pool arrives here. */
