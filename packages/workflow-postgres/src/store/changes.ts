@@ -221,17 +221,20 @@ async function delay(ms: number, signal: AbortSignal): Promise<void> {
 
 /**
  * The rows changed by transactions that an earlier question did not see whole, in the order of the changes. `next` is
- * the oldest transaction that was still open: its changes, and those of all later ones, are for the next question.
+ * the oldest transaction that was still open: its changes, and those of all later ones, are for the next question. Rows
+ * that a backup of another server has brought may have numbers that are still to come here.
  */
 const question = (schema: string): string => `
   WITH found AS (
-    SELECT 'thread' AS kind, thread_id, hash, fence, changed FROM ${schema}.threads WHERE changed >= $1::xid8
+    SELECT 'thread' AS kind, thread_id, hash, fence, changed FROM ${schema}.threads WHERE ${isNew}
     UNION ALL
-    SELECT 'removed', thread_id, hash, NULL, changed FROM ${schema}.removals WHERE changed >= $1::xid8
+    SELECT 'removed', thread_id, hash, NULL, changed FROM ${schema}.removals WHERE ${isNew}
     UNION ALL
-    SELECT 'registry', NULL, '', NULL, changed FROM ${schema}.registry WHERE changed >= $1::xid8
+    SELECT 'registry', NULL, '', NULL, changed FROM ${schema}.registry WHERE ${isNew}
     UNION ALL
     SELECT 'none', NULL, '', NULL, NULL
   )
   SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS next, kind, thread_id, hash, fence, changed::text
   FROM found ORDER BY found.changed`;
+
+const isNew = "changed >= $1::xid8 AND changed < pg_snapshot_xmax(pg_current_snapshot())";
