@@ -44,6 +44,10 @@ export type FaultOptions = {
   faults: number;
   seed: number;
   kinds?: readonly Kind[];
+  /** Length of the leases of workers. */
+  leaseMs?: number;
+  /** The time between two faults, by default up to 400 ms. Longer times measure takeovers without other faults. */
+  pauseMs?: number;
   report?: (line: string) => void;
 };
 
@@ -66,13 +70,14 @@ type Tried = ThreadRef & { orders: Orders; shown: string[] };
 type Thread = { thread_id: string; hash: string; state: string; paused: boolean; name: string };
 
 const schema = "uncaged";
-const leaseMs = 3_000;
+const shortLeaseMs = 3_000;
 const [workers, threads, steps, stepMs] = [3, 12, 15, 60];
 /** Errors of commands that an outage, or another command, explains. */
 const harmless = /^(THREAD_ENDED|NOT_RUNNING|NOT_WAITING|ALREADY_RUNNING|WAITING|SLEEPING|NO_DATABASE|DISK_FULL|DATABASE_FAILED|DATABASE_READ_ONLY)$/;
 
 /** Runs threads while faults happen, and reports violations. Deletes all its files and processes. */
 export async function runFaults(options: FaultOptions): Promise<FaultReport> {
+  const { leaseMs = shortLeaseMs } = options;
   const folder = mkdtempSync(join(tmpdir(), "uw-faults-"));
   const closing: (() => Promise<void>)[] = [];
   try {
@@ -129,7 +134,7 @@ class Trial {
     for (let n = 0; n < faults; ) {
       await this.#fill();
       await this.#show();
-      await Bun.sleep(this.#random() * 400);
+      await Bun.sleep(this.#options.pauseMs ?? this.#random() * 400);
       const chosen = this.#draw(faults - n);
       this.#wrong.push(...this.#parts.fleet.ended);
       report(`${n + chosen.length} of ${faults}: ${chosen.join(" and ")}`);
@@ -235,6 +240,7 @@ class Trial {
     freeze: async ({ worker }) => {
       this.#holdUp(worker.process.pid);
       worker.freeze();
+      const { leaseMs = shortLeaseMs } = this.#options;
       await Bun.sleep(this.#random() < 0.4 ? this.#random() * leaseMs : leaseMs * 1.7);
       worker.thaw();
     },
@@ -251,7 +257,7 @@ class Trial {
       const how: Cut = this.#pick(cuts);
       this.#holdUp(worker.process.pid);
       link.cut(how, 20 + this.#random() * 400);
-      await Bun.sleep(500 + this.#random() * leaseMs * 2);
+      await Bun.sleep(500 + this.#random() * shortLeaseMs * 2);
       link.restore();
     },
     terminate: async () => void (await this.#signal("pg_terminate_backend", 0.6)),
