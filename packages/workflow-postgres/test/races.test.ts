@@ -4,7 +4,7 @@ import pg from "pg";
 import { readDatabaseUrl } from "../src/database/address.ts";
 import { openPostgresStore, type PostgresStore } from "../src/store/store.ts";
 import { missingPostgres } from "./fixtures/server.ts";
-import { emptySchema, select, stopShared } from "./fixtures/shared.ts";
+import { emptySchema, execute, select, stopShared } from "./fixtures/shared.ts";
 
 const hash = "1000000000001";
 const claims = { owner: "a test", leaseMs: 60_000 };
@@ -113,6 +113,24 @@ describe.skipIf(missingPostgres !== "")(`statements at the same time${missingPos
       () => store.claim(given, { ...claims, takeOver: true }),
     ]);
     await Promise.all(acts.map((act) => act()));
+    await store.close();
+    await drop();
+  });
+
+  test("a thread from a backup of a server with more transactions is not reported as changed", async () => {
+    const { url, drop } = await emptySchema();
+    const { schema } = readDatabaseUrl(url);
+    const store = await openPostgresStore(readDatabaseUrl(url));
+    const [restored, changed] = [newThread("A"), newThread("B")];
+    await store.create(restored);
+    await execute(url, `UPDATE ${schema}.threads SET changed = '9000000000000000000'::xid8`);
+    const seen: string[] = [];
+    for await (const change of store.watch(AbortSignal.timeout(20_000))) {
+      if (change.kind === "ready") await store.create(changed);
+      else if ("ref" in change) seen.push(change.ref.threadId);
+      if (seen.includes(changed.threadId)) break;
+    }
+    expect(seen).toEqual([changed.threadId]);
     await store.close();
     await drop();
   });

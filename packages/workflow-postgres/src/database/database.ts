@@ -121,9 +121,9 @@ export class Database {
     });
   }
 
-  /** A connection of its own, to listen. The caller connects and ends it. */
+  /** A connection of its own, for short statements. The caller connects and ends it. */
   client(): pg.Client {
-    return this.#outside(() => new pg.Client(this.#settings()));
+    return this.#outside(() => new pg.Client({ ...this.#settings(), query_timeout: connectMs }));
   }
 
   async close(): Promise<void> {

@@ -10,6 +10,8 @@ const shortestMs = 10;
 const retryMs = 1_000;
 /** For how long a notification may be on its way before the connection counts as deaf, as behind PgBouncer. */
 const deafAfterMs = 3_000;
+/** How often the listening connection is tested: one that the network has lost is silent. */
+const testEveryMs = 15_000;
 
 /** A snapshot in which no transaction is over. */
 const everything = "1:1:";
@@ -168,7 +170,7 @@ export class Changes {
         if (await this.#hears(client, lost.promise)) {
           this.#isHeard = true;
           this.#look();
-          await lost.promise;
+          while (await this.#isOpen(client, lost.promise, signal));
         } else {
           // A pooler took the statement. Ask often instead, and try again much later.
           await Promise.race([lost.promise, delay(60_000, signal)]);
@@ -181,6 +183,14 @@ export class Changes {
         void client.end().catch(() => undefined);
       }
     }
+  }
+
+  /** Waits for a while. Returns whether the connection is still open. @throws if it does not answer */
+  async #isOpen(client: pg.Client, lost: Promise<void>, signal: AbortSignal): Promise<boolean> {
+    const isLost = lost.then(() => true);
+    if (await Promise.race([isLost, delay(testEveryMs, signal).then(() => false)])) return false;
+    await client.query("SELECT 1");
+    return !signal.aborted;
   }
 
   /** Whether a notification that is sent through the pool arrives here. */
@@ -209,11 +219,13 @@ async function delay(ms: number, signal: AbortSignal): Promise<void> {
 
 /**
  * The rows whose last change is not visible in a snapshot, in the order of the changes, and the snapshot of this
- * question. A transaction that was open then is found once it is over, whatever its number.
+ * question. A transaction that was open then is found once it is over, whatever its number. Rows that a backup of
+ * another server has brought may have numbers that are still to come here.
  */
 const question = (schema: string): string => {
-  const isNew =
-    "changed >= pg_snapshot_xmin($1::pg_snapshot) AND NOT pg_visible_in_snapshot(changed, $1::pg_snapshot)";
+  const isNew = `changed >= pg_snapshot_xmin($1::pg_snapshot)
+    AND NOT pg_visible_in_snapshot(changed, $1::pg_snapshot)
+    AND changed < pg_snapshot_xmax(pg_current_snapshot())`;
   return `
   WITH found AS (
     SELECT 'thread' AS kind, thread_id, hash, fence, changed FROM ${schema}.threads WHERE ${isNew}

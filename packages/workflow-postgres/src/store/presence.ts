@@ -87,7 +87,9 @@ const free = (schema: string): string => `
       AND own.backend_start < clock_timestamp() - interval '${graceMs} ms'
       AND w.seen_at < clock_timestamp() - interval '${silentMs} ms'
       AND NOT EXISTS (
-        SELECT FROM pg_stat_activity a WHERE a.pid = w.backend AND a.backend_start = w.backend_start
+        SELECT FROM pg_stat_activity a
+        -- The start of a connection is hidden from other users of the database.
+        WHERE a.pid = w.backend AND coalesce(a.backend_start = w.backend_start, true)
       )
     RETURNING w.name
   )

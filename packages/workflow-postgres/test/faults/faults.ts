@@ -44,6 +44,10 @@ export type FaultOptions = {
   faults: number;
   seed: number;
   kinds?: readonly Kind[];
+  /** Length of the leases of workers. */
+  leaseMs?: number;
+  /** The time between two faults, by default up to 400 ms. Longer times measure takeovers without other faults. */
+  pauseMs?: number;
   report?: (line: string) => void;
 };
 
@@ -66,7 +70,7 @@ type Tried = ThreadRef & { orders: Orders; shown: string[] };
 type Thread = { thread_id: string; hash: string; state: string; paused: boolean; name: string };
 
 const schema = "uncaged";
-const leaseMs = 3_000;
+const shortLeaseMs = 3_000;
 const [workers, threads, steps, stepMs] = [3, 12, 15, 60];
 /** Errors of commands that an outage, or another command, explains. */
 const harmless =
@@ -74,6 +78,7 @@ const harmless =
 
 /** Runs threads while faults happen, and reports violations. Deletes all its files and processes. */
 export async function runFaults(options: FaultOptions): Promise<FaultReport> {
+  const { leaseMs = shortLeaseMs } = options;
   const folder = mkdtempSync(join(tmpdir(), "uw-faults-"));
   const closing: (() => Promise<void>)[] = [];
   try {
@@ -130,8 +135,9 @@ class Trial {
     for (let n = 0; n < faults; ) {
       await this.#fill();
       await this.#show();
-      await Bun.sleep(this.#random() * 400);
+      await Bun.sleep(this.#options.pauseMs ?? this.#random() * 400);
       const chosen = this.#draw(faults - n);
+      this.#wrong.push(...this.#parts.fleet.ended);
       report(`${n + chosen.length} of ${faults}: ${chosen.join(" and ")}`);
       await Promise.all(chosen.map((kind) => this.#happen(kind)));
       for (const kind of chosen) done[kind] = (done[kind] ?? 0) + 1;
@@ -235,6 +241,7 @@ class Trial {
     freeze: async ({ worker }) => {
       this.#holdUp(worker.process.pid);
       worker.freeze();
+      const { leaseMs = shortLeaseMs } = this.#options;
       await Bun.sleep(this.#random() < 0.4 ? this.#random() * leaseMs : leaseMs * 1.7);
       worker.thaw();
     },
@@ -251,7 +258,7 @@ class Trial {
       const how: Cut = this.#pick(cuts);
       this.#holdUp(worker.process.pid);
       link.cut(how, 20 + this.#random() * 400);
-      await Bun.sleep(500 + this.#random() * leaseMs * 2);
+      await Bun.sleep(500 + this.#random() * shortLeaseMs * 2);
       link.restore();
     },
     terminate: async () => void (await this.#signal("pg_terminate_backend", 0.6)),
@@ -331,7 +338,7 @@ class Trial {
 
   /** Waits for the end of all threads and compares their records with their effects. */
   async #audited(): Promise<Omit<FaultReport, "faults">> {
-    const wrong = [...this.#wrong, ...(await this.#ended())];
+    const wrong = [...this.#wrong, ...(await this.#ended()), ...this.#parts.fleet.ended];
     const byThread = Map.groupBy(this.#effects.read(), ({ thread }) => thread);
     const heldUp = (pid: number) => this.#heldUp.get(pid) ?? 0;
     const freezes = this.#happened.flatMap((one) =>

@@ -41,6 +41,12 @@ export class Fleet {
     for (const { link } of this.members) link.target = port;
   }
 
+  /** The workers that have ended by themselves. */
+  get ended(): string[] {
+    const gone = this.members.filter(({ worker: { process } }) => process.exitCode !== null);
+    return gone.map(({ worker: { owner, process } }) => `${owner} ended with ${process.exitCode}`);
+  }
+
   async kill({ worker, link }: Member): Promise<void> {
     await worker.kill();
     await link.close();
