@@ -212,7 +212,7 @@ const packages = [
       "output",
       "session",
       ["arguments", "completion", "doctor", "manual", "project", "skill"],
-      ["eval", "follow", "plan"],
+      ["bisect", "eval", "follow", "plan"],
       "console",
       "dev",
       "commands",
