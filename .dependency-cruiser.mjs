@@ -221,7 +221,7 @@ const packages = [
       "output",
       "session",
       ["arguments", "completion", "doctor", "manual", "project", "skill"],
-      ["attest", "eval", "follow", "plan", "worker"],
+      ["attest", "bisect", "eval", "follow", "plan", "worker"],
       "chaos",
       "console",
       "dev",

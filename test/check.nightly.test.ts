@@ -55,7 +55,13 @@ async function check(run: WorkflowFn, recording: Recording): Promise<Verdict> {
 }
 
 /** Sound threads of an interpreter's workflow, and the workflow with another name for one of its steps. */
-type Case = { run: WorkflowFn; steps: Step[]; isFailed: boolean; maxRounds: number; prompt: string };
+type Case = {
+  run: WorkflowFn;
+  steps: Step[];
+  isFailed: boolean;
+  maxRounds: number;
+  prompt: string;
+};
 type Renamed = (role: string) => WorkflowFn;
 
 async function checkInterpreter(
@@ -158,7 +164,9 @@ describe("durable workflows", () => {
       }
       seen.set(kind, (seen.get(kind) ?? 0) + 1);
     }
-    const rare = [...kinds, "continues", "ended"].filter((one) => (seen.get(one) ?? 0) < count / 50);
+    const rare = [...kinds, "continues", "ended"].filter(
+      (one) => (seen.get(one) ?? 0) < count / 50,
+    );
     expect({ rare, seen }).toEqual({ rare: [], seen });
   }, 600_000);
 

@@ -54,11 +54,14 @@ class Writer {
     else if (kind === 2) this.#retried(indent);
     else if (kind === 3) this.#all(indent);
     else if (kind === 4) this.#wait(indent);
-    else if (kind === 5) this.#add(indent, `yield* step.sleep(${chance.is(0.5) ? 0 : '"2h"'});`, "sleep");
+    else if (kind === 5)
+      this.#add(indent, `yield* step.sleep(${chance.is(0.5) ? 0 : '"2h"'});`, "sleep");
     else if (kind === 6) this.#plain(indent);
     else if (kind === 7) this.#asking(indent);
-    else if (kind === 8) this.#around(indent, depth, `if (last % 2 === ${chance.below(2)}) {`, "} else {");
-    else if (kind === 9) this.#around(indent, depth, "for (let n = last % 3; n > 0; n -= 1) {", null);
+    else if (kind === 8)
+      this.#around(indent, depth, `if (last % 2 === ${chance.below(2)}) {`, "} else {");
+    else if (kind === 9)
+      this.#around(indent, depth, "for (let n = last % 3; n > 0; n -= 1) {", null);
     else if (kind === 10) this.#around(indent, depth, "try {", "} catch {");
     else this.#around(indent, depth, "yield* (async function* () {", null, "})();");
   }

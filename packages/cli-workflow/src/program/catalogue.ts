@@ -9,6 +9,7 @@ const groups = {
     history: "list the versions of a workflow, newest first",
     check: "replay a workflow's threads on another version, without running a step",
     rollback: "go back to an earlier version, or to a named one",
+    bisect: "find the version that broke a thread, over its recorded input",
     remove: "remove a workflow's name; its threads stay",
   },
   Threads: {
@@ -74,6 +75,7 @@ const files: Record<Name, () => Promise<CommandFile>> = {
   history: () => import("../commands/history.ts"),
   check: () => import("../commands/check.ts"),
   rollback: () => import("../commands/rollback.ts"),
+  bisect: () => import("../commands/bisect.ts"),
   remove: () => import("../commands/remove.ts"),
   run: () => import("../commands/run.ts"),
   threads: () => import("../commands/threads.ts"),

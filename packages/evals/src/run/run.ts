@@ -1,22 +1,13 @@
 import {
   failureOf,
-  follow,
   type Host,
   isWorkflowError,
   type StartOptions,
   threadJson,
-  type ThreadRef,
   type ThreadView,
   toErrorRecord,
-  type WorkflowError,
 } from "@uncaged/workflow/host";
-import {
-  givenInput,
-  isQuestion,
-  newThreadId,
-  recordedInput,
-  show,
-} from "@uncaged/workflow/internal";
+import { drivenToEnd, isQuestion, newThreadId, show } from "@uncaged/workflow/internal";
 import { concurrently } from "@uncaged/workflow/interpreter";
 import { ledgerOf } from "@uncaged/workflow-agents/ledger";
 import type { CaseRun, Outcome } from "./compare.ts";
@@ -129,7 +120,7 @@ async function resultOf(
     return { threadId: null, outcome: "failed", ...nothing, ...unspent, error: errorOf(error) };
   }
   const ref = { hash, threadId };
-  const ended = await endOf(host, ref, { answers, fixture, env: start.env, signal });
+  const ended = await drivenToEnd(host, ref, { answers, fixture, env: start.env, signal });
   if (ended === null) return null;
   const { view, durationMs, refusal } = ended;
   const { total } = ledgerOf(await host.attempts(ref));
@@ -148,61 +139,6 @@ async function resultOf(
   } catch (error) {
     if (signal.aborted) return null;
     return { ...nothing, ...spent, outcome: "unscored", error: errorOf(error) };
-  }
-}
-
-/**
- * Follows a thread until it ends, or until this process can't continue the thread. Answers questions from the case, or
- * else from its fixture. Resumes an interrupted thread once. Returns null if the signal was aborted.
- */
-async function endOf(
-  host: Host,
-  ref: ThreadRef,
-  {
-    env,
-    signal,
-    ...given
-  }: Pick<EvalCase, "answers" | "fixture"> & { env: StartOptions["env"]; signal: AbortSignal },
-): Promise<{ view: ThreadView; durationMs: number | null; refusal?: WorkflowError } | null> {
-  let isResumed = false;
-  for (;;) {
-    let endedAt: number | null = null;
-    for await (const item of follow(host, ref, { events: false, signal })) {
-      if (item.kind === "end") endedAt = item.end.timestamp;
-    }
-    if (signal.aborted) return null;
-    const view = await host.read(ref);
-    const { answers = [], fixture } = given;
-    const isWaiting = view.status === "waiting";
-    const input = isWaiting
-      ? (givenInput(answers, view.steps) ?? (fixture && recordedInput(fixture, view.steps)))
-      : null;
-    if (input) {
-      const refusal = await refusalOf(host.control(ref, { kind: "answer", input, env }));
-      // This version asks a different question from the recorded version.
-      if (refusal && otherQuestion.has(refusal.code)) return { view, durationMs: null, refusal };
-      if (refusal) throw refusal;
-    } else if (view.status === "interrupted" && !isResumed) {
-      isResumed = true;
-      // Another process may have resumed the thread first.
-      await refusalOf(host.control(ref, { kind: "resume", env }));
-    } else {
-      return { view, durationMs: endedAt === null ? null : endedAt - view.createdAt };
-    }
-  }
-}
-
-/** Error codes for an answer that does not fit the question. */
-const otherQuestion: ReadonlySet<string> = new Set(["ANSWER_INVALID", "NOT_A_DECISION"]);
-
-/** Returns the refusal of a command; null if it was accepted. Rethrows errors that are not a `WorkflowError`. */
-async function refusalOf(done: Promise<unknown>): Promise<WorkflowError | null> {
-  try {
-    await done;
-    return null;
-  } catch (error) {
-    if (isWorkflowError(error)) return error;
-    throw error;
   }
 }
 

@@ -21,7 +21,8 @@ export { movedError } from "../record/errors.ts";
 export { firstLine } from "../record/subject.ts";
 export { keptSteps } from "../record/selection.ts";
 export { checkFixture } from "../contract/fixture.ts";
-export { givenInput, recordedInput } from "../host/fixture.ts";
+export { drivenToEnd } from "../host/driven.ts";
+export { recordedInput } from "../host/fixture.ts";
 export { isQuestion } from "../contract/wait.ts";
 export type { TestAnswer } from "../control/test-answer.ts";
 export {
@@ -81,6 +82,7 @@ export {
   type VersionCheck,
   type VersionCheckJson,
 } from "../upgrade/check.ts";
+export { copyThread, copyVersion } from "../upgrade/copy.ts";
 
 // Files and locks
 export {

@@ -7,12 +7,11 @@ import { SourceMap } from "../bundle/source-map.ts";
 import { StackMapper } from "../bundle/stack.ts";
 import { type Descriptor, END, INPUT, WAIT } from "../contract/contract.ts";
 import type { ErrorPosition } from "../contract/event.ts";
-import { mapPath, type Root } from "../disk/paths.ts";
 import type { Host } from "../host/host.ts";
-import type { EndReason } from "../record/record.ts";
 import type { Status, ThreadRow } from "../record/thread.ts";
 import type { Difference, FoundDifference, Recording, ReplayStatus, Verdict } from "./recording.ts";
 import { type ReplayLimits, replayAll } from "./replays.ts";
+import { recordingOf, storedBundle } from "./stored.ts";
 
 /** A replayed thread. `line` is the line of the version's source that differs, where known. */
 export type CheckedThread = {
@@ -96,15 +95,6 @@ export function checkJson({ hash, threads }: VersionCheck): VersionCheckJson {
   };
 }
 
-async function storedBundle(host: Host, version: string): Promise<PreparedBundle> {
-  const { hash } = await host.resolve(version);
-  const bytes = new TextEncoder().encode(await host.source(hash));
-  const descriptor = (await host.descriptor(hash)) ?? { description: "", roles: {} };
-  // Only a storage root has its maps here; the hash names the content.
-  const map = SourceMap.at(mapPath(host.root as Root, hash));
-  return { bytes, descriptor, ...(map && { map: map.text }) };
-}
-
 async function threadsOf(host: Host, workflow: string, most?: number): Promise<ThreadRow[]> {
   const query = { workflow, paged: false };
   const { rows: recent } = await host.threads({ ...query, limit: most ?? mostRecent });
@@ -124,19 +114,6 @@ async function recordingsOf(host: Host, rows: readonly ThreadRow[]): Promise<Rec
     if (one) found.push(one);
   }
   return found;
-}
-
-async function recordingOf(host: Host, ref: ThreadRow): Promise<Recording | null> {
-  let start: Recording["start"] | null = null;
-  const steps: Recording["steps"] = [];
-  let end: EndReason | null = null;
-  for await (const item of host.observe(ref, undefined, { events: false, until: "now" })) {
-    if (item.kind === "start") ({ start } = item);
-    if (item.kind === "step") steps.push(item.step);
-    if (item.kind === "end") end = item.end.meta.reason;
-    if (item.kind === "removed") return null;
-  }
-  return start && { start, steps, end };
 }
 
 /**

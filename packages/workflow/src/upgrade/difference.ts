@@ -47,9 +47,18 @@ export function stackOf(thrown: unknown): { stack?: string } {
 }
 
 /** Returns both sides of a step that leads to other steps than the recorded one; null if there is no difference. */
-export function turnOf(wanted: Step, given: RoleOutput | null, step: number): FoundDifference | null {
+export function turnOf(
+  wanted: Step,
+  given: RoleOutput | null,
+  step: number,
+): FoundDifference | null {
   const [recorded, expected] = [routeOf(wanted), given && routeOf(given)];
   if (recorded === null || expected === null || recorded === expected) return null;
   const { role } = wanted;
-  return { step, recorded: `${role}, then ${recorded}`, expected: `${role}, then ${expected}`, role };
+  return {
+    step,
+    recorded: `${role}, then ${recorded}`,
+    expected: `${role}, then ${expected}`,
+    role,
+  };
 }

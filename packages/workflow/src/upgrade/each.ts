@@ -38,7 +38,8 @@ export async function each(
     const isEnd = wanted === last && recording.end !== null;
     const turn = found && !isEnd ? turnOf(wanted, found.given, count + 1) : null;
     if (turn !== null) return turn;
-    const isExpected = found || beside.has(wanted) || (isRouted && isRepeated(steps, count, probes));
+    const isExpected =
+      found || beside.has(wanted) || (isRouted && isRepeated(steps, count, probes));
     if (first && !isExpected) return difference(recording, count, first, limitMs);
     beside.pass(wanted, found?.started ?? []);
   }
@@ -76,7 +77,8 @@ class Beside {
     if (ended !== undefined) this.#counts.set(ended, this.#count(ended) - 1);
     if (step.role !== WAIT) return;
     // The step that asks goes on after the answer. A role that returns a question does not.
-    for (const role of rolesOf({ ...step, meta: { ...step.meta, role: null } })) this.#raise(role, 1);
+    for (const role of rolesOf({ ...step, meta: { ...step.meta, role: null } }))
+      this.#raise(role, 1);
   }
 
   #find(step: Step): string | undefined {

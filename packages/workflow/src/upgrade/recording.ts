@@ -50,7 +50,8 @@ export const isSameStep = (output: RoleOutput, step: RoleOutput): boolean =>
  * parents of a child workflow's step.
  */
 export function rolesOf({ role, meta }: RoleOutput): string[] {
-  const askers = role === WAIT ? [meta.role, meta.stepID, meta.stepId, meta.nodeId] : [role, meta.by];
+  const askers =
+    role === WAIT ? [meta.role, meta.stepID, meta.stepId, meta.nodeId] : [role, meta.by];
   return askers.filter(isText).flatMap(withParents);
 }
 

@@ -1,0 +1,49 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { type Status, threadJson, type ThreadView } from "@uncaged/workflow/host";
+import { rootVariable } from "@uncaged/workflow/internal";
+import { jsonOf } from "../output/output.ts";
+import { scriptFailed } from "./errors.ts";
+import type { TestResult } from "./search.ts";
+
+/** Judges the thread of a version in the storage root `root`. */
+export type Judge = (view: ThreadView, root: string) => Promise<TestResult>;
+
+/** Calls a version good if its thread has a status. */
+export const byStatus =
+  (status: Status): Judge =>
+  async (view) =>
+    view.status === status ? "good" : "bad";
+
+const skipCode = 125;
+
+/**
+ * Runs a command of the shell for each thread: 0 is good, 1 to 124 bad, 125 skips the version. It gets the thread as
+ * JSON on its standard input, the variables `BISECT_VERSION`, `BISECT_THREAD` and `BISECT_STATUS`, and the temporary
+ * storage root. Its output goes to the standard error.
+ *
+ * @throws WorkflowError `BISECT_SCRIPT_FAILED` for another exit code, or a signal.
+ */
+export const byScript =
+  (script: string, cwd: string, env: Record<string, string>): Judge =>
+  async (view, root) => {
+    const own = {
+      BISECT_VERSION: view.hash,
+      BISECT_THREAD: view.threadId,
+      BISECT_STATUS: view.status,
+      [rootVariable]: root,
+    };
+    const child = spawn("sh", ["-c", script], {
+      cwd,
+      env: { ...env, ...own },
+      stdio: ["pipe", 2, 2],
+    });
+    // A script need not read its input.
+    child.stdin?.on("error", () => undefined);
+    child.stdin?.end(`${jsonOf(threadJson(view))}\n`);
+    const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
+    if (code === 0) return "good";
+    if (code === skipCode) return "skip";
+    if (code !== null && code < skipCode) return "bad";
+    throw scriptFailed(script, signal === null ? `exited with ${code}` : `was ended by ${signal}`);
+  };

@@ -1,0 +1,37 @@
+/** The result of testing a version. */
+export type TestResult = "good" | "bad" | "skip";
+
+/** A tested version, by its hash. */
+export type Tested = { version: string; result: TestResult };
+
+/** The first bad version; null if skipped versions hide it, which are then its `suspects`. */
+export type Found = { firstBad: string | null; suspects: string[]; tested: Tested[] };
+
+/**
+ * Searches for the first bad version by halving. `versions` are in the order of their registration: the first is good,
+ * the last bad. Tests the version nearest to the middle that was not skipped.
+ */
+export async function firstBad(
+  versions: readonly string[],
+  test: (version: string) => Promise<TestResult>,
+): Promise<Found> {
+  const tested: Tested[] = [];
+  const skipped = new Set<number>();
+  let [good, bad] = [0, versions.length - 1];
+  for (;;) {
+    const middle = (good + bad) / 2;
+    const [next] = versions
+      .map((_, index) => index)
+      .filter((index) => index > good && index < bad && !skipped.has(index))
+      .sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle));
+    if (next === undefined) break;
+    const version = versions[next] as string;
+    const result = await test(version);
+    tested.push({ version, result });
+    if (result === "skip") skipped.add(next);
+    else if (result === "good") good = next;
+    else bad = next;
+  }
+  const suspects = versions.slice(good + 1, bad + 1);
+  return { firstBad: suspects.length === 1 ? (suspects[0] as string) : null, suspects, tested };
+}
