@@ -132,6 +132,7 @@ test("each hint was shown, and its commands work", () => {
       "see which record of the bundle differs: uncaged-workflow verify":
         "the check of the bundle reports it before",
       "start the server again: uncaged-workflow serve": goesOn,
+      "no worker drives it; start one: uncaged-workflow worker": goesOn,
       "start it again: uncaged-workflow serve": goesOn,
       "; to allow this page: uncaged-workflow serve --allow-origin …": "of a page in a browser",
       "check the address; start a server with: uncaged-workflow serve": goesOn,

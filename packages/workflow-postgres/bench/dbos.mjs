@@ -10,7 +10,6 @@ DBOS.setConfig({
   name: "beside",
   systemDatabaseUrl: url,
   logLevel: "error",
-  runAdminServer: false,
 });
 
 /** Node 20 lacks `Promise.withResolvers`. */

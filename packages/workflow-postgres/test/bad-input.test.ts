@@ -1,6 +1,6 @@
 // @postgres: starts a server
 import { afterAll, describe, expect, test } from "bun:test";
-import { isWorkflowError, WorkflowError } from "@uncaged/workflow/host";
+import { isWorkflowError, type WorkflowError } from "@uncaged/workflow/host";
 import { openPostgresHost } from "../src/host/host.ts";
 import { missingPostgres } from "./fixtures/server.ts";
 import { emptySchema, execute, select, stopShared } from "./fixtures/shared.ts";

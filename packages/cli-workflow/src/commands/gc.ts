@@ -15,7 +15,10 @@ export default defineCommand({
     session.show(collected, () => removed.map((hash) => `${hash}\n`).join(""));
     const left =
       leftovers.length > 0 ? ` and ${count(leftovers.length, "leftover")} of crashes` : "";
-    const verb = dryRun ? "would go to the trash" : "moved to the trash";
+    // Clusters and databases have no trash.
+    const isRoot = session.hostKind === "storage root";
+    const done = isRoot ? "moved to the trash" : "deleted";
+    const verb = dryRun ? (isRoot ? "would go to the trash" : "would be deleted") : done;
     const bundles = count(removed.length, "bundle");
     if (trash) {
       const threads = collected.emptied.filter((path) => isTrashedThread(basename(path)));

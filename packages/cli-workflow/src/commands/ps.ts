@@ -14,7 +14,7 @@ export default defineCommand({
     if (rows.length === 0) session.note("no thread runs now; see all: uncaged-workflow threads");
     else session.note("stop all: uncaged-workflow pause --all, or kill --all");
     const columns = threadColumns(rows, session.look, [
-      { title: "PID", cell: ({ pid }) => String(pid), right: true },
+      { title: "PID", cell: ({ pid }) => (pid === 0 ? "-" : String(pid)), right: true },
       { title: "STEPS", cell: ({ steps }) => String(steps), right: true },
       { title: "ROLE", cell: ({ role }) => oneLine(role ?? "-") },
       { title: "ELAPSED", cell: ({ elapsedMs }) => elapsed(elapsedMs), right: true },

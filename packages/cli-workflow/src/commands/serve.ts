@@ -92,7 +92,7 @@ export default defineCommand({
     const token = tokenFile === undefined ? server.token : null;
     const shown = { url, host: hostname, port: server.port, token, root };
     session.show(shown, () => `${url}\n`);
-    session.note(`${session.clusterChosen ? "the cluster" : "the storage root"} is ${root}`);
+    session.note(`the ${session.hostKind} is ${root}`);
     if (!isLoopback(hostname)) {
       session.note(
         "others can reach this address without encryption; a client with the token may do everything",

@@ -69,16 +69,18 @@ export default defineCommand({
       throw wrongUse("worker needs a cluster or a database", hint);
     }
     const isDatabase = isDatabaseUrl(chosen.url);
+    if (isDatabase && options.register === false) throw notOption("--no-register", "a database");
     for (const [key, option] of Object.entries(isDatabase ? ofCluster : ofDatabase)) {
       if (options[key as keyof Options] === undefined) continue;
-      throw wrongUse(
-        `${option} is not an option of a worker of ${isDatabase ? "a database" : "a cluster"}`,
-      );
+      throw notOption(option, isDatabase ? "a database" : "a cluster");
     }
     if (isDatabase) await runDatabaseWorker(session, chosen.url, options);
     else await runClusterWorker(session, chosen.url, options);
   },
 });
+
+const notOption = (option: string, kind: string): Error =>
+  wrongUse(`${option} is not an option of a worker of ${kind}`);
 
 const list = (text: string, before: string[] = []): string[] => [...before, text];
 

@@ -149,6 +149,8 @@ export async function showEnd(
   if (spent) session.note(spent);
 }
 
+const startWorker = "no worker drives it; start one: uncaged-workflow worker";
+
 async function noteRemedies(session: Session, ref: ThreadRef, state: ThreadStatus): Promise<void> {
   const hint = hintOf(state);
   if (hint !== null) session.note(hint);
@@ -157,6 +159,7 @@ async function noteRemedies(session: Session, ref: ThreadRef, state: ThreadStatu
   if (isEnough) return;
   // A thread that was removed in the meantime has no steps to show.
   const view = await session.host.read(ref).catch(() => state);
-  const next = whatNext(ref.threadId, view.status === state.status ? view : state);
+  const isAlone = session.hostKind === "database" && state.status === "interrupted";
+  const next = isAlone ? startWorker : whatNext(ref.threadId, view.status === state.status ? view : state);
   if (next !== null) session.note(next);
 }

@@ -75,7 +75,7 @@ export function threadText(whole: WholeThread, look: ThreadLook): string {
     ["started", `${isoTime(view.createdAt)} (${ago(view.createdAt, look.now)})`],
     ["time", timesText(view)],
     ["forked", forkFrom ? `from ${forkFrom.threadId}, with ${count(forkFrom.steps, "step")}` : ""],
-    ["worker", "pid" in view && view.pid !== null ? `pid ${view.pid}` : ""],
+    ["worker", "pid" in view && view.pid ? `pid ${view.pid}` : ""],
     ["attempts", uncommittedText(whole.attempts)],
     ["spent", ledgerLine(ledger)],
     ["lost", lost && `${lost}, in failed or interrupted attempts`],

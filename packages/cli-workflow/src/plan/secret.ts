@@ -7,7 +7,7 @@ import { homeOf } from "./home.ts";
 
 export const secret = defineSubcommand({
   summary: "store, list and remove credentials of steps",
-  onCluster: { refused: "credentials are never in a cluster, each worker's machine has its own" },
+  onCluster: { refused: "credentials are never stored there; each worker's machine has its own" },
   examples: ["uncaged-workflow plan secret list"],
   commands: {
     set: defineSubcommand({

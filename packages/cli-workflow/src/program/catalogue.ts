@@ -41,9 +41,9 @@ const groups = {
   },
   Cluster: {
     cluster: "start, stop and show a cluster on this machine",
-    worker: "run threads of a cluster, with any number of other workers",
-    push: "move a thread to a cluster, or copy a workflow there",
-    pull: "move a thread here from a cluster, or copy a workflow from there",
+    worker: "run threads of a cluster or database, with any number of other workers",
+    push: "move a thread to a cluster or database, or copy a workflow there",
+    pull: "move a thread here from a cluster or database, or copy a workflow from there",
   },
   Authoring: {
     new: "create a project with a small workflow",

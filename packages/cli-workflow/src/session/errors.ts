@@ -20,14 +20,17 @@ export const notAddress = (host: string): WorkflowError =>
     `listen on it: --listen ${/^[\w.:[\]-]+$/.test(host) ? host : "<address>"}`,
   );
 
-/** A command that does not work on a cluster. `chosenBy` is the option, variable or file that names the cluster. */
+/**
+ * A command that does not work on a cluster or database. `chosenBy` is the option, variable or file that names it, and
+ * `kind` is "cluster" or "database".
+ */
 export const notOnCluster = (
   command: string,
-  { chosenBy, reason }: { chosenBy: string; reason: string },
+  { chosenBy, reason, kind }: { chosenBy: string; reason: string; kind: string },
 ): WorkflowError =>
   WorkflowError.usage(
     "NOT_ON_A_CLUSTER",
-    `${command} does not work on a cluster (${chosenBy}): ${reason}`,
+    `${command} does not work on a ${kind} (${chosenBy}): ${reason}`,
     "name a storage root: --root <dir>",
   );
 

@@ -8,6 +8,12 @@ import type { Session } from "./session.ts";
 export function evalPlace(session: Session): EvalPlace {
   const { clusterChosen: chosen } = session;
   if (chosen === null) return { root: session.host.root };
+  const { root } = session.openRoot();
+  if (session.hostKind === "database") {
+    const database = new URL(session.host.root);
+    database.username = "";
+    return { root, cluster: database.href };
+  }
   const { hostname, port, protocol } = new URL(chosen.url);
-  return { root: session.openRoot().root, cluster: `${protocol}//${hostname}:${port}` };
+  return { root, cluster: `${protocol}//${hostname}:${port}` };
 }

@@ -24,6 +24,7 @@ import { type Look, type Paint, paintFor } from "../output/style.ts";
 
 import { isKnownRoot, noteRoot } from "./known-root.ts";
 import { wakeAside } from "./wake-aside.ts";
+import { isDatabaseUrl, openedCluster } from "./cluster.ts";
 import { isServerUrl, notOnServer, openedServer } from "./server.ts";
 import { folderGone, notAddress, notOnCluster, wrongUse } from "./errors.ts";
 
@@ -81,6 +82,9 @@ const inRoot: ReadonlySet<string> = new Set([
   "VERSION_NOT_FOUND",
   "EXECUTOR_ERROR",
 ]);
+
+const kindOf = (url: string): "cluster" | "database" =>
+  isDatabaseUrl(url) ? "database" : "cluster";
 
 /** Returns the words that call a command, without the program's name. */
 const wordsOf = (command: Command): string =>
@@ -193,12 +197,12 @@ export class Session {
       return;
     }
     if (typeof onCluster === "object") {
-      const why = { chosenBy: chosen.by, reason: onCluster.refused };
+      const kind = kindOf(chosen.url);
+      const why = { chosenBy: chosen.by, reason: onCluster.refused, kind };
       throw notOnCluster(wordsOf(this.called.command), why);
     }
-    const { openedCluster } = await import("./cluster.ts");
     this.#host = await openedCluster(chosen.url, this.env, this.clusterFolder);
-    this.#cluster = withoutPasswords(chosen.url);
+    this.#cluster = isDatabaseUrl(chosen.url) ? this.#host.root : withoutPasswords(chosen.url);
   }
 
   /** @throws WorkflowError `NOT_ON_A_SERVER` if the chosen host is a server. */
@@ -218,6 +222,12 @@ export class Session {
   /** Name of the host for people: a storage root's path, or the URL of a cluster or server. */
   get hostName(): string {
     return this.#cluster ?? this.host.root;
+  }
+
+  /** The kind of the host, for people. */
+  get hostKind(): "storage root" | "cluster" | "database" {
+    const { url } = this.clusterChosen ?? {};
+    return url === undefined ? "storage root" : kindOf(url);
   }
 
   /** The host of workflows and threads. A storage root is checked at its first use. */

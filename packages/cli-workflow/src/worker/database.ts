@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { mkdirSync } from "node:fs";
-import { durationMs, hostVariable, withoutPasswords } from "@uncaged/workflow/internal";
+import { durationMs, hostVariable } from "@uncaged/workflow/internal";
 import { badOption } from "../session/errors.ts";
 import { ownProgram } from "../session/own-command.ts";
 import type { Session } from "../session/session.ts";
@@ -29,7 +29,7 @@ export async function runDatabaseWorker(
   }
   const keepMs = keep === undefined ? undefined : durationMs(keep);
   if (keepMs === null) throw badOption("--keep", keep ?? "", "give a duration such as 30d");
-  const { servePostgresWorker } = await import("@uncaged/workflow-postgres");
+  const postgres = await import("@uncaged/workflow-postgres");
   const { planHome, workerEnv } = await import("@uncaged/workflow-plan/worker");
   const { env } = session;
   const { root } = session.openRoot();
@@ -42,12 +42,14 @@ export async function runDatabaseWorker(
   const { [hostVariable]: _, [passwordVariable]: __, ...threadEnv } = env;
   const report = (problem: string) =>
     session.json ? session.stream({ problem }) : session.note(problem);
-  const worker = await servePostgresWorker({
+  const worker = await postgres.servePostgresWorker({
     ...{ url, cache, threads, partition, isolate: true, report },
     ...(keepMs !== undefined && { keepMs }),
     env: { ...threadEnv, ...workerEnv(site) },
   });
-  const host = withoutPasswords(url);
+  // At the module level of a bundle, `process.env` is that of this process.
+  for (const name of [hostVariable, passwordVariable]) Reflect.deleteProperty(process.env, name);
+  const host = postgres.shownUrl(postgres.readDatabaseUrl(url));
   session.show({ host, owner: worker.owner, pid: process.pid }, () => "");
   session.note(`a worker of ${host} drives up to ${threads} threads; Ctrl-C ends it`);
   if (!signal.aborted) await once(signal, "abort");

@@ -11,6 +11,8 @@ export type DatabaseAddress = {
 };
 
 const defaultSchema = "uncaged";
+/** The variable with a password, which the driver and libpq read. */
+export const passwordVariable = "PGPASSWORD";
 /** The length of names in PostgreSQL is limited to 63 bytes; our channel's name is the schema's with a prefix. */
 const schemaPattern = /^[a-z_][a-z0-9_]{0,49}$/;
 
@@ -53,6 +55,14 @@ export function shownUrl({ url: given, schema }: DatabaseAddress): string {
 }
 
 const tlsModes = ["disable", "prefer", "require", "verify-ca", "verify-full", "no-verify"];
+
+/** Returns the URL for the driver with the password of the environment, unless it has one. */
+export function withPassword({ url: given }: DatabaseAddress, password = ""): string {
+  const url = new URL(given);
+  if (password === "" || url.password !== "" || url.searchParams.has("password")) return given;
+  url.searchParams.set("password", password);
+  return url.href;
+}
 
 /** Gives `sslmode` its meaning in libpq. The driver has another, and warns on stderr that it will change. */
 function readTls(parameters: URLSearchParams): void {

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { isWorkflowError, type WorkflowError } from "@uncaged/workflow/host";
 import pg from "pg";
-import type { DatabaseAddress } from "./address.ts";
+import { type DatabaseAddress, passwordVariable, withPassword } from "./address.ts";
 import {
   databaseFailed,
   databaseFull,
@@ -28,7 +28,6 @@ export type Query = <Row extends object>(
 
 const connectMs = 5_000;
 const queryMs = 30_000;
-const int8 = 20;
 /** How often a statement is tried that conflicts with others, and the longest pause before the next try. */
 const [mostTries, longestPauseMs] = [20, 20];
 /** A process that is frozen within a transaction must not hold its locks. */
@@ -36,8 +35,10 @@ const begin = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'";
 
 /** Numbers of 8 bytes are counters and times, far below 2^53. */
 const types = {
-  getTypeParser: ((oid: number, format?: "text") =>
-    oid === int8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+  getTypeParser: ((oid: Parameters<typeof pg.types.getTypeParser>[0], format?: "text") =>
+    oid === pg.types.builtins.INT8
+      ? Number
+      : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 };
 
 /**
@@ -49,6 +50,8 @@ export class Database {
   /** The quoted name of the schema. */
   readonly schema: string;
   readonly #pool: pg.Pool;
+  /** The URL with the password that the environment has now: a worker removes it before it loads bundles. */
+  readonly #url: string;
   /**
    * Runs a function in the async context of the constructor. The driver reads `process.env` at each connection, and the
    * context of a thread has the thread's environment.
@@ -58,16 +61,16 @@ export class Database {
   constructor(address: DatabaseAddress, { pool = 10 }: DatabaseOptions = {}) {
     this.address = address;
     this.schema = `"${address.schema}"`;
+    this.#url = withPassword(address, process.env[passwordVariable]);
     this.#pool = new pg.Pool({ ...this.#settings(), max: pool, query_timeout: queryMs });
     // The next query opens another connection.
     this.#pool.on("error", () => undefined);
   }
 
   #settings(): pg.ClientConfig {
-    const { url } = this.address;
     const name = `uncaged-workflow ${process.pid}`;
     const times = { connectionTimeoutMillis: connectMs, keepAlive: true };
-    return { connectionString: url, application_name: name, ...times, types };
+    return { connectionString: this.#url, application_name: name, ...times, types };
   }
 
   /**
@@ -121,7 +124,7 @@ export class Database {
     });
   }
 
-  /** A connection of its own, for short statements. The caller connects and ends it. */
+  /** A connection apart from the pool, for short statements. The caller connects and ends it. */
   client(): pg.Client {
     return this.#outside(() => new pg.Client({ ...this.#settings(), query_timeout: connectMs }));
   }

@@ -10,7 +10,7 @@ export type PostgresHostOptions = {
   url: string;
   /** The schema with all tables, unless the URL names one; `uncaged` by default. */
   schema?: string;
-  /** The most connections of this host, besides one that listens; 10 by default. */
+  /** The most connections of this host, besides the listening connection; 10 by default. */
   pool?: number;
 };
 

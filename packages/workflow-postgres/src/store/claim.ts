@@ -209,7 +209,7 @@ export class PostgresClaim implements Claim, Source {
       .catch(() => undefined);
   }
 
-  /** Ends the claim: another holder has it, or nobody. */
+  /** Ends the claim: another holder has it, or none has. */
   lose(): void {
     if (this.#isOver) return;
     this.#lost.abort();

@@ -18,7 +18,7 @@ import {
   type ThreadStore,
 } from "@uncaged/workflow/store";
 import type { DatabaseAddress } from "../database/address.ts";
-import { Database, type DatabaseOptions } from "../database/database.ts";
+import { Database, type DatabaseOptions, isPassing } from "../database/database.ts";
 import { migrate } from "../schema/migrate.ts";
 import { Changes, type Listener } from "./changes.ts";
 import { maxRecordBytes, PostgresClaim } from "./claim.ts";
@@ -67,6 +67,10 @@ export class PostgresStore implements ThreadStore {
     this.#changes = new Changes(database);
     this.index = threadIndex(this.#query.bind(this), this.#schema);
     this.#writer = new Writer(database, () => this.#changes.notify());
+  }
+
+  isPassing(error: unknown): boolean {
+    return isPassing(error);
   }
 
   /** The connections of this store, which `close` ends. */

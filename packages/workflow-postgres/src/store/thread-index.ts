@@ -41,7 +41,7 @@ export function threadIndex(query: Query, schema: string): ThreadIndex {
            UNION
            (${select} WHERE reverse(t.thread_id) LIKE $2 || '%' ORDER BY t.thread_id DESC LIMIT $3)
          ) AS found ORDER BY thread_id DESC LIMIT $3`,
-        [text, [...text].toReversed().join(""), limit],
+        [text, Array.from(text).toReversed().join(""), limit],
       );
     },
     relatives: (threadId) =>

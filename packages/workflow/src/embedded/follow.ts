@@ -3,8 +3,8 @@ import { eventsIn, wantedOf } from "../local/threads/events.ts";
 import { takeBatch } from "../local/threads/observe.ts";
 import { shownOf } from "../record/row.ts";
 import { cursorOf, LogReader, positionOf } from "../record/reader.ts";
-import { isMoving, statusOf, type ThreadRef } from "../record/thread.ts";
-import type { StoreChange, ThreadStore } from "../store/store.ts";
+import { isMoving, type LiveFacts, statusOf, type ThreadRef } from "../record/thread.ts";
+import type { StoreChange, ThreadInfo, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
 import type { ActiveThread, Activity } from "./activity.ts";
 import { Bell } from "./bell.ts";
@@ -24,6 +24,8 @@ export type Following = {
 const mostOftenMs = 20;
 /** Maximum number of threads whose last reported row is remembered. */
 const mostShown = 10_000;
+/** Time for which readers wait for a store that can't be reached, in milliseconds. */
+const outageMs = 60_000;
 /** Time until a failed watch starts again, in milliseconds. */
 const retryMs = 1_000;
 
@@ -44,6 +46,7 @@ export async function* observe(
     if (events) await info.refresh();
   };
   const watched = await Watched.begin(following, signal, ref);
+  const outage = new Outage(store);
   try {
     await refresh();
     const reader = new LogReader({ data, ...(events && { info }), from });
@@ -52,13 +55,18 @@ export async function* observe(
     while (!watched.isOver) {
       const ring = watched.next();
       // Ask first: if the thread ends meanwhile, its log has the end.
-      const stored = await store.find(ref.threadId);
-      const driver = activity.find(ref, stored);
+      let stored: ThreadInfo | null = null;
+      let driver: LiveFacts | null = null;
       try {
+        stored = await store.find(ref.threadId);
+        driver = activity.find(ref, stored);
         await refresh();
+        outage.end();
       } catch (error) {
-        if (!isMissing(error)) throw error;
-        return yield { kind: "removed", cursor: cursorOf(reader.position) };
+        if (isMissing(error)) return yield { kind: "removed", cursor: cursorOf(reader.position) };
+        outage.check(error);
+        await watched.wait(ring);
+        continue;
       }
       const batch = takeBatch(reader, to ?? undefined);
       for (const item of batch) yield item;
@@ -86,6 +94,7 @@ export async function* logOf(
 ): AsyncGenerator<LogLine> {
   const info = new StoredLines(following.store, ref, "events");
   const watched = follow ? await Watched.begin(following, signal, ref) : null;
+  const outage = new Outage(following.store);
   try {
     await info.refresh();
     if (backward) return yield* eventsIn(info.backward());
@@ -100,10 +109,17 @@ export async function* logOf(
     yield* tail === undefined ? read() : [...read()].slice(tail === 0 ? Infinity : -tail);
     for (let goesOn = true; watched && goesOn && !watched.isOver; ) {
       const ring = watched.next();
-      const row = await following.threads.row(ref);
-      goesOn = row !== null && (isMoving(row.status) || row.status === "waiting");
-      if (goesOn) await watched.wait(ring);
-      if (row) await info.refresh();
+      try {
+        const row = await following.threads.row(ref);
+        goesOn = row !== null && (isMoving(row.status) || row.status === "waiting");
+        if (goesOn) await watched.wait(ring);
+        if (row) await info.refresh();
+        outage.end();
+      } catch (error) {
+        outage.check(error);
+        goesOn = true;
+        await watched.wait(ring);
+      }
       yield* read();
     }
   } finally {
@@ -159,6 +175,27 @@ export async function* changesOf(
     }
   } finally {
     await watched.end();
+  }
+}
+
+/** The time for which a reader has not reached its store. */
+class Outage {
+  readonly #store: ThreadStore;
+  #since: number | null = null;
+
+  constructor(store: ThreadStore) {
+    this.#store = store;
+  }
+
+  end(): void {
+    this.#since = null;
+  }
+
+  /** Throws an error unless the reader may wait for the store. */
+  check(error: unknown): void {
+    const now = system.clock.elapsed();
+    this.#since ??= now;
+    if (!this.#store.isPassing?.(error) || now - this.#since > outageMs) throw error;
   }
 }
 

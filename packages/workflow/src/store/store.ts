@@ -33,6 +33,8 @@ export interface ThreadStore {
   readonly maxRecordBytes: number;
   /** Answers questions about many threads. Without it, a host reads the list of all threads, and their logs. */
   readonly index?: ThreadIndex;
+  /** Whether a failed read may succeed later, because the store could not be reached. Without it, none may. */
+  isPassing?(error: unknown): boolean;
 
   // Bundles: immutable files, named by the hash of their code
 
