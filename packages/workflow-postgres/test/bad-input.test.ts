@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { isWorkflowError, WorkflowError } from "@uncaged/workflow/host";
+import { isWorkflowError, type WorkflowError } from "@uncaged/workflow/host";
 import { openPostgresHost } from "../src/host/host.ts";
 import { missingPostgres } from "./fixtures/server.ts";
 import { emptySchema, execute, select, stopShared } from "./fixtures/shared.ts";
@@ -38,16 +38,30 @@ describe.skipIf(missingPostgres !== "")(`a database is refused${missingPostgres}
     try {
       const poor = of((it) => (it.username = role));
       expect(await refusal(of((it) => (it.port = "1")))).toEqual(["NO_DATABASE", "failed"]);
-      expect(await refusal(of((it) => (it.pathname = "/none")))).toEqual(["NO_DATABASE", "missing"]);
-      expect(await refusal(of((it) => (it.username = "none")))).toEqual(["DATABASE_LOGIN", "failed"]);
-      expect(await refusal(of((it) => (it.pathname = latin)))).toEqual(["DATABASE_ENCODING", "failed"]);
-      expect(await refusal(of((it) => it.searchParams.set("schema", "A b")))).toEqual(["BAD_HOST", "usage"]);
+      expect(await refusal(of((it) => (it.pathname = "/none")))).toEqual([
+        "NO_DATABASE",
+        "missing",
+      ]);
+      expect(await refusal(of((it) => (it.username = "none")))).toEqual([
+        "DATABASE_LOGIN",
+        "failed",
+      ]);
+      expect(await refusal(of((it) => (it.pathname = latin)))).toEqual([
+        "DATABASE_ENCODING",
+        "failed",
+      ]);
+      expect(await refusal(of((it) => it.searchParams.set("schema", "A b")))).toEqual([
+        "BAD_HOST",
+        "usage",
+      ]);
       for (const [mode, ...refused] of [
         ["verify-ca", "BAD_HOST", "usage"],
         ["bogus", "BAD_HOST", "usage"],
         ["require", "NO_DATABASE", "failed"],
       ] as const) {
-        expect(await refusal(of((it) => it.searchParams.set("sslmode", mode)))).toEqual([...refused]);
+        expect(await refusal(of((it) => it.searchParams.set("sslmode", mode)))).toEqual([
+          ...refused,
+        ]);
       }
       expect(await refusal(poor)).toEqual(["DATABASE_RIGHTS", "failed"]);
       expect(await relations(url, schema)).toEqual([]);

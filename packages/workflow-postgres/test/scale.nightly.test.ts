@@ -63,7 +63,7 @@ describe.skipIf(missingPostgres !== "")(`many threads${missingPostgres}`, () => 
     const refs = await started(1000);
     await until("state = 'waiting' AND owner IS NULL", 1000);
     // Copies of one that waits: a worker must neither hold nor read them.
-    const [{ threadId = "" } = {}] = refs;
+    const { threadId } = refs[0] as ThreadRef;
     const id = "lpad(n::text, 26, '0')";
     await execute(
       server.url(),
@@ -75,9 +75,7 @@ describe.skipIf(missingPostgres !== "")(`many threads${missingPostgres}`, () => 
     await execute(server.url(), "ANALYZE");
     await execute(server.url(), "SELECT pg_stat_reset()");
     await Promise.all(
-      refs.map((ref) =>
-        host.control(ref, { kind: "answer", input: { content: "yes" }, env: {} }),
-      ),
+      refs.map((ref) => host.control(ref, { kind: "answer", input: { content: "yes" }, env: {} })),
     );
     await until("state = 'ended'", 1000);
     await until("owner IS NOT NULL", 0);
@@ -129,7 +127,9 @@ describe.skipIf(missingPostgres !== "")(`many threads${missingPostgres}`, () => 
     const start = { workflow: hash, threadId, cwd: "/", env: {} };
     const both = await Promise.all([host, other, host, other].map((one) => one.start(start)));
     expect(new Set(both.map((one) => one.threadId))).toEqual(new Set([threadId]));
-    expect(await sql(`SELECT fence FROM ${schema}.threads WHERE thread_id = $1`, [threadId])).toHaveLength(1);
+    expect(
+      await sql(`SELECT fence FROM ${schema}.threads WHERE thread_id = $1`, [threadId]),
+    ).toHaveLength(1);
 
     const files = Array.from({ length: 20 }, (_, n) => {
       const file = join(folder, `v${n}.esm.js`);

@@ -118,7 +118,9 @@ export class Database {
     if (code === "42501") return rightsMissing(place, error);
     if (code === "25006") return readOnly(place, error);
     if (code === "53100") return databaseFull(place, error);
-    return isLost(error) || isWithoutTls(error) ? unreachable(place, error) : databaseFailed(place, error);
+    return isLost(error) || isWithoutTls(error)
+      ? unreachable(place, error)
+      : databaseFailed(place, error);
   }
 }
 

@@ -18,11 +18,7 @@ export type PostgresHostOptions = {
  * @example const host = await openPostgresHost({ url: "postgres://app@127.0.0.1/app" });
  * @throws WorkflowError `BAD_HOST`, and the errors of `database/errors.ts` and `schema/errors.ts`
  */
-export async function openPostgresHost({
-  url,
-  schema,
-  pool,
-}: PostgresHostOptions): Promise<Host> {
+export async function openPostgresHost({ url, schema, pool }: PostgresHostOptions): Promise<Host> {
   const address = readDatabaseUrl(url, schema);
   const store = await openPostgresStore(address, { ...(pool !== undefined && { pool }) });
   return openStoreHost(store, { root: `postgres://${address.place}`, drives: false });

@@ -105,11 +105,7 @@ export async function readLogs(database: Database, row: ThreadRow): Promise<Logs
   return { start, steps, end, journalHead, sums: { data: sum, journal: last } };
 }
 
-async function* linesIn(
-  database: Database,
-  ref: ThreadRef,
-  log: LogName,
-): AsyncGenerator<string> {
+async function* linesIn(database: Database, ref: ThreadRef, log: LogName): AsyncGenerator<string> {
   for (let cursor: string | undefined, isEnd = false; !isEnd; ) {
     const page = await readPage(database, ref, log, cursor);
     yield* page.lines;

@@ -324,7 +324,8 @@ export class PostgresStore implements ThreadStore {
       onChange: ({ fence, ...change }) => {
         const threadId = "ref" in change ? change.ref.threadId : "";
         const claim = this.#claims.get(threadId);
-        if (claim && fence !== claim.fence && (fence ?? claim.fence + 1) > claim.fence) claim.lose();
+        if (claim && fence !== claim.fence && (fence ?? claim.fence + 1) > claim.fence)
+          claim.lose();
         if (ref && ref.threadId !== threadId) return;
         // Move the key to the end, because a removed thread may have been created again.
         changes.delete(threadId);

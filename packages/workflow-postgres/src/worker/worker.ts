@@ -75,7 +75,10 @@ export async function servePostgresWorker(options: PostgresWorkerOptions): Promi
     reporting(tend)();
     const timers = [
       setInterval(reporting(tend), upkeepEveryMs),
-      setInterval(reporting(() => checkClock(upkeep)), clockEveryMs),
+      setInterval(
+        reporting(() => checkClock(upkeep)),
+        clockEveryMs,
+      ),
     ];
     return {
       owner,

@@ -12,7 +12,12 @@ export class Fleet {
   readonly #leaseMs: number;
   #port: number;
 
-  private constructor(folder: string, url: (port: number) => string, port: number, leaseMs: number) {
+  private constructor(
+    folder: string,
+    url: (port: number) => string,
+    port: number,
+    leaseMs: number,
+  ) {
     this.#log = join(folder, "workers.log");
     this.#url = url;
     this.#port = port;

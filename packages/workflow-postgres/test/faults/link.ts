@@ -20,7 +20,9 @@ export class Link {
 
   private constructor(target: number) {
     this.target = target;
-    this.#server = createServer({ noDelay: true, pauseOnConnect: true }, (from) => this.#join(from));
+    this.#server = createServer({ noDelay: true, pauseOnConnect: true }, (from) =>
+      this.#join(from),
+    );
   }
 
   static async to(target: number): Promise<Link> {
