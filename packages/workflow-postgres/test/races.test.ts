@@ -76,11 +76,11 @@ describe.skipIf(missingPostgres !== "")(`statements at the same time${missingPos
 
   test("a claim that was released and taken over in one process writes nothing", async () => {
     await beside(async ({ store, schema, other, isBlocked }) => {
-      const [given, beside] = [newThread("A"), newThread("B")];
-      const [held] = [(await store.create(beside, claims)).claim];
+      const [given, busy] = [newThread("A"), newThread("B")];
+      const held = (await store.create(busy, claims)).claim;
       const before = (await store.create(given, claims)).claim;
       await other.query(`SELECT FROM ${schema}.threads WHERE thread_id = $1 FOR UPDATE`, [
-        beside.threadId,
+        busy.threadId,
       ]);
       // All later writes of this store wait for this one, and are sent together.
       const first = held?.append(step("beside"), { kind: "running" });

@@ -50,7 +50,10 @@ async function verifyOne(session: Session, attestation: string, key?: string): P
     throw wrongUse("--attestation needs --key", "name the signer's public key: --key <file>");
   session.refuseServer(reason);
   const chosen = session.clusterChosen;
-  if (chosen) throw notOnCluster("verify --attestation", { chosenBy: chosen.by, reason });
+  if (chosen) {
+    const why = { chosenBy: chosen.by, reason, kind: session.hostKind };
+    throw notOnCluster("verify --attestation", why);
+  }
   const found = await verifyAttestation(session, { attestation, key });
   session.show(found, () => verifiedText(found, session.paint));
   session.note(found.holds ? "the attestation holds" : "the attestation does not hold");

@@ -10,17 +10,17 @@ import {
   tenAtOnce,
 } from "../../../workflow-restate/test/faults/commands.ts";
 import {
-  type Happened,
   isAlone,
   type Takeover,
   takeovers,
 } from "../../../workflow-restate/test/faults/takeover.ts";
 import { openPostgresHost } from "../../src/host/host.ts";
+import { Acts, type Kind, kinds } from "./acts.ts";
 import { countingBundle } from "./bundle.ts";
 import { recording, wrongCommits, wrongSums } from "./commits.ts";
-import { Fleet, type Member } from "./fleet.ts";
-import { type Cut, cuts, Link } from "./link.ts";
-import { mayMount, Servers } from "./servers.ts";
+import { Fleet } from "./fleet.ts";
+import { Link } from "./link.ts";
+import { Servers } from "./servers.ts";
 import { newId, pick, randomOf } from "./random.ts";
 import { Watcher } from "./watcher.ts";
 
@@ -30,23 +30,13 @@ import { Watcher } from "./watcher.ts";
  * commands and with everything that observers received. A seed determines the faults; the machine affects their timing.
  */
 
-export const kinds = [
-  ...["kill", "freeze", "server", "failover", "disk", "network", "terminate", "cancel"],
-  ...["timeout", "serializable", "deadlock", "connections", "commands"],
-] as const;
-export type Kind = string;
-/** Faults of the whole server, which can't overlap. */
-const ofServer: readonly Kind[] = ["server", "failover", "disk"];
-/** A failover needs a new replica, so that it is drawn less often. */
-const weights: Readonly<Record<Kind, number>> = { failover: 0.25, kill: 2, freeze: 2, network: 2 };
-
 export type FaultOptions = {
   faults: number;
   seed: number;
   kinds?: readonly Kind[];
   /** Length of the leases of workers. */
   leaseMs?: number;
-  /** The time between two faults, by default up to 400 ms. Longer times measure takeovers without other faults. */
+  /** A time before each fault without threads, so that takeovers are measured without other faults; 0 by default. */
   pauseMs?: number;
   report?: (line: string) => void;
 };
@@ -107,8 +97,7 @@ class Trial {
   readonly #parts: Parts;
   readonly #audit: string;
   readonly #effects: Effects;
-  readonly #heldUp = new Map<number, number>();
-  readonly #happened: Happened[] = [];
+  readonly #acts: Acts;
   readonly #tried = new Map<string, Tried>();
   readonly #watchers: Watcher[] = [];
   readonly #wrong: string[] = [];
@@ -124,6 +113,8 @@ class Trial {
     this.#audit = join(parts.folder, "audit.jsonl");
     this.#effects = new Effects(this.#audit);
     this.#random = randomOf(options.seed);
+    const { leaseMs = shortLeaseMs } = options;
+    this.#acts = new Acts({ ...parts, schema, leaseMs, random: this.#random });
   }
 
   async run(): Promise<FaultReport> {
@@ -133,10 +124,11 @@ class Trial {
     ({ hash: this.#hash } = await this.#parts.host.store(bundle, { sandbox: "off" }));
     const done: Record<Kind, number> = {};
     for (let n = 0; n < faults; ) {
+      await Bun.sleep(this.#options.pauseMs ?? 0);
       await this.#fill();
       await this.#show();
-      await Bun.sleep(this.#options.pauseMs ?? this.#random() * 400);
-      const chosen = this.#draw(faults - n);
+      await Bun.sleep(this.#random() * 400);
+      const chosen = this.#acts.draw(this.#options.kinds ?? kinds, faults - n);
       this.#wrong.push(...this.#parts.fleet.ended);
       report(`${n + chosen.length} of ${faults}: ${chosen.join(" and ")}`);
       await Promise.all(chosen.map((kind) => this.#happen(kind)));
@@ -144,20 +136,6 @@ class Trial {
       n += chosen.length;
     }
     return { faults: done, ...(await this.#audited()) };
-  }
-
-  /** Draws one fault, or two at once. */
-  #draw(most: number): Kind[] {
-    const able = (this.#options.kinds ?? kinds).filter((kind) => mayMount || kind !== "disk");
-    const first = this.#drawn(able);
-    const others = able.filter((kind) => !(ofServer.includes(kind) && ofServer.includes(first)));
-    const second = this.#drawn(others.length > 0 ? others : able);
-    return most > 1 && this.#random() < 0.4 && first !== second ? [first, second] : [first];
-  }
-
-  #drawn(all: readonly Kind[]): Kind {
-    let left = this.#random() * all.reduce((sum, kind) => sum + (weights[kind] ?? 1), 0);
-    return all.find((kind) => (left -= weights[kind] ?? 1) < 0) ?? (all[0] as Kind);
   }
 
   #pick = <T>(all: readonly T[]): T => pick(all, this.#random);
@@ -223,90 +201,8 @@ class Trial {
   }
 
   async #happen(kind: Kind): Promise<void> {
-    const member = this.#pick(this.#parts.fleet.members);
-    const happened: Happened = { kind, from: Date.now(), to: Number.POSITIVE_INFINITY };
-    if (kind === "kill" || kind === "freeze") happened.lost = member.worker.process.pid;
-    this.#happened.push(happened);
-    await this.#acts[kind]?.(member, happened);
-    happened.to = Date.now();
-  }
-
-  readonly #acts: Readonly<Record<Kind, (member: Member, happened: Happened) => Promise<void>>> = {
-    kill: async (member) => {
-      const { fleet } = this.#parts;
-      await fleet.kill(member);
-      await Bun.sleep(this.#random() * 500);
-      await fleet.replace(member);
-    },
-    freeze: async ({ worker }) => {
-      this.#holdUp(worker.process.pid);
-      worker.freeze();
-      const { leaseMs = shortLeaseMs } = this.#options;
-      await Bun.sleep(this.#random() < 0.4 ? this.#random() * leaseMs : leaseMs * 1.7);
-      worker.thaw();
-    },
-    server: () => this.#parts.servers.crash(this.#random() * 1000),
-    failover: async () => {
-      const { servers, fleet, way } = this.#parts;
-      await servers.failOver((port) => {
-        fleet.retarget(port);
-        way.target = port;
-      });
-    },
-    disk: () => this.#parts.servers.fillDisk(500 + this.#random() * 2000),
-    network: async ({ worker, link }) => {
-      const how: Cut = this.#pick(cuts);
-      this.#holdUp(worker.process.pid);
-      link.cut(how, 20 + this.#random() * 400);
-      await Bun.sleep(500 + this.#random() * shortLeaseMs * 2);
-      link.restore();
-    },
-    terminate: async () => void (await this.#signal("pg_terminate_backend", 0.6)),
-    cancel: async () => {
-      for (let n = 0; n < 20; n += 1) {
-        await this.#signal("pg_cancel_backend", 1);
-        await Bun.sleep(this.#random() * 40);
-      }
-    },
-    timeout: () => this.#withSetting("statement_timeout = '3ms'"),
-    serializable: () => this.#withSetting("default_transaction_isolation = 'serializable'"),
-    connections: async () => {
-      await this.#sql("ALTER ROLE app CONNECTION LIMIT 3");
-      await this.#signal("pg_terminate_backend", 1);
-      await Bun.sleep(500 + this.#random() * 2000);
-      await this.#sql("ALTER ROLE app CONNECTION LIMIT -1");
-    },
-    deadlock: async () => {
-      const rows = await this.#sql<Thread>(
-        `SELECT thread_id FROM ${schema}.threads WHERE state = 'running' ORDER BY random() LIMIT 6`,
-      );
-      const locks = rows.map(
-        ({ thread_id }) =>
-          `PERFORM 1 FROM ${schema}.threads WHERE thread_id = '${thread_id}' FOR UPDATE; PERFORM pg_sleep(0.05);`,
-      );
-      const lock = `DO $$ BEGIN ${locks.join(" ")} EXCEPTION WHEN deadlock_detected THEN NULL; END $$`;
-      for (let n = 0; n < 4; n += 1) await this.#sql(lock);
-    },
-    commands: () => this.#command(),
-  };
-
-  /** Changes a setting of the role of all workers for a while. */
-  async #withSetting(setting: string): Promise<void> {
-    await this.#sql(`ALTER ROLE app SET ${setting}`);
-    await this.#signal("pg_terminate_backend", 1);
-    await Bun.sleep(500 + this.#random() * 2500);
-    await this.#sql(`ALTER ROLE app RESET ${setting.split(" ")[0]}`);
-    await this.#signal("pg_terminate_backend", 1);
-  }
-
-  #signal(how: string, part: number) {
-    return this.#sql(
-      `SELECT ${how}(pid) FROM pg_stat_activity WHERE usename = 'app' AND random() < ${part}`,
-    );
-  }
-
-  #holdUp(pid: number): void {
-    this.#heldUp.set(pid, (this.#heldUp.get(pid) ?? 0) + 1);
+    if (kind === "commands") return await this.#command();
+    await this.#acts.happen(kind);
   }
 
   /** Sends ten commands at once to a running or waiting thread. */
@@ -340,9 +236,9 @@ class Trial {
   async #audited(): Promise<Omit<FaultReport, "faults">> {
     const wrong = [...this.#wrong, ...(await this.#ended()), ...this.#parts.fleet.ended];
     const byThread = Map.groupBy(this.#effects.read(), ({ thread }) => thread);
-    const heldUp = (pid: number) => this.#heldUp.get(pid) ?? 0;
-    const freezes = this.#happened.flatMap((one) =>
-      one.kind === "freeze" && isAlone(one, one.to, this.#happened)
+    const { happened, heldUp } = this.#acts;
+    const freezes = happened.flatMap((one) =>
+      one.kind === "freeze" && isAlone(one, one.to, happened)
         ? [{ pid: one.lost ?? 0, from: one.from, to: one.to }]
         : [],
     );
@@ -384,7 +280,7 @@ class Trial {
       ...{ answers: this.#answers, steps: committed, repeated: begun.steps - committed },
       errors: this.#errors(),
       violations: wrong,
-      takeover: Object.fromEntries(takeovers(measured, this.#happened)),
+      takeover: Object.fromEntries(takeovers(measured, happened)),
     };
   }
 

@@ -1,4 +1,9 @@
-import { type Host, isWorkflowError, type ThreadCommand, type ThreadRef } from "@uncaged/workflow/host";
+import {
+  type Host,
+  isWorkflowError,
+  type ThreadCommand,
+  type ThreadRef,
+} from "@uncaged/workflow/host";
 
 /** Commands that were sent to a thread, and acknowledged commands. */
 export type Orders = {
