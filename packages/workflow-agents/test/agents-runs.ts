@@ -15,7 +15,7 @@ const mark = (n: number): ReplyTool => call("mark", { n });
 const mcp = { name: "look_up", arguments: '{"q":"it"}', server_label: "docs" };
 
 /** Returns an agent's answer. The calls whose results it has tell how far it is. */
-function answerOf({ instructions = "", input = [] }: Body): Reply {
+export function answerOf({ instructions = "", input = [] }: Body): Reply {
   const results = input.filter(({ type }) => type === "function_call_output").length;
   const last = input.at(-1);
   const said = JSON.stringify(last?.content ?? "");
