@@ -32,6 +32,9 @@ async function tried({ url, token }: Given): Promise<Tried> {
   }
 }
 
-const isWorker = !("document" in globalThis);
-if (isWorker) globalThis.onmessage = async ({ data }) => postMessage(await tried(data as Given));
-else Object.assign(globalThis, { tried });
+if ("document" in globalThis) Object.assign(globalThis, { tried });
+else
+  addEventListener(
+    "message",
+    ({ data }) => void tried(data as Given).then((one) => postMessage(one, [])),
+  );

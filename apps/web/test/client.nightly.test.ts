@@ -75,9 +75,9 @@ test("a page of an allowed origin, and its worker, start, observe and answer a t
     (given) =>
       new Promise<unknown>((resolve, reject) => {
         const worker = new Worker("/client.js", { type: "module" });
-        worker.onmessage = ({ data }) => resolve(data);
-        worker.onerror = ({ message }) => reject(new Error(message));
-        worker.postMessage(given);
+        worker.addEventListener("message", ({ data }) => resolve(data));
+        worker.addEventListener("error", ({ message }) => reject(new Error(message)));
+        worker.postMessage(given, []);
       }),
     { url: direct(), token: serving.token },
   );

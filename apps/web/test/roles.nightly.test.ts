@@ -3,9 +3,8 @@ import { beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Locator, Page } from "playwright-core";
 import { Serving } from "../../../packages/server/test/serving.ts";
 import { keepPicture, type Look, open, useServer } from "./browser.ts";
-import { detailsOf } from "./trace.ts";
 
-/* What a person sees whose token may only read, or only answer. */
+/* The console for a person whose token may only read, or only answer. */
 
 setDefaultTimeout(180_000);
 

@@ -163,8 +163,8 @@ test("a change that arrives while its ended thread is sent does not send it agai
   };
   collector.beforeResponse = async (spans) => {
     const root = spans.find(({ parentSpanId }) => parentSpanId === "");
-    const threadId = String(root?.attributes["uncaged.thread.id"] ?? "");
-    if (threadId === "") return;
+    const threadId = root?.attributes["uncaged.thread.id"];
+    if (typeof threadId !== "string") return;
     sent.of(threadId).resolve();
     await reported.of(threadId).promise;
   };

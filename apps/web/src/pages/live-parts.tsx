@@ -57,7 +57,7 @@ const rights = {
   },
 } as const;
 
-/** What the token may do; hidden when it may do everything. */
+/** The rights of the token; hidden when it may do everything. */
 export function TokenRights() {
   const { data: server } = useQuery(serverQuery);
   if (!server || server.role === "operate") return null;

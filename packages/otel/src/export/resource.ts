@@ -16,5 +16,5 @@ export const resourceOf = (): Resource =>
     .merge(resourceFromAttributes({ "service.name": serviceName }))
     .merge(detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] }));
 
-/** The version of the semantic conventions that names and values follow: the last one that contained GenAI. */
+/** The version of the semantic conventions that names and values follow: the last version that contains GenAI. */
 export const schemaUrl = "https://opentelemetry.io/schemas/1.41.0";

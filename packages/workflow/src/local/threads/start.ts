@@ -117,8 +117,8 @@ async function startedBefore(
 export type WantedThread = Pick<StartRequest, "fork" | "workflow"> & { hash: string };
 
 /**
- * Checks that the thread with the id of a start or a fork is the one that it asks for. The version may differ: the name
- * may point to another one now.
+ * Checks that a start or a fork asks for the existing thread with its id. The version may differ: the name may point to
+ * another version now.
  * @throws WorkflowError `THREAD_EXISTS`
  */
 export function checkSameThread(
