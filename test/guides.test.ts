@@ -15,10 +15,6 @@ const pages = [
   "guides/cost-control",
   "guides/ai-sdk",
   "guides/openai-agents",
-  "coming-from/temporal",
-  "coming-from/langgraph",
-  "coming-from/inngest",
-  "coming-from/n8n",
   "coming-from/agent-builder",
 ];
 const kinds = { ts: "ts", js: "esm.js", json: "json" } as const;
