@@ -3,13 +3,6 @@ import { show } from "@uncaged/workflow/internal";
 
 /* The errors of bisect. */
 
-export const notInHistory = (version: string, workflow: string): WorkflowError =>
-  WorkflowError.missing(
-    "VERSION_NOT_FOUND",
-    `${version} is not in the history of ${workflow}`,
-    `list its versions: uncaged-workflow history ${workflow}`,
-  );
-
 export const notOlder = (good: string, bad: string): WorkflowError =>
   WorkflowError.usage(
     "BISECT_RANGE",

@@ -3,7 +3,7 @@ import { movedError } from "@uncaged/workflow/internal";
 import { Option } from "commander";
 import { withName } from "../arguments/names.ts";
 import { wholeNumber } from "../arguments/options.ts";
-import { notInHistory, notOlder, wrongEnd } from "../bisect/errors.ts";
+import { notOlder, wrongEnd } from "../bisect/errors.ts";
 import { byScript, byStatus, type Judge } from "../bisect/judge.ts";
 import { firstBad, type Found, type TestResult } from "../bisect/search.ts";
 import { Trial } from "../bisect/trial.ts";
@@ -84,10 +84,9 @@ function judgeOf(session: Session, { script, expectStatus }: Options): Judge {
 async function rangeOf(host: Host, workflow: string, { good, bad }: Options): Promise<string[]> {
   const history = (await host.history(workflow)).map(({ hash }) => hash).reverse();
   const indexOf = async (version: string) => {
-    const { hash } = await host.resolve(version);
-    const index = history.indexOf(hash);
-    if (index < 0) throw notInHistory(version, workflow);
-    return index;
+    const isNamed = version === workflow || version.startsWith(`${workflow}@`);
+    const { hash } = await host.resolve(isNamed ? version : `${workflow}@${version}`);
+    return history.indexOf(hash);
   };
   const [from, to] = [await indexOf(good), await indexOf(bad)];
   if (from >= to) throw notOlder(good, bad);

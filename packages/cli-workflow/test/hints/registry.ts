@@ -34,6 +34,11 @@ export const registry: Record<string, Situation> = {
   "no such version": { in: async () => ["rollback", "play", "ZZZZZZZ"] },
   "a workflow was added": { in: async () => ["add", "again", playBundle] },
   "types of no workflow": { in: async () => ["add", "--types", "x.d.ts"], fill: file },
+  "a check of no workflow": { in: async () => ["add", "--check"], fill: file },
+  "threads of no check": {
+    in: async () => ["add", "play", playBundle, "--threads", "2"],
+    fill: file,
+  },
   "no project": { in: async () => ["add"], fill: file },
   "a name that the project does not list": {
     in: async (store) => {

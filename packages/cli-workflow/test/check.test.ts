@@ -1,0 +1,119 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { VersionCheckJson } from "@uncaged/workflow/internal";
+import { playBundle, playStore, removeFolders, type Store } from "./program.ts";
+
+setDefaultTimeout(60_000);
+afterAll(removeFolders);
+
+const core = join(import.meta.dir, "../../workflow/src/entry/index.ts");
+const source = `import { durable } from "${core}";
+export const descriptor = {
+  description: "a draft that a person approves",
+  roles: { writer: { description: "writes", schema: true }, mailer: { description: "sends", schema: true } },
+};
+export const run = durable(async function* (step) {
+  const draft = yield* step("writer", () => "a draft");
+  const { value } = yield* step.wait("approval");
+  yield* step("mailer", () => draft + value);
+  return "sent";
+});
+`;
+
+let store: Store;
+let waiting: string;
+let done: string;
+const file = (name: string, text: string): string => {
+  const path = join(store.folder, name);
+  writeFileSync(path, text);
+  return path;
+};
+
+beforeAll(async () => {
+  store = await playStore({ inMemory: true });
+  await store.ok(["add", "letter", file("letter.ts", source)]);
+  done = await store.ok(["run", "letter"]);
+  await store.until(done, "waiting");
+  await store.ok(["resume", done, "--input", "yes", "--wait"]);
+  waiting = await store.ok(["run", "letter"]);
+  await store.until(waiting, "waiting");
+});
+
+test("a version with the same steps continues each thread, and nothing is written", async () => {
+  const before = store.tree();
+  const other = file("other.ts", source.replace('"a draft"', '"another"').replace("sent", "gone"));
+  const args = ["add", "letter", other, "--check"];
+  const found = await store.json<VersionCheckJson>(args);
+  expect(found).toEqual({
+    ...{ hash: found.hash, checked: 2, continues: 0, diverges: 0, waits: 1, ended: 1 },
+    threads: [
+      { threadId: waiting, status: "waits", at: null },
+      { threadId: done, status: "ended", at: null },
+    ],
+  });
+  const newest = await store.json<VersionCheckJson>([...args, "--threads", "1"]);
+  expect(newest.threads.map(({ threadId }) => threadId)).toEqual([waiting]);
+  expect(store.tree()).toEqual(before);
+});
+
+test("a renamed role diverges with its line and exit code 1, before and after it is added", async () => {
+  const renamed = file("renamed.ts", source.replace('step("mailer"', 'step("sender"'));
+  const before = store.tree();
+  const checked = await store.run(["add", "letter", renamed, "--check"]);
+  expect([checked.code, ...checked.stdout.split("\n")]).toEqual([
+    1,
+    "2 threads: 1 diverge, 1 wait",
+    `${done} diverges at step 4: recorded: mailer; this version: sender`,
+    '    renamed.ts:9:10  yield* step("sender", () => draft + value);',
+    "",
+  ]);
+  expect(store.tree()).toEqual(before);
+  const { hash } = await store.json<{ hash: string }>(["add", "letter", renamed]);
+  const { code, stdout } = await store.run(["check", "letter", "--on", hash, "--json"]);
+  const found = JSON.parse(stdout) as VersionCheckJson;
+  expect({ code, ...found, threads: found.threads[1] }).toEqual({
+    ...{ code: 1, hash, checked: 2, continues: 0, diverges: 1, waits: 1, ended: 0 },
+    threads: {
+      ...{ threadId: done, status: "diverges" },
+      at: { step: 4, recorded: "mailer", expected: "sender" },
+    },
+  });
+});
+
+test("code that ends the process diverges at its step", async () => {
+  const text = source.replace("  const { value }", "  process.exit(3);\n  const { value }");
+  const { code, stdout } = await store.run(["add", "letter", file("ends.ts", text), "--check"]);
+  expect([code, stdout.split("\n")[1]]).toEqual([
+    1,
+    `${waiting} diverges at step 2: recorded: __wait__ "approval"; this version: its process ended with code 3`,
+  ]);
+});
+
+test("of a version that runs its roles itself, only the names of roles are compared", async () => {
+  const id = await store.play();
+  await store.until(id, "completed");
+  const { code, stdout, stderr } = await store.run(["add", "play", playBundle, "--check"]);
+  expect([code, stdout, stderr]).toEqual([
+    0,
+    "1 thread: 1 ended\n",
+    "this version runs its roles itself: only the names of its roles were compared\n",
+  ]);
+});
+
+test("bad calls are refused in one line", async () => {
+  for (const [args, code] of [
+    [["add", "--check"], 2],
+    [["add", "letter", playBundle, "--threads", "2"], 2],
+    [["add", "letter", playBundle, "--check", "--threads", "0"], 2],
+    [["check", "letter"], 2],
+    [["check", "nothing", "--on", "letter"], 4],
+    [["check", "letter", "--on", "ZZZZZZZZZZZZZ"], 4],
+  ] as const) {
+    const { code: exit, stdout, stderr } = await store.run([...args]);
+    expect({ args, exit, stdout, lines: stderr.trimEnd().split("\n").length }).toEqual({
+      ...{ args, exit: code, stdout: "" },
+      lines: 1,
+    });
+  }
+});
