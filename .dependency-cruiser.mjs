@@ -151,11 +151,7 @@ const packages = [
   {
     home: "packages/workflow-postgres",
     layers: ["database", "schema", "store", ["worker", "host"], "entry"],
-    mayImport: [
-      "@uncaged/workflow/host",
-      "@uncaged/workflow/internal",
-      "@uncaged/workflow/store",
-    ],
+    mayImport: ["@uncaged/workflow/host", "@uncaged/workflow/internal", "@uncaged/workflow/store"],
   },
   {
     home: "packages/server",

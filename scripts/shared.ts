@@ -47,7 +47,9 @@ const starts: Record<Shared | "command", () => Promise<Environment>> = {
     };
   },
   async postgres() {
-    const { PostgresServer } = await import("../packages/workflow-postgres/test/fixtures/server.ts");
+    const { PostgresServer } = await import(
+      "../packages/workflow-postgres/test/fixtures/server.ts"
+    );
     // Its machine does not fail, so its writes need not reach the disk.
     const server = await PostgresServer.start({ settings: { fsync: "off" } });
     closers.push(() => server.remove());

@@ -20,7 +20,7 @@ export async function* run({ steps }) {
   return { returnCode: 0, summary: "" };
 }`;
 
-/* Who drives the threads of a worker that died or froze. Nothing is measured: the leases decide, or are too long to. */
+/* The next drivers of a dead or frozen worker's threads. Nothing is measured: the leases decide, or are too long to. */
 describe.skipIf(missingPostgres !== "")(`the threads of a worker${missingPostgres}`, () => {
   let server: PostgresServer;
   let host: Host;

@@ -62,7 +62,7 @@ describe.skipIf(missingPostgres !== "")(`many threads${missingPostgres}`, () => 
     const worker = await TestWorker.start({ url: server.url() });
     const refs = await started(1000);
     await until("state = 'waiting' AND owner IS NULL", 1000);
-    // Copies of one that waits: a worker must neither hold nor read them.
+    // Copies of a waiting thread: a worker must neither hold nor read them.
     const { threadId } = refs[0] as ThreadRef;
     const id = "lpad(n::text, 26, '0')";
     await execute(

@@ -9,7 +9,7 @@ const ahead = 3;
 /** Threads deleted per statement. */
 const chunk = 5_000;
 const tables = ["lines", "blobs"] as const;
-/** All other statements on a table wait for one that waits for its lock. */
+/** While a statement waits for the lock of a table, all later statements on the table wait too. */
 const timeout = { sql: "SET LOCAL lock_timeout = '2s'" };
 /**
  * Errors of a partition that can't be created: the default partition has rows of its time, another partition overlaps

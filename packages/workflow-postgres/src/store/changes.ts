@@ -10,7 +10,7 @@ const shortestMs = 10;
 const retryMs = 1_000;
 /** For how long a notification may be on its way before the connection counts as deaf, as behind PgBouncer. */
 const deafAfterMs = 3_000;
-/** How often the listening connection is tested: one that the network has lost is silent. */
+/** How often the listening connection is tested: a connection that the network has lost is silent. */
 const testEveryMs = 15_000;
 
 /** A snapshot in which no transaction is over. */

@@ -178,7 +178,7 @@ export class PostgresStore implements ThreadStore {
     const values = [threadId, hash];
     const own = "thread_id = $1 AND hash = $2";
     const rows = await this.#database.within(async (query) => {
-      // The next statement sees all lines only if no holder can write any more when it begins.
+      // The next statement sees all lines only if no holder can write while it runs.
       await query(`SELECT FROM ${schema}.threads WHERE ${own} FOR UPDATE`, values);
       return await query(
         `WITH gone AS (
