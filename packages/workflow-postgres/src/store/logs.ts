@@ -75,7 +75,7 @@ export async function readLogs(database: Database, row: ThreadRow): Promise<Logs
   const fold = new LogFold(ref);
   const steps: Claim["steps"][number][] = [];
   let position = 0;
-  for await (const line of linesIn(database, ref, "data")) {
+  for await (const line of linesIn(database, ref, "data", row.records)) {
     const bytes = Buffer.from(line);
     const start = position;
     position += bytes.length + 1;
@@ -92,7 +92,7 @@ export async function readLogs(database: Database, row: ThreadRow): Promise<Logs
   let last = firstSum;
   let count = 0;
   const journal = placeOf(database, ref, "journal");
-  for await (const line of linesIn(database, ref, "journal")) {
+  for await (const line of linesIn(database, ref, "journal", row.turns)) {
     count += 1;
     const next = nextSum(Buffer.from(line), last);
     if (next === null) throw logDamaged(journal, count, "it does not have the sum that follows");
@@ -105,10 +105,18 @@ export async function readLogs(database: Database, row: ThreadRow): Promise<Logs
   return { start, steps, end, journalHead, sums: { data: sum, journal: last } };
 }
 
-async function* linesIn(database: Database, ref: ThreadRef, log: LogName): AsyncGenerator<string> {
-  for (let cursor: string | undefined, isEnd = false; !isEnd; ) {
+/** Yields the first `count` lines of a log. A holder that fences this claim may already have added more. */
+async function* linesIn(
+  database: Database,
+  ref: ThreadRef,
+  log: LogName,
+  count: number,
+): AsyncGenerator<string> {
+  let left = count;
+  for (let cursor: string | undefined, isEnd = false; !isEnd && left > 0; ) {
     const page = await readPage(database, ref, log, cursor);
-    yield* page.lines;
+    yield* page.lines.slice(0, left);
+    left -= page.lines.length;
     ({ cursor, isEnd } = page);
   }
 }

@@ -10,7 +10,7 @@ import { type Claim, FencedError, type ThreadInfo, type ThreadStore } from "../s
 import { system } from "../system/system.ts";
 import { answerClaimed } from "../worker/answer-claimed.ts";
 import { hasTaken, newThread } from "../worker/create.ts";
-import { alreadyRunning, drivenElsewhere } from "../worker/errors.ts";
+import { alreadyRunning } from "../worker/errors.ts";
 import { endClaimed } from "../worker/open.ts";
 import { checkPausable, stillWaiting } from "../worker/refusal.ts";
 import type { StoreActivity } from "./activity.ts";
@@ -20,17 +20,16 @@ import type { StoredThreads } from "./stored-threads.ts";
 import type { StoredWorkflows } from "./stored-workflows.ts";
 
 /**
- * Time in milliseconds for which an answer waits for the claim of a waiting thread. Its holder is about to release it;
- * after that time the holder is taken to be stopped, and is fenced.
+ * Time in milliseconds for which a command waits for a claim whose holder is about to release it. After that time the
+ * holder counts as stopped, and is fenced.
  */
 const heldMs = 3_000;
 const [firstWaitMs, longestWaitMs] = [5, 100];
 /** The lease of a command's claim. A command that dies with its claim holds up the thread for that time. */
 const leaseMs = 10_000;
-/** Maximum number of attempts to claim a thread that other processes claim as well. */
-const mostClaims = 20;
 
-const claims = () => ({ owner: `command ${system.processes.pid}`, leaseMs });
+const commandOwner = "command ";
+const claims = () => ({ owner: `${commandOwner}${system.processes.pid}`, leaseMs });
 
 /** Starts and controls threads by writes to their store. Workers drive them, in this or another process. */
 export class StoreCommands implements Commands {
@@ -103,17 +102,14 @@ export class StoreCommands implements Commands {
   }
 
   async #kill(ref: ThreadRef): Promise<void> {
-    for (let n = 1; ; n += 1) {
-      await this.#open(ref);
-      const claim = await this.#store.claim(ref, { ...claims(), takeOver: true });
-      if (!claim) throw drivenElsewhere(ref.threadId);
-      try {
-        await this.#checkOpen(claim);
-        return await endClaimed(claim);
-      } catch (error) {
-        // Another command has taken the thread.
-        if (!(error instanceof FencedError) || n >= mostClaims) throw error;
-      }
+    const late = system.clock.elapsed() + heldMs;
+    for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 2, longestWaitMs)) {
+      const info = await this.#open(ref);
+      // Commands that fence each other would not come to an end.
+      const isCommand = info.owner?.startsWith(commandOwner) ?? true;
+      const isLate = system.clock.elapsed() >= late;
+      if (await this.#acted(info, !isCommand || isLate, endClaimed)) return;
+      await system.clock.sleep(waitMs);
     }
   }
 
@@ -125,28 +121,33 @@ export class StoreCommands implements Commands {
         if (await hasTaken(this.#store, ref, request.input)) return;
         throw info.state.kind === "ended" ? await this.#ended(ref) : notWaiting(ref.threadId);
       }
-      const takeOver = system.clock.elapsed() >= late;
-      const claim = await this.#store.claim(ref, { ...claims(), ...(takeOver && { takeOver }) });
-      if (!claim) {
-        await system.clock.sleep(waitMs);
-        continue;
-      }
-      try {
-        await this.#checkOpen(claim);
-        return await answerClaimed(claim, request);
-      } catch (error) {
-        if (!(error instanceof FencedError)) throw error;
-      } finally {
-        await claim.release();
-      }
+      const isLate = system.clock.elapsed() >= late;
+      if (await this.#acted(info, isLate, (claim) => answerClaimed(claim, request))) return;
+      await system.clock.sleep(waitMs);
     }
   }
 
-  /** @throws WorkflowError `THREAD_ENDED`; releases the claim then */
-  async #checkOpen(claim: Claim): Promise<void> {
-    if (!claim.end) return;
-    await claim.release();
-    throw await this.#ended(claim.ref);
+  /**
+   * Acts on a thread's claim, and releases it. Returns false when another process holds the thread, or has taken it
+   * meanwhile.
+   */
+  async #acted(
+    info: ThreadInfo,
+    takeOver: boolean,
+    act: (claim: Claim) => Promise<void>,
+  ): Promise<boolean> {
+    const claim = await this.#store.claim(info, { ...claims(), ...(takeOver && { takeOver }) });
+    if (!claim) return false;
+    try {
+      if (claim.end) throw await this.#ended(info);
+      await act(claim);
+      return true;
+    } catch (error) {
+      if (error instanceof FencedError) return false;
+      throw error;
+    } finally {
+      await claim.release();
+    }
   }
 
   async remove(ref: ThreadRef): Promise<void> {

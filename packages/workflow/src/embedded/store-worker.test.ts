@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { descriptorYaml } from "../bundle/descriptor-yaml.ts";
 import { hashOf } from "../bundle/hash.ts";
-import { WorkflowError } from "../contract/error.ts";
+import { isWorkflowError, WorkflowError } from "../contract/error.ts";
 import { hostContract } from "../host/host-contract.ts";
 import { asker, bundle, counter, endless } from "../host/host-trial.ts";
 import type { Host } from "../host/host.ts";
@@ -117,6 +117,23 @@ test("a kill stops a running role, whose result is not recorded", async () => {
   expect(ends.length).toBe(ended + 1);
   release();
   expect(await host.read(ref)).toMatchObject({ status: "killed", steps: [] });
+});
+
+test("one of twenty concurrent kills ends a thread, and the others find it ended", async () => {
+  const memory = new Memory();
+  const hosts = [openHost(memory), openHost(memory)];
+  const [host] = hosts as [Host];
+  await work(memory);
+  const ref = await host.start({ workflow: await put(memory, host, endless), cwd: "/", env: {} });
+  await until(async () => (await host.live()).length > 0);
+  const kills = Array.from({ length: 20 }, (_, n) =>
+    (hosts[n % 2] ?? host).control(ref, { kind: "kill" }).then(
+      () => "ended",
+      (error: unknown) => (isWorkflowError(error) ? error.code : String(error)),
+    ),
+  );
+  const outcomes = (await Promise.all(kills)).toSorted();
+  expect(outcomes).toEqual([...Array.from({ length: 19 }, () => "THREAD_ENDED"), "ended"]);
 });
 
 test("a role whose lease was not renewed stops, and another worker runs it again", async () => {
