@@ -14,7 +14,7 @@ import type { Database } from "../database/database.ts";
 import { badCursor, logDamaged } from "./errors.ts";
 import { logNumbers, type ThreadRow } from "./rows.ts";
 
-/** What a claim reads from a thread's logs, and the sums of their last records. */
+/** The parts of a thread's logs that a claim reads, and the sums of their last records. */
 export type Logs = Pick<Claim, "start" | "steps" | "end" | "journalHead"> & {
   sums: { data: bigint; journal: bigint };
 };

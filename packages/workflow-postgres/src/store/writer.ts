@@ -17,7 +17,7 @@ export type Head = {
 /** A line for the table `lines`. */
 export type Line = { log: number; n: number; content: string };
 
-/** What one claim writes at once. Without lines it only renews the lease. */
+/** The lines that one claim writes at once. Without lines it only renews the lease. */
 export type Batch = {
   threadId: string;
   fence: number;
@@ -27,7 +27,7 @@ export type Batch = {
   lines: readonly Line[];
 };
 
-/** What has become of a batch: the claim holds, with the thread's pause mark, or it is over. */
+/** The outcome of a batch: the claim holds, with the thread's pause mark, or it is over. */
 export type Result = { holds: true; paused: boolean } | { holds: false };
 
 /** A claim with something to write. */
