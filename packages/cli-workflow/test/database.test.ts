@@ -31,7 +31,9 @@ async function userWithPassword(url: string, role: string): Promise<string> {
     "SELECT current_setting('hba_file') AS path, pg_read_file(current_setting('hba_file')) AS text",
   );
   const lines = (rules?.text ?? "").split("\n").filter((line) => /^[a-z]/.test(line));
-  const all = [`host all ${role} 127.0.0.1/32 scram-sha-256`, ...lines].map((line) => `('${line}')`);
+  const all = [`host all ${role} 127.0.0.1/32 scram-sha-256`, ...lines].map(
+    (line) => `('${line}')`,
+  );
   await execute(
     url,
     `CREATE ROLE ${role} LOGIN PASSWORD '${password}';
@@ -64,7 +66,9 @@ describe.skipIf(missingPostgres !== "")(`on a database with a password${missingP
       writeFileSync(file, spies);
       expect((await store.run(["add", "spies", file, "--host", given])).code).toBe(0);
       const started = await Promise.all(
-        Array.from({ length: 12 }, () => host.start({ workflow: "spies", cwd: store.folder })),
+        Array.from({ length: 12 }, () =>
+          host.start({ workflow: "spies", cwd: store.folder, env: {} }),
+        ),
       );
       for (const ref of started) {
         await Array.fromAsync(host.observe(ref));
@@ -74,7 +78,9 @@ describe.skipIf(missingPostgres !== "")(`on a database with a password${missingP
           ...["false", "false", "false"],
         ]);
         const lines = await Array.fromAsync(host.log(ref));
-        expect(lines.filter((line) => JSON.stringify(line).includes("worker_start"))).toHaveLength(1);
+        expect(lines.filter((line) => JSON.stringify(line).includes("worker_start"))).toHaveLength(
+          1,
+        );
       }
       const said = [];
       for (const [code, part, ...args] of [

@@ -160,6 +160,8 @@ async function noteRemedies(session: Session, ref: ThreadRef, state: ThreadStatu
   // A thread that was removed in the meantime has no steps to show.
   const view = await session.host.read(ref).catch(() => state);
   const isAlone = session.hostKind === "database" && state.status === "interrupted";
-  const next = isAlone ? startWorker : whatNext(ref.threadId, view.status === state.status ? view : state);
+  const next = isAlone
+    ? startWorker
+    : whatNext(ref.threadId, view.status === state.status ? view : state);
   if (next !== null) session.note(next);
 }

@@ -1,4 +1,9 @@
-export { type DatabaseAddress, isDatabaseUrl, readDatabaseUrl, shownUrl } from "../database/address.ts";
+export {
+  type DatabaseAddress,
+  isDatabaseUrl,
+  readDatabaseUrl,
+  shownUrl,
+} from "../database/address.ts";
 export type { DatabaseOptions } from "../database/database.ts";
 export { openPostgresStore, type PostgresStore } from "../store/store.ts";
 export { openPostgresHost, type PostgresHost, type PostgresHostOptions } from "../host/host.ts";
