@@ -13,7 +13,7 @@ import {
 } from "./errors.ts";
 
 export type DatabaseOptions = {
-  /** The most connections of this process, besides the listening connection; 10 by default. */
+  /** The most connections of this process, without the listening connection; 10 by default. */
   pool?: number;
 };
 

@@ -5,7 +5,7 @@ import { WorkflowError } from "@uncaged/workflow/host";
 export const storeClosed = (): WorkflowError =>
   WorkflowError.failed("STORE_CLOSED", "the store is closed", "open it again");
 
-/** `line` counts from 1. `reason` states its fault. */
+/** `line` counts from 1. `reason` names the damage. */
 export const logDamaged = (place: string, line: number, reason: string): WorkflowError =>
   WorkflowError.failed(
     "LOG_CORRUPT",

@@ -14,7 +14,7 @@ import type { Database } from "../database/database.ts";
 import { badCursor, logDamaged } from "./errors.ts";
 import { logNumbers, type ThreadRow } from "./rows.ts";
 
-/** The records of a thread at its claim, and the sums of the last records of its logs. */
+/** The parts of a thread's logs that a claim reads, and the sums of their last records. */
 export type Logs = Pick<Claim, "start" | "steps" | "end" | "journalHead"> & {
   sums: { data: bigint; journal: bigint };
 };

@@ -17,7 +17,7 @@ export type Head = {
 /** A line for the table `lines`. */
 export type Line = { log: number; n: number; content: string };
 
-/** The writes of one claim in one statement. Without lines they only renew the lease. */
+/** The lines that one claim writes at once. Without lines it only renews the lease. */
 export type Batch = {
   threadId: string;
   fence: number;

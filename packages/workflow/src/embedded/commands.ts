@@ -8,7 +8,7 @@ export interface Commands {
   /** Creates a thread, unless the id is taken. `folder` is the folder where it starts; `env` the caller's environment. */
   start(hash: string, request: UnsentStart, from: Caller): Promise<void>;
   control(ref: ThreadRef, command: ThreadCommand): Promise<Controlled & { resumed?: string[] }>;
-  /** Removes a thread; with `force`, also an open thread. @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_RUNNING` */
+  /** Removes a thread. `force`: even a driven thread. @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_RUNNING` */
   remove(ref: ThreadRef, force: boolean): Promise<void>;
   live(): Promise<LiveRow[]>;
   wake(options: WakeOptions): Promise<Woken>;

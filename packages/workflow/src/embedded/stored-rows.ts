@@ -20,7 +20,7 @@ export type IndexedThread = { row: ThreadRow; figures: WorkFigures; text: string
 /** The steps of a thread, and the state of its log. */
 export type FoldedLog = { facts: LogFold; steps: Step[] };
 
-/** The entry of a resting thread in an index. Its row has the times of the last record. */
+/** The facts that an index keeps of a resting thread. Rows are as of the thread's last record. */
 type Kept = IndexedThread & Pick<ThreadInfo, "createdAt" | "paused" | "movedTo"> & { format: 1 };
 
 /** Maximum number of threads whose logs are kept in memory, and their maximum length in bytes, together and each. */

@@ -153,7 +153,7 @@ export interface ThreadIndex {
   keep(ref: ThreadRef, entry: IndexEntry): Promise<void>;
 }
 
-/** A host's result from the logs of a thread with this number of records. A hint: hosts check it. */
+/** The facts that a host computed from the logs of a thread with this number of records. It is a hint: a host checks it. */
 export type IndexEntry = { records: number; json: string };
 
 /**
