@@ -67,6 +67,9 @@ test.each([
   ["schema for every value", { for: "ship", schema: { description: "go or no go" } }],
   ["odd schema", { for: "x", schema: "yes" }],
   ["object without properties", { for: "x", schema: { type: "object" } }],
+  ["array without items", { for: "x", schema: { type: "array" } }],
+  ["alternative for every value", { for: "x", schema: { anyOf: [{ type: "string" }, {}] } }],
+  ["reference to every value", { for: "x", schema: { $ref: "#/$defs/d", $defs: { d: {} } } }],
   ["property for every value", { for: "x", schema: { properties: { address: {} } } }],
 ])("a person answers: %s", (_, meta) => {
   expect(needsPerson({ role: "__wait__", meta })).toBe(true);
@@ -100,7 +103,8 @@ describe("without allowApprove", () => {
     const client = await McpClient.connect(handlerOf(serving));
     const start = await client.ok("start_thread", { workflow: "ship", wait: 60 });
     const { threadId } = start;
-    for (const answer of ["yes", " No. ", "approve!", '"true"', true, { decision: "approve" }]) {
+    const objects = [{ decision: "approve" }, '{"ship": "yes"}', { to: ["all", "Yes!"] }];
+    for (const answer of ["yes", " No. ", "approve!", '"true"', true, ...objects]) {
       const given = { threadId, answer };
       expect(await client.code("answer_thread", given)).toBe("APPROVAL_NOT_ALLOWED");
       expect(await client.code("fork_thread", { ...given, atStep: 1 })).toBe(

@@ -19,18 +19,39 @@ export function needsPerson({ role, meta }: Pick<Step, "role" | "meta">): boolea
   return reasons.test(String(reason)) || isOpen(schema) || asksForDecision(schema);
 }
 
-/** Tells whether a value that a model gives decides: the answer to a question for text may still be "yes" or "reject". */
+/**
+ * Tells whether a value that a model gives decides: the answer to a question for text, or a field of a form, may still
+ * be "yes" or "reject".
+ */
 export function isDecided(value: unknown): boolean {
-  const word = typeof value === "string" ? value.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, "") : value;
-  return decisionOf(word) !== null;
+  if (typeof value === "string") {
+    const object = objectIn(value);
+    if (object !== null) return isDecided(object);
+    return decisionOf(value.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, "")) !== null;
+  }
+  if (typeof value !== "object" || value === null) return decisionOf(value) !== null;
+  return decisionOf(value) !== null || Object.values(value).some(isDecided);
 }
 
-/** Tells whether a schema, or that of one of its properties, allows every value. */
+/** Returns the object or array that a text is the JSON of, as the host reads it for such a schema. */
+function objectIn(text: string): object | null {
+  if (!/^\s*[{[]/.test(text)) return null;
+  try {
+    return JSON.parse(text) as object;
+  } catch {
+    return null;
+  }
+}
+
+/** Tells whether a schema, or a part of it, allows every value. */
 function isOpen(schema: unknown): boolean {
   if (!isRecord(schema) || !shapes.some((name) => Object.hasOwn(schema, name))) return true;
-  const { properties, type } = schema;
-  if (isRecord(properties)) return Object.values(properties).some(isOpen);
-  return type === "object";
+  const { type, properties, items, anyOf, oneOf, $defs } = schema;
+  const types = [type].flat();
+  if (types.includes("object") && !isRecord(properties)) return true;
+  if (types.includes("array") && isOpen(items)) return true;
+  const parts = [properties, $defs].flatMap((one) => Object.values(one ?? {}));
+  return parts.concat(anyOf ?? [], oneOf ?? []).some(isOpen);
 }
 
 /** Tells whether a schema, or any part of it, accepts a yes or no, or has a field for a decision. */
