@@ -54,7 +54,7 @@ describe.skipIf(missingPostgres !== "")(`on a database with a password${missingP
     const { url: admin, drop } = await emptySchema();
     const role = `user_${process.pid}`;
     const url = await userWithPassword(admin, role);
-    const given = url.replace("?", `?password=${password}&`);
+    const given = url.replace(`${role}@`, `${role}:${password}@`);
     const env = {
       ...{ UNCAGED_WORKFLOW_HOST: url, PGPASSWORD: password },
       UNCAGED_WORKFLOW_STORAGE_ROOT: "",

@@ -37,6 +37,10 @@ export function readDatabaseUrl(text: string, schema?: string): DatabaseAddress 
   if (!schemaPattern.test(own) || own.startsWith("pg_")) {
     throw badUrl(`the schema ${JSON.stringify(own)} is not a name of small letters, digits and _`);
   }
+  // Only a password before the @ is hidden in messages.
+  for (const name of ["password", "sslpassword"]) {
+    if (url.searchParams.has(name)) throw badUrl(`it has the parameter ${name}`);
+  }
   readTls(url.searchParams);
   const host = url.searchParams.get("host") ?? url.hostname;
   const port = url.port === "" ? "" : `:${url.port}`;

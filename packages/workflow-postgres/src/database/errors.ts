@@ -6,7 +6,7 @@ export const badUrl = (reason: string): WorkflowError =>
   WorkflowError.usage(
     "BAD_HOST",
     `invalid database URL: ${reason}`,
-    "write it as postgres://user@host:5432/database?schema=name",
+    "write it as postgres://user@host:5432/database?schema=name, and the password in PGPASSWORD",
   );
 
 export const unreachable = (place: string, cause: unknown): WorkflowError =>
