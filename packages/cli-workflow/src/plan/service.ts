@@ -1,11 +1,12 @@
 import { join } from "node:path";
 import type { ServiceEvent, ServiceStatus, Unit } from "@uncaged/workflow-plan/service";
-import { keepAwake, rootVariable } from "@uncaged/workflow/internal";
+import { keepAwake, rootVariable, withoutPasswords } from "@uncaged/workflow/internal";
 import type { Command } from "commander";
 import { wholeNumber } from "../arguments/options.ts";
 import { noteRecovered } from "../output/recovered.ts";
 import { oneLine } from "../output/text.ts";
 import { defineSubcommand } from "../session/command.ts";
+import { wrongUse } from "../session/errors.ts";
 import { ownFile } from "../session/own-command.ts";
 import type { Session } from "../session/session.ts";
 import { messagingOf } from "./chat.ts";
@@ -101,6 +102,12 @@ async function unitFor(session: Session, resume = false): Promise<Unit> {
   const { home, userHome } = await configSources(session);
   const isProjects = home !== userHome;
   const root = rootOf(session);
+  if (clusterChosen && withoutPasswords(clusterChosen.url) !== clusterChosen.url) {
+    throw wrongUse(
+      "the service's file would show the password of the URL",
+      "leave it out, and put it into ~/.pgpass",
+    );
+  }
   const where = clusterChosen ? ["--host", clusterChosen.url] : ["--root", root];
   const own = env.HOME === undefined ? null : join(env.HOME, ".uncaged/workflow/plans");
   return unitOf({

@@ -2,6 +2,7 @@ import { codeOf, type Database } from "../database/database.ts";
 import { encodingOther, readOnly, serverTooOld } from "../database/errors.ts";
 import { schemaForeign, schemaNewer } from "./errors.ts";
 import { migrations } from "./migrations.ts";
+import { ensurePartitions } from "./partitions.ts";
 
 /** The table with the numbers of the migrations that a schema has. */
 const table = "uncaged_migrations";
@@ -52,6 +53,8 @@ export async function migrate(database: Database): Promise<void> {
       },
       ...migrations.map((text, index) => ({ sql: guarded(database, text, index + 1) })),
     ]);
+    // Threads may start before the first worker. Rows of the default partition would stay in it.
+    if (!found.migrated) await ensurePartitions(database, "month", { count: 0 });
   } catch (error) {
     if (codeOf(error) !== duplicateTable) throw error;
     const { message } = (error as Error).cause as Error;

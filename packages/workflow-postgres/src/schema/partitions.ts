@@ -17,14 +17,17 @@ const timeout = { sql: "SET LOCAL lock_timeout = '2s'" };
  */
 const isTaken = (error: unknown): boolean => /^(23514|42P17|42P07|55P03)$/.test(codeOf(error));
 
-/** Creates the partitions of this time and the next, unless they exist. Safe to run many times and at the same time. */
+/**
+ * Creates the partition of this time, and the next `count` partitions, unless they exist. Safe to run many times and at
+ * the same time.
+ */
 export async function ensurePartitions(
   database: Database,
   partition: Partition,
-  now = Date.now(),
+  { now = Date.now(), count = ahead } = {},
 ): Promise<void> {
   const { schema } = database;
-  for (let n = 0; n <= ahead; n += 1) {
+  for (let n = 0; n <= count; n += 1) {
     const from = startOf(now, partition, n);
     const suffix = new Date(from).toISOString().slice(0, partition === "day" ? 10 : 7);
     const range = [from, startOf(now, partition, n + 1)].map((time) => `'${boundOf(time)}'`);
