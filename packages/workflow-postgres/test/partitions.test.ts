@@ -38,14 +38,12 @@ describe.skipIf(missingPostgres !== "")(`partitions${missingPostgres}`, () => {
           "SELECT relid::text AS name FROM pg_partition_tree($1::regclass) WHERE isleaf",
           [`${database.schema}.lines`],
         )
-      )
-        .map(({ name }) => name.split(".")[1])
-        .toSorted();
+      ).map(({ name }) => name.split(".")[1]);
     expect(await partitions()).toContain("lines_2026_01_05");
     expect(await deleteEnded(database, Date.now() + day)).toBe(2);
     const now = new Date().toISOString().slice(0, 7).replace("-", "_");
-    expect(await partitions()).toEqual(
-      [`lines_${now}`, "lines_other", "lines_2026_01_06"].toSorted(),
+    expect(new Set(await partitions())).toEqual(
+      new Set([`lines_${now}`, "lines_other", "lines_2026_01_06"]),
     );
     expect(await store.find(old.threadId)).toBe(null);
     expect(await store.find(beside.threadId)).toBe(null);
