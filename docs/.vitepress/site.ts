@@ -36,6 +36,7 @@ export const sidebar: DefaultTheme.SidebarItem[] = [
       "client",
       "cookbook",
       "failed-thread",
+      "upgrade",
       "cost-control",
       "ai-sdk",
       "openai-agents",
