@@ -331,7 +331,7 @@ export default {
           "^packages/workflow/src/(system|sandbox|contract|moderator|durable|testing)/",
           // Processes of their own, and what a worker does before it loads a bundle.
           "^packages/workflow/src/bundle/(build|build-child|child|confined|inspect-child|own-packages|prepare)[.]ts$",
-          "^packages/workflow/src/upgrade/(probe|replay|replay-child|replays|surroundings|check)[.]ts$",
+          "^packages/workflow/src/upgrade/(check|copy|replay-child|replays)[.]ts$",
           "^packages/workflow/src/worker/(main|isolate)[.]ts$",
           "^packages/workflow/src/chaos/(chaos-child|folder)[.]ts$",
           "^packages/workflow/src/document/entry-files[.]ts$",

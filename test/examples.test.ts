@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { WorkflowFn } from "@uncaged/workflow";
 import { openLocalHost, settled, threadJson, type ThreadJson } from "@uncaged/workflow/host";
+import { checkVersion, preparedBundle } from "@uncaged/workflow/internal";
 import { replayEverywhere } from "@uncaged/workflow/testing";
 import { makeRepository } from "./repository.ts";
 import { warningsOn } from "./warned.ts";
@@ -143,6 +144,21 @@ describe("the repository reviewer", () => {
     const { result } = await run("review", { params: { files: 0 } });
     expect(result?.summary).toBe("params.files is 0, not a number from 1 to 50");
   });
+});
+
+test("a check tells that the reviewer's second version diverges from a thread, and where", async () => {
+  const { threadId } = await run("review", { cwd: faulty("checked") });
+  const next = join(top, "examples/review-repository/workflow-v2.ts");
+  const found = await checkVersion(host, "review", await preparedBundle(next), { threads: 1 });
+  expect(found.threads).toMatchObject([
+    {
+      ...{ threadId, status: "diverges" },
+      at: { step: 2, recorded: "reader", expected: "historian or reader" },
+      line: { text: "const [history, ...readings] = yield* step.all([" },
+    },
+  ]);
+  const same = await checkVersion(host, "inventory", "inventory");
+  expect(same.threads.map(({ status }) => status)).toEqual(["ended"]);
 });
 
 test("no step of an example breaks its descriptor", async () => {

@@ -163,6 +163,8 @@ test("the figures of versions show which version fails; failed threads are tried
 
   await older.getByRole("button", { name: "Roll back" }).click();
   await dialog.getByRole("cell", { name: "33.3%" }).waitFor();
+  await dialog.getByRole("button", { name: "Check its threads on this version" }).click();
+  await dialog.getByText(/^\d threads: .* 0 diverge\.$/).waitFor();
   expect(await violationsOf(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Roll back" }).click();
   await older.getByText("current", { exact: true }).waitFor();

@@ -146,6 +146,8 @@ test("paths of workflows match the description", async () => {
   }
   await fits("GET /api/bundles/{workflow}/document", { status: 200 }, "writer");
   await fits("GET /api/tools", { status: 200 });
+  const version = { status: 200, send: { version: "counting" } };
+  await fits("POST /api/workflows/{name}/check", version, "counting");
   await fits("POST /api/workflows/{name}/rollback", { status: 200 }, "counting");
   await fits("DELETE /api/workflows/{name}", { status: 200 }, "counting");
 });

@@ -59,6 +59,10 @@ test("a source is built and registered, and its versions are listed", async () =
     [second.hash, false],
     [first.hash, true],
   ]);
+  expect(await serving.ok("/api/workflows/greet/check", { version: second.hash })).toEqual({
+    ...{ hash: second.hash, checked: 0, continues: 0, diverges: 0, waits: 0, ended: 0 },
+    threads: [],
+  });
   await serving.ok("/api/workflows/greet/rollback", { version: second.hash });
   expect(await serving.ok<Workflow>("/api/workflows/greet")).toMatchObject({ hash: second.hash });
 });

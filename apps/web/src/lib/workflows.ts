@@ -7,6 +7,7 @@ import type {
   SavedDocument,
   Server,
   Tool,
+  VersionCheck,
   VersionRow,
   Workflow,
   WorkflowFiles,
@@ -79,6 +80,10 @@ export const rollbackWorkflow = (name: string, version?: string) =>
     method: "POST",
     json: { version },
   });
+
+/** Replays the threads of a workflow on a version. */
+export const checkWorkflow = (name: string, version: string) =>
+  request<VersionCheck>(pathOf("workflows", name, "check"), { method: "POST", json: { version } });
 
 export const removeWorkflow = (name: string) =>
   request<{ name: string }>(pathOf("workflows", name), { method: "DELETE" });

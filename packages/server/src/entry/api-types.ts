@@ -39,6 +39,7 @@ export type WorkflowRow = z.infer<typeof workflow.workflowRowSchema>;
 export type Workflow = z.infer<typeof workflow.workflowSchema>;
 export type VersionRow = z.infer<typeof workflow.versionRowSchema>;
 export type AddedWorkflow = z.infer<typeof workflow.addedSchema>;
+export type VersionCheck = z.infer<typeof workflow.checkSchema>;
 export type RolledBack = z.infer<typeof workflow.rolledBackSchema>;
 export type Bundle = z.infer<typeof workflow.bundleSchema>;
 export type SavedDocument = z.infer<typeof workflow.documentSchema>;

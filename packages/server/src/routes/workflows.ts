@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { checkJson, checkVersion } from "@uncaged/workflow/internal";
 import * as request from "../schema/request.ts";
 import * as schema from "../schema/workflow.ts";
 import { orNull } from "../schema/value.ts";
@@ -6,8 +7,15 @@ import { savedDocument } from "./document.ts";
 import { type Context, Routes } from "./route.ts";
 import { addFiles } from "./upload.ts";
 
-export function workflowRoutes({ host }: Context) {
+export function workflowRoutes({ host, env }: Context) {
   const routes = new Routes("Workflows");
+  let last: Promise<unknown> = Promise.resolve();
+  /** Runs checks one after the other: each loads a bundle in a process. */
+  const inTurn = <T>(check: () => Promise<T>): Promise<T> => {
+    const next = last.then(check);
+    last = next.catch(() => undefined);
+    return next;
+  };
   routes.add("GET /workflows", {
     summary: "List the workflows",
     answer: ["By name.", z.array(schema.workflowRowSchema)],
@@ -54,6 +62,18 @@ export function workflowRoutes({ host }: Context) {
     optionalBody: request.rollbackBody,
     answer: ["The current version.", schema.rolledBackSchema],
     run: ({ params, body }) => host.rollback(params.name, body.version),
+  });
+  routes.add("POST /workflows/{name}/check", {
+    summary: "Replay a workflow's threads on another version, without running a step",
+    params: request.namePath,
+    body: request.checkBody,
+    answer: ["Which threads continue, wait, have ended or diverge.", schema.checkSchema],
+    run: ({ params: { name }, body: { version, threads } }) =>
+      inTurn(async () => {
+        await host.workflow(name);
+        const options = { env, ...(threads !== undefined && { threads }) };
+        return checkJson(await checkVersion(host, name, version, options));
+      }),
   });
   routes.add("DELETE /workflows/{name}", {
     summary: "Remove a workflow's name; its threads remain",

@@ -163,6 +163,18 @@ export const forkBody = retryBody
 
 export const rollbackBody = z.strictObject({ version: optionalText }).openapi("RollBackWorkflow");
 
+export const checkBody = z
+  .strictObject({
+    version: text.describe("The version: a hash, name@hash or a name."),
+    threads: z
+      .int()
+      .min(1)
+      .max(100_000)
+      .optional()
+      .describe("Checks only the newest. Default: all that have not ended, and the newest 100."),
+  })
+  .openapi("CheckWorkflow");
+
 export const addQuery = z.object({
   file: text.openapi({
     description:

@@ -71,6 +71,27 @@ export const rolledBackSchema = z
   .object({ name: text, hash, previous: text })
   .openapi("RolledBack");
 
+export const checkSchema = z
+  .object({
+    hash,
+    checked: number,
+    continues: number,
+    diverges: number,
+    waits: number,
+    ended: number,
+    threads: z.array(
+      z.object({
+        threadId,
+        status: z.enum(["continues", "diverges", "waits", "ended"]),
+        at: z
+          .object({ step: number, recorded: text.nullable(), expected: text.nullable() })
+          .nullable()
+          .describe("The first difference; null without one."),
+      }),
+    ),
+  })
+  .openapi("VersionCheck");
+
 export const removedSchema = z.object({ name: text }).openapi("RemovedWorkflow");
 
 export const bundleSchema = z

@@ -25,7 +25,7 @@ export function difference(
   limitMs: number,
 ): FoundDifference {
   const sides = { step: count + 1, recorded: recordedSide(recording, count) };
-  if (asked.length > 0) return { ...sides, expected: asked.join(" or "), role: asked[0] as string };
+  if (asked.length > 0) return { ...sides, expected: asked.join(" or "), role: asked[0] };
   const role = recording.steps[count]?.role;
   if (end.by === "returned") return { ...sides, expected: END, ...(role && { role }) };
   if (end.by !== "threw") return { ...sides, expected: silence(limitMs) };

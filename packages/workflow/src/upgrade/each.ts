@@ -1,8 +1,14 @@
 import { INPUT, type Step, WAIT, type WorkflowFn } from "../contract/contract.ts";
 import { difference, isBroken, turnOf } from "./difference.ts";
 import { type Probe, probe } from "./probe.ts";
-import { failedIn, type FoundDifference, type Recording, rolesOf, routeOf } from "./recording.ts";
-import type { ReplayOptions } from "./replay.ts";
+import {
+  failedIn,
+  type FoundDifference,
+  type Recording,
+  type ReplayOptions,
+  rolesOf,
+  routeOf,
+} from "./recording.ts";
 import { surroundReplay } from "./surroundings.ts";
 
 /**
@@ -34,7 +40,7 @@ export async function each(
     if (isRouted && !isFound()) probes.push(await ask(before, true));
     const found = probes.findLast(({ isWanted }) => isWanted);
     const [first] = probes;
-    // Steps after the end of a thread are no difference.
+    // An ended thread has no steps after its last one.
     const isEnd = wanted === last && recording.end !== null;
     const turn = found && !isEnd ? turnOf(wanted, found.given, count + 1) : null;
     if (turn !== null) return turn;

@@ -55,6 +55,7 @@ const mostYields = 1_000;
 const mostAtOnce = 1_000_000;
 /** Turns of the event loop without a new task, after which the started tasks are taken to be blocked. */
 const quietTurns = 50;
+const pollMs = 5;
 
 /**
  * `wanted` is the recorded step to look for, `limitMs` the time for each answer. With `isIdle` no role gets an answer:
@@ -188,7 +189,8 @@ async function within<T>(
     quiet = started() > seen ? 0 : quiet + 1;
     seen = started();
     if (seen > 0 && quiet > quietTurns) resolve(null);
-    else if (!isOver) seen > 0 ? turn(look) : later(look, 5);
+    else if (!isOver && seen > 0) turn(look);
+    else if (!isOver) later(look, pollMs);
   };
   turn(look);
   try {

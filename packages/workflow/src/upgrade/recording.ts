@@ -25,7 +25,17 @@ export type FoundDifference = Difference & { stack?: string; role?: string };
 /** The result of one replay, from the child process. */
 export type Verdict = { status: ReplayStatus; at: FoundDifference | null };
 
-/** Returns the name of a step for people: its role, and what a question asks for. */
+/**
+ * `limitMs` is the time for each answer of the workflow. `onProgress` is called before each answer, with the number of
+ * recorded steps before it; null while the workflow follows the whole record. `isSlow` asks after each step.
+ */
+export type ReplayOptions = {
+  limitMs: number;
+  onProgress: (count: number | null) => void;
+  isSlow?: boolean;
+};
+
+/** Returns the name of a step for people: its role, and the subject of a question. */
 export const sideOf = ({ role, meta }: Pick<RoleOutput, "role" | "meta">): string =>
   role === WAIT ? `${WAIT} ${JSON.stringify(meta?.for ?? null)}` : role;
 

@@ -3,18 +3,8 @@ import { WAIT, type WorkflowFn } from "../contract/contract.ts";
 import { difference, isBroken, stackOf } from "./difference.ts";
 import { each } from "./each.ts";
 import { probe } from "./probe.ts";
-import type { FoundDifference, Recording, Verdict } from "./recording.ts";
+import type { FoundDifference, Recording, ReplayOptions, Verdict } from "./recording.ts";
 import { type RandomRange, surroundReplay } from "./surroundings.ts";
-
-/**
- * `limitMs` is the time for each answer of the workflow. `onProgress` is called before each answer, with the number of
- * recorded steps before it; null while the workflow follows the whole record. `isSlow` asks after each step.
- */
-export type ReplayOptions = {
-  limitMs: number;
-  onProgress: (count: number | null) => void;
-  isSlow?: boolean;
-};
 
 /** Time for an answer of a workflow that was silent before, in milliseconds. */
 export const impatientMs = 1_000;

@@ -13,7 +13,7 @@ export type RandomRange = "low" | "high" | "whole";
 const mostNarrow = 1_000;
 
 /**
- * Replaces clock and random numbers of this process by those that {@link surroundReplay} sets. Returns a function that
+ * Replaces clock and random numbers of this process by the values of {@link surroundReplay}. Returns a function that
  * restores them.
  */
 export function replaceSurroundings(): () => void {

@@ -11,6 +11,7 @@ import { documentQuery } from "../../lib/workflows.ts";
 import { Button } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
 import { FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { VersionCheck } from "../../workflow/versions/version-check.tsx";
 import { SaveDialog } from "./save-dialog.tsx";
 import { VersionsButton } from "./versions-dialog.tsx";
 
@@ -118,6 +119,7 @@ function Document({ kind, name, draftKey, children, document, beginning }: Props
   const [notices, setNotices] = useState(beginning.notices);
   const [other, setOther] = useState<string | null>(null);
   const [isSaving, setSaving] = useState(false);
+  const [savedHash, setSavedHash] = useState<string | null>(null);
   const isChanged = useDocumentPart(document, ({ text, saved }) => text !== saved);
   const keeping = useRef<ReturnType<typeof keepDraft>>(null);
   useEffect(() => {
@@ -135,6 +137,11 @@ function Document({ kind, name, draftKey, children, document, beginning }: Props
   const save = () => setSaving(true);
   const notice = (
     <>
+      {savedHash !== null && name !== null && (
+        <div className="border-b px-4 py-1">
+          <VersionCheck key={savedHash} name={name} hash={savedHash} />
+        </div>
+      )}
       {notices.map((text) => (
         <Banner
           key={text}
@@ -195,6 +202,7 @@ function Document({ kind, name, draftKey, children, document, beginning }: Props
         onClose={() => setSaving(false)}
         onSaved={(hash) => {
           setBase(hash);
+          setSavedHash(hash);
           setNotices([]);
           if (name !== null) forget(draftKey);
         }}

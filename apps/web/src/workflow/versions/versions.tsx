@@ -14,6 +14,7 @@ import { Table } from "../../ui/table.tsx";
 import { FiguresTable, Sparkline, successOf, took } from "./figures.tsx";
 import { TryFailures } from "./try-failures.tsx";
 import { VersionChanges } from "./version-changes.tsx";
+import { VersionCheck } from "./version-check.tsx";
 
 const atOnce = 10;
 
@@ -218,6 +219,7 @@ function Version({ name, version, current, before, isOlder }: VersionProps) {
             {name} will use <code>{hash}</code>, added {moment(timestamp)}. Running threads keep
             their version. No version is deleted.
           </p>
+          <VersionCheck name={name} hash={hash} />
         </Confirm>
         <TryFailures name={name} hash={hash} isOpen={asking === "try"} onClose={() => ask(null)} />
       </article>
