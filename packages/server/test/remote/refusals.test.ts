@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { isWorkflowError, openRemoteHost, type RemoteHostOptions } from "@uncaged/workflow/client";
+import { asker } from "../../../workflow/test/fixtures/bundles.ts";
 import { methods, roleOf } from "../../src/remote/methods.ts";
 import { Serving, stopServing } from "../serving.ts";
 import { type Faults, Proxy } from "./proxy.ts";
@@ -170,6 +171,37 @@ test("a change that was lost while the server was restarted is not made again", 
   isBack = true;
   expect(await rolling).toMatchObject({ code: "OUTCOME_UNKNOWN" });
   expect((await serving.host.workflow("counter")).hash).toBe(before[1]?.hash as string);
+});
+
+test("a kill that was lost while the server was restarted ends the thread, and a second one is refused", async () => {
+  const { serving, proxy, open } = await behind({}, { patienceMs: 30_000 });
+  const host = await open();
+  const { port } = serving;
+  await serving.add("asker", asker);
+  const ref = await host.start({ workflow: "asker", cwd: "/", env: {} });
+  await serving.until(ref.threadId, "waiting");
+  /** Kills the thread, and restarts the server when it has answered. The response is lost. */
+  const kill = async (): Promise<unknown> => {
+    const lost = Promise.withResolvers<void>();
+    let isBack = false;
+    proxy.faults = {
+      loses: (n) => {
+        if (isBack || !proxy.bodies[n - 1]?.includes('"key"')) return false;
+        lost.resolve();
+        return true;
+      },
+    };
+    const killing = host.control(ref, { kind: "kill", env: {} });
+    // Handled below, when the server is back.
+    killing.catch(() => undefined);
+    await lost.promise;
+    await serving.end();
+    await serving.serve(port);
+    isBack = true;
+    return await killing;
+  };
+  expect(await kill()).toEqual({ threadId: ref.threadId, resumed: [] });
+  expect(await refusalOf(kill())).toMatchObject({ code: "THREAD_ENDED" });
 });
 
 test("references and files can't leave their folders", async () => {

@@ -12,7 +12,7 @@ import type {
   ThreadCommand,
   Verification,
 } from "../host/host.ts";
-import type { ThreadRef, ThreadView } from "../record/thread.ts";
+import type { ThreadRef, ThreadRow } from "../record/thread.ts";
 import { type CallOptions, Link, type LinkOptions } from "./link.ts";
 import type { RemoteArguments, RemoteGreeting, RemoteStreams } from "./protocol.ts";
 import { type StreamOptions, streamOf } from "./stream.ts";
@@ -70,7 +70,7 @@ function hostOf(
     },
   ) => streamOf(link, method, { ...given, heartbeatMs });
 
-  const read = (ref: ThreadRef): Promise<ThreadView> => ask("read", { ref: refOf(ref) });
+  const row = (ref: ThreadRef): Promise<ThreadRow | null> => ask("row", { ref: refOf(ref) });
 
   return {
     root,
@@ -105,8 +105,8 @@ function hostOf(
     threads: (query) => ask("threads", { query }),
     summary: (query) => ask("summary", { query }),
     live: () => ask("live", {}),
-    row: (ref) => ask("row", { ref: refOf(ref) }),
-    read,
+    row,
+    read: (ref) => ask("read", { ref: refOf(ref) }),
     family: (ref) => ask("family", { ref: refOf(ref) }),
     attempts: (ref) => ask("attempts", { ref: refOf(ref) }),
     log: (ref, given = {}) => logOf(refOf(ref), given),
@@ -165,12 +165,14 @@ function hostOf(
   }
 
   async function kill(ref: ThreadRef, force: boolean | undefined): Promise<unknown> {
+    const isKilled = async () => (await row(ref))?.status === "killed";
+    const wasKilled = await isKilled();
     try {
       return await changeOnce("kill", { ref, force });
     } catch (error) {
       const isUnknown = isWorkflowError(error) && error.code === "OUTCOME_UNKNOWN";
       if (!isUnknown) throw error;
-      if ((await read(ref)).status === "killed") return { threadId: ref.threadId, resumed: [] };
+      if (!wasKilled && (await isKilled())) return { threadId: ref.threadId, resumed: [] };
       return await changeOnce("kill", { ref, force });
     }
   }
