@@ -197,7 +197,12 @@ inSandbox("a step's files in its project relax no setting and run nowhere else",
       }),
     );
     const before = victim.kept();
-    for (const id of await victim.create(plans)) await victim.ran(id);
+    const tried: string[] = [];
+    for (const id of await victim.create(plans)) {
+      const view = await victim.ran(id);
+      tried.push(...reportsIn(view, attempts).map(({ name }) => name));
+    }
+    expect(tried.sort()).toEqual(attempts.map(({ name }) => name).sort());
     expect(await ownedBy(victim, project)).toEqual([]);
     expect(differences(before, victim.kept())).toEqual([]);
   }),
