@@ -21,7 +21,7 @@ const groups = {
     logs: "show a thread's debug log",
     diff: "compare two threads step by step",
     eval: "run a data set on one or several versions, score and compare them",
-    chaos: "run a workflow under faults, and report what ran twice and what diverged",
+    chaos: "run a workflow under faults, and report repeated roles and differences",
   },
   Control: {
     pause: "pause threads after the current step",

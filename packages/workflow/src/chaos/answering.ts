@@ -8,7 +8,7 @@ type Recording = { fixture: Fixture | null; isLive: boolean; name: string };
 
 /**
  * Returns the options of a thread whose roles a fixture answers, and the function that selects the roles: all of them,
- * or of a live thread those that called a model in the recording.
+ * or of a live thread the roles that called a model in the recording.
  *
  * @throws WorkflowError `CHAOS_FAILED` when the workflow's roles can't be answered.
  */

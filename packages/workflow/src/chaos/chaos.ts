@@ -23,7 +23,7 @@ export type ChaosOptions = {
   options?: Record<string, unknown>;
   /** Answers the questions of the thread; and its roles, unless `isLive`. */
   fixture: Fixture | null;
-  /** Whether the roles really run, except those that called a model in the fixture. */
+  /** Whether the roles really run, except roles that called a model in the fixture. */
   isLive: boolean;
   /** The folder whose copy is the working folder of live roles; null for an empty one. */
   files: string | null;

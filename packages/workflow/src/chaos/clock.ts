@@ -5,7 +5,7 @@ import { Random } from "./random.ts";
 
 const { Date: RealDate } = globalThis;
 
-/** The clock and the random numbers of this process, which each simulated process gets anew. */
+/** The clock and the random numbers of this process, of which each simulated process gets its own. */
 export class Surprise {
   #offset = 0;
   #random = new Random(0);

@@ -18,7 +18,7 @@ export type Difference = { step: number | null; undisturbed: Side | null; faulte
  */
 export type Side = { role: string | null; text: string; cause?: string };
 
-/** What differs between undisturbed runs too. */
+/** Differences that undisturbed runs have too. */
 export type Varying = {
   /** Roles whose outputs differ. Only their names are compared. */
   readonly roles: Set<string>;
@@ -79,7 +79,7 @@ export function varyingIn(
 }
 
 /**
- * Notes that another output of one role, or another content of a file, is no difference. Returns false for a
+ * Notes an output of one role, or a content of a file, that counts as equal. Returns false for a
  * difference of another kind.
  */
 export function noteVarying({ step, undisturbed, faulted }: Difference, varying: Varying): boolean {

@@ -19,12 +19,12 @@ import type { FilesIn, WorkFolder } from "./folder.ts";
 import { Life } from "./life.ts";
 import { Random } from "./random.ts";
 
-/** What all runs of a workflow share. */
+/** The parts that all runs of a workflow share. */
 export type Scene = {
   hash: string;
   /** Empties the storage root and the working folder, and returns the parts of the root. */
   reset: () => ThreadsParts["place"];
-  /** Loads the module anew; or returns the last one, as for a second thread of its process. */
+  /** Loads another copy of the module; or returns the last one, as for a second thread of its process. */
   load: (isSecond: boolean) => Promise<LoadedBundle>;
   /** The start of the thread. Its id is the same in each run, because roles see it. */
   request: StartRequest;

@@ -123,7 +123,7 @@ export class Executions {
     return slot === undefined ? null : (this.#openedAt.get(slot) ?? null);
   }
 
-  /** Marks the running execution as one that never continues. */
+  /** Marks the running execution as never continuing. */
   freeze(): void {
     const one = running.getStore();
     if (one) one.isFrozen = true;
@@ -141,7 +141,7 @@ export class Executions {
     }
   }
 
-  /** Returns the executions of roles, without those that only run others. */
+  /** Returns the executions of roles, without roles that only run others. */
   counted(): Execution[] {
     const within = new Set(
       [...this.#attempts.values()].flatMap((one) => (one.within ? one.slot : [])),

@@ -87,7 +87,7 @@ const recordTexts: Record<CommitKind | AnswerKind, (what: string) => string> = {
   answerLate: (what) => `the answer to ${what} after a kill`,
 };
 
-/** The faults of one run that have not occurred yet, and those that have. */
+/** The faults of one run that are still to occur, and its past faults. */
 export class FaultPlan {
   readonly came: Fault[] = [];
   readonly #open: Fault[];

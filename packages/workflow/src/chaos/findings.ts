@@ -4,8 +4,8 @@ import type { Run } from "./drive.ts";
 import { faultText } from "./faults.ts";
 
 /**
- * A run that differs from the undisturbed run. `role` is the role to look at: the one that ran again, if an output or a
- * file differs, else the one whose step differs.
+ * A run that differs from the undisturbed run. `role` is the role to look at: the role that ran again, if an output or a
+ * file differs, else the role whose step differs.
  */
 export type Divergence = {
   run: number;

@@ -8,7 +8,7 @@ export type FilesIn = ReadonlyMap<string, string>;
 const mostFiles = 10_000;
 const hashDigits = 12;
 
-/** The working folder of live roles, which each run gets anew. */
+/** The working folder of live roles, a new one for each run. */
 export class WorkFolder {
   readonly #path: string;
   readonly #from: string | null;

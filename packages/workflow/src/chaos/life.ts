@@ -12,7 +12,7 @@ export type LifeParts = {
   hash: string;
   store: ThreadStore;
   place: ThreadsParts["place"];
-  /** Loads the bundle's module anew, as a new process does. */
+  /** Loads another copy of the bundle's module, as a new process does. */
   load: () => Promise<LoadedBundle>;
   plan: FaultPlan;
   executions: Executions;
