@@ -152,8 +152,8 @@ export class Interpreter {
     if (this.#failure) return null;
     const { attempts, guardrails, thread, keyOf, questions, recorded } = this.#around;
     const { node } = run;
-    const own = this.#around.agents;
-    const agents = recorded ? recordedAgent(recorded, run, own) : own;
+    const given = this.#around.agents;
+    const agents = recorded ? recordedAgent(recorded, run, given) : given;
     const attempt = openAttempt(
       { attempts },
       { role: node.id, path: pathOf(run), title: node.name },

@@ -66,7 +66,10 @@ export class Findings {
       if (known) known.runs += one.runs;
       else kept.push({ ...one });
     }
-    return kept.map(({ sides: _, ...own }) => own);
+    return kept.map((one) => {
+      const { sides: _, ...own } = one;
+      return own;
+    });
   }
 
   #keep(key: string, found: Found): void {
