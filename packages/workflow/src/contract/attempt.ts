@@ -96,9 +96,9 @@ export const failedStepOf = (error: Error): FailedStep | undefined =>
 
 const timeDigits = 9;
 const randomDigits = 4;
-const randomRange = 32 ** randomDigits;
-
-const latest = 32 ** timeDigits - 1;
+// Literals, which a bundle leaves out when it does not use them: 32 ** randomDigits, and 32 ** timeDigits - 1.
+const randomRange = 1_048_576;
+const latest = 35_184_372_088_831;
 
 const whole = (number: number): number => number - (number % 1);
 

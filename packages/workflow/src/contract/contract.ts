@@ -95,9 +95,6 @@ export type Pause = { isWanted: () => boolean; over: () => Promise<void> };
 /** Marks a `run` that finishes the work in flight before it pauses. */
 export const drainsOnPause: unique symbol = Symbol.for("uncaged.workflow.drainsOnPause") as never;
 
-/** Marks a `run` that compares all recorded steps with its own, and throws `DIVERGED` at a difference. */
-export const checksSteps: unique symbol = Symbol.for("uncaged.workflow.checksSteps") as never;
-
 /**
  * Returns the recorded output of the n-th execution of a role, from 1. `member` is the index among outputs of the same
  * role in a `step.all`.

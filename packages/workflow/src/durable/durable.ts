@@ -1,5 +1,4 @@
 import {
-  checksSteps,
   folderOf,
   type RoleOutput,
   type ThreadInput,
@@ -78,7 +77,7 @@ export function durable<Returned extends Returnable>(
       await steps.return("" as never);
     }
   };
-  const marks = { [opensAttempts]: true, [answersFromFixture]: true, [checksSteps]: true };
+  const marks = { [opensAttempts]: true, [answersFromFixture]: true };
   return Object.assign(workflow, marks) as WorkflowFn<ValueOf<Returned>>;
 }
 
