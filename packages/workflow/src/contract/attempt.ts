@@ -76,10 +76,7 @@ export function openAttempt(options: { attempts?: Attempts }, spec: AttemptSpec)
  */
 export const usesAttempt: unique symbol = Symbol.for("uncaged.workflow.usesAttempt") as never;
 
-/**
- * Marks a `run` that opens an attempt for each of its roles. The value `checked`: it also compares all recorded steps
- * with its own, and throws `DIVERGED` at a difference.
- */
+/** Marks a `run` that opens an attempt for each of its roles. */
 export const opensAttempts: unique symbol = Symbol.for("uncaged.workflow.opensAttempts") as never;
 
 /** The step that recorded a failure: its role, and its attempt if recorded. */

@@ -77,7 +77,7 @@ export function durable<Returned extends Returnable>(
       await steps.return("" as never);
     }
   };
-  const marks = { [opensAttempts]: "checked", [answersFromFixture]: "each" };
+  const marks = { [opensAttempts]: true, [answersFromFixture]: "each" };
   return Object.assign(workflow, marks) as WorkflowFn<ValueOf<Returned>>;
 }
 

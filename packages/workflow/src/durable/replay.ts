@@ -129,15 +129,16 @@ export class Replay {
     return undefined;
   }
 
-  /** Ends the workflow with this error, even if the workflow catches it. */
+  /** Ends the workflow with this error at the last call of `step`, even if the workflow catches it. */
   fail(error: WorkflowError): never {
+    if (this.at) error.stack = this.at.stack;
     this.#divergence = error;
     throw error;
   }
 
   /** Throws when recorded steps remain that the workflow did not take. */
   finish(): void {
-    if (this.peek() !== undefined) this.diverge(`ended after ${stepsOf(this.#taken)}`);
+    if (this.peek() !== undefined) this.diverge("ended");
   }
 
   /** Throws `DIVERGED`; `did` describes the workflow's action in place of the recorded step. */
@@ -146,13 +147,9 @@ export class Replay {
     const isUnasked = next?.role === INPUT && !this.#isAsked;
     const after = isUnasked ? " without a question" : "";
     const found = next === undefined ? "missing" : `${described(next)}${after}`;
-    const error = diverged(this.#taken, found, did);
-    if (this.at) error.stack = this.at.stack;
-    return this.fail(error);
+    return this.fail(diverged(this.#taken, found, did));
   }
 }
-
-const stepsOf = (count: number): string => (count === 1 ? "1 step" : `${count} steps`);
 
 function described({ role, meta }: RoleOutput): string {
   const what = role === WAIT || role === INPUT ? meta.for : undefined;
@@ -190,8 +187,8 @@ export function nextIn(counts: Map<string, number>, key: string): number {
 /** Progress of one run of a durable workflow. */
 export class Progress {
   readonly replay: Replay;
-  /** The described calls that have not run. Each error has the call's role as its message, and its position. */
-  readonly idle = new Map<object, Error>();
+  /** The described calls that have not run. */
+  readonly idle = new Set<{ readonly at: Error }>();
   readonly #context: Omit<StepContext, "attempt" | "steps" | "key" | "questions">;
   /** The arguments of `run`. */
   readonly #run: { input: ThreadInput; options: WorkflowOptions };
@@ -341,8 +338,8 @@ export class Progress {
   /** Called when the workflow has returned: throws when steps of the log remain, or a described step did not run. */
   finish(): void {
     this.replay.finish();
-    for (const { message, stack } of this.idle.values()) {
-      throw Object.assign(stepNotRun(message), { stack });
+    for (const { at } of this.idle) {
+      throw Object.assign(stepNotRun(at.message), { stack: at.stack });
     }
   }
 }

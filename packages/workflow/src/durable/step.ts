@@ -28,29 +28,29 @@ type Member = StepWork | { ask: () => Steps<unknown> };
 /** A call of `step`, `step.all` or `step.wait`; `member` is its form within a `step.all`. */
 class Call implements StepCall<unknown> {
   readonly member: Member | null;
+  /** The position of the call. Its message is the call's name. */
+  readonly at: Error;
   readonly #progress: Progress;
-  readonly #name: string;
   readonly #run: () => Steps<unknown>;
 
   constructor(progress: Progress, name: string, member: Member | null, run: () => Steps<unknown>) {
     this.#progress = progress;
-    this.#name = name;
     this.member = member;
     this.#run = run;
-    progress.idle.set(this, new Error(name));
+    this.at = new Error(name);
+    progress.idle.add(this);
   }
 
   [Symbol.asyncIterator](): Steps<unknown> {
-    const { idle, replay } = this.#progress;
-    replay.at = idle.get(this);
-    idle.delete(this);
+    this.#progress.idle.delete(this);
+    this.#progress.replay.at = this.at;
     return this.#run();
   }
 
   // `await`, and `yield` without a star, call this function. Without the error, the workflow would continue without
   // running the step.
   then(): never {
-    throw stepAwaited(this.#name);
+    throw stepAwaited(this.at.message);
   }
 }
 

@@ -45,8 +45,10 @@ async function replayFiles(run: Bundle["run"]): Promise<void> {
     return answer({ unsupported: true } satisfies ReplayAnswer);
   }
   let reportedAt = 0;
+  let reported: number | null = 0;
   const onProgress = (count: number | null) => {
-    if (count === null && now() - reportedAt < reportMs) return;
+    if (count === null && reported === null && now() - reportedAt < reportMs) return;
+    reported = count;
     reportedAt = now();
     report({ count } satisfies ReplayReport);
   };

@@ -1,5 +1,4 @@
-import { opensAttempts } from "../contract/attempt.ts";
-import { WAIT, type WorkflowFn } from "../contract/contract.ts";
+import { type Step, WAIT, type WorkflowFn } from "../contract/contract.ts";
 import { difference, isBroken, stackOf } from "./difference.ts";
 import { each } from "./each.ts";
 import { probe } from "./probe.ts";
@@ -22,12 +21,24 @@ export async function replay(
   recording: Recording,
   options: ReplayOptions,
 ): Promise<Verdict> {
-  const { [opensAttempts]: kind } = run as { [opensAttempts]?: unknown };
-  const compare = kind === "checked" ? whole : each;
+  const compare = (await checksSteps(run, recording, options)) ? whole : each;
   const at = await compare(run, recording, options);
   if (at !== null) return { status: "diverges", at };
   if (recording.end !== null) return { status: "ended", at: null };
   return { status: recording.steps.at(-1)?.role === WAIT ? "waits" : "continues", at: null };
+}
+
+const unlikely: Step = { role: "\0", content: "", meta: {}, timestamp: 0 };
+
+/** Whether a version refuses a recorded step that it does not ask for. */
+async function checksSteps(
+  run: WorkflowFn,
+  { start }: Recording,
+  { limitMs, onProgress }: ReplayOptions,
+): Promise<boolean> {
+  onProgress(0);
+  const { end } = await probe(run, { start, steps: [unlikely], end: null }, 1, { limitMs });
+  return end.by === "threw" && end.isDivergence;
 }
 
 const hour = 3_600_000;
