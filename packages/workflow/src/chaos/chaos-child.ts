@@ -5,6 +5,9 @@ import { openChannel } from "../bundle/child.ts";
 import { toBundle } from "../bundle/module.ts";
 import { guardRequires } from "../bundle/require-guard.ts";
 import type { LoadedBundle } from "../bundle/store.ts";
+import { opensAttempts } from "../contract/attempt.ts";
+import { ulidTime } from "../contract/base32.ts";
+import { isThreadId } from "../contract/names.ts";
 import { toErrorRecord } from "../contract/error.ts";
 import { createRoot, openRoot } from "../disk/root.ts";
 import { system } from "../system/system.ts";
@@ -19,6 +22,9 @@ import { runAll } from "./rounds.ts";
 
 const { request: given, answer: send } = openChannel();
 const answer = (value: ChaosAnswer): void => send(value);
+/** The time in a thread's id. */
+const timeOf = (threadId: string): number | null =>
+  isThreadId(threadId) ? ulidTime(threadId) : null;
 const { folder } = given as { folder: string };
 
 try {
@@ -29,7 +35,7 @@ try {
   guardRequires(path);
   recordEvents();
   isolate({ failOnly: null, noteUncaught: () => undefined });
-  const surprise = new Surprise();
+  const surprise = new Surprise(fixture && timeOf(fixture.threadId));
   surprise.install();
   let loads = 0;
   let last: LoadedBundle | null = null;
@@ -42,6 +48,7 @@ try {
     return last;
   };
   const { run } = await load(false);
+  surprise.isKnown = opensAttempts in run;
   const { answers, options } = answering(run, { fixture, isLive, name: request.start.workflow });
   const workFolder = new WorkFolder(work, files);
   const reset = () => {

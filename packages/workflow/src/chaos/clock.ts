@@ -1,19 +1,33 @@
-import type { System } from "../system/port.ts";
 import { system, useSystem } from "../system/system.ts";
-import { randomOfRole } from "./executions.ts";
+import { runningRole } from "./executions.ts";
 import { Random } from "./random.ts";
 
 const { Date: RealDate } = globalThis;
 
-/** The clock and the random numbers of this process, of which each simulated process gets its own. */
+/** A Monday morning: the time of the first process where no recording has one. */
+const monday = RealDate.UTC(2026, 0, 5, 9);
+
+/**
+ * The clock and the random numbers of this process, of which each simulated process gets its own. They depend only on the
+ * seed and, within a role, on its step: a repetition that differs is not the work of chance. Time passes within roles
+ * alone; and everywhere for a workflow whose roles are not known, which is not `isKnown`.
+ */
 export class Surprise {
+  isKnown = true;
+  readonly #first: number;
   #offset = 0;
+  #since = system.clock.elapsed();
   #random = new Random(0);
+
+  /** @param first The time of the first process; null for any. */
+  constructor(first: number | null) {
+    this.#first = first ?? monday;
+  }
 
   /** Replaces `Date`, `Math.random` and `crypto.randomUUID` of this process, and the clock of the engine. */
   install(): void {
     const now = () => this.now();
-    const before: System = useSystem(system);
+    const before = useSystem(system);
     useSystem({ ...before, clock: { ...before.clock, now } });
     globalThis.Date = new Proxy(RealDate, {
       construct: (target, given: [], as) =>
@@ -21,36 +35,39 @@ export class Surprise {
       apply: () => new RealDate(now()).toString(),
       get: (target, key) => (key === "now" ? now : (Reflect.get(target, key) as unknown)),
     });
-    Math.random = () => this.#now.number();
+    Math.random = () => this.#numbers.number();
     crypto.randomUUID = () => this.#uuid();
   }
 
   now(): number {
-    return RealDate.now() + this.#offset;
+    const outside = this.isKnown ? 0 : system.clock.elapsed() - this.#since;
+    const elapsed = runningRole()?.elapsedMs ?? outside;
+    return Math.floor(this.#first + this.#offset + elapsed);
   }
 
-  /** Moves the clock to a time, and begins another sequence of random numbers. */
+  /** Sets the clock, in milliseconds after the first time of this process, and begins another sequence of numbers. */
   begin(offset: number, random: Random): void {
     this.#offset = offset;
+    this.#since = system.clock.elapsed();
     this.#random = random;
   }
 
-  /** Moves the clock forward, at least to a time. */
+  /** Moves the clock forward to a time, if that is later. */
   advance(until: number): void {
-    this.#offset = Math.max(this.#offset, until - RealDate.now() + 1);
+    this.#offset += Math.max(0, until - this.now() + 1);
   }
 
   get offset(): number {
     return this.#offset;
   }
 
-  get #now(): Random {
-    return randomOfRole() ?? this.#random;
+  get #numbers(): Random {
+    return runningRole()?.random ?? this.#random;
   }
 
   #uuid(): ReturnType<typeof crypto.randomUUID> {
     const digits = (count: number) =>
-      Array.from({ length: count }, () => this.#now.below(16).toString(16)).join("");
+      Array.from({ length: count }, () => this.#numbers.below(16).toString(16)).join("");
     return `${digits(8)}-${digits(4)}-4${digits(3)}-a${digits(3)}-${digits(12)}`;
   }
 }

@@ -10,13 +10,19 @@ import type { FilesIn } from "./folder.ts";
  * The first difference between a run and an undisturbed run. `step` counts from 1, and is one more than the number of
  * steps for the end; null for a file. A side is null where it has no step.
  */
-export type Difference = { step: number | null; undisturbed: Side | null; faulted: Side | null };
+export type Difference = {
+  step: number | null;
+  undisturbed: Side | null;
+  faulted: Side | null;
+  /** Whether the output of an earlier step, which varies, may be the reason. */
+  isExplained: boolean;
+};
 
 /**
- * One side of a difference: the role of the step, or `__end__`; null for a file. `text` describes it. `cause` is the
- * role that an error of a replay names.
+ * One side of a difference: the role of the step, or `__end__`; null for a file. `text` describes it, `key` is what is
+ * compared. `cause` is the subject of a question, or the role that an error of a replay names.
  */
-export type Side = { role: string | null; text: string; cause?: string };
+export type Side = { role: string | null; text: string; key: string; cause?: string };
 
 /** Differences that undisturbed runs have too. */
 export type Varying = {
@@ -31,24 +37,30 @@ export type Varying = {
   isPath: boolean;
 };
 
-/** A step, and the place of its work in the run. */
-type Placed = { step: Step; key: string; at: number; openedAt: number };
+/** A step, and the place of its work in the run. `id` is unique among the steps of a run. */
+type Placed = { step: Step; id: string; at: number; openedAt: number };
 
-/** Compares a run with an undisturbed run; null when they are alike. Concurrent steps may be in any order. */
+/**
+ * Compares a run with an undisturbed run; null when they are alike. Concurrent steps may be in any order. After a step
+ * whose output varies, another path or end is no difference if undisturbed runs have that too.
+ */
 export function differenceOf(whole: Run, run: Run, varying: Varying): Difference | null {
-  if (varying.isPath) return null;
-  return (
-    stepDifference(placedIn(whole, varying), placedIn(run, varying), [whole.end, run.end]) ??
-    (varying.isEnd ? null : endDifference(whole, run)) ??
-    fileDifference(whole.files, run.files, varying)
-  );
+  const found = pathDifference(whole, run, varying);
+  const exact = pathDifference(whole, run, nothing);
+  const isExplained = exact !== null && exact.step !== found?.step;
+  if (found && !(isExplained && varying.isPath)) return { ...found, isExplained };
+  const end = found ? null : endDifference(whole, run);
+  if (end && !(isExplained && varying.isEnd)) return { ...end, isExplained };
+  return fileDifference(whole.files, run.files, varying);
 }
+
+const nothing: Pick<Varying, "roles"> = { roles: new Set() };
 
 /** Compares the ends of two runs with the same steps. */
 export function endDifference({ steps, end }: Run, run: Run): Difference | null {
   const [undisturbed, faulted] = [endSide(end), endSide(run.end)];
   if (undisturbed?.text === faulted?.text) return null;
-  return { step: steps.length + 1, undisturbed, faulted };
+  return { step: steps.length + 1, undisturbed, faulted, isExplained: false };
 }
 
 /**
@@ -60,22 +72,44 @@ export function varyingIn(
   others: readonly Run[],
 ): { varying: Varying; unexplained: (Difference | null)[] } {
   const varying: Varying = {
-    ...{ roles: new Set<string>(), files: new Set<string>() },
+    ...{ roles: varyingRoles([whole, ...others]), files: new Set<string>() },
     ...{ hasNames: false, isEnd: false, isPath: false },
   };
   const learn = (other: Run): Difference | null => {
     for (;;) {
       const found = differenceOf(whole, other, varying);
-      if (!found) return null;
+      if (!found || (!noteVarying(found, varying) && !found.isExplained)) return found;
       const { undisturbed, faulted } = found;
-      if (noteVarying(found, varying)) continue;
-      const role = undisturbed?.role;
-      if (varying.roles.size === 0) return found;
-      else if (role === END && faulted?.role === END) varying.isEnd = true;
-      else varying.isPath = true;
+      if (undisturbed?.role === END && faulted?.role === END) varying.isEnd = true;
+      else if (undisturbed?.role !== faulted?.role) varying.isPath = true;
     }
   };
   return { varying, unexplained: others.map(learn) };
+}
+
+/** Returns the roles whose n-th steps differ between runs, also where the runs take different paths. */
+function varyingRoles(runs: readonly Run[]): Set<string> {
+  const outputs = new Map<string, string>();
+  const roles = new Set<string>();
+  for (const { steps } of runs) {
+    const counts = new Map<string, number>();
+    for (const step of steps) {
+      const { role } = step;
+      const count = (counts.get(role) ?? 0) + 1;
+      counts.set(role, count);
+      const [name, output] = [`${role} ${count}`, identityOf(step)];
+      if ((outputs.get(name) ?? output) !== output && !role.startsWith("__")) roles.add(role);
+      outputs.set(name, output);
+    }
+  }
+  return roles;
+}
+
+/** Whether a run has the step, or the file, of a side. A side without either is a missing file. */
+export function hasSide({ steps, files }: Run, side: Side | null, file: Side | null): boolean {
+  if (side === null) return files?.has(fileOf(file)) === false;
+  if (side.role !== null) return steps.some((step) => identityOf(step) === side.key);
+  return [...(files ?? [])].some(([name, content]) => fileSide(name, content).key === side.key);
 }
 
 /**
@@ -94,24 +128,30 @@ export function noteVarying({ step, undisturbed, faulted }: Difference, varying:
   return true;
 }
 
-function stepDifference(
-  before: readonly Placed[],
-  after: readonly Placed[],
-  [end, ended]: readonly [EndRecord | null, EndRecord | null],
-): Difference | null {
-  const rest = [...after];
-  for (const [index, one] of before.entries()) {
-    const found = rest.findIndex(({ key }) => key === one.key);
+/** Compares the steps of two runs. */
+function pathDifference(
+  whole: Run,
+  run: Run,
+  varying: Pick<Varying, "roles">,
+): Omit<Difference, "isExplained"> | null {
+  const before = placedIn(whole, varying);
+  const rest = placedIn(run, varying);
+  for (const one of before) {
+    const found = rest.findIndex(({ id }) => id === one.id);
     const match = rest[found];
     const passed = rest.slice(0, Math.max(0, found));
     if (!match || !passed.every((each) => mayPass(each, match, before))) {
-      return { step: index + 1, ...sidesOf(one, rest[0], ended) };
+      return { step: one.at + 1, ...sidesOf(one, rest[0], run.end) };
     }
     rest.splice(found, 1);
   }
   const [extra] = rest;
   if (!extra) return null;
-  return { step: before.length + 1, undisturbed: endSide(end), faulted: sideOf(extra.step) };
+  return {
+    step: whole.steps.length + 1,
+    undisturbed: endSide(whole.end),
+    faulted: sideOf(extra.step),
+  };
 }
 
 function fileDifference(
@@ -125,10 +165,15 @@ function fileDifference(
   if (file === undefined) return null;
   const side = (found: FilesIn): Side | null => {
     const content = found.get(file);
-    return content === undefined ? null : { role: null, text: `${file}: ${content}` };
+    return content === undefined ? null : fileSide(file, content);
   };
-  return { step: null, undisturbed: side(whole), faulted: side(run) };
+  return { step: null, undisturbed: side(whole), faulted: side(run), isExplained: false };
 }
+
+const fileSide = (file: string, content: string): Side => {
+  const text = `${file}: ${content}`;
+  return { role: null, text, key: text };
+};
 
 const fileOf = (side: Side | null): string => side?.text.split(": ")[0] ?? "";
 
@@ -138,11 +183,14 @@ const isOwn = (step: Step, index: number, steps: readonly Step[]): boolean =>
   sleepsUntil(step) === null &&
   sleepsUntil(steps[index - 1] ?? null) === null;
 
-function placedIn({ steps, openedAt }: Run, varying: Varying): Placed[] {
+function placedIn({ steps, openedAt }: Run, varying: Pick<Varying, "roles">): Placed[] {
+  const counts = new Map<string, number>();
   return steps.flatMap((step, at) => {
     if (!isOwn(step, at, steps)) return [];
     const key = varying.roles.has(step.role) ? step.role : identityOf(step);
-    return [{ step, key, at, openedAt: openedAt[at] ?? at }];
+    const count = (counts.get(key) ?? 0) + 1;
+    counts.set(key, count);
+    return [{ step, id: `${key} ${count}`, at, openedAt: openedAt[at] ?? at }];
   });
 }
 
@@ -152,7 +200,7 @@ function placedIn({ steps, openedAt }: Run, varying: Varying): Placed[] {
  */
 function mayPass(early: Placed, late: Placed, before: readonly Placed[]): boolean {
   if (late.openedAt <= early.at) return true;
-  const [first, second] = [late, early].map(({ key }) => before.find((one) => one.key === key));
+  const [first, second] = [late, early].map(({ id }) => before.find((one) => one.id === id));
   return first !== undefined && second !== undefined && second.openedAt <= first.at;
 }
 
@@ -168,20 +216,24 @@ function sidesOf(
   const sides = { undisturbed: sideOf(one.step), faulted: sideOf(other.step) };
   if (one.step.role !== other.step.role || sides.undisturbed.text !== sides.faulted.text)
     return sides;
+  const [a, b] = [identityOf(one.step), identityOf(other.step)];
   let same = 0;
-  while (one.key[same] === other.key[same]) same += 1;
+  while (a[same] === b[same]) same += 1;
   const from = Math.max(0, same - longest / 4);
-  const { role } = one.step;
-  const textOf = ({ key }: Placed) => `${role} … ${key.slice(from, from + longest)}`;
-  return { undisturbed: { role, text: textOf(one) }, faulted: { role, text: textOf(other) } };
+  const shown = (side: Side, identity: string): Side => ({
+    ...side,
+    text: `${side.role} … ${identity.slice(from, from + longest)}`,
+  });
+  return { undisturbed: shown(sides.undisturbed, a), faulted: shown(sides.faulted, b) };
 }
 
-const sideOf = ({ role, content, meta }: RoleOutput): Side => {
+const sideOf = (step: RoleOutput): Side => {
+  const { role, content, meta } = step;
   const what = typeof meta.for === "string" ? meta.for : undefined;
   const text = content === "" ? "" : ` ${JSON.stringify(content.slice(0, longest))}`;
   const whole = `${role}${what === undefined ? "" : ` for ${what}`}${text}`;
   // A question has the role `__wait__`, and its subject in the source.
-  return { role, text: whole, ...(what !== undefined && { cause: what }) };
+  return { role, text: whole, key: identityOf(step), ...(what !== undefined && { cause: what }) };
 };
 
 function endSide(end: EndRecord | null): Side | null {
@@ -193,5 +245,5 @@ function endSide(end: EndRecord | null): Side | null {
   // Both messages end with the role that the workflow came to.
   const isReplay = /^step \d+ of the log is |^the fixture of \S+ has no answer /.test(end.content);
   const cause = isReplay ? /"([^"]+)"$/.exec(end.content)?.[1] : undefined;
-  return { role: END, text, ...(cause !== undefined && { cause }) };
+  return { role: END, text, key: text, ...(cause !== undefined && { cause }) };
 }

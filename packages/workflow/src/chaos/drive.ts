@@ -141,8 +141,9 @@ class Driver {
     // The first process is like that of an undisturbed run.
     const name = isFirst ? `hour ${hour}` : `run ${number} process ${this.#lives}`;
     const random = new Random(seed, name);
-    const leap = (1 + random.below(longestLeap)) * hourMs;
-    surprise.begin(isFirst ? hour * hourMs : surprise.offset + this.#withinDeadline(leap), random);
+    const leap = (1 + random.below(longestLeap)) * hourMs + random.below(hourMs);
+    const first = hour * hourMs + (hour === 0 ? 0 : random.below(hourMs));
+    surprise.begin(isFirst ? first : surprise.offset + this.#withinDeadline(leap), random);
     this.#lives += 1;
     for (const thread of this.#memory.threads.values()) thread.holder = null;
     const store = memoryStore(this.#memory);
@@ -164,11 +165,10 @@ class Driver {
   /** Takes one action on the thread: starts, resumes, answers, wakes or retries it. */
   async #goOn(life: Life): Promise<"done" | "again" | "next"> {
     const changed = life.changed;
+    // The workflow needs turns too.
+    await system.clock.turn();
     if (life.isDead) return "again";
-    if (life.unacknowledged > 0) {
-      await system.clock.turn();
-      return "next";
-    }
+    if (life.unacknowledged > 0) return "next";
     const { threads } = life;
     const { request } = this.#scene;
     const { start, steps, end } = this.#log();

@@ -31,6 +31,7 @@ export type AnswerRoles = (options: WorkflowOptions) => WorkflowOptions;
 type Running = {
   isFrozen: boolean;
   readonly random: Random;
+  readonly since: number;
   readonly slot: string;
   /** The executions within it. */
   readonly parts: Set<Running>;
@@ -41,8 +42,11 @@ const running = new AsyncLocalStorage<Running>();
 /** An attempt that the workflow opened. `within` is the slot around it, null at the top. */
 type Attempt = { place: string; slot: string; within: string | null };
 
-/** Returns the random numbers of the running role; undefined outside of roles. */
-export const randomOfRole = (): Random | undefined => running.getStore()?.random;
+/** Returns the running role's random numbers, and the time since it began; undefined outside of roles. */
+export const runningRole = (): { random: Random; elapsedMs: number } | undefined => {
+  const one = running.getStore();
+  return one && { random: one.random, elapsedMs: system.clock.elapsed() - one.since };
+};
 
 const lateTurns = 25;
 
@@ -184,14 +188,14 @@ export class Executions {
     const fault = this.#plan.atRole(at.slot);
     if (fault?.kind === "providerError") return this.#fails(at.role, fault) as T;
     this.#count(at.slot, at.role);
+    const since = system.clock.elapsed();
     const random = this.#randomOf(at.slot);
-    const one: Running = { isFrozen: false, random, slot: at.slot, parts: new Set() };
+    const one: Running = { isFrozen: false, random, since, slot: at.slot, parts: new Set() };
     const around = running.getStore();
     around?.parts.add(one);
     const result = running.run(one, work);
     if (!(result instanceof Promise)) return result;
     this.#running.add(one);
-    const since = system.clock.elapsed();
     const done = (): void => {
       this.#running.delete(one);
       this.longestMs = Math.max(this.longestMs, system.clock.elapsed() - since);

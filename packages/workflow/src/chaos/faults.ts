@@ -31,36 +31,31 @@ export type Boundaries = {
   questions: readonly number[];
 };
 
-/** Returns each fault at each boundary, in the order of the run. */
+/** Returns each fault at each boundary: one kind after the other, the kills first, each in the order of the run. */
 export function singleFaults({ records, slots, questions }: Boundaries): Fault[] {
   const numbers = Array.from({ length: records }, (_, index) => index + 1);
   return [
+    ...commitKinds.flatMap((kind) => numbers.map((record): Fault => ({ kind, record }))),
+    ...roleKinds.flatMap((kind) => slots.map((slot): Fault => ({ kind, ...slot }))),
+    ...answerKinds.flatMap((kind) => questions.map((record): Fault => ({ kind, record }))),
     { kind: "startTwice" },
-    ...numbers.flatMap((record) => commitKinds.map((kind): Fault => ({ kind, record }))),
-    ...slots.flatMap((slot) => roleKinds.map((kind): Fault => ({ kind, ...slot }))),
-    ...questions.flatMap((record) => answerKinds.map((kind): Fault => ({ kind, record }))),
   ];
 }
 
 const mostFaults = 4;
 
 /**
- * Returns the faults of a run, counted from 1. The first runs have one fault each, in an order that follows from the
- * seed, until each fault had a run. Later runs have two to four faults.
+ * Returns the faults of a run, counted from 1. The first runs have one fault each, the kills first, until each fault had
+ * a run. Later runs have two to four faults, which follow from the seed.
  */
 export function faultsOf(boundaries: Boundaries, seed: number, run: number): Fault[] {
-  const single = shuffled(singleFaults(boundaries), new Random(seed, "order"));
+  const single = singleFaults(boundaries);
   const first = single[run - 1];
   if (first) return [first];
   const random = new Random(seed, `run ${run}`);
   const count = 2 + random.below(mostFaults - 1);
   const chosen = Array.from({ length: count }, () => random.pick(single));
   return chosen.filter((fault, index) => chosen.indexOf(fault) === index);
-}
-
-function shuffled<T>(values: readonly T[], random: Random): T[] {
-  const left = [...values];
-  return values.map(() => left.splice(random.below(left.length), 1)[0] as T);
 }
 
 /** Describes a fault for people. `end` is the number of the end record. */

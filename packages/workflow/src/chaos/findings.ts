@@ -31,11 +31,10 @@ type Found = Divergence & { sides: string };
 /** The runs that differ. Runs that differ in the same way are one finding: the run with the fewest faults. */
 export class Findings {
   readonly #found = new Map<string, Found>();
-  /** The number of the end record. */
-  readonly #end: number;
+  readonly #whole: Run;
 
-  constructor(end: number) {
-    this.#end = end;
+  constructor(whole: Run) {
+    this.#whole = whole;
   }
 
   add(number: number, difference: Difference, run: Run): void {
@@ -43,13 +42,15 @@ export class Findings {
     const repeated = run.executions.filter(({ times }) => times > 1);
     const again = [...new Set(repeated.map(({ role }) => role))];
     const roles = [faulted?.cause, faulted?.role, undisturbed?.cause, undisturbed?.role];
-    const own = roles.find((role) => role && !role.startsWith("__")) ?? null;
+    const own = roles.flatMap((role) => (role && !role.startsWith("__") ? [role] : []));
+    // A role that not both runs have tells more than the role after it.
+    const only = own.find((role) => !(hasRole(run, role) && hasRole(this.#whole, role)));
     const found: Found = {
       ...{ run: number, runs: 1, step, isEffect: isEffect(difference), again },
-      faults: run.faults.map((fault) => faultText(fault, this.#end)),
+      faults: run.faults.map((fault) => faultText(fault, this.#whole.boundaries.records)),
       undisturbed: undisturbed?.text ?? null,
       faulted: faulted?.text ?? null,
-      role: (isEffect(difference) ? again[0] : undefined) ?? own,
+      role: (isEffect(difference) ? again[0] : only) ?? own[0] ?? null,
       sides: JSON.stringify([step, undisturbed?.role, faulted?.role]),
     };
     const key = `${found.sides} ${again.length > 1 ? "" : found.role}`;
@@ -85,3 +86,7 @@ const byFaults = (a: Found, b: Found): number =>
 const isExplainedBy = (one: Found, other: Found): boolean =>
   one.sides === other.sides &&
   (one.isEffect ? other.role !== null && one.again.includes(other.role) : one.role === other.role);
+
+/** Whether a run has a step of a role, or a question of that subject. */
+const hasRole = ({ steps }: Run, name: string): boolean =>
+  steps.some(({ role, meta }) => role === name || meta.for === name);

@@ -6,7 +6,7 @@ import type { FaultPlan } from "./faults.ts";
 /** The process that uses a store. After its death, its calls have no effect and never return. */
 export type Mortal = {
   readonly isDead: boolean;
-  /** The number of records that are written and not acknowledged yet. */
+  /** The number of writes that are not acknowledged yet. */
   unacknowledged: number;
   die(): void;
   /** Returns a promise that never settles. */
@@ -45,6 +45,10 @@ function mortalClaim(claim: Claim, process: Mortal, plan: FaultPlan, onRecord: O
     lost.abort();
     throw diskError(Object.assign(new Error(code), { code }), "write to", "the log");
   }
+  async function write(turns: number, record: string, state: ThreadState): Promise<Appended> {
+    for (let turn = 0; turn < turns; turn += 1) await system.clock.turn();
+    return await claim.append(record, state);
+  }
   async function append(record: string, state: ThreadState): Promise<Appended> {
     const number = records;
     const fault = plan.atCommit(number);
@@ -53,13 +57,12 @@ function mortalClaim(claim: Claim, process: Mortal, plan: FaultPlan, onRecord: O
       return await process.frozen();
     }
     if (fault === "diskFull") return await fail("ENOSPC");
-    if (fault === "slowDisk") {
-      for (let turn = 0; turn < slowTurns; turn += 1) await system.clock.turn();
-    }
     process.unacknowledged += 1;
-    const appended = await claim.append(record, state).finally(() => {
-      process.unacknowledged -= 1;
-    });
+    const appended = await write(fault === "slowDisk" ? slowTurns : 0, record, state).finally(
+      () => {
+        process.unacknowledged -= 1;
+      },
+    );
     if (process.isDead) return await process.frozen();
     records += 1;
     onRecord(record, number);

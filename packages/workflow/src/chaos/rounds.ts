@@ -5,6 +5,7 @@ import {
   type Difference,
   differenceOf,
   endDifference,
+  hasSide,
   noteVarying,
   type Varying,
   varyingIn,
@@ -98,7 +99,7 @@ class Session {
     this.#scene = scene;
     this.#whole = whole;
     this.#varying = varying;
-    this.findings = new Findings(whole.boundaries.records);
+    this.findings = new Findings(whole);
   }
 
   /** Makes a run under its faults. Returns false when it never ends: its roles may still run then. */
@@ -111,9 +112,10 @@ class Session {
       run = await inTime(scene, { number, faults });
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
-      const faulted = { role: END, text };
+      const faulted = { role: END, text, key: text };
       const cut = { ...whole, faults, executions: [] };
-      this.findings.add(number, { step: null, undisturbed: null, faulted }, cut);
+      const late = { step: null, undisturbed: null, isExplained: false };
+      this.findings.add(number, { ...late, faulted }, cut);
       return false;
     }
     this.#faults += run.faults.length;
@@ -148,8 +150,8 @@ class Session {
     let difference = await this.#difference(plan.number, run);
     if (!difference || !isEffect(difference)) return difference;
     const second = await inTime(this.#scene, plan);
-    const again = await this.#difference(plan.number, second);
-    while (difference && !isSame(difference, again) && noteVarying(difference, this.#varying)) {
+    while (difference && isEffect(difference) && !isIn(second, difference)) {
+      noteVarying(difference, this.#varying);
       difference = await this.#difference(plan.number, run);
     }
     return difference;
@@ -170,5 +172,5 @@ class Session {
   }
 }
 
-const isSame = (a: Difference, b: Difference | null): boolean =>
-  JSON.stringify(a) === JSON.stringify(b);
+const isIn = (run: Run, { undisturbed, faulted }: Difference): boolean =>
+  hasSide(run, faulted, undisturbed);
