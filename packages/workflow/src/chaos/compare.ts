@@ -19,8 +19,8 @@ export type Difference = {
 };
 
 /**
- * One side of a difference: the role of the step, or `__end__`; null for a file. `text` describes it, `key` is what is
- * compared. `cause` is the subject of a question, or the role that an error of a replay names.
+ * One side of a difference: the role of the step, or `__end__`; null for a file. `text` describes it; runs are
+ * compared by `key`. `cause` is the subject of a question, or the role that an error of a replay names.
  */
 export type Side = { role: string | null; text: string; key: string; cause?: string };
 
@@ -42,7 +42,7 @@ type Placed = { step: Step; id: string; at: number; openedAt: number };
 
 /**
  * Compares a run with an undisturbed run; null when they are alike. Concurrent steps may be in any order. After a step
- * whose output varies, another path or end is no difference if undisturbed runs have that too.
+ * whose output varies, another path or end counts as equal if undisturbed runs have it too.
  */
 export function differenceOf(whole: Run, run: Run, varying: Varying): Difference | null {
   const found = pathDifference(whole, run, varying);
