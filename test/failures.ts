@@ -105,7 +105,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   },
   F13: {
     "packages/workflow/src/host/host-contract.ts": [
-      "a second start with a thread's id starts nothing",
+      "a second start or fork with a thread's id starts nothing, and another one is refused",
     ],
   },
   F14: {

@@ -21,7 +21,7 @@ const folder = mkdtempSync(join(tmpdir(), "uncaged-chaos-test-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const sound = Number(process.env.SOUND ?? 500);
-const runs = 30;
+const runsOfEach = 30;
 const perDefect = Number(process.env.PER ?? 20);
 
 /** Builds a workflow. Bun's bundler alone is fast enough for hundreds. */
@@ -72,7 +72,7 @@ test("no false alarm in sound workflows", async () => {
     const makes = kind === 0 ? plainProgram : kind < 3 ? moderatedProgram : durableProgram;
     const program = makes(seed);
     const found = await chaosOf(program, `sound${seed}`, {
-      ...{ seed, runs, isLive: kind === 0 || kind % 2 === 1 },
+      ...{ seed, runs: runsOfEach, isLive: kind === 0 || kind % 2 === 1 },
     });
     if (found.end?.reason === "failed") alarms.push(`seed ${seed}: ${found.end.summary}`);
     else if (found.diverged.length > 0) alarms.push(`seed ${seed}: ${shown(program, found)}`);

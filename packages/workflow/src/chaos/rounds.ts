@@ -38,7 +38,7 @@ const longestRunMs = 60_000;
  * Undisturbed runs, at other times of the day, of the week and of the year, and with other random numbers. The second
  * one shares the process of the first.
  */
-const undisturbed: Plan[] = [
+const plansOfWholes: Plan[] = [
   { number: 0 },
   { number: 0, isSecond: true },
   ...[29, 58, 87, 116, 145, 2200].map((hour) => ({ number: 0, hour })),
@@ -47,12 +47,13 @@ const undisturbed: Plan[] = [
 /** Runs a workflow undisturbed, then under the faults of each run, and compares the runs. */
 export async function runAll(scene: Scene, rounds: Rounds): Promise<Facts> {
   const wholes: Run[] = [];
-  for (const plan of undisturbed) {
+  for (const plan of plansOfWholes) {
     const run = await inTime(scene, plan);
     wholes.push(run);
     scene.patienceMs = Math.max(scene.patienceMs, 2 * run.longestMs);
   }
-  const whole = wholes.find(({ end }) => end?.meta.reason !== "failed") ?? (wholes[0] as Run);
+  const [first] = wholes as [Run];
+  const whole = wholes.find(({ end }) => end?.meta.reason !== "failed") ?? first;
   const { varying, unexplained } = varyingIn(whole, wholes);
   const session = new Session(scene, whole, varying);
   for (const [index, difference] of unexplained.entries()) {
