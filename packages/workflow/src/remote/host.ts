@@ -166,7 +166,8 @@ function hostOf(
 
   async function kill(ref: ThreadRef, force: boolean | undefined): Promise<unknown> {
     const isKilled = async () => (await row(ref))?.status === "killed";
-    const wasKilled = await isKilled();
+    // A forced kill must not wait for a blocked worker, which a read does.
+    const wasKilled = !force && (await isKilled());
     try {
       return await changeOnce("kill", { ref, force });
     } catch (error) {
