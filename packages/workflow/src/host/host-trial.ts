@@ -1,7 +1,7 @@
 import { isWorkflowError } from "../contract/error.ts";
 import type { ThreadRef, ThreadView } from "../record/thread.ts";
 import type { Host, Observed, StartOptions } from "./host.ts";
-import { follow, isSame } from "./rules.ts";
+import { isSame } from "./rules.ts";
 
 /** A fresh host, and a way to store a bundle on it, given by the caller of a suite. */
 export type HostUnderTest = {
@@ -103,7 +103,8 @@ export class Trial {
     status: ThreadView["status"],
     is: (view: ThreadView) => boolean = () => true,
   ): Promise<ThreadView> {
-    for await (const _ of follow(this.host, ref)) {
+    // A question may time out after it was seen.
+    for await (const _ of this.host.observe(ref)) {
       const view = await this.host.read(ref);
       if (view.status === status && is(view)) return view;
     }
