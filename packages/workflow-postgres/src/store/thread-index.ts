@@ -2,7 +2,7 @@ import type { IndexEntry, ThreadIndex, ThreadInfo, ThreadRef } from "@uncaged/wo
 import { columnsOf, infoOf, isHeld, type ThreadRow } from "./rows.ts";
 
 /** PostgreSQL counts rows by reading them, so more are not counted. */
-const mostCounted = 10_000;
+const mostCounted = 1_000;
 
 type Query = <Row extends object>(sql: string, values?: readonly unknown[]) => Promise<Row[]>;
 

@@ -146,6 +146,9 @@ export class StoredThreads {
       status === undefined && !selectors && search.trim() === "" && !isLimited(limitsOf(query));
     const wanted = offset + limit + (paged ? 1 : 0);
     const found: ThreadRow[] = [];
+    const total = isCounted ? this.#count() : null;
+    // The count is awaited last, and its failure must not end the process before.
+    total?.catch(() => undefined);
     const pages = this.#candidates(query, {
       before,
       limit: isCounted ? Math.min(wanted, longestPage) : pageLength,
@@ -157,7 +160,7 @@ export class StoredThreads {
     const isMore = found.length > offset + limit;
     return {
       rows,
-      total: isCounted ? await this.#count() : null,
+      total: await total,
       next: isMore ? (rows.at(-1)?.threadId ?? null) : null,
     };
   }
