@@ -2,7 +2,7 @@ import { fromBase32, toBase32 } from "./base32.ts";
 
 /**
  * One construct around a task: `in` is its name, `child` the task or chain in it, `iteration` its iteration from 0. A
- * child workflow has the id of its run instead.
+ * child workflow has `run`, the id of its run, instead.
  */
 export type PathPart =
   | { in: string; child: string; iteration?: number }

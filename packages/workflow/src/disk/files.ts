@@ -134,7 +134,7 @@ function makeOne(folder: string): void {
   syncParent(parent, made !== undefined);
 }
 
-// The parent of another user's folder may be unreadable for this user.
+// The parent of another user's folder may be unreadable.
 function syncParent(parent: string, isOurs: boolean): void {
   try {
     system.files.syncFolder(parent);
@@ -164,9 +164,7 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/**
- * Removes the remains of a failed write if possible. Ignores errors, so that the caller can report the failed write.
- */
+/** Removes the remains of a failed write if possible. Ignores errors: the caller reports the failed write. */
 export function removeQuietly(path: string, isSynced = false): void {
   try {
     system.files.remove(path);

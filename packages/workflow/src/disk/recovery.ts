@@ -20,8 +20,7 @@ const restoredMs = 2_000;
 type Environment = Readonly<Record<string, string>>;
 
 /**
- * Returns the reason against an automatic resume of a thread, without checking for a restored log; null if there is
- * none.
+ * Returns the reason against an automatic resume of a thread; null if there is none. Does not check for a restored log.
  */
 export function leftInRoot(
   root: Root,
@@ -78,8 +77,8 @@ function triesOf(root: Root, ref: { hash: string; threadId: string }, steps: num
 }
 
 /**
- * Whether a log was changed after its worker's last write: its inode is newer than the last line of this log and of the
- * debug log. A copy can't preserve the change time of an inode. A worker that renews a log then notes its start in the
+ * Whether a log was changed after its worker's last write: its inode is newer than the last lines of this log and of
+ * the debug log. A copy can't preserve the change time of an inode. A worker that renews a log records its start in the
  * debug log.
  */
 function isRestored(root: Root, { hash, threadId }: ThreadRef): boolean {

@@ -66,7 +66,9 @@ export class SpendingBook {
     return system.files.exists(spendingPath(this.#root));
   }
 
-  /** Returns the unreserved remainder of the limits. Reads without the lock, because the value may change at once. */
+  /**
+   * Returns the unreserved remainder of the limits. Reads without the lock: the value can change at any time anyway.
+   */
   left(limits: RootLimits): number {
     const book = this.#read() ?? emptyBook();
     return Math.max(0, roomIn(book, limits).room - reservedIn(book));

@@ -65,7 +65,7 @@ import { storeClosed } from "../store/errors.ts";
 export type DiskStoreOptions = {
   /** The bundle whose lock this process holds: claims on its threads take no lock of their own. */
   lockedHash?: string;
-  /** The previous worker was lost, so the system's cache may show bytes that are not on the disk. */
+  /** The previous worker crashed, so the system's cache may show bytes that are not on the disk. */
   distrustsCache?: boolean;
 };
 
@@ -91,7 +91,7 @@ export class DiskStore implements ThreadStore {
     this.#trust = new LogTrust(options.distrustsCache);
   }
 
-  /** Whether a log is left unsynced after a failed sync, so that the next process must not trust the system's cache. */
+  /** Whether a log stayed unsynced after a failed sync, so that the next process must not trust the system's cache. */
   get hasUnsynced(): boolean {
     return this.#trust.hasUnsynced;
   }
@@ -277,7 +277,7 @@ export class DiskStore implements ThreadStore {
     if (before && !options.takeOver) return null;
     await before?.claim.fenced();
     this.#check();
-    // Another call may have claimed the thread meanwhile.
+    // Another call may have claimed the thread in the meantime.
     if (this.#claims.has(threadId) || !this.#locks.take(hash)) return null;
     try {
       return this.#open({ hash, threadId }, options);

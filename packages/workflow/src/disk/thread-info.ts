@@ -42,7 +42,6 @@ export function readThread(path: string, threadId: string): ThreadLog {
 
 const brokenOf = (log: Pick<ThreadLog, "broken"> | Unreadable) =>
   ("broken" in log && log.broken) || { line: 1, offset: 0, reason: "no start record" };
-
 /**
  * Reads a thread from its files; null when it is missing. A damaged thread has no steps: its claim reports the damage.
  */

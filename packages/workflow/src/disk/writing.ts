@@ -11,7 +11,7 @@ export const durableWriting = (): Writing => ({ syncer: new Syncer(), made: new 
 
 /**
  * Syncs the logs of a process. Syncs a single log in place, which is fastest. When several logs are written in turn,
- * their syncs run in parallel on the thread pool: the disk combines them, and other workflows continue meanwhile.
+ * their syncs run in parallel on the thread pool: the disk combines them, and other workflows continue.
  */
 export class Syncer {
   #last: object | null = null;

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { concurrently, recorded, Scheduler, type Turn } from "./scheduler.ts";
 
-/** Acts of one task, as data: orderings are tested with all durations of every part. */
+/** Actions of one task, as data: tests try orderings with all durations of every part. */
 type Act =
   | { do: "work"; ticks: number }
   | { do: "publish" }

@@ -38,7 +38,7 @@ export type StoreHostOptions = {
   /** Environment of threads that continue automatically when they are due; empty by default. */
   env?: Environment;
   /**
-   * False for a host that drives no thread: it acts only by writes to the store, and workers drive the threads, in their
+   * False for a host that drives no threads: it acts only by writes to the store. Workers drive the threads, in their
    * own environment ({@link driveStore}).
    */
   drives?: boolean;
@@ -49,9 +49,9 @@ export const openMemoryHost = (memory: Memory = new Memory()): Host =>
   openStoreHost(memoryStore(memory), { root: "memory" });
 
 /**
- * Opens a host over a thread store. By default it drives threads in this process, with the engine of workers. A role that blocks
- * the process blocks the host, and `process.exit` in a bundle ends both. `close` stops the threads, which can be
- * resumed, and closes the store.
+ * Opens a host over a thread store. By default it drives threads in this process, with the engine of workers. A role
+ * that blocks the process blocks the host, and `process.exit` in a bundle ends both. `close` stops the threads, which
+ * can be resumed, and closes the store.
  */
 export function openStoreHost(
   store: ThreadStore,

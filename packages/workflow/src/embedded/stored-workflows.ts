@@ -160,7 +160,7 @@ export class StoredWorkflows {
   }
 
   /**
-   * Returns what a new thread of a bundle needs, without loading its code.
+   * Returns the descriptor and the SHA-256 of a bundle for a new thread, without loading its code.
    * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`, `BAD_DESCRIPTOR`
    */
   async facts(hash: string): Promise<{ descriptor: Descriptor; sha256: string }> {
@@ -171,7 +171,7 @@ export class StoredWorkflows {
     return { descriptor, sha256: sha256(bundle.code) };
   }
 
-  /** Returns the descriptor of a stored bundle; null when it can't be read. */
+  /** Returns the descriptor of a stored bundle; null when it is missing or unreadable. */
   async descriptor(hash: string): Promise<Descriptor | null> {
     try {
       const bundle = await this.#store.readBundle(hash);

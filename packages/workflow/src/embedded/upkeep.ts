@@ -47,7 +47,7 @@ export async function verify(
       }
       if (sum === null) withoutSums.push(threadId);
     } catch (error) {
-      // The thread was removed meanwhile.
+      // The thread was removed in the meantime.
       if (isMissing(error)) return;
       problems.push({ path, message: messageOf(error) });
     }

@@ -38,7 +38,7 @@ describe("a .env file", () => {
     expect(read(text)).toEqual({ A: "1", B: "two words", C: "", "K.x-y": "a" });
   });
 
-  test("has values in quotes, over several lines too", () => {
+  test("has values in quotes, even over several lines", () => {
     const text = `A="a # b" # c\nB='it\\n is'\nC=\`x"'y\`\nD="one\ntwo\\nthree \\"four\\" \\d"\nE=end`;
     expect(read(text)).toEqual({
       ...{ A: "a # b", B: "it\\n is", C: `x"'y`, E: "end" },

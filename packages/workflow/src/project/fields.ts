@@ -92,7 +92,7 @@ const limitsElsewhere: DocumentProblem[] = [
   { path: ["limits"], message: "limits hold for a storage root, not for a cluster: remove them" },
 ];
 
-// Other faults of the URL are reported on its use.
+// Other faults of the URL are reported when it is used.
 function hostProblems(host: unknown): DocumentProblem[] {
   const isUrl =
     typeof host === "string" && new RegExp(projectSchema.properties.host.pattern).test(host);

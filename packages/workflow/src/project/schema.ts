@@ -7,7 +7,9 @@ const dollars = (period: string) =>
 
 const path = (description: string) => ({ type: "string", minLength: 1, description }) as const;
 
-/** The JSON Schema of a project file, published for editors. The reader checks the rules that it can't express. */
+/**
+ * The JSON Schema of a project file, published for editors. The reader checks the rules that a schema can't express.
+ */
 export const projectSchema = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   title: "A project of uncaged-workflow",

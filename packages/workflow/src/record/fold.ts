@@ -33,7 +33,7 @@ export abstract class ChainFold<Entry> {
   /** Whether a log without sums counts as damaged, instead of as a log of an earlier version. */
   protected readonly needsSums: boolean = false;
 
-  /** @param of The thread to which the log must belong, or the log's path, which names the thread. */
+  /** @param of The thread to which the log must belong, or the log's path, which contains the thread's id. */
   constructor(of: string | ThreadRef) {
     if (typeof of !== "string") this.#owner = of;
     else {
@@ -155,7 +155,7 @@ export class LogFold extends ChainFold<LogRecord> implements LogFacts {
     return this.#waited?.ms ?? 0;
   }
 
-  /** Skips the first `lines` lines, given the last of them. */
+  /** Skips the first `lines` lines, given the last skipped line. */
   skip(lines: number, { value }: Line): void {
     this.lines = lines;
     this.sum = sumIn(value);

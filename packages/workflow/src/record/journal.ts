@@ -6,8 +6,8 @@
  *
  * J1 The journal is chained like the data log. A changed, lost, duplicate, swapped or foreign line breaks it there.
  * J2 Its first record names the thread.
- * J3 A record of the data log names the journal's head: its number of records at that time, and the sum of the last
- *    one. A journal that is shorter than the head, or has another sum there, is broken.
+ * J3 A record of the data log names the journal's head: its number of records at that time, and the sum of its last
+ *    record. A journal that is shorter than the head, or has another sum there, is broken.
  * J4 The last records may be missing if no head names them: a crash happened before they were durable.
  * J5 Records of an unknown kind are skipped.
  */
@@ -70,15 +70,15 @@ export function violationOfJournal(value: unknown): string | null {
   return null;
 }
 
-/** An attempt in the journal. It is `lost` when its worker ended first. */
+/** An attempt in the journal. It is `lost` when its worker ended before the attempt. */
 export type JournalAttempt = {
   attempt: string;
   role: string | null;
   parent: string | null;
   status: "open" | "failed" | "lost";
-  /** Time of its last record. */
+  /** Time of the attempt's last record, in milliseconds since the epoch. */
   at: number;
-  /** Whether it continues from calls that another thread paid for. */
+  /** Whether the attempt continues from calls that another thread paid for. */
   isForeign: boolean;
 };
 
@@ -248,7 +248,7 @@ export class JournalState {
   }
 }
 
-/** Reads a journal's calls and attempts from its lines. Skips damaged lines, and parses only the lines that count. */
+/** Reads a journal's calls and attempts from its lines. Skips damaged lines, and parses only relevant lines. */
 export function journalState(lines: Lines): JournalState {
   const state = new JournalState();
   for (const { value } of lines.forward(0, counted)) {

@@ -1,8 +1,6 @@
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 
-/* The errors of the registry of workflows and their versions. */
-
 export const registryFull = (path: string, mostBytes: number): WorkflowError =>
   WorkflowError.failed(
     "REGISTRY_FULL",

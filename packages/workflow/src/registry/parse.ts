@@ -174,7 +174,7 @@ class Reader {
     throw this.violation(offsetOf(sumNode, at), reason);
   }
 
-  /** Returns the entries of a map, and notes a key that is not in `known`. */
+  /** Returns the entries of a map. Records a key that is not in `known` as unknown. */
   private fields(node: unknown, at: number, what: string, known: string[]): Entries {
     const entries = this.entries(node, at, what);
     for (const [key, { at: offset }] of entries) {

@@ -230,7 +230,7 @@ const bind = (source: string, target: string, isWritable: boolean): string =>
 const quoted = (field: string): string =>
   /[",\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
 
-/** Ends a container, which may outlive the process that started it. */
+/** Kills a container, which may outlive the process that started it. */
 export async function killContainer({ engine, env }: Container, name: string): Promise<void> {
   await tried([engine, "kill", name], env);
 }

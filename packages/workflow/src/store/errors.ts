@@ -1,8 +1,6 @@
 import { WorkflowError } from "../contract/error.ts";
 
-/* The errors of all thread stores, and of the memory store. */
-
-/** `name`: the store's storage root, if the store has one. */
+/** `name`: the name of the store's storage root, if it has one. */
 export const storeClosed = (name?: string): WorkflowError =>
   WorkflowError.failed(
     "STORE_CLOSED",

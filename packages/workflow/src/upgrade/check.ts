@@ -23,7 +23,7 @@ export type CheckedThread = {
 
 /**
  * Result of replaying a workflow's threads on a version, newest thread first. `isReplayed` is false for a version that
- * runs its roles itself: only the names of its roles were compared.
+ * runs its roles itself: such a version was compared only by the names of its roles.
  */
 export type VersionCheck = { hash: string; isReplayed: boolean; threads: CheckedThread[] };
 
@@ -117,8 +117,8 @@ async function recordingsOf(host: Host, rows: readonly ThreadRow[]): Promise<Rec
 }
 
 /**
- * Compares a thread's roles with a version's, without running the version. A role differs when the thread's own version
- * declares it and this one does not.
+ * Compares a thread's roles with a version's roles, without running the version. A role differs when the thread's own
+ * version declares it and the other version does not.
  */
 async function byRoles(host: Host, one: Recording, { roles }: Descriptor): Promise<Verdict> {
   const own = (await host.descriptor(one.start.hash))?.roles ?? {};

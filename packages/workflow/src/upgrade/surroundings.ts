@@ -32,14 +32,14 @@ export function replaceSurroundings(): () => void {
   };
 }
 
-/** Sets the clock, which then goes on, and restarts a stream of random numbers. */
+/** Sets the clock, which then continues from there, and restarts a stream of random numbers. */
 export function surroundReplay(now: number, range: RandomRange): void {
   offset = now - realNow();
   let [state, drawn] = [20_150_601, 0];
   const next = () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
   random = () => {
     drawn += 1;
-    // A loop that draws until a number fits must end.
+    // A loop that draws until a number matches must end.
     if (range === "whole" || drawn > mostNarrow) return next();
     return range === "low" ? next() / 1_000 : 1 - next() / 1_000 - Number.EPSILON;
   };

@@ -29,9 +29,7 @@ const loadTimeoutMs = controlTimeoutMs - 5_000;
 const busyCode = 75;
 /** Minimum idle timeout of a worker before its first request, in milliseconds. */
 const firstRequestMs = 5_000;
-/**
- * Time for which a worker that has released its threads still answers waiting requests with a refusal, in milliseconds.
- */
+/** Time in milliseconds for which a worker that has released its threads still refuses waiting requests. */
 const lingerMs = 250;
 
 /** `mark` is the value of {@link markVariable}, which the processes of its bundle inherit. */
@@ -82,7 +80,7 @@ export function runWorker(
 
   system.processes.onStop(() => void close());
   server = new ControlServer(join(runDir(root), socketName(hash)), threads, rest);
-  // The request for which this worker was started loads the bundle again if this fails, and reports why.
+  // The request that started this worker loads the bundle again if this load fails, and reports the reason.
   void load().catch(() => undefined);
   server.listen();
   rest();

@@ -15,7 +15,7 @@ export type FileChange = {
   patch: string | null;
 };
 
-/** The files of one worktree in two threads. `problem` says why they can't be compared. */
+/** The files of one worktree in two threads. `problem` is the reason why they can't be compared. */
 export type WorktreeDiff = ComparedTree & { files: FileChange[]; problem: string | null };
 
 const mostPatches = 1000;

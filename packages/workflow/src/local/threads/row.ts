@@ -33,7 +33,7 @@ function workOf(root: Root, ref: ThreadRef, { fold, end }: Worked, isRunning: bo
 type Driven = LogOutline & { work: ThreadWork; files: string };
 
 /**
- * Driven threads by the paths of their logs, newest last. Lists, summaries and changes ask for them several times a
+ * Driven threads by the paths of their logs, newest last. Lists, summaries and changes need them several times a
  * second, and a long log takes long to read.
  */
 const driven = new Map<string, Driven>();

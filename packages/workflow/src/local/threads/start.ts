@@ -113,11 +113,11 @@ async function startedBefore(
   return { ...there, workflow: start.name };
 }
 
-/** The thread that a start or a fork with a caller's id asks for. */
+/** The thread requested by a start or a fork with a caller's id. */
 export type WantedThread = Pick<StartRequest, "fork" | "workflow"> & { hash: string };
 
 /**
- * Checks that a start or a fork asks for the existing thread with its id. The version may differ: the name may point to
+ * Checks that a start or a fork requests the existing thread with its id. The version may differ: the name may point to
  * another version now.
  * @throws WorkflowError `THREAD_EXISTS`
  */

@@ -174,7 +174,7 @@ describe.each(pairs)("a %s", (kind, pair) => {
     expect(await named()).toContain(short(other));
   });
 
-  test("that was swapped with another is reported", async () => {
+  test("that was swapped with another file is reported", async () => {
     const [one, other] = pair();
     if (kind === "due entry") swapMoments(one, other);
     else {

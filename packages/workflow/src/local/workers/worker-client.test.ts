@@ -11,7 +11,7 @@ const folder = mkdtempSync(join(tmpdir(), "silent-"));
 const root = folder as Root;
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Starts a process that never answers and notes it as the worker of the hash. */
+/** Starts a process that never responds and records it as the worker of the hash. */
 function holder(...notes: string[]) {
   const child = Bun.spawn(["sleep", "60"]);
   const path = workerInfoPath(root, hash);
