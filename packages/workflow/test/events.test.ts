@@ -62,7 +62,7 @@ describe("an event of a workflow", () => {
     }
   });
 
-  test("is on the disk with its step", async () => {
+  test("is durable with its step", async () => {
     const store = new TestStore();
     const body = `publish("a", "llm_token", { delta: "said" });
       yield step("a");
