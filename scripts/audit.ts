@@ -222,7 +222,7 @@ function auditEffects(notes: Note[], logs: Map<string, Log>, found: Audit): void
   }
 }
 
-/** Checks that every acknowledged version is in the registry, and that every needed bundle exists unchanged. */
+/** Checks that every acknowledged version is in the registry, and that every needed bundle exists and is unchanged. */
 function auditBundles(root: string, notes: Note[], logs: Map<string, Log>, found: Audit): void {
   const path = join(root, "workflow.yaml");
   const registry = existsSync(path) ? readFileSync(path, "utf8") : "";

@@ -87,8 +87,8 @@ async function collectLibrary(
 }
 
 /**
- * Returns files with all their imports except peers, at any depth. The bundler lists only the files in its output, but
- * resolves every import.
+ * Returns files with all their imports except peers, at any depth. Uses the resolved imports, because the bundler lists
+ * only the files in its output.
  */
 function importedBy(files: readonly string[], peers: readonly string[]): string[] {
   const found = new Set(files);

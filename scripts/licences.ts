@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/* Licences of bundled third-party code. */
 const top = fileURLToPath(new URL("..", import.meta.url));
 
 export type Licence = { name: string; version: string; text: string };

@@ -24,7 +24,7 @@ export type Tier = {
   groups: Stage[][];
   /** Whether later groups still run after a failed group. */
   goesOn: boolean;
-  /** Limit for a stage in an endless loop, which `bun test` can't time out, in milliseconds. */
+  /** Time limit of a stage in milliseconds, for endless loops that `bun test` can't end. */
   longestMs: number | null;
 };
 
@@ -109,7 +109,7 @@ export const everyChangeTier = (): Tier => ({
       cases: "some",
       parallel: processes,
     }),
-    // None of these stages uses all cores, so they run in parallel.
+    // Each of these stages uses only some of the cores, so they run in parallel.
     [
       ...cluster(everyChange, "some"),
       ...postgres(everyChange, "some"),

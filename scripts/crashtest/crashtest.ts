@@ -76,7 +76,7 @@ async function loop(once: () => Promise<void>, pauseMs: number): Promise<void> {
   }
 }
 
-/** Kills every worker again, and brings every thread to its end. From here on every command must succeed. */
+/** Kills every worker again, and brings every thread to its end. Every later command must succeed. */
 async function finish(): Promise<void> {
   product.isHarsh = false;
   let open = (await usage.threads()).filter(isOpen);
