@@ -145,7 +145,9 @@ export const WAIT = "__wait__" as const;
 /** Role of the step that holds the answer. */
 export const INPUT = "__input__" as const;
 
+/** Role of the first message that a moderator sees. */
 export type START = typeof START;
+/** Role of the last record of a log; a moderator returns it to end the thread. */
 export type END = typeof END;
 
 /**
