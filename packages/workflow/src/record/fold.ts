@@ -131,10 +131,9 @@ export abstract class ChainFold<Entry> {
     const hasSum = Object.hasOwn(value as object, "sum");
     if (this.lines === 0 && !hasSum && !this.needsSums) this.sum = null;
     if (this.sum === null)
-      return hasSum ? "the record has a sum, and those before it have none" : null;
+      return hasSum ? "unexpected sum: the records before this record lack sums" : null;
     const sum = nextSum(line, this.sum);
-    if (sum === null)
-      return hasSum ? "the record does not have the sum that follows" : "the record has no sum";
+    if (sum === null) return hasSum ? "wrong sum" : "missing sum";
     this.sum = sum;
     return null;
   }

@@ -60,12 +60,12 @@ const fields: Record<string, Record<string, "string" | "number" | "any">> = {
 export function violationOfJournal(value: unknown): string | null {
   if (!isRecord(value)) return "the record is not an object";
   const { kind } = value;
-  if (typeof kind !== "string") return "the record has no kind";
-  if (!Number.isFinite(value.at)) return "the record has no time";
+  if (typeof kind !== "string") return "missing kind";
+  if (!Number.isFinite(value.at)) return "missing time";
   const needed = Object.hasOwn(fields, kind) ? fields[kind] : {};
   for (const [name, type] of Object.entries(needed ?? {})) {
     const isThere = type === "any" ? name in value : typeof value[name] === type;
-    if (!isThere) return `the record has no ${name}`;
+    if (!isThere) return `missing ${name}`;
   }
   return null;
 }
@@ -119,7 +119,11 @@ export class JournalFold extends ChainFold<JournalRecord> {
   override take(line: Line): JournalRecord | null {
     const record = super.take(line);
     if (record && this.#head?.records === this.lines && this.#head.sum !== this.head.sum) {
-      this.broken = breakAt(line.start, this.lines, "the thread's log knows another record here");
+      this.broken = breakAt(
+        line.start,
+        this.lines,
+        "the record differs from the head in the thread's log",
+      );
       return null;
     }
     return record;
@@ -145,8 +149,8 @@ export class JournalFold extends ChainFold<JournalRecord> {
       size,
       this.lines + 1,
       missing === 1
-        ? "a record that the thread's log knows is missing"
-        : `${missing} records that the thread's log knows are missing`,
+        ? "1 record counted by the thread's log is missing"
+        : `${missing} records counted by the thread's log are missing`,
     );
   }
 
@@ -155,9 +159,7 @@ export class JournalFold extends ChainFold<JournalRecord> {
     if (violation !== null) return violation;
     const record = value as JournalRecord;
     if (this.lines > 0) return record.kind === "journal" ? "a second first record" : null;
-    return record.kind === "journal"
-      ? this.violationOfOwner(record)
-      : "the first record is missing";
+    return record.kind === "journal" ? this.violationOfOwner(record) : "missing first record";
   }
 
   protected override record(value: unknown): JournalRecord {

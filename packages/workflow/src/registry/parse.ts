@@ -195,7 +195,7 @@ class Reader {
     for (const { key, value } of node.items) {
       const name = String(this.scalar(key));
       // The library's own check for duplicate keys takes quadratic time.
-      if (entries.has(name)) throw this.violation(offsetOf(key), `${show(name)} is there twice`);
+      if (entries.has(name)) throw this.violation(offsetOf(key), `duplicate key ${show(name)}`);
       entries.set(name, { value, at: offsetOf(key, at) });
     }
     return entries;

@@ -46,7 +46,7 @@ const shared = ["--no-ext-diff", "--no-textconv", "--no-color", "--find-renames"
 
 async function changesIn({ repository, a, b }: ComparedTree) {
   if (!system.files.exists(join(repository, "objects"))) {
-    return { problem: `the repository ${repository} is not there` };
+    return { problem: `repository ${repository} not found` };
   }
   const diff = (...how: string[]) =>
     git(repository, [...settings, "diff", ...shared, ...how, a, b, "--"]);
