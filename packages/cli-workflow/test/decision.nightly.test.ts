@@ -62,7 +62,7 @@ test("several decision options or invalid JSON change nothing", async () => {
   expect(wrong.code).toBe(1);
   expect(wrong.stderr.split("\n")[0]).toContain("does not fit what tool asks for");
   const late = await store.run(["resume", id, "--approve", "--token", "another"], { env });
-  expect(late.stderr).toContain("the answer's token is not that of tool");
+  expect(late.stderr).toContain("the answer's token does not match tool");
   expect((await store.json<View>(["thread", id])).steps).toHaveLength(1);
 });
 

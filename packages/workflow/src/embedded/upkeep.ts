@@ -27,7 +27,7 @@ export async function verify(
   for (const hash of await store.listBundles()) {
     const bundle = await store.readBundle(hash);
     if (bundle && hashOf(bundle.code) !== hash) {
-      problems.push({ path: hash, message: "its bytes have another hash" });
+      problems.push({ path: hash, message: "the bytes do not match the hash" });
     }
     checked.bundles += 1;
     onProgress?.({ ...checked });

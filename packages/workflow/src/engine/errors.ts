@@ -15,11 +15,11 @@ export const staleAnswer = (threadId: string, named: number, open: number): Work
   refused(
     "STALE_ANSWER",
     threadId,
-    `the answer is to the question of step ${named}, but that of step ${open} is open`,
+    `the answer is to the question of step ${named}, but the question of step ${open} is open`,
   );
 
 export const wrongToken = (threadId: string, question: string): WorkflowError =>
-  refused("ANSWER_TOKEN", threadId, `the answer's token is not that of ${question}`);
+  refused("ANSWER_TOKEN", threadId, `the answer's token does not match ${question}`);
 
 /** `until`: the time at which the question expired. */
 export const lateAnswer = (threadId: string, question: string, until: string): WorkflowError =>

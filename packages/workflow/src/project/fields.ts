@@ -75,7 +75,7 @@ function problemsOf(fields: unknown, folder: string): DocumentProblem[] {
 function unknownKey(key: string): DocumentProblem[] {
   if (keys.includes(key)) return [];
   const nearest = nearestName(key, keys);
-  const advice = nearest === null ? `there are ${keys.join(", ")}` : `did you mean ${nearest}?`;
+  const advice = nearest === null ? `use one of: ${keys.join(", ")}` : `did you mean ${nearest}?`;
   return [{ path: [key], message: `the key ${show(key)} is not known; ${advice}` }];
 }
 

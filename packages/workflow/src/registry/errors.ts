@@ -12,7 +12,7 @@ export const registryFull = (path: string, mostBytes: number): WorkflowError =>
 export const registryNewer = (at: string, reason: string): WorkflowError =>
   WorkflowError.failed(
     "REGISTRY_NEWER",
-    `${at}: ${reason}, which this version does not know`,
+    `${at}: ${reason}, unknown to this version`,
     "use the version of uncaged-workflow that wrote the file, or remove the key",
   );
 

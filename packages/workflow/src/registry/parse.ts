@@ -105,7 +105,7 @@ class Reader {
     const problem = document.errors[0] ?? document.warnings[0];
     if (problem) throw this.violation(problem.pos[0], sentence(problem));
     if (/[0-9]$/.test(text)) {
-      const reason = "the last line has no end, so the file may have been truncated";
+      const reason = "missing newline after the last line: the file may have been truncated";
       throw this.violation(text.length - 1, reason);
     }
     const top = this.fields(document.contents, 0, "the registry", ["workflows", "sum"]);
@@ -136,7 +136,7 @@ class Reader {
     const current = this.version(fields, at, name, name);
     const list = fields.get("history")?.value;
     if (!isSeq(list)) {
-      throw this.violation(offsetOf(list, at), `${name} has no list "history"`);
+      throw this.violation(offsetOf(list, at), `missing list "history" of ${name}`);
     }
     const seen = new Set([current.hash]);
     const what = `a version in the history of ${name}`;

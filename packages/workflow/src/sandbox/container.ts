@@ -64,7 +64,7 @@ export async function findContainer(
     ),
   );
   if (!(await tried([engine, "image", "inspect", image], env)).isOk)
-    return { problem: `${name} does not run, or has no image ${image}`, hasImage: false };
+    return { problem: `${name} does not run, or lacks the image ${image}`, hasImage: false };
   if (process.platform !== "linux") {
     const problem = `${name} runs in a virtual machine here, where the folders of a step can't be compared`;
     return { problem, hasImage: true };
@@ -73,7 +73,7 @@ export async function findContainer(
   const isPodman = /podman/i.test((await tried([engine, "--version"], env)).output);
   const seccomp = isPodman ? await profileOf(engine, env) : null;
   if (isPodman && seccomp === null) {
-    const problem = `${name} has no filter of system calls that keeps user namespaces closed`;
+    const problem = `${name} lacks a system call filter that blocks user namespaces`;
     return { problem, hasImage: true };
   }
   const problems: string[] = [];

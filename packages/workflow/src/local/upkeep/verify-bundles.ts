@@ -92,7 +92,7 @@ export function bundleProblems(
       // Report problems of the seal with its bundle, and problems of a start record with its thread.
       if (proof === own || file === descriptorPath(root, hash) || !file.endsWith(".yaml")) continue;
       if (isSuspect) {
-        const reason = `the sha256 here is not that of ${path}`;
+        const reason = `the sha256 differs from the sha256 in ${path}`;
         problems.push({ path: file, line: Number(line), message: reason });
       } else problems.push({ path, message: message(where) });
     }
