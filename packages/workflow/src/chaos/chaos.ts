@@ -25,12 +25,12 @@ export type ChaosOptions = {
   fixture: Fixture | null;
   /** Whether the roles really run, except roles that called a model in the fixture. */
   isLive: boolean;
-  /** The folder whose copy is the working folder of live roles; null for an empty one. */
+  /** The folder whose copy is the working folder of live roles; null for an empty folder. */
   files: string | null;
   seed: number;
-  /** The number of runs; null for as many as there are faults. */
+  /** The number of runs; null for one run for each fault. */
   runs: number | null;
-  /** The number of the only run; null for all. */
+  /** The number of the only run to make; null for all runs. */
   only: number | null;
 };
 

@@ -19,7 +19,7 @@ export class Surprise {
   #since = system.clock.elapsed();
   #random = new Random(0);
 
-  /** @param first The time of the first process; null for any. */
+  /** @param first The time of the first process; null for any time. */
   constructor(first: number | null) {
     this.#first = first ?? monday;
   }

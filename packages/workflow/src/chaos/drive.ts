@@ -58,7 +58,7 @@ export type Run = {
   steps: Step[];
   /** For each step, the number of steps in the log when its work began; null where unknown. */
   openedAt: (number | null)[];
-  /** How it ended; null for a thread that waits for an answer that nothing gives. */
+  /** The end record; null for a thread that waits for an answer. */
   end: EndRecord | null;
   executions: readonly Execution[];
   boundaries: Boundaries;
@@ -75,11 +75,11 @@ export type Run = {
 };
 
 const hourMs = 3_600_000;
-/** The most hours between the end of a process and the next one. */
+/** Maximum number of hours between the end of a process and the start of the next process. */
 const longestLeap = 200;
 /** More processes than any plan of faults can end. */
 const mostLives = 100;
-/** Retries of a failed thread; injected errors need one each. */
+/** Maximum number of retries of a failed thread; each injected error needs a retry. */
 const mostRetries = 8;
 
 /** Runs a thread from its start to its end under faults. Starts a new process after each kill. */

@@ -75,7 +75,7 @@ function mortalClaim(claim: Claim, process: Mortal, plan: FaultPlan, onRecord: O
   return guarded(claim, process, { append, lost: lost.signal });
 }
 
-/** Returns an object with the properties `own` in place of its own. Its methods stop working when the process dies. */
+/** Returns an object with some properties replaced by `own`. Its methods stop working when the process dies. */
 function guarded<T extends object>(object: T, process: Mortal, own: Partial<T>): T {
   return new Proxy(object, {
     get(target, key) {

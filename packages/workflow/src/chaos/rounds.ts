@@ -28,7 +28,7 @@ export type Facts = {
   end: { reason: string; summary: string } | null;
 };
 
-/** `only`: the single run to make. `runs`: by default, as many as there are faults at the boundaries. */
+/** `only`: the single run to make. `runs`: by default, one for each fault at the boundaries. */
 export type Rounds = { runs: number | null; only: number | null };
 
 const leastRuns = 50;
@@ -74,7 +74,7 @@ function numbersOf({ runs, only }: Rounds, faults: number): number[] {
   return Array.from({ length: count }, (_, index) => index + 1);
 }
 
-/** @throws WorkflowError `CHAOS_FAILED` */
+/** Makes a run, with a time limit. @throws WorkflowError `CHAOS_FAILED` */
 async function inTime(scene: Scene, plan: Plan): Promise<Run> {
   const late = Promise.withResolvers<never>();
   const cancel = system.clock.after(longestRunMs, () => late.reject(neverEnds(longestRunMs)));

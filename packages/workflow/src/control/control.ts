@@ -91,6 +91,7 @@ export type StartRequest = Surroundings & {
   traceparent?: string;
 };
 
+/** Request to resume a thread, with the environment for it. */
 export type ResumeRequest = Surroundings;
 
 /**
@@ -135,6 +136,7 @@ export type Location = {
   paused?: true;
 };
 
+/** Request to remove a thread; `force` also removes an unfinished thread. */
 export type RemoveRequest = { force: boolean };
 
 /** Request to release a thread that continues on another host. */
@@ -145,6 +147,7 @@ export type Started = { threadId: string; started: boolean };
 
 export type LiveStatus = "running" | "paused" | "waiting";
 
+/** A worker's report of a driven thread. */
 export type LiveThread = {
   threadId: string;
   status: LiveStatus;
@@ -163,11 +166,13 @@ export type LiveThread = {
   pausing?: true;
 };
 
+/** A worker's process id, and its reports of all driven threads. */
 export type LiveThreads = { pid: number; threads: LiveThread[] };
 
 /** `orphans` are processes that outlived a killed worker. */
 export type Controlled = { threadId: string; orphans?: Orphan[] };
 
+/** The body of a response with a 4xx or 5xx status. */
 export type Failure = { error: ErrorRecord };
 
 /**

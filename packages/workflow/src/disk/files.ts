@@ -14,7 +14,7 @@ import { diskError, systemCode } from "./disk-error.ts";
 import { fileNotOurs, fileTooLarge } from "./errors.ts";
 
 /**
- * Opens a file of the storage root, created with mode 0600 if the flags ask for it. Follows no symbolic link, waits for
+ * Opens a file of the storage root, and with `O_CREAT` creates it with mode 0600. Follows no symbolic link, waits for
  * no FIFO and accepts only a plain file; for writing, only a file without additional hard links.
  * @throws the system's error; `ENXIO` for any other kind of file.
  */

@@ -41,7 +41,7 @@ export function leftInRoot(
 export const leftByLog = (root: Root, ref: ThreadRef): string | null =>
   isRestored(root, ref) ? "its log was restored from a copy" : null;
 
-/** @throws WorkflowError `NOT_RECOVERED` */
+/** Checks that a thread's log was not restored from a copy. @throws WorkflowError `NOT_RECOVERED` */
 export function checkUnrestored(root: Root, ref: ThreadRef): void {
   const reason = leftByLog(root, ref);
   if (reason !== null) throw notRecovered(ref.threadId, reason);

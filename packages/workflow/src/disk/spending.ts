@@ -23,6 +23,7 @@ import { journalCall, spentInLogs } from "./spent-in-logs.ts";
 type Spent = { cost: number; unpriced: number };
 type Flying = ThreadRef & { cost: number };
 
+/** The content of `run/spending.json`. */
 export type Book = {
   version: 1;
   /** Spending by day of UTC, as `2026-11-28`. */

@@ -62,8 +62,9 @@ import { threadClaimed } from "./errors.ts";
 import { journalCorrupt, notFound } from "../record/errors.ts";
 import { storeClosed } from "../store/errors.ts";
 
+/** Options of the store of a storage root. */
 export type DiskStoreOptions = {
-  /** The bundle whose lock this process holds: claims on its threads take no lock of their own. */
+  /** The bundle whose lock this process holds: claims on its threads need no further lock. */
   lockedHash?: string;
   /** The previous worker crashed, so the system's cache may show bytes that are not on the disk. */
   distrustsCache?: boolean;
@@ -72,9 +73,9 @@ export type DiskStoreOptions = {
 const createTimeoutMs = 5_000;
 
 /**
- * The thread store of a storage root. A claim holds as long as the process lives: the lock of the thread's bundle,
- * which the system releases with the process, excludes other processes. So there are no leases, and another process
- * can't fence a live holder.
+ * The thread store of a storage root. A claim holds until its process ends: the lock of the thread's bundle, which the
+ * system releases with the process, excludes other processes. So there are no leases, and another process can't fence a
+ * live holder.
  */
 export class DiskStore implements ThreadStore {
   readonly maxRecordBytes = maxRecordBytes;

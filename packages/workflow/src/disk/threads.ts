@@ -29,7 +29,7 @@ export const notedOf = (root: Root, ref: ThreadRef): Noted => ({
   paused: isPaused(root, ref),
 });
 
-/** @throws WorkflowError `THREAD_MOVED` when a thread is on another host. */
+/** Checks that a thread is on this host. @throws WorkflowError `THREAD_MOVED` */
 export function checkHere(root: Root, ref: ThreadRef): void {
   const host = sureLocation(root, ref)?.host;
   if (host) throw movedError(ref.threadId, host.name);

@@ -18,7 +18,7 @@ import { encode, firstSum, openEnd, seal, sealed, type Sum } from "../record/sum
 import type { Writing } from "./writing.ts";
 import { foreignWrite, logClosed, recordTooLarge } from "./errors.ts";
 
-/** @throws WorkflowError `RECORD_TOO_LARGE` when a record has more than {@link maxRecordBytes}. */
+/** Checks the length of a record in bytes. @throws WorkflowError `RECORD_TOO_LARGE` above {@link maxRecordBytes}. */
 export function checkRecordSize(length: number): void {
   if (length <= maxRecordBytes) return;
   throw recordTooLarge(length);

@@ -177,6 +177,7 @@ export type Work = {
   tries: Tries;
 };
 
+/** Counts an occurrence of a key. Returns its number, from 1. */
 export function nextIn(counts: Map<string, number>, key: string): number {
   const n = (counts.get(key) ?? 0) + 1;
   counts.set(key, n);

@@ -171,7 +171,7 @@ test("S4: a failure aborts the other tasks and is thrown at once; with settle al
   expect(failures.map(({ index }) => index)).toEqual([0, 2]);
 });
 
-test("S4: an abort of the caller reaches the tasks, also an abort before their start", async () => {
+test("S4: an abort of the caller reaches the tasks, even an abort before their start", async () => {
   const seen: boolean[] = [];
   const look = async (signal: AbortSignal): Promise<void> => {
     await pass(2);

@@ -44,7 +44,7 @@ const yearMs = 365 * 86_400_000;
 /** Maximum delay of a timer, in milliseconds. */
 const longestTimer = 2 ** 31 - 1;
 
-/** @throws WorkflowError `BAD_STEP_OPTIONS` (usage). */
+/** Checks the options of a step. @throws WorkflowError `BAD_STEP_OPTIONS` (usage). */
 export function policyOf(role: string, options: StepOptions = {}): Policy {
   const bad = (problem: string, hint: string): never => {
     throw badStepOptions(role, problem, hint);

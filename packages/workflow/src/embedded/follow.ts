@@ -12,6 +12,7 @@ import { isMissing, notedIn } from "./noted.ts";
 import { StoredLines } from "./stored-lines.ts";
 import type { StoredThreads } from "./stored-threads.ts";
 
+/** Dependencies of the functions that follow threads. */
 export type Following = {
   store: ThreadStore;
   threads: StoredThreads;

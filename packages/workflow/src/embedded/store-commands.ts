@@ -196,7 +196,7 @@ export class StoreCommands implements Commands {
 
   async close(): Promise<void> {}
 
-  /** @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_MOVED` */
+  /** Finds a thread on this host. @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_MOVED` */
   async #find({ hash, threadId }: ThreadRef): Promise<ThreadInfo> {
     const info = await this.#store.find(threadId);
     if (info?.hash !== hash) throw notFound(threadId);
@@ -204,7 +204,9 @@ export class StoreCommands implements Commands {
     return info;
   }
 
-  /** @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_MOVED`, `THREAD_ENDED` */
+  /**
+   * Finds an unfinished thread on this host. @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_MOVED`, `THREAD_ENDED`
+   */
   async #open(ref: ThreadRef): Promise<ThreadInfo> {
     const info = await this.#find(ref);
     if (info.state.kind === "ended") throw await this.#ended(ref);

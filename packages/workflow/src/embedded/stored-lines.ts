@@ -38,7 +38,9 @@ export class StoredLines implements Lines {
     }
   }
 
-  /** @throws WorkflowError `LOG_REPLACED` when the log is shorter than the position. */
+  /**
+   * Yields the lines after a position. @throws WorkflowError `LOG_REPLACED` when the log is shorter than the position.
+   */
   *forward(from = 0, holding?: readonly string[], onRead?: () => void): Generator<Line> {
     if (from > this.#length) throw replacedError(this.path);
     onRead?.();

@@ -100,7 +100,7 @@ export class StoredThreads {
     return firstRecord(this.#store, ref);
   }
 
-  /** @throws WorkflowError `THREAD_NOT_FOUND` */
+  /** Reads a whole thread. @throws WorkflowError `THREAD_NOT_FOUND` */
   async read(ref: ThreadRef): Promise<ThreadView> {
     const info = await this.#info(ref);
     // Read the driver first: if the thread ends in the meantime, its log has the end.

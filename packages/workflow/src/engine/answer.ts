@@ -30,6 +30,7 @@ const longestTimer = 10_000;
 /** A compiled schema, or the problem of the schema. `validate` returns the reason for an invalid value, else null. */
 type Compiled = { validate: (value: unknown) => string | null } | { problem: string };
 
+/** Compiles the schema of a question. */
 export type SchemaJudge = (schema: JsonSchema) => Promise<Compiled>;
 
 /** Returns the problem of a `__wait__` step's schema, or null. */
@@ -310,6 +311,7 @@ export function timeoutStep(wait: WaitMeta): RoleOutput {
   return { role: INPUT, content: "", meta };
 }
 
+/** Whether the time to answer a question has passed. */
 export const isOver = ({ expiresAt }: WaitMeta, now: number): boolean =>
   expiresAt !== undefined && now >= expiresAt;
 

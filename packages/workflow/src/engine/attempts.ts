@@ -16,7 +16,7 @@ import { errorOf } from "./failure.ts";
 export type AttemptParts = {
   /** Records the start of an attempt. */
   onStart: (id: string, payload: EventPayloads["attempt_start"]) => void;
-  /** Records the end of an attempt without a step of its own. */
+  /** Records the end of an attempt that does not commit its own step. */
   onEnd: (id: string, payload: EventPayloads["attempt_end"]) => void;
   /** Removes the start of a committed or unused attempt if none of its events was recorded. Returns whether it did. */
   takeBack: (id: string) => boolean;

@@ -41,7 +41,7 @@ export const figureRules: Rules = {
     equal(await subjectOf({ name: "review" }), "review");
   },
 
-  async "a row says where its thread is"(trial) {
+  async "a row has the place of its thread"(trial) {
     const { host } = trial;
     const placeOf = async (text: string) => {
       const ref = await trial.start(text);

@@ -129,6 +129,7 @@ export const nameOf = (item: Observed): string => {
   return item.kind === "status" ? item.state.status : item.kind;
 };
 
+/** Asserts that an action is refused with an error code. */
 export async function refused(act: () => Promise<unknown>, code: string): Promise<void> {
   try {
     await act();

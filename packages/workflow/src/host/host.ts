@@ -126,7 +126,7 @@ export interface Host {
   verify(options?: VerifyOptions): Promise<Verification>;
   /** Deletes unused data. */
   collect(options?: CollectOptions): Promise<Garbage>;
-  /** @throws WorkflowError `NO_LOCKS` on a system where workers can't run. */
+  /** Lists the workers of this host. @throws WorkflowError `NO_LOCKS` on a system where workers can't run. */
   workers(): Promise<WorkerState[]>;
   close(): Promise<void>;
 }

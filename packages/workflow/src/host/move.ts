@@ -45,7 +45,7 @@ export interface MovingHost {
    * `VERSION_CONFLICT`.
    */
   takeWorkflow(name: string, workflow: Workflow, force: boolean): Promise<{ unchanged: boolean }>;
-  /** @throws WorkflowError when this host can't take the thread, for example `RECORD_TOO_LARGE`. */
+  /** Checks that this host can take a thread. @throws WorkflowError when it can't, for example `RECORD_TOO_LARGE`. */
   check(root: string, ref: ThreadRef): Promise<void>;
   /** Hashes and stores a bundle, unless it is stored already. */
   takeBundle(root: string, hash: string): Promise<void>;

@@ -36,7 +36,7 @@ export const ofOtherWorkflow = (threadId: string, workflow: string): WorkflowErr
     otherThreadHint(threadId),
   );
 
-/** A start or a fork with the id of a thread that has another source, or none. */
+/** A start or a fork uses the id of a thread with another source, or without a source. */
 export const ofOtherSource = (threadId: string, source: string | null): WorkflowError =>
   WorkflowError.failed(
     "THREAD_EXISTS",

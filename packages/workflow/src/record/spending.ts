@@ -63,5 +63,6 @@ function spendingIn(meta: Record<string, unknown>): Spending | null {
   return { model, models: parts.length > 0 ? Object.fromEntries(parts) : single };
 }
 
+/** Returns a value if it is a text, else `other`. */
 export const textOr = <Other>(value: unknown, other: Other): string | Other =>
   typeof value === "string" ? value : other;

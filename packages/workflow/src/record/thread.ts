@@ -263,8 +263,8 @@ function exampleAnswer(schema: JsonSchema | undefined): string {
 }
 
 /**
- * @throws WorkflowError `NEWER_LOG` for a step with a reserved role that this version would mistake for a workflow's
- * role.
+ * Checks the role of a step.
+ * @throws WorkflowError `NEWER_LOG` for a reserved role that this version would mistake for a workflow's role.
  */
 export function checkRole(path: string, { role }: Step): void {
   if (!role.startsWith("__") || role === WAIT || role === INPUT) return;

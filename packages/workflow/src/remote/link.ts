@@ -75,7 +75,7 @@ export class Link {
   /** The last known instance of the server. */
   #instance = "";
 
-  /** @throws WorkflowError `BAD_HOST_URL`, `BAD_TOKEN` (usage). */
+  /** @param url The address of the server. @throws WorkflowError `BAD_HOST_URL`, `BAD_TOKEN` (usage). */
   constructor(url: string, { token, answerMs = 120_000, patienceMs }: LinkOptions) {
     this.url = serverUrl(url);
     if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) throw badToken();

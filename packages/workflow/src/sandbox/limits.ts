@@ -48,8 +48,7 @@ export const isWatched = (): boolean => existsSync("/proc/self/stat");
  * Returns the command line prefix for bubblewrap. A scope of the user's service manager limits all processes together
  * if its control group supports the limits; the watchdog limits them everywhere. Each command of the prefix executes
  * the next command in its own process, so the process id and the open files stay the same. Programs below `writable`
- * are
- * not used: a step may have written them.
+ * are not used: a step may have written them.
  */
 export async function limitCommand(
   limits: StepLimits,

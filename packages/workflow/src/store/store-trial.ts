@@ -177,11 +177,13 @@ export async function recordsIn(
   });
 }
 
+/** Asserts that an action is refused with an error code. */
 export async function refused(act: () => Promise<unknown>, code: string): Promise<void> {
   const isRight = (error: unknown): boolean => isWorkflowError(error) && error.code === code;
   await assert.rejects(act, isRight, `refused with ${code}`);
 }
 
+/** Asserts that a write of an ended claim is refused. */
 export async function fenced(act: () => Promise<unknown>): Promise<void> {
   const isRight = (error: unknown): boolean => error instanceof FencedError;
   await assert.rejects(act, isRight, "refused with FencedError");

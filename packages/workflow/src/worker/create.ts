@@ -125,7 +125,10 @@ async function* linesOf(store: ThreadStore, ref: ThreadRef): AsyncGenerator<stri
   }
 }
 
-/** @throws WorkflowError `NOT_A_QUESTION`, the errors of {@link answerTo} */
+/**
+ * Returns the answer of a fork to one of its kept questions. @throws WorkflowError `NOT_A_QUESTION`, the errors of
+ * {@link answerTo}
+ */
 async function answerIn(
   store: ThreadStore,
   { hash, threadId, keep }: ForkRequest,

@@ -2,11 +2,11 @@
  * Reads the journals of earlier versions, whose entries are events of the debug log. This version does not write them.
  *
  * J1 An entry counts exactly as it was written, or not at all: its line and its long value have a checksum.
- * J2 An entry, like a `__wait__` of the thread's log, names the number of earlier durable entries of its step. If fewer
- *    are found, some are damaged or lost, and the journal of that step is not read.
+ * J2 An entry, like a `__wait__` of the thread's log, has the number of earlier durable entries of its step. If fewer
+ *    entries are found, some are damaged or lost, and the journal of that step is not read.
  * J3 The last entries of an execution may be missing if no later record counts them: a crash or power loss cut them
  *    off.
- * J4 Entries of the version before have neither checksum nor count, and are read without them.
+ * J4 Entries of the previous version lack checksum and count, and are read without them.
  */
 import type { WorkflowError } from "../contract/error.ts";
 import { WAIT } from "../contract/contract.ts";

@@ -28,6 +28,7 @@ export type DriveWatcher = {
   gone: (claim: Claim, outcome: Outcome) => void;
 };
 
+/** Dependencies of the threads of one bundle. */
 export type ThreadsParts = {
   store: ThreadStore;
   hash: string;
@@ -38,7 +39,9 @@ export type ThreadsParts = {
     oldEntries: (start: StartRecord) => Promise<readonly OldEntries[]>;
     /** The identity of the place where a new thread is started; undefined if unknown. */
     startedIn: (env: Readonly<Record<string, string>>) => Promise<StartedIn | undefined>;
-    /** @throws WorkflowError `NOT_RECOVERED` when the log of an unclaimed thread was restored from a copy */
+    /**
+     * Checks that the log of an unclaimed thread was not restored from a copy. @throws WorkflowError `NOT_RECOVERED`
+     */
     checkUnrestored: (ref: ThreadRef) => void;
     /** Counts an automatic resume of a thread. @throws WorkflowError `NOT_RECOVERED` when it is not allowed */
     recover: (
@@ -50,7 +53,7 @@ export type ThreadsParts = {
     leave: (ref: ThreadRef, to: LeaveRequest["to"], isPaused: boolean) => Location;
   };
   orphans: LostProcesses;
-  /** The environment of its threads, including the mark of this worker's processes. */
+  /** The environment of the driven threads, including the mark of this worker's processes. */
   env: SharedEnv;
   load: () => Promise<LoadedBundle>;
   /** Records whether a thread is driven, for a forced kill. */
@@ -58,7 +61,7 @@ export type ThreadsParts = {
   onChange: () => void;
   /** By default, claims of this process. */
   claims?: Pick<ClaimOptions, "owner" | "leaseMs"> | undefined;
-  /** Options that override the start records of its threads. */
+  /** Options that override the start records of the driven threads. */
   options?: Partial<WorkflowOptions>;
   watcher?: DriveWatcher;
 };

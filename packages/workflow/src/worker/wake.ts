@@ -6,6 +6,7 @@ import type { Claim } from "../store/store.ts";
 
 /** Maximum number of threads woken by one request, so that the response arrives in time. */
 export const mostAtOnce = 200;
+/** Delay of the next wake after a failed wake, in milliseconds. */
 export const wakeAgainMs = 60_000;
 
 /**

@@ -165,7 +165,7 @@ function spendingIn(root: Root, hash: string): ThreadsParts["place"]["spending"]
   return (thread) => new ThreadSpending(root, book, thread);
 }
 
-/** @throws WorkflowError `BUNDLE_LOAD_FAILED` when the bundle's top level does not end in time. */
+/** Rejects when a bundle's top level does not end in time. @throws WorkflowError `BUNDLE_LOAD_FAILED` */
 async function inTime(hash: string, loaded: Promise<LoadedBundle>): Promise<LoadedBundle> {
   const late = Promise.withResolvers<never>();
   const cancel = system.clock.after(loadTimeoutMs, () => {

@@ -80,7 +80,7 @@ export function* eventsIn(lines: Iterable<Line>): Generator<LogLine> {
   }
 }
 
-/** @throws WorkflowError `VALUE_NOT_FOUND` (missing) when no value starts at the position. @see Host.value */
+/** Reads the value at a position. @throws WorkflowError `VALUE_NOT_FOUND` (missing). @see Host.value */
 export function readValue(root: Root, { hash, threadId }: ThreadRef, at: number): string {
   const path = valuesPath(root, hash, threadId);
   let json: string | null = null;

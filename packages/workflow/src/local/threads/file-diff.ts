@@ -5,8 +5,8 @@ import type { ThreadView } from "../../record/thread.ts";
 import { git } from "../upkeep/git.ts";
 
 /**
- * A changed file: `patch` turns `a` into `b`. It is null for a binary or too long file, or if there are too many files.
- * A `renamed` file was at `from`.
+ * A changed file: `patch` turns `a` into `b`. `patch` is null for a binary or too long file, or if there are too many
+ * files. A `renamed` file was at `from`.
  */
 export type FileChange = {
   path: string;

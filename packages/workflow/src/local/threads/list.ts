@@ -67,7 +67,7 @@ export async function listThreads(
   return { rows, total, next: isLast ? null : (last?.threadId ?? null) };
 }
 
-/** @throws WorkflowError `VERSION_AMBIGUOUS` (usage). */
+/** Converts a query to a filter. @throws WorkflowError `VERSION_AMBIGUOUS` (usage). */
 export async function filterOf(root: Root, query: ThreadFilter): Promise<Filter> {
   const { status, workflow, search = "" } = query;
   return {

@@ -130,7 +130,7 @@ const toThread = (
   verb?: string,
 ): ControlRequest => ({ method, path: `/threads/${threadId}${verb ? `/${verb}` : ""}` });
 
-/** @throws WorkflowError `THREAD_ENDED` or `LOG_CORRUPT` when the thread can't change. */
+/** Checks that a thread can change. @throws WorkflowError `THREAD_ENDED`, `LOG_CORRUPT` */
 function checkOpen(root: Root, view: ThreadView): void {
   const { threadId, hash, status } = view;
   if (view.status === "corrupt") throw corruptError(dataPath(root, hash, threadId), view.broken);
@@ -197,7 +197,7 @@ async function isStuckIn(root: Root, { hash, threadId }: ThreadRef): Promise<boo
 
 /**
  * Ends the worker, then the thread unless it has ended, and resumes the worker's other threads. Repeats requests,
- * because the system closes a dead process's files one by one: its socket may accept a request after its lock is free.
+ * because the system closes a dead process's files in sequence: its socket may accept a request after its lock is free.
  */
 async function endStuck(root: Root, view: ThreadView, env: Environment): Promise<Killed> {
   const { hash, threadId } = view;

@@ -12,6 +12,7 @@ import { isAlive, readWorkerInfo } from "../../worker/worker-info.ts";
 import { loadBlocked } from "../../bundle/errors.ts";
 import { workerFailed, workerLost, workerSilent } from "../errors.ts";
 
+/** A request to the control socket of a worker. */
 export type ControlRequest = {
   method: "GET" | "POST" | "DELETE";
   path: string;
