@@ -19,6 +19,7 @@ export type Stage = {
   missing?: string | null;
 };
 
+/** A tier: its stages, and their limits. */
 export type Tier = {
   /** Stages of a group run in parallel, one per core. Groups run in sequence. */
   groups: Stage[][];

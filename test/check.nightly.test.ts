@@ -189,7 +189,7 @@ describe("durable workflows", () => {
   });
 
   for (const [name, plant] of Object.entries(faults)) {
-    test(`find ${name}, with its step and its line`, async () => {
+    test(`finds ${name}, with its step and its line`, async () => {
       let planted = 0;
       for (let n = seed; n < seed + count && planted < count / 5; n += 1) {
         const program = generatedProgram(n);

@@ -20,6 +20,7 @@ function tar(args: string[], cwd?: string): string {
   return stdout.toString();
 }
 
+/** Serves packages over the registry's HTTP interface, until `stop`. */
 export class LocalRegistry {
   readonly #folder: string;
   readonly #given = new Map<string, Entry[]>();

@@ -377,6 +377,7 @@ export class Auditor implements DiskWatch {
   }
 }
 
+/** Returns the number of steps in the shown records. */
 export const stepsOf = ({ commits }: Seen): number =>
   Math.max(0, commits.length - 1 - (commits.at(-1)?.isEnd ? 1 : 0));
 

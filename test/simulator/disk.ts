@@ -51,6 +51,7 @@ type NameChange = [name: string, inode: Inode | null][];
 export type Inode = FileInode | FolderInode | SocketInode;
 export type SocketInode = { kind: "socket"; ino: number; links: number; changedAt: number };
 
+/** A file with its bytes in the cache and on the platter. */
 export class FileInode {
   readonly kind = "file";
   readonly ino: number;
@@ -147,6 +148,7 @@ export class FileInode {
   }
 }
 
+/** A folder with its names in the cache and on the platter. */
 export class FolderInode {
   readonly kind = "folder";
   readonly ino: number;

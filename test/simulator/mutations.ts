@@ -130,7 +130,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "unawaited-commit",
-    what: "the generator is asked for the next step during the commit of the last one",
+    what: "the next step is requested during the commit of the last step",
     file: "packages/workflow/src/engine/engine.ts",
     edits: [
       [

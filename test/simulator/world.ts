@@ -81,7 +81,7 @@ export class World {
     return this.current as Process;
   }
 
-  /** @throws Ended when the process whose code is running is dead. */
+  /** Checks that the running process is alive. @throws Ended when it is dead. */
   checkAlive(): void {
     if (!this.current?.alive) throw new Ended("the process has ended");
   }
