@@ -21,7 +21,7 @@ export const startUnreadable = (threadId: string): WorkflowError =>
 export const clockWrong = (year: number): WorkflowError =>
   WorkflowError.failed(
     "CLOCK_WRONG",
-    `the clock of this machine is set to the year ${year}, which is too far for a thread id`,
+    `the clock of this machine is set to the year ${year}, outside of the range of thread ids`,
     "set the clock, or give an id: --thread-id",
   );
 

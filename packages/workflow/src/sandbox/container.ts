@@ -127,7 +127,7 @@ type Profile = {
 /** Removes {@link refusedCalls} from an allow list of system calls. Creating threads and processes stays allowed. */
 export function narrowed(profile: Profile): string {
   if (!["SCMP_ACT_ERRNO", "SCMP_ACT_KILL_PROCESS"].includes(profile.defaultAction))
-    throw new Error("this filter allows what it does not list");
+    throw new Error("the filter allows unlisted system calls");
   const allowed = profile.syscalls
     .map((rule) => ({
       ...rule,
