@@ -138,7 +138,7 @@ class Driver {
     const { number, hour = 0, isSecond = false } = this.#given;
     const [plan, executions] = [this.#plan, this.#executions];
     const isFirst = this.#lives === 0;
-    // The first process is like that of an undisturbed run.
+    // The first process runs like the process of an undisturbed run.
     const name = isFirst ? `hour ${hour}` : `run ${number} process ${this.#lives}`;
     const random = new Random(seed, name);
     const leap = (1 + random.below(longestLeap)) * hourMs + random.below(hourMs);

@@ -60,7 +60,7 @@ type ExecutionsParts = {
 };
 
 /**
- * Counts how often each role really runs in one run, over all its processes and retries, and injects the faults of
+ * Counts the real executions of each role in one run, over all its processes and retries, and injects the faults of
  * roles. A slot is one step of a role: executions of a slot repeat each other.
  */
 export class Executions {

@@ -70,7 +70,7 @@ function readNote(root: Root, { hash, threadId }: Thread): Note | null {
 /**
  * Reads the location before driving a thread.
  *
- * @throws WorkflowError `LOG_CORRUPT` also when the thread has moved once and its note is missing
+ * @throws WorkflowError `LOG_CORRUPT` when the note is damaged, or missing although the thread has moved
  */
 export function sureLocation(root: Root, thread: Thread): Location | null {
   const location = readLocation(root, thread);

@@ -64,7 +64,7 @@ export function lastWakingTime(root: Root, { hash, threadId }: ThreadRef): numbe
   return wakesAt(last.record);
 }
 
-/** Like {@link wakingTime}; null also for an unreadable thread, which can't be woken. */
+/** Like {@link wakingTime}, but returns null for an unreadable thread: it can't be woken. */
 export function quietWakingTime(root: Root, ref: ThreadRef): number | null {
   try {
     return wakingTime(root, ref);

@@ -41,7 +41,7 @@ type KnownEnd = LogEnd & { isEnded: boolean };
  * without its newline.
  * L2 A failed append removes the partial record. If that fails, every later append is refused.
  * L3 After a failed sync nothing is written: the pages may be lost although the cache shows them as clean.
- * L4 If the file's length differs from this writer's, another writer has changed it, and this writer stops.
+ * L4 If the file's length differs from the recorded length, another writer has changed the file, and this writer stops.
  * L5 Records appended during a sync are synced together, and only the last record gets its newline after the sync. A
  * log that needs L1 for each record appends the next record when the last one is durable.
  */
@@ -97,8 +97,8 @@ export class LogWriter {
   }
 
   /**
-   * Copies a log with this end to a new file, and renames the new file over the log. Needed after a failed sync, also
-   * if a lost process did not report it: the system's cache may show bytes that are not on the disk.
+   * Copies a log with this end to a new file, and renames the new file over the log. Needed after a failed sync, even
+   * if a lost process did not report the failure: the system's cache may show bytes that are not on the disk.
    */
   static renew(path: string, { size, sum, isEnded }: KnownEnd, writing: Writing): LogWriter {
     const read = (fd: number) => {

@@ -1,6 +1,8 @@
 import { system } from "../system/system.ts";
 
-/** Write options of a process. Without a `syncer` it never syncs. `made` holds the folders whose names are durable. */
+/**
+ * Write options of a process. Without a `syncer` it does not sync. `made` holds the folders whose names are durable.
+ */
 export type Writing = {
   syncer: Syncer | null;
   made?: Set<string>;

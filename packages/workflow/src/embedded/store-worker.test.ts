@@ -157,7 +157,7 @@ test("a role stops when its lease was not renewed, and another worker runs it ag
   expect((await settled(host, ref)).steps).toHaveLength(1);
 });
 
-test("a running role learns at once that its thread was paused, and that it was resumed", async () => {
+test("a running role is notified at once of a pause and a resume of its thread", async () => {
   const memory = new Memory();
   const host = openHost(memory);
   await work(memory);

@@ -1,5 +1,5 @@
 /*
- * Moves a thread from one host to another. Owns: the order of the steps. Does not own: how a host does each step.
+ * Moves a thread from one host to another. Owns: the order of the steps. Does not own: the steps, which each host does.
  *
  * M1 A thread is on one host at a time. It leaves before it arrives; its host does each in one atomic, durable action.
  * M2 Every refusal happens before the thread leaves.

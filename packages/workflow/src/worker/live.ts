@@ -4,7 +4,7 @@ import type { ThreadEngine } from "../engine/engine.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import type { InfoLog } from "./info.ts";
 
-/** A thread that is driven. */
+/** A driven thread. */
 export type Live = {
   ref: ThreadRef;
   engine: ThreadEngine;

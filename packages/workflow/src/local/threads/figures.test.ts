@@ -243,7 +243,7 @@ test("percentiles use the nearest rank and cover ended threads", async () => {
   });
 });
 
-test("the figures of a version from the index equal those from the logs", async () => {
+test("the figures of a version from the index equal the figures from the logs", async () => {
   several();
   const today = Date.now();
   logged.begin(50, { at: today });

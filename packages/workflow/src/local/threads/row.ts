@@ -29,7 +29,7 @@ function workOf(root: Root, ref: ThreadRef, { fold, end }: Worked, isRunning: bo
   return fold.of(journal, { end, isRunning });
 }
 
-/** The log of a driven thread with its work, and the state of its files from before they were read. */
+/** The log of a driven thread with its work, and the state of its files before the read. */
 type Driven = LogOutline & { work: ThreadWork; files: string };
 
 /**
