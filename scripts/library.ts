@@ -2,8 +2,8 @@ import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } f
 import { dirname, isAbsolute, join, relative, resolve } from "node:path";
 
 /*
- * The library of the command: the files of our packages, and of their dependencies, from which bundles are built. The
- * command carries them in an archive, so that it depends on none of these packages.
+ * The library of the command: the files of the published packages, and of their dependencies, from which bundles are
+ * built. The command carries them in an archive, so that it depends on none of these packages.
  */
 type Manifest = {
   name: string;

@@ -206,7 +206,7 @@ export type OpenFile = {
   owner: object;
 };
 
-/** Returns an error like that of a failed system call. */
+/** Returns an error like the error of a failed system call. */
 export const systemError = (code: string, path: string): Error =>
   Object.assign(new Error(`${code}: ${path}`), { code });
 

@@ -276,8 +276,8 @@ const isOpen = (seen: Seen): boolean =>
   seen.isThere && seen.removal !== "done" && !hasEnded(seen) && seen.commits.length > 0;
 
 /**
- * Replaces the clock and timers of bundles, which don't use the port, by the world's. Returns a function that undoes
- * this.
+ * Replaces the clock and timers of bundles, which don't use the port, by the clock and timers of the world. Returns a
+ * function that undoes this.
  */
 function withTime(world: World): () => void {
   const { setTimeout, clearTimeout } = globalThis;
