@@ -1,25 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { FencedError, type NewThread, toBase32 } from "@uncaged/workflow/store";
+import { FencedError } from "@uncaged/workflow/store";
 import pg from "pg";
 import { readDatabaseUrl } from "../src/database/address.ts";
 import { openPostgresStore, type PostgresStore } from "../src/store/store.ts";
 import { missingPostgres } from "./fixtures/server.ts";
 import { emptySchema, execute, select, stopShared } from "./fixtures/shared.ts";
-
-const hash = "1000000000001";
-const claims = { owner: "a test", leaseMs: 60_000 };
-const step = (content: string) =>
-  JSON.stringify({ role: "a", content, meta: {}, timestamp: Date.now() });
-
-function newThread(end: string): NewThread {
-  const threadId = toBase32(Date.now(), 10) + end.repeat(16);
-  const parameters = { prompt: "", options: { maxRounds: 100, cwd: "/" } };
-  const start = { name: "x", hash, threadId, parameters, timestamp: Date.now() };
-  return {
-    ...{ hash, threadId, name: "x", createdAt: start.timestamp },
-    ...{ records: [JSON.stringify(start)], state: { kind: "running" } },
-  };
-}
+import { claims, newThread, step } from "./fixtures/thread.ts";
 
 type Parts = {
   store: PostgresStore;

@@ -37,7 +37,7 @@ export async function wrongCommits(sql: Sql, schema: string): Promise<string[]> 
     FROM ${schema}.threads t LEFT JOIN ${schema}.lines l ON l.thread_id = t.thread_id AND l.log = 0
     GROUP BY t.thread_id, t.records HAVING count(l.n) <> t.records OR max(l.n) <> t.records - 1
     UNION ALL
-    SELECT thread_id, 'is without a thread' FROM ${schema}.lines l
+    SELECT DISTINCT thread_id, 'is without a thread' FROM ${schema}.lines l
     WHERE NOT EXISTS (SELECT FROM ${schema}.threads t WHERE t.thread_id = l.thread_id)`);
   return found.map(({ thread_id, what }) => `${thread_id}: ${what}`);
 }

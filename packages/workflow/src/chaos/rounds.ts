@@ -41,7 +41,7 @@ const longestRunMs = 60_000;
 const plansOfWholes: Plan[] = [
   { number: 0 },
   { number: 0, isSecond: true },
-  ...[29, 58, 87, 116, 145, 2200].map((hour) => ({ number: 0, hour })),
+  ...[29, 58, 87, 116, 145, 174, 203, 232, 261, 2200].map((hour) => ({ number: 0, hour })),
 ];
 
 /** Runs a workflow undisturbed, then under the faults of each run, and compares the runs. */
