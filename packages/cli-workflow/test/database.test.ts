@@ -89,6 +89,14 @@ describe.skipIf(missingPostgres !== "")(`on a database with a password${missingP
         [2, "does not work on a database", "doctor"],
         [2, "--no-register is not an option", "worker", "--no-register"],
         [0, "no thread of postgres://", "kill", "--all"],
+        [0, "a database keeps no removed threads", "thread", "restore"],
+        [
+          4,
+          "this host keeps no removed threads",
+          "thread",
+          "restore",
+          "01M8JZ5HA4AAAAAAAAAAAAAAAA",
+        ],
       ] as const) {
         const ended = await store.run([...args, "--host", given]);
         const text = `${ended.stdout}${ended.stderr}`;
