@@ -103,6 +103,10 @@ describe.skipIf(missingPostgres !== "")(`on a database with a password${missingP
         said.push(text);
         expect([ended.code, text.includes(part), text]).toEqual([code, true, text]);
       }
+      const PGPASSFILE = join(store.folder, "passwords");
+      writeFileSync(PGPASSFILE, `127.0.0.1:*:*:${role}:${password}\n`, { mode: 0o600 });
+      const { code, stderr } = await store.run(["list", "--host", url], { env: { PGPASSFILE } });
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
       expect(said.join("")).not.toContain(password);
       expect(said.join("")).not.toMatch(/cluster|trash/);
     } finally {

@@ -78,7 +78,10 @@ describe.skipIf(missingPostgres !== "")(`a database is refused${missingPostgres}
       expect(await relations(url, schema)).toEqual([]);
 
       const migrations = `CREATE TABLE ${schema}.uncaged_migrations`;
-      for (const table of [`CREATE TABLE ${schema}.threads (id int)`, `${migrations} (id int)`]) {
+      for (const table of [
+        `CREATE TABLE ${schema}.threads (id int)`,
+        ...[`${migrations} (id int)`, `${migrations} (version text)`],
+      ]) {
         await execute(url, `CREATE SCHEMA ${schema}; ${table}`);
         expect(await refusal(url)).toEqual(["SCHEMA_FOREIGN", "failed"]);
         expect(await relations(url, schema)).toHaveLength(1);

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { isWorkflowError, type WorkflowError } from "@uncaged/workflow/host";
 import pg from "pg";
+import pgpass from "pgpass";
 import { type DatabaseAddress, passwordVariable, withPassword } from "./address.ts";
 import {
   databaseFailed,
@@ -45,6 +46,22 @@ const types = {
       : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 };
 
+/** A connection without a password in its URL looks for one in `~/.pgpass`, so that a worker learns of a new password. */
+class Connection extends pg.Client {
+  constructor(config?: string | pg.ClientConfig) {
+    super(config);
+    // The driver reads the file too, but warns that it will not in its next version.
+    if (!this.password) Object.assign(this, { password: () => this.#passwordInFile() });
+  }
+
+  async #passwordInFile(): Promise<string | undefined> {
+    const found = Promise.withResolvers<string | undefined>();
+    const { host, port, database, user } = this;
+    pgpass({ host, port, ...(database && { database }), ...(user && { user }) }, found.resolve);
+    return await found.promise;
+  }
+}
+
 /**
  * Connections to a database. Every query is one statement with its schema in it, so that it works through PgBouncer in
  * transaction mode: no setting, lock or prepared statement outlives a transaction.
@@ -73,7 +90,7 @@ export class Database {
 
   #opened(): pg.Pool {
     const limits = { max: this.#most, query_timeout: queryMs };
-    const pool = new pg.Pool({ ...this.#settings(), ...limits });
+    const pool = new pg.Pool({ ...this.#settings(), ...limits, Client: Connection });
     // The next query opens another connection.
     pool.on("error", () => undefined);
     return pool;
@@ -156,7 +173,7 @@ export class Database {
 
   /** A connection apart from the pool, for short statements. The caller connects and ends it. */
   client(): pg.Client {
-    return this.#outside(() => new pg.Client({ ...this.#settings(), query_timeout: connectMs }));
+    return this.#outside(() => new Connection({ ...this.#settings(), query_timeout: connectMs }));
   }
 
   async close(): Promise<void> {
