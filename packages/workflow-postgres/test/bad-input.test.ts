@@ -1,6 +1,7 @@
 // @postgres: starts a server
 import { afterAll, describe, expect, test } from "bun:test";
 import { isWorkflowError, type WorkflowError } from "@uncaged/workflow/host";
+import { isDatabaseUrl } from "../src/database/address.ts";
 import { openPostgresHost } from "../src/host/host.ts";
 import { missingPostgres } from "./fixtures/server.ts";
 import { emptySchema, execute, select, stopShared } from "./fixtures/shared.ts";
@@ -58,17 +59,29 @@ describe.skipIf(missingPostgres !== "")(`a database is refused${missingPostgres}
       for (const [mode, ...refused] of [
         ["verify-ca", "BAD_HOST", "usage"],
         ["bogus", "BAD_HOST", "usage"],
-        ["require", "NO_DATABASE", "failed"],
+        ["require", "DATABASE_TLS", "failed"],
       ] as const) {
         expect(await refusal(of((it) => it.searchParams.set("sslmode", mode)))).toEqual([
           ...refused,
         ]);
       }
+      for (const bad of [
+        ...["postgres://", "postgres:///postgres", of((it) => (it.pathname = "/"))],
+        of((it) => it.searchParams.set("sslrootcert", "/missing.pem")),
+      ]) {
+        expect(await refusal(bad)).toEqual(["BAD_HOST", "usage"]);
+      }
+      const loud = of((it) => it.searchParams.set("schema", "A b")).replace("postgres", "POSTGRES");
+      expect(await refusal(loud)).toEqual(["BAD_HOST", "usage"]);
+      expect(isDatabaseUrl(loud)).toBe(true);
       expect(await refusal(poor)).toEqual(["DATABASE_RIGHTS", "failed"]);
       expect(await relations(url, schema)).toEqual([]);
 
       const migrations = `CREATE TABLE ${schema}.uncaged_migrations`;
-      for (const table of [`CREATE TABLE ${schema}.threads (id int)`, `${migrations} (id int)`]) {
+      for (const table of [
+        `CREATE TABLE ${schema}.threads (id int)`,
+        ...[`${migrations} (id int)`, `${migrations} (version text)`],
+      ]) {
         await execute(url, `CREATE SCHEMA ${schema}; ${table}`);
         expect(await refusal(url)).toEqual(["SCHEMA_FOREIGN", "failed"]);
         expect(await relations(url, schema)).toHaveLength(1);

@@ -5,7 +5,7 @@ import { readDatabaseUrl } from "../src/database/address.ts";
 import { openPostgresStore, type PostgresStore } from "../src/store/store.ts";
 import { missingPostgres } from "./fixtures/server.ts";
 import { emptySchema, execute, select, stopShared } from "./fixtures/shared.ts";
-import { claims, newThread, step } from "./fixtures/thread.ts";
+import { claims, hash, newThread, step } from "./fixtures/threads.ts";
 
 type Parts = {
   store: PostgresStore;
@@ -101,6 +101,61 @@ describe.skipIf(missingPostgres !== "")(`statements at the same time${missingPos
     await Promise.all(acts.map((act) => act()));
     await store.close();
     await drop();
+  });
+
+  test("a bundle stays while a thread of it is created, or its name is written", async () => {
+    await beside(async ({ store, schema, other, isBlocked }) => {
+      const given = newThread("A");
+      await store.putBundle({ hash, code: new Uint8Array([1]), descriptor: "" });
+      await other.query(`SELECT FROM ${schema}.bundles WHERE hash = $1 FOR KEY SHARE`, [hash]);
+      await other.query(
+        `INSERT INTO ${schema}.threads 
+           (thread_id, hash, name, created_at, updated_at, state, records, turns, record_sum, turn_sum)
+         VALUES ($1, $2, 'x', 0, 0, 'running', 0, 0, '', '')`,
+        [given.threadId, hash],
+      );
+      const removed = store.removeUnused(hash);
+      await isBlocked();
+      await other.query("COMMIT");
+      expect(await removed).toBe(false);
+      await store.remove(given);
+      await other.query("BEGIN");
+      await other.query(`UPDATE ${schema}.registry SET content = 'a: ${hash}'`);
+      const named = store.removeUnused(hash);
+      await isBlocked();
+      await other.query("COMMIT");
+      expect(await named).toBe(false);
+      await other.query(`UPDATE ${schema}.registry SET content = ''`);
+      expect(await store.removeUnused(hash)).toBe(true);
+      expect(await store.removeUnused(hash)).toBe(false);
+    });
+  });
+
+  test("a thread created while its bundle is removed tells that the bundle is missing", async () => {
+    await beside(async ({ store, schema, other, isBlocked }) => {
+      await store.putBundle({ hash, code: new Uint8Array([1]), descriptor: "" });
+      await other.query(`DELETE FROM ${schema}.bundles`);
+      const created = store.create(newThread("A"));
+      await isBlocked();
+      await other.query("COMMIT");
+      expect(await created).toMatchObject({ created: true, lacksBundle: true });
+    });
+  });
+
+  test("a watch learns that a postponed thread may run", async () => {
+    await beside(async ({ store }) => {
+      const given = newThread("A");
+      await store.create(given);
+      await store.postpone(given, Date.now() + 3_600_000);
+      const seen: string[] = [];
+      for await (const change of store.watch(AbortSignal.timeout(20_000))) {
+        if (change.kind === "ready") await store.postpone(given, 0);
+        if ("ref" in change) break;
+        seen.push(change.kind);
+      }
+      expect(seen).toEqual(["ready"]);
+      expect(await store.runnable({ now: Date.now(), limit: 1 })).toHaveLength(1);
+    });
   });
 
   test("a thread from a backup of a server with more transactions is not reported as changed", async () => {

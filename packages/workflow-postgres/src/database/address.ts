@@ -17,7 +17,7 @@ export const passwordVariable = "PGPASSWORD";
 const schemaPattern = /^[a-z_][a-z0-9_]{0,49}$/;
 
 /** Whether a text is the URL of a PostgreSQL database. */
-export const isDatabaseUrl = (text: string): boolean => /^postgres(ql)?:\/\//.test(text);
+export const isDatabaseUrl = (text: string): boolean => /^postgres(ql)?:\/\//i.test(text);
 
 /**
  * Reads the URL of a database: `postgres://user@host:5432/database?schema=name`. All other parameters are the driver's,
@@ -43,6 +43,9 @@ export function readDatabaseUrl(text: string, schema?: string): DatabaseAddress 
   }
   readTls(url.searchParams);
   const host = url.searchParams.get("host") ?? url.hostname;
+  // The driver would take them from variables, so that the URL meant another database for another command.
+  if (host === "") throw badUrl("it names no host");
+  if (url.pathname.length < 2) throw badUrl("it names no database");
   const port = url.port === "" ? "" : `:${url.port}`;
   return { url: url.href, schema: own, place: `${host}${port}${url.pathname}` };
 }

@@ -1,14 +1,17 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { isWorkflowError, type WorkflowError } from "@uncaged/workflow/host";
 import pg from "pg";
+import pgpass from "pgpass";
 import { type DatabaseAddress, passwordVariable, withPassword } from "./address.ts";
 import {
   databaseFailed,
   databaseFull,
   databaseMissing,
+  fileUnreadable,
   loginRefused,
   readOnly,
   rightsMissing,
+  tlsFailed,
   unreachable,
 } from "./errors.ts";
 
@@ -28,6 +31,8 @@ export type Query = <Row extends object>(
 
 const connectMs = 5_000;
 const queryMs = 30_000;
+/** How long a short statement may take. A statement that renews claims must be sent again before their leases end. */
+export const promptMs = 10_000;
 /** How often a statement is tried that conflicts with others, and the longest pause before the next try. */
 const [mostTries, longestPauseMs] = [20, 20];
 /** A process that is frozen within a transaction must not hold its locks. */
@@ -41,6 +46,22 @@ const types = {
       : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 };
 
+/** A connection without a password in its URL looks for one in `~/.pgpass`, so that a worker learns of a new password. */
+class Connection extends pg.Client {
+  constructor(config?: string | pg.ClientConfig) {
+    super(config);
+    // The driver reads the file too, but warns that it will not in its next version.
+    if (!this.password) Object.assign(this, { password: () => this.#passwordInFile() });
+  }
+
+  async #passwordInFile(): Promise<string | undefined> {
+    const found = Promise.withResolvers<string | undefined>();
+    const { host, port, database, user } = this;
+    pgpass({ host, port, ...(database && { database }), ...(user && { user }) }, found.resolve);
+    return await found.promise;
+  }
+}
+
 /**
  * Connections to a database. Every query is one statement with its schema in it, so that it works through PgBouncer in
  * transaction mode: no setting, lock or prepared statement outlives a transaction.
@@ -49,7 +70,8 @@ export class Database {
   readonly address: DatabaseAddress;
   /** The quoted name of the schema. */
   readonly schema: string;
-  readonly #pool: pg.Pool;
+  #pool: pg.Pool;
+  readonly #most: number;
   /** The URL with the password that the environment has now: a worker removes it before it loads bundles. */
   readonly #url: string;
   /**
@@ -62,9 +84,16 @@ export class Database {
     this.address = address;
     this.schema = `"${address.schema}"`;
     this.#url = withPassword(address, process.env[passwordVariable]);
-    this.#pool = new pg.Pool({ ...this.#settings(), max: pool, query_timeout: queryMs });
+    this.#most = pool;
+    this.#pool = this.#opened();
+  }
+
+  #opened(): pg.Pool {
+    const limits = { max: this.#most, query_timeout: queryMs };
+    const pool = new pg.Pool({ ...this.#settings(), ...limits, Client: Connection });
     // The next query opens another connection.
-    this.#pool.on("error", () => undefined);
+    pool.on("error", () => undefined);
+    return pool;
   }
 
   #settings(): pg.ClientConfig {
@@ -74,13 +103,31 @@ export class Database {
   }
 
   /**
-   * Runs one statement, which is a transaction.
+   * Runs one statement, which is a transaction. It fails when the server does not answer in time.
    * @throws WorkflowError of `errors.ts`, with the driver's error as its cause
    */
-  async query<Row extends object>(sql: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return await this.#again(
-      async () => (await this.#outside(() => this.#pool.query<Row>(sql, [...values]))).rows,
-    );
+  async query<Row extends object>(
+    sql: string,
+    values: readonly unknown[] = [],
+    timeoutMs: number = queryMs,
+  ): Promise<Row[]> {
+    const query = { text: sql, values: [...values], query_timeout: timeoutMs };
+    return await this.#again(async () => {
+      const pool = this.#pool;
+      try {
+        return (await this.#outside(() => pool.query<Row>(query))).rows;
+      } catch (error) {
+        if (isSilent(error)) this.#leave(pool);
+        throw error;
+      }
+    });
+  }
+
+  /** Opens new connections for later queries: when one is silent, the network may have lost the others too. */
+  #leave(pool: pg.Pool): void {
+    if (this.#pool !== pool) return;
+    this.#pool = this.#opened();
+    void pool.end();
   }
 
   /** Runs again what the server has rolled back because of a conflict. */
@@ -126,7 +173,7 @@ export class Database {
 
   /** A connection apart from the pool, for short statements. The caller connects and ends it. */
   client(): pg.Client {
-    return this.#outside(() => new pg.Client({ ...this.#settings(), query_timeout: connectMs }));
+    return this.#outside(() => new Connection({ ...this.#settings(), query_timeout: connectMs }));
   }
 
   async close(): Promise<void> {
@@ -144,9 +191,9 @@ export class Database {
     if (code === "42501") return rightsMissing(place, error);
     if (code === "25006") return readOnly(place, error);
     if (code === "53100") return databaseFull(place, error);
-    return isLost(error) || isWithoutTls(error)
-      ? unreachable(place, error)
-      : databaseFailed(place, error);
+    if ((error as { syscall?: string }).syscall === "open") return fileUnreadable(error);
+    if (isTls(error)) return tlsFailed(place, error);
+    return isLost(error) ? unreachable(place, error) : databaseFailed(place, error);
   }
 }
 
@@ -161,9 +208,14 @@ export function codeOf(error: unknown): string {
 const isPasswordMissing = (error: unknown): boolean =>
   /^SASL: .*password/.test((error as { message?: string }).message ?? "");
 
-/** Whether the URL wants TLS and the server has none: an error of the driver, without a code. */
-const isWithoutTls = (error: unknown): boolean =>
-  /does not support SSL/.test((error as { message?: string }).message ?? "");
+/** Whether TLS failed: by a certificate, or because the server has no TLS, which is an error of the driver without a code. */
+const isTls = (error: unknown): boolean =>
+  /CERT|SIGNATURE|^ERR_(TLS|SSL|OSSL|CRYPTO)/.test(codeOf(error)) ||
+  /does not support SSL|Invalid CA/.test((error as { message?: string }).message ?? "");
+
+/** Whether the server did not answer in time: an error of the driver, without a code. */
+const isSilent = (error: unknown): boolean =>
+  (error as { message?: string }).message === "Query read timeout";
 
 /** Whether the connection was lost, could not be made, or did not answer in time. */
 function isLost(error: unknown): boolean {

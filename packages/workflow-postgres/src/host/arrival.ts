@@ -12,7 +12,7 @@ import {
 import type { Database, Query } from "../database/database.ts";
 import { rowChars, seqOf } from "../store/claim.ts";
 import { dueOf, logNumbers } from "../store/rows.ts";
-import { movedAndRemoved, otherThread, threadExists } from "./errors.ts";
+import { bundleMissing, movedAndRemoved, otherThread, threadExists } from "./errors.ts";
 import { type Heads, headsIn } from "./heads.ts";
 import { type FileLine, linesOf } from "./lines.ts";
 
@@ -59,7 +59,7 @@ async function hasSum(path: string, count: number, sum: string): Promise<boolean
 /**
  * Receives a thread in one transaction: a reader sees it whole, or the copy that stayed here. Does nothing when it has
  * arrived by this move or a later one.
- * @throws WorkflowError `THREAD_EXISTS`, `THREAD_MOVED`
+ * @throws WorkflowError `BUNDLE_MISSING`, `THREAD_EXISTS`, `THREAD_MOVED`
  */
 export async function arrive(
   database: Database,
@@ -128,6 +128,9 @@ async function begin(
     );
     return rows.length > 0;
   };
+  // Keeps others from removing the bundle before the thread is there.
+  const bundle = `SELECT FROM ${schema}.bundles WHERE hash = $1 FOR KEY SHARE`;
+  if ((await query(bundle, [ref.hash])).length === 0) throw bundleMissing(ref.hash);
   if (await insert()) {
     const removed = await query<{ location: string }>(
       `SELECT location FROM ${schema}.removals WHERE thread_id = $1 AND location IS NOT NULL`,

@@ -1,6 +1,6 @@
 import type { StoreChange } from "@uncaged/workflow/store";
 import type pg from "pg";
-import type { Database } from "../database/database.ts";
+import { type Database, promptMs } from "../database/database.ts";
 
 /** How often the table of threads is asked for changes, with and without notifications. */
 const slowMs = 5_000;
@@ -72,7 +72,7 @@ export class Changes {
         notes.isWanted = false;
         // A lost notification only delays a watch.
         await this.#database
-          .query("SELECT pg_notify($1, '')", [this.#channel])
+          .query("SELECT pg_notify($1, '')", [this.#channel], promptMs)
           .catch(() => undefined);
         await Bun.sleep(shortestMs);
       }
@@ -116,7 +116,7 @@ export class Changes {
     while (!signal.aborted) {
       const ring = this.#ring.promise;
       try {
-        const rows = await this.#database.query<Changed>(this.#sql, [last]);
+        const rows = await this.#database.query<Changed>(this.#sql, [last], promptMs);
         if (signal.aborted) return;
         last = rows[0]?.snapshot ?? last;
         for (const row of rows) this.#report(row);
@@ -136,6 +136,8 @@ export class Changes {
       try {
         const [row] = await this.#database.query<{ snapshot: string }>(
           "SELECT pg_current_snapshot()::text AS snapshot",
+          [],
+          promptMs,
         );
         return row?.snapshot ?? everything;
       } catch (error) {

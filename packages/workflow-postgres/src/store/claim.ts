@@ -11,7 +11,7 @@ import {
   type ThreadRef,
   type ThreadState,
 } from "@uncaged/workflow/store";
-import type { Database } from "../database/database.ts";
+import { type Database, promptMs } from "../database/database.ts";
 import { recordTooLong } from "./errors.ts";
 import type { Logs } from "./logs.ts";
 import { infoOf, isHeld, logNumbers, type ThreadRow } from "./rows.ts";
@@ -204,6 +204,7 @@ export class PostgresClaim implements Claim, Source {
         `UPDATE ${database.schema}.threads SET owner = NULL, lease_until = NULL, changed = pg_current_xact_id()
          WHERE thread_id = $1 AND fence = $2`,
         [this.ref.threadId, this.fence],
+        promptMs,
       )
       // The lease expires by itself.
       .catch(() => undefined);

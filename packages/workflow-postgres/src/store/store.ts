@@ -18,8 +18,9 @@ import {
   type ThreadStore,
 } from "@uncaged/workflow/store";
 import type { DatabaseAddress } from "../database/address.ts";
-import { Database, type DatabaseOptions, isPassing } from "../database/database.ts";
+import { Database, type DatabaseOptions, isPassing, promptMs } from "../database/database.ts";
 import { migrate } from "../schema/migrate.ts";
+import { listBundles, putBundle, readBundle, removeBundle, removeUnused } from "./bundles.ts";
 import { Changes, type Listener } from "./changes.ts";
 import { maxRecordBytes, PostgresClaim } from "./claim.ts";
 import { createThread } from "./create.ts";
@@ -78,44 +79,37 @@ export class PostgresStore implements ThreadStore {
     return this.#database;
   }
 
-  async #query<Row extends object>(sql: string, values: readonly unknown[] = []): Promise<Row[]> {
+  #open(): Database {
     if (this.#closed.signal.aborted) throw storeClosed();
-    return await this.#database.query<Row>(sql, values);
+    return this.#database;
   }
 
-  async putBundle({ hash, code, descriptor, types, map }: StoredBundle): Promise<void> {
-    await this.#query(
-      `INSERT INTO ${this.#schema}.bundles AS b (hash, code, descriptor, types, map) VALUES ($1, $2, $3, $4, $5)
-       ON CONFLICT (hash) DO UPDATE SET code = excluded.code, descriptor = excluded.descriptor,
-         types = coalesce(excluded.types, b.types), map = coalesce(excluded.map, b.map)`,
-      [hash, Buffer.from(code.slice().buffer), descriptor, types ?? null, map ?? null],
-    );
+  async #query<Row extends object>(
+    sql: string,
+    values: readonly unknown[] = [],
+    timeoutMs?: number,
+  ): Promise<Row[]> {
+    return await this.#open().query<Row>(sql, values, timeoutMs);
+  }
+
+  async putBundle(bundle: StoredBundle): Promise<void> {
+    await putBundle(this.#open(), bundle);
   }
 
   async readBundle(hash: string): Promise<StoredBundle | null> {
-    type Row = { code: Buffer; descriptor: string; types: string | null; map: string | null };
-    const [row] = await this.#query<Row>(
-      `SELECT code, descriptor, types, map FROM ${this.#schema}.bundles WHERE hash = $1`,
-      [hash],
-    );
-    if (!row) return null;
-    const { code, descriptor, types, map } = row;
-    return {
-      ...{ hash, code: new Uint8Array(code), descriptor },
-      ...(types !== null && { types }),
-      ...(map !== null && { map }),
-    };
+    return await readBundle(this.#open(), hash);
   }
 
   async listBundles(): Promise<string[]> {
-    const rows = await this.#query<{ hash: string }>(
-      `SELECT hash FROM ${this.#schema}.bundles ORDER BY hash`,
-    );
-    return rows.map(({ hash }) => hash);
+    return await listBundles(this.#open());
   }
 
   async removeBundle(hash: string): Promise<void> {
-    await this.#query(`DELETE FROM ${this.#schema}.bundles WHERE hash = $1`, [hash]);
+    await removeBundle(this.#open(), hash);
+  }
+
+  async removeUnused(hash: string): Promise<boolean> {
+    return await removeUnused(this.#open(), hash);
   }
 
   async readRegistry(): Promise<RegistryState> {
@@ -139,11 +133,12 @@ export class PostgresStore implements ThreadStore {
   async create(given: NewThread, options?: ClaimOptions) {
     const query = this.#query.bind(this);
     for (;;) {
-      const row = await createThread({ query, schema: this.#schema }, given, options);
-      if (row) {
+      const made = await createThread({ query, schema: this.#schema }, given, options);
+      if (made) {
         this.#changes.notify();
+        const { row, lacksBundle } = made;
         const claim = options ? await this.#claimed(row, options) : null;
-        return { created: true, thread: infoOf(row), claim };
+        return { created: true, thread: infoOf(row), claim, ...(lacksBundle && { lacksBundle }) };
       }
       const thread = await this.find(given.threadId);
       if (thread?.movedTo) throw movedError(thread.threadId, thread.movedTo);
@@ -154,7 +149,7 @@ export class PostgresStore implements ThreadStore {
 
   async find(threadId: string): Promise<ThreadInfo | null> {
     if (!isThreadId(threadId)) return null;
-    const [row] = await this.#rows("t.thread_id = $1", [threadId]);
+    const [row] = await this.#rows("t.thread_id = $1", [threadId], promptMs);
     return row ? infoOf(row) : null;
   }
 
@@ -167,17 +162,16 @@ export class PostgresStore implements ThreadStore {
     return rows.map(infoOf);
   }
 
-  #rows(where: string, values: readonly unknown[]): Promise<ThreadRow[]> {
+  #rows(where: string, values: readonly unknown[], timeoutMs?: number): Promise<ThreadRow[]> {
     const sql = `SELECT ${columnsOf("t")} FROM ${this.#schema}.threads t WHERE ${where}`;
-    return this.#query<ThreadRow>(sql, values);
+    return this.#query<ThreadRow>(sql, values, timeoutMs);
   }
 
   async remove({ hash, threadId }: ThreadRef): Promise<boolean> {
-    if (this.#closed.signal.aborted) throw storeClosed();
     const schema = this.#schema;
     const values = [threadId, hash];
     const own = "thread_id = $1 AND hash = $2";
-    const rows = await this.#database.within(async (query) => {
+    const rows = await this.#open().within(async (query) => {
       // The next statement sees all lines only if no holder can write while it runs.
       await query(`SELECT FROM ${schema}.threads WHERE ${own} FOR UPDATE`, values);
       return await query(
@@ -210,8 +204,7 @@ export class PostgresStore implements ThreadStore {
   }
 
   async read(ref: ThreadRef, log: LogName, cursor?: string): Promise<LogPage> {
-    if (this.#closed.signal.aborted) throw storeClosed();
-    return await readPage(this.#database, ref, log, cursor);
+    return await readPage(this.#open(), ref, log, cursor);
   }
 
   where(ref: ThreadRef, log: LogName): string {
@@ -254,6 +247,7 @@ export class PostgresStore implements ThreadStore {
        WHERE t.thread_id = $1 AND t.hash = $2 AND t.moved_to IS NULL AND ($5 OR NOT ${isHeld("t")})
        RETURNING ${columnsOf("t")}`,
       [ref.threadId, ref.hash, owner, leaseMs, takeOver],
+      promptMs,
     );
     if (row) {
       this.#changes.notify();
@@ -304,6 +298,7 @@ export class PostgresStore implements ThreadStore {
           ORDER BY t.updated_at LIMIT $3)
        ) AS found ORDER BY since LIMIT $3`,
       [now, hashes ?? null, limit, onlyDue],
+      promptMs,
     );
     return rows.map(infoOf);
   }
@@ -314,10 +309,15 @@ export class PostgresStore implements ThreadStore {
   }
 
   async postpone({ hash, threadId }: ThreadRef, until: number): Promise<void> {
+    const isRunnable = until <= Date.now();
     await this.#query(
-      `UPDATE ${this.#schema}.threads SET postponed_until = $3 WHERE thread_id = $1 AND hash = $2`,
-      [threadId, hash, until],
+      `UPDATE ${this.#schema}.threads SET postponed_until = $3,
+         changed = CASE WHEN $4 THEN pg_current_xact_id() ELSE changed END
+       WHERE thread_id = $1 AND hash = $2`,
+      [threadId, hash, until, isRunnable],
+      promptMs,
     );
+    if (isRunnable) this.#changes.notify();
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { ThreadState } from "@uncaged/workflow/store";
-import { type Database, isPassing } from "../database/database.ts";
+import { type Database, isPassing, promptMs } from "../database/database.ts";
 import { isHeld, serverNow } from "./rows.ts";
 
 /** The heads of a thread's logs: numbers of lines, and the sums of the last records. */
@@ -42,6 +42,8 @@ export type Source = {
 
 /** The most characters of one statement, unless its only line is longer. */
 const mostChars = 8 * 1024 * 1024;
+/** The slowest connection on which a statement arrives in time, in characters per millisecond. */
+const slowest = 500;
 /** For how long a statement is sent again when its connection is lost or its server can't write. */
 const triesForMs = 20_000;
 const firstPauseMs = 50;
@@ -141,7 +143,8 @@ export class Writer {
     const lines = batches.flatMap(({ fence, lines: own }) =>
       own.map((line) => ({ fence, ...line })),
     );
-    const rows = await this.#database.query<{ fence: number; paused: boolean }>(this.#sql, [
+    const chars = lines.reduce((sum, { content }) => sum + content.length, 0);
+    const values = [
       batches.map(({ threadId }) => threadId),
       batches.map(({ fence }) => fence),
       batches.map(({ leaseMs }) => leaseMs),
@@ -161,23 +164,34 @@ export class Writer {
       lines.map(({ log }) => log),
       lines.map(({ n }) => n),
       lines.map(({ content }) => content),
-    ]);
+    ];
+    type Written = { fence: number; paused: boolean };
+    const timeoutMs = promptMs + chars / slowest;
+    const rows = await this.#database.query<Written>(this.#sql, values, timeoutMs);
     return new Map(rows.map(({ fence, paused }) => [fence, { holds: true, paused }]));
   }
 
-  /** Returns the batches that were written: their threads have the heads that would follow. */
+  /**
+   * Returns the batches that were written: their threads have the heads that would follow. The sums of new records prove
+   * it, even after the end of the claim.
+   */
   async #written(batches: readonly Batch[]): Promise<{ fence: number; paused: boolean }[]> {
     type Found = Record<"thread_id" | "record_sum" | "turn_sum", string> &
-      Record<"fence" | "records" | "turns" | "events", number> & { paused: boolean };
+      Record<"fence" | "records" | "turns" | "events", number> &
+      Record<"paused" | "held", boolean>;
     const rows = await this.#database.query<Found>(
-      `SELECT t.thread_id, t.record_sum, t.turn_sum, t.fence, t.records, t.turns, t.events, t.paused
-       FROM ${this.#database.schema}.threads t WHERE t.thread_id = ANY($1) AND ${isHeld("t")}`,
+      `SELECT t.thread_id, t.record_sum, t.turn_sum, t.fence, t.records, t.turns, t.events, t.paused,
+         ${isHeld("t")} AS held
+       FROM ${this.#database.schema}.threads t WHERE t.thread_id = ANY($1)`,
       [batches.map(({ threadId }) => threadId)],
+      promptMs,
     );
-    return batches.flatMap(({ threadId, fence, after }) => {
+    return batches.flatMap(({ threadId, fence, before, after }) => {
+      const isNew = after.records > before.records || after.turns > before.turns;
       const row = rows.find(({ thread_id }) => thread_id === threadId);
       const isSame =
-        row?.fence === fence &&
+        row !== undefined &&
+        (isNew || (row.fence === fence && row.held)) &&
         row.records === after.records &&
         row.turns === after.turns &&
         row.events === after.events &&

@@ -4,7 +4,7 @@ import { readDatabaseUrl } from "../../src/database/address.ts";
 import { openPostgresStore } from "../../src/store/store.ts";
 import { missingPostgres } from "../fixtures/server.ts";
 import { emptySchema, execute, select, stopShared } from "../fixtures/shared.ts";
-import { claims, newThread, step } from "../fixtures/thread.ts";
+import { claims, newThread, step } from "../fixtures/threads.ts";
 import { recording, wrongCommits, wrongSums } from "./commits.ts";
 
 /* Tests of the audit of commits: it finds errors planted in a valid schema. */

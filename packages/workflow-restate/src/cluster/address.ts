@@ -1,5 +1,5 @@
 import type { Environment } from "@uncaged/workflow/host";
-import { badHost, passwordInUrl } from "./errors.ts";
+import { badHost, otherHost, passwordInUrl } from "./errors.ts";
 
 /** The URLs of a cluster's two HTTP interfaces, without a trailing slash, and their token. */
 export type ClusterAddress = { ingress: string; admin: string; token: string | null };
@@ -20,6 +20,7 @@ export const isHostUrl = (text: string): boolean => /^restates?:/i.test(text);
 export function readHostUrl(text: string, env: Environment): ClusterAddress {
   const url = URL.parse(text);
   const scheme = { "restate:": "http:", "restates:": "https:" }[url?.protocol ?? ""];
+  if (!isHostUrl(text)) throw otherHost(masked(text));
   if (!url || !scheme || url.hostname === "") throw badHost(masked(text));
   const { hostname, username, password, pathname, hash, searchParams } = url;
   if (username || password) throw passwordInUrl(tokenVariable);

@@ -12,6 +12,14 @@ export const badHost = (url: string): WorkflowError =>
     "write restate://host:port, and ?admin=port unless it is 9070; restates:// uses TLS",
   );
 
+/** A host of another kind where the command line takes a cluster or a database. */
+export const otherHost = (url: string): WorkflowError =>
+  WorkflowError.usage(
+    "BAD_HOST_URL",
+    `${show(url)} is not the URL of a cluster or database`,
+    `write restate://host:port or postgres://user@host/name${/^https?:/i.test(url) ? "" : ", or https://host for a server"}`,
+  );
+
 export const passwordInUrl = (variable: string): WorkflowError =>
   WorkflowError.usage(
     "BAD_HOST_URL",

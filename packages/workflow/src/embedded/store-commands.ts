@@ -53,8 +53,11 @@ export class StoreCommands implements Commands {
   // Workers have their own environment.
   async start(hash: string, given: UnsentStart): Promise<void> {
     const request = parsed(startRequest, { ...given, env: {} });
-    const bundle = await this.#workflows.facts(hash);
-    await this.#store.create(await newThread(this.#store, hash, bundle, request));
+    const { bundle, ...facts } = await this.#workflows.facts(hash);
+    const thread = await newThread(this.#store, hash, facts, request);
+    const { lacksBundle = false } = await this.#store.create(thread);
+    // Another host may have removed the bundle before the thread was there.
+    if (lacksBundle) await this.#store.putBundle(bundle);
   }
 
   async control(ref: ThreadRef, command: ThreadCommand): Promise<Controlled> {

@@ -1,6 +1,5 @@
 import { checkThreadId } from "../contract/names.ts";
-import { notInTrash } from "../disk/errors.ts";
-import { threadOpen } from "../host/errors.ts";
+import { notKept, threadOpen } from "../host/errors.ts";
 import type {
   ControlResult,
   Forked,
@@ -179,7 +178,7 @@ export function openStoreHost(
     remove,
     trash: async () => [],
     restore: async (threadId) => {
-      throw notInTrash(threadId);
+      throw notKept(threadId);
     },
     changes: (signal) => changesOf(following, signal),
     wake: (options) => commands.wake(options),

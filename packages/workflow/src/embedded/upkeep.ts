@@ -67,16 +67,21 @@ export async function collect(
   const { text } = await store.readRegistry();
   const named = text === "" ? [] : hashesOf(parseRegistry(text).registry);
   const needed = new Set([...named, ...(await used())]);
+  const isRemoved = async (hash: string): Promise<boolean> => {
+    // Another host may have started a thread of the bundle, or named it.
+    if (store.removeUnused) return await store.removeUnused(hash);
+    await store.removeBundle(hash);
+    return true;
+  };
   const removed: string[] = [];
   let kept = 0;
   let bytes = 0;
   for (const hash of await store.listBundles()) {
-    if (needed.has(hash)) kept += 1;
-    else {
+    const code = needed.has(hash) ? null : (await store.readBundle(hash))?.code;
+    if (code && (dryRun || (await isRemoved(hash)))) {
       removed.push(hash);
-      bytes += (await store.readBundle(hash))?.code.length ?? 0;
-      if (!dryRun) await store.removeBundle(hash);
-    }
+      bytes += code.length;
+    } else if (code !== undefined) kept += 1;
   }
   return { removed, kept, bytes, leftovers: [], emptied: [], problems: [] };
 }

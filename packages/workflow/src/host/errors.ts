@@ -1,4 +1,5 @@
 import { WorkflowError } from "../contract/error.ts";
+import { isThreadId } from "../contract/names.ts";
 import { show } from "../contract/show.ts";
 
 /* The errors that all hosts share. */
@@ -19,6 +20,14 @@ export const threadOpen = (threadId: string, status: string): WorkflowError =>
     "THREAD_RUNNING",
     `${threadId} is ${status}`,
     `kill and remove it: uncaged-workflow thread rm ${threadId} --force`,
+  );
+
+/** A removed thread of a host without a trash. */
+export const notKept = (threadId: string): WorkflowError =>
+  WorkflowError.missing(
+    "NOT_IN_TRASH",
+    `${isThreadId(threadId) ? threadId : show(threadId)} can't be restored: this host keeps no removed threads`,
+    "restore it from a backup",
   );
 
 export const corruptNotExported = (threadId: string): WorkflowError =>

@@ -117,8 +117,13 @@ export async function copyWorkflow(
 ): Promise<Copied> {
   const workflow = await from.workflow(name);
   const versions = versionsOf(workflow);
-  for (const { hash } of versions) await to.takeBundle(await from.bundle(hash), hash);
+  const take = async (): Promise<void> => {
+    for (const { hash } of versions) await to.takeBundle(await from.bundle(hash), hash);
+  };
+  await take();
   const { unchanged } = await to.takeWorkflow(name, workflow, force);
+  // The other host may have removed a bundle before it was named.
+  await take();
   const { hash } = workflow;
   return { name, hash, versions: versions.length, unchanged, ...(await namesOf(from, to)) };
 }

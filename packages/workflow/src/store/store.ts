@@ -46,6 +46,11 @@ export interface ThreadStore {
   listBundles(): Promise<string[]>;
   /** Removes a bundle; its threads stay. A missing bundle changes nothing. */
   removeBundle(hash: string): Promise<void>;
+  /**
+   * Removes a bundle, unless a thread or the registry needs it, in one step. Returns whether it is removed. Without this
+   * method, a bundle is removed after a check.
+   */
+  removeUnused?(hash: string): Promise<boolean>;
 
   // The registry: one text, replaced by compare-and-set
 
@@ -60,13 +65,19 @@ export interface ThreadStore {
    * Creates a thread with its initial content atomically: after a crash it exists whole or not at all. Ids are unique:
    * if a thread of any bundle has the id, nothing changes and that thread is returned. Of concurrent calls with one id
    * exactly one creates the thread. With `claim` that call also claims the thread, before any other caller can; `claim`
-   * is null for an existing thread. The thread's bundle need not be in the store.
+   * is null for an existing thread. The thread's bundle need not be in the store; `lacksBundle` when the store knows that
+   * it is not.
    * @throws WorkflowError `RECORD_TOO_LARGE`; `THREAD_MOVED`
    */
   create(
     thread: NewThread,
     claim?: ClaimOptions,
-  ): Promise<{ created: boolean; thread: ThreadInfo; claim: Claim | null }>;
+  ): Promise<{
+    created: boolean;
+    thread: ThreadInfo;
+    claim: Claim | null;
+    lacksBundle?: boolean;
+  }>;
   /** Finds a thread by its id; null when there is none. */
   find(threadId: string): Promise<ThreadInfo | null>;
   /** Returns a page of threads, highest id first. */
