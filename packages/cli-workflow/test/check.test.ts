@@ -90,6 +90,42 @@ test("code that ends the process diverges at its step", async () => {
   ]);
 });
 
+test("a step workflow diverges where a loop has another round or leaves at another item", async () => {
+  const text = await Bun.file(join(import.meta.dir, "../../../examples/steps/loops.json")).text();
+  await store.ok(["add", "loops", file("loops.json", text)]);
+  const id = await store.ok(["run", "loops"]);
+  await store.until(id, "completed");
+  const changes = [
+    ["$power < 1000", "$power < 2000", "28: recorded: Loop_While; this version: Set_Power"],
+    ["_item == 'stop'", "_item == 'three'", "5: recorded: Noop_Enough; this version: Branch_Stop"],
+    ["_item + '!'", "_item + '?'", null],
+  ] as const;
+  for (const [from, to, found] of changes) {
+    const path = file("changed.json", text.replace(from, to));
+    const { stdout } = await store.run(["add", "loops", path, "--check"]);
+    expect(stdout.split("\n").slice(0, 2)).toEqual(
+      found === null
+        ? ["1 thread: 1 ended", ""]
+        : ["1 thread: 1 diverge", `${id} diverges at step ${found}`],
+    );
+  }
+});
+
+test("a step workflow that waits for its first answer in a loop raises no alarm", async () => {
+  const asking = {
+    ...{ version: "3.18", name: "asking", registry: { vars: ["$answer(STRING)"] } },
+    steps: [
+      { id: "Loop_All", source: [1, 2], children: ["Pause_Ask"], next: "Stop_Done" },
+      { id: "Pause_Ask", reason: "go on?", resumeResultTarget: "$answer", next: "RETURN" },
+      { id: "Stop_Done", reason: "done" },
+    ],
+  };
+  const path = file("asking.json", JSON.stringify(asking));
+  await store.ok(["add", "asking", path]);
+  await store.until(await store.ok(["run", "asking"]), "waiting");
+  expect(await store.ok(["add", "asking", path, "--check"])).toBe("1 thread: 1 wait");
+});
+
 test("of a version that runs its roles itself, only the names of roles are compared", async () => {
   const id = await store.play();
   await store.until(id, "completed");

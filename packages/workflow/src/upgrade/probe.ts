@@ -13,7 +13,15 @@ import { isStepQuestion } from "../contract/question.ts";
 import { isRecord } from "../contract/show.ts";
 import { withoutDelays } from "../durable/tries.ts";
 import { beginGenerator } from "../engine/generator.ts";
-import { failedIn, isSameStep, type Recording, rolesAround, rolesOf, sideOf } from "./recording.ts";
+import {
+  failedIn,
+  isRouted,
+  isSameStep,
+  type Recording,
+  rolesAround,
+  rolesOf,
+  sideOf,
+} from "./recording.ts";
 
 /**
  * A version's next action after some recorded steps. `asked` are the steps that it asks for first, by name.
@@ -102,8 +110,8 @@ export async function probe(
   };
   try {
     const answered = isBroad ? recording.steps.length : count + Number(wanted !== null);
-    const left = isBroad ? recording.steps.slice(count) : [];
-    const working = isBroad || isIdle ? new Set(left.flatMap(rolesAround)) : null;
+    const left = recording.steps.slice(count);
+    const working = isBroad || isIdle ? new Set((isBroad ? left : []).flatMap(rolesAround)) : null;
     const attempts = attemptsOf(tasks, working);
     const generator = begin(run, recording, { count, answered }, attempts);
     let answer: Step | undefined;
@@ -115,6 +123,7 @@ export async function probe(
       asked ??= names();
       if (given() !== null && !isIdle) break;
       const index = left.findIndex((one) => isSameStep(next.value, one));
+      if (index < 0 && isRouted(recording.steps)) break;
       if (isBroad ? index < 0 : next.value?.role === WAIT) break;
       answer = isBroad && next.value.role === WAIT ? left[index + 1] : undefined;
       if (isBroad) left.splice(index, answer ? 2 : 1);
