@@ -81,6 +81,38 @@ test("a renamed role diverges with its line and exit code 1, before and after it
   });
 });
 
+test("branches on the clock, random numbers and the environment are found at their line", async () => {
+  for (const condition of [
+    "Date.now() % 2 === 0",
+    "new Date() > new Date(Date.now() - 1).setHours(12)",
+    `new Date().getFullYear() > ${new Date().getFullYear()}`,
+    'crypto.randomUUID() < "1"',
+    "crypto.getRandomValues(new Uint8Array(1))[0] === 0",
+    "process.env.PLANTED",
+    "options.env.PATH === undefined",
+    // Each replay differs.
+    "calls++ % 2 === 1",
+  ]) {
+    const text = source
+      .replace("(step)", "(step, _, options)")
+      .replace("  const { value }", `  if (${condition}) yield* step("planted", () => 0);\n$&`);
+    const path = file("branch.ts", `let calls = 0;\n${text}`);
+    const { code, stdout } = await store.run(["add", "letter", path, "--check"]);
+    expect({ condition, code, stdout }).toEqual({
+      ...{ condition, code: 1 },
+      stdout: expect.stringMatching(
+        /at step 2: recorded: __wait__ "approval"; .*planted[^]*branch.ts:\d+:/,
+      ) as string,
+    });
+  }
+  const guarded = source.replace(
+    "  const draft",
+    '  if (!process.env.PATH) throw new Error("no PATH");\n$&',
+  );
+  const { code } = await store.run(["add", "letter", file("guarded.ts", guarded), "--check"]);
+  expect(code).toBe(0);
+});
+
 test("code that ends the process diverges at its step", async () => {
   const text = source.replace("  const { value }", "  process.exit(3);\n  const { value }");
   const { code, stdout } = await store.run(["add", "letter", file("ends.ts", text), "--check"]);

@@ -22,6 +22,7 @@ import {
   rolesOf,
   sideOf,
 } from "./recording.ts";
+import { environment } from "./surroundings.ts";
 
 /**
  * A version's next action after some recorded steps. `asked` are the steps that it asks for first, by name.
@@ -146,7 +147,6 @@ function begin(
   const { threadId, name, hash, forkFrom } = start;
   const { prompt, params, options } = start.parameters;
   const given = params === undefined ? {} : { params };
-  const { env } = process;
   const fixture = {
     ...{ format: fixtureFormat, version: 1, threadId, workflow: name, hash, prompt, ...given },
     steps: steps.slice(0, answered),
@@ -155,7 +155,7 @@ function begin(
     ...options,
     // The order of concurrent work depends on these limits.
     ...{ maxConcurrency: mostAtOnce, maxParallelSteps: mostAtOnce },
-    ...{ threadId, env: { ...env } as Record<string, string>, attempts, fixture },
+    ...{ threadId, env: environment(), attempts, fixture },
     ...(forkFrom && { forkFrom }),
     signal: new AbortController().signal,
     [withoutDelays as never]: true,
