@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { VersionCheckJson } from "@uncaged/workflow/internal";
-import { playBundle, playStore, removeFolders, type Store } from "./program.ts";
+import type { Host } from "@uncaged/workflow/host";
+import { checkVersion, type VersionCheckJson } from "@uncaged/workflow/internal";
+import { until } from "../../workflow/test/fixtures/until.ts";
+import { newFolder, playBundle, playStore, removeFolders, type Store } from "./program.ts";
 
 setDefaultTimeout(60_000);
 afterAll(removeFolders);
@@ -120,6 +122,28 @@ test("code that ends the process diverges at its step", async () => {
     1,
     `${waiting} diverges at step 2: recorded: __wait__ "approval"; this version: its process ended with code 3`,
   ]);
+});
+
+test("an abort ends a check and removes its files, which hold the environment", async () => {
+  const endless = source.replace("  const { value }", "  for (;;);\n$&");
+  const { hash } = await store.json<{ hash: string }>([
+    ...["add", "endless", file("endless.ts", endless)],
+  ]);
+  const folder = newFolder();
+  const { TMPDIR } = process.env;
+  process.env.TMPDIR = folder;
+  try {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const checked = checkVersion(store.memory as Host, "letter", hash, { signal });
+    await until(() => readdirSync(folder).some((name) => name.startsWith("uncaged-replay-cwd")));
+    controller.abort(new Error("stopped"));
+    await expect(checked).rejects.toThrow("stopped");
+    expect(readdirSync(folder)).toEqual([]);
+  } finally {
+    if (TMPDIR === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = TMPDIR;
+  }
 });
 
 test("a step workflow diverges where a loop has another round or leaves at another item", async () => {
