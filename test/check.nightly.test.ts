@@ -181,6 +181,8 @@ describe("durable workflows", () => {
       lines.with(at, lines[at + 1] as Line).with(at + 1, lines[at] as Line),
     "a branch on a random number": (lines, at) =>
       lines.with(at, beforeIt(lines, at, "Math.random() < 0.6")),
+    "a branch on a variable": (lines, at) =>
+      lines.with(at, beforeIt(lines, at, "process.env.PLANTED_FLAG")),
     "a branch on the time of day": (lines, at) =>
       lines.with(at, beforeIt(lines, at, "new Date().getUTCHours() < 12")),
   };

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { playStore, removeFolders, type Store } from "./program.ts";
 
@@ -98,4 +98,14 @@ test("refuses a range that is not one, and a script that can't judge", async () 
     });
     expect(store.tree()).toEqual(before);
   }
+});
+
+test("a check counts the threads that it leaves out", async () => {
+  const path = join(store.root, "logs", hashOf(1), `${id}.data.jsonl`);
+  writeFileSync(path, readFileSync(path, "utf8").replace("doubler", "tripler"));
+  const { code, stdout, stderr } = await store.run(["check", "sum", "--on", hashOf(2)]);
+  expect([code, stdout, stderr]).toEqual([
+    ...[0, "0 threads\n"],
+    "left out, corrupt or moved: 1 thread\n",
+  ]);
 });

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { VersionCheckJson } from "@uncaged/workflow/internal";
-import { playBundle, playStore, removeFolders, type Store } from "./program.ts";
+import type { Host } from "@uncaged/workflow/host";
+import { checkVersion, type VersionCheckJson } from "@uncaged/workflow/internal";
+import { until } from "../../workflow/test/fixtures/until.ts";
+import { newFolder, playBundle, playStore, removeFolders, type Store } from "./program.ts";
 
 setDefaultTimeout(60_000);
 afterAll(removeFolders);
@@ -81,6 +83,38 @@ test("a renamed role diverges with its line and exit code 1, before and after it
   });
 });
 
+test("branches on the clock, random numbers and the environment are found at their line", async () => {
+  for (const condition of [
+    "Date.now() % 2 === 0",
+    "new Date() > new Date(Date.now() - 1).setHours(12)",
+    `new Date().getFullYear() > ${new Date().getFullYear()}`,
+    'crypto.randomUUID() < "1"',
+    "crypto.getRandomValues(new Uint8Array(1))[0] === 0",
+    "process.env.PLANTED",
+    "options.env.PATH === undefined",
+    // Each replay differs.
+    "calls++ % 2 === 1",
+  ]) {
+    const text = source
+      .replace("(step)", "(step, _, options)")
+      .replace("  const { value }", `  if (${condition}) yield* step("planted", () => 0);\n$&`);
+    const path = file("branch.ts", `let calls = 0;\n${text}`);
+    const { code, stdout } = await store.run(["add", "letter", path, "--check"]);
+    expect({ condition, code, stdout }).toEqual({
+      ...{ condition, code: 1 },
+      stdout: expect.stringMatching(
+        /at step 2: recorded: __wait__ "approval"; .*planted[^]*branch.ts:\d+:/,
+      ) as string,
+    });
+  }
+  const guarded = source.replace(
+    "  const draft",
+    '  if (!process.env.PATH) throw new Error("no PATH");\n$&',
+  );
+  const { code } = await store.run(["add", "letter", file("guarded.ts", guarded), "--check"]);
+  expect(code).toBe(0);
+});
+
 test("code that ends the process diverges at its step", async () => {
   const text = source.replace("  const { value }", "  process.exit(3);\n  const { value }");
   const { code, stdout } = await store.run(["add", "letter", file("ends.ts", text), "--check"]);
@@ -88,6 +122,64 @@ test("code that ends the process diverges at its step", async () => {
     1,
     `${waiting} diverges at step 2: recorded: __wait__ "approval"; this version: its process ended with code 3`,
   ]);
+});
+
+test("an abort ends a check and removes its files, which hold the environment", async () => {
+  const endless = source.replace("  const { value }", "  for (;;);\n$&");
+  const { hash } = await store.json<{ hash: string }>([
+    ...["add", "endless", file("endless.ts", endless)],
+  ]);
+  const folder = newFolder();
+  const { TMPDIR } = process.env;
+  process.env.TMPDIR = folder;
+  try {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const checked = checkVersion(store.memory as Host, "letter", hash, { signal });
+    await until(() => readdirSync(folder).some((name) => name.startsWith("uncaged-replay-cwd")));
+    controller.abort(new Error("stopped"));
+    await expect(checked).rejects.toThrow("stopped");
+    expect(readdirSync(folder)).toEqual([]);
+  } finally {
+    if (TMPDIR === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = TMPDIR;
+  }
+});
+
+test("a step workflow diverges where a loop has another round or leaves at another item", async () => {
+  const text = await Bun.file(join(import.meta.dir, "../../../examples/steps/loops.json")).text();
+  await store.ok(["add", "loops", file("loops.json", text)]);
+  const id = await store.ok(["run", "loops"]);
+  await store.until(id, "completed");
+  const changes = [
+    ["$power < 1000", "$power < 2000", "28: recorded: Loop_While; this version: Set_Power"],
+    ["_item == 'stop'", "_item == 'three'", "5: recorded: Noop_Enough; this version: Branch_Stop"],
+    ["_item + '!'", "_item + '?'", null],
+  ] as const;
+  for (const [from, to, found] of changes) {
+    const path = file("changed.json", text.replace(from, to));
+    const { stdout } = await store.run(["add", "loops", path, "--check"]);
+    expect(stdout.split("\n").slice(0, 2)).toEqual(
+      found === null
+        ? ["1 thread: 1 ended", ""]
+        : ["1 thread: 1 diverge", `${id} diverges at step ${found}`],
+    );
+  }
+});
+
+test("a step workflow that waits for its first answer in a loop raises no alarm", async () => {
+  const asking = {
+    ...{ version: "3.18", name: "asking", registry: { vars: ["$answer(STRING)"] } },
+    steps: [
+      { id: "Loop_All", source: [1, 2], children: ["Pause_Ask"], next: "Stop_Done" },
+      { id: "Pause_Ask", reason: "go on?", resumeResultTarget: "$answer", next: "RETURN" },
+      { id: "Stop_Done", reason: "done" },
+    ],
+  };
+  const path = file("asking.json", JSON.stringify(asking));
+  await store.ok(["add", "asking", path]);
+  await store.until(await store.ok(["run", "asking"]), "waiting");
+  expect(await store.ok(["add", "asking", path, "--check"])).toBe("1 thread: 1 wait");
 });
 
 test("of a version that runs its roles itself, only the names of roles are compared", async () => {

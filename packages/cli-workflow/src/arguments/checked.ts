@@ -10,6 +10,7 @@ import type { Command } from "commander";
 import { checkText } from "../output/check.ts";
 import { exitCodes } from "../output/exit-code.ts";
 import type { Session } from "../session/session.ts";
+import { count } from "../output/text.ts";
 import { sourcesFor, withName } from "./names.ts";
 import { wholeNumber } from "./options.ts";
 
@@ -34,9 +35,10 @@ export async function checkFile(
   const sources = await sourcesFor(session, file);
   const onWarning = (warning: string) => session.note(`warning: ${warning}`);
   const bundle = await preparedBundle(file, { ...(sandbox && { sandbox }), sources, onWarning });
-  const { host, env } = session;
-  const options = { env, ...(sandbox && { sandbox }), ...(threads && { threads }) };
-  return show(session, await checkVersion(host, name, bundle, options));
+  return await check(session, name, bundle, {
+    ...(sandbox && { sandbox }),
+    ...(threads && { threads }),
+  });
 }
 
 /** Replays a workflow's threads on a stored version. Returns the exit code. */
@@ -46,13 +48,26 @@ export async function checkStored(
   version: string,
   { threads }: CheckOptions,
 ): Promise<number> {
+  return await withName(session, name, async () => {
+    await session.host.workflow(name);
+    return await check(session, name, version, { ...(threads && { threads }) });
+  });
+}
+
+async function check(
+  session: Session,
+  name: string,
+  version: Parameters<typeof checkVersion>[2],
+  options: Parameters<typeof checkVersion>[3],
+): Promise<number> {
   const { host, env } = session;
-  const options = { env, ...(threads && { threads }) };
-  const check = async () => {
-    await host.workflow(name);
-    return await checkVersion(host, name, version, options);
-  };
-  return show(session, await withName(session, name, check));
+  const signal = session.termination();
+  try {
+    return show(session, await checkVersion(host, name, version, { ...options, env, signal }));
+  } catch (error) {
+    if (signal.aborted) return exitCodes.interrupted;
+    throw error;
+  }
 }
 
 function show(session: Session, found: VersionCheck): number {
@@ -60,6 +75,8 @@ function show(session: Session, found: VersionCheck): number {
   if (!found.isReplayed && found.threads.length > 0) {
     session.note("this version runs its roles itself: only the names of its roles were compared");
   }
+  const { leftOut } = found;
+  if (leftOut > 0) session.note(`left out, corrupt or moved: ${count(leftOut, "thread")}`);
   const isBroken = found.threads.some(({ status }) => status === "diverges");
   return isBroken ? exitCodes.failed : exitCodes.done;
 }

@@ -68,10 +68,11 @@ export function workflowRoutes({ host, env }: Context) {
     params: request.namePath,
     body: request.checkBody,
     answer: ["Which threads continue, wait, have ended or diverge.", schema.checkSchema],
-    run: ({ params: { name }, body: { version, threads } }) =>
+    run: ({ params: { name }, body: { version, threads } }, { req }) =>
       inTurn(async () => {
         await host.workflow(name);
-        const options = { env, ...(threads !== undefined && { threads }) };
+        const { signal } = req.raw;
+        const options = { env, signal, ...(threads !== undefined && { threads }) };
         return checkJson(await checkVersion(host, name, version, options));
       }),
   });

@@ -22,6 +22,8 @@ export type ChildTask = {
   maxMemory: number;
   /** Sandbox mode (none by default), and the files visible in the sandbox besides `cwd`. */
   sandbox?: { mode: SandboxMode; files: readonly string[] };
+  /** Kills the program when aborted. */
+  signal?: AbortSignal;
   /** Called with each report before the answer. A report restarts the time limit. */
   onReport?: (report: unknown) => void;
 };
@@ -60,7 +62,8 @@ const maxAnswer = 8 << 20;
  * input and only the given environment, and its output is discarded. Kills the whole group after the answer (see {@link
  * openChannel}) or when a limit is exceeded. Bun also ends the program when this process dies.
  *
- * @throws WorkflowError `SANDBOX_MISSING`, `SANDBOX_FAILED` when the sandbox could not be set up
+ * @throws WorkflowError `SANDBOX_MISSING`, `SANDBOX_FAILED` when the sandbox could not be set up. The abort reason of the
+ * signal.
  */
 export async function runChild(task: ChildTask): Promise<ChildEnd> {
   const { cwd, env, program, sandbox = { mode: "off", files: [] } } = task;
@@ -143,11 +146,14 @@ async function answerIn(child: ChildProcess, token: string, onReport: OnReport):
 
 type Message = { report?: unknown; answer?: unknown };
 
-function watchBounds(child: ChildProcess, { timeoutMs, maxMemory }: ChildTask) {
-  const { promise, resolve } = Promise.withResolvers<ChildEnd>();
+function watchBounds(child: ChildProcess, { timeoutMs, maxMemory, signal }: ChildTask) {
+  const { promise, resolve, reject } = Promise.withResolvers<ChildEnd>();
   const start = () => setTimeout(() => resolve({ by: "time" }), timeoutMs);
   let clock = start();
   const end = new AbortController();
+  const abort = () => reject(signal?.reason as Error);
+  signal?.addEventListener("abort", abort);
+  if (signal?.aborted) abort();
   const watch = async () => {
     while (!end.signal.aborted) {
       if ((await residentBytes(child.pid)) > maxMemory) resolve({ by: "memory" });
@@ -163,6 +169,7 @@ function watchBounds(child: ChildProcess, { timeoutMs, maxMemory }: ChildTask) {
     },
     stop() {
       clearTimeout(clock);
+      signal?.removeEventListener("abort", abort);
       end.abort();
     },
   };

@@ -23,9 +23,15 @@ export type CheckedThread = {
 
 /**
  * Result of replaying a workflow's threads on a version, newest thread first. `isReplayed` is false for a version that
- * runs its roles itself: such a version was compared only by the names of its roles.
+ * runs its roles itself: only the names of its roles were compared. `leftOut` counts the threads that are corrupt, have
+ * moved or were removed meanwhile.
  */
-export type VersionCheck = { hash: string; isReplayed: boolean; threads: CheckedThread[] };
+export type VersionCheck = {
+  hash: string;
+  isReplayed: boolean;
+  threads: CheckedThread[];
+  leftOut: number;
+};
 
 /** The output of `check --json`. */
 export type VersionCheckJson = Record<"checked" | ReplayStatus, number> & {
@@ -45,9 +51,9 @@ const mostGoingOn = 10_000;
 
 /**
  * Replays the threads of a workflow on another version: a bundle that is not stored, or a stored version. No role runs,
- * and nothing is written on the host. Threads that have moved or are corrupt are left out.
+ * and nothing is written on the host.
  *
- * @throws WorkflowError the errors of `replayAll`, `resolve`, `source`.
+ * @throws WorkflowError the errors of `replayAll`, `resolve`, `source`. The signal's abort reason.
  */
 export async function checkVersion(
   host: Host,
@@ -66,6 +72,7 @@ export async function checkVersion(
     const threads: CheckedThread[] = [];
     let isReplayed = true;
     for (let from = 0; from < rows.length; from += batchSize) {
+      options.signal?.throwIfAborted();
       const batch = await recordingsOf(host, rows.slice(from, from + batchSize));
       const verdicts: Verdict[] | null = isReplayed
         ? await replayAll(paths.bundle, batch, options)
@@ -77,7 +84,7 @@ export async function checkVersion(
         threads.push({ threadId, status, ...lines.of(at) });
       }
     }
-    return { hash, isReplayed, threads };
+    return { hash, isReplayed, threads, leftOut: rows.length - threads.length };
   });
 }
 

@@ -4,10 +4,10 @@ import { type Probe, probe } from "./probe.ts";
 import {
   failedIn,
   type FoundDifference,
+  isRouted,
   type Recording,
   type ReplayOptions,
   rolesOf,
-  routeOf,
 } from "./recording.ts";
 import { surroundReplay } from "./surroundings.ts";
 
@@ -21,7 +21,7 @@ export async function each(
   { limitMs, onProgress }: ReplayOptions,
 ): Promise<FoundDifference | null> {
   const { start, steps } = recording;
-  const isRouted = steps.some((step) => routeOf(step) !== null);
+  const areRouted = isRouted(steps);
   const beside = new Beside();
   const last = steps.at(-1);
   for (let count = start.forkFrom?.steps ?? 0; count < steps.length; count += 1) {
@@ -31,13 +31,13 @@ export async function each(
     const ask = (now: number, isBroad: boolean) => {
       surroundReplay(now, "whole");
       onProgress(count);
-      return probe(run, recording, count, { wanted, limitMs, isIdle: !isRouted, isBroad });
+      return probe(run, recording, count, { wanted, limitMs, isIdle: !areRouted, isBroad });
     };
     const probes = [await ask(before, false)];
     const isFound = () => probes.at(-1)?.isWanted || probes.at(-1)?.end.by === "silent";
     // The next step may depend on the clock, as after a delay of a retry.
     if (!isFound()) probes.push(await ask(wanted.timestamp, false));
-    if (isRouted && !isFound()) probes.push(await ask(before, true));
+    if (areRouted && !isFound()) probes.push(await ask(before, true));
     const found = probes.findLast(({ isWanted }) => isWanted);
     const [first] = probes;
     // An ended thread has no steps after its last one.
@@ -45,7 +45,7 @@ export async function each(
     const turn = found && !isEnd ? turnOf(wanted, found.given, count + 1) : null;
     if (turn !== null) return turn;
     const isExpected =
-      found || beside.has(wanted) || (isRouted && isRepeated(steps, count, probes));
+      found || beside.has(wanted) || (areRouted && isRepeated(steps, count, probes));
     if (first && !isExpected) return difference(recording, count, first, limitMs);
     beside.pass(wanted, found?.started ?? []);
   }

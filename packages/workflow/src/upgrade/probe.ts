@@ -13,7 +13,16 @@ import { isStepQuestion } from "../contract/question.ts";
 import { isRecord } from "../contract/show.ts";
 import { withoutDelays } from "../durable/tries.ts";
 import { beginGenerator } from "../engine/generator.ts";
-import { failedIn, isSameStep, type Recording, rolesAround, rolesOf, sideOf } from "./recording.ts";
+import {
+  failedIn,
+  isRouted,
+  isSameStep,
+  type Recording,
+  rolesAround,
+  rolesOf,
+  sideOf,
+} from "./recording.ts";
+import { environment } from "./surroundings.ts";
 
 /**
  * A version's next action after some recorded steps. `asked` are the names of the steps that it requests first.
@@ -102,8 +111,8 @@ export async function probe(
   };
   try {
     const answered = isBroad ? recording.steps.length : count + Number(wanted !== null);
-    const left = isBroad ? recording.steps.slice(count) : [];
-    const working = isBroad || isIdle ? new Set(left.flatMap(rolesAround)) : null;
+    const left = recording.steps.slice(count);
+    const working = isBroad || isIdle ? new Set((isBroad ? left : []).flatMap(rolesAround)) : null;
     const attempts = attemptsOf(tasks, working);
     const generator = begin(run, recording, { count, answered }, attempts);
     let answer: Step | undefined;
@@ -115,6 +124,7 @@ export async function probe(
       asked ??= names();
       if (given() !== null && !isIdle) break;
       const index = left.findIndex((one) => isSameStep(next.value, one));
+      if (index < 0 && isRouted(recording.steps)) break;
       if (isBroad ? index < 0 : next.value?.role === WAIT) break;
       answer = isBroad && next.value.role === WAIT ? left[index + 1] : undefined;
       if (isBroad) left.splice(index, answer ? 2 : 1);
@@ -137,7 +147,6 @@ function begin(
   const { threadId, name, hash, forkFrom } = start;
   const { prompt, params, options } = start.parameters;
   const given = params === undefined ? {} : { params };
-  const { env } = process;
   const fixture = {
     ...{ format: fixtureFormat, version: 1, threadId, workflow: name, hash, prompt, ...given },
     steps: steps.slice(0, answered),
@@ -146,7 +155,7 @@ function begin(
     ...options,
     // The order of concurrent work depends on these limits.
     ...{ maxConcurrency: mostAtOnce, maxParallelSteps: mostAtOnce },
-    ...{ threadId, env: { ...env } as Record<string, string>, attempts, fixture },
+    ...{ threadId, env: environment(), attempts, fixture },
     ...(forkFrom && { forkFrom }),
     signal: new AbortController().signal,
     [withoutDelays as never]: true,

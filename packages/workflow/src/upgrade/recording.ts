@@ -93,6 +93,13 @@ export function routeOf({ meta }: RoleOutput): string | null {
   return typeof next === "string" ? next : null;
 }
 
+/** Whether steps are of a step workflow or a graph, which record their routes. A question comes before its step's. */
+export const isRouted = (steps: readonly Step[]): boolean =>
+  steps.some((step) => {
+    const { stepID, nodeId } = step.meta;
+    return routeOf(step) !== null || isText(stepID) || isText(nodeId);
+  });
+
 function questionOf({ meta }: RoleOutput): string {
   return JSON.stringify([meta?.for, meta?.role, meta?.nodeId, meta?.stepID, meta?.stepId]);
 }

@@ -25,8 +25,7 @@ const reportMs = 200;
 process.on("uncaughtException", () => undefined);
 process.on("unhandledRejection", () => undefined);
 guardRequires(path, () => undefined);
-replaceSurroundings();
-process.env = parse(read(env, "utf8")) as Record<string, string>;
+replaceSurroundings(parse(read(env, "utf8")) as Record<string, string>);
 
 const bundle = await load();
 if (bundle !== null) await replayFiles(bundle.run);

@@ -1,9 +1,10 @@
+import { messageOf } from "../contract/error.ts";
 import { type Step, WAIT, type WorkflowFn } from "../contract/contract.ts";
 import { difference, isBroken, stackOf } from "./difference.ts";
 import { each } from "./each.ts";
-import { probe } from "./probe.ts";
+import { type Probe, probe } from "./probe.ts";
 import type { FoundDifference, Recording, ReplayOptions, Verdict } from "./recording.ts";
-import { type RandomRange, surroundReplay } from "./surroundings.ts";
+import { type RandomRange, realNow, surroundReplay, type Variables } from "./surroundings.ts";
 
 /** Time for an answer of a workflow that was silent before, in milliseconds. */
 export const impatientMs = 1_000;
@@ -41,7 +42,8 @@ async function checksSteps(
   return end.by === "threw" && end.isDivergence;
 }
 
-const hour = 3_600_000;
+/** A time with another hour, day, month and year. */
+const later = 403.5 * 86_400_000 + 1;
 
 async function whole(
   run: WorkflowFn,
@@ -50,34 +52,49 @@ async function whole(
 ): Promise<FoundDifference | null> {
   const { start, steps } = recording;
   const last = steps.at(-1)?.timestamp ?? start.timestamp;
-  const passes: [number, RandomRange][] = [
-    [last, "low"],
-    [last + 12 * hour + 1, "high"],
-    [Date.now(), "whole"],
+  const passes: [number, RandomRange, Variables][] = [
+    [last, "low", "given"],
+    [last + later, "high", "given"],
+    [realNow(), "whole", "given"],
+    [last, "whole", "none"],
+    [last, "whole", "all"],
   ];
-  for (const [now, range] of passes) {
+  for (const [now, range, variables] of passes) {
     let limit = limitMs;
     const after = async (count: number, isQuiet = !isSlow) => {
-      surroundReplay(now, range);
+      surroundReplay(now, range, variables);
       onProgress(isQuiet ? null : count);
       const found = await probe(run, recording, count, { limitMs: limit });
       if (found.end.by === "silent") limit = Math.min(limit, impatientMs);
       return found;
     };
-    const isBrokenAfter = async (count: number) => isBroken(await after(count), recording);
+    // A version may refuse to run without its variables.
+    const differs = (found: Probe) =>
+      variables === "given" ? isBroken(found, recording) : divergenceOf(found) !== null;
     for (let count = 0; isSlow && count < steps.length; count += 1) await after(count, false);
-    if (!(await isBrokenAfter(steps.length))) continue;
-    const count = await firstWhere(steps.length, isBrokenAfter);
+    const full = await after(steps.length);
+    if (!differs(full)) continue;
+    const count = await firstWhere(steps.length, async (n) => differs(await after(n)));
     const { end } = await after(count);
     // The version followed one step too many: the step before is the different step.
-    if (end.by === "threw" && end.isDivergence) {
-      const before = await after(count - 1);
-      return { ...difference(recording, count - 1, before, limitMs), ...stackOf(end.thrown) };
-    }
-    return difference(recording, count, { asked: [], end }, limitMs);
+    const isLate = end.by === "threw" && end.isDivergence;
+    const found = isLate
+      ? {
+          ...difference(recording, count - 1, await after(count - 1), limitMs),
+          ...stackOf(end.thrown),
+        }
+      : difference(recording, count, { asked: [], end }, limitMs);
+    const divergence = divergenceOf(full);
+    if (found.recorded !== found.expected || divergence === null) return found;
+    // Each replay differs, so that the first one can't be repeated.
+    const at = Number(/^step (\d+) /.exec(messageOf(divergence))?.[1] ?? count);
+    return difference(recording, at - 1, { asked: [], end: full.end }, limitMs);
   }
   return null;
 }
+
+const divergenceOf = ({ end }: Probe): unknown =>
+  end.by === "threw" && end.isDivergence ? end.thrown : null;
 
 /** Returns the smallest number up to `last` from which on a condition always holds. */
 async function firstWhere(last: number, holds: (n: number) => Promise<boolean>): Promise<number> {

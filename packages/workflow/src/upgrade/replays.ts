@@ -28,12 +28,14 @@ export type ReplayAnswer = { done: true } | { unsupported: true } | { problem: L
 
 /**
  * Options of a replay. `limitMs` is the maximum time without an answer of the version's code, 10 seconds by default.
+ * `signal` ends the replay.
  */
 export type ReplayLimits = {
   sandbox?: SandboxMode;
   env?: Record<string, string>;
   limitMs?: number;
   maxMemory?: number;
+  signal?: AbortSignal;
 };
 
 /** Time in milliseconds to load a bundle, and maximum delay of a process that its own limit does not end. */
@@ -43,12 +45,12 @@ const graceMs = 5_000;
  * Replays recordings on a bundle, in a confined child process as the check of `add` does. Code that hangs or ends the
  * process is a difference. Returns null for a bundle that can't be replayed, because it runs its roles itself.
  *
- * @throws WorkflowError `BUNDLE_LOAD_FAILED`, `SANDBOX_MISSING`, `SANDBOX_FAILED`.
+ * @throws WorkflowError `BUNDLE_LOAD_FAILED`, `SANDBOX_MISSING`, `SANDBOX_FAILED`. The signal's abort reason.
  */
 export async function replayAll(
   bundle: string,
   recordings: readonly Recording[],
-  { sandbox = "auto", env = {}, limitMs = 10_000, maxMemory = 1 << 30 }: ReplayLimits = {},
+  { sandbox = "auto", env = {}, limitMs = 10_000, maxMemory = 1 << 30, signal }: ReplayLimits = {},
 ): Promise<Verdict[] | null> {
   return await inTemporary("uncaged-replay-", async (folder) => {
     const files = recordings.map((_, index) => join(folder, `${index}.json`));
@@ -77,6 +79,7 @@ export async function replayAll(
         runChild({
           ...{ program: "replay-child", request, cwd, onReport, maxMemory },
           timeoutMs: limit + graceMs,
+          ...(signal && { signal }),
           sandbox: { mode: sandbox, files: [bundle, envFile, ...rest] },
         }),
       );
