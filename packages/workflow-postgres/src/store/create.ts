@@ -10,7 +10,7 @@ import { maxRecordBytes } from "./claim.ts";
 import { recordTooLong } from "./errors.ts";
 import { columnsOf, dueOf, logNumbers, serverNow, type ThreadRow } from "./rows.ts";
 
-/** Creates a thread in one statement. Returns its row; null when its id is taken. @throws `RECORD_TOO_LARGE` */
+/** Creates a thread in one statement. Returns the thread's row; null if its id is taken. @throws `RECORD_TOO_LARGE` */
 export async function createThread(
   { query, schema }: Pick<Database, "query" | "schema">,
   given: NewThread,
@@ -55,7 +55,7 @@ export async function createThread(
   return row ?? null;
 }
 
-/** Seals the first records of a log. */
+/** Adds chained checksums to the first records of a log. */
 function chain(threadId: string, records: readonly string[]): { texts: string[]; sum: bigint } {
   let sum = firstSum;
   const texts = records.map((record) => {

@@ -73,7 +73,7 @@ export class PostgresStore implements ThreadStore {
     return isPassing(error);
   }
 
-  /** The connections of this store, which `close` ends. */
+  /** The connections of this store. `close` ends them. */
   get database(): Database {
     return this.#database;
   }
@@ -147,7 +147,7 @@ export class PostgresStore implements ThreadStore {
       }
       const thread = await this.find(given.threadId);
       if (thread?.movedTo) throw movedError(thread.threadId, thread.movedTo);
-      // A thread that was removed meanwhile is created.
+      // If the thread was removed meanwhile, create it.
       if (thread) return { created: false, thread, claim: null };
     }
   }
@@ -178,7 +178,7 @@ export class PostgresStore implements ThreadStore {
     const values = [threadId, hash];
     const own = "thread_id = $1 AND hash = $2";
     const rows = await this.#database.within(async (query) => {
-      // The next statement sees all lines only if no holder can write while it runs.
+      // The lock prevents writes by a holder, so the next statement sees all lines.
       await query(`SELECT FROM ${schema}.threads WHERE ${own} FOR UPDATE`, values);
       return await query(
         `WITH gone AS (
@@ -265,7 +265,7 @@ export class PostgresStore implements ThreadStore {
     return null;
   }
 
-  /** Opens the claim of a row that was just claimed. */
+  /** Opens the claim of a row that this store has just claimed. */
   async #claimed(row: ThreadRow, options: ClaimOptions): Promise<PostgresClaim> {
     this.#claims.get(row.thread_id)?.lose();
     try {
@@ -309,7 +309,7 @@ export class PostgresStore implements ThreadStore {
   }
 
   async renewAll(claims: readonly Claim[]): Promise<boolean[]> {
-    // All claims are renewed by one statement of the writer.
+    // The writer renews all claims in one statement.
     return await Promise.all(claims.map((claim) => claim.renew()));
   }
 
@@ -321,8 +321,8 @@ export class PostgresStore implements ThreadStore {
   }
 
   /**
-   * Shows other workers that the holder of the claims with this owner lives, until the store is closed, and frees the
-   * threads of holders that died. The store must be watched.
+   * Shows other workers until `close` that the holder of this owner's claims is alive, and frees the threads of dead
+   * holders. Needs an open watch of the store.
    */
   attend(owner: string): void {
     this.#presence ??= new Presence(this.#database, owner, {
