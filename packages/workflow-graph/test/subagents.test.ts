@@ -62,7 +62,7 @@ describe("a tree of subagents", () => {
     ]);
   });
 
-  test("is called as tools, each call is an attempt within the caller's attempt, and the node has all costs", async () => {
+  test("is called as tools, each call is an attempt within the caller's attempt, and the node has all spending", async () => {
     const agents = scripted({
       "You lead": [
         [

@@ -47,7 +47,7 @@ export type AgentSurroundings = {
 };
 
 /**
- * An agent's answer (text or JSON object) and its cost. `models` splits the cost by model if the agent used several
+ * An agent's answer (text or JSON object) and its spending. `models` splits the spending by model if the agent used several
  * models.
  */
 export type AgentAnswer = {

@@ -115,7 +115,7 @@ async function* askAgain({
   return [wait, answer];
 }
 
-/** Returns the context of a thread. All agents share one copy of its steps, so that their costs add up. */
+/** Returns the context of a thread. All agents share one copy of its steps, so that their spending adds up. */
 function threadOf({ prompt, steps }: ThreadInput, options: WorkflowOptions): ThreadContext {
   const { threadId, maxRounds, attempts, env, signal, blobs, journal, shared } = options;
   return {

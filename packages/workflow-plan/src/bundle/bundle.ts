@@ -125,7 +125,7 @@ const agentIn = ({ agentModel, agentTools }: WorkflowOptions): ClaudeAgentOption
   ...(Array.isArray(agentTools) && { tools: agentTools.map(String) }),
 });
 
-/** Copies the list of steps. The copy does not grow, because it identifies the costs of all agents. */
+/** Copies the list of steps. The copy does not grow, because it identifies the spending of all agents. */
 function threadOf(
   { prompt, steps }: ThreadInput,
   options: WorkflowOptions,

@@ -188,7 +188,7 @@ const reserved = "_*[]()~`>#+-=|{}.!";
 
 /**
  * Returns the text that a user reads in MarkdownV2.
- * @throws ApiError like Telegram's for a character that must be escaped.
+ * @throws ApiError like Telegram for a character that must be escaped.
  */
 function plainText(markup: string): string {
   let text = "";
