@@ -30,8 +30,10 @@ export const decisions = ["retry", "skip", "abort"] as const;
 /** The ways in which a poll compares two outputs of its script. */
 export const diffModes = ["new_items", "any_change"] as const;
 
+/** The phase of a plan. */
 export type WorkflowPhase = (typeof phases)[number];
 export type RunStatus = (typeof runStatuses)[number];
+/** The status of a step in a run. */
 export type StepStatus = (typeof stepStatuses)[number];
 export type Decision = (typeof decisions)[number];
 

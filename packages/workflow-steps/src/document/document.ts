@@ -7,6 +7,7 @@ const constants = <const Name extends string>(...names: Name[]) =>
 
 /** The target environments of a workflow. `IDE` forbids services. */
 export const WorkflowType = constants("IDE", "Business", "Approval", "Local");
+/** The type of a workflow. */
 export type WorkflowType = keyof typeof WorkflowType;
 
 /** The statuses of a run. */
@@ -18,14 +19,17 @@ export const ExecutionStatus = constants(
   "paused",
   "cancelled",
 );
+/** The status of a run. */
 export type ExecutionStatus = keyof typeof ExecutionStatus;
 
 /** The modes of a Write. */
 export const WriteMode = constants("overwrite", "failIfExists", "append", "prepend");
+/** The mode of a Write. */
 export type WriteMode = keyof typeof WriteMode;
 
 /** The modes of a Loop. */
 export const LoopMode = constants("serial", "parallel");
+/** The mode of a Loop. */
 export type LoopMode = keyof typeof LoopMode;
 
 /**

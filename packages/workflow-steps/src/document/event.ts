@@ -30,6 +30,7 @@ export const RunEventType = {
   pause_rejected: "pause_rejected",
   var_changed: "var_changed",
 } as const satisfies Record<string, EventType>;
+/** The type of an event. */
 export type RunEventType = (typeof RunEventType)[keyof typeof RunEventType];
 
 /**
