@@ -6,7 +6,7 @@ import { openPostgresHost } from "../src/host/host.ts";
 import { missingPostgres } from "./fixtures/server.ts";
 import { emptySchema, execute, select, stopShared } from "./fixtures/shared.ts";
 
-/** Returns the code of the error with which a database is refused, and its kind. */
+/** Returns the code and the kind of the error for a refused database. */
 async function refusal(url: string): Promise<[code: string, kind: string]> {
   const error = await openPostgresHost({ url }).then(
     (host) => host.close(),
@@ -25,7 +25,7 @@ const relations = (url: string, schema: string) =>
 describe.skipIf(missingPostgres !== "")(`a database is refused${missingPostgres}`, () => {
   afterAll(stopShared);
 
-  test("when it can't be used, with one line and nothing written", async () => {
+  test("with one line and without a write if it is unusable", async () => {
     const { url, drop } = await emptySchema();
     const address = new URL(url);
     const schema = address.searchParams.get("schema") ?? "";

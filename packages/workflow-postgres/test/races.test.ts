@@ -13,7 +13,7 @@ type Parts = {
   url: string;
   /** A connection of another program, in an open transaction. */
   other: pg.Client;
-  /** Returns once a statement waits for a lock of `other`. */
+  /** Resolves when a statement waits for a lock of `other`. */
   isBlocked: () => Promise<void>;
 };
 
@@ -68,7 +68,7 @@ describe.skipIf(missingPostgres !== "")(`statements at the same time${missingPos
       await other.query(`SELECT FROM ${schema}.threads WHERE thread_id = $1 FOR UPDATE`, [
         busy.threadId,
       ]);
-      // All later writes of this store wait for this one, and are sent together.
+      // All later writes of this store wait for this write, and are sent together.
       const first = held?.append(step("beside"), { kind: "running" });
       await isBlocked();
       const lost = before?.append(step("of the claim before"), { kind: "running" });
@@ -158,7 +158,7 @@ describe.skipIf(missingPostgres !== "")(`statements at the same time${missingPos
     });
   });
 
-  test("a thread from a backup of a server with more transactions is not reported as changed", async () => {
+  test("a thread from the backup of a server with more transactions is not reported as changed", async () => {
     const { url, drop } = await emptySchema();
     const { schema } = readDatabaseUrl(url);
     const store = await openPostgresStore(readDatabaseUrl(url));

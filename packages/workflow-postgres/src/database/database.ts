@@ -16,7 +16,7 @@ import {
 } from "./errors.ts";
 
 export type DatabaseOptions = {
-  /** The most connections of this process, without the listening connection; 10 by default. */
+  /** Maximum number of connections, without the listening connection; 10 by default. */
   pool?: number;
 };
 
@@ -33,12 +33,12 @@ const connectMs = 5_000;
 const queryMs = 30_000;
 /** How long a short statement may take. A statement that renews claims must be sent again before their leases end. */
 export const promptMs = 10_000;
-/** How often a statement is tried that conflicts with others, and the longest pause before the next try. */
+/** Maximum attempts of a statement that conflicts with others, and the maximum pause between attempts (ms). */
 const [mostTries, longestPauseMs] = [20, 20];
-/** A process that is frozen within a transaction must not hold its locks. */
+/** The timeout ensures that a process that freezes within a transaction does not hold its locks. */
 const begin = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'";
 
-/** Numbers of 8 bytes are counters and times, far below 2^53. */
+/** Integers of 8 bytes are counters and times, far below 2^53. */
 const types = {
   getTypeParser: ((oid: Parameters<typeof pg.types.getTypeParser>[0], format?: "text") =>
     oid === pg.types.builtins.INT8
@@ -63,7 +63,7 @@ class Connection extends pg.Client {
 }
 
 /**
- * Connections to a database. Every query is one statement with its schema in it, so that it works through PgBouncer in
+ * Connections to a database. Every query is one statement that includes its schema, so it works through PgBouncer in
  * transaction mode: no setting, lock or prepared statement outlives a transaction.
  */
 export class Database {
@@ -72,7 +72,7 @@ export class Database {
   readonly schema: string;
   #pool: pg.Pool;
   readonly #most: number;
-  /** The URL with the password that the environment has now: a worker removes it before it loads bundles. */
+  /** The URL with the environment's password. A worker removes the password before it loads bundles. */
   readonly #url: string;
   /**
    * Runs a function in the async context of the constructor. The driver reads `process.env` at each connection, and the
@@ -123,14 +123,14 @@ export class Database {
     });
   }
 
-  /** Opens new connections for later queries: when one is silent, the network may have lost the others too. */
+  /** Opens new connections for later queries: after a timeout of one connection, the network may have lost all. */
   #leave(pool: pg.Pool): void {
     if (this.#pool !== pool) return;
     this.#pool = this.#opened();
     void pool.end();
   }
 
-  /** Runs again what the server has rolled back because of a conflict. */
+  /** Retries a transaction that the server rolled back because of a conflict. */
   async #again<T>(run: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -150,8 +150,8 @@ export class Database {
   }
 
   /**
-   * Runs a function in one transaction, with the query of its connection. An error of the function undoes all. After a
-   * conflict with another transaction the function runs again.
+   * Runs a function in one transaction, with the query function of its connection. An error of the function rolls back
+   * the transaction. After a conflict with another transaction, runs the function again.
    * @throws as {@link query}
    */
   async within<Result>(act: (query: Query) => Promise<Result>): Promise<Result> {
@@ -171,7 +171,7 @@ export class Database {
     });
   }
 
-  /** A connection apart from the pool, for short statements. The caller connects and ends it. */
+  /** Returns a connection outside the pool, for short statements. The caller connects and ends it. */
   client(): pg.Client {
     return this.#outside(() => new Connection({ ...this.#settings(), query_timeout: connectMs }));
   }
@@ -180,7 +180,7 @@ export class Database {
     await this.#pool.end();
   }
 
-  /** Returns the error of a failed query that a user can act on. */
+  /** Returns a user-facing error for a failed query. */
   problem(error: unknown): WorkflowError {
     if (isWorkflowError(error)) return error;
     const { place } = this.address;
@@ -197,14 +197,14 @@ export class Database {
   }
 }
 
-/** Returns the SQLSTATE of an error, or the code of a network error; empty without one. */
+/** Returns the SQLSTATE of an error, or the code of a network error; empty for an error without a code. */
 export function codeOf(error: unknown): string {
   const { code, cause } = error as { code?: unknown; cause?: unknown };
   if (isWorkflowError(error)) return cause === undefined ? "" : codeOf(cause);
   return typeof code === "string" ? code : "";
 }
 
-/** Whether the server wants a password and none is given: an error of the driver, without a code. */
+/** Tells whether a required password is missing: an error of the driver, without a code. */
 const isPasswordMissing = (error: unknown): boolean =>
   /^SASL: .*password/.test((error as { message?: string }).message ?? "");
 
@@ -217,10 +217,10 @@ const isTls = (error: unknown): boolean =>
 const isSilent = (error: unknown): boolean =>
   (error as { message?: string }).message === "Query read timeout";
 
-/** Whether the connection was lost, could not be made, or did not answer in time. */
+/** Tells whether the connection was lost, could not be made, or timed out. */
 function isLost(error: unknown): boolean {
   const code = codeOf(error);
-  // A code of PostgreSQL has five characters: class 08 are connections, 57P a shutdown, 53300 too many connections.
+  // SQLSTATEs have five characters: class 08 is connection errors, 57P a shutdown, 53300 too many connections.
   if (/^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]{4}$/.test(code)) {
     return /^(08|57P)/.test(code) || code === "53300";
   }
@@ -228,12 +228,12 @@ function isLost(error: unknown): boolean {
   return code !== "" || /terminat|timeout|closed|ended|not queryable|ECONN/i.test(message);
 }
 
-/** Whether the server chose the statement as the victim of a deadlock, or can't serialize it. It has done nothing. */
+/** Tells whether the server rolled back the statement because of a deadlock or a serialization failure. */
 const isConflict = (error: unknown): boolean => /^(40001|40P01)$/.test(codeOf(error));
 
 /**
- * Whether a statement may succeed if it is sent again: its connection was lost, it was cancelled, it conflicted with
- * another, its server is about to be replaced, or the disk was full.
+ * Tells whether a retry of a statement may succeed: its connection was lost, it was cancelled, it conflicted with
+ * another statement, the server is about to be replaced, or the disk was full.
  */
 export const isPassing = (error: unknown): boolean => {
   const own = isWorkflowError(error) && error.cause !== undefined ? error.cause : error;

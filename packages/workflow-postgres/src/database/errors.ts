@@ -1,6 +1,6 @@
 import { WorkflowError } from "@uncaged/workflow/host";
 
-/* The errors of a PostgreSQL database. `place` is its host, port and name, without user and password. */
+/* The errors of a PostgreSQL database. `place` is the host, port and database name, without user and password. */
 
 export const badUrl = (reason: string): WorkflowError =>
   WorkflowError.usage(

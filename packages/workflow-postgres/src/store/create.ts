@@ -62,7 +62,7 @@ export async function createThread(
   return { row, lacksBundle };
 }
 
-/** Seals the first records of a log. */
+/** Adds chained checksums to the first records of a log. */
 function chain(threadId: string, records: readonly string[]): { texts: string[]; sum: bigint } {
   let sum = firstSum;
   const texts = records.map((record) => {

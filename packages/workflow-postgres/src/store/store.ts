@@ -74,7 +74,7 @@ export class PostgresStore implements ThreadStore {
     return isPassing(error);
   }
 
-  /** The connections of this store, which `close` ends. */
+  /** The connections of this store. `close` ends them. */
   get database(): Database {
     return this.#database;
   }
@@ -142,7 +142,7 @@ export class PostgresStore implements ThreadStore {
       }
       const thread = await this.find(given.threadId);
       if (thread?.movedTo) throw movedError(thread.threadId, thread.movedTo);
-      // A thread that was removed meanwhile is created.
+      // If the thread was removed meanwhile, create it.
       if (thread) return { created: false, thread, claim: null };
     }
   }
@@ -259,7 +259,7 @@ export class PostgresStore implements ThreadStore {
     return null;
   }
 
-  /** Opens the claim of a row that was just claimed. */
+  /** Opens the claim of a row that this store has just claimed. */
   async #claimed(row: ThreadRow, options: ClaimOptions): Promise<PostgresClaim> {
     this.#claims.get(row.thread_id)?.lose();
     try {
@@ -304,7 +304,7 @@ export class PostgresStore implements ThreadStore {
   }
 
   async renewAll(claims: readonly Claim[]): Promise<boolean[]> {
-    // All claims are renewed by one statement of the writer.
+    // The writer renews all claims in one statement.
     return await Promise.all(claims.map((claim) => claim.renew()));
   }
 
@@ -321,8 +321,8 @@ export class PostgresStore implements ThreadStore {
   }
 
   /**
-   * Shows other workers that the holder of the claims with this owner lives, until the store is closed, and frees the
-   * threads of holders that died. The store must be watched.
+   * Shows other workers until `close` that the holder of this owner's claims is alive, and frees the threads of dead
+   * holders. Needs an open watch of the store.
    */
   attend(owner: string): void {
     this.#presence ??= new Presence(this.#database, owner, {

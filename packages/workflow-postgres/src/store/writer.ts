@@ -2,7 +2,7 @@ import type { ThreadState } from "@uncaged/workflow/store";
 import { type Database, isPassing, promptMs } from "../database/database.ts";
 import { isHeld, serverNow } from "./rows.ts";
 
-/** The heads of a thread's logs: numbers of lines, and the sums of the last records. */
+/** The heads of a thread's logs: numbers of lines, and checksums of the last records. */
 export type Head = {
   records: number;
   turns: number;
@@ -17,7 +17,7 @@ export type Head = {
 /** A line for the table `lines`. */
 export type Line = { log: number; n: number; content: string };
 
-/** The lines that one claim writes at once. Without lines it only renews the lease. */
+/** The lines that one claim writes at once. Without lines, a batch only renews the lease. */
 export type Batch = {
   threadId: string;
   fence: number;
@@ -27,31 +27,31 @@ export type Batch = {
   lines: readonly Line[];
 };
 
-/** The outcome of a batch: the claim holds, with the thread's pause mark, or it is over. */
+/** The outcome of a batch: the claim still holds, with the thread's pause mark, or it is lost. */
 export type Result = { holds: true; paused: boolean } | { holds: false };
 
 /** A claim with something to write. */
 export type Source = {
-  /** Takes all that is to be written; null when there is nothing. */
+  /** Takes everything that the claim has to write; null if nothing. */
   take(): Batch | null;
-  /** The batch is durable, or the claim is over. */
+  /** Called when the batch is durable, or the claim is lost. */
   done(result: Result): void;
-  /** The batch may have been written or not. */
+  /** Called when the outcome of the batch is unknown. */
   failed(error: unknown): void;
 };
 
-/** The most characters of one statement, unless its only line is longer. */
+/** Maximum characters of a statement, unless its only line is longer. */
 const mostChars = 8 * 1024 * 1024;
 /** The slowest connection on which a statement arrives in time, in characters per millisecond. */
 const slowest = 500;
-/** For how long a statement is sent again when its connection is lost or its server can't write. */
+/** Time during which a statement is retried after a lost connection or a failure of the server, in milliseconds. */
 const triesForMs = 20_000;
 const firstPauseMs = 50;
 const longestPauseMs = 1_000;
 
 /**
- * Writes for all claims of a store: one statement at a time, which carries what all of them have to write by then. Each
- * statement is one round trip and one transaction, and it checks the fence of each thread.
+ * Writes for all claims of a store, one statement at a time, which contains the pending lines of all claims. Each
+ * statement is one round trip and one transaction, and checks the fence of each thread.
  */
 export class Writer {
   readonly #database: Database;
@@ -68,7 +68,7 @@ export class Writer {
     this.#idle.resolve();
   }
 
-  /** Writes what a source has, soon. */
+  /** Schedules a write of a source's pending lines. */
   add(source: Source): void {
     this.#waiting.add(source);
     if (this.#isWriting) return;
@@ -83,7 +83,7 @@ export class Writer {
   }
 
   async #write(): Promise<void> {
-    // Calls of the same turn go into one statement.
+    // Calls in the same turn of the event loop go into one statement.
     await Promise.resolve();
     while (this.#waiting.size > 0) {
       const batches: [Source, Batch][] = [];
@@ -110,14 +110,14 @@ export class Writer {
         source.done(results.get(fence) ?? { holds: false });
       }
     } catch (error) {
-      // The server refused something that one of them wrote: the others must not end with it.
+      // The server rejected one of the batches. Write them separately, so that the other claims do not fail with it.
       if (batches.length > 1 && !isPassing(error)) {
         for (const batch of batches) await this.#send([batch]);
       } else for (const [source] of batches) source.failed(error);
     }
   }
 
-  /** Sends batches until their outcome is known. Returns it by the fence of the claim. */
+  /** Sends batches until their outcomes are known. Returns the outcomes by the fence of the claim. */
   async #results(batches: readonly Batch[]): Promise<Map<number, Result>> {
     const until = Date.now() + triesForMs;
     let isRepeated = false;
@@ -126,7 +126,7 @@ export class Writer {
         const results = await this.#once(batches);
         const open = batches.filter(({ fence }) => !results.has(fence));
         if (!isRepeated || open.length === 0) return results;
-        // An earlier try may have been written, and its answer lost.
+        // An earlier attempt may have been committed although its reply was lost.
         for (const { fence, paused } of await this.#written(open)) {
           results.set(fence, { holds: true, paused });
         }
@@ -203,9 +203,10 @@ export class Writer {
 }
 
 /**
- * The statement that writes batches. A thread is written only by the claim with its fence, while the lease lasts, and
- * after exactly the lines that the claim knows: so a statement that is sent twice writes once. Lines and results go by
- * the fence, which is unique in a schema: two claims of one thread may be in one statement.
+ * The statement that writes batches. Only the claim with a thread's fence may write the thread, before the end of the
+ * lease and after exactly the lines that the claim expects: so a statement that is sent twice writes once. Lines and
+ * results are matched by the fence, which is unique in a schema, because one statement may contain two claims of one
+ * thread.
  */
 const statement = (schema: string): string => `
   WITH given AS (

@@ -11,20 +11,20 @@ export const kinds = [
 export type Kind = string;
 /** Faults of the whole server, which can't overlap. */
 const ofServer: readonly Kind[] = ["server", "failover", "disk"];
-/** How often a kind is drawn; once by default. A failover waits for a new replica. */
+/** Relative frequency of each kind; 1 by default. A failover waits for a new replica. */
 const weights: Readonly<Record<Kind, number>> = { failover: 0.5, kill: 2, freeze: 2, network: 2 };
 
 type Parts = {
   servers: Servers;
   fleet: Fleet;
-  /** The way of the host that sends commands. */
+  /** The link between the commanding host and the server. */
   way: Link;
   schema: string;
   leaseMs: number;
   random: () => number;
 };
 
-/** Makes servers, workers, connections and statements fail, and remembers when. */
+/** Makes servers, workers, connections and statements fail, and records the times. */
 export class Acts {
   readonly happened: Happened[] = [];
   readonly #heldUp = new Map<number, number>();
@@ -39,7 +39,7 @@ export class Acts {
   /** Number of times that a fault held up a process. */
   heldUp = (pid: number): number => this.#heldUp.get(pid) ?? 0;
 
-  /** Draws one fault of some kinds, or two at once. */
+  /** Draws one fault of the given kinds, or two simultaneous faults. */
   draw(all: readonly Kind[], most: number): Kind[] {
     const able = all.filter((kind) => mayMount || kind !== "disk");
     const first = this.#drawn(able);
@@ -53,7 +53,7 @@ export class Acts {
     return all.find((kind) => (left -= weights[kind] ?? 1) < 0) ?? (all[0] as Kind);
   }
 
-  /** Returns once the fault is over. */
+  /** Runs a fault. Resolves after its end. */
   async happen(kind: Kind): Promise<void> {
     const member = pick(this.#parts.fleet.members, this.#random);
     const happened: Happened = { kind, from: Date.now(), to: Number.POSITIVE_INFINITY };
@@ -121,7 +121,7 @@ export class Acts {
     },
   };
 
-  /** Changes a setting of the role of all workers for a while. */
+  /** Temporarily changes a setting of the role of all workers. */
   async #withSetting(setting: string): Promise<void> {
     await this.#parts.servers.sql(`ALTER ROLE app SET ${setting}`);
     await this.#signal("pg_terminate_backend", 1);

@@ -1,13 +1,13 @@
 /*
- * Records the commits of a schema by triggers, and checks them without code of the product:
+ * Records the commits of a schema by triggers, and checks them without product code:
  *
- * C1 All lines of one fence are written by one process.
- * C2 The fence of a thread never falls from one line to the next.
- * C3 The sums of the records chain, as docs/reference/storage-format.md describes them.
- * C4 The row of a thread names the numbers of its lines, and the last sum.
+ * C1 One process writes all lines of one fence.
+ * C2 The fence of a thread never decreases from one line to the next.
+ * C3 The checksums of the records are chained, as docs/reference/storage-format.md describes.
+ * C4 The row of a thread has the correct numbers of lines, and the last checksum.
  */
 
-/** Returns the statements that record each inserted line with its fence and its process. */
+/** Returns the statements that record the fence and the process of each inserted line. */
 export const recording = (schema: string): string => `
   CREATE TABLE ${schema}.audit (
     id bigserial, thread_id text, fence bigint, log int, n int, app text
@@ -42,7 +42,7 @@ export async function wrongCommits(sql: Sql, schema: string): Promise<string[]> 
   return found.map(({ thread_id, what }) => `${thread_id}: ${what}`);
 }
 
-/** Returns violations of C3 by the records of a thread. */
+/** Returns violations of C3 in the records of a thread. */
 export function wrongSums(lines: readonly string[], last: string): string[] {
   let sum = 0n;
   for (const [n, line] of lines.entries()) {

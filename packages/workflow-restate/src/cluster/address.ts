@@ -8,7 +8,7 @@ export type ClusterAddress = { ingress: string; admin: string; token: string | n
 export const tokenVariable = "UNCAGED_WORKFLOW_HOST_TOKEN";
 const defaultPorts = { ingress: 8080, admin: 9070 };
 
-/** Whether a text is meant to be the URL of a cluster. */
+/** Tells whether a text is meant to be the URL of a cluster. */
 export const isHostUrl = (text: string): boolean => /^restates?:/i.test(text);
 
 /**
@@ -40,7 +40,7 @@ function adminOf(text: string | null, hostname: string, whole: string): string {
   return `${host}:${port}`;
 }
 
-/** Text before an `@` may be a password, even without a scheme. */
+/** Masks the text before an `@`, which may be a password, even without a scheme. */
 const masked = (text: string): string => text.replace(/:(?!\/\/)[^/@]*@/g, ":***@");
 
 /** Returns the URL of an address. {@link readHostUrl} reads it back. */
