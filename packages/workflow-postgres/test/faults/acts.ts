@@ -74,7 +74,10 @@ export class Acts {
       this.#holdUp(worker.process.pid);
       worker.freeze();
       const { leaseMs } = this.#parts;
-      await Bun.sleep(this.#random() < 0.4 ? this.#random() * leaseMs : leaseMs * 1.7);
+      const [how, part] = [this.#random(), this.#random()];
+      if (how < 0.3) await Bun.sleep(part * leaseMs);
+      else if (how < 0.6) await Bun.sleep(leaseMs * 1.7);
+      else await this.#takeover(worker.owner, leaseMs * 1.7);
       worker.thaw();
     },
     server: () => this.#parts.servers.crash(this.#random() * 1000),
@@ -120,6 +123,22 @@ export class Acts {
       for (let n = 0; n < 4; n += 1) await this.#parts.servers.sql(lock);
     },
   };
+
+  /**
+   * Waits until another worker has claimed a thread of a frozen worker, and no longer than `mostMs`. A worker that is
+   * thawed then may write before the next holder does.
+   */
+  async #takeover(owner: string, mostMs: number): Promise<void> {
+    const { schema, servers } = this.#parts;
+    const until = Date.now() + mostMs;
+    const held = await servers.sql<{ thread_id: string }>(
+      `SELECT thread_id FROM ${schema}.threads WHERE owner = $1 AND state = 'running'`,
+      [owner],
+    );
+    const ids = held.map(({ thread_id }) => thread_id);
+    const taken = `SELECT FROM ${schema}.threads WHERE thread_id = ANY($1) AND owner <> $2 LIMIT 1`;
+    while (Date.now() < until && (await servers.sql(taken, [ids, owner])).length === 0);
+  }
 
   /** Changes a setting of the role of all workers for a while. */
   async #withSetting(setting: string): Promise<void> {

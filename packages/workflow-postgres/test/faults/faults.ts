@@ -16,6 +16,7 @@ import {
 } from "../../../workflow-restate/test/faults/takeover.ts";
 import { openPostgresHost } from "../../src/host/host.ts";
 import { Acts, type Kind, kinds } from "./acts.ts";
+import { unasked } from "./answers.ts";
 import { countingBundle } from "./bundle.ts";
 import { recording, wrongCommits, wrongSums } from "./commits.ts";
 import { Fleet } from "./fleet.ts";
@@ -317,18 +318,6 @@ class Trial {
     }
     return open.map(({ thread_id, state }) => `${thread_id} does not end: ${state}`);
   }
-}
-
-/** Returns the answers in a log that were never given, or are there twice. */
-function unasked(lines: readonly string[], { given }: Orders): string[] {
-  const inputs = lines
-    .map((line) => JSON.parse(line) as { role: string; content: string; meta: { sleep?: true } })
-    .filter(({ role, meta }) => role === "__input__" && meta.sleep !== true);
-  const wrong = inputs.filter(
-    ({ content }, n) =>
-      !given.includes(content) || inputs.findIndex((one) => one.content === content) !== n,
-  );
-  return wrong.map(({ content }) => `has the answer ${content}, which was not given once`);
 }
 
 /** Retries a call while the database is away. */
