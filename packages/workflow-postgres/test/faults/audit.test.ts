@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Host, ObservedItem } from "@uncaged/workflow/host";
+import type { Host, Observed } from "@uncaged/workflow/host";
 import { unasked } from "./answers.ts";
 import { Watcher } from "./watcher.ts";
 
@@ -37,7 +37,7 @@ describe("the audit of observers", () => {
   async function found(items: readonly unknown[]): Promise<string[]> {
     const host = {
       async *observe() {
-        yield* items as ObservedItem[];
+        yield* items as Observed[];
       },
     };
     return await new Watcher(host as unknown as Host, ref).differences(lines, 20);
