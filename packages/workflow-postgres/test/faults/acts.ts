@@ -1,4 +1,5 @@
 import type { Happened } from "../../../workflow-restate/test/faults/takeover.ts";
+import type { TestWorker } from "../fixtures/workers.ts";
 import type { Fleet, Member } from "./fleet.ts";
 import { cuts, type Link } from "./link.ts";
 import { pick } from "./random.ts";
@@ -75,9 +76,9 @@ export class Acts {
       worker.freeze();
       const { leaseMs } = this.#parts;
       const [how, part] = [this.#random(), this.#random()];
-      if (how < 0.3) await Bun.sleep(part * leaseMs);
-      else if (how < 0.6) await Bun.sleep(leaseMs * 1.7);
-      else await this.#takeover(worker.owner, leaseMs * 1.7);
+      if (how < 0.25) await Bun.sleep(part * leaseMs);
+      else if (how < 0.5) await Bun.sleep(leaseMs * 1.7);
+      else await this.#overtaken(worker, how < 0.7 ? "expiry" : part < 0.5 ? "claim" : "death");
       worker.thaw();
     },
     server: () => this.#parts.servers.crash(this.#random() * 1000),
@@ -125,19 +126,28 @@ export class Acts {
   };
 
   /**
-   * Waits until another worker has claimed a thread of a frozen worker, and no longer than `mostMs`. A worker that is
-   * thawed then may write before the next holder does.
+   * Waits until a frozen worker has lost a thread: its lease has ended, another worker has claimed it, or another has
+   * done so because the connections of the frozen worker are gone. When it is thawed, nothing may stop its next write
+   * but the store: no other holder has written, and after `death` its own clock shows that its lease lasts.
    */
-  async #takeover(owner: string, mostMs: number): Promise<void> {
-    const { schema, servers } = this.#parts;
-    const until = Date.now() + mostMs;
+  async #overtaken({ owner, process }: TestWorker, by: "expiry" | "claim" | "death") {
+    const { schema, servers, leaseMs } = this.#parts;
+    const until = Date.now() + leaseMs * 1.7;
+    if (by === "death") {
+      await servers.sql(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1",
+        [`uncaged-workflow ${process.pid}`],
+      );
+    }
     const held = await servers.sql<{ thread_id: string }>(
       `SELECT thread_id FROM ${schema}.threads WHERE owner = $1 AND state = 'running'`,
       [owner],
     );
     const ids = held.map(({ thread_id }) => thread_id);
-    const taken = `SELECT FROM ${schema}.threads WHERE thread_id = ANY($1) AND owner <> $2 LIMIT 1`;
-    while (Date.now() < until && (await servers.sql(taken, [ids, owner])).length === 0);
+    const orExpired = by === "expiry" ? "OR lease_until < clock_timestamp()" : "";
+    const lost = `SELECT FROM ${schema}.threads
+      WHERE thread_id = ANY($1) AND (owner <> $2 ${orExpired}) LIMIT 1`;
+    while (Date.now() < until && (await servers.sql(lost, [ids, owner])).length === 0);
   }
 
   /** Changes a setting of the role of all workers for a while. */
