@@ -1,8 +1,8 @@
 import type { Happened } from "../../../workflow-restate/test/faults/takeover.ts";
 import type { TestWorker } from "../fixtures/workers.ts";
 import type { Fleet, Member } from "./fleet.ts";
-import { cuts, type Link } from "./link.ts";
-import { pick } from "./random.ts";
+import { cuts, type Link } from "../../../workflow-restate/test/faults/link.ts";
+import { pick } from "../../../workflow-restate/test/faults/random.ts";
 import { mayMount, type Servers } from "./servers.ts";
 
 export const kinds = [

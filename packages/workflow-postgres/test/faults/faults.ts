@@ -20,9 +20,9 @@ import { unasked } from "./answers.ts";
 import { countingBundle } from "./bundle.ts";
 import { recording, wrongCommits, wrongSums } from "./commits.ts";
 import { Fleet } from "./fleet.ts";
-import { Link } from "./link.ts";
+import { Link } from "../../../workflow-restate/test/faults/link.ts";
 import { Servers } from "./servers.ts";
-import { newId, pick, randomOf } from "./random.ts";
+import { newId, pick, randomOf } from "../../../workflow-restate/test/faults/random.ts";
 import { Watcher } from "./watcher.ts";
 
 /*
