@@ -157,6 +157,10 @@ export const soakTier = (options: {
     ...simulator(schedules),
     stage("crashtest", bun, ...crashtest, "--minutes", String(minutes)),
     { ...stage("cluster", bun, ...crashtest, ...onCluster), missing: whyNoCluster },
+    {
+      ...stage("postgres", bun, ...crashtest, "--database", "--faults", String(faults)),
+      missing: whyNoPostgres,
+    },
     { ...stage("bench", bun, "bench/bench.ts", "--markdown"), isReport: true },
   ];
   return { groups: stages.map((one) => [one]), goesOn: true, longestMs: null };

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Host } from "@uncaged/workflow/host";
 import { openPostgresHost } from "../src/host/host.ts";
-import { Link } from "./faults/link.ts";
+import { Link } from "../../workflow-restate/test/faults/link.ts";
 import { missingPostgres, PostgresServer } from "./fixtures/server.ts";
 import { execute, select } from "./fixtures/shared.ts";
 import { TestWorker } from "./fixtures/workers.ts";

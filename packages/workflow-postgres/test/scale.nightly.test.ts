@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type Host, isWorkflowError, type ThreadRef } from "@uncaged/workflow/host";
 import { openPostgresHost } from "../src/host/host.ts";
 import { noOrders, tenAtOnce } from "../../workflow-restate/test/faults/commands.ts";
-import { newId, randomOf } from "./faults/random.ts";
+import { newId, randomOf } from "../../workflow-restate/test/faults/random.ts";
 import { missingPostgres, PostgresServer } from "./fixtures/server.ts";
 import { execute, select } from "./fixtures/shared.ts";
 import { TestWorker } from "./fixtures/workers.ts";

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import pg from "pg";
 import { readDatabaseUrl } from "../src/database/address.ts";
 import { openPostgresStore } from "../src/store/store.ts";
-import { Link } from "./faults/link.ts";
+import { Link } from "../../workflow-restate/test/faults/link.ts";
 import { claims, newThread, step } from "./fixtures/threads.ts";
 import { missingPostgres } from "./fixtures/server.ts";
 import { emptySchema, select, stopShared } from "./fixtures/shared.ts";

@@ -4,6 +4,7 @@ import {
   type Claim,
   type ClaimOptions,
   FencedError,
+  recordTooLong,
   refusals,
   sealed,
   sumText,
@@ -12,7 +13,6 @@ import {
   type ThreadState,
 } from "@uncaged/workflow/store";
 import { type Database, promptMs } from "../database/database.ts";
-import { recordTooLong } from "./errors.ts";
 import type { Logs } from "./logs.ts";
 import { infoOf, isHeld, logNumbers, type ThreadRow } from "./rows.ts";
 import type { Batch, Head, Line, Result, Source, Writer } from "./writer.ts";

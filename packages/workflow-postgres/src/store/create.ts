@@ -2,12 +2,12 @@ import {
   type ClaimOptions,
   firstSum,
   type NewThread,
+  recordTooLong,
   sealed,
   sumText,
 } from "@uncaged/workflow/store";
 import type { Database } from "../database/database.ts";
 import { maxRecordBytes } from "./claim.ts";
-import { recordTooLong } from "./errors.ts";
 import { columnsOf, dueOf, logNumbers, serverNow, type ThreadRow } from "./rows.ts";
 
 /**

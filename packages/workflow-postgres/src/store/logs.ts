@@ -1,4 +1,5 @@
 import {
+  badCursor,
   type Claim,
   firstSum,
   LogFold,
@@ -11,7 +12,7 @@ import {
   valueOf,
 } from "@uncaged/workflow/store";
 import type { Database } from "../database/database.ts";
-import { badCursor, logDamaged } from "./errors.ts";
+import { logDamaged } from "./errors.ts";
 import { logNumbers, type ThreadRow } from "./rows.ts";
 
 /** The parts of a thread's logs that a claim reads, and the checksums of the last records. */

@@ -1,4 +1,5 @@
 import {
+  ChangeQueue,
   type Claim,
   type ClaimOptions,
   isThreadId,
@@ -12,6 +13,7 @@ import {
   type RunnableOptions,
   type StoreChange,
   type StoredBundle,
+  storeClosed,
   type ThreadIndex,
   type ThreadInfo,
   type ThreadRef,
@@ -24,7 +26,6 @@ import { listBundles, putBundle, readBundle, removeBundle, removeUnused } from "
 import { Changes, type Listener } from "./changes.ts";
 import { maxRecordBytes, PostgresClaim } from "./claim.ts";
 import { createThread } from "./create.ts";
-import { storeClosed } from "./errors.ts";
 import { placeOf, readLogs, readPage } from "./logs.ts";
 import { columnsOf, infoOf, isHeld, logNumbers, type ThreadRow } from "./rows.ts";
 import { Presence } from "./presence.ts";
@@ -335,44 +336,24 @@ export class PostgresStore implements ThreadStore {
     if (this.#closed.signal.aborted) throw storeClosed();
     const ended = AbortSignal.any([signal, this.#closed.signal]);
     if (ended.aborted) return;
-    const changes = new Map<string, StoreChange>();
-    let wake = (): void => undefined;
-    let failure: { error: unknown } | null = null;
+    const queue = new ChangeQueue();
+    const first = Promise.withResolvers<void>();
     const listener: Listener = {
       onChange: ({ fence, ...change }) => {
         const threadId = "ref" in change ? change.ref.threadId : "";
         const claim = this.#claims.get(threadId);
         if (claim && fence !== claim.fence && (fence ?? claim.fence + 1) > claim.fence)
           claim.lose();
-        if (ref && ref.threadId !== threadId) return;
-        // Move the key to the end, because a removed thread may have been created again.
-        changes.delete(threadId);
-        changes.set(threadId, change);
-        wake();
+        if (!ref || ref.threadId === threadId) queue.add(change);
       },
-      onError: (error) => {
-        failure = { error };
-        wake();
-      },
+      onError: first.reject,
     };
-    const stop = (): void => wake();
+    const stop = (): void => first.resolve();
     ended.addEventListener("abort", stop);
     try {
-      const ready = this.#changes.add(listener);
-      await Promise.race([ready, new Promise<void>((resolve) => (wake = resolve))]);
-      if (failure !== null) throw (failure as { error: unknown }).error;
+      await Promise.race([this.#changes.add(listener), first.promise]);
       if (!ended.aborted) yield { kind: "ready" };
-      while (!ended.aborted) {
-        for (const [key, change] of changes) {
-          changes.delete(key);
-          yield change;
-          if (ended.aborted) return;
-        }
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-          if (changes.size > 0 || ended.aborted) resolve();
-        });
-      }
+      yield* queue.until(ended);
     } finally {
       this.#changes.remove(listener);
       ended.removeEventListener("abort", stop);

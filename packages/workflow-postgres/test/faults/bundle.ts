@@ -6,13 +6,14 @@ export const countingBundle = `import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 export const descriptor = { description: "of the fault tests", roles: {} };
 export async function* run(input, options) {
+  const call = crypto.randomUUID();
   const { audit, steps, ms, asks, naps } = input.params;
   const count = (is) => input.steps.filter(is).length;
   const isAnswered = count(({ role, meta }) => role === "__input__" && meta.sleep !== true) > 0;
   const hasSlept = count(({ role, meta }) => role === "__input__" && meta.sleep === true) > 0;
   for (let step = count(({ role }) => role === "count"); step < steps; step += 1) {
     const note = (more) => {
-      const effect = { thread: options.threadId, step, pid: process.pid, at: Date.now(), ...more };
+      const effect = { thread: options.threadId, step, pid: process.pid, at: Date.now(), call, ...more };
       appendFileSync(audit, JSON.stringify(effect) + "\\n");
     };
     if (step === naps && !hasSlept) {
@@ -25,7 +26,7 @@ export async function* run(input, options) {
     }
     note();
     await sleep(ms, undefined, { signal: options.signal });
-    yield { role: "count", content: String(step), meta: { pid: process.pid } };
+    yield { role: "count", content: String(step), meta: { pid: process.pid, call } };
   }
   return { returnCode: 0, summary: "counted" };
 }`;

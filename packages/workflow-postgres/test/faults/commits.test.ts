@@ -26,7 +26,8 @@ describe.skipIf(missingPostgres !== "")(`the audit of commits${missingPostgres}`
     const second = await store.claim(given, { ...claims, takeOver: true });
     await second?.append(step("three"), { kind: "ended" });
     await store.close();
-    if (plant !== "") await execute(url, `SET search_path TO ${schema}; ${plant}`);
+    if (plant !== "")
+      await execute(url, `SET application_name TO another; SET search_path TO ${schema}; ${plant}`);
     const { threadId } = given;
     const lines = await select<{ content: string }>(
       url,
@@ -47,8 +48,28 @@ describe.skipIf(missingPostgres !== "")(`the audit of commits${missingPostgres}`
   const planted: [string, string, { commits?: RegExp; sums?: RegExp }][] = [
     [
       "a line of another process under one fence",
-      "UPDATE audit SET app = 'another' WHERE n = 2",
-      { commits: /^fence \d+ is used by another and uncaged-workflow \d+$/ },
+      `INSERT INTO lines SELECT thread_id, 1, 0, content FROM lines WHERE n = 3`,
+      {
+        commits: /^line 0 of log 1 is of another, and the fence \d+ of uncaged-workflow \d+$/,
+      },
+    ],
+    [
+      "a line under a fence that was never given",
+      "DELETE FROM audit_claims WHERE fence = (SELECT fence FROM threads)",
+      { commits: /^line 3 of log 0 is of uncaged-workflow \d+, and the fence \d+ of $/ },
+    ],
+    [
+      "a write after the end of a lease",
+      "UPDATE threads SET lease_until = now() - interval '1 s'; UPDATE threads SET turns = 1",
+      {
+        commits:
+          /^is written under the fence \d+ without a lease, which ended 00:00:01[.\d]* before$/,
+      },
+    ],
+    [
+      "a write without a claim",
+      "UPDATE threads SET owner = NULL, lease_until = NULL; UPDATE threads SET events = 1",
+      { commits: /^is written under the fence \d+ without a lease, which ended {2}before$/ },
     ],
     [
       "a line of a claim that was taken over",

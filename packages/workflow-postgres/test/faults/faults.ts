@@ -16,12 +16,13 @@ import {
 } from "../../../workflow-restate/test/faults/takeover.ts";
 import { openPostgresHost } from "../../src/host/host.ts";
 import { Acts, type Kind, kinds } from "./acts.ts";
+import { unasked } from "./answers.ts";
 import { countingBundle } from "./bundle.ts";
 import { recording, wrongCommits, wrongSums } from "./commits.ts";
 import { Fleet } from "./fleet.ts";
-import { Link } from "./link.ts";
+import { Link } from "../../../workflow-restate/test/faults/link.ts";
 import { Servers } from "./servers.ts";
-import { newId, pick, randomOf } from "./random.ts";
+import { newId, pick, randomOf } from "../../../workflow-restate/test/faults/random.ts";
 import { Watcher } from "./watcher.ts";
 
 /*
@@ -319,19 +320,7 @@ class Trial {
   }
 }
 
-/** Returns answers in a log that were never given, or that occur twice. */
-function unasked(lines: readonly string[], { given }: Orders): string[] {
-  const inputs = lines
-    .map((line) => JSON.parse(line) as { role: string; content: string; meta: { sleep?: true } })
-    .filter(({ role, meta }) => role === "__input__" && meta.sleep !== true);
-  const wrong = inputs.filter(
-    ({ content }, n) =>
-      !given.includes(content) || inputs.findIndex((one) => one.content === content) !== n,
-  );
-  return wrong.map(({ content }) => `has the answer ${content}, which was not given once`);
-}
-
-/** Retries a call while the database is unavailable. */
+/** Retries a call while the database is away. */
 async function retried<T>(ask: () => Promise<T>): Promise<T> {
   for (const late = Date.now() + 90_000; ; await Bun.sleep(100)) {
     try {

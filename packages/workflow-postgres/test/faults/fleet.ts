@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { TestWorker } from "../fixtures/workers.ts";
-import { Link } from "./link.ts";
+import { Link } from "../../../workflow-restate/test/faults/link.ts";
 
 export type Member = { worker: TestWorker; link: Link };
 

@@ -35,9 +35,12 @@ export class Watcher {
     }
   }
 
-  /** Waits for the end of the thread. Returns the differences between the received items and the thread's records. */
-  async differences(lines: readonly string[]): Promise<string[]> {
-    await Promise.race([this.#done, Bun.sleep(60_000)]);
+  /**
+   * Returns the differences between what it received and the thread's records. Waits for the end of the thread, for
+   * `mostMs` at most.
+   */
+  async differences(lines: readonly string[], mostMs = 60_000): Promise<string[]> {
+    await Promise.race([this.#done, Bun.sleep(mostMs)]);
     this.#stop.abort();
     const found = this.#isEnded ? [] : ["its observer never received the end"];
     const records = lines.slice(1, -1).map((line, n) => {

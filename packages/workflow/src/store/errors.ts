@@ -19,4 +19,5 @@ export const recordTooLong = (threadId: string, bytes: number, most: number): Wo
   WorkflowError.failed(
     "RECORD_TOO_LARGE",
     `${threadId}: a record of ${bytes} bytes exceeds the limit of ${most} bytes`,
+    "put large data into a file and give its path",
   );
