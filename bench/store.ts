@@ -122,7 +122,7 @@ export function setIdle(ms: number): void {
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = Date.now() + 600_000;
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error("it never came to that");
+    if (Date.now() > deadline) throw new Error("condition not met in time");
     await Bun.sleep(20);
   }
 }

@@ -55,7 +55,7 @@ const quickFirstPaint: Plugin = {
       return rest.replace("\n  </body>", `${links.join("")}\n  </body>`);
     },
   },
-  // Earlier, the code still changes.
+  // In earlier hooks, the code still changes.
   writeBundle({ dir = "" }, bundle) {
     const params = { [constants.BROTLI_PARAM_QUALITY]: 11 };
     for (const { fileName } of Object.values(bundle)) {

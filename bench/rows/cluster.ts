@@ -19,7 +19,7 @@ const size = 64;
 
 /**
  * A step of a thread of 200 steps on a Restate cluster of one server with one worker. The floor is a handler that
- * makes 200 `ctx.run` of the same size.
+ * makes 200 calls of `ctx.run` of the same size.
  */
 export const cluster: Row = {
   name: "cluster",

@@ -13,8 +13,8 @@ const agentsFile = (path: string): string =>
   fileURLToPath(new URL(`../../packages/workflow-agents/${path}`, import.meta.url));
 
 /**
- * A model that streams 2,000 tokens a second to one thread: the processor time that the engine adds to that of the
- * provider's client, which is the floor.
+ * A model that streams 2,000 tokens a second to one thread: the processor time that the engine adds. The floor is the
+ * processor time of the provider's client.
  */
 export const stream: Row = {
   name: "stream",

@@ -86,7 +86,7 @@ export const run = durable(async function* (step, input, options) {
     const { conflicts } = (yield* play("merger", roles.merger)).meta;
     if (conflicts.length > 0) yield* play("resolver", roles.resolver, conflicts.join("\n"));
     const test = yield* play("tester", roles.tester);
-    // A fork works in branches of its own.
+    // A fork works in separate branches.
     ({ branch } = test.meta.worktree);
     const review = test.meta.passed ? (yield* play("reviewer", roles.reviewer)).meta : null;
     if (review?.approved) {

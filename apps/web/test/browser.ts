@@ -32,7 +32,7 @@ export function useConsoleProcess(...names: BundleName[]): ServingProcess {
   return useServer(serving, ...names);
 }
 
-/** Like {@link useConsole}, with a server of one's own. */
+/** Like {@link useConsole}, with the given server. */
 export function useServer<S extends Serving>(serving: S, ...names: BundleName[]): S {
   beforeAll(async () => {
     await buildConsole();

@@ -1,6 +1,6 @@
 import { isWorkflowError, openRemoteHost, settled } from "@uncaged/workflow/client";
 
-/* A program of a page, and of a worker of a page, that starts, observes and answers a thread. */
+/* A script for a page or its worker that starts, observes and answers a thread. */
 
 export type Given = { url: string; token: string };
 export type Tried =

@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { open, useConsole } from "./browser.ts";
 import type { Given, Tried } from "./client-page.ts";
 
-/* The client for other runtimes in a page of its own, in Chromium. */
+/* Tests the client for other runtimes in a separate page, in Chromium. */
 setDefaultTimeout(180_000);
 
 let program = "";

@@ -124,7 +124,7 @@ const recordNotices = (page: Page) =>
     document.hasFocus = () => false;
   });
 
-test("new items are notified once the user asked for it, and a notification opens its item", async () => {
+test("new items cause notifications once the user has enabled them, and a notification opens its item", async () => {
   const page = await open(serving, "/inbox");
   await recordNotices(page);
   await page.reload();

@@ -122,7 +122,7 @@ test("a running thread is paused, resumed, killed and deleted by keyboard alone"
   const id = await serving.run("endless", { delayMs: 200 });
   const page = await open(serving, `/threads/${id}?step=1`);
   const hand = keyboard(page);
-  // The step of the address stays in view, until asked for the newest one.
+  // The step of the address stays in view until the user follows the newest step.
   await hand.press("button", "Follow");
   await hand.press("button", "Pause");
   await status(page, "paused");

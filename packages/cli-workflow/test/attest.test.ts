@@ -47,7 +47,7 @@ const check = async (file: string, key: string): Promise<{ code: number; parts: 
 type Envelope = { payload: string; payloadType: string; signatures: { sig: string }[] };
 const envelope = (name: string) => JSON.parse(text(name)) as Envelope;
 
-test("the bytes to sign are those of the specification", () => {
+test("the bytes to sign follow the specification", () => {
   const bytes = pae("http://example.com/HelloWorld", Buffer.from("hello world"));
   expect(String(bytes)).toBe("DSSEv1 29 http://example.com/HelloWorld 11 hello world");
   expect(String(pae("é", Buffer.from("é")))).toBe("DSSEv1 2 é 2 é");

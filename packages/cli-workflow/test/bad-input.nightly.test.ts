@@ -163,25 +163,25 @@ describe("a bundle", () => {
   });
 });
 
-describe("a missing thing", () => {
-  test("a version", async () => {
+describe("a wrong argument", () => {
+  test("that names a missing version is refused", async () => {
     await expectRefusal(["rollback", "play", "ZZZZZZZ"], 4, "no version");
     await expectRefusal(["run", "play@ZZZZZZZ"], 4, "no version");
     await expectRefusal(["rollback", "play"], 1, "has only the version");
   });
 
-  test("a role or a step", async () => {
+  test("that names a missing role or step is refused", async () => {
     await expectRefusal(["fork", ended, "--from-role", "nobody"], 4, "nobody");
     await expectRefusal(["fork", ended, "--from-role", "coder#9"], 4, "not 9");
     await expectRefusal(["fork", ended, "--at-step", "9"], 4, "not 9");
   });
 
-  test("with a similar workflow name gets a suggestion", async () => {
+  test("that resembles a workflow name gets a suggestion", async () => {
     await expectRefusal(["run", "paly"], 4, "did you mean play?");
     await expectRefusal(["show", "PLAY"], 4, "did you mean play?");
   });
 
-  test("a command or an option", async () => {
+  test("that is an unknown command or option is refused", async () => {
     await expectRefusal(["rnu"], 2, "did you mean run?");
     await expectRefusal(["run", "play", "--promt", "x"], 2, "did you mean --prompt");
     await expectRefusal(["frobnicate"], 2, "unknown command");
@@ -189,7 +189,7 @@ describe("a missing thing", () => {
     await expectRefusal(["list", "more"], 2, "too many arguments");
   });
 
-  test("an option's value", async () => {
+  test("that is an invalid value of an option is refused", async () => {
     await expectRefusal(["threads", "--status", "done"], 2, "Allowed choices");
     await expectRefusal(["run", "play", "--durability", "none"], 2, "Allowed choices");
     await expectRefusal(["completion", "tcsh"], 2, "Allowed choices");

@@ -79,7 +79,7 @@ test("judges by status, keeps steps, skips versions and runs roles on request", 
   expect(await ran()).toBe("1 8 ");
 });
 
-test("refuses a range that is not one, and a script that can't judge", async () => {
+test("refuses an invalid range, and a script that can't judge", async () => {
   for (const [args, code, message] of [
     [["--good", hashOf(4), "--bad", hashOf(4), "--expect-status", "completed"], 2, "not older"],
     [["--good", hashOf(1), "--bad", "ZZZZZZ", "--expect-status", "completed"], 4, "no version"],

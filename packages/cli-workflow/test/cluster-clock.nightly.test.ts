@@ -1,4 +1,4 @@
-// @cluster: it starts a server and workers.
+// @cluster: starts a server and workers.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// @cluster: it starts a server on a full disk.
+// @cluster: starts a server on a full disk.
 import {
   afterAll,
   afterEach,

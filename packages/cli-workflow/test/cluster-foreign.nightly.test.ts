@@ -1,4 +1,4 @@
-// @cluster: it starts a server.
+// @cluster: starts a server.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import {

@@ -1,4 +1,4 @@
-// @cluster: it starts a server and workers.
+// @cluster: starts a server and workers.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

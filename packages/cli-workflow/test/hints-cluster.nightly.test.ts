@@ -1,4 +1,4 @@
-// @cluster: it starts a server and a worker.
+// @cluster: starts a server and a worker.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { missingServer } from "../../workflow-restate/test/fixtures/server.ts";
 import { leadsOn, type Situation, unled } from "./hints/leads.ts";

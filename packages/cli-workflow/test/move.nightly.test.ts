@@ -1,4 +1,4 @@
-// @cluster: it starts a server and a worker.
+// @cluster: starts a server and a worker.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// @cluster: it starts a server and workers, and kills workers.
+// @cluster: starts a server and workers, and kills workers.
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -58,7 +58,7 @@ describe.each(proxyNames)("behind %s", (name) => {
   const remote = (token: string) => ({
     UNCAGED_WORKFLOW_HOST: url,
     UNCAGED_WORKFLOW_TOKEN: token,
-    // The certificate of the proxy is its own.
+    // The proxy has a self-signed certificate.
     NODE_TLS_REJECT_UNAUTHORIZED: "0",
   });
   const local = { UNCAGED_WORKFLOW_STORAGE_ROOT: serving.path };
@@ -87,13 +87,13 @@ describe.each(proxyNames)("behind %s", (name) => {
     return { id, open: () => writeFileSync(path, "") };
   }
 
-  /** The time that a thread has waited grows, and a client does not name the server's folder. */
+  /** Replaces the growing waiting time of a thread, and the server's folder, which clients do not name. */
   const still = (text: string): string =>
     text
       .replaceAll(/"waitedMs":\d+/g, '"waitedMs":0')
       .replaceAll(/in the storage root|in \/[^"]+\/root/g, "<root>");
 
-  /** Replaces what differs between two runs of a command: ids, times and the names of the sides. */
+  /** Replaces the parts that differ between two runs of a command: ids, times and the names of the sides. */
   const plain = (text: string): string =>
     text
       .replaceAll(/[0-9A-HJKMNP-TV-Z]{26}/g, "<id>")

@@ -11,7 +11,7 @@ afterAll(async () => {
 
 const decision = { type: "object", properties: { decision: { enum: ["approve", "reject"] } } };
 
-/** Asks a plain question, then for an approval, and repeats the decision in a step of its own. */
+/** Asks a plain question, then for an approval, and repeats the decision in a separate step. */
 const shipper = bundleOf(`
   const answers = input.steps.filter(({ role }) => role === "__input__");
   const ask = async function* (n, content, meta) {

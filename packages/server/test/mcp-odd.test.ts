@@ -165,7 +165,7 @@ test("two clients work at once, each with its own answers", async () => {
   ]);
 });
 
-test("a session that was dropped is served further, without its name", async () => {
+test("a dropped session is still served, without the client's name", async () => {
   const serving = await Serving.start("counter");
   const first = await McpClient.connect(serving, { modern: false });
   for (let n = 0; n < 101; n += 1) {

@@ -44,7 +44,7 @@ test("a server whose store can't be read or written is alive, but not ready", as
   await until(async () => (await probe(serving.port, "/readyz")) === "200 ok");
 }, 180_000);
 
-test("a server whose wake loop stopped looking is not ready", async () => {
+test("a server whose wake loop has stopped is not ready", async () => {
   const { host } = await Serving.start();
   const health = new Health(host, { stalledAfterMs: 0 });
   expect(await health.reason()).toBe("wake-loop-stalled");

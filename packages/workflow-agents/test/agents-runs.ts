@@ -14,7 +14,7 @@ const call = (name: string, input: object = {}): ReplyTool => ({ name, input });
 const mark = (n: number): ReplyTool => call("mark", { n });
 const mcp = { name: "look_up", arguments: '{"q":"it"}', server_label: "docs" };
 
-/** Returns an agent's answer. The calls whose results it has tell how far it is. */
+/** Returns an agent's answer. The results of calls in the request determine the progress. */
 export function answerOf({ instructions = "", input = [] }: Body): Reply {
   const results = input.filter(({ type }) => type === "function_call_output").length;
   const last = input.at(-1);

@@ -10,7 +10,7 @@ import type { Reply } from "./wire.ts";
 /* A program of the AI SDK that stops its own calls by a signal, as a user's cancel button or time limit does. */
 setDefaultTimeout(180_000);
 
-/** Where the first call is when it is stopped. */
+/** The state of the first call when it is stopped. */
 type Place = "asked" | "answering" | "brief" | "tool";
 
 let models: ModelRuns;

@@ -33,7 +33,7 @@ type Props = {
   onPanel: (panel: string) => void;
   nodeActions: (node: DrawnNode) => readonly NodeAction[];
   onConnect: () => void;
-  /** The data of the selected node in a run; null without any. */
+  /** The data of the selected node in a run; null without data. */
   data: ReactNode;
 };
 

@@ -55,6 +55,6 @@ export function useNodeData({ document, node, isReadOnly, showPanel, dataOf, sel
     if (id !== null) openData();
   });
   useEffect(() => onSelected(), [id]);
-  /** `opensNode` shows the settings of a node that is selected next; `openData` the data of the selected node. */
+  /** `opensNode` shows the settings of the next selected node; `openData` shows the data of the selected node. */
   return { data, opensNode, openData };
 }

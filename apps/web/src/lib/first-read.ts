@@ -3,7 +3,7 @@ import { createStore } from "./store.ts";
 
 const firstRead = createStore(false);
 
-/** Most time that other requests wait for the first read, in milliseconds. */
+/** Maximum time that other requests wait for the first read, in milliseconds. */
 const mostMs = 3_000;
 
 /** Reports that the page has its content. Requests for anything else would delay it on a slow line. */

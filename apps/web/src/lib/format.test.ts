@@ -52,7 +52,7 @@ describe("an amount", () => {
     expect([840, 53_555, 1_300_000].map(size)).toEqual(["840 B", "52.3 KB", "1.2 MB"]);
   });
 
-  test("of things has their noun", () => {
+  test("of items has their noun", () => {
     expect([counted(1, "step"), counted(5_000, "step")]).toEqual(["1 step", "5,000 steps"]);
   });
 });

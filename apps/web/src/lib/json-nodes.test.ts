@@ -22,7 +22,7 @@ function found(value: unknown, text: string): readonly number[][] {
 const namesOf = (nodes: readonly JsonNode[]) => nodes.map(({ name }) => name);
 
 describe("a tree of JSON", () => {
-  test("shows the members of its root, and those of open nodes", () => {
+  test("shows the members of its root and of open nodes", () => {
     const root = rootOf({ a: [1, 2], "b/c": { d: true } });
     expect(namesOf(visibleIn(root, new Set()))).toEqual(["a", "b/c"]);
     expect(namesOf(visibleIn(root, new Set(["/a"])))).toEqual(["a", "0", "1", "b/c"]);
@@ -60,7 +60,7 @@ describe("a tree of JSON", () => {
     expect(path(7)).toBeNull();
   });
 
-  test("finds names and values, and opens what is around them", () => {
+  test("finds names and values, and opens the nodes around them", () => {
     const value = { list: Array.from({ length: 3_000 }, (_, n) => ({ n })), Note: "2999 (all)" };
     const matches = found(value, "2999");
     expect(matches).toEqual([[0, 2_999, 0], [1]]);

@@ -105,7 +105,7 @@ export function pathOf(node: JsonNode): string {
   return parts.join("").replace(/^\./, "");
 }
 
-/** The visible nodes: the children of the root, and those of open nodes. A root without members is visible itself. */
+/** The visible nodes: the children of the root and of open nodes. A root without members is visible itself. */
 export function visibleIn(root: JsonNode, open: ReadonlySet<string>): JsonNode[] {
   if (sizeOf(root.value) === 0) return [root];
   const visible: JsonNode[] = [];

@@ -64,7 +64,7 @@ function* parsed(text: string, depth: number): Sliced<unknown> {
   throw new SyntaxError("Unexpected end of JSON");
 }
 
-/** The value of a container, if nothing but blanks follow its last bracket. */
+/** The value of a container, if only blanks follow its last bracket. */
 function ended(text: string, from: number, at: number, value: unknown): unknown {
   const isList = Array.isArray(value);
   const before = text.slice(from, at).trimEnd();

@@ -23,7 +23,7 @@ export async function inSlices<Result>(
   }
 }
 
-/** Resolves in a task of its own. A timeout of 0 would take 4 ms. */
+/** Resolves in a separate task. A timeout of 0 would take 4 ms. */
 function nextTask(): Promise<void> {
   const { port1, port2 } = new MessageChannel();
   return new Promise((resolve) => {

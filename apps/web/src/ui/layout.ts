@@ -11,7 +11,7 @@ type LayoutNode = {
   isContainer: boolean;
   /** The size of the node; the smallest size of a container. */
   size: Size;
-  /** Left padding of a container's content, by default that of `inset`. */
+  /** Left padding of a container's content; by default the padding in `inset`. */
   lead?: number;
 };
 
@@ -28,7 +28,7 @@ export type LayoutTask = {
   inset: { side: number; top: number; bottom: number };
 };
 
-/** The way of a line, relative to the container around both ends. */
+/** The route of a line, relative to the container around both ends. */
 export type Route = {
   /** Index in the task's edges. */
   edge: number;

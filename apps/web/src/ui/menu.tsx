@@ -40,7 +40,7 @@ type AtProps = {
 
 /** A menu of an element that is not a button. */
 export function MenuAt({ anchor, label, isOpen, onClose, onClosed, children }: AtProps) {
-  // The menu would return the focus after another element may have taken it.
+  // The menu would return the focus even after another element has taken it.
   const closed = () => {
     const { activeElement, body } = document;
     const isFree = !activeElement || activeElement === body || activeElement.closest("[role=menu]");

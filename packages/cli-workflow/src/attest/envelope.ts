@@ -60,7 +60,7 @@ export function readEnvelope(json: string, file: string): ReadEnvelope {
   return { payloadType, payload, signatures, unknown };
 }
 
-/** Each is checked by a process. */
+/** Maximum number of signatures. Each check starts a process. */
 const mostSignatures = 100;
 const envelopeKeys = new Set(["payload", "payloadType", "signatures"]);
 const signatureKeys = new Set(["keyid", "sig"]);
@@ -73,7 +73,7 @@ function parsed(json: string, file: string): unknown {
   }
 }
 
-/** Decodes base64, standard or URL-safe, as DSSE asks; null for other values, and for other texts of the same bytes. */
+/** Decodes base64, standard or URL-safe, as DSSE requires; null for other values and non-canonical texts. */
 function decoded(value: unknown): Uint8Array | null {
   if (typeof value !== "string" || value === "") return null;
   const bytes = Buffer.from(value, "base64");

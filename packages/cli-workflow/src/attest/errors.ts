@@ -10,7 +10,7 @@ export const notAnEnvelope = (file: string, problem: string): WorkflowError =>
     "give a file that attest wrote",
   );
 
-/** A program that signs or verifies, and the packages that have it. */
+/** The signing or verifying program is missing. `packages` contain the program. */
 export const noSigner = (program: string, packages: string): WorkflowError =>
   WorkflowError.failed(
     "NO_SIGNER",
@@ -18,7 +18,7 @@ export const noSigner = (program: string, packages: string): WorkflowError =>
     `install ${packages}, or use a key of another kind`,
   );
 
-/** `problem`: as the program that signs said. */
+/** `problem` is the message of the signing program. */
 export const notSigned = (key: string, problem: string): WorkflowError =>
   WorkflowError.failed(
     "NOT_SIGNED",

@@ -7,7 +7,7 @@ import { type Outcome, runTool, type SigningKey, type Tool, withFiles } from "./
 
 const tool: Tool = { program: "minisign", packages: "minisign 0.10 or newer" };
 
-/** Whether a key or a signature is one of minisign. */
+/** Whether a text is a key or a signature of minisign. */
 export const isMinisign = (text: string): boolean => text.startsWith("untrusted comment:");
 
 /** Signs data; null after Ctrl-C. @throws WorkflowError `NOT_SIGNED`, `NO_SIGNER`. */
@@ -40,7 +40,7 @@ export function minisignKeyId(text: string): string | null {
   return bytes.readBigUInt64LE(2).toString(16).toUpperCase().padStart(16, "0");
 }
 
-/** Checks that a signature is of the data, by a public key. */
+/** Checks a signature of the data with a public key. */
 export const checkMinisign = (
   session: Session,
   key: string,

@@ -11,7 +11,7 @@ import { sshSign } from "./ssh.ts";
 /**
  * Signs a statement with an SSH or minisign key; null after Ctrl-C. The program of the key reads the private key; this
  * program does not.
- * @throws WorkflowError `NOT_SIGNED`, `NO_SIGNER`, and as {@link checkKey}.
+ * @throws WorkflowError `NOT_SIGNED`, `NO_SIGNER`, and the errors of {@link checkKey}.
  */
 export async function signed(
   session: Session,

@@ -1,7 +1,7 @@
 /*
  * Signs and verifies with the program ssh-keygen. A signature is the armored text of
- * https://github.com/openssh/openssh-portable/blob/master/PROTOCOL.sshsig. Passphrases, ssh-agent, security keys and
- * lists of allowed signers are those of OpenSSH.
+ * https://github.com/openssh/openssh-portable/blob/master/PROTOCOL.sshsig. OpenSSH handles passphrases,
+ * ssh-agent, security keys and lists of allowed signers.
  */
 import { readFileSync } from "node:fs";
 import type { Session } from "../session/session.ts";
@@ -37,7 +37,7 @@ export const sshSign = (
 
 const armor = /^-----BEGIN SSH SIGNATURE-----\n([\w+/=\n]+)\n-----END SSH SIGNATURE-----\n$/;
 
-/** Returns the fingerprint of the key that a signature names, as OpenSSH shows it; null if it is not one of ssh-keygen. */
+/** Returns the fingerprint of the key that a signature names, as OpenSSH shows it; null for other signatures. */
 export function sshKeyId(text: string): string | null {
   const base64 = armor.exec(text)?.[1]?.replaceAll("\n", "") ?? "";
   const bytes = Buffer.from(base64, "base64");
@@ -48,7 +48,7 @@ export function sshKeyId(text: string): string | null {
   return `SHA256:${sum.replace(/=+$/, "")}`;
 }
 
-/** Checks that a signature is of the data, by the key that it names. Does not tell whose key that is. */
+/** Checks a signature of the data with the key that it names. Does not identify the key's owner. */
 export const checkSsh = (session: Session, text: string, data: Uint8Array): Promise<Outcome> =>
   withFiles([text], async ([file = ""]) => {
     const args = ["-Y", "check-novalidate", "-n", namespace, "-s", file];
@@ -78,7 +78,7 @@ export const sshSigner = (
     return { signer: null, problem };
   });
 
-/** The text of an allowed-signers file. `isNamed`: it was given as such, and not made of public keys. */
+/** The text of an allowed-signers file. `isNamed`: the user gave such a file, not public keys. */
 export type SshKeys = { allowed: string; isNamed: boolean };
 
 const publicKey = /^(ssh|ecdsa|sk)-[\w@.-]+ +[A-Za-z0-9+/]+={0,2}( |$)/;

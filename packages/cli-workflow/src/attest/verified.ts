@@ -17,7 +17,7 @@ import { checkSsh, sshKeyId, sshKeysIn, type SshKeys, sshSigner } from "./ssh.ts
 export type Verified = {
   holds: boolean;
   thread: { threadId: string; hash: string; workflow: string } | null;
-  /** The signer whose key holds. `name` is of an allowed-signers file. */
+  /** The verified signer. `name` comes from an allowed-signers file. */
   signer: { keyid: string; name: string | null } | null;
   /** Statements that can't be verified. */
   stated: { attestedAt: string; engine: string; runtime: string } | null;
@@ -49,7 +49,7 @@ export async function verifyAttestation(
     ...(problem === null ? [] : [unknown("statement", problem)]),
     ...envelope.unknown.map((name) => unknown("envelope", `${name} is not signed`)),
   ];
-  // As DSSE and in-toto ask, unknown keys are ignored.
+  // DSSE and in-toto require readers to ignore unknown keys.
   const isSound = ({ part, result }: Check) =>
     result === "holds" || part === "statement" || part === "envelope";
   const { signer } = signature;
@@ -103,7 +103,7 @@ async function keyIn(file: string, given: string): Promise<Key> {
 
 type Signed = Pick<Verified, "signer" | "checks">;
 
-/** Returns the checks of the first signature that the key made; else those of the first signature. */
+/** Returns the checks of the first signature by the key, else the checks of the first signature. */
 async function checkSignatures(session: Session, key: Key, envelope: Envelope): Promise<Signed> {
   const data = pae(envelope.payloadType, envelope.payload);
   let first: Signed | null = null;

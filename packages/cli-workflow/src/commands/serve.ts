@@ -107,7 +107,7 @@ export default defineCommand({
     const note = (text: string): void => session.output.notes.write(`${text}\n`);
     const telemetry = await startTelemetry(session.host, { env: session.env, note });
     if (!signal.aborted) await once(signal, "abort");
-    // A person who presses Ctrl-C doesn't wait; a service manager lets requests finish.
+    // Ctrl-C stops at once; SIGTERM from a service manager lets requests finish.
     const drain = signal.reason === "SIGTERM";
     await Promise.all([server.stop({ drain }), firing?.stop(), telemetry.stop()]);
   },

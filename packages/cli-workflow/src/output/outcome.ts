@@ -47,7 +47,7 @@ export function questionText(question: Step): string {
   const { content } = question;
   const expiresAt = expiryOf(question);
   if (expiresAt === null) return content;
-  // The content of a durable sleep has its end; that of a bundle may be empty.
+  // The content of a durable sleep has its end; the content of a bundle's sleep may be empty.
   if (sleepsUntil(question) !== null) return content || `sleeping until ${isoTime(expiresAt)}`;
   return `${content} (until ${isoTime(expiresAt)})`;
 }

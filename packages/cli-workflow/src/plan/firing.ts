@@ -76,7 +76,7 @@ async function firing(
 type Wanted = {
   signal: AbortSignal;
   onError: (error: unknown) => void;
-  /** Called at each look at an existing plan home. */
+  /** Called at each check of an existing plan home. */
   onHome: (home: string) => void;
 };
 

@@ -47,7 +47,7 @@ export async function runDatabaseWorker(
     ...(keepMs !== undefined && { keepMs }),
     env: { ...threadEnv, ...workerEnv(site) },
   });
-  // At the module level of a bundle, `process.env` is that of this process.
+  // Modules of a bundle read the `process.env` of this process.
   for (const name of [hostVariable, passwordVariable]) Reflect.deleteProperty(process.env, name);
   const host = postgres.shownUrl(postgres.readDatabaseUrl(url));
   session.show({ host, owner: worker.owner, pid: process.pid }, () => "");

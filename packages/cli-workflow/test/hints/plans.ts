@@ -9,7 +9,7 @@ import { reply } from "./models.ts";
 const cron = { type: "cron", expression: "0 9 * * *" };
 const daily = { trigger: cron };
 
-/** Creates a plan from a file; the plan waits for its confirmation. Its name is its own, which saves builds. */
+/** Creates a plan from a file; the plan waits for its confirmation. Each plan has a unique name, which saves builds. */
 async function plan(store: Store, more: object = {}, step = "a"): Promise<string> {
   const { work } = store as PlanStore;
   const name = crypto.randomUUID();

@@ -79,8 +79,8 @@ export class Tracing {
   }
 
   /**
-   * Sends spans of a thread in one request. A caller that does not record its trace gets none. `origin` is the start of
-   * the thread that it is a fork of: the root span links to it.
+   * Sends spans of a thread in one request. Sends no spans if the caller's trace is not sampled. `origin` is the start
+   * record of the parent of a fork; the root span links to the parent.
    * @throws the exporter's error when the collector does not accept them
    */
   async send(start: StartRecord, spans: readonly PlannedSpan[], origin: StartRecord | null) {

@@ -18,8 +18,8 @@ export class Progress {
   #since: number;
   readonly #open = new Map<string, Set<string>>();
   /**
-   * The ended threads, with the time of their marks. A mark outlives changes of the thread that arrive late: after it,
-   * the thread would be sent again.
+   * The ended threads, with the time of their marks. A mark is kept until late changes of the thread have arrived,
+   * because a change without a mark sends the thread again.
    */
   readonly #ended = new Map<string, number>();
   #bytes = 0;
@@ -31,7 +31,7 @@ export class Progress {
   }
 
   /**
-   * Reads the file of a storage root. Without one, threads that have ended before are not exported. `isCaughtUp`: all
+   * Reads the file of a storage root. Without a file, threads that have ended before are not exported. `isCaughtUp`: all
    * threads created until now, apart from the last minute, are open or ended here.
    */
   static open(root: string, isCaughtUp: () => boolean): Progress {

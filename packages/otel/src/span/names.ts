@@ -3,10 +3,10 @@ import type { AttemptError } from "@uncaged/workflow/records";
 const plainName = /^[\p{L}\p{N}_@][\p{L}\p{N} _.:/@$()+-]{0,127}$/u;
 const errorName = /^[A-Za-z_$][\w.$-]{0,99}$/;
 
-/** Returns a name as an attribute may hold it. A model may name a tool by any text: such a name is `_OTHER`. */
+/** Returns a name for an attribute; `_OTHER` for a name that is not plain, because a model may name a tool by any text. */
 export const nameOf = (text: string): string => (plainName.test(text) ? text : "_OTHER");
 
-/** Returns the type of an error. Its message is left out, because it may contain prompts. */
+/** Returns the type of an error. Omits the message, because it may contain prompts. */
 export function errorTypeOf({ code, name }: Pick<AttemptError, "code" | "name">): string {
   const type = code ?? name;
   return errorName.test(type) ? type : "_OTHER";

@@ -18,7 +18,7 @@ export type PlannedSpan = {
   error?: { type: string; message?: string };
 };
 
-/** The work of one ended attempt, to be exported and counted once: its span, and those of its calls and tools. */
+/** The work of one ended attempt, to be exported and counted once: its span, and the spans of its calls and tools. */
 export type EndedWork = {
   attempt: Attempt;
   spans: PlannedSpan[];

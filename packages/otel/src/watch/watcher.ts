@@ -20,9 +20,9 @@ const longestBackoffMs = 60_000;
 const stopMs = 2_000;
 const mostChanged = 10_000;
 const pageSize = 100;
-/** The most spans of one request. */
+/** Maximum number of spans in a request. */
 const batchSpans = 512;
-/** A long log is read again only after this many times the time that the last read took. */
+/** Minimum pause between two reads of a log, as a multiple of the duration of the last read. */
 const restFactor = 20;
 
 type Changed = { row: ThreadRow; readableAt: number };
@@ -158,7 +158,7 @@ export class Watcher {
     }
   }
 
-  /** Finds the threads that changed while nothing watched. */
+  /** Finds the threads that changed while no watcher ran. */
   async #catchUp(): Promise<void> {
     const { since } = this.#progress;
     this.#open.clear();
@@ -324,7 +324,7 @@ export class Watcher {
     return null;
   }
 
-  /** The start of the thread that this one is a fork of; null when it was removed. */
+  /** The start record of the parent thread; null if the parent was removed. */
   async #originOf({ forkFrom }: StartRecord): Promise<StartRecord | null> {
     if (!forkFrom) return null;
     try {

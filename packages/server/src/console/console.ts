@@ -8,7 +8,7 @@ const compressible = /\.(html|js|css|svg|json|map|txt|webmanifest)$/;
 
 type Asset = {
   plain: Uint8Array<ArrayBuffer>;
-  /** Its compressed forms by their content codings, the smallest first. */
+  /** The compressed forms of the file by content coding, the smallest first. */
   packed: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
   type: string;
   /** The policy of a page, which allows its own styles. */

@@ -21,7 +21,7 @@ export function guestOf(headers: Headers, origins: ReadonlySet<string>): string 
   return origin !== null && origins.has(origin) ? origin : null;
 }
 
-/** Answers a preflight request from an allowed origin. Such a request has no token. */
+/** Answers a preflight request from an allowed origin. Preflight requests have no token. */
 export const preflightAnswer = ({ method, headers }: Request): Response | null =>
   method === "OPTIONS" && headers.has("access-control-request-method")
     ? new Response(null, { status: 204, headers: allowed })

@@ -108,7 +108,7 @@ export class TokenFile {
   }
 
   /**
-   * Looks each second whether the file has changed. Calls `onChange` when a token may have become invalid, and `onRead`
+   * Checks each second whether the file has changed. Calls `onChange` when a token may have become invalid, and `onRead`
    * after each new read, with the error of an invalid file.
    */
   watch(onChange: () => void, onRead: (error: unknown) => void = () => undefined): void {

@@ -15,7 +15,7 @@ export const newToken = (): string => randomBytes(32).toString("base64url");
 
 export const digestOf = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/** The tokens of a server: the storage root's own, and those of a token file. */
+/** The tokens of a server: the storage root's own token and the tokens of a token file. */
 export class Tokens {
   /** The storage root's own token, which may do everything. */
   readonly own: string;

@@ -10,7 +10,7 @@ const shapes = ["type", "enum", "const", "properties", "items", "anyOf", "oneOf"
 
 /**
  * Tells whether an answer to a `__wait__` step is a decision that belongs to a person: an approval, a tool call, a yes
- * or no, a higher limit, or what follows a failed step of a plan. A model answers it only if it is allowed to. A
+ * or no, a higher limit, or the reaction to a failed step of a plan. A model answers it only if it is allowed to. A
  * question whose schema allows every answer may be any of these, so it belongs to a person too.
  */
 export function needsPerson({ role, meta }: Pick<Step, "role" | "meta">): boolean {
@@ -20,8 +20,8 @@ export function needsPerson({ role, meta }: Pick<Step, "role" | "meta">): boolea
 }
 
 /**
- * Tells whether a value that a model gives decides: the answer to a question for text, or a field of a form, may still
- * be "yes" or "reject".
+ * Tells whether a model's value is a decision. Even the answer to a question for text, or a field of a form, may be "yes"
+ * or "reject".
  */
 export function isDecided(value: unknown): boolean {
   if (typeof value === "string") {
@@ -33,7 +33,7 @@ export function isDecided(value: unknown): boolean {
   return decisionOf(value) !== null || Object.values(value).some(isDecided);
 }
 
-/** Returns the object or array that a text is the JSON of, as the host reads it for such a schema. */
+/** Parses a JSON object or array, as the host does for such a schema; null for any other text. */
 function objectIn(text: string): object | null {
   if (!/^\s*[{[]/.test(text)) return null;
   try {
@@ -67,8 +67,8 @@ function asksForDecision(schema: unknown): boolean {
 }
 
 /**
- * Tells whether a step is the answer to a question that {@link needsPerson}, or an answer that decides. `index` counts
- * from 0.
+ * Tells whether a step answers a question for a person (see {@link needsPerson}), or is an answer with a decision.
+ * `index` counts from 0.
  */
 export function isDecision({ steps }: Pick<ThreadView, "steps">, index: number): boolean {
   const [asked, step] = [steps[index - 1], steps[index]];

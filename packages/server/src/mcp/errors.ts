@@ -17,7 +17,7 @@ export const resultTooLarge = (bytes: number, most: number): WorkflowError =>
     "ask for less: a smaller limit, or one thread or workflow",
   );
 
-/** Returns an error in a tool's arguments. Its hint names the tool's schema, not that of a request of the API. */
+/** Returns an error in a tool's arguments. Its hint names the tool's schema, not the schema of an API request. */
 export const badArguments = (found: WorkflowError): WorkflowError =>
   new WorkflowError({ ...toErrorRecord(found), hint: "see the inputSchema of the tool" });
 

@@ -1,6 +1,6 @@
 import type { McpHandler, McpOptions } from "./server.ts";
 
-/** Tells whether a request is for MCP: its calls may wait for minutes. */
+/** Tells whether a request is for MCP, whose calls may wait for minutes. */
 export const isForMcp = ({ url }: Request): boolean => URL.parse(url)?.pathname === "/mcp";
 
 /** Returns the handler of `/mcp`, which is loaded at its first request. */

@@ -8,7 +8,7 @@ import {
 const mostSessions = 100;
 
 /**
- * The sessions of clients that open one by `initialize` (protocol versions before 2026-07-28). A session keeps the
+ * The sessions that clients open by `initialize` (protocol versions before 2026-07-28). A session keeps the
  * client's name, and lets it cancel a call by a second request. The least recently used session ends when there are too
  * many; its client is then served without a session, as after a restart of the server.
  */

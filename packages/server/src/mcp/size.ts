@@ -1,4 +1,4 @@
-/** The most bytes of a tool's structured result. Clients cut longer results, or refuse them. */
+/** Maximum size of a tool's structured result, in bytes. Clients cut longer results, or refuse them. */
 export const mostBytes = 25_000;
 
 const bytesOf = (text: string): number => Buffer.byteLength(JSON.stringify(text)) - 2;

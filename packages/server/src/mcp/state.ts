@@ -77,7 +77,7 @@ export const stateShape = {
 
 export type ThreadState = z.infer<z.ZodObject<typeof stateShape>>;
 
-/** The most bytes of one value in a summary. */
+/** Maximum sizes of the values in a summary, in bytes. */
 const most = {
   prompt: 800,
   params: 2_000,

@@ -74,8 +74,8 @@ const errorSchema = z.strictObject({
 });
 
 /**
- * Returns the published schema of a result: the fields of the tool, or `error`. Clients check results against it, also
- * those of failed calls.
+ * Returns the published schema of a result: the fields of the tool, or `error`. Clients check all results against the
+ * schema, including results of failed calls.
  */
 function publishedSchema(output: z.ZodObject): z.ZodObject {
   const required = Object.entries(output.shape)

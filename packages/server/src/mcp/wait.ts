@@ -5,7 +5,7 @@ import type { Call } from "./tool.ts";
 
 const mostSeconds = 600;
 
-/** The argument `wait` of the tools that make a thread go on. */
+/** The argument `wait` of the tools that start or continue a thread. */
 export const waitField = z
   .number()
   .min(0)
@@ -17,12 +17,12 @@ export const waitField = z
   );
 
 const reportEveryMs = 1_000;
-/** Reports without news keep clients from giving up. */
+/** Ticks until an unchanged report is repeated, to keep clients from giving up. */
 const repeatEvery = 5;
 
 /**
- * Waits until a thread ends, asks or is paused, for at most so many seconds, or until the client cancels the call.
- * Reports the thread's steps meanwhile.
+ * Waits until a thread ends, asks or is paused, for at most `seconds`, or until the client cancels the call. Reports the
+ * thread's steps meanwhile.
  */
 export async function waitFor(
   host: Host,

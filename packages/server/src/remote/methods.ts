@@ -113,8 +113,8 @@ const fork = z.object({
 type Methods = { [Method in keyof RemoteArguments]: RemoteMethod<RemoteArguments[Method]> };
 
 /**
- * All methods that answer once. A method with the role `operate` or `answer` changes something, and its key makes it
- * once.
+ * All methods with a single response. A method with the role `operate` or `answer` changes something; the key of a call
+ * prevents a second change.
  */
 export const methods: Methods = {
   register: {

@@ -23,7 +23,7 @@ export class Once {
     }
   }
 
-  /** Forgets old results, and the oldest results of too many. */
+  /** Forgets old results, and the oldest results above the limit. */
   #forget(): void {
     const oldest = performance.now() - keptMs;
     for (const [key, { at }] of this.#made) {

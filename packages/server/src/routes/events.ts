@@ -82,12 +82,12 @@ export function eventRoutes({ host, streams, changes, plans: planFeed }: Context
         .union([z.string(), z.array(z.string())])
         .optional()
         .describe(
-          "Follows these threads too, each given as its id, or as id~cursor to begin behind an " +
-            "event of it. Before what comes of one is an event `of` with its number from 1; 0 is the changes.",
+          "Follows these threads too, each given as its id, or as id~cursor to continue after an event. " +
+            "An event `of` precedes the events of each source: the number of the thread, from 1, or 0 for changes.",
         ),
       plans: optionalText.describe(
-        "Watches the plans too, as /plans/events does: behind the id of an event of theirs, or empty. " +
-          'Before what comes of them is an event `of` with "plans".',
+        "Watches the plans too, like /plans/events: the id of an event to continue after, or empty. " +
+          'An event `of` with "plans" precedes their events.',
       ),
     }),
     headers: z.object({ "last-event-id": optionalText }),

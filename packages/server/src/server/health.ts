@@ -6,7 +6,7 @@ import { makeFolder } from "@uncaged/workflow/internal";
 
 const keptMs = 1_000;
 const readWithinMs = 5_000;
-// A look may read many logs and start many workers.
+// A check may read many logs and start many workers.
 const stalledAfterMs = 300_000;
 
 /** Why a server is not ready. */
@@ -18,7 +18,7 @@ export class Health {
   readonly #host: Host;
   readonly #stalledAfterMs: number;
   #lookedAt = performance.now();
-  /** The last look at the store, so that probes without a token cost little. */
+  /** The last check of the store, cached so that probes without a token cost little. */
   #store: { at: number; reason: Promise<Reason | null> } | null = null;
 
   constructor(host: Host, options: { stalledAfterMs?: number } = {}) {
@@ -26,7 +26,7 @@ export class Health {
     this.#stalledAfterMs = options.stalledAfterMs ?? stalledAfterMs;
   }
 
-  /** Called when the loop that wakes threads has looked. */
+  /** Called after each pass of the loop that wakes threads. */
   looked(): void {
     this.#lookedAt = performance.now();
   }

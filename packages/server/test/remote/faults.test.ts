@@ -37,7 +37,7 @@ async function observed(host: Host, ref: ThreadRef): Promise<Observed[]> {
   return all;
 }
 
-/** Returns the records in their order, and the events in theirs: a live observer may get an event late. */
+/** Returns the records in order, then the events in order, because a live observer may get an event late. */
 function sorted(items: Observed[]): unknown[] {
   const records = items.flatMap((item) =>
     item.kind === "event" || item.kind === "status" ? [] : [{ ...item, cursor: "" }],

@@ -14,7 +14,7 @@ export type Faults = {
   doubles?: boolean;
   /** Cuts these connections before the response, when the server has answered. */
   loses?: (request: number) => boolean;
-  /** Cuts the responses of streams behind this number of bytes. */
+  /** Cuts the responses of streams after this number of bytes. */
   cutsAfter?: (request: number) => number;
   /** Holds back each piece of a response for this time, in milliseconds. */
   delayMs?: number;

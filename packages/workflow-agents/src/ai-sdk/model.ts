@@ -43,7 +43,7 @@ export function durableModel<M extends ProviderModel>(
 > {
   // Without type checks, the AI SDK also takes a name.
   if (typeof given !== "object" || given === null) throw notModel(given);
-  // Older specifications have other types of answers, of which this only reads the fields of both.
+  // Older specifications have other types of answers. The code below reads only their common fields.
   const model = given as unknown as Model;
   const durable: Model = {
     specificationVersion: model.specificationVersion,

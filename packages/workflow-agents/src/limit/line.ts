@@ -95,7 +95,7 @@ class Line {
   async enter(call: Waiting): Promise<Turn | null> {
     const { signal } = call;
     signal?.throwIfAborted();
-    // Node 20 has no Promise.withResolvers.
+    // Node 20 lacks Promise.withResolvers.
     let waiter: Waiter | undefined;
     const gone = new Promise<Mark | null>((go, fail) => {
       // The check of another call may report the wait of this call.

@@ -87,7 +87,7 @@ export abstract class Accumulator {
     to.add(delta);
   }
 
-  /** Records a piece that is not understood and is left out of the answer. */
+  /** Records an unknown piece, which the answer omits. */
   protected leave(piece: string): void {
     if (this.#unread.size < mostUnread) this.#unread.add(piece.slice(0, 60));
   }

@@ -18,7 +18,7 @@ import { continued } from "./stream.ts";
 import { recordTool } from "./tools.ts";
 
 /*
- * Makes each run of the SDK in this process durable when it belongs to a step. The SDK makes runners of its own, for
+ * Makes each run of the SDK in this process durable when it belongs to a step. The SDK makes its own runners, for
  * `run` and for agents that are tools, so its classes are changed instead of one runner. The SDK looks up agents, tools
  * and states by identity, so they are not copied.
  */

@@ -39,7 +39,7 @@ export function recordedModel(model: Model, name?: string): Model {
     getStreamedResponse: (request: ModelRequest) => streamed(model, of, request),
     ...(model.getRetryAdvice && { getRetryAdvice: model.getRetryAdvice.bind(model) }),
   };
-  // The SDK asks a model for its class.
+  // The SDK checks the class of a model.
   const made = Object.assign(Object.create(model) as Model, own);
   recorded.add(made);
   models.set(model, made);
@@ -101,7 +101,7 @@ async function* streamed(
   }
 }
 
-/** Yields the events of a recorded answer. Each of its texts comes whole. */
+/** Yields the events of a recorded answer. Each text is one event. */
 function* eventsOf({ responseId: id = "", ...response }: ModelResponse): Generator<StreamEvent> {
   yield { type: "response_started" };
   for (const item of response.output) {

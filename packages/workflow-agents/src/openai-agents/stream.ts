@@ -4,8 +4,8 @@ import { Readable } from "node:stream";
 type Result = StreamedRunResult<never, never>;
 
 /**
- * Returns a streamed result that goes on in the results that `next` returns, until it returns null. Everything but the
- * stream comes from the last of them.
+ * Returns a streamed result that continues with the results of `next`, until `next` returns null. Everything but the
+ * stream comes from the last result.
  */
 export function continued(first: Result, next: (result: Result) => Promise<Result | null>): Result {
   let current = first;
@@ -17,7 +17,7 @@ export function continued(first: Result, next: (result: Result) => Promise<Resul
 
   const stream = new ReadableStream<RunStreamEvent>({
     start(controller) {
-      // The run goes on when the program reads no event, as the SDK's own does.
+      // The run continues even if the program reads no event, like a run of the SDK.
       pump((event) => {
         if (!isCancelled) controller.enqueue(event);
       }).then(

@@ -10,7 +10,7 @@ const recorded = new WeakSet<Invoke>();
 
 /**
  * Makes a function tool look for a recorded result before it runs, and record each new result. The tool stays the same
- * object, because the SDK finds the agent of an agent tool by it.
+ * object, because the SDK finds the agent of an agent tool by its identity.
  */
 export function recordTool(tool: Tool): void {
   if (tool.type !== "function" || recorded.has(tool.invoke)) return;

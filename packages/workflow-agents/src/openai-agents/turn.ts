@@ -106,11 +106,11 @@ export class ModelTurn {
   }
 }
 
-/** Returns whether the run goes on after an item: it is a call that the SDK runs, or that needs an approval. */
+/** Returns whether the run continues after an item: a call that the SDK runs, or that needs an approval. */
 const isPending = (item: AgentOutputItem): boolean =>
   item.type === "hosted_tool_call" ? isApproval(item) : (item.type ?? "").endsWith("_call");
 
-/** Returns what identifies a request. The settings of retries and of tracing do not change its answer. */
+/** Returns the content that identifies a request: without settings of retries and tracing, which change no answer. */
 function contentOf(name: string, request: ModelRequest): unknown {
   const { signal: _, tracing: __, modelSettings, ...rest } = request;
   const { retry: ___, timeoutMs: ____, ...settings } = modelSettings;

@@ -36,9 +36,9 @@ export type RecordedCall = {
   readonly key: string;
   /** The result of an earlier execution, or null if the call must be made. */
   readonly found: { value: unknown } | null;
-  /** Whether an earlier execution noted the begin of this call and not its end. */
+  /** Whether an earlier execution recorded the start of this call but not its end. */
   readonly wasBegun: boolean;
-  /** Notes the begin of a call that must not be repeated. */
+  /** Records the start of a call that must not be repeated. */
   begun(): Promise<void>;
   /** Records the result. It is durable when this resolves. */
   done(result: CallResult): Promise<void>;
@@ -49,7 +49,7 @@ export type RecordedCall = {
    * around the code if there is one, else to the step.
    */
   within<T>(work: () => T): T;
-  /** Resolves when no other call of the step is running, but calls that wait themselves or contain this call. */
+  /** Resolves when no other call of the step is running, except waiting calls and calls that contain this call. */
   alone(): Promise<void>;
 };
 
@@ -98,7 +98,7 @@ export class StepCalls {
 
   /**
    * Whether a tool call with this signal was stopped with its step or its program. A tool's own timeout ends only the
-   * tool; its reason is not that of a program.
+   * tool; its reason differs from a program's reason.
    */
   isStopped(signal: AbortSignal | undefined): boolean {
     if (this.ctx.signal?.aborted) return true;

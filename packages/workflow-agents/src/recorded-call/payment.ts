@@ -30,7 +30,7 @@ export type Payment = {
 };
 
 /**
- * Reserves the highest cost of a call within the limits of the run around the code, and notes its begin in the journal.
+ * Reserves the highest cost of a call within the limits of the run around the code, and records its start in the journal.
  *
  * @throws WorkflowError `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`; the signal's reason when it is aborted.
  */

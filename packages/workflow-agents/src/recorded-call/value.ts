@@ -53,7 +53,7 @@ function encodedObject(value: object, parents: readonly unknown[]): Json {
 
 const tagged = (type: string, text: string): Json => ({ $: [type, text] });
 
-/** Returns the value of its JSON. */
+/** Returns the value that {@link encoded} converted to JSON. */
 export function decoded(json: unknown): unknown {
   if (typeof json !== "object" || json === null) return json;
   if (Array.isArray(json)) return json.map(decoded);

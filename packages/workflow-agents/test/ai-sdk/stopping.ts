@@ -7,7 +7,7 @@ import { z } from "zod";
 import { durableModel, durableTools } from "../../src/entry/ai-sdk.ts";
 
 /*
- * A program that stops its own call when the file `stop` appears in the thread's folder, and then goes on with another.
+ * A program that stops its own call when the file `stop` appears in the thread's folder, and then makes another call.
  * The prompt is the way to call, and `late` for a signal with the reason of a timeout, or `brief` for a timeout of the
  * tool alone.
  */

@@ -129,7 +129,7 @@ async function team(): Promise<string> {
   return texts.join(", ");
 }
 
-/** An agent with a model of its own, and a tool that its provider runs. */
+/** An agent with its own model, and a tool that its provider runs. */
 async function hosted(): Promise<string> {
   const own = librarian.clone({ model: new OpenAIResponsesModel(new OpenAI(), model) });
   return String((await runner.run(own, "Where is it?")).finalOutput);

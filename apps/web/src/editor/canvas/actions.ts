@@ -14,7 +14,7 @@ import type { View } from "./view.ts";
 export type CanvasHandle = {
   view: View;
   rects: () => ReadonlyMap<string, Rect>;
-  /** Brings a node into view and gives it the focus. */
+  /** Brings a node into view and focuses it. */
   focus: (id: string) => void;
   /** Brings a node into view. */
   show: (id: string) => void;
@@ -280,7 +280,7 @@ export class Actions {
   }
 
   async importFile(file: File): Promise<void> {
-    // The type of a .ts file may be that of a video.
+    // A browser may give a .ts file the type of a video.
     if (/^(image|audio|video)\//.test(file.type) && !file.name.endsWith(".ts")) {
       const what = file.type.startsWith("image/") ? "an image" : "a recording";
       return this.#document.say(`${file.name} was not imported: expected JSON, not ${what}.`);

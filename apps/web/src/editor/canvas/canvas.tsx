@@ -131,7 +131,7 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
   useWheel(box, view.zoomBy);
   const [begin] = useState(() => viewOf(rects, first));
   const reconnected = useRef(false);
-  /** The selection when the focus came to the nodes, until a key acts on a node. */
+  /** The selection when the nodes received the focus; null after a key acted on a node. */
   const entered = useRef<typeof selection | null>(null);
 
   const take = (changes: readonly NodeChange<FlowNode>[]) => {
@@ -188,7 +188,7 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
       onKeyDownCapture={(event) => {
         if (event.key !== "Tab") entered.current = null;
         else if (!walk(event, drawing.nodes, focus) && entered.current?.nodes.size)
-          // Tab only passed the nodes on its way to the panels of the selected node.
+          // Tab only passed through the nodes to the panels of the selected node.
           document.select(entered.current);
       }}
       onFocusCapture={({ target, relatedTarget }) => {

@@ -148,7 +148,7 @@ describe("nodes with positions of a document", () => {
       expect(placed.get(id)).toEqual(given.get(id));
   });
 
-  test("have rows of text that end with an ellipsis only where text is left out", () => {
+  test("have rows of text that end with an ellipsis only where text is omitted", () => {
     const rows = (line: string) => rowsOf({ lines: [line], type: "agent" });
     expect(rows("short")).toEqual(["short"]);
     expect(rows("You write a report of one paragraph.")).toEqual([

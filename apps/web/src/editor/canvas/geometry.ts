@@ -114,7 +114,7 @@ export function sizesOf(
 /** Vertical distance between nodes that would otherwise overlap, in drawing coordinates. */
 const between = 24;
 
-/** Moves nodes down until none covers another one beside it. A document's positions ignore how tall nodes have become. */
+/** Moves nodes down until none overlap, because the positions in a document ignore the current heights of nodes. */
 export function settled(
   drawing: Drawing,
   positions: ReadonlyMap<string, Point>,

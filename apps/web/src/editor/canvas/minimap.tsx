@@ -17,8 +17,8 @@ const isInside = (one: Rect, other: Rect): boolean =>
   one.y + one.height <= other.y + other.height;
 
 /**
- * The whole drawing with the visible part marked, unless everything is visible. A press moves the view. Paints on a canvas element, because elements
- * for 5,000 nodes would be slow.
+ * The whole drawing with the visible part marked, unless everything is visible. A press moves the view. Paints on a
+ * canvas element, because elements for 5,000 nodes would be slow.
  */
 export function Minimap({ rects, onMove }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);

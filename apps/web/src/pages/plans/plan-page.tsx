@@ -92,7 +92,7 @@ function Trigger({ plan }: { plan: PlanView }) {
   const { preview, trigger, trigger_state: state, next_fire_at: next, fires, draft } = plan;
   const now = useNow(1_000, next !== null);
   const at = (iso: string | null | undefined) => (iso ? moment(Date.parse(iso)) : null);
-  // The preview of a plan with a change is that of the change.
+  // For a plan with a change, the preview shows the change.
   const slots = next === null ? [] : draft ? [next] : preview.nextFires;
   const isPoll = trigger.type === "poll";
   return (

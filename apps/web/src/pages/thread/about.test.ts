@@ -28,6 +28,6 @@ test("a family is listed in tree order", () => {
   ]);
 });
 
-test("a fork of a deleted thread starts a tree of its own", () => {
+test("a fork of a deleted thread is the root of a separate tree", () => {
   expect(treeOf([relative("B", "gone")])).toMatchObject([{ depth: 0 }]);
 });

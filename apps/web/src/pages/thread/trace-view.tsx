@@ -31,7 +31,7 @@ type Props = {
   canRerun: boolean;
 };
 
-/** The trace, or the graph, beside its selected row. On a narrow screen, one of them at a time. */
+/** The trace, or the graph, beside its selected row. On a narrow screen, shows one of them at a time. */
 export function TraceView(props: Props) {
   const { view, thread, log, status, rows, chosen, askedToAnswer, onForkPoint, canRerun } = props;
   const now = useNow(500, isLive(status) || status === "waiting");

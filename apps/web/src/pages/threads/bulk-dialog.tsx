@@ -43,7 +43,7 @@ type Props = {
   onDone: (text: string) => void;
 };
 
-/** Acts on several threads. If some fail, it shows the result of each, and repeats only those. */
+/** Applies an action to several threads. After failures, shows each result and repeats only the failed threads. */
 export function BulkDialog({ act, rows, isOpen, onClose, onDone }: Props) {
   return (
     <Dialog

@@ -17,7 +17,7 @@ type Props = {
   onClose: () => void;
 };
 
-/** The menu of a filter, and the dialog of its own values. */
+/** The menu of a filter, and the dialog for custom values. */
 export function FilterMenu({ of, filter, anchor, isOpen, onChange, onClose }: Props) {
   const [isCustom, setCustom] = useState(false);
   const workflows = useQuery({ ...workflowsQuery, enabled: isOpen && of === "Workflow" });

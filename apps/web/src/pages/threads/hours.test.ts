@@ -9,7 +9,7 @@ describe("the hours that are shown", () => {
     expect(windowOf({}, now)).toEqual({ start: hourOf(now) - 23 * hourMs, count: 24 });
   });
 
-  test("are those of the filter, up to a week", () => {
+  test("follow the filter, up to a week", () => {
     expect(windowOf({ since: "3d" }, now).count).toBe(73);
     expect(windowOf({ since: "30d" }, now)).toEqual({
       start: hourOf(now) - 167 * hourMs,

@@ -7,7 +7,7 @@ const most = 7 * 24;
 
 const floor = (at: number): number => Math.floor(at / hourMs) * hourMs;
 
-/** The hours to show for a filter: those of its times, at least a day and at most a week. */
+/** The hours to show for the times of a filter: at least a day and at most a week. */
 export function windowOf(filter: ThreadFilter, now: number): { start: number; count: number } {
   const { since = now, until = now } = timesOf(filter, now);
   const last = floor(now);

@@ -20,6 +20,6 @@ export function viewsIn(text: string | null): View[] {
   }
 }
 
-/** Saves the views. Returns false if the browser can't. */
+/** Saves the views. Returns false if the browser can't store them. */
 export const keepViews = (views: readonly View[]): boolean =>
   store(viewsKey, JSON.stringify(views));

@@ -36,7 +36,7 @@ function useRows(): ComponentType<RowsProps> {
       Rows = (await loadPart(() => import("./virtual-rows.tsx"))).VirtualRows;
       show(() => Rows);
     };
-    // A lost connection is reported, and its return loads again.
+    // The page reports a lost connection, and a reconnect loads again.
     void load().catch(() => undefined);
   }, [connection]);
   return shown;

@@ -106,7 +106,7 @@ export function groupsOf(turns: Attempt["turns"]): TurnGroup[] {
 /** An event, or a retry, in one line. */
 export type Note = { type: string; text: string; at: number };
 
-/** Retries, and events without a view of their own, in the order of time. */
+/** Retries, and events without their own view, in the order of time. */
 export const notesOf = ({ attempt: { retries, notes } }: Card): Note[] =>
   [
     ...retries.map(({ error, delayMs, at }): Note => {

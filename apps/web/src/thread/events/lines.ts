@@ -17,7 +17,7 @@ export type EventLine = {
   payload: Readonly<Record<string, unknown>>;
 };
 
-/** The number of lines that are kept when there are a tenth more. The oldest lines are dropped. */
+/** Number of lines to keep. Drops the oldest lines once a tenth more have arrived. */
 const most = 50_000;
 
 const streamed: ReadonlySet<string> = new Set(["llm_token", "llm_thinking"]);

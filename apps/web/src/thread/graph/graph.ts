@@ -84,7 +84,7 @@ export function traceGraph(rows: readonly TraceRow[]): Graph {
 /** A node with the number of its running attempts. */
 type Drawn = GraphNode & { running: number };
 
-/** The iterations of a loop are in one box, that of the loop. */
+/** All iterations of a loop share the box of the loop. */
 const isDrawn = ({ kind }: TraceRow): boolean => kind !== "iteration";
 
 function takeRow(
@@ -118,7 +118,7 @@ function idOf(
   const isMember = row.card?.attempt.path.at(-1)?.in === "step.all";
   const isSeparate = isMember && siblings.length <= mostMembers;
   const name = isSeparate ? row.name : labelOf(row);
-  // Two constructs without a name of their own differ by their first member.
+  // The first member distinguishes constructs without names.
   const first = row.card === null ? (children[0]?.row.name ?? "") : "";
   return [parent ?? "", name, first].join("\n");
 }
@@ -137,7 +137,7 @@ function nestedRows(rows: readonly TraceRow[]): Nested[] {
   return top;
 }
 
-/** The lines between siblings in the order of their starts: to each, from the last that had ended before. */
+/** The lines between siblings, in the order of their starts: from the last rows that ended before a row to that row. */
 function orderOf(rows: readonly { row: TraceRow; id: string }[]): [from: string, to: string][] {
   const lines: [string, string][] = [];
   /** The rows that have ended, by their end. */
@@ -149,7 +149,7 @@ function orderOf(rows: readonly { row: TraceRow; id: string }[]): [from: string,
       open.splice(open.indexOf(one), 1);
       ended.splice(ended.findLastIndex(({ end }) => end <= one.end) + 1, 0, one);
     }
-    // A row is not last when another has started after its end, and has ended too.
+    // A row is not among the last if another row started after its end and has also ended.
     let lastStart = -Infinity;
     for (let index = ended.length - 1; index >= 0; index -= 1) {
       const one = ended[index];

@@ -67,7 +67,7 @@ export function Decision(props: Props) {
   });
   const { error } = work;
   const isDone = work.isPending || work.isSuccess;
-  // The thread may go on before the answer to the request arrives.
+  // The thread may continue before the response arrives.
   const isClosed = !isDone && (isOver || (error instanceof ApiError && closed.has(error.code)));
   const press = (choice: Choice, clicks: number) => {
     // The second click of a double click may hit the next question.

@@ -31,7 +31,7 @@ type Props = {
   onAnswered?: () => void;
 };
 
-/** The question of a waiting thread: who asks, the whole subject, and the answer. */
+/** The question of a waiting thread: the asking role, the whole subject, and the answer. */
 export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
   const client = useQueryClient();
   const question = useMemo(() => questionOf(step), [step]);

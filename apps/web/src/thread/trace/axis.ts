@@ -1,6 +1,6 @@
 import type { TraceRow } from "./rows.ts";
 
-/** A time in which nothing worked. On the axis it is a notch, from `at` to `to`, whatever its length. */
+/** A period without work. On the axis it is a notch from `at` to `to`, regardless of its length. */
 export type Notch = { at: number; to: number; ms: number; reason: string };
 
 /**
@@ -8,7 +8,7 @@ export type Notch = { at: number; to: number; ms: number; reason: string };
  */
 export type Axis = {
   at: (time: number) => number;
-  /** The position of a working time, counted from the start. In milliseconds. */
+  /** The position of a working time, in milliseconds from the start. */
   atWork: (ms: number) => number;
   workMs: number;
   notches: readonly Notch[];
@@ -22,7 +22,7 @@ const mostShare = 0.3;
 const isWait = ({ kind }: TraceRow): boolean =>
   kind === "question" || kind === "wait" || kind === "pause" || kind === "retry";
 
-/** The axis of the rows of a thread; null while no time is known. Open rows last until `now`. Copied rows count not. */
+/** The axis of the rows of a thread; null while no time is known. Open rows last until `now`. Ignores copied rows. */
 export function axisOf(rows: readonly TraceRow[], now: number): Axis | null {
   const busy = busyIn(rows, now);
   const [first] = busy;

@@ -1,9 +1,9 @@
 import type { TraceRow } from "./rows.ts";
 
-/** A visible row, and whether rows in it are shown; null without any. */
+/** A visible row. `isOpen` tells whether the rows in it are shown; null if it contains no rows. */
 export type Shown = { row: TraceRow; isOpen: boolean | null };
 
-/** The rows that are not in a folded row. With words, only rows that have them, and the rows around these. */
+/** The rows that are not in a folded row. With words, returns only the rows with these words and their parents. */
 export function shownRows(
   rows: readonly TraceRow[],
   folded: ReadonlySet<string>,

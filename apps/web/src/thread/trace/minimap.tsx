@@ -70,7 +70,7 @@ export function Minimap({ rows, axis, now, view, onView }: Props) {
   );
 }
 
-/** The attempts as lines, each at the height of its place among all. Lines at the same pixels are drawn once. */
+/** The attempts as lines, each at the height of its position in the list. Lines at the same pixels are drawn once. */
 function pathsOf(rows: readonly TraceRow[], axis: Axis, now: number) {
   const drawn = rows.filter(({ kind, status }) => kind === "attempt" && status !== "copied");
   const lines = { rest: new Set<string>(), failed: new Set<string>() };

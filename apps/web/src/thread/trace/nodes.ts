@@ -3,10 +3,9 @@ import type { Card } from "../../lib/thread-log.ts";
 
 /**
  * One row of a thread's trace: an attempt, a construct around attempts, or a part of an attempt. Times are in
- * milliseconds since the epoch. `number` is the number of the committed step; `failedAt` is that of the step at which the
- * thread failed. `tokens` and `cost` of a construct are
- * the sums of its own attempts; `cost` is null when no price is known. `card` is the attempt of the row, or the attempt
- * that the row is a part of; null for a construct without an attempt.
+ * milliseconds since the epoch. `number` is the number of the committed step, `failedAt` the number of the step at which
+ * the thread failed. `tokens` and `cost` of a construct are the sums of its own attempts; `cost` is null when no price is
+ * known. `card` is the attempt of the row, or the attempt that contains the row; null for a construct without an attempt.
  */
 export type TraceRow = {
   id: string;
@@ -47,8 +46,8 @@ export type TraceRow = {
 };
 
 /**
- * A row with the rows in it. A `chain` is one of several chains of steps in a construct; it is left out when it is the
- * only one, or when it has a single row.
+ * A row with the rows in it. A `chain` is one of several chains of steps in a construct. A construct's
+ * only chain, and a chain of a single row, is omitted.
  */
 export type TraceNode = { row: TraceRow; children: TraceNode[]; chain: boolean };
 
@@ -106,7 +105,7 @@ function withSums(row: TraceRow, children: readonly TraceNode[]): TraceRow {
 const least = (all: readonly number[]): number => all.reduce((a, b) => Math.min(a, b));
 const most = (all: readonly number[]): number => all.reduce((a, b) => Math.max(a, b));
 
-/** The state of a construct: that of the children with which it ended, or ends. */
+/** The state of a construct, from its last child and the children that ended after the start of that child. */
 function statusIn(children: readonly TraceNode[]): TraceRow["status"] {
   const rows = children.map(({ row }) => row).filter(({ kind }) => kind !== "retry");
   const last = rows.at(-1)?.startedAt ?? 0;

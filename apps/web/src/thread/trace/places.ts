@@ -4,7 +4,7 @@ import { leaf, type TraceNode } from "./nodes.ts";
 
 type Part = Path[number];
 
-/** Constructs without an attempt of their own, such as one `step.all`, with the attempts in them by place. */
+/** Constructs without their own attempt, such as one `step.all`, with the attempts in them by place. */
 type Group = { node: TraceNode; members: Map<string, Card>; lastEnd: number };
 
 /** Finds the row around each attempt: its parent, and in it the iteration or the chain of its path. */
@@ -41,7 +41,7 @@ export class Places {
   }
 
   #inside(node: TraceNode | null, part: Part, card: Card): TraceNode | null {
-    // The second run of a graph's node is not inside of anything.
+    // The second run of a graph's node has no construct around it.
     if (part.in === "run" && "child" in part) return node;
     const own = node?.row.card;
     const isOwn = own && [nameOf(own.attempt), own.attempt.stepID].includes(part.in);

@@ -265,7 +265,7 @@ function agree({ log, attempts }: Thread): void {
   drawn(rows);
 }
 
-/** The tokens of the attempts in a construct, without those of the thread that a fork copied. */
+/** The tokens of the attempts in a construct, without copied attempts. */
 function spentWithin({ id }: TraceRow, rows: readonly TraceRow[]): number {
   const inside = new Set([id]);
   let tokens = 0;
