@@ -71,6 +71,8 @@ export class Database {
   /** The quoted name of the schema. */
   readonly schema: string;
   #pool: pg.Pool;
+  /** Earlier pools, which end connections that are idle for ten seconds. */
+  #left: readonly pg.Pool[] = [];
   readonly #most: number;
   /** The URL with the environment's password. A worker removes the password before it loads bundles. */
   readonly #url: string;
@@ -123,11 +125,14 @@ export class Database {
     });
   }
 
-  /** Opens new connections for later queries: after a timeout of one connection, the network may have lost all. */
+  /**
+   * Opens new connections for later queries: when one is silent, the network may have lost the others too. Queries that
+   * already wait for the others go on; connections without a query end.
+   */
   #leave(pool: pg.Pool): void {
     if (this.#pool !== pool) return;
     this.#pool = this.#opened();
-    void pool.end();
+    this.#left = [...this.#left.filter(({ totalCount }) => totalCount > 0), pool];
   }
 
   /** Retries a transaction that the server rolled back because of a conflict. */
@@ -177,7 +182,7 @@ export class Database {
   }
 
   async close(): Promise<void> {
-    await this.#pool.end();
+    await Promise.all([this.#pool, ...this.#left].map((pool) => pool.end()));
   }
 
   /** Returns a user-facing error for a failed query. */
