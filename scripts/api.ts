@@ -16,8 +16,8 @@ import { top } from "./test-files.ts";
  *     bun scripts/api.ts            # writes the reports
  *     bun scripts/api.ts --check    # fails when a report is stale
  *
- * The script emits the declarations into `.cache/api`, where each package finds the declarations of the other
- * packages as if they were installed.
+ * Emits the declarations into `.cache/api`. Each package finds the declarations of the other packages there as if they
+ * were installed.
  */
 const work = join(top, ".cache/api");
 

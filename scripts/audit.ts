@@ -44,6 +44,7 @@ type Line = {
 type Log = { hash: string; raw: string[]; lines: Line[] };
 type Note = { what: string; threadId: string; a: string; b: string };
 
+/** Compares a storage root with the notes of its clients. */
 export function audit(root: string, notesPath: string): Audit {
   const found: Audit = {
     threads: 0,
@@ -134,7 +135,7 @@ function auditLog(threadId: string, log: Log, logs: Map<string, Log>, found: Aud
   if (!from || !source) return;
   for (let n = 1; n <= from.steps; n += 1) {
     if (withoutSum(raw[n]) === withoutSum(source.raw[n])) continue;
-    found.lost.push(`${threadId}: step ${n - 1} is not that of ${from.threadId}`);
+    found.lost.push(`${threadId}: step ${n - 1} differs from the step of ${from.threadId}`);
   }
 }
 
@@ -155,7 +156,7 @@ function auditNotes(notes: Note[], logs: Map<string, Log>, found: Audit): void {
     else continue;
     const log = logs.get(threadId);
     if (what === "removed") {
-      if (log) found.broken.push(`${threadId} was removed, and is there`);
+      if (log) found.broken.push(`${threadId} was removed, but its log exists`);
       continue;
     }
     if (!log) {
@@ -222,7 +223,7 @@ function auditEffects(notes: Note[], logs: Map<string, Log>, found: Audit): void
   }
 }
 
-/** Checks that every acknowledged version is in the registry, and that every needed bundle exists unchanged. */
+/** Checks that every acknowledged version is in the registry, and that every needed bundle exists and is unchanged. */
 function auditBundles(root: string, notes: Note[], logs: Map<string, Log>, found: Audit): void {
   const path = join(root, "workflow.yaml");
   const registry = existsSync(path) ? readFileSync(path, "utf8") : "";

@@ -11,7 +11,7 @@ import { openPlans } from "../packages/workflow-plan/src/entry/service.ts";
 
 /*
  * Takes the pictures of the guide to the console: each page at two widths, light and dark. `bun
- * scripts/console-pictures.ts` writes all of them, with names only those pages.
+ * scripts/console-pictures.ts` takes all pictures; with names, only the pictures of these pages.
  */
 const path = (name: string) => fileURLToPath(new URL(`../${name}`, import.meta.url));
 const out = path("docs/guides/console");
@@ -41,7 +41,7 @@ try {
       const url = new URL(address, `http://127.0.0.1:${serving.port}`);
       url.searchParams.set("token", serving.token);
       await page.goto(url.href);
-      // A phone does not show everything that has arrived.
+      // A phone hides some content that has loaded.
       const state = width > 1000 ? "visible" : "attached";
       await page.locator("main").getByText(text).first().waitFor({ state });
       await page.locator("[class*=shimmer]").first().waitFor({ state: "detached" });
@@ -59,7 +59,7 @@ try {
   await stopServing();
 }
 
-/** Fills the storage root. Returns the address of each page, with a text that it shows when it is complete. */
+/** Fills the storage root. Returns the address of each page, with a text that shows that the page is complete. */
 async function fill(): Promise<Record<string, readonly [address: string, text: RegExp]>> {
   const compared = await evaluate();
   const threads = await demo(serving);
@@ -118,7 +118,7 @@ async function createPlan(): Promise<void> {
   plans.close();
 }
 
-/** Compares two versions of a workflow by an eval. Returns its id. */
+/** Compares two versions of a workflow in an eval. Returns the eval's id. */
 async function evaluate(): Promise<string> {
   const sorter = (known: string) =>
     bundleOf(`yield step("sorter", ${known}.test(input.prompt) ? "refund" : "other", {});`).replace(

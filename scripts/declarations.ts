@@ -30,8 +30,8 @@ const paths = Object.fromEntries(
 );
 
 /**
- * Emits the declarations of the packages into `<work>/packages`, where each package finds the declarations of
- * the other packages as if they were installed. The folder must exist.
+ * Emits the declarations of the packages into `<work>/packages`. Each package finds the declarations of the other
+ * packages there as if they were installed. The folder must exist.
  */
 export function emitDeclarations(work: string): void {
   const files = published.flatMap((name) =>

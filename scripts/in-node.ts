@@ -1,8 +1,8 @@
 /**
- * Returns a module for Node in place of an entry point that only Bun can run. It has the same exports, so that named
- * imports link, and throws one line without a stack of Node's loader.
+ * Returns a module for Node in place of an entry point that only Bun can run. The module has the same exports, so that
+ * named imports link, and throws one line without a stack of Node's loader.
  *
- * @param entry the text of the entry point, which names each export
+ * @param entry The text of the entry point, which names each export.
  */
 export function inNode(name: string, entry: string): string {
   const { exports } = new Bun.Transpiler({ loader: "ts" }).scan(entry);

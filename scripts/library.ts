@@ -2,8 +2,8 @@ import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } f
 import { dirname, isAbsolute, join, relative, resolve } from "node:path";
 
 /*
- * The library of the command: the files of our packages, and of their dependencies, from which bundles are built. The
- * command carries them in an archive, so that it depends on none of these packages.
+ * The library of the command: the files of the published packages, and of their dependencies, from which bundles are
+ * built. The command carries them in an archive, so that it depends on none of these packages.
  */
 type Manifest = {
   name: string;
@@ -87,8 +87,8 @@ async function collectLibrary(
 }
 
 /**
- * Returns files with all their imports except peers, at any depth. The bundler lists only the files in its output, but
- * resolves every import.
+ * Returns files with all their imports except peers, at any depth. Uses the resolved imports, because the bundler lists
+ * only the files in its output.
  */
 function importedBy(files: readonly string[], peers: readonly string[]): string[] {
   const found = new Set(files);

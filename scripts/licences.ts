@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/* Licences of bundled third-party code. */
 const top = fileURLToPath(new URL("..", import.meta.url));
 
 export type Licence = { name: string; version: string; text: string };
@@ -36,7 +35,7 @@ function licence(folder: string, { license, author }: Manifest): string {
   const text = readme ? readFileSync(join(folder, readme), "utf8") : "";
   const [section] = /^#+ *licen[cs]e[\s\S]*/im.exec(text) ?? [];
   if (section) return section.trim();
-  if (typeof license !== "string") throw new Error(`${folder} names no licence`);
+  if (typeof license !== "string") throw new Error(`${folder}: missing licence`);
   return `${license}, as its package.json has it${typeof author === "string" ? `; by ${author}` : ""}`;
 }
 
@@ -48,7 +47,7 @@ export function licencesOfConsole(dist: string): Licence[] {
   type Named = Omit<Licence, "text"> & { text?: string; identifier?: string };
   const named = JSON.parse(readFileSync(join(dist, consoleLicencesFile), "utf8")) as Named[];
   return named.map(({ name, version, identifier, text = identifier }) => {
-    if (text === undefined) throw new Error(`${name} names no licence`);
+    if (text === undefined) throw new Error(`${name}: missing licence`);
     return { name, version, text };
   });
 }

@@ -20,9 +20,10 @@ import { top } from "./test-files.ts";
  *
  *     bun scripts/linked.ts
  *
- * `install/<name>` runs the sources and has built declarations, because a project's compiler must not check the sources
- * with its own settings. It has no dependencies, so any package manager can install and keep the folder. `packages` has
- * the declarations. Entry points refer to both by absolute path, because some package managers copy the folder.
+ * `install/<name>` runs the sources but has built declarations, because a project's compiler must not check the sources
+ * with the project's settings. It has no dependencies, so any package manager can install and keep the folder.
+ * `packages` has the declarations. Entry points refer to both by absolute path, because some package managers copy the
+ * folder.
  */
 const linked = join(top, ".pack/linked");
 

@@ -1,5 +1,3 @@
-/* Output of `bun test`. */
-
 /** Returns the sum of the counts in lines such as ` 12 pass` or ` 1 fail`. */
 export const countOf = (output: string, word: "pass" | "fail"): number =>
   [...output.matchAll(new RegExp(`^ *(\\d+) ${word}$`, "gm"))]

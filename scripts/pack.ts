@@ -19,8 +19,8 @@ import { makeStandalone } from "./standalone.ts";
  * `workspace:` becomes a version, and the manifest is not private.
  *
  * The agents, steps, graphs and plans are built file by file and keep their dependencies, so that a bundle leaves out
- * unused files. The command line builds bundles from them. It carries the files in `library.tar`, because the
- * dependencies have ten times as many, of which bundles use none.
+ * unused files. The command line builds bundles from them. It carries only the needed files, in `library.tar`, because
+ * the dependencies have ten times as many files.
  */
 const top = fileURLToPath(new URL("..", import.meta.url));
 const out = join(top, ".pack");
@@ -72,7 +72,7 @@ const everyFile = {
   rewriteRelativeImportExtensions: true,
 };
 
-/** Creates the staging folder of a package, with the files of every package. */
+/** Creates the staging folder of a package, with the files that every package has. */
 function stage(folder: string, fields: Record<string, unknown>): string {
   const staged = join(out, basename(folder));
   rmSync(staged, { recursive: true, force: true });
@@ -142,7 +142,7 @@ async function packCore(): Promise<string> {
   return staged;
 }
 
-/** @param library the staged packages from which bundles are built */
+/** @param library The staged packages from which bundles are built. */
 async function packCli(library: readonly Staged[]): Promise<string> {
   const manual = "man/uncaged-workflow.1";
   // The command line contains the channels of plans.

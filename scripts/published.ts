@@ -4,7 +4,7 @@ import { top } from "./test-files.ts";
 
 /*
  * Packages that programs import, by folder, with their published entry points. The `exports` of a package's manifest
- * give the file of each. Exports that are missing here are internal.
+ * give the file of each entry point. Exports that are missing here are internal.
  */
 const entryPoints = {
   workflow: [

@@ -59,7 +59,7 @@ function argumentsOf(argv: string[]): { path: string | null; root: string } {
 
 function git(folder: string, ...args: string[]): { ok: boolean; stderr: string } {
   if (!Bun.which("git")) throw new Stop("git was not found; hint: install git", 1);
-  // A git hook that runs this sets GIT_DIR, which would make every folder a repository.
+  // A git hook that runs this program sets GIT_DIR, which would make every folder a repository.
   const { GIT_DIR: _dir, GIT_WORK_TREE: _tree, GIT_INDEX_FILE: _index, ...plain } = process.env;
   const done = Bun.spawnSync(["git", ...args], { cwd: folder, stdin: "ignore", env: plain });
   return { ok: done.success, stderr: done.stderr.toString().trim() };

@@ -50,7 +50,7 @@ const starts: Record<Shared | "command", () => Promise<Environment>> = {
     const { PostgresServer } = await import(
       "../packages/workflow-postgres/test/fixtures/server.ts"
     );
-    // Its machine does not fail, so its writes need not reach the disk.
+    // The server's machine does not fail, so its writes need not reach the disk.
     const server = await PostgresServer.start({ settings: { fsync: "off" } });
     closers.push(() => server.remove());
     return { TEST_POSTGRES: server.url() };
@@ -74,7 +74,7 @@ export async function testEnvironment(
     started.set(name, known);
     return known;
   });
-  // `CI` prevents `bun test` from writing snapshots. Nothing else reads it.
+  // `CI` prevents `bun test` from writing snapshots. No script or test reads it.
   const own = { ...plainEnvironment(), CI: "1", TEST_CASES: cases };
   return Object.assign(own, ...(await Promise.all(all))) as Environment;
 }

@@ -19,12 +19,13 @@ export type Stage = {
   missing?: string | null;
 };
 
+/** A tier: its stages, and their limits. */
 export type Tier = {
   /** Stages of a group run in parallel, one per core. Groups run in sequence. */
   groups: Stage[][];
   /** Whether later groups still run after a failed group. */
   goesOn: boolean;
-  /** Limit for a stage in an endless loop, which `bun test` can't time out, in milliseconds. */
+  /** Time limit of a stage in milliseconds, for endless loops that `bun test` can't end. */
   longestMs: number | null;
 };
 
@@ -109,7 +110,7 @@ export const everyChangeTier = (): Tier => ({
       cases: "some",
       parallel: processes,
     }),
-    // None of these stages uses all cores, so they run in parallel.
+    // Each of these stages uses only some of the cores, so they run in parallel.
     [
       ...cluster(everyChange, "some"),
       ...postgres(everyChange, "some"),
@@ -156,6 +157,10 @@ export const soakTier = (options: {
     ...simulator(schedules),
     stage("crashtest", bun, ...crashtest, "--minutes", String(minutes)),
     { ...stage("cluster", bun, ...crashtest, ...onCluster), missing: whyNoCluster },
+    {
+      ...stage("postgres", bun, ...crashtest, "--database", "--faults", String(faults)),
+      missing: whyNoPostgres,
+    },
     { ...stage("bench", bun, "bench/bench.ts", "--markdown"), isReport: true },
   ];
   return { groups: stages.map((one) => [one]), goesOn: true, longestMs: null };

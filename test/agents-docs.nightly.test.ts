@@ -67,7 +67,7 @@ test("the pages have snippets", () => {
   expect(workflows.length).toBeGreaterThan(5);
 });
 
-test("they have no type error", () => {
+test("the snippets have no type errors", () => {
   expect(typeErrorsIn(sources)).toBe("");
 }, 180_000);
 

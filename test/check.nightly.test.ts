@@ -54,7 +54,7 @@ async function check(run: WorkflowFn, recording: Recording): Promise<Verdict> {
   }
 }
 
-/** Sound threads of an interpreter's workflow, and the workflow with another name for one of its steps. */
+/** Sound threads of an interpreter's workflow, and the workflow with a renamed step. */
 type Case = {
   run: WorkflowFn;
   steps: Step[];
@@ -92,7 +92,7 @@ const unused = (): never => {
   throw new Error("a role ran");
 };
 
-describe("interpreters raise no alarm on sound threads, and a renamed step is found", () => {
+describe("interpreters raise no alarms on sound threads, and a renamed step is found", () => {
   const cases = count / 2;
 
   test("agent graphs", async () => {
@@ -143,13 +143,13 @@ describe("interpreters raise no alarm on sound threads, and a renamed step is fo
     await fc.assert(fc.asyncProperty(generatedWorkflows(true), property), {
       ...{ seed: 20_261, numRuns: cases, endOnFailure: true },
     });
-    // A renamed step that runs beside others may be taken for work in flight.
+    // A renamed step that runs beside other steps may count as work in flight.
     expect(found).toBeGreaterThan(cases * 0.99);
   }, 600_000);
 });
 
 describe("durable workflows", () => {
-  test(`${count} sound threads raise no alarm on a version with the same steps`, async () => {
+  test(`${count} sound threads raise no alarms on a version with the same steps`, async () => {
     const seen = new Map<string, number>();
     for (let n = seed; n < seed + count; n += 1) {
       const kind = kinds[n % kinds.length] as Kind;
@@ -170,7 +170,7 @@ describe("durable workflows", () => {
     expect({ rare, seen }).toEqual({ rare: [], seen });
   }, 600_000);
 
-  /** Changes a program at a line; returns the changed program and the number of the line that differs, from 1. */
+  /** Changes a program at a line. Returns the changed program. */
   type Fault = (lines: Line[], at: number) => Line[];
   const faults: Record<string, Fault> = {
     "a renamed role": (lines, at) => {
@@ -191,7 +191,7 @@ describe("durable workflows", () => {
   });
 
   for (const [name, plant] of Object.entries(faults)) {
-    test(`find ${name}, with its step and its line`, async () => {
+    test(`finds ${name}, with its step and its line`, async () => {
       let planted = 0;
       for (let n = seed; n < seed + count && planted < count / 5; n += 1) {
         const program = generatedProgram(n);

@@ -71,7 +71,7 @@ function shell(script: string | undefined): string {
   return stdout.toString();
 }
 
-test("there are fifteen recipes without a type error", () => {
+test("the fifteen recipes have no type errors", () => {
   expect(page.match(/^## \d+\. /gm)).toHaveLength(15);
   expect([recipes.length, scripts.length]).toEqual([12, 3]);
   expect(typeErrorsIn(sources)).toBe("");
@@ -95,7 +95,7 @@ test("many items run in batches", async () => {
   expect(outcome).toMatchObject({ result: { value: [1, 2, 1, 1, 3] } });
 });
 
-test("a failure among several calls is noted", async () => {
+test("a failure among several calls is recorded", async () => {
   const outcome = await runThread(await recipe("settled"), { prompt: `${url} http://127.0.0.1:1` });
   expect(outcome).toMatchObject({ result: { value: { failed: ["http://127.0.0.1:1"] } } });
 });

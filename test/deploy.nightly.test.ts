@@ -173,7 +173,7 @@ export async function* run() { return { returnCode: 0, summary: "" }; }
   );
 }
 
-/** Returns an engine that can build the image: its base image must be there or within reach. */
+/** Returns an engine that can build the image: it has the base image or can pull it. Null without such an engine. */
 function engine(): string | null {
   return (
     ["docker", "podman"].find((name) => {

@@ -17,7 +17,7 @@ const docs: Doc[] = ["*.md", "docs/**/*.md"].flatMap(files).map((path) => ({
 /** Folders to which a path in a document may be relative. */
 const bases = ["", "packages/workflow/src", "packages/workflow", "packages/cli-workflow/src"];
 
-/** README of each package, with paths relative to the package. */
+/** README of each package. Paths in it are relative to the package. */
 const readmes: Doc[] = files("packages/*/package.json").map((of) => {
   const path = join(dirname(of), "README.md");
   return { path, text: existsSync(join(top, path)) ? readFileSync(join(top, path), "utf8") : "" };

@@ -84,7 +84,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
       "differs from the identity of a process before a reboot",
     ],
     "packages/workflow/test/worker-loss.test.ts": [
-      "whose pid belongs to another process now is not signalled (F10)",
+      "whose pid now belongs to another process is not signalled (F10)",
     ],
     "packages/cli-workflow/test/denied.nightly.test.ts": [
       "a worker in another pid namespace is used, and the process with its pid here is not killed (F10)",
@@ -257,7 +257,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   F30: {
     "packages/workflow/test/paused.test.ts": ["is paused for every reader, and is resumed"],
     "packages/workflow/test/recover.test.ts": [
-      "is resumed once, by the first of twenty calls and a person",
+      "is resumed once, by the first of twenty calls and a user's resume",
       "a thread of a copy of the storage root, even in the place of the original",
     ],
   },

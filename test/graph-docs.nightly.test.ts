@@ -91,7 +91,7 @@ describe.each(some(pages))("the graph of $path", ({ commands, graph }) => {
 });
 
 describe("the programs of the guides", () => {
-  test("have no type error", () => {
+  test("have no type errors", () => {
     expect(programs.length).toBeGreaterThan(1);
     expect(typeErrorsIn(sources)).toBe("");
   }, 180_000);

@@ -63,7 +63,7 @@ test("the research team calls its researchers, and a rejection returns to the wr
   expect(called.every(({ status, usage }) => status === "committed" && usage !== null)).toBe(true);
 });
 
-test("the review pipeline joins two reviews and repeats until there is no objection", async () => {
+test("the review pipeline joins two reviews and repeats until no objection remains", async () => {
   const around = await read(await start("review-pipeline"));
   expect(around.result?.summary).toStartWith("PUBLISH");
   const round = ["facts", "style", "summary", "decision"];

@@ -51,7 +51,7 @@ afterAll(() => {
   }
 });
 
-test("the samples have no type error", () => {
+test("the samples have no type errors", () => {
   expect(samples.length).toBeGreaterThan(8);
   expect(typeErrorsIn(sources)).toBe("");
 }, 60_000);

@@ -20,13 +20,14 @@ function tar(args: string[], cwd?: string): string {
   return stdout.toString();
 }
 
+/** Serves packages over the registry's HTTP interface, until `stop`. */
 export class LocalRegistry {
   readonly #folder: string;
   readonly #given = new Map<string, Entry[]>();
   readonly #made = new Map<string, string>();
   readonly #server: Bun.Server<undefined>;
 
-  /** @param folder folder for the tarballs */
+  /** @param folder The folder for the tarballs. */
   constructor(folder: string, tarballs: readonly string[] = []) {
     mkdirSync(folder, { recursive: true });
     this.#folder = folder;
@@ -39,7 +40,7 @@ export class LocalRegistry {
     const reference = '/// <reference types="bun-types" />\n';
     this.#add(typesOfBun, (own) => writeFileSync(join(own, "index.d.ts"), reference));
     this.#add({ ...this.#manifestOf("@types/node"), version: "24.0.0" });
-    // The checkout has the binary in its final place, so drop the install script.
+    // The checkout has the binary in its final place, so omit the install script.
     const bun = { ...this.#manifestOf("bun"), bin: { bun: "bin/bun.exe" } };
     this.#add({ ...bun, scripts: {}, optionalDependencies: {} }, (own) => {
       mkdirSync(join(own, "bin"));

@@ -10,15 +10,15 @@ import { samplesIn } from "./samples.ts";
 import { top } from "./source.ts";
 
 /*
- * Runs exports of Agent Builder as their page says, in an empty project with its own `@openai/agents`: with the command
- * from a registry, and with that of the checkout and its linked packages.
+ * Runs exports of Agent Builder as their page describes, in an empty project with its own `@openai/agents`: with the
+ * command from a registry, and with the command of the checkout and its linked packages.
  */
 setDefaultTimeout(600_000);
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-exported-")));
 let registry: LocalRegistry;
 let model: Awaited<ReturnType<typeof responsesServer>>;
-/** The request, counted from 1, that is never answered. */
+/** The number of the request, from 1, that gets no response. */
 let hung = { at: 0, came: Promise.withResolvers<void>() };
 
 beforeAll(async () => {

@@ -13,8 +13,8 @@ import { join } from "node:path";
 import { top } from "./source.ts";
 
 /*
- * Runs an older program on a storage root of this version. The program reads known files, refuses other files in one
- * line, and changes nothing. The older program is built from the git history, if the clone has it.
+ * Runs an older program on a storage root of this version. The program reads known files, refuses other files with one
+ * line, and changes nothing. The older program is built from the git history, if the clone has the history.
  */
 setDefaultTimeout(180_000);
 

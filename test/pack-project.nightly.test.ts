@@ -105,7 +105,7 @@ test("a team of agents can be created, added, run and answered in the same way",
   expect(answered).toMatchObject({ code: 0, stdout: expect.stringContaining("completed: ") });
 });
 
-test("each package has a README of its own", () => {
+test("each package has its own README", () => {
   const own = ["agents", "graph", "plan", "steps"].map((one) => `workflow-${one}`);
   const names = ["workflow", "cli-workflow", ...own];
   for (const name of [...names.map((one) => `@uncaged/${one}`), "uncaged-workflow"]) {

@@ -17,8 +17,8 @@ import { LocalRegistry } from "./local-registry.ts";
 import { top } from "./source.ts";
 
 /*
- * Creates a project of each template with each kind of installation. npm must be able to install the dependencies in
- * the project's manifest and must keep them, and the project's scripts must pass. npm uses no network.
+ * Creates a project of each template with each kind of installation. npm must install and keep the dependencies in the
+ * project's manifest, and the project's scripts must pass. npm uses no network.
  */
 setDefaultTimeout(180_000);
 
@@ -29,7 +29,7 @@ const checkout = join(top, "node_modules/.bin/uncaged-workflow");
 type Way = "checkout" | "tarballs" | "registry" | "binary";
 /** The program of each kind of installation, and the registry for its projects. */
 const programs: Partial<Record<Way, { program: string; registry: LocalRegistry }>> = {};
-// In every run, the tarballs have the project of npm init below.
+// Every run includes the tarballs, because the npm init project below needs them.
 const ways = some(["checkout", "tarballs", "registry", "binary"] as const);
 
 afterAll(async () => {
@@ -48,7 +48,7 @@ async function perform(argv: string[], cwd: string, registry: LocalRegistry) {
     ...{ npm_config_update_notifier: "false", BUN_CONFIG_REGISTRY: registry.url },
     BUN_INSTALL_CACHE_DIR: join(folder, "cache of bun"),
   };
-  // The registry serves from this process.
+  // This process serves the registry, so the command must run beside it.
   const streams = { stdin: "ignore", stdout: "pipe", stderr: "pipe" } as const;
   const child = Bun.spawn(argv, { cwd, env, ...streams });
   const [code, ...output] = await Promise.all([

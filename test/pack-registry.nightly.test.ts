@@ -35,7 +35,7 @@ const environment = () => ({
   BUN_INSTALL_CACHE_DIR: join(folder, "cache of bun"),
 });
 
-/** Runs a command and returns its output. The registry answers from this process, so the command runs beside it. */
+/** Runs a command and returns its output. This process serves the registry, so the command runs beside it. */
 async function perform(argv: readonly string[], cwd: string): Promise<string> {
   const streams = { stdin: "ignore", stdout: "pipe", stderr: "pipe" } as const;
   const child = Bun.spawn([...argv], { cwd, env: environment(), ...streams });
@@ -89,7 +89,7 @@ describe.each(Object.entries(installs))("installed with %s", (name, argv) => {
   });
 });
 
-/** The commands of the page, without those of the checkout. */
+/** The commands of the page, without the commands of the checkout. */
 const page = readFileSync(join(top, "docs/tutorial/getting-started.md"), "utf8");
 const commands = samplesIn(page.slice(page.indexOf("\n## 2.")), "sh").flatMap((block) =>
   block

@@ -1,5 +1,3 @@
-/* Files of an installed package. */
-
 export const bundle = `export const descriptor = {
   description: "Greets.",
   roles: { greeter: { description: "says hello", schema: { type: "object" } } },

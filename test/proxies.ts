@@ -23,7 +23,7 @@ export function freePort(): number {
   return port;
 }
 
-/** Returns a file of examples/deploy with some of its words replaced. Each word must be there. */
+/** Returns a file of examples/deploy with some of its words replaced. The file must contain each word. */
 export function deployed(name: string, words: Record<string, string>): string {
   let text = readFileSync(join(top, "examples/deploy", name), "utf8");
   for (const [word, other] of Object.entries(words)) {

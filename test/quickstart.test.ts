@@ -35,7 +35,7 @@ describe("the quickstart", () => {
   /** Commands that the last run of the quickstart suggested. */
   let printed: string[] = [];
 
-  test("does the main job on a repository, twice in a row", () => {
+  test("does the main task on a repository, twice in a row", () => {
     repository("some repo", [{ "a.ts": "let a;\n" }, { "a.ts": "let b;\n", "b.ts": "let c;\n" }]);
     for (const _ of ["first", "second"]) {
       const { code, stdout, stderr } = quickstart("some repo", "--root", root);

@@ -63,7 +63,7 @@ describe("without a model", () => {
     );
   });
 
-  test("it reports that there is nothing to tell, or no repository", async () => {
+  test("it reports that no commits or no repository were found", async () => {
     const params = { from: "v1" };
     const nothing = await house.run("release-notes", { cwd: repository(), params });
     expect(nothing.result).toEqual({ returnCode: 0, summary: "no commits in v1..HEAD" });

@@ -9,8 +9,7 @@ export const samplesIn = (guide: string, language: string): string[] =>
   );
 
 /**
- * Returns TypeScript's errors in the `.ts` files of a folder two levels below the repository's top; empty without
- * errors.
+ * Returns TypeScript's errors in the `.ts` files of a folder two levels below the repository's top, else an empty text.
  */
 export function typeErrorsIn(folder: string): string {
   const settings = {

@@ -97,7 +97,7 @@ test.each(steps)("the step $id is valid", ({ step }) => {
 });
 
 describe("the programs", () => {
-  test("have no type error", () => {
+  test("have no type errors", () => {
     expect(typeErrorsIn(sources)).toBe("");
   }, 180_000);
 

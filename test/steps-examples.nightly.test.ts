@@ -46,7 +46,7 @@ describe("the examples of step workflows", () => {
     expect(missing).toEqual([]);
   });
 
-  test("have no warning except for the repeated question", () => {
+  test("have no warnings except for the repeated question", () => {
     const found = Object.values(warnings).flat();
     expect(found).toHaveLength(1);
     expect(found[0]).toContain("Pause_Approve: it leads back to itself");
@@ -190,7 +190,7 @@ describe("an approval", () => {
   });
 });
 
-test("a workflow runs another, and the thread has the steps of both", async () => {
+test("a workflow runs another workflow, and the thread has the steps of both", async () => {
   const thread = await house.run("subflow", { cwd: house.place() });
   expect(thread.result?.summary).toBe("Hello, Ada. Hello, Grace.");
   expect(rolesOf(thread).filter((role) => role === "Subflow_Greet/Set_Greeting")).toHaveLength(2);

@@ -23,7 +23,7 @@ test("the tutorial's reader writes three files", () => {
   expect(written.map(({ name }) => name)).toEqual(["workflow.ts", "site.ts", "workflow.test.ts"]);
 });
 
-test("the tutorial's files have no type error", () => {
+test("the tutorial's files have no type errors", () => {
   expect(typeErrorsIn(folder)).toBe("");
 });
 

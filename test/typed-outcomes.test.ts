@@ -36,7 +36,7 @@ const allowed: ReadonlySet<string> = new Set([
   "packages/workflow/src/document/yaml.ts: Excessive alias count",
   "packages/workflow/src/registry/parse.ts: Maximum call stack",
   "packages/workflow/src/chaos/compare.ts: ^step \\d+ of the log is |^the fixture of \\S+ has no answer ",
-  // These read own messages, whose errors have no field for a step, a column or a command.
+  // These read messages of this program, whose errors have no field for a step, a column or a command.
   "packages/cli-workflow/src/dev/handover.ts: ^step (\\d+) of the log",
   "packages/cli-workflow/src/eval/dataset.ts: ^line:1:(\\d+): (.*)$",
   "packages/cli-workflow/src/follow/follow.ts: uncaged-workflow (retry|fork) ",
@@ -55,7 +55,7 @@ const isTypeOf = ({ type, operator }: Node): boolean =>
 const textIn = ({ value, regex }: Node): string | null =>
   typeof value === "string" ? value : ((regex as { pattern?: string })?.pattern ?? null);
 
-/** Returns the text that a node compares a message with; null for another node. */
+/** Returns the text with which a node compares a message; null for another node. */
 function comparedIn(node: Node): string | null {
   if (node.type === "BinaryExpression" && /^[!=]==?$/.test(node.operator as string)) {
     const [left, right] = [node.left as Node, node.right as Node];

@@ -10,18 +10,25 @@
  *
  *     bun run crashtest --cluster --faults 100 --nodes 3 --seed 1
  *
- * does the same to a cluster on this machine, with three workers.
+ * does the same to a cluster on this machine, with three workers, and
+ *
+ *     bun run crashtest --database --faults 100 --seed 1
+ *
+ * to a PostgreSQL server with a replica.
  */
 import { rmSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { audit } from "../audit.ts";
 import { Product } from "./product.ts";
 import { attempt, isOpen, names, Usage, User } from "./user.ts";
+import { kinds as databaseKinds } from "../../packages/workflow-postgres/test/faults/acts.ts";
+import { crashDatabase } from "../../packages/workflow-postgres/test/faults/run.ts";
 import { kinds } from "../../packages/workflow-restate/test/faults/faults.ts";
 import { crashCluster } from "../../packages/workflow-restate/test/faults/run.ts";
 
 const usageText = `usage: bun run crashtest [--minutes N] [--seed S] [--keep]
        bun run crashtest --cluster [--faults N] [--nodes 1|3] [--kinds KIND,…] [--seed S]
+       bun run crashtest --database [--faults N] [--kinds KIND,…] [--seed S]
 `;
 
 function optionsOf(argv: string[]) {
@@ -33,9 +40,10 @@ function optionsOf(argv: string[]) {
         seed: { type: "string", default: String(Date.now() % 1_000_000) },
         keep: { type: "boolean", default: false },
         cluster: { type: "boolean", default: false },
+        database: { type: "boolean", default: false },
         faults: { type: "string", default: "30" },
         nodes: { type: "string", default: "1" },
-        kinds: { type: "string", default: kinds.join() },
+        kinds: { type: "string" },
         help: { type: "boolean", short: "h", default: false },
       },
     }).values;
@@ -59,9 +67,12 @@ const lastsMs = Number(values.minutes) * 60_000;
 const faults = Number(values.faults);
 const nodes = values.nodes === "3" ? 3 : 1;
 if (!Number.isInteger(seed) || !(lastsMs > 0) || !(faults > 0)) misused();
+const isChosen = (kind: string) => values.kinds?.split(",").includes(kind) ?? true;
 if (values.cluster) {
-  const chosen = kinds.filter((kind) => values.kinds.split(",").includes(kind));
-  process.exit(await crashCluster({ faults, nodes, seed, kinds: chosen }));
+  process.exit(await crashCluster({ faults, nodes, seed, kinds: kinds.filter(isChosen) }));
+}
+if (values.database) {
+  process.exit(await crashDatabase({ faults, seed, kinds: databaseKinds.filter(isChosen) }));
 }
 
 const product = new Product(seed);
@@ -76,7 +87,7 @@ async function loop(once: () => Promise<void>, pauseMs: number): Promise<void> {
   }
 }
 
-/** Kills every worker again, and brings every thread to its end. From here on every command must succeed. */
+/** Kills every worker again, and brings every thread to its end. Every later command must succeed. */
 async function finish(): Promise<void> {
   product.isHarsh = false;
   let open = (await usage.threads()).filter(isOpen);

@@ -1,6 +1,6 @@
 /**
- * Observers that follow threads through the command line and the server. Each notes the steps that it receives, and
- * whether a step was missing or came twice.
+ * Observers that follow threads through the command line and the server. Each observer records the steps that it
+ * receives, and reports missing and repeated steps.
  */
 import type { Product, Row } from "./product.ts";
 

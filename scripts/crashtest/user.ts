@@ -1,6 +1,6 @@
 /**
- * Users of the product in the crash test, with counts. Each performs one action after the other, through the command
- * line or the server, and notes acknowledgements.
+ * Users of the product in the crash test, with counts. Each user performs one action after the other, through the
+ * command line or the server, and records acknowledgements.
  */
 import { writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -11,8 +11,8 @@ const mostOpen = 12;
 export const names = ["one", "two"];
 
 /**
- * The workflow counts and sometimes asks a question. Before each yield it has an external effect and notes the effect.
- * It notes each step when the engine requests the next step.
+ * The workflow counts and sometimes asks a question. Before each yield it has an external effect and records the
+ * effect. It records each step when the engine requests the next step.
  */
 const source = (note: string) => `// ${note}
 import { appendFileSync } from "node:fs";
@@ -32,7 +32,7 @@ export async function* run(input, { threadId, count, delayMs, size, askEvery, no
 }
 `;
 
-/** Error codes of a command whose process died, or that came after another command. */
+/** Error codes of a command whose process was killed, or that came after another command. */
 const harmless = new Set(
   `WORKER_LOST WORKER_SILENT WORKER_CLOSING WORKER_OUT_OF_SIGHT THREAD_ENDED NOT_RUNNING NOT_WAITING STALE_ANSWER
   NOT_LIVE ALREADY_RUNNING WAITING NOTHING_TO_RETRY THREAD_NOT_FOUND THREAD_RUNNING NO_SUCH_STEP NOTHING_TO_ROLL_BACK
@@ -51,7 +51,7 @@ export class Usage {
   readonly refusals: Counts = new Map();
   readonly unexpected: Counts = new Map();
   readonly violations: string[] = [];
-  /** Ids of starts: a late command may start them again. */
+  /** Ids of starts. A late command may start them again. */
   readonly givenIds = new Set<string>();
   readonly #product: Product;
   #versions = 0;
@@ -189,7 +189,7 @@ export class User {
     await this.#startOne(name, options, null, more);
   }
 
-  /** Starts one id on several versions at once: only one thread may result. */
+  /** Starts several versions with one id concurrently: only one thread may result. */
   async #startAtOnce(options: Options): Promise<void> {
     const history = this.#usage.taken(
       "history",

@@ -1,9 +1,9 @@
 import type { TextlintRuleModule } from "@textlint/types";
 
-/* Faults of prose that a pattern can find, by kind. CONTRIBUTING.md describes the style of this repository. */
+/* Kinds of prose faults that a pattern can find. CONTRIBUTING.md describes the style of this repository. */
 type Kind = { pattern: RegExp; advice: string };
 
-/** Beginning of a sentence, or of a clause after a colon, a semicolon or a bracket. */
+/** Start of a sentence, or of a clause after a colon, a semicolon or a bracket. */
 const begin = String.raw`(?<=^\s*|[.!?:;]\s+|\(\s*)`;
 const restOfStatement = String.raw`[^.?!]*(?:[.!]|$)`;
 

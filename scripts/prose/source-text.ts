@@ -8,7 +8,7 @@ import { parseSync, Visitor } from "oxc-parser";
  */
 type Span = { start: number; end: number };
 
-/** Shorter literals are names or formats. */
+/** Whether a literal has three or more words. Shorter literals are names or formats. */
 const isProse = (text: string): boolean => /^\S+(?:\s+\S+){2,}$/.test(text.trim());
 
 /** Replaces code in backticks and comment marks by spaces of the same length. */

@@ -1,10 +1,15 @@
 import { Chance } from "./chance.ts";
 
-/** A generated durable workflow: its lines, with the role or question of each line that asks for one. */
+/**
+ * A generated durable workflow: its lines. Each line that requests a role or asks a question has the name of the role
+ * or question.
+ */
 export type Program = { lines: Line[] };
 export type Line = { text: string; asks?: string; isFirstOfPair?: boolean };
 
-/** How to print a program. `isOther`: as another version with the same steps, and one more at the end. */
+/**
+ * Options for printing a program. `isOther`: prints another version, with the same steps and one more step at the end.
+ */
 type Printing = { isOther?: boolean };
 
 /**
@@ -83,7 +88,7 @@ class Writer {
     return this.#isOther ? "() => 1_234" : "() => world.draw()";
   }
 
-  /** Two steps, one after the other: their order can be changed. */
+  /** Two steps in sequence. Their order can be changed. */
   #pair(indent: string): void {
     const [a, b] = [this.#name(), this.#name()];
     this.#add(indent, `last += yield* step("${a}", ${this.#work});`, a, true);

@@ -29,7 +29,7 @@ export class World {
   }
 }
 
-/** A kind of thread: whole, interrupted, forked (also with an edited step), or retried after a failure. */
+/** A kind of thread: whole, interrupted, forked (`edited`: with an edited step), or retried after a failure. */
 export const kinds = ["whole", "interrupted", "forked", "edited", "retried"] as const;
 export type Kind = (typeof kinds)[number];
 

@@ -1,9 +1,9 @@
 /*
- * The auditor checks the disk after each call that changes a log, with a log reader of its own. It keeps the records
- * that it saw and the replies to commands.
+ * The auditor checks the disk after each call that changes a log, with its own log reader. It stores the records that
+ * it saw and the replies to commands.
  *
  * A1 A record that a reader could see is on the disk, and stays in its log, unchanged.
- * A2 A step runs after all steps before it are committed, and never again after it is committed itself.
+ * A2 A step runs after all steps before it are committed, and does not run again after its own commit.
  * A3 Only one living process drives a thread.
  * A4 An acknowledged change holds, even after a loss of power.
  * A5 An id has one thread.
@@ -17,7 +17,7 @@ import type { DiskWatch } from "./calls.ts";
 import { bundleOf, type Commit, dueThreadOf, parseLog, registered } from "./reader.ts";
 import type { Process, World } from "./world.ts";
 
-/** State of a thread as clients know it. */
+/** State of a thread as seen by clients. */
 export type Seen = {
   readonly hash: string;
   readonly threadId: string;
@@ -27,7 +27,7 @@ export type Seen = {
   /** Number of records at the creation of the log: the start record, and the copied steps of a fork. */
   first: number;
   isThere: boolean;
-  /** Whether the last record ends with a newline. A loss of power can remove it; readers ignore such a record. */
+  /** Whether the last record ends with a newline. A power loss can remove the newline; readers ignore such a record. */
   isEnded: boolean;
   removal: "none" | "asked" | "done";
   isAcknowledged: boolean;
@@ -65,7 +65,7 @@ export class Auditor implements DiskWatch {
     this.#world.note(`VIOLATION ${text}`);
   }
 
-  /** Called when a workflow begins its nth step (from 0). */
+  /** Called when a workflow starts its nth step (from 0). */
   executed(threadId: string, n: number): void {
     const seen = this.#find(threadId);
     if (!seen) return this.fail(`step ${n} of ${threadId} runs without a log`);
@@ -125,7 +125,7 @@ export class Auditor implements DiskWatch {
     seen.removal = "done";
   }
 
-  /** Called when a reader of the product saw this many steps, and possibly an end. */
+  /** Called when a reader of the product has seen this many steps, and possibly an end. */
   read(threadId: string, steps: number, isEnded: boolean): void {
     const seen = this.#find(threadId);
     if (!seen || seen.isDamaged || seen.removal !== "none") return;
@@ -193,7 +193,7 @@ export class Auditor implements DiskWatch {
     if (!log.isEnded) log.isNamed = true;
   }
 
-  /** Checks that the disk still has everything that a reader saw before a loss of power. */
+  /** Checks that the disk still has everything that a reader saw before a power loss. */
   onPower(): void {
     for (const seen of this.threads.values()) {
       const inode = this.#world.disk.at(this.#pathOf(seen));
@@ -276,7 +276,7 @@ export class Auditor implements DiskWatch {
     if (new Set(ids).size < ids.length) this.fail(`an answer is in ${threadId} twice`);
   }
 
-  // A worker without its lock may live on for a moment, but must not drive a thread.
+  // A worker without its lock may still run briefly, but must not drive a thread.
   #drives({ hash, threadId, drivers }: Seen): void {
     const { current, disk } = this.#world;
     if (!current) return;
@@ -377,6 +377,7 @@ export class Auditor implements DiskWatch {
   }
 }
 
+/** Returns the number of steps in the shown records. */
 export const stepsOf = ({ commits }: Seen): number =>
   Math.max(0, commits.length - 1 - (commits.at(-1)?.isEnd ? 1 : 0));
 

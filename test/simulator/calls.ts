@@ -70,7 +70,7 @@ export class Calls {
     return value;
   }
 
-  /** @throws `ENOSPC` while the disk is full. */
+  /** Checks that the disk has space. @throws `ENOSPC` while the disk is full. */
   needSpace(path: string): void {
     const { now, faults } = this.#world;
     if (now < this.#fullUntil && !faults.isOver) throw systemError("ENOSPC", path);

@@ -1,8 +1,8 @@
 /*
- * A disk in memory with two layers: the system's cache, and the platter, which survives a loss of power.
+ * A disk in memory with two layers: the system's cache, and the platter, which survives a power loss.
  *
  * D1 A write reaches the platter when its file is synced, a name when its folder is synced.
- * D2 A loss of power keeps or drops each unsynced change in any combination, except for two changes of one name. It may
+ * D2 A power loss keeps or drops each unsynced change in any combination, except for two changes of one name. It may
  *    also tear a write.
  * D3 A failing file sync may have written any of the changes. It never writes the rest, although the cache shows it.
  * D4 A lock belongs to the open file, not to the process.
@@ -51,6 +51,7 @@ type NameChange = [name: string, inode: Inode | null][];
 export type Inode = FileInode | FolderInode | SocketInode;
 export type SocketInode = { kind: "socket"; ino: number; links: number; changedAt: number };
 
+/** A file with its bytes in the cache and on the platter. */
 export class FileInode {
   readonly kind = "file";
   readonly ino: number;
@@ -62,11 +63,11 @@ export class FileInode {
   lockedBy: OpenFile | null = null;
   /** The thread of the log with this file's name; null for other files. */
   log: { hash: string; threadId: string } | null = null;
-  /** Whether a loss of power or a failed sync left zeros in place of unsynced bytes. */
+  /** Whether a power loss or a failed sync left zeros in place of unsynced bytes. */
   hasHole = false;
-  /** Whether one of its bits was flipped. */
+  /** Whether a bit of the file was flipped. */
   isFlipped = false;
-  /** Whether the flipped bit is only in the cache. A loss of power undoes such a flip. */
+  /** Whether the flipped bit is only in the cache. A power loss undoes such a flip. */
   isFlippedInCache = false;
   #unsynced: Change[] = [];
 
@@ -89,7 +90,7 @@ export class FileInode {
     this.cache.resize(size);
   }
 
-  /** Writes the first `count` changes, or all. */
+  /** Writes the first `count` changes, by default all. */
   sync(count = this.#unsynced.length): void {
     for (const change of this.#unsynced.splice(0, count)) this.#apply(change);
   }
@@ -147,6 +148,7 @@ export class FileInode {
   }
 }
 
+/** A folder with its names in the cache and on the platter. */
 export class FolderInode {
   readonly kind = "folder";
   readonly ino: number;
@@ -204,7 +206,7 @@ export type OpenFile = {
   owner: object;
 };
 
-/** Returns an error like a failed system call. */
+/** Returns an error like the error of a failed system call. */
 export const systemError = (code: string, path: string): Error =>
   Object.assign(new Error(`${code}: ${path}`), { code });
 

@@ -1,6 +1,6 @@
 import { Random } from "../../packages/workflow/src/chaos/random.ts";
 
-/** Kinds of faults. Tests, and the minimizing of a schedule, can leave out any kind. */
+/** Kinds of faults. Tests, and the reduction of a schedule, can leave out any kind. */
 export type FaultKind =
   | "workerDies"
   | "clientDies"
@@ -117,7 +117,7 @@ export class FaultPlan {
     }
   }
 
-  /** Counts a call of a class and returns the faults that occur at it. */
+  /** Counts a call of a class and returns the faults that occur at the call. */
   at(name: string): readonly Fault[] {
     const armed = this.#armed.get(name);
     if (!armed || this.isOver) return none;

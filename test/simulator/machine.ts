@@ -23,7 +23,7 @@ export type Programs = {
   module(text: string): object;
 };
 
-/** Returns the simulated machine as the product's operating system. It knows the calling process. */
+/** Returns the simulated machine as the product's operating system. Each call belongs to the running process. */
 export function machineOf(world: World, watch: DiskWatch, programs: Programs): System {
   const files = new SimulatedFiles(world, watch);
   return {

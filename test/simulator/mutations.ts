@@ -130,7 +130,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "unawaited-commit",
-    what: "the generator is asked for the next step during the commit of the last one",
+    what: "the next step is requested during the commit of the last step",
     file: "packages/workflow/src/engine/engine.ts",
     edits: [
       [
@@ -240,8 +240,8 @@ export const mutations: readonly Mutation[] = [
     file: "packages/workflow/src/record/fold.ts",
     edits: [
       [
-        '      return hasSum ? "the record does not have the sum that follows" : "the record has no sum";\n    this.sum = sum;',
-        "      this.sum = sumIn(value);\n    else this.sum = sum;",
+        '    if (sum === null) return hasSum ? "wrong sum" : "missing sum";\n    this.sum = sum;',
+        "    if (sum === null) this.sum = sumIn(value);\n    else this.sum = sum;",
       ],
     ],
     seed: 2186,

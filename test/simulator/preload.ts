@@ -1,6 +1,6 @@
 /*
- * Loads the modules that the product loads on first use. A schedule can't wait for the real disk, so each module is
- * used once before the first schedule, on a missing storage root.
+ * Loads the modules that the product loads on first use. A schedule can't wait for the real disk, so this file uses
+ * each module once before the first schedule, on a missing storage root.
  */
 import { join } from "node:path";
 import { openLocalHost } from "../../packages/workflow/src/local/host.ts";

@@ -3,10 +3,10 @@ import { durable } from "../../packages/workflow/src/durable/durable.ts";
 import { hashOf } from "../../packages/workflow/src/bundle/hash.ts";
 import { system } from "../../packages/workflow/src/system/system.ts";
 
-/** Storage root of a simulation. Its parent folders are missing too. */
+/** Storage root of a simulation. Its parent folders are also missing. */
 export const rootPath = "/home/user/.uncaged/workflow";
 
-/** Params of a thread: the number of its workflow's records, and the numbers of the records that ask. */
+/** Params of a thread: the number of its workflow's records, and the numbers of the records that ask a question. */
 export type Params = {
   count: number;
   asksAt: number[];

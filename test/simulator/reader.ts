@@ -4,12 +4,12 @@ export type Commit = {
   /** Number of the record within its workflow; null for a record of the engine. */
   n: number | null;
   requestId: string | null;
-  /** Whether the record replaces an answer that missed its deadline. */
+  /** Whether the record replaces an answer that did not arrive in time. */
   isWaking: boolean;
   /** Time at which a sleeping thread is due, in milliseconds since the epoch. */
   dueAt: number | null;
   isUnsynced: boolean;
-  /** Error of a failed thread. None of the workflows should fail. */
+  /** Error of a failed thread. No workflow should fail. */
   failure: string | null;
 };
 

@@ -117,7 +117,7 @@ class Simulation {
     world.faults.isOver = true;
     this.#attend("setup", async () => {
       for (const version of versions.slice(0, 3)) await add(this.#work, version);
-      // From here on, the product can find sleeping threads only by the index.
+      // After this, the product can find sleeping threads only by the index.
       await this.#work.host().wake({ env: {} });
     });
     world.faults.isOver = false;
@@ -275,7 +275,10 @@ class Simulation {
 const isOpen = (seen: Seen): boolean =>
   seen.isThere && seen.removal !== "done" && !hasEnded(seen) && seen.commits.length > 0;
 
-/** Gives bundles the world's clock and timers, because they don't use the port. Returns a function that undoes this. */
+/**
+ * Replaces the clock and timers of bundles, which don't use the port, by the clock and timers of the world. Returns a
+ * function that undoes this.
+ */
 function withTime(world: World): () => void {
   const { setTimeout, clearTimeout } = globalThis;
   const { now } = Date;

@@ -3,7 +3,7 @@
  * disk, processes, sockets and clock.
  *
  *     bun run simulate --seed 1 --schedules 1000     runs the schedules of the seeds 1 to 1000
- *     bun run simulate --seed 17 --trace             replays one, and prints each call
+ *     bun run simulate --seed 17 --trace             replays one schedule, and prints each call
  *
  * Exits with 1 when a schedule fails. Prints its seed, and a minimal set of faults that still fails.
  */

@@ -24,7 +24,7 @@ export class Workload {
   readonly random: Random;
   readonly scope: Scope;
   readonly known: ThreadRef[] = [];
-  /** Commands without a reply so far. */
+  /** Commands without a reply until now. */
   readonly pending = new Set<string>();
   /** Thread ids chosen by clients. Several clients may use the same id. */
   readonly #ids: readonly string[];
@@ -182,7 +182,7 @@ async function startOf(work: Workload, workflow: string): Promise<void> {
 const workflowOf = (random: Random): string =>
   random.chance(0.7) ? random.pick(["alpha", "beta"]) : random.pick(versions.slice(0, 3)).hash;
 
-/** Starts a thread of any version with a client's own id, even when other clients use the same id. */
+/** Starts a thread of any version with an id that the client chose, even when other clients use the same id. */
 const startWithId: Command = async (work) => {
   const threadId = work.id();
   const started = await work.host().start({
@@ -219,7 +219,7 @@ const kill = onThread(async (work, ref) => {
   work.auditor.killed(ref.threadId);
 }, "kill");
 
-/** Answers a question. Repeats the answer with the same request id if the first was not acknowledged. */
+/** Answers a question. Repeats the answer with the same request id if the first answer was not acknowledged. */
 export async function giveAnswer(work: Workload, ref: ThreadRef, requestId: string): Promise<void> {
   const input = { content: "this", meta: { requestId } };
   await work.host().control(ref, { kind: "answer", input, env: {} });
@@ -232,7 +232,7 @@ const answer = onThread(async (work, ref) => {
   if (work.random.chance(0.5)) await work.ask("answer", () => giveAnswer(work, ref, requestId));
 }, "answer");
 
-/** Wakes due threads. The log of each woken thread shows it. */
+/** Wakes due threads. The log of each woken thread must show the wake-up. */
 const wake: Command = async (work) => {
   const { woken } = await work.host().wake({ env: {} });
   for (const { threadId } of woken) work.auditor.woken(threadId);
@@ -293,7 +293,7 @@ const look: Command = async (work) => {
   );
 };
 
-/** Follows a thread for a while. Checks that each step comes once and in order. */
+/** Follows a thread for a while. Checks that each step arrives once and in order. */
 const follow = onThread(async (work, ref) => {
   const late = new AbortController();
   const cancel = system.clock.after(work.random.around(400), () => late.abort());

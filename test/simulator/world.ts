@@ -1,7 +1,7 @@
 /*
  * A simulated machine: its clock, its processes, and one queue of all future events.
  *
- * W1 One event happens at a time. Everything that follows from it without waiting happens before the next event.
+ * W1 Events run one at a time. All code that an event runs without waiting finishes before the next event.
  * W2 Only the seed decides which event is next.
  * W3 A dead process does nothing: each of its calls throws, and its pending events never arrive.
  * W4 The files, locks and sockets of a dead process are released at once.
@@ -81,7 +81,7 @@ export class World {
     return this.current as Process;
   }
 
-  /** @throws Ended when the process whose code is running is dead. */
+  /** Checks that the running process is alive. @throws Ended when it is dead. */
   checkAlive(): void {
     if (!this.current?.alive) throw new Ended("the process has ended");
   }
@@ -91,7 +91,7 @@ export class World {
     this.lines?.push(`${this.now.toFixed(3)} ${this.current?.name ?? "-"} ${text}`);
   }
 
-  /** Schedules an event after a time, of a process or of the machine. Returns a function that cancels it. */
+  /** Schedules an event of a process or of the machine after a time in milliseconds. Returns a cancel function. */
   plan(process: Process | null, ms: number, act: () => void): () => void {
     const event: Event = {
       time: this.now + Math.max(ms, 0),
@@ -150,7 +150,7 @@ export class World {
     this.note("power");
   }
 
-  /** Runs a function as a process within a call of another process, like a reader at that moment. */
+  /** Runs a function as a process within a call of another process, like a concurrent reader. */
   within<T>(process: Process, act: () => T): T {
     const before = this.current;
     this.current = process;
@@ -190,7 +190,7 @@ export class World {
     }
   }
 
-  // An error in a program's first lines ends it. Later the worker handles uncaught errors.
+  // An error in a program's first lines ends its process. The worker handles later uncaught errors.
   #crash(process: Process | null, error: unknown): void {
     if (process && !process.isRunning) this.end(process, 1);
     else this.onUncaught(error);

@@ -1,7 +1,7 @@
 import type { Reply } from "../../packages/workflow-agents/test/wire.ts";
 import type { Hands } from "../hands.ts";
 
-/** The fields of a Messages API request that the team reads. */
+/** The fields of a Messages API request that the scripted team reads. */
 type Body = { system?: unknown; messages: { role: string; content: unknown }[] };
 
 const json = (value: object) => `\n\n\`\`\`json\n${JSON.stringify(value)}\n\`\`\`\n`;

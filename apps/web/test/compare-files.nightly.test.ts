@@ -52,5 +52,5 @@ test("the differences in the files of two threads are shown", async () => {
   await keepPicture(page, "compare-files");
   rmSync(repository.folder, { recursive: true });
   await page.reload();
-  await files.getByText(/^the repository .* is not there/).waitFor();
+  await files.getByText(/^repository .* not found/).waitFor();
 }, 600_000);

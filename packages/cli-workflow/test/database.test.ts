@@ -89,12 +89,24 @@ describe.skipIf(missingPostgres !== "")(`on a database with a password${missingP
         [2, "does not work on a database", "doctor"],
         [2, "--no-register is not an option", "worker", "--no-register"],
         [0, "no thread of postgres://", "kill", "--all"],
+        [0, "a database keeps no removed threads", "thread", "restore"],
+        [
+          4,
+          "this host keeps no removed threads",
+          "thread",
+          "restore",
+          "01M8JZ5HA4AAAAAAAAAAAAAAAA",
+        ],
       ] as const) {
         const ended = await store.run([...args, "--host", given]);
         const text = `${ended.stdout}${ended.stderr}`;
         said.push(text);
         expect([ended.code, text.includes(part), text]).toEqual([code, true, text]);
       }
+      const PGPASSFILE = join(store.folder, "passwords");
+      writeFileSync(PGPASSFILE, `127.0.0.1:*:*:${role}:${password}\n`, { mode: 0o600 });
+      const { code, stderr } = await store.run(["list", "--host", url], { env: { PGPASSFILE } });
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
       expect(said.join("")).not.toContain(password);
       expect(said.join("")).not.toMatch(/cluster|trash/);
     } finally {

@@ -65,6 +65,6 @@ line"; echo file > link; chmod +x 'a name'; printf '\\0\\2' > binary; ${moved}`,
   const gone = await store.json<Diff>(["diff", a, b]);
   expect(gone.files[0]).toMatchObject({
     files: [],
-    problem: `the repository ${join(repository.folder, ".git")} is not there`,
+    problem: `repository ${join(repository.folder, ".git")} not found`,
   });
 }, 60_000);

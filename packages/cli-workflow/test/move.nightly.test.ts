@@ -69,7 +69,7 @@ describe.skipIf(missingServer !== "")(`between a laptop and a cluster${missingSe
     const codes = await Promise.all(changes.map(async (args) => (await refusal(...args)).code));
     expect(codes).toEqual([1, 1, 1, 1, 1, 4]);
     expect((await refusal("kill", threadId)).stderr).toBe(
-      `error: ${threadId} has moved to ${host}; hint: continue there: --host ${host}; or bring it here: uncaged-workflow pull ${threadId} --host ${host}\n`,
+      `error: ${threadId} has moved to ${host}; hint: continue there: --host '${host}'; or bring it here: uncaged-workflow pull ${threadId} --host '${host}'\n`,
     );
     const { moved } = await store.json<{ moved: boolean }>(["push", threadId, ...there]);
     expect(moved).toBe(false);

@@ -74,8 +74,10 @@ describe("a refusal is one line with exit code 2", () => {
     [["dev", "play.ts"], "dev does not work on a server"],
     [["doctor"], "doctor does not work on a server"],
     [["plan", "list"], "plan list does not work on a server"],
-    [["push", "@last"], "is not the URL of a cluster"],
-    [["worker"], "is not the URL of a cluster"],
+    [["push", "@last"], "write restate://host:port or postgres://user@host/name\n"],
+    [["worker"], "is not the URL of a cluster or database"],
+    [["list", "--host", "mysql://x"], "write restate://host:port or postgres://user@host/name, or"],
+    [["list", "--host", ""], "write restate://host:port or postgres://user@host/name, or"],
   ])("%p", async (args, words) => {
     const { code, stdout, stderr } = await store.run(args, { env });
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

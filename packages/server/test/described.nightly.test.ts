@@ -227,7 +227,12 @@ const ofPlans = (described: string): boolean => / \/api\/plan/.test(described);
 const unknown: Record<string, string> = { id: nobody, at: "0", name: "none", workflow: "none" };
 
 test("errors for missing items match the description on each path that names one", async () => {
-  const bodies: Record<string, unknown> = { input: { content: "x" }, fork: {}, retry: {} };
+  const bodies: Record<string, unknown> = {
+    input: { content: "x" },
+    fork: {},
+    retry: {},
+    check: { version: "x" },
+  };
   for (const place of document.unseen.filter((one) => /\}.* 404$/.test(one) && !ofPlans(one))) {
     const [method = "", path = ""] = place.split(" ");
     if (method === "POST" && path.endsWith("/workflows/{name}")) continue;

@@ -9,7 +9,7 @@ import { some } from "../../workflow/test/fixtures/cases.ts";
 
 /*
  * A role with five turns and eight tool calls whose process dies at each of its events. Recorded turns and calls are
- * neither paid for nor run again, and the model sees the conversation of an undisturbed run.
+ * neither paid for nor executed again, and the model sees the conversation of an undisturbed run.
  */
 let models: ModelRuns;
 let host: Host;
@@ -19,7 +19,7 @@ const calls = [[1, 2], [3], [4, 5, 6], [7, 8]];
 const last = calls.length + 1;
 const toolName = { current: "mark" };
 
-/** A fault at a turn, once. */
+/** A fault that occurs once, at a turn. */
 type Event =
   | { turn: number; kind: "asked" | "answering" }
   | { turn: number; fault: Fault }
@@ -29,7 +29,7 @@ let event: Event | null = null;
 type Body = { messages?: { role?: string }[]; input?: { role?: string }[] };
 
 /**
- * Returns the turn that a request asks for. Counts the assistant messages. In the Responses API, each turn has one
+ * Returns the turn that a request belongs to: the number of assistant messages. In the Responses API, each turn has one
  * message among its items.
  */
 const turnOf = ({ messages, input = [] }: Body): number =>
@@ -91,7 +91,7 @@ function bodiesOf(model: Model): Map<number, string[]> {
 }
 
 /**
- * Resumes the thread after its worker has exited. Returns the ended thread. Expects its ledger to equal its server's
+ * Resumes the thread after its worker has exited. Returns the ended thread. Expects the ledger to equal the server's
  * counts.
  */
 async function resumed({ ref, env, cwd }: Run) {
@@ -119,7 +119,7 @@ async function conversationOf(model: Model): Promise<Map<number, string[]>> {
   return bodies;
 }
 
-/** Expects the requests of the undisturbed run, byte for byte. The turns in `twice` must have two requests. */
+/** Expects the requests of the undisturbed run, byte for byte, and two requests for the turns in `twice`. */
 function expectSame(model: Model, whole: Map<number, string[]>, twice: number[]): void {
   const bodies = bodiesOf(model);
   for (let turn = 1; turn <= last; turn += 1) {
@@ -133,7 +133,7 @@ function expectSame(model: Model, whole: Map<number, string[]>, twice: number[])
 
 const numbers = calls.flat();
 
-describe("a role continues after its process was killed", () => {
+describe("a role continues after a kill of its process", () => {
   const turns = Array.from({ length: last }, (_, at) => at + 1);
   const kinds = ["asked", "answering"] as const;
   const moments = turns.flatMap((turn) => kinds.map((kind) => ({ turn, kind })));

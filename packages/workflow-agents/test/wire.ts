@@ -29,7 +29,7 @@ export type Reply = {
   text?: string;
   tools?: ReplyTool[];
   stop?: string;
-  /** Ends the response as failed, with this code. */
+  /** The error code with which the response fails. */
   failed?: string;
   /** The container in which Anthropic's own tools ran. */
   container?: string;
@@ -40,7 +40,6 @@ export type Reply = {
   held?: Promise<unknown> | undefined;
   heldAfter?: number;
   repeat?: number;
-  /** Whether the reply has no usage. */
   isUncounted?: boolean;
   /** Additional response headers. */
   headers?: Record<string, string>;
@@ -58,8 +57,8 @@ export type Counted = {
 };
 
 /**
- * A received request as JSON, its counts, and the counts that the sent events reported. `closed` resolves when its
- * connection closes.
+ * A received request as JSON, its counts, and the counts that the sent events reported. `closed` resolves when the
+ * request's connection closes.
  */
 export type Came<Body> = {
   path: string;
@@ -94,7 +93,7 @@ export type Sums = { counted: Counted; reported: Counted };
 
 /** The requests, events and documents of a provider's protocol. */
 export type Protocol<Body> = {
-  /** Answers a request to another endpoint. Returns false for a 404. */
+  /** Answers a request to another endpoint. Returns false to answer with 404. */
   other: (request: { path: string; body: unknown }, response: ServerResponse) => boolean;
   isAnswered: (path: string) => boolean;
   /** Returns the problem of a request that the server must refuse, or null. */
@@ -102,7 +101,7 @@ export type Protocol<Body> = {
   refuse: (response: ServerResponse, fault: Fault & { kind: "status" }) => void;
   errorEvent: (fault: Fault & { kind: "error-event" }) => string;
   ping: string;
-  /** Yields the events of a whole answer in their form on the wire, and counts them. */
+  /** Yields the events of a whole answer as sent on the wire, and counts them. */
   events: (body: Body, reply: Reply, sums: Sums, nth: number) => Iterable<string>;
   /** Returns the answer as one JSON document. */
   document: (body: Body, reply: Reply, counted: Counted, nth: number) => unknown;
@@ -116,7 +115,7 @@ export function* tokens(text: string): Iterable<string> {
   for (let at = 0; at < text.length; at += 4) yield text.slice(at, at + 4);
 }
 
-/** Starts a server. It knows one key and every model but `no-such-model`. */
+/** Starts a server that accepts one key and every model except `no-such-model`. */
 export async function wireServer<Body extends { model: string; stream?: boolean | null }>(
   protocol: Protocol<Body>,
   script: Script<Body>,

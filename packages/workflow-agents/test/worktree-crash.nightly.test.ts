@@ -137,14 +137,14 @@ test.each(some(["role 1", "role 2", "commit 1", "commit 3"], 2))(
   60_000,
 );
 
-describe("a worker that dies, with its git,", () => {
+describe("a worker and its git process", () => {
   // The number of calls in an undisturbed run: the test below counts them.
   const calls = 42;
   const moments = Array.from({ length: calls }, (_, at) =>
     ["before", "in", "after"].map((when) => `${when}-${at + 1}`),
   ).flat();
 
-  test("dies at each call", async () => {
+  test("may die at each git call", async () => {
     const repository = repositoryOf();
     const git = dyingGit(repository);
     const { ref } = await start(repository, "writers", { PATH: git.path });
@@ -176,8 +176,8 @@ const build = {
   input: { argv: ["sh", "-c", "mkdir ignored; touch ignored/built"] },
 };
 
-describe("a continued conversation has the files that it knows", () => {
-  test("after its worker was killed", async () => {
+describe("a continued conversation has its files", () => {
+  test("after a kill of its worker", async () => {
     const repository = repositoryOf();
     let killed: Promise<unknown> | null = null;
     reply = (turn) => {
@@ -195,7 +195,7 @@ describe("a continued conversation has the files that it knows", () => {
     expect(existsSync(join(root, "worktrees", ref.threadId, "coder/ignored/built"))).toBe(true);
   }, 60_000);
 
-  test("in a retry, which has a worktree of its own", async () => {
+  test("in a retry, which has a separate worktree", async () => {
     const repository = repositoryOf();
     let fails = true;
     reply = (turn) => {

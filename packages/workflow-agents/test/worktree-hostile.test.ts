@@ -19,7 +19,7 @@ import { runThread } from "@uncaged/workflow/testing";
 import { worktree } from "../src/entry/index.ts";
 import { TestRepository } from "./worktree/repository.ts";
 
-/* Agents put programs into the git directories that our own git uses. Git must not start any of them. */
+/* Agents put programs into the git directories that the host's git uses. Git must not start any of these programs. */
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-worktree-hostile-")));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -281,7 +281,7 @@ describe("an agent may", () => {
     const [first = "", second = "", third = "", last = ""] = trees.map(({ commit }) => commit);
     expect(repository.git("log", "--format=%s", first)).toBe("worker\nmine\nfirst\n");
     expect(repository.files(last)).toEqual(["README.md", "a", "b", "c", "d", "e"]);
-    // The branch of the agent is unchanged.
+    // The agent's branch is unchanged.
     expect(repository.git("rev-parse", "of-agent").trim()).toBe(first);
     for (const commit of [second, third])
       repository.git("merge-base", "--is-ancestor", commit, last);
@@ -315,7 +315,7 @@ describe("an agent may", () => {
     expect([status, head]).toEqual([before["status --porcelain"], before.head]);
   });
 
-  test("leave locks, a broken index, and repositories of its own", async () => {
+  test("leave locks, a broken index, and nested repositories", async () => {
     const repository = repositoryOf();
     const entryOf = (cwd: string) => readFileSync(join(cwd, ".git"), "utf8").trim().slice(8);
     const nested: Work = (cwd, env) => {
@@ -350,7 +350,7 @@ describe("an agent may", () => {
   });
 });
 
-test("two concurrent roles in one worktree are refused, and two in their own are not", async () => {
+test("two concurrent roles in one worktree are refused, and two in separate worktrees are not", async () => {
   const repository = repositoryOf();
   const both = async (of: "thread" | "role") => {
     const worktrees = join(next("root"), "worktrees", "thread");

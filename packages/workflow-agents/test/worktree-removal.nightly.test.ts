@@ -43,7 +43,7 @@ async function ended(ref: ThreadRef) {
 const treeOf = ({ threadId }: ThreadRef) => join(root, "worktrees", threadId, "thread");
 const left = () => readdirSync(join(root, "worktrees"));
 const removal = (ref: ThreadRef) => host.remove(ref).catch((error: Error) => error.message);
-/** Removes the threads in the trash a week later, and with them their worktrees. */
+/** Deletes threads that were moved to the trash less than 8 days ago, with their worktrees. */
 const emptyTrash = () => host.collect({ now: Date.now() + 8 * 86_400_000, trash: true });
 
 test("a locked worktree prevents the removal of its thread", async () => {

@@ -14,7 +14,7 @@ const root = join(folder, "root");
 const host = openLocalHost({ path: root });
 let server: WireServer<object>;
 
-/** The text of each member. The planner puts Bob's into the script that Bob runs. */
+/** The text of each member. The planner puts `bob` into the script that Bob runs. */
 let texts = { alice: "parse()", bob: "print()", shared: "" };
 
 function reply(body: object): Reply {
@@ -69,7 +69,7 @@ async function ended(ref: ThreadRef) {
   return { ref, view, trees };
 }
 
-test("codes in its own worktrees, and a fork begins with the files of its step", async () => {
+test("codes in separate worktrees, and a fork begins with the files of its step", async () => {
   const repository = newRepository();
   const before = repository.seen();
   texts = { alice: "parse()", bob: "print()", shared: "" };

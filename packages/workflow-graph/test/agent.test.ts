@@ -23,7 +23,7 @@ describe("an agent's prompt", () => {
     expect(asked(userPrompt, input)).toBe(prompt);
   });
 
-  test("with an answer as its input has the latest text instead", () => {
+  test("contains the latest text if its input is an answer", () => {
     expect(asked("{{PREVIOUS_OUTPUT}}", { decision: "approve" }, "text")).toBe("text");
     expect(asked("", { note: "n" }, "text")).toBe("text");
   });
@@ -42,14 +42,14 @@ describe("a node", () => {
     ]);
   });
 
-  test("of type start is required, or nothing runs", async () => {
+  test("of type start is required to run a graph", async () => {
     const { log, result } = await published(() => drawn([agent("a")], "a -> a"));
     const message = "No start node found in workflow graph";
     expect(result).toMatchObject({ status: "failed", message, steps: [] });
     expect(log).toEqual([`system error: ${message}`]);
   });
 
-  test("runs as one of 2,000, in a chain and in parallel", async () => {
+  test("may be one of 2,000, in a chain and in parallel", async () => {
     const many = Array.from({ length: 2_000 }, (_, at) => agent(`n${at}`));
     const nodes = [start("s"), ...many];
     const agents: GraphAgents = async ({ nodeId }) => ({ output: nodeId });

@@ -21,7 +21,7 @@ describe("an approval", () => {
     expect(texts(outcome).at(-1)).toBe("b: b(a(in))");
   });
 
-  test("may have its former type, input", async () => {
+  test("may have the legacy type input", async () => {
     const old = nodes.map((node) => (node.id === "ask" ? { ...node, type: "input" } : node));
     const outcome = await drawn(old, links);
     expect(outcome).toMatchObject({ status: "waiting", wait: { content: "Good?" } });
@@ -35,7 +35,7 @@ describe("an approval", () => {
     expect(outcome.steps.map(({ role }) => role)).not.toContain("b");
   });
 
-  test("passes its note to the next agent once, through any nodes in between", async () => {
+  test("passes its note once to the next agent, through any nodes between them", async () => {
     const { result, log } = await published(() =>
       drawn(nodes, links, { answers: [rejected("shorter"), "yes"] }),
     );
@@ -55,7 +55,7 @@ describe("an approval", () => {
     ]);
   });
 
-  test("puts its note only where the prompt has a placeholder", async () => {
+  test("puts its note only at the prompt's placeholder", async () => {
     const userPrompt = "{{PREVIOUS_OUTPUT}}|{{APPROVAL_DECISION}}|{{APPROVAL_NOTE}}";
     const placed = [...nodes.slice(0, 3), agent("b", { userPrompt })];
     const twoPaths = "s -> a, b; a -> ask; ask -approve-> b; ask -reject-> b";
@@ -107,7 +107,7 @@ describe("an approval", () => {
   );
 });
 
-describe("approvals beside running nodes", () => {
+describe("approvals while nodes run", () => {
   test("ask in turn if two are reached at once", async () => {
     const both = [start("s"), approval("p"), approval("q"), agent("a"), agent("b")];
     const { result, log } = await published(() =>
@@ -128,7 +128,7 @@ describe("approvals beside running nodes", () => {
     expect(result.status).toBe("completed");
   });
 
-  test("wait for a slow agent, and its successors wait for the answer and their turn", async () => {
+  test("wait for a slow agent, whose successors wait for the answer and their turn", async () => {
     const order: string[] = [];
     const agents: GraphAgents = async ({ nodeId }) => {
       order.push(`+${nodeId}`);

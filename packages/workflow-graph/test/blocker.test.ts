@@ -5,7 +5,7 @@ import { agent, approval, condition, lines, type Node, start } from "./parts.ts"
 const blockerOf = (nodes: readonly Node[], connections = "", ...more: object[]) =>
   runBlocker({ nodes: [...nodes], connections: [...lines(connections), ...(more as never[])] });
 
-/** Invalid graphs by reason. Each graph also has all later errors, except for an extra start node. */
+/** Invalid graphs by reason. Each graph also has the errors of all later reasons, except an extra start node. */
 const lead = agent("lead", { tools: { subagents: true } });
 const ends = [condition("if", { operator: "equal", value: "x" }), approval("p")];
 const dead = "s -> if, p";

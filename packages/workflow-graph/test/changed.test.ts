@@ -21,7 +21,7 @@ describe("a run that continues with a changed graph", () => {
   test("ignores the steps of a removed node", async () => {
     expect(await goneOn(3, without, "s -> a; a -> ask; ask -approve-> b")).toEqual(["completed"]);
     expect(await goneOn(2, without, "s -> a; a -> ask; ask -approve-> b")).toEqual(["completed"]);
-    // Rerun from the node before the removed node. The changed graph applies from that node.
+    // Rerun from the node before the removed node. The changed graph applies after that node.
     const again = await goneOn(1, without, "s -> a; a -> ask; ask -approve-> b");
     expect(again.map((text) => text.replace(/: .*/, ""))).toEqual([
       ...["completed", "a", "__wait__", "__input__", "b"],
@@ -46,7 +46,7 @@ describe("a run that continues with a changed graph", () => {
     expect(outcome.at(-1)).toStartWith("b: ");
   });
 
-  test("continues from a question that the changed graph has too", async () => {
+  test("continues from a question that the changed graph still asks", async () => {
     const renamed = [...before.slice(0, 4), agent("other")];
     const outcome = await goneOn(4, renamed, "s -> a; old -> ask; ask -approve-> other");
     expect(outcome.map((text) => text.replace(/: .*/, ""))).toEqual([

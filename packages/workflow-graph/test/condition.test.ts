@@ -22,7 +22,7 @@ describe("a condition", () => {
     expect(log).toEqual([`Condition 1 (${one.operator} "${one.value}") evaluated as ${isMatch}`]);
   });
 
-  test("is decided by its first match, and the rest is not tested", () => {
+  test("is decided by its first match, and later conditions are not tested", () => {
     const { handle, log } = decide([equal("a"), contains("b"), contains("abc")], "abc");
     expect(handle).toBe("condition-1");
     expect(log).toHaveLength(2);
@@ -30,7 +30,7 @@ describe("a condition", () => {
 
   const nodes = [start("s"), agent("a"), agent("b")];
 
-  test("passes its input through and follows its match's handle, for the first match also true", async () => {
+  test("passes its input on and follows the matching handle, for the first condition also true", async () => {
     const links = "s -> if; if -true-> a; if -false-> b";
     const outcome = await drawn([...nodes, condition("if", contains("IN"))], links);
     expect(texts(outcome)).toEqual(["s: in", "if: in", "a: a(in)"]);

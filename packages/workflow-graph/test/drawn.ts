@@ -28,7 +28,7 @@ export async function drawn(
   return await runThread(timeless(run), { prompt: "in", ...rest });
 }
 
-/** Returns a workflow without values that differ from run to run. */
+/** Returns a workflow whose records lack the values that differ between runs. */
 export const timeless = (run: WorkflowFn): WorkflowFn =>
   async function* (input, options) {
     const thread = run(input, options);

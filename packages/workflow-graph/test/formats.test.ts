@@ -50,7 +50,7 @@ describe("a document of another format", () => {
     );
   });
 
-  test("is named with its file by add, unless it is another kind of source", () => {
+  test("is reported with its file by add, unless it is another kind of source", () => {
     for (const [name, document] of documents) {
       if (typeof document === "string") continue;
       const text = JSON.stringify(document);

@@ -31,7 +31,7 @@ async function guarded(guardrail: Guardrail, script: ModelScript, connections?: 
 }
 
 describe("a guardrail", () => {
-  test("asks the agent again with the reason, and the output is the value of its JSON", async () => {
+  test("retries the agent with the reason, and the output is the parsed JSON", async () => {
     const heard: string[] = [];
     const { result } = await guarded(
       { schema: kindSchema },
@@ -76,7 +76,7 @@ describe("a guardrail", () => {
     });
   });
 
-  test("leads to its handle when no retry is left, and to the others else", async () => {
+  test("follows the rejected handle when no retry is left, and other handles otherwise", async () => {
     const script = (answer: string) => ({ "You sort": [answer], helpful: ["done"] });
     const guardrail = { matches: ["^yes"], retries: 0 };
     const connections = "s -> a; a -> b; a -rejected-> c";
@@ -89,7 +89,7 @@ describe("a guardrail", () => {
     );
   });
 
-  test("leads back to its own agent through its handle", async () => {
+  test("may lead back to its agent through the rejected handle", async () => {
     const { result } = await guarded(
       { matches: ["^yes"], retries: 0 },
       {
@@ -129,7 +129,7 @@ describe("a guardrail", () => {
     ]);
   });
 
-  test("gives the handle rejected its meaning", async () => {
+  test("is required for the handle rejected", async () => {
     const document = { ...bundleOf({}), connections: lines("s -> a; a -rejected-> b") };
     expect(checkGraph(document).warnings).toMatchObject([{ path: ["nodes", 1, "data"] }]);
     const { run } = graphBundle(document, { agents: async () => ({ output: "x" }) });

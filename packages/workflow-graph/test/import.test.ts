@@ -104,7 +104,7 @@ describe("the TypeScript of an Agent Builder workflow", () => {
   });
 });
 
-test("the JSON of an Agent Builder workflow becomes a graph without the nodes that it lacks", () => {
+test("the JSON of an Agent Builder workflow becomes a graph without the unsupported nodes", () => {
   const text = JSON.stringify(builderWorkflow);
   const { document } = importGraph(text);
   expect(checkGraph(document).errors).toEqual([]);
@@ -193,7 +193,7 @@ describe("another file", () => {
     expect(said).not.toContain("\n");
   });
 
-  test("of hostile shapes never breaks the import", () => {
+  test("of a hostile shape never crashes the import", () => {
     const odd: unknown[] = [null, 1, "x", [], {}, { id: 1 }, { id: "__proto__" }, [[]]];
     for (const one of odd)
       for (const base of [agentFlow, builderWorkflow])
@@ -210,7 +210,7 @@ describe("another file", () => {
     }
   });
 
-  test("of ours is not importable", () => {
+  test("of the project's formats is not importable", () => {
     expect([supportScript, JSON.stringify(builderWorkflow), flow].map(isImportable)).toEqual([
       true,
       true,

@@ -20,7 +20,7 @@ describe("a node reached by several paths", () => {
     ]);
   });
 
-  test("runs once for each with join: each", async () => {
+  test("runs once for each path if join is each", async () => {
     const each = [...nodes.slice(0, 3), agent("c", { join: "each" })];
     const outcome = await drawn(each, "s -> a, b; a -> c; b -> c");
     expect(texts(outcome).slice(3).sort()).toEqual(["c: c(a(in))", "c: c(b(in))"]);

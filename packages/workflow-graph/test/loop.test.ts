@@ -60,7 +60,7 @@ describe("a loop", () => {
     expect(first.sort()).toEqual(["+left", "+right"]);
   });
 
-  test("of two nodes that wait for each other starts the node that was reached first", async () => {
+  test("with two nodes that wait for each other starts the node that was reached first", async () => {
     const both = [start("s"), agent("a"), agent("b"), agent("x"), condition("y", never)];
     const outcome = await drawn(
       both,

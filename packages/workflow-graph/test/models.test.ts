@@ -42,7 +42,7 @@ describe("an agent's model", () => {
     expect(log.slice(2)).toEqual(["a start_prompt: in", `a llm_error: ${message}`]);
   });
 
-  test("uses its provider's key, model and effort", async () => {
+  test("is called with its provider's key, model and effort", async () => {
     const server = await openaiServer([{ text: "salt" }]);
     ends.push(server.stop);
     const env = { OPENAI_API_KEY: server.key, OPENAI_BASE_URL: server.url };

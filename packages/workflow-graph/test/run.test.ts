@@ -84,7 +84,7 @@ describe("the result of a run", () => {
   });
 });
 
-test("a line has the decision of an answer, also if an earlier version has it only in its text", () => {
+test("a log line has the decision of an answer, even if an earlier version wrote it only in its text", () => {
   const entryOf = (content: string, decision?: null | "approve" | "reject") => {
     const { payload, type } = logEvent("a", "input_received", content, { decision });
     const recorded = { seq: 1, timestamp: 5, stepID: "a", type };
@@ -93,7 +93,7 @@ test("a line has the decision of an answer, also if an earlier version has it on
   const rejected = "User rejected this step. Feedback: shorter";
   expect(entryOf("no", "reject")).toBe("reject");
   expect([entryOf(rejected), entryOf("User approved this step.")]).toEqual(["reject", "approve"]);
-  // An agent's user may answer with the same words.
+  // An agent's output may contain the same words.
   expect([entryOf(rejected, null), entryOf("hello")]).toEqual([undefined, undefined]);
 });
 
@@ -176,7 +176,7 @@ describe("another program's record of a run", () => {
     ).toEqual([]);
   });
 
-  test("keeps the outputs and answers of nodes with any name", async () => {
+  test("keeps the outputs and answers of nodes with any id", async () => {
     const ids = ["constructor", "toString", "hasOwnProperty", "__proto__"];
     const own = ids.map((id) => `"${id}":"of ${id}","${id}_approval":{"decision":"approve"}`);
     const state = JSON.parse(`{${own.join()},"previous_output":"work"}`) as typeof record.state;

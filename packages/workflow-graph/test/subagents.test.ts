@@ -31,7 +31,7 @@ const nodes = [
 const links = "s -> root; root -subagent-> mid; mid -subagent-> leaf";
 
 describe("a tree of subagents", () => {
-  test("reaches the agents' runner, nested, without the prompts of the subagents", async () => {
+  test("is passed to the agent runner, nested, without the prompts of the subagents", async () => {
     const requests: AgentRequest[] = [];
     const agents: GraphAgents = async (request) => {
       requests.push(request);
@@ -62,7 +62,7 @@ describe("a tree of subagents", () => {
     ]);
   });
 
-  test("is called as tools, each call is an attempt within the caller's attempt, and all spending belongs to the node", async () => {
+  test("is called as tools, each call is an attempt within the caller's attempt, and the node has all spending", async () => {
     const agents = scripted({
       "You lead": [
         [
@@ -126,7 +126,7 @@ describe("a tree of subagents", () => {
     expect(counts.sort((a, b) => a - b)).toEqual([1, 1, 3, 3, 4]);
   });
 
-  test("is described to its caller by prompts, tools and names", async () => {
+  test("is described to the calling model by prompts, tools and names", async () => {
     const names = ["A", "B", "C", "D", "E", "F"];
     const children = names.map((name) => agent(name, { agentName: name, systemPrompt: "x" }));
     const wide = [
@@ -154,7 +154,7 @@ describe("a tree of subagents", () => {
     expect(others).toEqual(["Subagents: A, B, C, D +2 more."]);
   });
 
-  test("whose call fails returns the reason to the caller, and a throw ends each open call", async () => {
+  test("whose call fails returns the reason to the caller, and an error ends each open call", async () => {
     const failing = scripted({
       "You lead": [[{ tool: "mid", input: { message: "look" } }], "went on"],
     });
@@ -199,7 +199,7 @@ describe("a subagent connection that violates a rule", () => {
     expect(errors.map((error) => error.message)).toContain(`Subagent connection ${message}`);
   });
 
-  test("by its handle, or by a cycle, is reported too", async () => {
+  test("by its handle or by a cycle is reported", async () => {
     const connections = [
       ...lines("s -> off"),
       { source: "a", target: "b", sourceHandle: "subagent", targetHandle: "output" },

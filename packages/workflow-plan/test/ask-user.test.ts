@@ -25,7 +25,7 @@ describe("the policy ask_user", () => {
     expect(statesIn(outcome.steps)).toEqual({ a: "failed", c: "succeeded" });
   });
 
-  test("retries on that decision, and attempt numbers continue", async () => {
+  test("retries after the decision retry, and attempt numbers continue", async () => {
     const outcome = await runPlan(definition, { a: failing(2) }, { answers: ["retry", "retry"] });
     expect(result(outcome)).toEqual({ returnCode: 0, summary: "3 steps succeeded" });
     const attempts = outcome.steps.filter(({ meta, role }) => role === "a" && meta.attempt);

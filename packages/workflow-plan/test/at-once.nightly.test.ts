@@ -14,7 +14,7 @@ import { plan } from "./parts.ts";
 setDefaultTimeout(120_000);
 afterEach(removeStores);
 
-/** Returns a host with one method that runs other code before, or in place of, its own. */
+/** Returns a host that runs other code before or instead of one of its methods. */
 function hostWith(host: Host, name: keyof Host, act: (...args: never[]) => unknown): Host {
   return new Proxy(host, {
     get(target, key) {

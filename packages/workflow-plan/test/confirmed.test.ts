@@ -84,7 +84,7 @@ describe("a confirmed plan", () => {
     expect(await refusal(() => plans.confirm(id))).toContain("active");
   });
 
-  test("is refused when a link replaces a file, whatever its target is", async () => {
+  test("is refused when a link to any target replaces a file", async () => {
     const { plans, project, confirmed, home } = inProject();
     writeFileSync(join(project, ".env"), "A=1\n");
     const id = await confirmed();

@@ -98,7 +98,7 @@ for (const { image, missing, name, path, title } of engines) {
   const checked = () =>
     checkedSandbox({ ...question(), metadata: metadata(), cwd: project, root: null });
 
-  /** Starts a script in the same home each time. Returns its output when it has ended. */
+  /** Starts a script in the same home each time. Returns the script's output after its end. */
   const start = async (script: string, signal = new AbortController().signal): Promise<string> => {
     const launch = await launchIn(await checked(), {
       ...{ command: ["/bin/sh", "-c", script], env: env(), run: join(home, "run"), step: "a" },

@@ -57,7 +57,7 @@ test("other plans are shown, run, confirmed and notified beside a damaged plan w
   const [list] = await write("/list");
   expect(list).toContain(`completed  Waits`);
   expect(list).toContain(`the plan ${waits.id} is damaged: metadata_json is not valid JSON`);
-  // The run of the damaged plan ends. Only the phase of the plan waits for the repair.
+  // The run of the damaged plan ends. Only the change of the plan's phase waits for the repair.
   writeFileSync(join(home.store.folder, "go"), "");
   const runOf = () => plans.findRun(runId ?? "");
   await until(async () => (await plans.refresh(), runOf().status === "completed"));

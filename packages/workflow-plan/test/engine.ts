@@ -96,7 +96,7 @@ export type Podman = { path: string; image: string; bare: string } | { missing: 
 const image = "uncaged-test-agent";
 const bare = "uncaged-test-bare";
 
-/** Prepares a podman that works on this machine, even in a container. */
+/** Prepares a podman installation that works on this machine, even in a container. */
 export function preparedPodman(folder: string): Podman {
   const podman = Bun.which("podman");
   if (podman === null) return { missing: "podman is not installed" };
@@ -114,7 +114,7 @@ export function preparedPodman(folder: string): Podman {
     ]);
     if (made.status !== 0) return { missing: "podman can't make an image here" };
   }
-  // Podman needs these if limits cannot be raised, or control groups are of the old version.
+  // Podman needs these options if limits cannot be raised, or the control groups are of version 1.
   for (const [runtime, limits] of [
     ["", ""],
     ["--runtime runc", ""],

@@ -44,7 +44,7 @@ const open = () =>
     hide: (text) => withoutSecrets(text, secrets),
   });
 
-/** Writes a file as a step does: under a temporary name, then renamed. */
+/** Writes a file like a step: under a temporary name, which it then changes. */
 function put(name: string, text: string): void {
   const aside = join(path, "output", `.${name}.tmp`);
   writeFileSync(aside, text);

@@ -100,7 +100,7 @@ describe("a mount is refused", () => {
     }
   });
 
-  test("at a place outside the mounts, or of another mount", () => {
+  test("at a place outside the mounts, or at the place of another mount", () => {
     const site = join(root, "site");
     for (const containerPath of [
       "../x",
@@ -135,7 +135,7 @@ test("a mount is writable only if its root allows it, and with nonMainReadOnly o
   expect(mayWriteProject(rules({}, join(top, "projects-old")))).toBe(false);
 });
 
-test("a folder that contains the home directory is not writable, whatever its root allows", () => {
+test("a folder that contains the home directory is never writable", () => {
   const allowedRoots = [{ path: join(top, ".."), allowReadWrite: true }];
   for (const path of [top, join(top, "..")]) {
     expect(mayWriteProject(rules({ allowedRoots }, path))).toBe(false);

@@ -10,7 +10,7 @@ import {
   type StepAgent,
 } from "../src/entry/index.ts";
 
-/** Returns a step of a plan. Its dependencies are also among its inputs. */
+/** Returns a step of a plan. The inputs also contain the dependencies. */
 export const step = (id: string, depends_on: string[] = [], more: Partial<PlanStep> = {}) => ({
   id,
   description: `do ${id}`,

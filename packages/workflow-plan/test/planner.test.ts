@@ -73,7 +73,7 @@ function unanswered(messages: readonly { role: string; content: unknown }[]): st
 const last = (request: Request | undefined): string => JSON.stringify(request?.messages.at(-1));
 
 describe("the planner", () => {
-  test("asks, gets the answer and makes a plan whose other fields are the framework's", async () => {
+  test("asks, gets the answer and makes a plan, to which the framework adds the other fields", async () => {
     const given = {
       ...sound,
       phase: "active",

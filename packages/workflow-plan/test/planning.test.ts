@@ -12,7 +12,7 @@ import { cron, hello, TestHome } from "./home.ts";
 import { gate } from "./parts.ts";
 import { ask, create } from "./router/chat.ts";
 
-/* Conversations on one plan home. Each opens the plans itself, as another process would. */
+/* Conversations on one plan home. Each opens the plans separately, like a separate process. */
 setDefaultTimeout(60_000);
 afterEach(removeStores);
 

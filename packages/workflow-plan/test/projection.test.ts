@@ -11,7 +11,7 @@ import { projectedTables, tablesOf, undisturbed } from "./projection/undisturbed
 setDefaultTimeout(180_000);
 afterAll(removeStores);
 
-/** Returns a host with one method that runs more code after its own. */
+/** Returns a host that runs more code after one of its methods. */
 function hostAfter(host: Host, name: "find" | "observe", act: () => Promise<unknown>): Host {
   if (name === "find") {
     const find: Host["find"] = async (id) => {

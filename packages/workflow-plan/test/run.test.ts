@@ -37,7 +37,7 @@ describe("a run", () => {
     expect(eventsIn(outcome.steps).slice(-2)).toEqual(["succeeded child", "succeeded slow"]);
   });
 
-  test("has at most four concurrent steps, or the set limit", async () => {
+  test("has at most four concurrent steps, or another set limit", async () => {
     const ids = Array.from({ length: 9 }, (_, n) => `s${n}`);
     const most = async (maxParallelSteps?: number) => {
       const seen = { now: 0, most: 0 };

@@ -206,7 +206,7 @@ test("the folder of a run is removed at its end, or at the recovery from a crash
   expect(existsSync(needed)).toBe(false);
 });
 
-test("a run of another program has no folder, whatever its id is", async () => {
+test("a run of another program with any id has no folder", async () => {
   const cache = join(store.folder, "other-cache");
   const own = home.open({ env: { ...store.env, XDG_CACHE_HOME: cache } });
   const { id } = await added(hello({ trigger: cron }));

@@ -99,7 +99,7 @@ function filesWith(folder: string, text: string): string[] {
     .filter((path) => readFileSync(path).includes(text));
 }
 
-/** Returns whether a process with a text in its command line runs. */
+/** Tells whether a process with a text in its command line runs. */
 function runsWith(text: string): boolean {
   return readdirSync("/proc").some((id) => {
     try {

@@ -53,7 +53,7 @@ describe("a plan's file", () => {
       expect((await made({ ...sound, metadata })).error).toContain(reason);
   });
 
-  test("results in the same code for the same definition, whatever else a whole plan has", async () => {
+  test("results in the same code for the same definition, regardless of the plan's other fields", async () => {
     const whole = { id: "wf_1", phase: "active", updated_at: "x", ...sound };
     const { code } = await made({ ...whole, metadata: { owner: { channel: "tui" }, more: 1 } });
     expect(code).toBe((await made(sound)).code ?? "");

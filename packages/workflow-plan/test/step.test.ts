@@ -55,7 +55,7 @@ test("_close in the step's folder ends its agent, and fails the attempt", async 
   });
 }, 180_000);
 
-test("a step has the credentials that it names itself, also from the environment, and none that data name", async () => {
+test("a step has the credentials that its own texts name, also from the environment, and no others", async () => {
   const folder = join(top, "plans");
   writeFileSync(join(folder, "secrets.json"), '{"A_TOKEN":"aaaaaa","B_TOKEN":"bbbbbb"}', {
     mode: 0o600,

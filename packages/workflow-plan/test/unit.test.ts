@@ -27,7 +27,7 @@ const options = (more: Partial<UnitOptions> = {}): UnitOptions => ({
   ...more,
 });
 
-test("the systemd unit restarts the installed command whenever it ends, and leaves runs alone", () => {
+test("the systemd unit restarts the installed command whenever it ends, and does not end runs", () => {
   const { name, path, text } = unitOf(options());
   expect([name, path]).toEqual([
     "uncaged-workflow-plan.service",
@@ -53,7 +53,7 @@ test("the systemd unit restarts the installed command whenever it ends, and leav
   expect(other.path).toMatch(/^\/c\/systemd\/user\/uncaged-workflow-plan-[0-9a-f]{8}\.service$/);
 });
 
-test("the launchd agent does the same", () => {
+test("the launchd agent restarts the installed command too", () => {
   const { path, text } = unitOf(options({ platform: "darwin" }));
   expect(path).toBe("/home/me/Library/LaunchAgents/uncaged.workflow.plan.plist");
   expect(text).toMatchInlineSnapshot(`

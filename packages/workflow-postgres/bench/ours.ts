@@ -1,6 +1,6 @@
 /*
- * Our side of `beside.ts`, in one process like its peer: a host and a worker on the same server. Its arguments are the
- * URL of a database and the number of threads for the list. Prints a JSON line with milliseconds.
+ * This project's side of `beside.ts`, in one process like the other side: a host and a worker on the same server. The
+ * arguments are the URL of a database and the number of threads for the list. Prints a JSON line with milliseconds.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ const [, , url = "", threads = "0"] = process.argv;
 const folder = mkdtempSync(join(tmpdir(), "beside-"));
 const reached = Promise.withResolvers<void>();
 const resumed = Promise.withResolvers<void>();
-/** The bundle runs in this process, and calls this at each step. */
+/** Called at each step of the bundle, which runs in this process. */
 let onStep: (n: number) => Promise<void> | void = () => undefined;
 Object.assign(globalThis, { onStep: (n: number) => onStep(n) });
 

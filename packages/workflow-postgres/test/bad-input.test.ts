@@ -1,11 +1,12 @@
 // @postgres: starts a server
 import { afterAll, describe, expect, test } from "bun:test";
 import { isWorkflowError, type WorkflowError } from "@uncaged/workflow/host";
+import { isDatabaseUrl } from "../src/database/address.ts";
 import { openPostgresHost } from "../src/host/host.ts";
 import { missingPostgres } from "./fixtures/server.ts";
 import { emptySchema, execute, select, stopShared } from "./fixtures/shared.ts";
 
-/** Returns the code of the error with which a database is refused, and its kind. */
+/** Returns the code and the kind of the error for a refused database. */
 async function refusal(url: string): Promise<[code: string, kind: string]> {
   const error = await openPostgresHost({ url }).then(
     (host) => host.close(),
@@ -24,7 +25,7 @@ const relations = (url: string, schema: string) =>
 describe.skipIf(missingPostgres !== "")(`a database is refused${missingPostgres}`, () => {
   afterAll(stopShared);
 
-  test("when it can't be used, with one line and nothing written", async () => {
+  test("with one line and without a write if it is unusable", async () => {
     const { url, drop } = await emptySchema();
     const address = new URL(url);
     const schema = address.searchParams.get("schema") ?? "";
@@ -58,17 +59,29 @@ describe.skipIf(missingPostgres !== "")(`a database is refused${missingPostgres}
       for (const [mode, ...refused] of [
         ["verify-ca", "BAD_HOST", "usage"],
         ["bogus", "BAD_HOST", "usage"],
-        ["require", "NO_DATABASE", "failed"],
+        ["require", "DATABASE_TLS", "failed"],
       ] as const) {
         expect(await refusal(of((it) => it.searchParams.set("sslmode", mode)))).toEqual([
           ...refused,
         ]);
       }
+      for (const bad of [
+        ...["postgres://", "postgres:///postgres", of((it) => (it.pathname = "/"))],
+        of((it) => it.searchParams.set("sslrootcert", "/missing.pem")),
+      ]) {
+        expect(await refusal(bad)).toEqual(["BAD_HOST", "usage"]);
+      }
+      const loud = of((it) => it.searchParams.set("schema", "A b")).replace("postgres", "POSTGRES");
+      expect(await refusal(loud)).toEqual(["BAD_HOST", "usage"]);
+      expect(isDatabaseUrl(loud)).toBe(true);
       expect(await refusal(poor)).toEqual(["DATABASE_RIGHTS", "failed"]);
       expect(await relations(url, schema)).toEqual([]);
 
       const migrations = `CREATE TABLE ${schema}.uncaged_migrations`;
-      for (const table of [`CREATE TABLE ${schema}.threads (id int)`, `${migrations} (id int)`]) {
+      for (const table of [
+        `CREATE TABLE ${schema}.threads (id int)`,
+        ...[`${migrations} (id int)`, `${migrations} (version text)`],
+      ]) {
         await execute(url, `CREATE SCHEMA ${schema}; ${table}`);
         expect(await refusal(url)).toEqual(["SCHEMA_FOREIGN", "failed"]);
         expect(await relations(url, schema)).toHaveLength(1);

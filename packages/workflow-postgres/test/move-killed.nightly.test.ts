@@ -18,7 +18,7 @@ process.env.UNCAGED_WORKFLOW_IDLE_MS ??= "600";
 /** Number of steps of the moved thread. */
 const stepCount = isWhole ? 10_000 : 1200;
 
-/** Notes each step before yielding it. Asks a question after `count` steps, and after each further one. */
+/** Notes each step before yielding it. Asks a question after `count` steps, and after each later step. */
 const noting = `
 import { appendFileSync } from "node:fs";
 export const descriptor = { description: "notes what it does", roles: {} };
@@ -160,13 +160,13 @@ async function start(notes: string): Promise<ThreadRef> {
   return ref;
 }
 
-/** Lets the thread make one more step on its host. */
+/** Makes the thread commit one more step on its host. */
 async function goOn(side: Side, ref: ThreadRef): Promise<void> {
   if (side === "laptop") await goOnOn(local, ref);
   else await onDatabase((host) => goOnOn(host, ref));
 }
 
-/** Opens a host that drives threads of the database in this process, until the function has ended. */
+/** Opens a host that drives threads of the database in this process until the function ends. */
 async function onDatabase<Result>(act: (host: Host) => Promise<Result>): Promise<Result> {
   const host = openStoreHost(await openPostgresStore(readDatabaseUrl(url)), { root: url });
   try {
@@ -206,7 +206,7 @@ async function killed(
   victim: Victim,
 ): Promise<string> {
   const [from, to] = ends(way);
-  // Without the old copy, the move has to insert a new row.
+  // Without the old copy, the move must insert a new row.
   if (way === "push" && target % 2 === 0) await store.remove(ref);
   const before = await filesOn(from, ref);
   const { name = "", ms = 0 } = acts[target] ?? {};

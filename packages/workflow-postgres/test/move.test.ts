@@ -59,7 +59,7 @@ async function create(on: ThreadStore, name = "test"): Promise<ThreadRef> {
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
-/** Makes a thread go on: a step with its journal, events, a long value and a blob. Returns the value's place. */
+/** Makes a thread continue: a step with its journal, events, a long value and a blob. Returns the value's place. */
 async function goOn(on: ThreadStore, ref: ThreadRef, word: string): Promise<number | null> {
   const claim = (await on.claim(ref, claimOptions)) as Claim;
   const at = claim.keepValue(JSON.stringify(`${word} with an é`));
@@ -74,7 +74,7 @@ async function goOn(on: ThreadStore, ref: ThreadRef, word: string): Promise<numb
   return at;
 }
 
-/** Returns the bytes of a thread's files by their names. */
+/** Returns the contents of a thread's files by name. */
 function filesOf(root: Root, ref: ThreadRef): Record<string, string> {
   const { blobs, ...logs } = threadFiles(root, ref);
   const found = Object.values(logs).filter((path) => existsSync(path));
@@ -101,7 +101,7 @@ describe.skipIf(missingPostgres !== "")(`a thread and PostgreSQL${missingPostgre
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test("its files are the same as if it had stayed in a storage root", async () => {
+  test("it has the same files as if it had stayed in a storage root", async () => {
     const [root, twin] = [newRoot(), newRoot()];
     const [disk, stays] = [new DiskStore(root), new DiskStore(twin)];
     const ref = await create(disk);
@@ -127,7 +127,7 @@ describe.skipIf(missingPostgres !== "")(`a thread and PostgreSQL${missingPostgre
     expect(await goOn(back, ref, "third")).toBe((await goOn(stays, like, "third")) as number);
   });
 
-  test("it keeps its name, times, pause mark, deadline and the last number of its events", async () => {
+  test("it keeps its name, times, pause mark, deadline and last event number", async () => {
     const root = newRoot();
     const disk = new DiskStore(root);
     const ref = await create(disk, "named");
@@ -143,7 +143,7 @@ describe.skipIf(missingPostgres !== "")(`a thread and PostgreSQL${missingPostgre
     expect((await store.claim(ref, claimOptions))?.lastSeq).toBe(41);
   });
 
-  test("one of twenty hosts gets it, and none while it is claimed", async () => {
+  test("only one of twenty hosts gets it, and none while it is claimed", async () => {
     const ref = await create(store);
     const claim = (await store.claim(ref, claimOptions)) as Claim;
     expect(await codeOf(moving.leave(ref, away))).toBe("THREAD_RUNNING");
@@ -166,7 +166,7 @@ describe.skipIf(missingPostgres !== "")(`a thread and PostgreSQL${missingPostgre
     );
   });
 
-  test("twenty arrivals at once make one thread, and an older one does not replace it", async () => {
+  test("twenty arrivals at once make one thread, and an older arrival does not replace it", async () => {
     const root = newRoot();
     const disk = new DiskStore(root);
     const ref = await create(disk);
@@ -191,7 +191,7 @@ describe.skipIf(missingPostgres !== "")(`a thread and PostgreSQL${missingPostgre
     await arrive(7);
   });
 
-  test("a copy that stayed is replaced when it comes back, and only by its own continuation", async () => {
+  test("a remaining copy is replaced when the thread returns, and only by its continuation", async () => {
     const ref = await create(store);
     await goOn(store, ref, "first");
     await moving.leave(ref, laptop);
@@ -216,7 +216,7 @@ describe.skipIf(missingPostgres !== "")(`a thread and PostgreSQL${missingPostgre
     expect((await store.listBlobs(ref)).length).toBe(3);
   });
 
-  test("damage is found before it leaves, and lines that a crash has left in its debug log are dropped", async () => {
+  test("damage is found before it leaves, and incomplete lines of its debug log are dropped", async () => {
     const root = newRoot();
     const disk = new DiskStore(root);
     const ref = await create(disk);

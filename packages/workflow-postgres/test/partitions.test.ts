@@ -14,7 +14,7 @@ const hash = "1000000000001";
 describe.skipIf(missingPostgres !== "")(`partitions${missingPostgres}`, () => {
   afterAll(stopShared);
 
-  test("old ended threads are deleted, and their partition is dropped once it has no thread", async () => {
+  test("old ended threads are deleted, and their partition is dropped when it is empty", async () => {
     const { url, drop } = await emptySchema();
     const store = await openPostgresStore(readDatabaseUrl(url));
     const database = new Database(readDatabaseUrl(url), { pool: 2 });

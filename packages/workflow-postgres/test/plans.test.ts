@@ -10,7 +10,7 @@ let url: string;
 let drop: () => Promise<void>;
 let rows: PlanRows;
 
-/** Connections that lose the reply of each statement that writes. */
+/** Connections that lose the reply of each write statement. */
 class LossyDatabase extends Database {
   lost = 0;
   override async query<Row extends object>(
@@ -77,7 +77,7 @@ describe.skipIf(missingPostgres !== "")(`the rows of plans in PostgreSQL${missin
     expect((await rows.since(0)).rows.get("count")).toEqual({ n: 60 });
   });
 
-  test("a commit whose reply was lost is made once", async () => {
+  test("a commit whose reply was lost is applied once", async () => {
     const database = new LossyDatabase(readDatabaseUrl(url), { pool: 1 });
     const lossy = planRows(database);
     const { version } = await rows.since(0);
@@ -106,7 +106,7 @@ describe.skipIf(missingPostgres !== "")(`the rows of plans in PostgreSQL${missin
     expect(kept).toBe(1_000);
   });
 
-  test("one of twenty holds a lock at a time", async () => {
+  test("only one of twenty processes holds a lock at a time", async () => {
     const holders: number[] = [];
     let most = 0;
     let waits = 0;

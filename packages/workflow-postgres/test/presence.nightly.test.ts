@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Host } from "@uncaged/workflow/host";
 import { openPostgresHost } from "../src/host/host.ts";
-import { Link } from "./faults/link.ts";
+import { Link } from "../../workflow-restate/test/faults/link.ts";
 import { missingPostgres, PostgresServer } from "./fixtures/server.ts";
 import { execute, select } from "./fixtures/shared.ts";
 import { TestWorker } from "./fixtures/workers.ts";
 
-/** A lease that does not end within a test. */
+/** A lease that outlasts the tests. */
 const leaseMs = 3_600_000;
 const slowBundle = `export const descriptor = { description: "slow", roles: {} };
 export async function* run({ steps }) {
@@ -20,7 +20,7 @@ export async function* run({ steps }) {
   return { returnCode: 0, summary: "" };
 }`;
 
-/* The next drivers of a dead or frozen worker's threads. Nothing is measured: the leases decide, or are too long to. */
+/* The next holders of a dead or frozen worker's threads. The tests measure no times: the leases decide. */
 describe.skipIf(missingPostgres !== "")(`the threads of a worker${missingPostgres}`, () => {
   let server: PostgresServer;
   let host: Host;
@@ -51,7 +51,7 @@ describe.skipIf(missingPostgres !== "")(`the threads of a worker${missingPostgre
     const worker = await TestWorker.start({ url: url.href, leaseMs: lease }, join(folder, "log"));
     workers.push(worker);
     links.push(link);
-    // Until its first beat, only its leases tell that it is dead.
+    // Before the first heartbeat, only the leases show that a worker is dead.
     const sql = "SELECT 1 FROM uncaged.workers WHERE name = $1";
     while ((await select(server.url(), sql, [worker.owner])).length === 0) await Bun.sleep(20);
     return [worker, link];
@@ -86,7 +86,7 @@ describe.skipIf(missingPostgres !== "")(`the threads of a worker${missingPostgre
     await execute(server.url(), "DELETE FROM uncaged.threads; DELETE FROM uncaged.workers");
   }
 
-  test("continue elsewhere before its lease ends, when it was killed", async () => {
+  test("continue elsewhere before the lease ends if the worker was killed", async () => {
     const [[first], [second]] = [await started({ leaseMs }), await started({ leaseMs })];
     const threadId = await run();
     const { owner } = await drivenBy(threadId, first.owner, second.owner);
@@ -96,7 +96,7 @@ describe.skipIf(missingPostgres !== "")(`the threads of a worker${missingPostgre
     await ended();
   }, 120_000);
 
-  test("continue elsewhere although the connections of the other were lost before", async () => {
+  test("continue elsewhere although the next worker had lost its connections before", async () => {
     const [first] = await started({ leaseMs });
     const threadId = await run();
     await drivenBy(threadId, first.owner);
@@ -108,7 +108,7 @@ describe.skipIf(missingPostgres !== "")(`the threads of a worker${missingPostgre
     await ended();
   }, 120_000);
 
-  test("stay with it until its lease ends, when it is frozen", async () => {
+  test("stay with a frozen worker until its lease ends", async () => {
     const lease = { leaseMs: 4_000 };
     const [[first], [second]] = [await started(lease), await started(lease)];
     const threadId = await run();
@@ -118,7 +118,7 @@ describe.skipIf(missingPostgres !== "")(`the threads of a worker${missingPostgre
     let held = await row(threadId);
     for (let next = held; next.fence === before.fence; next = await row(threadId)) held = next;
     const after = await drivenBy(threadId, other.owner);
-    // The other has claimed it by a lease that begins when the first has ended.
+    // The next worker's lease begins after the end of the first lease.
     expect(Number(after.now)).toBeGreaterThan(Number(held.lease));
     frozen.thaw();
     await ended();
@@ -134,7 +134,7 @@ describe.skipIf(missingPostgres !== "")(`the threads of a worker${missingPostgre
     const before = await drivenBy(threadId, first.owner);
     first.freeze();
     const judge = await started({ leaseMs, user: "plain" });
-    // It judges once its own connection is old enough.
+    // A worker declares others dead only after its own connection is old enough.
     const sql = `SELECT 1 FROM uncaged.workers
       WHERE name = $1 AND seen_at > backend_start + interval '12 s'`;
     while ((await select(server.url(), sql, [judge[0].owner])).length === 0) await Bun.sleep(100);

@@ -1,25 +1,11 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { FencedError, type NewThread, toBase32 } from "@uncaged/workflow/store";
+import { FencedError } from "@uncaged/workflow/store";
 import pg from "pg";
 import { readDatabaseUrl } from "../src/database/address.ts";
 import { openPostgresStore, type PostgresStore } from "../src/store/store.ts";
 import { missingPostgres } from "./fixtures/server.ts";
 import { emptySchema, execute, select, stopShared } from "./fixtures/shared.ts";
-
-const hash = "1000000000001";
-const claims = { owner: "a test", leaseMs: 60_000 };
-const step = (content: string) =>
-  JSON.stringify({ role: "a", content, meta: {}, timestamp: Date.now() });
-
-function newThread(end: string): NewThread {
-  const threadId = toBase32(Date.now(), 10) + end.repeat(16);
-  const parameters = { prompt: "", options: { maxRounds: 100, cwd: "/" } };
-  const start = { name: "x", hash, threadId, parameters, timestamp: Date.now() };
-  return {
-    ...{ hash, threadId, name: "x", createdAt: start.timestamp },
-    ...{ records: [JSON.stringify(start)], state: { kind: "running" } },
-  };
-}
+import { claims, hash, newThread, step } from "./fixtures/threads.ts";
 
 type Parts = {
   store: PostgresStore;
@@ -27,7 +13,7 @@ type Parts = {
   url: string;
   /** A connection of another program, in an open transaction. */
   other: pg.Client;
-  /** Returns once a statement waits for a lock of `other`. */
+  /** Resolves when a statement waits for a lock of `other`. */
   isBlocked: () => Promise<void>;
 };
 
@@ -82,7 +68,7 @@ describe.skipIf(missingPostgres !== "")(`statements at the same time${missingPos
       await other.query(`SELECT FROM ${schema}.threads WHERE thread_id = $1 FOR UPDATE`, [
         busy.threadId,
       ]);
-      // All later writes of this store wait for this one, and are sent together.
+      // All later writes of this store wait for this write, and are sent together.
       const first = held?.append(step("beside"), { kind: "running" });
       await isBlocked();
       const lost = before?.append(step("of the claim before"), { kind: "running" });
@@ -117,7 +103,62 @@ describe.skipIf(missingPostgres !== "")(`statements at the same time${missingPos
     await drop();
   });
 
-  test("a thread from a backup of a server with more transactions is not reported as changed", async () => {
+  test("a bundle stays while a thread of it is created, or its name is written", async () => {
+    await beside(async ({ store, schema, other, isBlocked }) => {
+      const given = newThread("A");
+      await store.putBundle({ hash, code: new Uint8Array([1]), descriptor: "" });
+      await other.query(`SELECT FROM ${schema}.bundles WHERE hash = $1 FOR KEY SHARE`, [hash]);
+      await other.query(
+        `INSERT INTO ${schema}.threads 
+           (thread_id, hash, name, created_at, updated_at, state, records, turns, record_sum, turn_sum)
+         VALUES ($1, $2, 'x', 0, 0, 'running', 0, 0, '', '')`,
+        [given.threadId, hash],
+      );
+      const removed = store.removeUnused(hash);
+      await isBlocked();
+      await other.query("COMMIT");
+      expect(await removed).toBe(false);
+      await store.remove(given);
+      await other.query("BEGIN");
+      await other.query(`UPDATE ${schema}.registry SET content = 'a: ${hash}'`);
+      const named = store.removeUnused(hash);
+      await isBlocked();
+      await other.query("COMMIT");
+      expect(await named).toBe(false);
+      await other.query(`UPDATE ${schema}.registry SET content = ''`);
+      expect(await store.removeUnused(hash)).toBe(true);
+      expect(await store.removeUnused(hash)).toBe(false);
+    });
+  });
+
+  test("a thread created while its bundle is removed tells that the bundle is missing", async () => {
+    await beside(async ({ store, schema, other, isBlocked }) => {
+      await store.putBundle({ hash, code: new Uint8Array([1]), descriptor: "" });
+      await other.query(`DELETE FROM ${schema}.bundles`);
+      const created = store.create(newThread("A"));
+      await isBlocked();
+      await other.query("COMMIT");
+      expect(await created).toMatchObject({ created: true, lacksBundle: true });
+    });
+  });
+
+  test("a watch learns that a postponed thread may run", async () => {
+    await beside(async ({ store }) => {
+      const given = newThread("A");
+      await store.create(given);
+      await store.postpone(given, Date.now() + 3_600_000);
+      const seen: string[] = [];
+      for await (const change of store.watch(AbortSignal.timeout(20_000))) {
+        if (change.kind === "ready") await store.postpone(given, 0);
+        if ("ref" in change) break;
+        seen.push(change.kind);
+      }
+      expect(seen).toEqual(["ready"]);
+      expect(await store.runnable({ now: Date.now(), limit: 1 })).toHaveLength(1);
+    });
+  });
+
+  test("a thread from the backup of a server with more transactions is not reported as changed", async () => {
     const { url, drop } = await emptySchema();
     const { schema } = readDatabaseUrl(url);
     const store = await openPostgresStore(readDatabaseUrl(url));

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type Host, isWorkflowError, type ThreadRef } from "@uncaged/workflow/host";
 import { openPostgresHost } from "../src/host/host.ts";
 import { noOrders, tenAtOnce } from "../../workflow-restate/test/faults/commands.ts";
-import { newId, randomOf } from "./faults/random.ts";
+import { newId, randomOf } from "../../workflow-restate/test/faults/random.ts";
 import { missingPostgres, PostgresServer } from "./fixtures/server.ts";
 import { execute, select } from "./fixtures/shared.ts";
 import { TestWorker } from "./fixtures/workers.ts";
@@ -58,11 +58,11 @@ describe.skipIf(missingPostgres !== "")(`many threads${missingPostgres}`, () => 
     while ((await sql<{ n: number }>(text))[0]?.n !== count) await Bun.sleep(50);
   }
 
-  test("a thousand threads are answered at once while 100,000 wait, and none of those is read", async () => {
+  test("a thousand threads are answered at once without reading 100,000 waiting threads", async () => {
     const worker = await TestWorker.start({ url: server.url() });
     const refs = await started(1000);
     await until("state = 'waiting' AND owner IS NULL", 1000);
-    // Copies of a waiting thread: a worker must neither hold nor read them.
+    // Make copies of a waiting thread. A worker must neither hold nor read them.
     const { threadId } = refs[0] as ThreadRef;
     const id = "lpad(n::text, 26, '0')";
     await execute(
@@ -86,7 +86,7 @@ describe.skipIf(missingPostgres !== "")(`many threads${missingPostgres}`, () => 
     await worker.kill();
   }, 300_000);
 
-  test("an idle worker asks a fixed number of short questions, whatever waits", async () => {
+  test("an idle worker sends a fixed number of short queries, for any number of waiting threads", async () => {
     const worker = await TestWorker.start({ url: server.url() });
     type Work = { transactions: number; rows: number };
     const work = async (): Promise<Work> => {
@@ -106,7 +106,7 @@ describe.skipIf(missingPostgres !== "")(`many threads${missingPostgres}`, () => 
     await worker.kill();
   }, 60_000);
 
-  test("a thread takes ten commands at once: one outcome, and each refusal is explained", async () => {
+  test("ten concurrent commands to a thread have one outcome, and each refusal is explained", async () => {
     const worker = await TestWorker.start({ url: server.url() });
     for (const ref of await started(10)) {
       await until(`thread_id = '${ref.threadId}' AND state = 'waiting'`, 1);
@@ -121,7 +121,7 @@ describe.skipIf(missingPostgres !== "")(`many threads${missingPostgres}`, () => 
     await worker.kill();
   }, 60_000);
 
-  test("of two hosts that start one id, and twenty that give one name, one wins", async () => {
+  test("one of two hosts starts an id, and one of twenty hosts takes a name", async () => {
     const other = await openPostgresHost({ url: server.url() });
     const threadId = newId(random);
     const start = { workflow: hash, threadId, cwd: "/", env: {} };

@@ -17,7 +17,7 @@ const isWhole = process.env.TEST_CASES === "all";
 /** Number of steps of the moved thread. */
 const stepCount = isWhole ? 10_000 : 1200;
 
-/** Notes each step before yielding it. Asks a question after `count` steps, and after each further one. */
+/** Notes each step before yielding it. Asks a question after `count` steps, and after each later step. */
 const noting = `
 import { appendFileSync } from "node:fs";
 export const descriptor = { description: "notes what it does", roles: {} };

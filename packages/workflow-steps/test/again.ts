@@ -7,14 +7,14 @@ import {
   recordedValues,
 } from "../src/entry/threads.ts";
 
-/** A step that sets a variable. */
+/** Returns a step that sets a variable. */
 export const set = (id: string, target: string, value: unknown, next = "RETURN"): StepDocument => ({
   id,
   target,
   value,
   next,
 });
-/** A workflow of the given steps. */
+/** Returns a workflow of the given steps. */
 export const flow = (
   steps: StepDocument[],
   vars: string[],

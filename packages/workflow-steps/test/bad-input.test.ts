@@ -13,7 +13,7 @@ const simple = flow(
   registry,
 );
 
-/** The code of an error thrown before any event. */
+/** Returns the code of an error thrown before any event. */
 async function refused(run: (engine: Engine) => Promise<unknown>, document = simple) {
   const { engine, events } = trial(document);
   const code = await run(engine).then(

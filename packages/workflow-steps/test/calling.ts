@@ -21,7 +21,7 @@ type Around = {
   events?: Published[];
 };
 
-/** Runs one step as the interpreter does, but without evaluating expressions: a field is its value. */
+/** Runs one step like the interpreter, but without evaluating expressions: a field is its value. */
 export async function carryOut(
   step: Partial<StepDocument> & { id: string },
   adapters: Adapters,
@@ -53,17 +53,17 @@ export async function carryOut(
   return went;
 }
 
-/** The types of the events, in order. */
+/** Returns the types of the events, in order. */
 export const typesOf = ({ events }: Went): string => events.map(({ type }) => type).join(" ");
 
-/** The payload of the only event of a type. */
+/** Returns the payload of the only event of a type. */
 export function payloadOf({ events }: Went, type: string): Record<string, unknown> {
   const [event, second] = events.filter((one) => one.type === type);
   if (!event || second) throw new Error(`there is not one ${type}`);
   return event.payload;
 }
 
-/** An adapter that returns one result and records its requests. */
+/** Returns an adapter that returns one result and records its requests. */
 export function answering(result: Partial<LLMResult> = {}) {
   const asked: LLMParams[] = [];
   const llm: LLMAdapter = {

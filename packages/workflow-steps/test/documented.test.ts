@@ -230,7 +230,7 @@ test("5.5: an adapter with all callbacks", async () => {
   ]);
 });
 
-test("8.1: a rerun as a broker does it", async () => {
+test("8.1: a rerun by a broker", async () => {
   const checkpointStore = new Map<string, Checkpoint>();
   const engine = new Engine(workflow, {
     onCheckpoint: (cp) => checkpointStore.set(cp.workflowID, cp),

@@ -1,6 +1,6 @@
 import { isWorkflowError, type WorkflowError } from "@uncaged/workflow";
 
-/** The WorkflowError that a function throws. */
+/** Returns the WorkflowError that a function throws. */
 export function errorOf(run: () => unknown): WorkflowError {
   try {
     run();

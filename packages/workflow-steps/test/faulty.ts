@@ -4,7 +4,7 @@ export type Faulty = { what: string; document: unknown; payloads: string[]; inSc
 /** A step, or additional fields. */
 export type Fields = Record<string, unknown>;
 
-/** A valid workflow of the given steps. `more` replaces fields of the document. */
+/** Returns a valid workflow of the given steps. `more` replaces fields of the document. */
 export const workflow = (steps: unknown, more: Fields = {}): Fields => ({
   version: "3.18",
   name: "sample",
@@ -13,7 +13,7 @@ export const workflow = (steps: unknown, more: Fields = {}): Fields => ({
   ...more,
 });
 
-/** Steps in sequence, followed by a Stop. */
+/** Returns steps in sequence, followed by a Stop. */
 export const chain = (...steps: Fields[]): Fields[] => [
   ...steps.map((step, index) => ({ next: steps[index + 1]?.id ?? "Stop_End", ...step })),
   { id: "Stop_End" },
@@ -27,16 +27,16 @@ export const error = (text: string) => `error: ${text}`;
 /** Returns the report of a warning. */
 export const warning = (text: string) => `warning: ${text}`;
 
-/** A valid Set, changed by `fields`. */
+/** Returns a valid Set, changed by `fields`. */
 export const set = (fields: Fields = {}): Fields => ({
   id: "Set_A",
   target: "$x",
   value: 1,
   ...fields,
 });
-/** A workflow of one step and a Stop. */
+/** Returns a workflow of one step and a Stop. */
 export const one = (step: Fields) => workflow(chain(step));
-/** A workflow of one LLM step and a Stop. */
+/** Returns a workflow of one LLM step and a Stop. */
 export const llm = (fields: Fields) => one({ id: "LLM_A", ...fields });
 
 /** Documents with errors outside of their steps and registry. */

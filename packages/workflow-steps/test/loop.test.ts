@@ -99,7 +99,7 @@ test.each([{ items: { a: 1 } }, { items: "ab" }, { items: 3 }, { items: true }])
   },
 );
 
-test("the items are fixed when the loop starts, whatever its body writes", async () => {
+test("the items are fixed when the loop starts, for any writes of its body", async () => {
   const { variables } = await ran(
     looping({ children: ["Set_Items"] }, [
       { id: "Set_Items", target: "$items[$items.length]", value: "=_item", next: "RETURN" },

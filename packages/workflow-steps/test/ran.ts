@@ -11,7 +11,7 @@ import {
   type WorkflowDocument,
 } from "../src/entry/index.ts";
 
-/** A workflow of the given steps. */
+/** Returns a workflow of the given steps. */
 export const flow = (steps: StepDocument[], registry: RegistryDocument = {}): WorkflowDocument => ({
   version: "3.18",
   name: "flow",
@@ -108,7 +108,7 @@ export const heard = (events: RunEvent[]): Pick<Ran, "of" | "started" | "payload
       .map(({ payload }) => payload),
 });
 
-/** A promise with the functions that settle it. */
+/** Returns a promise with the functions that settle it. */
 export const held = <Value = void>() => Promise.withResolvers<Value>();
 
 /** Waits until all ready work has run. After a slow turn of the event loop, also waits for a timer. */

@@ -97,7 +97,7 @@ describe("a resumed thread", () => {
     expect(roles).toBe("Noop_Out Branch_Out Noop_Child Branch_Out Loop_Three");
   });
 
-  test("counts a failed step's writes once, whatever concurrent steps commit", async () => {
+  test("counts a failed step's writes once, for any commits of concurrent steps", async () => {
     const generated = workflow([
       { id: "Noop_Both", children: ["Pause_Beside", "Tool_1_Work"], next: "RETURN" },
       { id: "Pause_Beside", resumeResultTarget: "$a.said", next: "RETURN" },

@@ -145,7 +145,7 @@ test("a failed edit can't be undone, and an unknown undoId is refused", async ()
   expect(String(unknown.error)).toContain("no change with the undoId");
 });
 
-test("a call lost after its change runs once, whatever it changed", async () => {
+test("a call lost after any change runs once", async () => {
   put("a.txt", "a");
   const grow = [edit("a", "a", "aa", "Tool_undo_a"), undo("a", "Stop_End"), stop];
   expect((await running(grow, { lose: "Tool_a" })).steps).toEqual([]);

@@ -60,7 +60,7 @@ describe("a step of a child workflow", () => {
     expect((await trial.again(thread, loop, { by: 1 })).variables).toEqual({ $got: 40, $n: 45 });
   });
 
-  test("knows only the names of its own workflow", async () => {
+  test("has only the names of its workflow in scope", async () => {
     const number = numberOf(thread, "Subflow_A/Set_D");
     const wrong = trial.again(thread, number, { $got: 1 });
     expect(await wrong.catch((error: { code: string }) => error.code)).toBe("OVERRIDE_UNKNOWN");

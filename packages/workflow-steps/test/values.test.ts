@@ -89,7 +89,7 @@ describe("a step in a loop", () => {
   });
 });
 
-test("in an inner loop knows the item of the outer loop", async () => {
+test("in an inner loop has the item of the outer loop in scope", async () => {
   const trial = new Trial(
     flow(
       [

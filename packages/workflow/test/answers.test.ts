@@ -32,7 +32,7 @@ async function gated(): Promise<Asked & { open: () => void }> {
 }
 
 describe("an answer (F23)", () => {
-  test("from a program has its given value, or its text parsed as JSON", async () => {
+  test("from a program has its given value, or the value of its text as JSON", async () => {
     for (const [content, value, heard] of [
       ['{"ok":true}', undefined, { ok: true }],
       ["3", "three", "three"],

@@ -149,7 +149,7 @@ describe("twenty concurrent attempts of one role", () => {
 });
 
 describe("the attempts of", () => {
-  test("a quick step without reports appear only in its record", async () => {
+  test("a quick step without events appear only in its record", async () => {
     const store = new TestStore();
     const body = `export const run = durable(async function* (step) {
       for (let n = 0; n < 50; n += 1) yield* step("quick", () => n);

@@ -226,7 +226,7 @@ describe("a built bundle", () => {
       "package.json": "{}",
       "tsconfig.json": '{ // a comment\n "extends": "./config/base.json" }',
       "config/base.json": '{ "compilerOptions": { "paths": { "@lib/*": ["../lib/*"] } } }',
-      // The lent package is found by `paths` too.
+      // A `paths` entry also finds the lent package.
       "lib/a.ts": 'import { END } from "@uncaged/workflow"; export const a = `from lib${END}`;',
       "src/flow.ts": `import { a } from "@lib/a"; ${exports_} export const b = a;`,
     };

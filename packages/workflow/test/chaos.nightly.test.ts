@@ -15,7 +15,6 @@ import {
   type Program,
 } from "./fixtures/programs.ts";
 
-/* Generated workflows under faults. A failure names its seed. */
 setDefaultTimeout(3_600_000);
 const folder = mkdtempSync(join(tmpdir(), "uncaged-chaos-test-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -65,7 +64,7 @@ async function chaosOf(
 const shown = (program: Program, { diverged }: ChaosResult): string =>
   diverged.length === 0 ? "" : `${program.source}\n${JSON.stringify(diverged[0], null, 2)}`;
 
-test("no false alarm in sound workflows", async () => {
+test("sound workflows cause no false alarms", async () => {
   const alarms: string[] = [];
   for (let seed = 1; seed <= sound; seed += 1) {
     const kind = seed % 10;

@@ -57,7 +57,7 @@ function audit(name: string): void {
 
 describe("a process that is killed at each call of the disk (F3)", () => {
   for (const moment of ["before", "middle", "after"]) {
-    test(`${moment} the call: keeps all acknowledged records, and ends the threads after a restart`, async () => {
+    test(`${moment} the call keeps all acknowledged records, and ends the threads after a restart`, async () => {
       const { calls } = await run(`${moment}-none`, -1, "before");
       expect(calls).toBeGreaterThan(30);
       const all = Array.from({ length: calls }, (_, number) => number);

@@ -137,7 +137,7 @@ describe("the auditor", () => {
     });
   }
 
-  test("finds a log that continues after its end, has no end, is torn or not JSON, or whose thread never ran", () => {
+  test("finds a log that continues after its end, has no end, is torn or not JSON, or of a thread that never ran", () => {
     expect(found({ [a]: [start(a), end, step(0)] }).doubled).toHaveLength(1);
     expect(problems(found({ [a]: [start(a), step(0)] }))).toEqual([0, 0, 1]);
     expect(problems(found({ [a]: whole }, [], { tail: '{"ro' }))).toEqual([0, 0, 1]);

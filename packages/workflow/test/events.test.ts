@@ -62,7 +62,7 @@ describe("an event of a workflow", () => {
     }
   });
 
-  test("is on the disk with its step", async () => {
+  test("is durable with its step", async () => {
     const store = new TestStore();
     const body = `publish("a", "llm_token", { delta: "said" });
       yield step("a");
@@ -104,7 +104,7 @@ describe("an event of a workflow", () => {
     }
   });
 
-  test("fails no thread, whatever its value", async () => {
+  test("fails no thread, for any value", async () => {
     const store = new TestStore();
     const body = `const trap = new Proxy({}, { get() { throw new Error("mine"); } });
       for (const odd of [trap, null, 1, "x", {}, { type: 1 }, { type: "own", stepID: {}, payload: trap }])

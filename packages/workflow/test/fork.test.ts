@@ -65,7 +65,7 @@ describe("fork and retry", () => {
     expect((await store.whenStatus(more, "completed")).steps).toHaveLength(4);
   });
 
-  test("may begin a rerun with an input of any meta, after steps that ask nothing", async () => {
+  test("may begin a rerun with an input of any meta, after steps without a question", async () => {
     const store = new TestStore();
     const report =
       'yield step("report", input.steps.at(-1)?.role ?? "none", input.steps.at(-1)?.meta);';

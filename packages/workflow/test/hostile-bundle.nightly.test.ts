@@ -75,7 +75,7 @@ describe("a bundle that misbehaves fails its own thread and no other (F20)", () 
     expect((await store.whenStatus(ref, "failed")).result?.summary).toBe("unhandled");
   });
 
-  test("fails no thread for a rejection of unknown origin, and notes it", async () => {
+  test("fails no thread for a rejection of unknown origin, and logs it", async () => {
     const store = new TestStore();
     const hash = await store.add(besides('void Promise.reject(new Error("unhandled"));'));
     const good = await store.start(hash, "good");
@@ -119,7 +119,7 @@ describe("a bundle that blocks its worker", () => {
     );
   }, 180_000);
 
-  test("in the finally of a thread that has ended is ended by kill --force too", async () => {
+  test("in the finally of a thread that has ended is ended by kill --force", async () => {
     const store = new TestStore();
     const aborted = 'await new Promise((done) => signal.addEventListener("abort", done));';
     const body = `try { yield step("a"); ${aborted} await sleep(300); } finally { ${blocking} }`;
@@ -156,7 +156,7 @@ describe("a bundle that can't be loaded by its worker", () => {
     await until(() => store.workers().length === 0);
   });
 
-  test("because it calls process.exit says so", async () => {
+  test("because it calls process.exit is reported with that reason", async () => {
     const store = new TestStore();
     const hash = await store.add(bundleOf("", "\nprocess.exit(0);"));
     const error = await store.start(hash).then(
@@ -167,7 +167,7 @@ describe("a bundle that can't be loaded by its worker", () => {
     await until(() => store.workers().length === 0);
   });
 
-  test("because its top level never ends is answered in time, and the worker goes away", async () => {
+  test("because its top level never ends is answered in time, and the worker exits", async () => {
     const store = new TestStore();
     const hash = await store.add(bundleOf("", "\nawait new Promise(() => {});"));
     expect(await codeOf(store.start(hash))).toBe("BUNDLE_LOAD_FAILED");

@@ -352,7 +352,7 @@ describe("a bundle may require Node's own modules", () => {
     });
   }
 
-  test("a function that the engine omits from the stack can't require anything else either", async () => {
+  test("a function that the engine omits from the stack can't require other modules either", async () => {
     const source = `${end.split("\n", 1)[0]} export const run = () => require("zod");`;
     const message = 'b.esm.js: requires "zod", which is not a Node built-in (no-require)';
     expect(await refusal(source)).toEqual({ code: "BUNDLE_REFUSED", message });

@@ -85,7 +85,7 @@ const reading = (wait: string) => `
     return { returnCode: 0, summary: "" };
   }`;
 
-test("a module level can list the environment variables", async () => {
+test("module-level code can list the environment variables", async () => {
   const store = new TestStore();
   const names = "const names = Object.keys(process.env);";
   const hash = await store.add(`${names}${bundleOf('yield step("a", String(names.length > 0));')}`);

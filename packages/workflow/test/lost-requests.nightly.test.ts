@@ -92,7 +92,7 @@ test("an ending worker refuses requests in transit", async () => {
   client.destroy();
 });
 
-test("a pause that a busy worker does not answer reports that", async () => {
+test("a pause reports that a busy worker does not respond", async () => {
   useImpatientSockets();
   const store = new TestStore();
   const ref = await store.start(await store.add(bundleOf(`yield step("a"); ${blocking}`)));

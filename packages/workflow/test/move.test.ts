@@ -138,7 +138,7 @@ describe("a thread that moves", () => {
     await sound(one, other);
   });
 
-  test("moves once in concurrent moves", async () => {
+  test("moves only once in concurrent moves", async () => {
     const [one, other] = two();
     const ref = await one.start(await one.add(talk));
     await one.whenStatus(ref, "waiting");

@@ -64,7 +64,7 @@ for (const plant of plants) {
       ["socket", (store: TestStore, hash: string) => join(runDir(store.root), socketName(hash))],
       ["holder file", (store: TestStore, hash: string) => workerInfoPath(store.root, hash)],
     ] as const) {
-      test(`as the ${what} is replaced, and its target left alone`, async () => {
+      test(`as the ${what} is replaced, and its target is unchanged`, async () => {
         const store = new TestStore();
         const hash = await store.add(counter);
         const target = planted(store, plant, pathOf(store, hash));

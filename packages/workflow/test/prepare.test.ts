@@ -120,7 +120,7 @@ describe("a path without a bundle", () => {
 });
 
 describe("a bundle that breaks the rules", () => {
-  test("is reported by its first finding, with all of them in the details", async () => {
+  test("is reported with its first finding, and all findings in the details", async () => {
     const file = await write("b.esm.js", `import z from "zod";\nexport default import("x");`);
     const { code, kind, message, details } = await refusal(file);
     expect([code, kind]).toEqual(["BUNDLE_REFUSED", "failed"]);

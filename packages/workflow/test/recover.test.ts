@@ -69,7 +69,7 @@ async function written(
 }
 
 describe("a thread whose worker was killed", () => {
-  test("is resumed once, by the first of twenty calls and a person", async () => {
+  test("is resumed once, by the first of twenty calls and a user's resume", async () => {
     const { store, ref, env } = await interrupted();
     const { steps } = await store.read(ref);
     expect(await recover(store.root, env, true)).toMatchObject({ resumed: [ref], left: [] });
@@ -107,7 +107,7 @@ describe("a thread whose worker was killed", () => {
     expect((await store.read(ref)).status).toBe("paused");
   });
 
-  test("is resumed three times without a new step, and again after one", async () => {
+  test("is resumed three times without a new step, and again after a new step", async () => {
     const store = new TestStore();
     const gate = join(store.folder, "gate");
     const hash = await store.add(gated);
@@ -150,7 +150,7 @@ test("a loss is found even after another worker took over, and the recovery is r
   }
 });
 
-test("only threads that a person has seen are resumed", async () => {
+test("only threads that a user has seen are resumed", async () => {
   const { store, ref, env } = await interrupted();
   const later = await written(store, ref.hash, {});
   const only = [ref.threadId];
@@ -159,7 +159,7 @@ test("only threads that a person has seen are resumed", async () => {
   expect((await store.read(later)).status).toBe("interrupted");
 });
 
-describe("is left to a person, with the reason:", () => {
+describe("is left to the user, with the reason:", () => {
   test("a thread that is paused", async () => {
     const { store, ref, env } = await interrupted();
     await resumeThread(store.root, ref, { env });

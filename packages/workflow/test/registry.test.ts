@@ -64,7 +64,7 @@ test("a change that failed to sync is durable once repeated", async () => {
   const inodes = () => paths.map((path) => statSync(path).ino);
   const before = inodes();
   expect(await add()).toEqual({ name: "one", hash, unchanged: true });
-  // The files are new, and were synced before their rename. The files of the failed sync are gone.
+  // The files are new, and were synced before their rename. The files of the failed sync no longer exist.
   expect(inodes().some((inode, at) => inode === before[at])).toBe(false);
 });
 

@@ -55,7 +55,7 @@ describe("thread rm", () => {
     }
   });
 
-  test("that the disk refuses names the file, and leaves the thread", async () => {
+  test("that the disk refuses names the file, and keeps the thread", async () => {
     const store = new TestStore();
     const ref = await store.start(await store.add(counter));
     await store.whenStatus(ref, "completed");

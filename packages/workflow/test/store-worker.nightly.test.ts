@@ -50,7 +50,7 @@ test("random commands, lost leases and replaced workers lose and repeat no step"
       return { hash, threadId: started.threadId };
     }),
   );
-  /** Whether the command was taken; false when it was refused. */
+  /** Whether the command was accepted; false when it was refused. */
   const isTaken = async (n: number, command: ThreadCommand): Promise<boolean> => {
     try {
       await host.control(refs[n] as (typeof refs)[0], command);

@@ -17,7 +17,7 @@ const keeping = bundleOf(`
   yield step("a", "", { blob });
   throw new Error("stop");`);
 
-/** The names and the bytes of a thread's files. */
+/** Returns the names and the bytes of a thread's files. */
 function filesOf({ root }: TestStore, hash: string, threadId: string): Record<string, string> {
   const folder = threadsDir(root, hash);
   const names = readdirSync(folder, { recursive: true, withFileTypes: true });

@@ -136,7 +136,7 @@ describe("a frozen worker (F9)", () => {
     try {
       process.kill(worker?.pid ?? 0, "SIGCONT");
     } catch {
-      // The process is gone, as expected.
+      // The process no longer exists, as expected.
     }
     expect(realSystem.processes.identify(worker?.pid ?? 0)?.startTime).not.toBe(
       worker?.startTime as string,
@@ -156,7 +156,7 @@ describe("a frozen worker (F9)", () => {
     await until(() => child.signalCode !== null);
   }, 180_000);
 
-  test("whose pid belongs to another process now is not signalled (F10)", async () => {
+  test("whose pid now belongs to another process is not signalled (F10)", async () => {
     const { store, ref } = await running();
     await store.signalWorkers("SIGSTOP");
     const path = workerInfoPath(store.root, ref.hash);

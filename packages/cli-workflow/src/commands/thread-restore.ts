@@ -1,5 +1,6 @@
 import { isoTime, oneLine } from "../output/text.ts";
 import { defineCommand } from "../session/command.ts";
+import { isServerUrl } from "../session/server.ts";
 import { exitCodes } from "../output/exit-code.ts";
 
 export default defineCommand({
@@ -13,7 +14,11 @@ export default defineCommand({
       return exitCodes.done;
     }
     const rows = await host.trash();
-    if (rows.length === 0) session.note("no thread in the trash");
+    if (rows.length === 0) {
+      const { hostKind: kind } = session;
+      const isKept = kind === "storage root" || isServerUrl(session.clusterChosen?.url ?? "");
+      session.note(isKept ? "no thread in the trash" : `a ${kind} keeps no removed threads`);
+    }
     session.list(rows, ({ threadId }) => threadId, [
       { title: "THREAD", cell: ({ threadId }) => threadId },
       { title: "WORKFLOW", cell: ({ workflow }) => oneLine(workflow) },

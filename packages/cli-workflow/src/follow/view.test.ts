@@ -196,7 +196,7 @@ test("each report of a step workflow is one line", () => {
     event(a, "tool_message", { name: "Search", level: "warn", message: "slow" }),
     event(a, "file_done", { path: "out/notes.md", size_bytes: 1500 }, 1000, "Write_Notes"),
     event(a, "step_print", { value: { all: "good" } }),
-    event(null, "pause_rejected", { reason: "the answer's token is not that of pause" }),
+    event(null, "pause_rejected", { reason: "the answer's token does not match pause" }),
     event(a, "pause_timeout", { nodeId: "Pause_Ask", timeoutAction: "Stop_Late" }, 0, "Pause_Ask"),
     event(a, "var_changed", { name: "$n", oldValue: 1, newValue: 2 }),
   ];
@@ -210,7 +210,7 @@ test("each report of a step workflow is one line", () => {
     "Search: warn: slow",
     "wrote out/notes.md (1.5 kB)",
     '{"all":"good"}',
-    "an answer was refused: the answer's token is not that of pause",
+    "an answer was refused: the answer's token does not match pause",
     "no answer to Pause_Ask in time: Stop_Late",
     "",
   ]);

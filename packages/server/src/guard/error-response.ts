@@ -29,6 +29,7 @@ const byCode: Record<string, ErrorStatus> = {
   BODY_TOO_LARGE: 413,
   BODY_CUT_OFF: 400,
   BODY_TOO_SLOW: 408,
+  DATABASE_TLS: 503,
   FILE_UNREADABLE: 500,
   GRAPH_NOT_RUN: 500,
   INTERNAL: 500,

@@ -28,7 +28,7 @@ export class TestRepository {
     this.git(...who, "commit", "-q", "--allow-empty", "-m", message);
   }
 
-  /** Runs git and returns its output. Throws git's error. */
+  /** Runs git and returns its output. @throws the error of git. */
   git(...args: string[]): string {
     const { exitCode, stdout, stderr } = Bun.spawnSync(["git", ...args], {
       cwd: this.folder,

@@ -7,7 +7,6 @@ export type AgentTree = {
   systemPrompt: string;
   model: string;
   reasoningEffort: string;
-  /** The names of the tools that the agent may use. */
   tools: readonly string[];
   subagents?: readonly AgentTree[];
   /** A check of the answer. The agent asks its model again while retries are left. */
@@ -19,7 +18,7 @@ export type AgentGuardrail = {
   /** JSON Schema of the answer; null for any text. */
   schema: object | null;
   retries: number;
-  /** Returns the problems of an answer, and the value that it stands for. */
+  /** Returns the problems of an answer, and the parsed value. */
   read: (output: unknown) => Promise<{ problems: string[]; value: unknown }>;
 };
 
@@ -29,7 +28,7 @@ export type SchemaCheck = (schema: object) => Promise<(value: unknown) => string
 /** Request to an agent. */
 export type AgentRequest = AgentTree & { prompt: string };
 
-/** Event of a subagent call. The start and the end share a `callId`. */
+/** Event of a subagent call. Its start and end events share a `callId`. */
 export type SubagentCall = {
   type: "subagent_call_start" | "subagent_call_end" | "subagent_call_error";
   subagentNodeId: string;
@@ -48,8 +47,8 @@ export type AgentSurroundings = {
 };
 
 /**
- * An agent's answer (text or JSON object) and its spending. `models` splits the spending by model if the agent used
- * several models.
+ * An agent's answer (text or JSON object) and its spending. `models` splits the spending by model if the agent used several
+ * models.
  */
 export type AgentAnswer = {
   output: unknown;

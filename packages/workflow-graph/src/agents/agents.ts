@@ -13,7 +13,7 @@ import { paid } from "@uncaged/workflow-agents/interpreter";
 import type { GraphAgents } from "../agent/agent.ts";
 import { unknownAgent } from "./errors.ts";
 
-/** The built-in tools: `readFile`, `writeFile`, `editFile`, `listFiles`, `search` and `runCommand`. */
+/** Returns the built-in tools: `readFile`, `writeFile`, `editFile`, `listFiles`, `search` and `runCommand`. */
 export const graphTools = (): ToolRegistry =>
   toolRegistry([readFile, writeFile, editFile, listFiles, search, runCommand()]);
 

@@ -34,9 +34,9 @@ export type ModelAgentsOptions = {
   models: readonly Models[];
   /** The tools that nodes may enable, including tools of MCP servers. Default: none. */
   tools?: ToolRegistry;
-  /** Maximum number of model answers in one run of an agent (50). In a subagent's call, the maximum is 20. */
+  /** Maximum number of model answers in one run of an agent (50). For a subagent call, the maximum is 20. */
   maxTurns?: number;
-  /** Settings for the summary of a conversation that fills its model's window; `false` disables summaries. */
+  /** Settings for the summary of a conversation that fills the model's context window; `false` disables summaries. */
   context?: ContextOptions | false;
 };
 
@@ -125,7 +125,7 @@ class Player {
     throw noTools(names[0] ?? "");
   }
 
-  /** Runs a subagent's call as a separate attempt inside its caller's attempt. */
+  /** Runs a subagent call as a separate attempt within the caller's attempt. */
   async #playSubagent(agent: AgentTree, message: string, place: CallPlace): Promise<string> {
     const { nodeId: role, agentName: title } = agent;
     const { thread } = this.#surroundings;
@@ -167,7 +167,7 @@ function chosen(all: readonly Models[], model: string): { models: Models; name: 
   throw unknownProvider(model, names);
 }
 
-/** Replaces a provider's error text with the wording of the graph format. */
+/** Replaces a provider's error text by the text that the graph format prescribes. */
 function plainly(error: unknown, { keyVariable, name }: Models): unknown {
   if (!isWorkflowError(error)) return error;
   const { code } = error;

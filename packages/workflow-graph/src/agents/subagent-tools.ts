@@ -10,7 +10,6 @@ export type SubagentParts = {
   /** Tools that are not agents. */
   own: ToolRunner | null;
   onCall: (call: SubagentCall) => void;
-  /** The enclosing call. */
   place: CallPlace;
   play: (agent: AgentTree, message: string, place: CallPlace) => Promise<string>;
   ids: CallIds;
@@ -68,7 +67,7 @@ export class SubagentTools implements ToolRunner {
     return { content, is_error: true };
   }
 
-  /** Returns the question to ask before a call. Null for a subagent, which asks before its own calls. */
+  /** Returns the question to ask before a call. Returns null for a subagent, which asks before its own calls. */
   async approval(name: string, input: unknown, context: ToolContext) {
     const { own } = this.#parts;
     return this.#byName.has(name) ? null : ((await own?.approval?.(name, input, context)) ?? null);
@@ -128,7 +127,7 @@ function messageIn(input: unknown): string | null {
   return typeof message === "string" && message.trim() !== "" ? message : null;
 }
 
-/** Returns a tool description of an agent: short forms of its prompt, tools and subagents. */
+/** Returns the tool description of an agent: short forms of its prompt, tools and subagents. */
 function descriptionOf({ agentName, subagents = [], systemPrompt, tools }: AgentTree): string {
   const prompt = systemPrompt.replace(/\s+/g, " ").trim();
   const names = subagents.slice(0, mostNames).map((agent) => agent.agentName);

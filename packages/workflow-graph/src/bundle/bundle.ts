@@ -36,7 +36,7 @@ import { noAgents, noStartNode } from "./errors.ts";
 
 /** Options for the threads of a graph's bundle. */
 export type GraphOptions = {
-  /** Runs the agents. If missing, each agent fails. */
+  /** Runs the agents. Without it, each agent fails. */
   agents?: GraphAgents;
   /** Maximum number of concurrent agents. Defaults to the thread's option of the same name, else to 8. */
   maxConcurrency?: number;
@@ -104,7 +104,7 @@ async function* runThread(
   return { returnCode: 0, summary: summaryOf([...state.outputs.values()].at(-1)) };
 }
 
-/** Begins the thread of an imported run with its log and its open question. */
+/** Starts the thread of an imported run with the run's log and open question. */
 async function* askAgain({
   logs,
   wait,
@@ -172,7 +172,7 @@ function describeGraph(document: Partial<GraphDocument>, { nodes }: Graph): Grap
   };
 }
 
-/** Returns the graph in a descriptor; null if it was too long for the descriptor; undefined for other bundles. */
+/** Returns the graph in a descriptor; null if the graph is too long for the descriptor; undefined for other bundles. */
 export function graphIn(descriptor: object): GraphDocument | null | undefined {
   const mark = "agentGraph" in descriptor ? descriptor.agentGraph : undefined;
   if (typeof mark !== "object" || mark === null || !("document" in mark)) return undefined;

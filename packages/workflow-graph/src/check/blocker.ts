@@ -74,7 +74,6 @@ function brokenConnection(connections: unknown, { nodes }: Outline): RunBlocker 
   return null;
 }
 
-/** Blocks graphs with unreachable nodes or dead ends. */
 function blockerOfReach({ nodes }: Graph, outline: Outline): RunBlocker | null {
   const { start } = outline;
   if (!start) return null;

@@ -55,7 +55,7 @@ export function checkGraph(document: unknown, options: CheckOptions = {}): Graph
   };
 }
 
-/** Returns the error for a document of another format or of a newer version. */
+/** Returns the error for a document of another format or of a newer version; null for an agent graph. */
 function otherwiseMeant(document: unknown): DocumentProblem | null {
   const format = foreignFormat(document);
   const wanted = 'an agent graph is an object with the arrays "nodes" and "connections"';

@@ -9,7 +9,7 @@ export type Guardrail = {
   retries: number;
 };
 
-/** Work of a node, with all defaults filled in. */
+/** The work of a node, with all defaults filled in. */
 type NodeWork =
   | { kind: "start"; initialInput: string }
   | {
@@ -18,7 +18,6 @@ type NodeWork =
       userPrompt: string;
       model: string;
       reasoningEffort: string;
-      /** The names of the enabled tools. */
       tools: readonly string[];
       /** Whether the agent may call the agents at the end of its `subagent` connections. */
       callsSubagents: boolean;
@@ -38,7 +37,6 @@ export type GraphNode = {
 
 export type AgentNode = Extract<GraphNode, { kind: "agent" }>;
 
-/** A connection. `index` is its position in the document. */
 export type Edge = {
   source: string;
   target: string;
@@ -70,10 +68,10 @@ export const builtInTools: readonly string[] = [
   ...["readFile", "writeFile", "editFile", "listFiles", "search", "runCommand"],
 ];
 
-/** Handle of the connections from an agent to its subagents. */
+/** Handle of an agent's connections to its subagents. */
 export const SUBAGENT = "subagent";
 
-/** Handle of the connections from an agent whose answer fails its guardrail. */
+/** Handle of the connections that are followed when an agent's answer fails its guardrail. */
 export const REJECTED = "rejected";
 
 /**

@@ -21,7 +21,7 @@ const emptyText = `${JSON.stringify(
   2,
 )}\n`;
 
-/** Returns the editing of agent graphs. Forms and checks ask for the choices each time. */
+/** Returns the editing of agent graphs. Forms and checks call `choices` each time. */
 export const graphEditing = (choices: () => GraphChoices): DocumentEditing =>
   withNotes({
     noun: "graph",
@@ -58,7 +58,7 @@ const folding: NonNullable<DocumentEditing["actions"]> = (document, ids) => {
   return [{ label: edit.label, key: "e", edit }];
 };
 
-/** The name of a document's format, for a refusal; null for a graph. */
+/** Returns the name of a foreign document's format; null for a graph. */
 function otherFormatOf(document: unknown): string | null {
   const known = foreignFormat(document);
   if (known !== null) return known;

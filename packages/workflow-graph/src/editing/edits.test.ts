@@ -74,7 +74,7 @@ describe("an added node", () => {
 });
 
 describe("ports", () => {
-  test("of a Start, an agent, an approval and an unknown type", () => {
+  test("depend on the type: a Start, an agent, an approval, and an unknown type", () => {
     const text = textOf([start, agent("a"), lead("b"), { id: "p", type: "input" }, { id: "u" }]);
     expect(portsIn(text, "node_1")).toEqual(["out output right"]);
     const plain = ["in input left", "in called top", "out output right"];
@@ -84,7 +84,7 @@ describe("ports", () => {
     expect(portsIn(text, "u")).toEqual(["in input left", "out output right"]);
   });
 
-  test("of a condition node: one per condition; when collapsed, one closed port with the number of conditions", () => {
+  test("of a condition node are one per condition, or one closed port when it is collapsed", () => {
     const nodes = [
       condition("one", ["x"], { collapsed: true }),
       condition("two", ["x", "y"]),
@@ -137,7 +137,7 @@ describe("a line", () => {
     expect(read(edited(back.text, back.edit)).connections).toEqual([line("node_1", "a")]);
   });
 
-  test("is ignored to its own node, as a duplicate, or between two ports of one role", () => {
+  test("is ignored if it leads to its own node, is a duplicate, or joins two ports of one role", () => {
     expect(connect([], "a.output", "a").edit).toBeNull();
     expect(connect([line("a", "c")], "a.output", "c").edit).toBeNull();
     expect(connect([line("a", "c", "output")], "a.output", "c").edit).toBeNull();
@@ -145,7 +145,7 @@ describe("a line", () => {
     expect(connect([], "a.output", "missing").edit).toBeNull();
   });
 
-  test("of a subagent ends at the top port, and clears the subagent's prompt", () => {
+  test("to a subagent ends at the top port, and clears the subagent's prompt", () => {
     const { text, edit } = connect([line("node_1", "a")], "a.subagent", "b.called");
     const next = edited(text, edit);
     expect(linesIn(next)).toEqual(["node_1.output a.input", "a.subagent b.called"]);
@@ -211,7 +211,7 @@ describe("copy and paste", () => {
   });
 });
 
-test("moving changes only positions, and unfolding removes the mark", () => {
+test("a move changes only positions, and unfolding removes the mark", () => {
   const text = textOf([start, agent("a", { collapsed: true })]);
   const at = { id: "a", at: { x: 4.4, y: 0 }, parent: null };
   const moved = edited(text, kind.move?.(read(text), [at]) ?? null);

@@ -159,7 +159,7 @@ function changed(document: unknown, { index }: GraphLine, connection: Connection
   return { path: ["connections", index], value: { ...rest, ...connection } };
 }
 
-/** The rule of subagents that a new connection would break; null if none. */
+/** Returns the subagent rule that a new connection would break; null if none. */
 function violationOf({ nodes, lines }: ReadGraph, connection: Connection): string | null {
   const readable = [...nodes.values()].filter(({ id }) => !id.startsWith("__"));
   return newViolation(
@@ -180,7 +180,7 @@ function clearedPrompt(target: GraphNode): Change[] {
     : [];
 }
 
-/** The nodes with the lines between them, for the clipboard. */
+/** Returns the nodes and the lines between them, for the clipboard. */
 export function copyNodes(document: unknown, ids: readonly string[]): unknown {
   const graph = readDocument(document);
   const start = startOf(graph);
@@ -197,7 +197,7 @@ export function copyNodes(document: unknown, ids: readonly string[]): unknown {
   };
 }
 
-/** Pastes a fragment's nodes under new ids; null if it is not a part of a graph. */
+/** Pastes a fragment's nodes under new ids. Returns null if the fragment is not a part of a graph. */
 export function pasteNodes(document: unknown, fragment: unknown, at: Point): Edit | Refused | null {
   if (!isRecord(fragment) || !Array.isArray(fragment.nodes)) return null;
   const pasted = readDocument(fragment);
@@ -237,7 +237,6 @@ function cornerOf(nodes: readonly GraphNode[]): Point {
   return { x: Math.min(...placed.map(({ x }) => x)), y: Math.min(...placed.map(({ y }) => y)) };
 }
 
-/** Folds or unfolds nodes. */
 export function foldNodes(document: unknown, ids: readonly string[], isFolded: boolean): Edit {
   const { nodes } = readDocument(document);
   const changes = ids.flatMap((id): Change[] => {
@@ -248,13 +247,12 @@ export function foldNodes(document: unknown, ids: readonly string[], isFolded: b
   return { label: isFolded ? "Collapse" : "Expand", changes };
 }
 
-/** The prompt of a graph: the input of its Start; null without a Start. */
+/** Returns the prompt of a graph, which is the input of its Start; null without a Start. */
 export function promptOf(document: unknown): string | null {
   const start = startOf(readDocument(document));
   return start && textOf(start.data.initialInput);
 }
 
-/** Changes the prompt of a graph. */
 export function editPrompt(document: unknown, text: string): Edit | Refused {
   const start = startOf(readDocument(document));
   if (!start) return { refused: "The graph has no Start." };

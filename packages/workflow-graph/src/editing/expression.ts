@@ -1,7 +1,7 @@
 import type { RunValue } from "@uncaged/workflow/editing";
 import { readDocument } from "./graph-document.ts";
 
-/** The placeholder of a run's value in the prompt of an agent; null if no placeholder has that value. */
+/** Returns the placeholder of a run's value in an agent's prompt; null if no placeholder has that value. */
 export function expressionOf(
   document: unknown,
   { node, part, path }: RunValue,

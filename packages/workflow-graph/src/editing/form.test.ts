@@ -14,7 +14,7 @@ const branches = ["condition-0", "condition-1", "condition-2", "false"].map((sou
   sourceHandle,
 }));
 
-/** The document after a field's edit. Asserts that one undo restores the text exactly. */
+/** Returns the document after the edit of a field. Asserts that one undo restores the text exactly. */
 function set(document: object, node: string, path: DocumentPath, value: unknown): Drawn {
   const edit = kind.form(document, node)?.edit?.(path, value);
   if (!edit || "refused" in edit) throw new Error(edit?.refused ?? "no form");
@@ -70,7 +70,7 @@ describe("the conditions of a node", () => {
     expect([handles(more), handles(other)]).toEqual([handles(document), handles(document)]);
   });
 
-  test("in the legacy form are converted when edited, even without a right side", () => {
+  test("of the legacy form are converted when edited, even without a right side", () => {
     const old = branching({ condition: "x", note: 1 });
     expect(kind.form(old, "if")?.value).toMatchObject({
       conditions: [{ operator: "contains", value: "x" }],

@@ -25,14 +25,14 @@ import {
   readDocument,
 } from "./graph-document.ts";
 
-/** GraphChoices of forms: models with a configured key, and tools of the server's bundles. */
+/** The choices in forms: models with a configured key, and tools of the server's bundles. */
 export type GraphChoices = {
   models: readonly string[];
   reasoningEfforts: readonly string[];
   tools: readonly string[];
 };
 
-/** The form of a node's data; null for an unknown type. */
+/** Returns the form of a node's data; null for an unknown type. */
 export function formOf(document: unknown, id: string, choices: GraphChoices): NodeForm | null {
   const graph = readDocument(document);
   const node = graph.nodes.get(id);
@@ -77,7 +77,7 @@ function editOf(
   };
 }
 
-/** Removes the subagent lines of an agent that may not call subagents. */
+/** Returns the changes that remove the subagent lines of an agent that may not call subagents. */
 function linesWithout(
   { lines }: ReadGraph,
   node: GraphNode,
@@ -92,7 +92,7 @@ function linesWithout(
     .map(removalOfLine);
 }
 
-/** Moves the lines of conditions when conditions are removed or reordered. */
+/** Returns the changes that move the lines of removed or reordered conditions. */
 function conditionChanges(
   document: unknown,
   graph: ReadGraph,
@@ -146,7 +146,7 @@ function listAfter(
   return value === undefined ? before.toSpliced(index, 1) : before.toSpliced(index, 1, value);
 }
 
-/** Additions of the form to the format's schema, by field. */
+/** The form's additions to the format's schema, by field. */
 type Shown = Readonly<Record<string, JsonSchema>>;
 
 const long = { format: "multiline" };
@@ -170,7 +170,7 @@ const runs = { title: "When several paths lead here" };
 
 let formats: ReadonlyMap<string, JsonSchema> | null = null;
 
-/** The schema of a type's data in the format. */
+/** Returns the format's schema of a type's data. */
 function formatOf(type: string): JsonSchema | undefined {
   formats ??= new Map(byType());
   return formats.get(type);
@@ -227,7 +227,7 @@ const conditionSchema: JsonSchema = {
   required: ["operator", "value"],
 };
 
-/** A switch for each tool of the server or the document. */
+/** Returns the schema of a switch for each tool of the server or the document. */
 function toolsSchema({ tools }: Data, choices: GraphChoices): JsonSchema {
   const named = isRecord(tools) ? Object.keys(tools) : [];
   const names = new Set([...choices.tools, ...named]);
@@ -243,7 +243,7 @@ function toolsSchema({ tools }: Data, choices: GraphChoices): JsonSchema {
   };
 }
 
-/** The placeholders of a node's prompt, with the nodes that fill them. */
+/** Returns the placeholders of a node's prompt, with the nodes that fill them. */
 export function completionsAt(
   document: unknown,
   id: string,

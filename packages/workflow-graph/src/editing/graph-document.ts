@@ -30,7 +30,7 @@ export type ReadGraph = {
   lines: readonly GraphLine[];
 };
 
-/** The default handle. */
+/** The handle of connections without a handle. */
 export const output = "output";
 
 /** Reads the valid parts of a document. Keeps only the first of several nodes with the same id. */
@@ -78,7 +78,7 @@ export const lineId = (source: string, port: string, target: string): string =>
 export const hasGuardrail = ({ data }: GraphNode): boolean =>
   isRecord(data.guardrail) && Object.keys(data.guardrail).length > 0;
 
-/** The port of a handle. All handles of an agent but these two are its output. */
+/** Returns the port of a handle. All handles of an agent but these two belong to its output port. */
 function portOf(node: GraphNode | undefined, handle: string): string {
   if (node?.type === "if" && handle === "true") return conditionPort(0);
   if (node?.type === "if" || node?.type === "approval") return handle || output;
@@ -88,7 +88,7 @@ function portOf(node: GraphNode | undefined, handle: string): string {
 
 export type Condition = { operator: string; value: string };
 
-/** The conditions of a node. The legacy form is one text that the input must contain. */
+/** Returns the conditions of a node. The legacy form is one text that the input must contain. */
 export function conditionsOf({ conditions, condition }: Data): readonly unknown[] {
   if (conditions === undefined && typeof condition === "string") {
     return [{ operator: "contains", value: condition }];
@@ -106,7 +106,7 @@ export function readCondition(given: unknown): Condition {
 
 export const conditionPort = (index: number): string => `condition-${index}`;
 
-/** The number of the condition of a port; null for other ports. */
+/** Returns the number of the condition at a port; null for other ports. */
 export function conditionAt(port: string): number | null {
   const number = /^condition-(\d+)$/.exec(port)?.[1];
   return number === undefined ? null : Number(number);
@@ -118,7 +118,6 @@ export const callsSubagents = ({ type, data }: GraphNode): boolean =>
 export const callerOf = ({ lines }: ReadGraph, id: string): string | null =>
   lines.find(({ port, target }) => port === SUBAGENT && target === id)?.source ?? null;
 
-/** The Start node of a run. */
 export function startOf({ nodes }: ReadGraph): GraphNode | null {
   for (const node of nodes.values()) if (node.type === "start") return node;
   return null;
@@ -136,7 +135,7 @@ export function nameOfNode({ type, data, id }: Pick<GraphNode, "type" | "data" |
 
 export const pathOfNode = ({ index }: GraphNode): DocumentPath => ["nodes", index];
 
-/** The first number above the numbers of all node ids. */
+/** Returns the first number above the numbers of all node ids. */
 export function nextNumber({ nodes }: ReadGraph): number {
   let highest = 0;
   for (const id of nodes.keys()) {

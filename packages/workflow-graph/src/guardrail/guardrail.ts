@@ -49,6 +49,6 @@ function made(
   };
 }
 
-/** The request after an answer that failed its guardrail. */
+/** Returns the request after an answer that failed its guardrail. */
 export const againText = (problems: readonly string[]): string =>
   `The answer can't be used:\n${problems.join("\n")}\n\nGive the whole answer once more.`;

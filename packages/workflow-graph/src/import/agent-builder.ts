@@ -28,7 +28,7 @@ type BuilderEdge = { source: string; port: string; target: string; at: string };
 
 class Builder {
   readonly draft = new Draft();
-  /** The ids of the graph's nodes, by the ids of the workflow's. */
+  /** The ids of the graph's nodes, by the ids of the workflow's nodes. */
   readonly #ids = new Map<string, string>();
   readonly #handles = new Map<string, (port: string) => string | null>();
   readonly #nodes = new Map<string, BuilderNode>();
@@ -202,7 +202,7 @@ class Builder {
     return own;
   }
 
-  /** The nodes that a line to a node leads to: a node that was left out is passed. */
+  /** Returns the nodes that a line to a node leads to. Skips an omitted node. */
   #entriesOf(id: string, seen: Set<string>): string[] {
     const own = this.#ids.get(id);
     if (own !== undefined) return [own];
@@ -249,7 +249,7 @@ class Builder {
     return kind === "output_parsed" ? { node: own, field, source: path } : null;
   }
 
-  /** The node whose output is the input of a node: conditions and approvals pass theirs on. */
+  /** Returns the node whose output is the input of a node. Conditions and approvals pass their input on. */
   #before(id: string): string | null {
     const seen = new Set<string>();
     for (let at = id; !seen.has(at); ) {
@@ -266,7 +266,7 @@ class Builder {
 
 const expressionOf = (value: unknown): string => textOf(fieldsOf(value).expression);
 
-/** The text of an expression that is one string. */
+/** Returns the text of an expression that is one string literal. */
 function quoted(expression: string): string {
   try {
     const value: unknown = JSON.parse(expression);

@@ -40,11 +40,11 @@ class Script {
   readonly #functions = new Map<string, Value>();
   readonly #body: Statement[];
   readonly #used = new Set<string>();
-  /** The nodes whose output a name stands for: `reviewResult`, `workflow`. */
+  /** The nodes whose output a variable names: `reviewResult`, `workflow`. */
   readonly #outputs = new Map<string, string>();
-  /** Names for an expression: `const category = classifyResult.output_parsed.category`. */
+  /** Expressions by their variable: `const category = classifyResult.output_parsed.category`. */
   readonly #aliases = new Map<string, string>();
-  /** The texts of questions, by name. */
+  /** Texts of questions, by variable. */
   readonly #questions = new Map<string, Value>();
   readonly #agents = new Map<string, { name: string; line: number }>();
 
@@ -79,7 +79,7 @@ class Script {
     if (returned && "tokens" in returned) this.#functions.set(name, valueOf(returned.tokens));
   }
 
-  /** The statements of the function that runs the workflow. */
+  /** Returns the statements of the function that runs the workflow. */
   #workflowIn(tokens: readonly Token[]): Statement[] {
     const named = tokens.findIndex(({ text }) => text === "runWorkflow");
     const traced = tokens.findIndex(
@@ -307,7 +307,7 @@ class Script {
     }
   }
 
-  /** The last user message after the history. */
+  /** Returns the last user message after the history. */
   #promptIn(messages: Value | undefined): PromptPart[] {
     const items = messages?.kind === "list" ? messages.items : [];
     const texts = items.flatMap((item) => {
@@ -367,7 +367,7 @@ const kindsOfCode: readonly (readonly [RegExp, string])[] = [
   [/^\{/, "transform"],
 ];
 
-/** `if (!result.finalOutput) throw …` checks what an agent here always has. */
+/** Tells whether a branch is `if (!result.finalOutput) throw …`. An agent of a graph always has an output. */
 const isGuard = ({ body, condition, otherwise }: Branch): boolean =>
   isMark(condition[0], "!") &&
   otherwise.length === 0 &&

@@ -1,18 +1,18 @@
 import { nodeDefaults } from "../document/graph.ts";
 import type { Condition, GraphDocument } from "../document/schema.ts";
 
-/** A part of a source that the graph does not have, or has in another way. */
+/** A part of a source that the graph lacks or represents differently. */
 export type LeftOut = {
-  /** Where it is in the source: a JSON path, or a line. */
+  /** Place in the source: a JSON path or a line. */
   at: string;
   message: string;
 };
 
-/** A value that a text or a condition of the source reads. */
+/** A value that a text or a condition in the source refers to. */
 export type Reference = {
-  /** Id of the node whose output it is; null for a value that a graph does not have. */
+  /** Id of the node whose output it is; null for a value that does not exist in a graph. */
   node: string | null;
-  /** The field of the output, for an output with a schema. */
+  /** Field of the output, for an output with a schema. */
   field: string | null;
   /** The expression in the source. */
   source: string;
@@ -33,7 +33,7 @@ type DraftNode = {
   at: string;
   place: { x: number; y: number } | null;
   data: Record<string, unknown>;
-  /** Texts of the data with references, by field. */
+  /** The data's texts with references, by field. */
   texts: Record<string, readonly PromptPart[]>;
   conditions: readonly DraftCondition[];
 };
@@ -91,7 +91,7 @@ export class Draft {
     this.left.push({ at, message });
   }
 
-  /** The complete graph. */
+  /** Returns the complete graph. */
   document(description: string | null): GraphDocument {
     const arriving = Map.groupBy(this.#connections, ({ target }) => target);
     const nodes = [...this.#nodes.values()].map((node) => this.#finished(node, arriving));
@@ -148,7 +148,7 @@ export class Draft {
     return { ...nodeDefaults.if.conditions[0] };
   }
 
-  /** The nodes whose output a node gets as its input: conditions and approvals pass theirs on. */
+  /** Returns the nodes whose output a node gets as its input. Conditions and approvals pass their input on. */
   #originsOf(id: string, arriving: Arriving): Set<string> {
     const origins = new Set<string>();
     const seen = new Set([id]);
@@ -182,7 +182,7 @@ export class Draft {
 
 type Arriving = ReadonlyMap<string, readonly { source: string; sourceHandle?: string }[]>;
 
-/** Shows the beginning of a text in one line. */
+/** Returns the beginning of a text on one line. */
 export function shown(text: string, most = 80): string {
   const line = text.replace(/\s+/g, " ").trim();
   return line.length > most ? `${line.slice(0, most)}…` : line;
@@ -205,7 +205,7 @@ export const isEmpty = (value: unknown): boolean =>
   (Array.isArray(value) && value.length === 0) ||
   (typeof value === "object" && Object.keys(value).length === 0);
 
-/** Reads a condition of one comparison; `of` finds the node of an expression's root. */
+/** Reads a condition of one comparison. `of` returns the node at an expression's root. */
 export function comparisonOf(
   source: string,
   of: (path: string) => Reference | null,

@@ -1,6 +1,6 @@
 import { WorkflowError } from "@uncaged/workflow";
 
-/* The errors of reading a file of another program. */
+/* The errors of importing another program's file. */
 
 const invalidImport = (file: string, problem: string, hint: string): WorkflowError =>
   WorkflowError.failed("IMPORT_INVALID", `${file}: ${problem}`, hint);

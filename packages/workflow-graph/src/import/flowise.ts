@@ -234,7 +234,7 @@ class AgentFlow {
     });
   }
 
-  /** A condition that a model decides becomes an agent that names the scenario, and a condition on its answer. */
+  /** Adds a condition that a model decides: an agent that names the scenario, and a condition on its answer. */
   #addChoice({ id, label, inputs, place, at }: FlowNode): void {
     const scenarios = listOf(inputs.conditionAgentScenarios).map((one) =>
       plainOf(fieldsOf(one).scenario),
@@ -270,7 +270,7 @@ class AgentFlow {
     });
   }
 
-  /** The nodes that a line to a node leads to: a loop leads back, and a node that was left out is passed. */
+  /** Returns the nodes that a line to a node leads to. Follows loops back and skips omitted nodes. */
   #entriesOf(id: string, seen: Set<string>): string[] {
     const ports = this.#ports.get(id);
     if (ports) return [ports.entry];
@@ -311,7 +311,7 @@ class AgentFlow {
       });
   }
 
-  /** A variable is `question` (the prompt), a node's id, or a field of its output. */
+  /** Returns the reference of a variable: `question` (the prompt), a node's id, or a field of a node's output. */
   #referenceOf(name: string): Reference | null {
     const start = this.#nodes.find(({ kind }) => kind === "startAgentflow")?.id ?? "";
     const [, id = "", field = null] = /^(\w+?)(?:\.output(?:\.(\w+))?)?$/.exec(name) ?? [];
@@ -333,7 +333,7 @@ const agentParts: Readonly<Record<string, (value: unknown) => string>> = {
   UpdateState: () => "state: a graph has only the previous output",
 };
 
-/** A JSON Schema of a structured output. */
+/** Returns the JSON Schema of a structured output. */
 function schemaOf(
   fields: readonly unknown[],
   leave: (message: string) => void,
@@ -374,7 +374,7 @@ const entities: Readonly<Record<string, string>> = {
 const variableIn = (text: string): string | null =>
   text.startsWith("{{") && text.endsWith("}}") ? text.slice(2, -2).trim() : null;
 
-/** The text of a value of the rich text editor. */
+/** Returns the plain text of a rich text value. */
 function plainOf(value: unknown): string {
   return textOf(value)
     .replace(/<li[^>]*>(\s*<p>)?/gi, "- ")

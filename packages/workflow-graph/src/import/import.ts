@@ -9,10 +9,9 @@ import { flowiseGraph, isAgentFlow } from "./flowise.ts";
 
 /** A graph made from a file of another program. */
 export type ImportedGraph = {
-  /** The program that wrote the file. */
   from: "Agent Builder" | "Flowise";
   document: GraphDocument;
-  /** Everything that the graph does not have, or has in another way, with its place in the file. */
+  /** The parts of the file that the graph lacks or represents differently, with their places. */
   left: LeftOut[];
 };
 
@@ -34,7 +33,7 @@ export function isImportable(text: string): boolean {
  * Makes an agent graph from an export of OpenAI's Agent Builder (the TypeScript for the Agents SDK, or the workflow's
  * JSON) or of Flowise (an AgentFlow of version 2).
  *
- * @throws WorkflowError `IMPORT_INVALID` for another or an incomplete file, in one line.
+ * @throws WorkflowError `IMPORT_INVALID` with one line, for an unknown or incomplete file.
  */
 export function importGraph(text: string, file = "the file"): ImportedGraph {
   if (text.length > longest) throw tooLong(file, longest);

@@ -1,16 +1,16 @@
 import { brokenScript, tooDeep } from "./errors.ts";
 
 /*
- * Reads the generated TypeScript of an export: tokens, statements and literal values. It is not a reader of TypeScript:
- * an unknown part stays a list of tokens, which a caller reports.
+ * Reads the generated TypeScript of an export: tokens, statements and literal values. It does not parse all of
+ * TypeScript: an unknown part stays a list of tokens, which the caller reports.
  */
 
 export type Token = {
   kind: "name" | "number" | "text" | "template" | "mark";
-  /** As in the source. */
+  /** The token as in the source. */
   text: string;
   line: number;
-  /** Whether the source has a space or a line break before it. */
+  /** Whether a space or a line break precedes the token. */
   isApart: boolean;
 };
 
@@ -163,7 +163,7 @@ function checkBrackets(tokens: readonly Token[], file: string): void {
   if (unclosed) throw brokenScript(file, unclosed.line, `the ${unclosed.text} is never closed`);
 }
 
-/** The index of the bracket that closes the bracket at an index. */
+/** Returns the index of the bracket that closes the bracket at an index. */
 export function closing(tokens: readonly Token[], at: number): number {
   let depth = 0;
   for (let index = at; index < tokens.length; index += 1) {
@@ -182,7 +182,7 @@ export const isMark = (token: Token | undefined, text: string): boolean =>
 const isName = (token: Token | undefined, text: string): boolean =>
   token?.kind === "name" && token.text === text;
 
-/** The source of tokens, in one line except for its texts. */
+/** Returns the source of tokens on one line, except for line breaks in string literals. */
 export const sourceOf = (tokens: readonly Token[]): string =>
   tokens.map(({ text, isApart }, index) => (isApart && index > 0 ? ` ${text}` : text)).join("");
 
@@ -268,7 +268,7 @@ function simpleOf(tokens: Token[]): Statement {
   return { kind: "set", line, name, tokens: own.slice(left + 1), isDeclared };
 }
 
-/** Reads a value. Anything but a literal, a list, an object or a call is code. */
+/** Reads a value. Any other expression than a literal, a list, an object or a call becomes code. */
 export function valueOf(given: readonly Token[]): Value {
   const tokens = isName(given[0], "await") || isName(given[0], "new") ? given.slice(1) : given;
   const [first] = tokens;
@@ -388,7 +388,7 @@ const unescaped = (text: string): string =>
     },
   );
 
-/** The text of a value without its expressions; null for another value. */
+/** Returns the text of a value without its expressions; null for another value. */
 export function plainText(value: Value | undefined): string | null {
   if (value?.kind !== "text") return null;
   return value.parts.map((part) => (typeof part === "string" ? part : "")).join("");

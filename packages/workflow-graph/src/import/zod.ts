@@ -1,7 +1,7 @@
 import { plainText, type Value } from "./script.ts";
 import { shown } from "./draft.ts";
 
-/** Makes a JSON Schema from a Zod object of generated code; null for anything else. */
+/** Returns the JSON Schema of a Zod object in generated code; null for any other value. */
 export function schemaIn(
   value: Value,
   leave: (message: string) => void,

@@ -26,7 +26,7 @@ export type Work = {
   log: (type: LogType, content: string) => void;
 };
 
-/** Runs a node other than an approval. */
+/** Runs a node that is not an approval. */
 export async function execute(work: Work): Promise<Done> {
   const { log, run, outline, thread } = work;
   const { input, node } = run;
@@ -108,7 +108,7 @@ class Calls {
     this.#log(type, JSON.stringify({ type, parentNodeId: this.#nodeId, ...rest }));
   }
 
-  /** Ends all open calls after the agent has thrown. */
+  /** Ends all open calls after an error of the agent. */
   fail(message: string): void {
     for (const call of [...this.#open.values()].toReversed()) {
       this.take({ ...call, type: "subagent_call_error", message });

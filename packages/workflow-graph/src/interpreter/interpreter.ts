@@ -34,7 +34,7 @@ export type Surroundings = {
   keyOf: (id: string, run: number) => string;
   agents: GraphAgents;
   guardrails: Guardrails;
-  /** Recorded answers of a fixture, used instead of the agents. */
+  /** Recorded answers of a fixture, which replace the agents. */
   recorded?: RecordedAnswers;
   /** Questions that running nodes asked, with the answers. */
   questions: QuestionLog;
@@ -69,7 +69,7 @@ export class Interpreter {
   }
 
   /**
-   * Yields the steps to commit after the state's steps. `reached` are the approvals that the last of these steps
+   * Yields the steps to commit after the state's steps. `reached` contains the approvals that the last of these steps
    * reached. The caller passes the answer to a `__wait__` to `next()`.
    */
   items(reached: readonly NodeRun[]): AsyncGenerator<RoleOutput, void, RoleOutput | undefined> {
@@ -147,7 +147,7 @@ export class Interpreter {
     });
   }
 
-  /** Runs a node; returns null if any node has failed. */
+  /** Runs a node. Returns null if any node has failed. */
   async #carryOut(run: NodeRun, turn: Turn): Promise<RoleOutput | null> {
     if (this.#failure) return null;
     const { attempts, guardrails, thread, keyOf, questions, recorded } = this.#around;
@@ -178,7 +178,7 @@ export class Interpreter {
       const message = messageOf(error);
       this.#publish("step_error", run, { error: message }, id);
       attempt.end(thread.signal?.aborted ? "cancelled" : "failed", error);
-      // Set at once: an approval would ask as soon as no node runs.
+      // Set the failure at once: an approval would ask as soon as no node runs.
       this.#fail(error);
       return null;
     }
@@ -218,7 +218,7 @@ export class Interpreter {
     return { role: node.id, content: textOf(output), meta };
   }
 
-  /** Returns the nodes that follow. Reports and skips a connection that leads to a missing node. */
+  /** Returns the nodes to run next. Reports and skips a connection that leads to a missing node. */
   #followsOf(id: string, handle: string | null): string[] {
     const targets = new Set(this.#outline.following(id, handle).map(({ target }) => target));
     return [...targets].filter((target) => {
@@ -259,7 +259,7 @@ export class Interpreter {
     });
   }
 
-  /** Waits until no node is running, then asks; returns null if a node failed meanwhile. */
+  /** Waits until no node is running, then asks. Returns null if a node failed meanwhile. */
   async #answerTo({ input, node, run }: NodeRun): Promise<RoleOutput | null> {
     if (this.#failure) return null;
     const prompt = node.kind === "approval" ? node.prompt : "";
@@ -302,7 +302,7 @@ export class Interpreter {
   }
 }
 
-/** Returns an agent that replays the recorded answer of a node's run, if there is one. */
+/** Returns an agent that replays the recorded answer of a node's run, if the fixture has one. */
 const recordedAgent =
   (recorded: RecordedAnswers, { node, run }: NodeRun, own: GraphAgents): GraphAgents =>
   async (...given) => {
@@ -323,6 +323,6 @@ export const answerSchema = {
 /** Returns the token that an answer must carry, so that a duplicate answer can't answer the next question. */
 export const tokenOf = (nodeId: string, run: number): string => `${nodeId}#${run}`;
 
-/** Returns a path with the number of a node's run; empty for the first run. */
+/** Returns a path with the number of a node's run; an empty path for the first run. */
 const pathOf = ({ node, run }: NodeRun): PathPart[] =>
   run === 1 ? [] : [{ in: "run", child: node.id, iteration: run - 1 }];

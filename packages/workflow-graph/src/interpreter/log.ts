@@ -33,7 +33,7 @@ type Decision = ApprovalDecision["decision"];
 
 const eventType = "graph_log";
 
-/** Returns the event that publishes a line of the log. The `decision` of an answer that has none is null. */
+/** Returns the event that publishes a line of the log. `decision` is null for an answer without a decision. */
 export const logEvent = (
   nodeId: string,
   type: LogType,
@@ -72,7 +72,7 @@ export function logEntryOf({ payload, timestamp, type }: EventRecord): WorkflowL
   };
 }
 
-/** Returns the decision of a line. Lines of earlier versions and of other programs have it only in their text. */
+/** Returns the decision of a line. Lines of earlier versions and of other programs contain it only in their text. */
 function decisionIn({ decision, type }: EventRecord["payload"], text: string): Decision | null {
   if (decision === "approve" || decision === "reject") return decision;
   if (decision !== undefined || type !== "input_received") return null;
@@ -80,9 +80,7 @@ function decisionIn({ decision, type }: EventRecord["payload"], text: string): D
   return done === undefined ? null : done === "rejected" ? "reject" : "approve";
 }
 
-/**
- * Like {@link logEntryOf}, with the whole content. `valueAt` returns the JSON of a long value in the thread's events.
- */
+/** Like {@link logEntryOf}, with the whole content. `valueAt` returns the JSON of a long value in the thread's events. */
 export async function wholeLogEntry(
   event: EventRecord,
   valueAt: (at: number) => Promise<string>,
@@ -93,7 +91,7 @@ export async function wholeLogEntry(
   try {
     return { ...entry, content: String(JSON.parse(await valueAt(at))) };
   } catch {
-    // A thread's values may be lost while its log still exists.
+    // A thread's values may be lost although its log still exists.
     return entry;
   }
 }

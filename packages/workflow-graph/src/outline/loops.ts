@@ -48,7 +48,7 @@ export function loopsOf(
   return loops;
 }
 
-/** Returns the strongly connected components (Tarjan 1972) among the given nodes. */
+/** Returns the strongly connected components among the given nodes (Tarjan 1972). */
 function circlesOf(
   from: readonly number[],
   nodes: ReadonlySet<number>,

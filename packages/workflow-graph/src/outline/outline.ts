@@ -50,7 +50,7 @@ export class Outline {
     this.#previous[to]?.push(from);
   }
 
-  /** Returns the connections to follow from a node that ended with a handle; null follows all of them. */
+  /** Returns the connections to follow from a node that ended with a handle; all connections for null. */
   edgesFrom(id: string, handle: string | null): readonly Edge[] {
     const edges = this.#edges.get(id) ?? [];
     return handle === null ? edges : edges.filter((edge) => edge.handle === handle);
@@ -82,7 +82,7 @@ export class Outline {
     );
   }
 
-  /** Tells whether a connection leads back to the head of a loop and so begins another round. */
+  /** Tells whether a connection leads back to the head of a loop and so starts another round. */
   isLoopEdge(source: string, target: string): boolean {
     const [from, to] = [this.#numbers.get(source), this.#numbers.get(target)];
     return from !== undefined && to !== undefined && this.#loops.get(to)?.has(from) === true;
@@ -97,7 +97,7 @@ export class Outline {
     const known = this.#origins.get(`${isAgain} ${id}`);
     if (known) return known;
     const target = this.#numbers.get(id) ?? -1;
-    // One bit per node, because a graph with 10,000 joins has 10,000 of these sets.
+    // Use one bit per node, because a graph with 10,000 joins has 10,000 of these sets.
     const flags = new Uint32Array((this.#next.length >> 5) + 1);
     const isFlagged = (node: number): boolean =>
       (((flags[node >> 5] ?? 0) >>> (node & 31)) & 1) === 1;
@@ -126,7 +126,7 @@ export class Outline {
 const isGuarded = (node: GraphNode | undefined): boolean =>
   node?.kind === "agent" && node.guardrail !== null;
 
-// Most nodes of a set that is stored as a list.
+// Maximum size of a set that is stored as a list.
 const mostFew = 32;
 
 /** A set of nodes, stored as a list if it is small. */

@@ -7,7 +7,7 @@ import type { WorkflowLogEntry } from "../interpreter/log.ts";
 import type { ApprovalMeta, ImportedState } from "../state/state.ts";
 import type { RunRecord } from "./run.ts";
 
-/** The open question of an imported run, with all earlier steps and its log. */
+/** The open question of an imported run, with all earlier steps and the run's log. */
 export type ImportedRun = { wait: RoleOutput; logs: WorkflowLogEntry[] };
 
 type Fields = Record<string, unknown>;

@@ -5,10 +5,10 @@ import type { WorkflowLogEntry } from "../interpreter/log.ts";
 import { Outline } from "../outline/outline.ts";
 import { GraphState, type NodeRun } from "../state/state.ts";
 
-/** The current position of a run. `state` has each node's output by its id, and each answer as `<id>_approval`. */
+/** The current position of a run. `state` has each node's output by node id, and each answer as `<id>_approval`. */
 export type RunView = {
   state: Record<string, unknown>;
-  /** The id of the waiting approval; if none waits, of the start node; null if the run is done. */
+  /** Id of the waiting approval, else of the start node; null if the run is done. */
   currentNodeId: string | null;
   /** Whether an approval was reached. Its question follows when the running nodes have ended. */
   waitingForInput: boolean;
@@ -61,7 +61,7 @@ export type RunResult = {
   state: Record<string, unknown>;
   waitingForInput: boolean;
   currentNodeId: string | null;
-  /** The step number of the open question, which an answer must name; null while no answer is possible. */
+  /** Step number of the open question, which an answer must contain; null while no answer is possible. */
   question?: number | null;
   workflow?: Partial<GraphDocument>;
 };
@@ -113,7 +113,7 @@ export function runResult({
   };
 }
 
-/** Tells whether the thread asks a question. The worker reports `running` until the wait begins. */
+/** Tells whether the thread has an open question. The worker reports `running` until the wait begins. */
 const isAsking = ({ status, steps }: GraphThread): boolean =>
   status === "waiting" || (status === "running" && steps.at(-1)?.role === WAIT);
 

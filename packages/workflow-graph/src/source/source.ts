@@ -15,7 +15,7 @@ import { invalidGraphFile } from "./errors.ts";
 /** The position of each node in the text, by the node's id. */
 type NodePositions = Record<string, Position>;
 
-/** A valid graph, with warnings as `file:line:column: …`. */
+/** A valid graph. Each warning is `file:line:column: …`. */
 export type CheckedGraph = {
   document: GraphDocument;
   warnings: string[];
@@ -100,9 +100,7 @@ async function checkSchemas(
   }
 }
 
-/**
- * Tells whether a text is an agent graph, valid or not, or a graph of another program. False for an unreadable text.
- */
+/** Tells whether a text is an agent graph, valid or not, or a graph of another program. False for an unreadable text. */
 export function isGraph(text: string, file: string): boolean {
   try {
     const { document } = readDocument(text, file);
@@ -118,7 +116,7 @@ const agentsName = `${packageName}/agents`;
 
 const ownFiles = () => entryFiles(import.meta, [packageName, agentsName]);
 
-/** Returns the source of a bundle. Equal graphs give equal sources, with only the providers and tools that they use. */
+/** Returns the source of a bundle: equal graphs give equal sources, with only the providers and tools that they use. */
 function moduleCode(document: GraphDocument): string {
   const { $schema: _, ...graph } = document;
   const hasTools = agentsIn(document).some(({ tools }) => tools.length > 0);
@@ -131,7 +129,7 @@ function moduleCode(document: GraphDocument): string {
   return [
     `import { graphBundle } from ${JSON.stringify(packageName)};`,
     `import * as agents from ${JSON.stringify(agentsName)};`,
-    // Embedded as text, because `__proto__` is special in an object literal, which is also slower to parse.
+    // Embed the graph as text: `__proto__` is special in an object literal, which is also slower to parse.
     `const graph = JSON.parse(${JSON.stringify(JSON.stringify(graph))});`,
     `export const { run, descriptor } = graphBundle(graph, { agents: agents.modelAgents({ ${options} })${schemas} });`,
     "",

@@ -9,7 +9,7 @@ export type Arrival = {
   value: unknown;
   /** The answers to the approvals between the last agent and this node. */
   reviews: readonly Review[];
-  /** The number of this arrival among all arrivals. */
+  /** Number of this arrival among all arrivals of the run. */
   seq: number;
   /**
    * Whether the output arrived while an approval waited. After the answer, such arrivals start their nodes one by one.
@@ -17,7 +17,7 @@ export type Arrival = {
   isDeferred: boolean;
 };
 
-/** Arrivals at nodes that have not started, by node, in order. */
+/** Arrivals in order, by their node, at nodes that have not started. */
 export class Arrivals {
   readonly #byNode = new Map<string, Arrival[]>();
   #seq = 0;
@@ -76,7 +76,7 @@ export class Arrivals {
   }
 }
 
-/** Returns a value as text: text unchanged, null and undefined as "", anything else as JSON. */
+/** Returns a value as text: a text unchanged, null and undefined as "", any other value as JSON. */
 export const textOf = (value: unknown): string =>
   typeof value === "string"
     ? value
@@ -89,7 +89,7 @@ export const reviewsOf = (arrivals: readonly Arrival[]): Review[] => [
   ...new Set(arrivals.flatMap(({ reviews }) => reviews)),
 ];
 
-/** Returns a single arrival unchanged; several as texts separated by empty lines. */
+/** Returns a single arrival's output unchanged; several outputs as texts separated by empty lines. */
 export function inputOf(arrivals: readonly Arrival[]): unknown {
   const [first, ...others] = arrivals;
   if (others.length === 0) return first?.value ?? null;

@@ -7,17 +7,17 @@ export type ApprovalInput = ApprovalDecision;
 /** An answer, with the approval that it belongs to. */
 export type Review = ApprovalInput & { nodeId: string };
 
-/** An approval's question. Its schema shows which version asked it. */
+/** An approval's question. The schema shows which version asked it. */
 type Asked = { schema?: JsonSchema & { required?: unknown } };
 
-/** Returns the decision in a recorded answer to an approval; null if it has none, and the approval still waits. */
+/** Returns the decision in a recorded answer to an approval; null without a decision: the approval still waits. */
 export const reviewOf = (asked: Asked, answer: unknown): ApprovalInput | null =>
   isOld(asked) ? oldDecision(answer) : decisionOf(answer);
 
-/** Approvals of earlier versions did not require a decision. */
+/** Tells whether an earlier version asked. Earlier versions did not require a decision. */
 const isOld = ({ schema }: Asked): boolean => schema?.required === undefined;
 
-/** Earlier versions treated any answer except a rejection as an approval; their threads must replay as they ran. */
+/** Treats any answer except a rejection as an approval: threads of earlier versions must replay identically. */
 function oldDecision(answer: unknown): ApprovalInput {
   if (typeof answer === "string") {
     return { decision: /reject/i.test(answer) ? "reject" : "approve", note: "" };

@@ -8,14 +8,13 @@ import { type Arrival, Arrivals, inputOf, reviewsOf } from "./arrivals.ts";
 /** One run of a node. */
 export type NodeRun = {
   node: GraphNode;
-  /** The number of the run: 1, 2 … for each node. */
+  /** Number of the run among the node's runs, from 1. */
   run: number;
   arrivals: readonly Arrival[];
   input: unknown;
   reviews: readonly Review[];
 };
 
-/** Meta of a node's step. */
 export type NodeMeta = {
   nodeType: string;
   name: string;
@@ -73,13 +72,13 @@ export class GraphState {
   readonly running = new Map<string, NodeRun>();
   /** The waiting approval, or the approval that will wait as soon as all running nodes have ended. */
   current: NodeRun | null = null;
-  /** Approvals waiting for their turn. */
+  /** Approvals that wait for their turn. */
   queued: NodeRun[] = [];
   /** Stored outputs by node id, newest last. */
   readonly outputs = new Map<string, unknown>();
   readonly reviews = new Map<string, Review>();
   previousOutput: unknown;
-  /** Whether an answered approval is missing from the graph. */
+  /** Whether the graph lacks an answered approval. */
   isLost = false;
   readonly #outline: Outline;
   readonly #arrivals = new Arrivals();
@@ -183,7 +182,7 @@ export class GraphState {
     this.#follow({ id, run, handle: handle ?? null, follows, value: output, reviews });
   }
 
-  /** Removes arrivals by their origin, because the run that consumed them is unknown here. */
+  /** Removes arrivals by their origin, because the consuming run is unknown here. */
   #take(id: string, wanted: NodeMeta["arrivals"]): Arrival[] {
     const isWanted = (one: Arrival): boolean =>
       wanted.some(({ from, run }) => from === one.from && run === one.run);
@@ -292,7 +291,6 @@ export class GraphState {
     return [this.#start(node, node.join === "each" ? arrivals.slice(0, 1) : arrivals)];
   }
 
-  /** Returns the reached nodes in the order of their first arrival. */
   #waiting(
     isWanted: (arrivals: readonly Arrival[]) => boolean,
   ): { node: GraphNode; arrivals: readonly Arrival[] }[] {

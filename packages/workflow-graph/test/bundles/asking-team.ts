@@ -6,7 +6,7 @@ import { anthropicModels, modelAgents, openaiModels } from "../../src/entry/agen
 import { graphBundle } from "../../src/entry/index.ts";
 import { agent, lines, start } from "../parts.ts";
 
-/* An agent whose subagent has another provider. Each has a tool that needs an approval. */
+/* An agent whose subagent uses another provider. Each has a tool that needs an approval. */
 const deploy = tool({
   name: "deploy",
   description: "Deploys",

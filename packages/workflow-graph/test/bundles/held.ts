@@ -5,7 +5,7 @@ import { agent, approval, lines, start } from "../parts.ts";
 
 /*
  * Two concurrent agents, one of which waits for a file; then an approval, and an agent that waits for another file.
- * Each agent writes its name and its prompt when it begins. If a file `deaf` exists, the agents never answer.
+ * Each agent writes its name and its prompt when it starts. If a file `deaf` exists, the agents never answer.
  */
 const agents: GraphAgents = async ({ nodeId, prompt }, { thread }) => {
   const folder = thread.env?.FOLDER ?? "";

@@ -6,7 +6,7 @@ export class Chance {
     this.#state = seed >>> 0;
   }
 
-  /** Returns a number from 0 (included) to 1 (excluded). */
+  /** Returns a number in [0, 1). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
@@ -14,7 +14,7 @@ export class Chance {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** Returns a whole number from 0 to below `count`. */
+  /** Returns an integer in [0, count). */
   below(count: number): number {
     return Math.trunc(this.next() * count);
   }
@@ -28,7 +28,7 @@ export class Chance {
   }
 }
 
-/** Returns a number from 0 to 2^32, the same for the same text. */
+/** Returns an integer in [0, 2^32), the same for the same text. */
 export function digest(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) {

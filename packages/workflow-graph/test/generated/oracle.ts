@@ -10,7 +10,7 @@ import { answerTo } from "./graphs.ts";
 type Node = GraphDocument["nodes"][number];
 type Committed = { role: string; content: string; meta: Record<string, unknown> };
 type Review = { decision: string; note: string };
-/** An output on its way to a node. */
+/** An output that has been sent to a node. */
 type Token = {
   to: string;
   from: string;
@@ -187,7 +187,7 @@ export class Oracle {
     return this.#nodes.get(id)?.data?.join === "each";
   }
 
-  /** Returns when the first output reached a node. */
+  /** Returns the time when the first output reached a node. */
   #since(id: string): number {
     return Math.min(...this.tokens.filter(({ to }) => to === id).map(({ at }) => at));
   }
@@ -281,7 +281,7 @@ export class Oracle {
   }
 }
 
-/** Keeps each answer once if it arrived by several paths. */
+/** Returns the answers without duplicates: an answer may arrive by several paths. */
 function reviewsOf({ tokens }: Running): Review[] {
   return tokens.flatMap((token) => token.reviews).filter((one, at, all) => all.indexOf(one) === at);
 }

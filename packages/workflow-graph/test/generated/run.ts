@@ -19,7 +19,7 @@ const maxRounds = 120;
 
 /**
  * Runs a generated graph to its end, with agents that take some time and sometimes fail, and with answers to its
- * questions. With `kills` the interpreter is repeatedly dropped in the middle, and the run continues from the committed
+ * questions. With `kills` the function repeatedly drops the interpreter during the run, and continues from the committed
  * steps. The oracle reads each step.
  */
 export async function runGenerated(

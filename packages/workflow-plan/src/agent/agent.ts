@@ -32,7 +32,7 @@ export type StepHost = {
   outputs: () => { step: string; output: string }[];
 };
 
-/** The start of the process of a step's agent. */
+/** Settings for the process of a step's agent. */
 export type AgentProcess = {
   /** The whole environment of the process. */
   env: Record<string, string>;
@@ -43,7 +43,7 @@ export type AgentProcess = {
     /** Called with the process id after each start of the command. */
     onStarted: (pid: number) => void;
   };
-  /** Further arguments, and the tools that the agent may use without asking. */
+  /** Additional arguments, and the tools that the agent may use without asking. */
   args: readonly string[];
   tools: readonly string[];
   secrets: Readonly<Record<string, string>>;
@@ -63,8 +63,8 @@ export type StepEnvironment = {
   /** Returns a JSON value without the values of secrets. */
   hide: <T>(value: T) => T;
   /**
-   * Runs the agent while its tools are served. The signal also aborts on the step's `_close`. `process` says how to
-   * start the agent. If null, it starts like the thread's own agent.
+   * Runs the agent while its tools are served. The signal also aborts on the step's `_close`. `process` contains the
+   * process settings. If null, the agent starts like the thread's own agent.
    */
   during: <T>(
     around: StepSurroundings,

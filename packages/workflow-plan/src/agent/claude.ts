@@ -10,14 +10,14 @@ export type ClaudeAgentOptions = {
   /** The tools that the agent may use without asking. */
   tools?: readonly string[];
   model?: string;
-  /** Further arguments. */
+  /** Additional arguments. */
   args?: readonly string[];
   /**
    * Variables to pass in addition to the agent's own variables and variables without secrets. `NAME_*` selects all with
    * that prefix.
    */
   env?: readonly string[];
-  /** Grace period for the agent's end, in milliseconds (5 seconds). */
+  /** Grace period for the agent's exit, in milliseconds (5 seconds). */
   graceMs?: number;
   /** The output limit in bytes (10 Mi). */
   maxOutput?: number;

@@ -100,8 +100,8 @@ async function* runPlan(
 }
 
 /**
- * Yields the same records up to the first missing answer. At that answer the thread fails, before the failure of the
- * step is committed.
+ * Yields the same records up to the first missing recorded answer. There the thread fails before it commits the
+ * failure of the step.
  */
 async function* answered(
   items: ReturnType<Interpreter["items"]>,
@@ -125,7 +125,7 @@ const agentIn = ({ agentModel, agentTools }: WorkflowOptions): ClaudeAgentOption
   ...(Array.isArray(agentTools) && { tools: agentTools.map(String) }),
 });
 
-/** The list of steps is a copy that does not grow, because it identifies the spending of all agents. */
+/** Copies the list of steps. The copy does not grow, because it identifies the spending of all agents. */
 function threadOf(
   { prompt, steps }: ThreadInput,
   options: WorkflowOptions,

@@ -22,7 +22,7 @@ export function describePlan(plan: PlanDefinition): PlanDescriptor {
   return {
     description: plan.name,
     maxRounds,
-    // Subtasks are roles too, and are not known yet.
+    // Subtasks are roles too, but are not known yet.
     strict: false,
     roles: Object.fromEntries(roles) as Descriptor["roles"],
     plan: { document: text.length > longestPlan ? null : text },
@@ -30,8 +30,8 @@ export function describePlan(plan: PlanDefinition): PlanDescriptor {
 }
 
 /**
- * Returns the plan in a descriptor; null if it was too long for the descriptor, undefined if the bundle is not a
- * plan's.
+ * Returns the plan in a descriptor; null if the plan is too long for a descriptor, undefined if the bundle was not made
+ * from a plan.
  */
 export function planIn(descriptor: object): PlanDefinition | null | undefined {
   const mark = "plan" in descriptor ? descriptor.plan : undefined;

@@ -14,5 +14,5 @@ export const noRecordedAnswer = (
     "use the fixture of a thread that took this path, or none to execute the step",
   );
 
-/** A failed attempt in the fixture. `error`: its recorded text. */
+/** A failed attempt in the fixture. `error` is the recorded text. */
 export const recordedFailure = (error: string): ExecutorError => new ExecutorError(error);

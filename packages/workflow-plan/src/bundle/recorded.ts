@@ -7,7 +7,7 @@ import { recordOf, type StepRecord } from "../state/record.ts";
 import type { PlanState } from "../state/state.ts";
 import { noRecordedAnswer, recordedFailure } from "./errors.ts";
 
-/** Longest wait of a recorded, cancelled attempt for its cancellation here, in milliseconds. */
+/** Maximum time that a recorded, cancelled attempt waits for its cancellation here, in milliseconds. */
 const mostWaitMs = 60_000;
 
 type Ended = Extract<StepRecord, { event: "succeeded" | "attempt_failed" | "failed" }>;
@@ -44,7 +44,7 @@ export class RecordedAttempts {
 
   /** Returns the recorded attempts in a thread's options, or null if an agent runs its steps. */
   static of({ fixture, recorded }: WorkflowOptions, state: PlanState): RecordedAttempts | null {
-    // Only a checked fixture gives answers.
+    // The fixture has been checked before `recorded` is set.
     return recorded === undefined ? null : new RecordedAttempts(fixture as Fixture, state);
   }
 
@@ -91,8 +91,8 @@ export class RecordedAttempts {
     if (record.event === "attempt_failed" || !record.cancelled) {
       throw recordedFailure(record.error);
     }
-    // In the recording another step's failure ended this attempt. Unless this version differs, the same failure ends it
-    // here.
+    // In the recording, another step's failure ended this attempt. Unless this version differs, that failure ends the
+    // attempt here too.
     await sleep(mostWaitMs, undefined, { signal });
     throw this.#noAnswer(request);
   }

@@ -6,8 +6,8 @@ import type { WhatsAppSocket } from "./whatsapp.ts";
 import { whatsAppMissing, whatsAppUnloadable } from "./errors.ts";
 
 /*
- * WhatsApp's client, baileys, is not a dependency: one of its own packages is under the GPL, and most users write to
- * their plans from a terminal. Users install it. The plan home is searched first.
+ * WhatsApp's client, baileys, is not a dependency: one of its packages is under the GPL, and most users write to their
+ * plans from a terminal. Users install it. The plan home is searched first.
  */
 type Baileys = {
   default: (
@@ -24,7 +24,7 @@ const version = "7.0.0-rc14";
 
 /**
  * Returns a function that opens connections to WhatsApp with the installed client.
- * @throws ConfigError when no client is installed.
+ * @throws ConfigError if no client is installed.
  */
 export async function whatsAppOpener(
   home: string,
@@ -54,8 +54,8 @@ async function load(home: string): Promise<Baileys> {
 }
 
 /**
- * Returns the nearest folder, from `folder` upwards, in which the package is installed. Bun's resolver alone would
- * download it.
+ * Returns the nearest folder, from `folder` upwards, in which the package is installed. Bun's resolver would
+ * download a missing package.
  */
 function installedAt(folder: string): string | null {
   if (existsSync(join(folder, "node_modules", packageName))) return folder;

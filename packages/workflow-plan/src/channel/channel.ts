@@ -5,7 +5,7 @@ export interface Channel {
   name: string;
   /**
    * Resolves when the channel has started to receive.
-   * @throws ConfigError when it can never receive.
+   * @throws ConfigError if it can never receive.
    */
   connect(): Promise<void>;
   /** Sends a text of any length. Returns the id of its last message, for later edits. */
@@ -35,13 +35,13 @@ export type NewMessage = {
   metadata?: MessageMetadata;
 };
 
-/** The facts about a message that the router needs in addition to its text. A channel may add keys. */
+/** The properties of a message that the router needs in addition to the text. A channel may add keys. */
 export type MessageMetadata = {
   /** The platform's id of the message. A message that arrives twice with one id is handled once. */
   id?: string;
   /**
    * The message's place in its chat's order, as the platform defines it. The router uses it to compare messages and
-   * questions of one chat. Missing if the channel can't know it, for example for the lines of a pipe.
+   * questions of one chat. Missing if unknown, for example for the lines of a pipe.
    */
   order?: number;
   /** The pressed button. */
@@ -51,7 +51,7 @@ export type MessageMetadata = {
   /** Whether the message was written while the channel was not receiving. */
   isBacklog?: boolean;
   /**
-   * Whether the message is a group command without the name of a bot. An unknown command is then meant for another bot.
+   * Whether the message is a group command without the name of a bot. An unknown command may then be for another bot.
    */
   isUnnamed?: boolean;
   [key: string]: unknown;
@@ -85,7 +85,7 @@ export class ChannelRefusal extends Error {
 const actions = ["confirm", "modify", "cancel"] as const;
 
 /**
- * A button that answers a confirmation with one press. The button applies to exactly one plan in the version that was
+ * A button that confirms or rejects a plan with one press. The button applies to exactly one plan in the version that was
  * shown.
  */
 export type Button = { action: (typeof actions)[number]; workflowId: string; planHash: string };
@@ -105,7 +105,7 @@ export function readButton(text: string): Button | null {
   return { action, workflowId: found[2] ?? "", planHash: found[3] ?? "" };
 }
 
-/** Returns an error in one line. */
+/** Returns the message of an error on one line. */
 export const reasonOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).split("\n", 1)[0] ?? "";
 

@@ -15,13 +15,13 @@ export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(val
 export const textOf = (value: unknown): string | undefined =>
   typeof value === "string" ? value.toWellFormed() : undefined;
 
-/** Returns a whole number; accepts decimal digits, too. */
+/** Returns an integer; accepts decimal digits too. */
 export function wholeOf(value: unknown): number | undefined {
   const number = typeof value === "string" && /^-?\d{1,16}$/.test(value) ? Number(value) : value;
   return Number.isSafeInteger(number) ? (number as number) : undefined;
 }
 
-/** The end of the range of dates. */
+/** The last second of JavaScript's date range. */
 const longestSeconds = 8_640_000_000_000;
 
 /** Returns a time in seconds since the epoch as ISO 8601. */

@@ -9,7 +9,7 @@ export type BotAccount = {
   seesAll: boolean;
 };
 
-/** The content of an update. The press of a button has an id with which it is acknowledged. */
+/** The content of an update. The press of a button has an id, which acknowledges it. */
 export type Incoming =
   | { kind: "message"; jid: string; message: NewMessage }
   | { kind: "press"; pressId: string; jid: string; message: NewMessage | null }
@@ -20,7 +20,7 @@ export const botAccount = (me: unknown): BotAccount => {
   return { id: wholeOf(id), username: textOf(username), seesAll: seesAll === true };
 };
 
-/** Returns the id under which other modules know a chat, or a topic of a chat. */
+/** Returns the jid of a chat, or of a topic in a chat. */
 export const jidOf = (chat: number, topic?: number): string =>
   topic === undefined ? String(chat) : `${chat}:${topic}`;
 
@@ -53,7 +53,7 @@ function pressOf({ data, from, id, message }: Fields, updateId: string): Incomin
 }
 
 /**
- * Returns the move of a group to the chat that it was upgraded to. Either of the two messages about it is sufficient.
+ * Returns the migration of a group to a supergroup. Either of Telegram's two messages about it is sufficient.
  */
 function moveOf({ chat, migrate_from_chat_id, migrate_to_chat_id }: Fields): Incoming | null {
   const here = wholeOf(fieldsOf(chat).id);
@@ -109,7 +109,7 @@ function editOf(message: Fields, bot: BotAccount): Incoming | null {
 
 /**
  * The chat of a message, with its topic. A reply outside of topics, for example in a forum's General, also has a thread
- * id, which is not a topic.
+ * id, which does not name a topic.
  */
 type Place = { jid: string; topic?: number; isGroup: boolean };
 
@@ -182,7 +182,7 @@ function meantFor(
   const command = /^\s*[/!]\w[\w-]*(@\w+)?/.exec(own);
   if (command?.[1] !== undefined) return null;
   if (isNamed || isReplyTo(bot, message, topic)) return { text: own, isUnnamed: false };
-  // A bot that does not receive everything gets a bare command if it was the last bot to speak.
+  // A bot that does not receive every message gets a bare command if it was the last bot to write.
   return command && !bot.seesAll ? { text: own, isUnnamed: true } : null;
 }
 

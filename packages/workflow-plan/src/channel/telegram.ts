@@ -109,7 +109,7 @@ export class TelegramChannel implements Channel {
   async disconnect(): Promise<void> {
     this.#closed.abort();
     this.#isConnected = false;
-    // The last request confirms the received updates; the wait for it is bounded.
+    // The last request confirms the received updates. The wait for the request is limited.
     const stopped = new AbortController();
     const stopping = this.#bot
       .stop()
@@ -169,7 +169,7 @@ export class TelegramChannel implements Channel {
     const { log, wait = waited } = this.#options;
     while (!signal.aborted) {
       try {
-        // The type belongs to a polyfill, which is not used.
+        // The parameter's type is of an unused polyfill.
         await this.#bot.init(signal as unknown as Parameters<Bot["init"]>[0]);
         await this.#bot.start({ onStart: begun, limit: mostUpdates, allowed_updates: received });
       } catch (error) {
@@ -186,7 +186,7 @@ export class TelegramChannel implements Channel {
 
   /**
    * Returns the updates in an answer. An update without an id cannot be acknowledged.
-   * @throws Error when it has only such updates.
+   * @throws Error if no update has an id.
    */
   #received(result: unknown): unknown[] {
     const updates = Array.isArray(result) ? result : [];
@@ -217,7 +217,7 @@ export class TelegramChannel implements Channel {
     this.#options.onMoved?.(from, to);
   }
 
-  /** Returns the target of messages to a chat. */
+  /** Returns the chat and the topic of a jid. */
   #placeOf(jid: string): Place {
     const [, chat = jid, topic] = jidPattern.exec(jid) ?? [];
     let to = chat;
@@ -256,7 +256,7 @@ export class TelegramChannel implements Channel {
     }
   }
 
-  /** Sends with markup; without it if the markup is refused. */
+  /** Sends a text with markup, or without markup if Telegram refuses it. */
   async #formatted<T>(
     text: string,
     send: (text: string, mode: "MarkdownV2" | undefined) => Promise<T>,
@@ -284,7 +284,7 @@ export class TelegramChannel implements Channel {
   }
 }
 
-/** Telegram numbers the messages of a chat, from the bot and from its users, in one ascending order. */
+/** Answer of the Bot API. Telegram numbers all messages of a chat, from the bot and from users, in ascending order. */
 type Answer =
   | { ok: true; result: unknown }
   | { ok: false; error_code: number; description: string; parameters: object };
@@ -301,7 +301,7 @@ function answerIn(raw: unknown): Answer {
 
 const sentAs = (ids: string[]): Sent => ({ ids, order: Number(ids.at(-1)) || null });
 
-/** Formats a question. In a group only replies are read. */
+/** Formats a question. In a group the bot reads only replies. */
 const asked = (jid: string, text: string): string =>
   jid.startsWith("-") ? `${text}\n\n${howToReply}` : text;
 
@@ -309,7 +309,7 @@ const asked = (jid: string, text: string): string =>
 const chatRefused =
   /chat|PEER_ID|rights|CHAT_|TOPIC_|thread|topic|kicked|blocked|deactivated|upgraded|user not found/i;
 
-/** Returns the error for a final refusal of a message, or any other error unchanged. */
+/** Returns a ChannelRefusal for a final refusal of a message, or any other error unchanged. */
 function refusal(error: unknown): unknown {
   if (!(error instanceof GrammyError)) return error;
   const { description, error_code: code } = error;

@@ -57,7 +57,7 @@ export function ownIds(user: unknown): Set<string> {
 }
 
 /**
- * Treats a message as our own unless it is certainly from another sender, to avoid an endless exchange with ourselves.
+ * Treats a message as sent by this device unless another sender is certain, to avoid an endless exchange with itself.
  */
 const isFromMe = ({ fromMe }: Fields): boolean =>
   !(fromMe === false || fromMe === undefined || fromMe === null);
@@ -69,7 +69,7 @@ const wrappers = [
 ];
 const mostWrappers = 5;
 
-/** Unwraps a message, for example of a chat with disappearing messages. */
+/** Unwraps a nested message, for example of a chat with disappearing messages. */
 function unwrapped(message: Fields, depth = 0): Fields {
   const wrapper = wrappers.find((one) => isObject(fieldsOf(message[one]).message));
   if (wrapper === undefined || depth === mostWrappers) return message;
@@ -117,7 +117,7 @@ function contextOf(body: Fields): Fields {
   return fieldsOf(parts.find(isObject));
 }
 
-/** Returns the text for the channel, without its number. In a group these are texts that mention it or reply to it. */
+/** Returns the text for the channel, without its number. In groups, only for texts that mention it or reply to it. */
 function meantFor(own: Own, context: Fields, text: string, isGroup: boolean): string | null {
   if (!isGroup) return text;
   const quoted = withoutDevice(textOf(context.participant) ?? "");
@@ -133,7 +133,7 @@ function meantFor(own: Own, context: Fields, text: string, isGroup: boolean): st
     .replace(new RegExp(`\\s+${name}\\s*$`), "");
 }
 
-/** Parses seconds in the client's formats: a number, digits, or a 64-bit value. */
+/** Parses a time in seconds in the client's formats: a number, digits, or a 64-bit value. */
 function secondsOf(value: unknown): number | undefined {
   if (typeof value === "bigint") return wholeOf(Number(value));
   if (!isObject(value)) return wholeOf(value);
@@ -144,7 +144,7 @@ function secondsOf(value: unknown): number | undefined {
 
 const withoutDevice = (id: string): string => id.replace(/:\d+@/, "@");
 
-/** Returns an id in its readable form, if known: a telephone number, without the number of the device. */
+/** Returns an id in its readable form, if known: a telephone number, without the device number. */
 function named(id: string | undefined, other: string | undefined): string {
   const telephone = [id, other].find((one) => one?.endsWith("@s.whatsapp.net"));
   return withoutDevice(telephone ?? id ?? "");

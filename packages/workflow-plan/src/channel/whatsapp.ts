@@ -21,24 +21,23 @@ export type MessageKey = {
 /** The reason of a disconnection. */
 type Disconnection = Error & { output?: { statusCode?: number } };
 
-/** A change of the connection's state. */
 export type ConnectionUpdate = {
   connection?: "connecting" | "open" | "close";
   lastDisconnect?: { error?: Disconnection };
-  /** The code that a telephone scans to link this device; sent while no telephone is linked. */
+  /** The code that a telephone scans to link this device. Sent while no telephone is linked. */
   qr?: string;
 };
 
 export type WhatsAppEvents = {
   "connection.update": ConnectionUpdate;
-  /** `append` has the messages from the time without a connection. */
+  /** With the type `append`, the messages were sent while the connection was down. */
   "messages.upsert": { messages: unknown[]; type: string };
 };
 
-/** The server's receipt of a sent message. `t` is the time of its receipt, in seconds of the server's clock. */
+/** The server's receipt of a sent message. `t` is the time on the server's clock, in seconds. */
 export type MessageAck = { attrs: { id?: string; t?: string; error?: string } };
 
-/** The used part of WhatsApp's client. */
+/** The part of WhatsApp's client that the channel uses. */
 export type WhatsAppSocket = {
   /** The account of the linked telephone. */
   user?: { id?: string; lid?: string };
@@ -62,7 +61,7 @@ export type WhatsAppSocket = {
 };
 
 export type WhatsAppOptions = ChannelOptions & {
-  /** The folder with the credentials of the linked device; `~` is the home. */
+  /** The folder with the credentials of the linked device; `~` is the home directory. */
   authDir: string;
   /** The number of the telephone to link to, in digits. */
   phone?: string;
@@ -70,7 +69,7 @@ export type WhatsAppOptions = ChannelOptions & {
   openSocket: (authDir: string) => Promise<WhatsAppSocket>;
   /** Longest wait for the server's acknowledgement of a question, in milliseconds. */
   ackMs?: number;
-  /** Waits before another connection. */
+  /** Waits before the next connection attempt. */
   wait?: (ms: number, signal: AbortSignal) => Promise<void>;
 };
 
@@ -78,7 +77,7 @@ const firstWaitMs = 1_000;
 const longestWaitMs = 300_000;
 const longestAckMs = 20_000;
 const mostAcks = 200;
-/** The status codes that end a connection for good, or ask for a new connection at once. */
+/** The status codes for a permanent end and for an immediate reconnection. */
 const ended = { loggedOut: 401, restartRequired: 515 };
 const howToReply = "Reply to this message.";
 const howToAnswer = "Answer yes, no or modify; or write what is to change.";
@@ -88,7 +87,7 @@ export class WhatsAppChannel implements Channel {
   readonly name = "whatsapp";
   readonly #options: WhatsAppOptions;
   readonly #closed = new AbortController();
-  /** The receipt times of the last sent messages, once the server has reported them. */
+  /** The times at which the server received the last sent messages; unresolved until the server reports them. */
   readonly #acks = new Map<string, PromiseWithResolvers<number | null>>();
   #socket: WhatsAppSocket | null = null;
   #isConnected = false;
@@ -128,7 +127,7 @@ export class WhatsAppChannel implements Channel {
   }
 
   /**
-   * The order is the server's clock: the timestamp of a received message, the receipt's time of a sent message. The
+   * The order is the server's clock: the timestamp of a received message, the time in the receipt of a sent message. The
    * client's timestamp of a sent message comes from the local clock.
    */
   async sendQuestion(jid: string, text: string): Promise<Sent> {
@@ -165,7 +164,7 @@ export class WhatsAppChannel implements Channel {
     return ids;
   }
 
-  /** Returns the server's receipt time of a message, or null if the server does not report it. */
+  /** Returns the time when the server received a message, or null if the server does not report it. */
   async #takenAt(id: string): Promise<number | null> {
     const { ackMs = longestAckMs } = this.#options;
     const over = new AbortController();
@@ -174,7 +173,7 @@ export class WhatsAppChannel implements Channel {
     return await Promise.race([this.#ackOf(id).promise, late]).finally(() => over.abort());
   }
 
-  /** Returns the receipt of a message, which may arrive before the message's id is known here. */
+  /** Returns the receipt of a message. The receipt may arrive before the message's id is known here. */
   #ackOf(id: string): PromiseWithResolvers<number | null> {
     const known = this.#acks.get(id);
     if (known) return known;

@@ -19,7 +19,7 @@ export function checkPlan(value: unknown): CheckedPlan {
   try {
     return checked(value);
   } catch (error) {
-    // Some thousand levels of nesting exceed the stack.
+    // Thousands of levels of nesting overflow the stack.
     if (!(error instanceof RangeError)) throw error;
     const message = "the plan: is nested too deeply";
     return invalid([{ path: [], step: null, field: "", message }]);
@@ -46,7 +46,7 @@ function checked(value: unknown): CheckedPlan {
   };
 }
 
-/** Checks the metadata of a whole plan that runs use. A model's plan has none. */
+/** Checks the part of a plan's metadata that runs use. A model's plan has no metadata. */
 export function metadataProblems(value: unknown): PlanProblem[] {
   const { metadata } = (value ?? {}) as { metadata?: unknown };
   if (metadata === undefined) return [];

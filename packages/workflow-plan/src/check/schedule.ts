@@ -9,9 +9,9 @@ export type Schedule = {
 };
 
 /**
- * Parses a cron schedule of five fields in a time zone (default: UTC). A local time that a day skips is not a slot. A
- * repeated local time is one slot, at its first occurrence.
- * @throws Error with the reason, in one line.
+ * Parses a cron schedule of five fields in a time zone (default: UTC). A local time that the clock skips is not a slot.
+ * A repeated local time is one slot, at its first occurrence.
+ * @throws Error with the reason on one line.
  */
 export function scheduleOf(expression: string, timezone = "UTC"): Schedule {
   const fields = expression.trim().split(/\s+/).filter(Boolean);

@@ -1,10 +1,10 @@
 import type { DocumentProblem } from "@uncaged/workflow/document";
 import { eachText, malformedIn, referencesIn } from "../reference/reference.ts";
 
-/** A violation in a plan: the place in words and as a path. `step` is the id of its step. */
+/** A violation in a plan, with its place in words and as a path. `step` is the step's id. */
 export type PlanProblem = DocumentProblem & { step: string | null; field: string };
 
-/** A step as given, of any type. `name` identifies it in messages. */
+/** A step as given, with unchecked types. `name` identifies it in messages. */
 export type Given = {
   index: number;
   name: string;
@@ -74,7 +74,7 @@ const placeholder = new RegExp(
 const expression = new RegExp(String.raw`^\s*=(?!=)\s*${namePath}\s*$`, "u");
 
 /**
- * Describes literal text that is probably meant as a reference: `{{x}}`, or `${x}` and `=x` if they name a step or the
+ * Describes literal text that is probably meant as a reference: `{{x}}`, or `${x}` and `=x` if `x` is a step or the
  * trigger's data. Returns null for any other text.
  */
 function literalAdvice(text: string, ids: ReadonlySet<string>): string | null {
@@ -89,7 +89,7 @@ function literalAdvice(text: string, ids: ReadonlySet<string>): string | null {
   return null;
 }
 
-/** Returns the reference that a name probably means: a step's or the trigger data's. Null for any other name. */
+/** Returns the reference to a step or the trigger's data that a name probably means; null for any other name. */
 function referenceFor(name: string, ids: ReadonlySet<string>): string | null {
   const [first = "", second = ""] = name.replace(/^\$/, "").split(".");
   if (/^trigger(_data)?$/i.test(first)) return "$trigger_data";
@@ -169,7 +169,7 @@ function cycles(steps: readonly Given[]): PlanProblem[] {
   return problems;
 }
 
-/** Finds a cycle reachable from a step along its dependencies. `done` collects the steps that lead to none. */
+/** Finds a cycle among the direct and indirect dependencies of a step. Adds steps without a cycle to `done`. */
 function cycleFrom(
   start: string,
   steps: ReadonlyMap<string, Given>,

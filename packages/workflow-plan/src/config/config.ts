@@ -30,13 +30,13 @@ import {
 } from "./errors.ts";
 
 /**
- * The sources of settings, in ascending order of precedence: the user's file, the file of the plan home if that is a
- * project's, the project's own file, the environment. The files of a project may only tighten the user's settings and
+ * The sources of settings, in ascending order of precedence: the user's file, the file of the plan home if the home is
+ * a project's, the project's own file, the environment. The files of a project may only tighten the user's settings and
  * the defaults.
  */
 export type ConfigSources = {
   home: string;
-  /** The plan home whose file is the user's (default: `home`). */
+  /** The plan home with the user's file (default: `home`). */
   userHome?: string;
   /** The folder of the project, if any. */
   project?: string | null;
@@ -53,7 +53,7 @@ type Given = { value: unknown; from: string };
 type Stated = { value: unknown; at: string };
 
 const fileName = "config.yaml";
-/** The file of a project's settings, in its folder. */
+/** The name of the settings file in a project's folder. */
 export const projectFileName = "uncaged.plans.yaml";
 const hidden = new Set(["telegram.token"]);
 const prefix = "UNCAGED_PLAN_";
@@ -77,8 +77,8 @@ export function configEntries(sources: ConfigSources): ConfigEntry[] {
 }
 
 /**
- * Sets a setting in the file of the plan home; null removes it. The file's other content stays. In a project, settings
- * that its file may not have are written to the user's file.
+ * Sets a setting in the file of the plan home; null removes it. The rest of the file stays. In a project, settings that
+ * the project's file may not have are written to the user's file.
  * @returns the changed file
  * @throws ConfigError
  */
@@ -105,7 +105,7 @@ export function setConfig(sources: ConfigSources, key: string, text: string | nu
 
 const userFile = ({ home, userHome = home }: ConfigSources): string => join(userHome, fileName);
 
-/** Returns whether only the user's file may have a value. */
+/** Tells whether only the user's file may set a setting to a value. */
 function isUsersOnly(sources: ConfigSources, setting: Setting, value: unknown): boolean {
   if (isUsersAlone(setting) || (typeof value === "string" && value.includes("${"))) return true;
   return !mayTighten(setting, ownValues(sources).get(setting.key), value);
@@ -131,7 +131,7 @@ function set(document: Document, setting: Setting, value: unknown): void {
 function valueToSet(key: string, text: string): unknown {
   const setting = settingOf(key);
   if (text === "") throw emptyValue(key);
-  // The value of a variable is known only when the file is read.
+  // The variables have values only when the file is read.
   if (text.includes("${")) return text;
   const value = typed(text, setting);
   checked(new Map([[key, { value, from: "" }]]));
@@ -140,7 +140,7 @@ function valueToSet(key: string, text: string): unknown {
 
 /**
  * Changes a file of settings under a lock.
- * @throws ConfigError when it is unreadable.
+ * @throws ConfigError if it is unreadable.
  */
 function change(path: string, act: (document: Document) => void): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -292,7 +292,7 @@ function filled(
   });
 }
 
-/** Converts a text to the setting's kind. Returns other text unchanged, because the check has the message for it. */
+/** Converts a text to the setting's kind. Returns an invalid text unchanged, because the check reports it. */
 function typed(text: string, { kind }: Setting): unknown {
   if (kind === "number") return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
   if (kind === "flag") return text === "true" ? true : text === "false" ? false : text;

@@ -1,22 +1,22 @@
 import type { WorkflowError } from "@uncaged/workflow";
 import { ConfigError } from "../error/error.ts";
 
-/* The errors of settings. `at`: path, line and column of a value. */
+/* The errors of settings. `at` is the path, line and column of a value. */
 
-/** A value of the command line. */
+/** An empty value on the command line. */
 export const emptyValue = (key: string): ConfigError =>
   new ConfigError(`${key} can't be empty`, {
     hint: `remove it: uncaged-workflow plan config unset ${key}`,
   });
 
-/** A file whose lock another process holds for too long. */
+/** Another process holds the lock of a file for too long. */
 export const fileLocked = (path: string): ConfigError =>
   new ConfigError(`${path}: locked by another process`, { hint: "try again" });
 
 export const fileUnreadable = (path: string, code: string, cause: unknown): ConfigError =>
   new ConfigError(`${path} can't be read: ${code}`, { cause });
 
-/** `act`: whether a project's file can't set the setting at all, or can't relax it. */
+/** `act` tells whether a project's file can't set the setting at all, or can't relax it. */
 export const notForProjects = (
   at: string,
   key: string,
@@ -41,7 +41,7 @@ export const notGroup = (at: string, key: string): ConfigError =>
 export const invalidDocument = (cause: WorkflowError): ConfigError =>
   new ConfigError(cause.message, { hint: cause.hint, cause });
 
-/** `nearest`: the known setting with the most similar key. */
+/** `nearest` is the known setting with the most similar key. */
 export const unknownSetting = (key: string, nearest: string | null, at = ""): ConfigError =>
   new ConfigError(`${at && `${at}: `}unknown setting ${JSON.stringify(key.slice(0, 80))}`, {
     hint: nearest ? `did you mean ${nearest}?` : "list them: uncaged-workflow plan config",
@@ -52,7 +52,7 @@ export const variableNotSet = (from: string, key: string, variable: string): Con
     hint: `set the variable, or store it: uncaged-workflow plan secret set ${variable}`,
   });
 
-/** `from`: the file or variable with the value; empty for the command line. */
+/** `from` is the file or variable with the value; empty for the command line. */
 export const invalidSetting = (
   key: string,
   problem = "is invalid",

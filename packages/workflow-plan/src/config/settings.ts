@@ -13,7 +13,7 @@ const longestMs = 2 ** 31 - 1;
 const hostName =
   /^(?=.{1,253}:)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?:/i;
 
-/** Returns whether a text is `host:port`: a name, an IPv4 address, or an IPv6 address in brackets. */
+/** Tells whether a text is `host:port`: a name, an IPv4 address, or an IPv6 address in brackets. */
 function isAddress(address: string): boolean {
   const [, bracketed, port = ""] = /^(?:\[([^\]]*)\]|[^:[\]]*):([0-9]{1,5})$/.exec(address) ?? [];
   const isPort = Number(port) >= 1 && Number(port) <= 65_535;
@@ -131,10 +131,10 @@ function stricter(...groups: unknown[][]): ProjectRight {
   return { ranks: new Map(groups.flatMap((group, rank) => group.map((value) => [value, rank]))) };
 }
 
-/** Returns whether a project's file cannot change a setting. */
+/** Tells whether a project's file cannot change a setting. */
 export const isUsersAlone = ({ key }: Setting): boolean => !projectRights.has(key);
 
-/** Returns whether a project's file may set a value over the user's own value `own` (undefined: not set). */
+/** Tells whether a project's file may set a value over the user's own value `own` (undefined: not set). */
 export function mayTighten({ key }: Setting, own: unknown, value: unknown): boolean {
   const right = projectRights.get(key) ?? "never";
   if (right === "freely" || JSON.stringify(own) === JSON.stringify(value)) return true;

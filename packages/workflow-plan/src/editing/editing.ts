@@ -17,7 +17,7 @@ import { givenSteps, stepProblems } from "../check/steps.ts";
 import { ownMetadata } from "../plan/metadata.ts";
 import type { PlanMetadata } from "../plan/plan.ts";
 
-/** The part of a plan that a person edits, as JSON. */
+/** Returns the editable part of a plan as JSON. */
 export function editedText(plan: Edited): string {
   const { name, description, trigger, failure_policy } = plan;
   const steps = plan.steps.map((step) => ({ ...step, position: undefined }));
@@ -26,7 +26,7 @@ export function editedText(plan: Edited): string {
   return JSON.stringify({ name, description, trigger, steps, failure_policy, metadata }, null, 2);
 }
 
-/** A plan as a server gives it, with unknown fields. */
+/** A plan from a server, with unknown fields. */
 type Edited = {
   name: string;
   description: string;
@@ -44,7 +44,7 @@ type Step = {
   value: Readonly<Record<string, unknown>>;
 };
 
-/** The valid steps. Keeps only the first of several steps with the same id. */
+/** Returns the valid steps. Keeps only the first of several steps with the same id. */
 function stepsOf(document: unknown): Map<string, Step> {
   const steps = new Map<string, Step>();
   const given = listOf(isRecord(document) ? document.steps : []);
@@ -142,7 +142,7 @@ function connect(
   return { label: "Connect steps", changes: [...removed, added] };
 }
 
-/** Whether a step depends on another step, directly or indirectly. */
+/** Tells whether a step depends on another step, directly or indirectly. */
 function comesAfter(steps: ReadonlyMap<string, Step>, id: string, other: string): boolean {
   const seen = new Set<string>();
   const next = [id];

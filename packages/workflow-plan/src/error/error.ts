@@ -5,11 +5,11 @@ const brand = Symbol.for("uncaged.workflow.plan.error");
 type Options = { kind?: ErrorKind; hint?: string; details?: string[]; cause?: unknown };
 
 /**
- * An error of a plan, with the names and the codes of the protocol. `instanceof` compares a brand and the code: a
- * bundle carries its own copy of this file, in which the classes have other names.
+ * An error of a plan, with the names and the codes of the protocol. `instanceof` compares a brand and the code, because
+ * a bundle has its own copy of this file, in which the classes have other names.
  */
 export class CueclawError extends WorkflowError {
-  /** The code of all errors of the class; undefined if errors may have any code. */
+  /** The code of all errors of the class; undefined if their codes differ. */
   static readonly ownCode: string | undefined = undefined;
 
   constructor(message: string, code: string, { cause, ...more }: Options = {}) {

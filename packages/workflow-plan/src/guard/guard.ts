@@ -20,17 +20,17 @@ import { expand, type Field, isUnknown, literal, namesIn, type Variables } from 
  * Owns the rules of refusal. The parser (unbash) owns the grammar, programs.ts the effects of programs. Called by the
  * hook.
  *
- * G1 A script that can't be parsed is refused. A failure of the check refuses. G2 A program that runs, a script that a
- * shell executes and a path that is removed recursively are known, or refused. G3 A variable is known after an
- * assignment that certainly ran, if the script does not assign it elsewhere. G4 A relative path is checked against each
- * directory that an earlier `cd` may have led to. G5 Loops, functions and traps are checked again with the effects of
- * all commands that may run before them.
+ * G1 The check refuses a script that it can't parse. A failure of the check refuses. G2 The check refuses a command
+ * unless it can determine each program that runs, each script that a shell executes and each path that is removed
+ * recursively. G3 A variable is known after an assignment that certainly ran, if the script assigns it nowhere else.
+ * G4 A relative path is checked against each directory that an earlier `cd` may have led to. G5 Loops, functions and
+ * traps are checked again with the effects of all commands that may run before them.
  */
 
 /** The home directory, and the directory in which a command starts. */
 export type Directories = { home: string; cwd: string };
 
-/** Returns why a command must not run, or null if it may. */
+/** Returns the reason why a command must not run, or null if it may run. */
 export function refusalOf(command: string, { cwd, home }: Directories): string | null {
   try {
     if (command.includes(unknown)) refuse("it has a NUL character");
@@ -42,7 +42,7 @@ export function refusalOf(command: string, { cwd, home }: Directories): string |
   }
 }
 
-/** Returns why a file must not be written, or null if it may. */
+/** Returns the reason why a file must not be written, or null if it may be written. */
 export const writeRefusal = (path: string, { cwd }: Directories): string | null =>
   isProtected(absolute(path, cwd)) ? `it writes to ${path}` : null;
 
@@ -58,7 +58,7 @@ type State = {
   cwds: Set<string>;
   /** Whether the standard input comes from another command. */
   isFed: boolean;
-  /** Bounds the work for nested loops and scripts. */
+  /** The steps that are left, which limit the work for nested loops and scripts. */
   steps: { left: number };
 };
 
@@ -92,7 +92,7 @@ class Check implements Effects {
     for (const again of this.#later) again();
   }
 
-  /** @see G3. `eval` and IFS change variables in ways that are not followed. */
+  /** @see G3. `eval` and IFS change variables in ways that the check does not follow. */
   #isReassigned(name: string, times: number): boolean {
     const isHidden = this.#names.has("eval") || this.#names.has("IFS");
     return isHidden || (this.#names.get(name) ?? 0) > times;
@@ -149,7 +149,7 @@ class Check implements Effects {
     if (--this.#state.steps.left < 0) refuse("it is too long to check");
   }
 
-  /** Runs `act` and forgets its assignments: it may be skipped, or run in another process. */
+  /** Runs `act` and forgets the assignments in it: the commands may be skipped, or run in another process. */
   #scoped(act: () => void): void {
     const variables = new Map(this.#variables);
     act();
@@ -192,7 +192,7 @@ class Check implements Effects {
     });
   }
 
-  /** Returns whether a command's input comes from elsewhere. Checks the documents in it. */
+  /** Tells whether a command's input is redirected. Checks the here-documents in it. */
   #input(redirects: readonly Redirection[]): boolean {
     let isFed = this.#isFed;
     this.#documents = [];
@@ -258,7 +258,7 @@ class Check implements Effects {
     checkProgram(name, rest, this);
   };
 
-  /** Checks a script in a file, or in the standard input. */
+  /** Checks a script in a file, or from the standard input. */
   #file(path: Field | undefined): void {
     if (path && !inputPath.test(path.text)) {
       if (path.splits || path.text === unknown) refuseUnknown(path);
@@ -275,7 +275,7 @@ class Check implements Effects {
     new Check(text.text, { ...this.#state, cwds, isFed: this.#isFed }).run();
   };
 
-  /** Checks a script that this shell executes itself, at once or later. */
+  /** Checks a script that the current shell executes, immediately or later. */
   #inline(fields: readonly Field[], isLater = false): void {
     fields.filter(isUnknown).forEach(refuseUnknown);
     const text = fields.map((field) => field.text).join(" ");

@@ -3,7 +3,7 @@ import { realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { refusalOf, writeRefusal } from "./guard.ts";
 
-/** The result of the hook: a text for the agent, and the exit code, which refuses or allows a call. */
+/** The result of the hook: a text for the agent, and the exit code (0 allows a call, 2 refuses it). */
 export type HookAnswer = { exitCode: 0 | 2; message: string };
 
 /**

@@ -5,7 +5,7 @@ export const unknown = "\0";
 
 const roots = `bin boot dev etc home lib lib32 lib64 libx32 opt proc root run sbin srv sys usr var
   Applications Library System Users Volumes private`.split(/\s+/);
-// Matches a pattern after a folder that selects everything in the folder.
+// Matches the end of a pattern that selects everything in a folder.
 const everything = /(?:\/(?:\.?\*+|\.\[[^\]]*\]\*))+$/;
 const harmlessDevice =
   /^\/dev\/(?:null|zero|full|u?random|tty|ptmx|std(?:in|out|err)|(?:fd|pts|shm)\/[^/].*)$/;
@@ -20,7 +20,7 @@ export function absolute(path: string, cwd: string): string {
   return posix.resolve("/", whole).replace(/^\/proc\/[^/]+\/root(?=\/|$)/, "") || "/";
 }
 
-/** Returns whether an absolute path may be a root of the system, a home directory, or everything in one. */
+/** Tells whether an absolute path may be a root of the system, a home directory, or everything in one. */
 export function maybeSystemRoot(whole: string, home: string): boolean {
   const path =
     whole
@@ -34,17 +34,17 @@ export function maybeSystemRoot(whole: string, home: string): boolean {
     const mayBeHome = home.startsWith(start) && path.split("/").length <= home.split("/").length;
     return start !== path && (mayBeHome || !start.slice(1).includes("/"));
   }
-  // With a known last name, the path is a root only if a root has that name.
+  // If the last name is known, the path is a root only if a root has that name.
   const name = posix.basename(path);
   return !/^[\w@+.-]+$/.test(name) || [...roots, posix.basename(home)].includes(name);
 }
 
-/** Returns whether an absolute path is in the system's settings, or is a device that is not harmless. */
+/** Tells whether an absolute path is in the system's settings, or is a dangerous device. */
 export function isProtected(whole: string): boolean {
   const path = whole.replace(/^\/private(?=\/etc(?:\/|$))/, "");
   return /^\/(?:etc|dev)(?:\/|$)/.test(path) && !harmlessDevice.test(path);
 }
 
-/** Returns whether a text contains a protected path. */
+/** Tells whether a text contains a protected path. */
 export const namesProtected = (text: string): boolean =>
   [...text.matchAll(/\/(?:etc|dev)\b[^\s'"`;&|()<>]*/g)].some(([path]) => isProtected(path));

@@ -34,8 +34,8 @@ export function checkAssignment(text: string): void {
 }
 
 /**
- * Programs that run the rest of their words: the short options with a value, and the number of words before the
- * program.
+ * Programs that run the rest of their arguments: their short options with a value, and the number of arguments before
+ * the program.
  */
 const wrappers = new Map(
   Object.entries<{ valued?: string; before?: number }>({
@@ -103,7 +103,7 @@ function checkWrapped(name: string, args: readonly Field[], effects: Effects): v
       at += 1;
       break;
     }
-    // A long option may have its value in the next word.
+    // A long option may have its value in the next argument.
     if (/^--[a-z-]+$/.test(text)) checkWrapped(name, args.slice(at + 2), effects);
     if (takesNext.test(text)) at += 1;
   }
@@ -126,7 +126,7 @@ function checkFind(args: readonly Field[], effects: Effects): void {
   const roots = paths.filter(({ text }) => !text.startsWith("-"));
   if (roots.length === 0) roots.push(literal("."));
   if (args.some(({ text }) => text === "-files0-from")) roots.push(input);
-  // A name or a depth limits the matches, not the folder: the matches may be everything in it.
+  // A name or a depth limits the matches, but the matches may still be the whole content of the folder.
   if (args.some(({ splits, text }) => splits || text === "-delete")) roots.forEach(effects.remove);
   for (const [at, { text }] of args.entries()) {
     const next = args[at + 1];
@@ -163,7 +163,7 @@ function targets(name: string, args: readonly Field[], operands: readonly Field[
   return (name === "sed" || name === "perl") && isInPlace ? [...operands] : [];
 }
 
-/** Returns whether a mode gives all users all rights. */
+/** Tells whether a mode gives all users all rights. */
 function isForAll(mode: string): boolean {
   if (/^[0-7]*777$/.test(mode)) return true;
   return mode.split(",").some((part) => {

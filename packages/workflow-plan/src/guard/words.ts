@@ -1,7 +1,7 @@
 import { forEachChild, type SyntaxNode, type Word, type WordPart } from "unbash";
 import { unknown } from "./paths.ts";
 
-/** A word after expansion. `splits`: it may become several words, or none. */
+/** A word after expansion. `splits` tells whether it may become several words, or none. */
 export type Field = { text: string; source: string; splits: boolean };
 
 export type Variables = ReadonlyMap<string, Field>;
@@ -59,7 +59,7 @@ function valueOf(part: WordPart, variables: Variables): Field | undefined {
   return isTemporary && others.length === 0 ? literal("/tmp/mktemp") : undefined;
 }
 
-/** Counts how often a script assigns each name, or has it as a word that a builtin may assign. */
+/** Counts how often a script assigns each name or passes it as an argument that a builtin may assign. */
 export function namesIn(script: SyntaxNode): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   const words: string[] = [];
@@ -76,7 +76,7 @@ export function namesIn(script: SyntaxNode): ReadonlyMap<string, number> {
     forEachChild(node, visit);
   };
   visit(script);
-  // `trap` and `alias` execute the code in their words.
+  // `trap` and `alias` execute the code in their arguments.
   if (!counts.has("trap") && !counts.has("alias")) return counts;
   for (const word of words) {
     const names = word.matchAll(/(?<!\$\{?)\b([A-Za-z_]\w*)|\$\{(\w+):?=/g);

@@ -30,7 +30,7 @@ export type PlanSummary = {
   last_run: RunRow | null;
 };
 
-/** Called with an unreadable plan, and with the error that names the damaged part. */
+/** Called with the id of an unreadable plan and the error that names the damaged part. */
 export type OnDamaged = (id: string, error: unknown) => void;
 
 const thrown: OnDamaged = (_id, error) => {
@@ -83,7 +83,7 @@ export class Definitions {
 
   /**
    * Returns the plan with an id or a unique prefix of it.
-   * @throws ExecutorError, including when its row is damaged.
+   * @throws ExecutorError, also for a damaged row.
    */
   get(id: string): Workflow {
     return workflowOf(this.row(id));
@@ -162,8 +162,8 @@ export class Definitions {
   }
 
   /**
-   * Replaces the plan with the id of a changed plan. If the plan was confirmed, the changed plan is a draft until it is
-   * confirmed, too. The draft stays in the given planner session, or in a new session.
+   * Replaces the plan with the id of a changed plan. If the plan was confirmed, the changed plan stays a draft until it is
+   * confirmed. The draft is stored in the given planner session, or in a new session.
    * @throws PlannerError, ExecutorError
    */
   async replace(given: Workflow, { session }: { session?: string } = {}): Promise<Workflow> {
@@ -203,7 +203,7 @@ export class Definitions {
   }
 
   /**
-   * Returns the draft of a plan, which its next confirmation applies, or null without a draft.
+   * Returns the draft that the plan's next confirmation applies, or null without a draft.
    * @throws PlannerError
    */
   draft(id: string): Workflow | null {
@@ -214,13 +214,13 @@ export class Definitions {
       const { status, workflow } = this.#sessions.read(session);
       return status === "cancelled" ? null : workflow;
     } catch (error) {
-      // The session was removed, and the draft with it.
+      // The session and its draft were removed.
       if (isWorkflowError(error) && error.kind === "missing") return null;
       throw error;
     }
   }
 
-  /** Returns the open runs and, with `since`, the runs that have ended since then; of all plans, or of one. */
+  /** Returns the open runs of all plans or of one plan. With `since`, also returns the runs that ended since then. */
   runs({ since, workflowId }: { since?: string; workflowId?: string } = {}): RunRow[] {
     return this.database.rows<RunRow>(
       `SELECT * FROM workflow_runs WHERE (status = 'running' OR completed_at >= $since)
@@ -240,7 +240,7 @@ export class Definitions {
     };
   }
 
-  /** Returns whether a confirmed plan has a trigger. */
+  /** Tells whether any confirmed plan has a trigger. */
   hasTriggers(): boolean {
     const type = "iif(json_valid(trigger_json), trigger_json ->> '$.type', 'manual')";
     const [found] = this.database.rows(

@@ -8,7 +8,7 @@ export const noRun = (id: string): ExecutorError =>
 export const planExists = (id: string): ExecutorError =>
   new ExecutorError(`plan ${id} already exists`);
 
-/** The beginning of several ids; `more`: whether there are more ids. */
+/** An id that is the prefix of several ids. `more` tells whether there are more ids than listed. */
 export const ambiguousId = (id: string, ids: readonly string[], more: boolean): ExecutorError =>
   new ExecutorError(`${JSON.stringify(id)} is the beginning of more than one id`, {
     kind: "usage",

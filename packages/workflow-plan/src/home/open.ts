@@ -8,7 +8,7 @@ import { SecretFile } from "./secrets.ts";
 import { fileStore } from "../store/store.ts";
 
 /**
- * Opens the plans of a home. `creates` creates a missing home; otherwise a missing home has no plans.
+ * Opens the plans of a home. With `creates`, creates a missing home. Otherwise a missing home is empty.
  * @throws ConfigError, ExecutorError
  */
 export function openPlans(
@@ -26,7 +26,7 @@ export function openPlans(
 
 /**
  * Opens plans that several machines share. The home holds the machine's own data: settings, credentials and
- * conversations. `creates` makes a missing home.
+ * conversations. With `creates`, creates a missing home.
  *
  * @throws ConfigError, ExecutorError, and the errors of reading the rows
  */
@@ -44,7 +44,7 @@ export async function openSharedPlans(
 }
 
 /**
- * Opens the credentials of a home, regardless of the state of its settings and plans. `creates` makes a missing home.
+ * Opens the credentials of a home, regardless of the state of its settings and plans. With `creates`, creates a missing home.
  * @throws ConfigError
  */
 export function openSecrets(home: string, { creates = false } = {}): SecretFile {

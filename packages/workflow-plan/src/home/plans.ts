@@ -56,8 +56,8 @@ export type Started = {
 };
 
 /**
- * The plans of a home, for every process that changes them. Does not keep data of the database in memory. A change of a
- * phase is one transaction. If the phase does not allow it, an ExecutorError names both phases.
+ * The plans of a home, for every process that changes them. Does not cache data of the database. A change of a phase is
+ * one transaction. If the current phase does not allow the change, an ExecutorError names both phases.
  */
 export class Plans extends Definitions {
   readonly #options: PlansOptions;
@@ -71,12 +71,12 @@ export class Plans extends Definitions {
     this.#confirmations = store.isShared ? null : Confirmations.of(options);
   }
 
-  /** Whether the home existed or was created. Otherwise there are no plans, and changes are not kept. */
+  /** Whether the home existed or was created. Otherwise there are no plans, and changes are lost. */
   get isKept(): boolean {
     return this.store.isKept;
   }
 
-  /** Returns whether the home exists now, even if another process created it. */
+  /** Tells whether the home exists now, even if another process created it. */
   hasHome(): boolean {
     return existsSync(databaseIn(this.home));
   }
@@ -129,7 +129,7 @@ export class Plans extends Definitions {
     return (await Promise.all(wanted)).flatMap((one) => one ?? []);
   }
 
-  // The life of a plan
+  // Phases
 
   /**
    * Confirms a plan. A manual plan starts its run. Any other plan waits for its trigger. If a plan has a draft, the
@@ -291,7 +291,7 @@ export class Plans extends Definitions {
     return this.get(whole);
   }
 
-  /** Moves a plan on from `active`: back into its open run, or to the phase after its run if the run has ended. */
+  /** Moves a plan from `active` into its open run, or into the phase after its run if the run has ended. */
   #goOn(id: string): void {
     const { trigger } = this.get(id);
     const last = lastRun(this.database, id);
@@ -302,7 +302,7 @@ export class Plans extends Definitions {
 
   /**
    * Kills the open run of a plan. Without an open run, discards the unconfirmed change or the unconfirmed plan.
-   * @throws ExecutorError when there is none of these.
+   * @throws ExecutorError if none of these exists.
    */
   async cancel(id: string): Promise<{ workflow: Workflow; what: "run" | "change" | "plan" }> {
     const { id: whole, metadata, phase } = this.get(id);
@@ -317,7 +317,7 @@ export class Plans extends Definitions {
   /**
    * Removes a plan with its runs, even if the plan is damaged. The logs of its threads and the versions of its bundle
    * stay. The name of the plan becomes free.
-   * @throws ExecutorError while a run is open.
+   * @throws ExecutorError if a run is open.
    */
   async remove(id: string): Promise<{ id: string }> {
     const { id: whole } = this.row(id);
@@ -389,7 +389,7 @@ export class Plans extends Definitions {
   /** Rebuilds the rows of all runs from the logs of their threads. */
   rebuild = (): Promise<{ runs: number }> => this.#runs.projection.rebuild();
 
-  /** Returns whether a slot of a cron trigger has fired. After the clock was set back, a slot is due again. */
+  /** Tells whether a slot of a cron trigger has fired. After the clock was set back, a slot is due again. */
   hasFired = (id: string, slot: string): Promise<boolean> => this.#runs.hasFired(id, slot);
 
   close(): void {

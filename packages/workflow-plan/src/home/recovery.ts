@@ -4,7 +4,7 @@ import type { Begun, OnRunError, Recovered, RecoverOptions } from "../runs/runs.
 
 /**
  * Recovers runs, and stores notices for the owners of resumed and refused runs.
- * @throws like the recovery, without `onError`.
+ * @throws the errors of the recovery, unless `onError` is set.
  */
 export async function tellingOwners(
   notify: (workflowId: string, text: string) => Promise<void>,
@@ -23,7 +23,7 @@ export async function tellingOwners(
     await options.onInterrupted?.(run);
   };
   const onError: OnRunError = (run, error) => {
-    // A user does not see the log of a service, so a notice tells the owner that the run is stopped.
+    // A user does not see the log of a service, so a notice tells the owner that the run has stopped.
     if (error instanceof ExecutorError)
       notices.push(notify(run.workflowId, error.message).catch(() => undefined));
     report(run, error);

@@ -40,7 +40,7 @@ export class SecretFile implements SecretStore {
 
   /**
    * Returns a JSON value for storage, without the credentials' values.
-   * @throws ConfigError while the file is unreadable.
+   * @throws ConfigError if the file is unreadable.
    */
   readonly masked = <T>(value: T): T => withoutSecrets(value, this.all());
 

@@ -5,7 +5,7 @@ import type { Workflow } from "../plan/plan.ts";
 /** The sources of stamps: the database, and the drafts of confirmed plans. */
 type Plans = { database: PlanDatabase; draft(id: string): Workflow | null };
 
-/** Reads only the beginning of a compared output: when the output changes, so does the time of the check. */
+/** Reads only the beginning of a compared output: when the output changes, the time of the check changes too. */
 const statement = `SELECT w.id, w.metadata_json ->> '$.draft.session' AS draft, json_array(
     w.phase, w.updated_at, w.metadata_json,
     t.last_check_at, t.last_fire_at, t.last_error, substr(t.last_result, 1, 40),
@@ -36,7 +36,7 @@ function draftStamp(plans: Plans, id: string): string {
     const draft = plans.draft(id);
     return draft ? planHash(draft) : "";
   } catch {
-    // The error is reported when the plan is opened.
+    // Opening the plan reports the error.
     return "";
   }
 }

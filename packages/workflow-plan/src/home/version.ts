@@ -16,13 +16,13 @@ export function slugOf(name: string): string {
   const plain = name.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   const slug = plain.replace(/[^a-z0-9]+/g, "-").slice(0, longestSlug);
   const trimmed = slug.replace(/^-+|-+$/g, "");
-  // Names that Windows reserves are not allowed for a workflow either.
+  // Windows reserves these names, so a workflow can't have them.
   return /^(|con|prn|aux|nul|com\d|lpt\d)$/.test(trimmed)
     ? `plan${trimmed && `-${trimmed}`}`
     : trimmed;
 }
 
-/** Returns the n-th candidate for a name: itself, then with `-2` and so on. */
+/** Returns the n-th candidate for a name: the name itself, then the name with `-2`, `-3` and so on. */
 const candidate = (slug: string, n: number): string => (n === 1 ? slug : `${slug}-${n}`);
 
 /** A version of a plan's bundle. */
@@ -59,8 +59,8 @@ export async function withVersion<Result>(
 }
 
 /**
- * Frees a removed plan's name for the next plan of that name. Its versions and threads stay. A name that another
- * program also registered, or gave another version, stays unchanged.
+ * Frees a removed plan's name for the next plan of that name. The name's versions and threads stay. A name for which
+ * another program registered a version stays unchanged.
  */
 export async function freeName(
   host: Host,
@@ -73,7 +73,7 @@ export async function freeName(
   if (there?.hash === bundle.hash) await host.unregister(bundle.name).catch(ifMissing);
 }
 
-/** Returns whether another plan has a name. A plan with damaged metadata has no name here. */
+/** Tells whether another plan has a name. A plan with damaged metadata does not count. */
 function isUsed(database: PlanDatabase, name: string, id: string): boolean {
   const other = `SELECT 1 FROM workflows w WHERE id <> ? AND ${bundleName} = ?`;
   return database.rows(other, id, name).length > 0;

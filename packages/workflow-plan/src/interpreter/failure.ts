@@ -7,7 +7,7 @@ export const messageOf = (error: unknown): string =>
 
 const longestDelayMs = 3_600_000;
 
-/** Returns the delay of the next attempt after this number of earlier failures, or null without a next attempt. */
+/** Returns the delay of the next attempt in milliseconds after a number of failures, or null without a next attempt. */
 export function retryDelay(
   { max_retries, retry_delay_ms }: FailurePolicy,
   failures: number,

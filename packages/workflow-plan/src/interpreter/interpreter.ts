@@ -28,7 +28,7 @@ export type RunSurroundings = {
   agent: StepAgent;
   /**
    * Returns the environment of an attempt.
-   * @throws when it is missing: then the attempt has failed.
+   * @throws if the environment is missing: then the attempt has failed.
    */
   environment: (step: PlanStep) => Promise<StepEnvironment>;
   attempts?: Attempts;
@@ -43,14 +43,14 @@ export type RunSurroundings = {
   maxRounds: number;
 };
 
-/** Shortest wait that is a sleep, which does not need a process, in milliseconds. */
+/** Minimum wait, in milliseconds, that becomes a sleep of the thread, which does not need a process. */
 const longDelayMs = 10_000;
 const mostNotices = 100;
 const interruptedTwice = "the attempt was interrupted twice";
 
 /**
  * Drives a run from its state to its end: starts the ready steps, commits the events of steps one record at a time, and
- * asks the user when nothing is in flight. Decides only by the state.
+ * asks the user when nothing is in flight. All decisions depend only on the state.
  */
 export class Interpreter {
   readonly #state: PlanState;
@@ -72,7 +72,7 @@ export class Interpreter {
     this.#around = around;
   }
 
-  /** Yields the records to commit. The answer to a `__wait__` is the value of `next()`. */
+  /** Yields the records to commit. The caller passes the answer to a `__wait__` to `next()`. */
   async *items(): AsyncGenerator<RoleOutput, void, RoleOutput | undefined> {
     const { signal } = this.#around.thread;
     const onAbort = (): void => this.#abort(signal?.reason);
@@ -87,7 +87,7 @@ export class Interpreter {
     }
   }
 
-  /** Yields the records to commit. Applies each record when it is durable, before it reads the next. */
+  /** Yields the records to commit. Applies each record when it is durable, before it reads the next record. */
   async *#committed(): AsyncGenerator<RoleOutput, void, RoleOutput | undefined> {
     const items = this.#scheduler.items();
     let answer: RoleOutput | undefined;
@@ -109,7 +109,7 @@ export class Interpreter {
     this.#state.apply(output);
   }
 
-  /** Returns whether a step would start after a failure that stops or suspends the start of steps. */
+  /** Tells whether a record starts a step after a failure that stops or suspends the start of steps. */
   #isLate({ meta, role }: RoleOutput): boolean {
     if (meta.event !== "started") return false;
     if (this.#around.pause?.isWanted()) return true;
@@ -176,7 +176,7 @@ export class Interpreter {
 
   #begin({ step }: StepState, work: (abort: AbortController) => Promise<unknown>): void {
     if (this.#underway.has(step.id)) return;
-    // At its last round the thread would end as if it were complete.
+    // In its last round the thread would end as if it were complete.
     if (this.#rounds + 2 * this.#underway.size + 2 >= this.#around.maxRounds) {
       this.#failure ??= { error: outOfRounds(this.#around.maxRounds) };
       return;
@@ -246,8 +246,8 @@ export class Interpreter {
   }
 
   /**
-   * Commits a record. The state has the record when this resolves. Returns false, without a commit, for a record that
-   * is too late.
+   * Commits a record. Resolves when the state includes the record. Returns false, without a commit, for a record that is
+   * too late.
    */
   async #commit(output: RoleOutput): Promise<boolean> {
     await this.#scheduler.commit(output);
@@ -264,7 +264,7 @@ export class Interpreter {
     return this.#commit(attempt === undefined ? output : { ...output, attempt });
   }
 
-  /** Runs one attempt, from its `started` to its end. */
+  /** Runs one attempt, from its `started` record to its end. */
   async #attempt(state: StepState, abort: AbortController): Promise<void> {
     const isAgain = state.status === "running" && state.retryAt === null;
     if (isAgain && state.starts >= 2) return await this.#commitFailed(state, interruptedTwice, {});
@@ -336,7 +336,7 @@ export class Interpreter {
         open.id,
       );
     } catch (error) {
-      // A resume repeats an attempt that was aborted with its thread.
+      // The resumed thread repeats an attempt that was aborted with its thread.
       if (thread.signal?.aborted) return open.end("cancelled", error);
       const isCancelled = signal.aborted;
       const message = environment.hide(isCancelled ? cancelled.message : messageOf(error));
@@ -345,7 +345,7 @@ export class Interpreter {
     }
   }
 
-  /** Records the failure of an attempt: another attempt follows, or the step has failed. */
+  /** Records the failure of an attempt, after which another attempt follows or the step has failed. */
   async #commitFailed(
     state: StepState,
     error: string,

@@ -1,4 +1,4 @@
-/** Calls back at a set time. A second call of `set` replaces the time. */
+/** Calls a function at a set time. A second call of `set` replaces the time. */
 export class Timer {
   readonly #onTime: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;

@@ -28,8 +28,8 @@ const mostErrors = 100;
  *
  * - **I1** Files are written under a temporary name and renamed. They are read in the order of their names, each name
  *   once.
- * - **I2** The files of a step are not trusted: links, pipes, long and malformed files are not messages. They are moved
- *   to `errors/`, which a sandbox does not show.
+ * - **I2** The files of a step are not trusted: links, pipes, too long and malformed files are not messages. They are
+ *   moved to `errors/`, which a sandbox does not show.
  * - **I3** The folder is emptied when an attempt starts, and again when the attempt has ended.
  */
 export class StepFolder {
@@ -76,7 +76,7 @@ export class StepFolder {
     }
   }
 
-  /** Reads all files. Returns false when the folders were replaced, unreadable or not writable. */
+  /** Reads all files. Returns false if the folders were replaced, unreadable or not writable. */
   async #readAll(): Promise<boolean> {
     return await this.#readNew().catch(() => false);
   }
@@ -98,7 +98,7 @@ export class StepFolder {
     const text = output.read(name, mostBytes);
     const message = text === null || !fileForm.test(name) ? null : messageIn(text);
     const isNew = !this.#read.has(name) && this.#read.size < mostFiles;
-    // Remove it first, so that it is not read again even after an error.
+    // Remove the file first, so that it is not read again even after an error.
     output.remove(name);
     // A step may write without a pause, so yield to other work between two files.
     await new Promise((resolve) => setImmediate(resolve));

@@ -12,7 +12,7 @@ export type StepMessage =
   | { type: "context" }
   | { type: "subtask"; subtask: Subtask };
 
-/** A reply to a call. `instruction` is not a reply but an addition by the user to the step's task. */
+/** A reply to a call. `instruction` is not a reply, but the user's addition to the step's task. */
 export type StepReply =
   | { type: "done"; value: unknown }
   | { type: "refused"; error: string }

@@ -13,7 +13,7 @@ export function placed(steps: readonly PlanStep[]): PlanStep[] {
   const graph = new Graph();
   graph.setGraph({ rankdir: "LR", nodesep: 32, ranksep: 72 });
   graph.setDefaultEdgeLabel(() => ({}));
-  // Numbers as keys: dagre looks names up in plain objects, and a step may be called constructor.
+  // Use numbers as keys: dagre looks names up in plain objects, and a step may be named `constructor`.
   const keys = new Map(steps.map(({ id }, index) => [id, String(index)]));
   const keyOf = (id: string): string => keys.get(id) ?? "";
   for (const key of keys.values()) graph.setNode(key, { width, height });

@@ -9,7 +9,7 @@ import { callRefused, callTooLong, noAnswer, otherAnswer } from "./errors.ts";
 const pollMs = 20;
 const answerMs = 120_000;
 
-/** Calls the process that runs the step, by files in the step's folder. */
+/** Calls the process that runs the step, with files in the step's folder. */
 export class StepCalls {
   readonly #folder: string;
   readonly #hide: (text: string) => string;
@@ -24,7 +24,7 @@ export class StepCalls {
 
   /**
    * Writes a message and waits for its answer.
-   * @throws ExecutorError for a refusal, or without an answer.
+   * @throws ExecutorError for a refusal or a missing answer.
    */
   async call(message: StepMessage): Promise<unknown> {
     const text = this.#hide(JSON.stringify(message));
@@ -51,7 +51,7 @@ export class StepCalls {
     throw noAnswer();
   }
 
-  /** Returns the user's additions to the step's task, in the order of the files' names, each once. */
+  /** Returns the user's additions to the step's task, each once, in the order of the file names. */
   async instructions(): Promise<string[]> {
     const input = join(this.#folder, "input");
     const names = await readdir(input).catch(() => []);

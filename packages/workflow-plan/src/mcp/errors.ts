@@ -1,10 +1,10 @@
 import { ExecutorError } from "../error/error.ts";
 
-/* The errors of a tool's call that a step sends to its host. */
+/* The errors of a tool call that a step sends to its run. */
 
 export const callTooLong = (): ExecutorError => new ExecutorError("the call is longer than 1 MiB");
 
-/** `reason`: the reason that the host gives. */
+/** `reason` is the text of the run's refusal. */
 export const callRefused = (reason: string): ExecutorError => new ExecutorError(reason);
 
 /** An answer to another kind of message. */

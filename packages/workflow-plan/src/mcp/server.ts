@@ -7,8 +7,8 @@ import { secretsVariable, type StepMessage } from "../ipc/message.ts";
 import { StepCalls } from "./calls.ts";
 
 /**
- * Serves the tools of a step over stdio until its input ends. Calls go through the step's folder to the process that
- * runs the step.
+ * Serves the tools of a step over stdio until the input ends. Passes calls through the step's folder to the process
+ * that runs the step.
  */
 export async function serveStepTools(folder: string, env: Environment): Promise<void> {
   const names = (env[secretsVariable] ?? "").split(",").filter(Boolean);

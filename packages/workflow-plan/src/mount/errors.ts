@@ -5,7 +5,7 @@ import { ConfigError } from "../error/error.ts";
 /** The file of allowed and blocked mounts in a plan home. */
 export const allowlistFile = "mount-allowlist.json";
 
-/** `problem`: follows the path, as in "must be an object". */
+/** `problem` follows the path, as in "must be an object". */
 export const invalidAllowlist = (path: string, problem: string): ConfigError =>
   new ConfigError(`${path} ${problem}`, {
     hint: "repair it, or delete it: a new one is made",
@@ -35,11 +35,11 @@ export const blockedMount = (hostPath: string, name: string): ConfigError =>
 export const outsideRoots = (hostPath: string): ConfigError =>
   invalid(hostPath, "outside the allowed roots");
 
-/** A writable mount with the home directory in it. */
+/** A writable mount that contains the home directory. */
 export const writableHome = (hostPath: string): ConfigError =>
   invalid(hostPath, "contains your home directory, so it must be read-only");
 
-/** A writable mount in a root that allows reading only. */
+/** A writable mount in a read-only root. */
 export const readOnlyRoot = (hostPath: string): ConfigError =>
   invalid(hostPath, "must be read-only");
 

@@ -26,7 +26,7 @@ export type AllowedRoot = { path: string; allowReadWrite: boolean; description?:
 /** The directories of the host that a sandbox may mount. */
 export type MountAllowlist = {
   allowedRoots: AllowedRoot[];
-  /** Refuses a path with a component of one of these names. */
+  /** The names that no component of a path may have. */
   blockedPatterns: string[];
   /** Whether a root is writable only for the workflow whose own directory is that root. */
   nonMainReadOnly: boolean;
@@ -98,8 +98,8 @@ const isWhole = (path: string): boolean =>
 export type MountRules = { allowlist: MountAllowlist; home: string; cwd: string };
 
 /**
- * Checks a plan's mounts by their real paths and returns them. Called when a plan is confirmed and again when a step
- * starts, because links may have changed.
+ * Checks a plan's mounts by their real paths and returns them. Call it at the confirmation of a plan and again at the
+ * start of a step, because links may have changed.
  * @throws ConfigError for the first mount that is not allowed.
  */
 export function checkedMounts(
@@ -132,8 +132,8 @@ function checkedMount(mount: AdditionalMount, rules: MountRules): CheckedMount {
 }
 
 /**
- * Tells whether a directory contains the home directory. Such a directory must be read-only: programs read files in the
- * home directory when they start, and a step could create a missing file.
+ * Tells whether a directory contains the home directory. Then it must be read-only: programs read files in the home
+ * directory when they start, and a step could create a missing file.
  */
 const hasHome = (path: string, { home }: MountRules): boolean =>
   isInside(realOrNull(home) ?? home, path);
@@ -187,7 +187,7 @@ function realDirectory(hostPath: string, home: string): string {
   return path;
 }
 
-/** Returns the path of a mount in the sandbox, always below `/workspace/mounts`. */
+/** Returns the path of a mount in the sandbox, which is always below `/workspace/mounts`. */
 function inside(containerPath: unknown, hostPath: string): string {
   if (typeof containerPath !== "string") throw containerPathNotText(hostPath);
   const isWithin = containerPath === mountsFolder || containerPath.startsWith(`${mountsFolder}/`);

@@ -2,13 +2,13 @@ import type { FailurePolicy, PlanMetadata, PlanStep, Workflow } from "./plan.ts"
 import { failureReactions } from "./terms.ts";
 import { duplicateId, reservedId, unknownReaction } from "./errors.ts";
 
-/** The part of a plan that its runs depend on. A change of the rest makes no new version. */
+/** The part of a plan that its runs depend on. Other changes do not make a new version. */
 export type PlanDefinition = Pick<
   Workflow,
   "name" | "description" | "steps" | "failure_policy" | "metadata"
 >;
 
-/** A plan in a file without defaults filled in, as a program imports it from JSON. */
+/** A plan as a program imports it from JSON, without defaults filled in. */
 export type PlanDocument = {
   name: string;
   description: string;
@@ -19,7 +19,7 @@ export type PlanDocument = {
 
 /**
  * Returns the definition of a checked document, with defaults filled in.
- * @throws ExecutorError when its steps cannot run as written.
+ * @throws ExecutorError if its steps cannot run as written.
  */
 export function definitionOf(document: PlanDocument): PlanDefinition {
   const { failure_policy: given, steps } = document;
@@ -35,7 +35,7 @@ export function definitionOf(document: PlanDocument): PlanDefinition {
   return { ...document, steps: steps as PlanStep[], failure_policy };
 }
 
-/** Lists the steps of a plan as lines for a person, each with its dependencies. */
+/** Returns the steps of a plan as lines for a person, each with its dependencies. */
 export const stepLines = ({ steps }: Pick<Workflow, "steps">): string[] =>
   steps.map(({ depends_on, description, id }, at) => {
     const after = depends_on.length === 0 ? "" : ` (after ${depends_on.join(", ")})`;

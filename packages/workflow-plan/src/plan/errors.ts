@@ -1,6 +1,6 @@
 import { ExecutorError } from "../error/error.ts";
 
-/* The errors of a plan's definition when it is run. `checkPlan` finds all other problems of a plan. */
+/* The errors of running a plan's definition. `checkPlan` finds all other problems of a plan. */
 
 const notRunnable = (problem: string): ExecutorError =>
   new ExecutorError(`the plan can't be run: ${problem}`, { hint: "check it with checkPlan" });

@@ -3,7 +3,7 @@ import type { Workflow } from "./plan.ts";
 
 /**
  * Returns the hash of the confirmed part of a plan: everything that decides its actions and their time. A confirmation
- * uses it to name the plan that was shown.
+ * identifies the shown plan by this hash.
  */
 export function planHash({
   description,
@@ -24,7 +24,7 @@ export function planHash({
     .digest("hex");
 }
 
-/** Sorts the keys of objects in a JSON value: a database may return them in another order. */
+/** Sorts the keys of objects in a JSON value, because a database may return them in another order. */
 function ordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ordered);
   if (typeof value !== "object" || value === null) return value;

@@ -1,7 +1,7 @@
 import type { PlanMetadata } from "./plan.ts";
 
 /**
- * The keys of metadata that is learned while a plan is used. All other metadata comes with the plan, and a person may
+ * The keys of metadata that is learned while a plan is used. All other metadata belongs to the plan, and a person may
  * change it.
  */
 const learnedKeys = [
@@ -21,11 +21,11 @@ const isLearned = (key: string): boolean => learnedKeys.some((one) => one === ke
 const only = (metadata: PlanMetadata, holds: (key: string) => boolean): PlanMetadata =>
   Object.fromEntries(Object.entries(metadata).filter(([key]) => holds(key)));
 
-/** Returns the metadata that comes with a plan. */
+/** Returns the metadata without its learned part. */
 export const ownMetadata = (metadata: PlanMetadata = {}): PlanMetadata =>
   only(metadata, (key) => !isLearned(key));
 
-/** Returns the metadata of a plan with a new definition: the learned part and the owner stay. */
+/** Returns the metadata for a plan's new definition. Keeps the learned part and the owner. */
 export function replacedMetadata(
   before: PlanMetadata = {},
   given: PlanMetadata = {},

@@ -75,7 +75,7 @@ const failurePolicy = z.object({
   retry_delay_ms: whole(0, 3_600_000).default(5000),
 });
 
-/** The part of a {@link Workflow} that a model makes; the framework adds the rest. */
+/** The part of a {@link Workflow} that a model generates; the framework adds the rest. */
 export const plannerForm = z.object({
   name: filled(z.string().max(longestName, `must have at most ${longestName} characters`)),
   description: filled(z.string()).describe("The user's request."),
@@ -110,7 +110,7 @@ export type TriggerConfig = z.infer<typeof trigger>;
 /** The reaction of a run to a failed step. */
 export type FailurePolicy = z.infer<typeof failurePolicy>;
 
-/** The definition of a step of a plan, without the state of a run. */
+/** The definition of a plan's step, without the state of a run. */
 export type PlanStep = z.infer<typeof stepForm> & {
   /** The position in an editor, computed by the framework. */
   position?: { x: number; y: number };
@@ -119,7 +119,7 @@ export type PlanStep = z.infer<typeof stepForm> & {
 /** A plan as the model generates it. */
 export type PlannerOutput = Omit<z.infer<typeof plannerForm>, "steps"> & { steps: PlanStep[] };
 
-/** A directory of the host that a container gets. */
+/** A directory of the host to mount in a container. */
 export type AdditionalMount = {
   hostPath: string;
   containerPath?: string;
@@ -138,7 +138,7 @@ export type SandboxMode = "off" | "bubblewrap" | "container" | "auto";
 /** The sandbox of a plan's steps. A mode is short for `{ mode }`. */
 export type SandboxOptions = {
   mode?: SandboxMode;
-  /** Whether a step must fail if there is no sandbox. */
+  /** Whether a step must fail without a sandbox. */
   required?: boolean;
   network?: "on" | "none";
   /** The image of a container, and its engine. */
@@ -162,7 +162,7 @@ export type PlanMetadata = {
   bundle?: { name: string; hash: string };
   fire_on_first_check?: boolean;
   missed_slots?: "one" | "skip";
-  /** The sandbox of the steps: a mode, or an object with one. */
+  /** The sandbox of the steps: a mode, or options with a mode. */
   sandbox?: SandboxMode | SandboxOptions;
   container?: ContainerConfig;
   [key: string]: unknown;
@@ -180,7 +180,7 @@ export type Workflow = PlannerOutput & {
   metadata?: PlanMetadata;
 };
 
-/** The place of a conversation. It tells the planner whom a plan can notify. */
+/** The place of a conversation. It tells the planner which chat a plan can notify. */
 export type ChannelContext = {
   channel: "tui" | "telegram" | "whatsapp";
   chatJid?: string;

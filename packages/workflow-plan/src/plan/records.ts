@@ -1,6 +1,6 @@
 import type { RunStatus, StepStatus } from "./terms.ts";
 
-/* The records of runs in the protocol. A missing field is null in the tables and the API. */
+/* The records of runs in the protocol. The tables and the API write null for a missing field. */
 
 /** A run of a plan. */
 export type WorkflowRun = {
@@ -31,7 +31,7 @@ export type StepRun = {
   duration_ms?: number;
 };
 
-/** The conversation of a step's agent, which only a retry of the same step continues. */
+/** The conversation of a step's agent. Only a retry of the same step continues it. */
 export type Session = {
   id: string;
   step_run_id: string;

@@ -1,10 +1,9 @@
 /*
- * The values of the protocol's enumerations, each in one list, and its ids. The types, schemas and choices of all
- * packages come from these lists. This file imports nothing, so that a command line can list its choices without
+ * The values of the protocol's enumerations, each in one list, and the prefixes of ids. The types, schemas and choices
+ * of all packages come from these lists. This file imports nothing, so that a command line can list choices without
  * loading plans.
  */
 
-/** The phases of a plan. */
 export const phases = [
   ...(["planning", "awaiting_confirmation", "active", "executing", "paused"] as const),
   ...(["completed", "failed"] as const),
@@ -13,7 +12,6 @@ export const phases = [
 /** The statuses of a run. `running` includes waiting, paused and interrupted runs. */
 export const runStatuses = ["running", "completed", "failed"] as const;
 
-/** The statuses of a step in a run. */
 export const stepStatuses = ["pending", "running", "succeeded", "failed", "skipped"] as const;
 
 /** The reactions of a run to a failed step. */
@@ -32,16 +30,14 @@ export const decisions = ["retry", "skip", "abort"] as const;
 /** The ways in which a poll compares two outputs of its script. */
 export const diffModes = ["new_items", "any_change"] as const;
 
-/** One of `phases`. */
+/** The phase of a plan. */
 export type WorkflowPhase = (typeof phases)[number];
-/** One of {@link runStatuses}. */
 export type RunStatus = (typeof runStatuses)[number];
-/** One of `stepStatuses`. */
+/** The status of a step in a run. */
 export type StepStatus = (typeof stepStatuses)[number];
-/** One of {@link decisions}. */
 export type Decision = (typeof decisions)[number];
 
-/** The prefixes of ids: of a plan, a run, a step's run, and a conversation with the planner. */
+/** The prefixes of ids: of a plan, a run, a step run, and a conversation with the planner. */
 export const prefixes = { plan: "wf_", run: "run_", stepRun: "sr_", session: "ps_" } as const;
 
 /** Returns the id of a thread's run. */
@@ -51,6 +47,6 @@ export const runIdOf = (threadId: string): string => prefixes.run + threadId;
 export const threadIdOf = (runId: string): string =>
   runId.startsWith(prefixes.run) ? runId.slice(prefixes.run.length) : runId;
 
-/** Returns the id of a step's run. Derives the id from the thread, so that a fork has its own id. */
+/** Returns the id of a step run. Derives it from the thread, so that a fork has different ids. */
 export const stepRunId = (threadId: string, stepId: string): string =>
   `${prefixes.stepRun}${threadId}_${stepId}`;

@@ -22,7 +22,6 @@ export const notSession = (path: string): PlannerError =>
 export const invalidSessionId = (id: string): PlannerError =>
   new PlannerError(`${JSON.stringify(id.slice(0, 100))} is not an id of a planner session`);
 
-/** A planner that keeps its sessions in memory. */
 export const sessionsNotStored = (): PlannerError =>
   new PlannerError("planner sessions are not stored here");
 
@@ -31,7 +30,7 @@ export const credentialsNotStored = (): Error => new Error("credentials are not 
 export const sessionCancelled = (id: string): PlannerError =>
   new PlannerError(`${id} was cancelled`);
 
-/** `id`: of a session or a plan with a turn in progress. */
+/** `id` is the id of a session or a plan with a turn in progress. */
 export const plannerBusy = (id: string): PlannerError =>
   new PlannerError(`the planner is already working on ${id}`, {
     hint: "wait for its answer, then try again",
@@ -39,14 +38,14 @@ export const plannerBusy = (id: string): PlannerError =>
 
 export const blankRequest = (): PlannerError => new PlannerError("the request is blank");
 
-/** A call of the model that failed. `hint`: of its error. */
+/** A failed call of the model. `hint` comes from the model's error. */
 export const modelFailed = (
   message: string,
   hint: string | undefined,
   cause: unknown,
 ): PlannerError => new PlannerError(`the planner's model failed: ${message}`, { cause, hint });
 
-/** A turn that ended without a plan. `reason`: its question or error. */
+/** A turn that ended without a plan. `reason` is the planner's question or error. */
 export const noPlanMade = (reason: string): PlannerError =>
   new PlannerError(reason, {
     hint: "add the missing facts to the request, or plan in a conversation",

@@ -32,7 +32,7 @@ import {
   sessionsNotStored,
 } from "./errors.ts";
 
-/** `onToken` gets the model's text while it is streamed. `signal` stops the turn; the session stays usable. */
+/** `onToken` receives the model's streamed text. `signal` stops the turn; the session stays usable. */
 export type StreamCallbacks = { onToken?: (token: string) => void; signal?: AbortSignal };
 
 /** The store of credentials: `all` returns their values, and `set` throws for a refused key or value. */
@@ -42,7 +42,7 @@ export type SecretStore = { all: () => Secrets; set: (key: string, value: string
  * Options of {@link Planner}, {@link generatePlan} and {@link modifyPlan}. `now` is in milliseconds since the epoch.
  */
 export type PlannerOptions = {
-  /** The variables with the model's key and address. */
+  /** The environment variables with the model's key and address. */
   env: Readonly<Record<string, string>>;
   model?: string;
   /** The provider of the model (default: the Anthropic API). */
@@ -52,7 +52,7 @@ export type PlannerOptions = {
   /** The metadata of new plans. */
   metadata?: PlanMetadata;
   secrets?: SecretStore;
-  /** The names of further credentials that steps can use. */
+  /** The names of additional credentials that steps can use. */
   credentials?: readonly string[];
   /** The folder of sessions (default: only in memory). */
   folder?: string;
@@ -74,9 +74,9 @@ const noSecrets: SecretStore = {
 type Acted = { results: ToolResult[]; turn: PlannerTurn | null; isInvalidPlan: boolean };
 
 /**
- * Leads conversations that result in a plan. Each tool call of the model gets its result in the next message. After a
- * turn that does not need the user's answer, the model gets another turn: at most 10 in a row, and 3 after an invalid
- * plan.
+ * Holds conversations that result in a plan. Each tool call of the model gets its result in the next message. After a
+ * turn that does not need the user's answer, the model gets another turn: at most 10 in a row, and at most 3 after an
+ * invalid plan.
  */
 export class Planner {
   readonly #options: PlannerOptions;
@@ -98,7 +98,7 @@ export class Planner {
 
   /**
    * Starts a session with a request.
-   * @throws PlannerError when the call of the model fails.
+   * @throws PlannerError if the call of the model fails.
    */
   async start(
     request: string,
@@ -146,7 +146,7 @@ export class Planner {
     } finally {
       this.#running.delete(session);
       this.#clean(session);
-      // Without an answer of the model there is nothing to continue, unless the turn was stopped.
+      // Without an answer of the model, the session has nothing to continue unless the user stopped the turn.
       const isKept = stop?.aborted || session.messages.some(({ role }) => role === "assistant");
       if (isKept) this.#files?.write(session);
     }
@@ -192,7 +192,7 @@ export class Planner {
     return { type: "error", content };
   }
 
-  /** Calls the model. Returns null when the session was cancelled during the call. */
+  /** Calls the model. Returns null if the session was cancelled during the call. */
   async #ask(
     { messages }: PlannerSession,
     signal: AbortSignal,
@@ -216,7 +216,7 @@ export class Planner {
     }
   }
 
-  /** Handles the model's calls: first every secret, then a question, else a plan, else a text. */
+  /** Handles the model's calls: all secrets first, then a question, else a plan, else a text. */
   #act(session: PlannerSession, answer: ModelAnswer): Acted {
     const { text, toolUses } = answer;
     const results = new Map<ToolUse, ToolResult>();
@@ -296,7 +296,7 @@ const fields: Record<string, readonly string[]> = {
 const stringIn = ({ input }: ToolUse, field: string): string =>
   String((input as Record<string, unknown>)[field]);
 
-/** Returns why a tool call is invalid, or null if it is valid. */
+/** Returns the reason why a tool call is invalid, or null if it is valid. */
 function problemOf({ broken, input, name }: ToolUse, { stop }: ModelAnswer): string | null {
   if (!Object.hasOwn(fields, name)) return `no tool ${name} found`;
   if (broken !== undefined) {
@@ -313,7 +313,7 @@ function problemOf({ broken, input, name }: ToolUse, { stop }: ModelAnswer): str
 
 /**
  * Makes a plan from one request, without a conversation.
- * @throws PlannerError when the model makes none.
+ * @throws PlannerError if the model makes no plan.
  */
 export async function generatePlan(
   request: string,
@@ -326,7 +326,7 @@ export async function generatePlan(
 
 /**
  * Changes a plan by one request, without a conversation.
- * @throws PlannerError when the model makes none.
+ * @throws PlannerError if the model makes no plan.
  */
 export async function modifyPlan(
   workflow: Workflow,

@@ -13,7 +13,7 @@ export type PlannerSession = {
   id: string;
   messages: Message[];
   status: "conversing" | "plan_ready" | "cancelled";
-  /** The plan; while it is being modified, the previous version. */
+  /** The plan. During a modification, the previous version. */
   workflow: Workflow | null;
 };
 
@@ -23,7 +23,7 @@ export type PlannerTurn = {
   content: string;
   /** The user has stopped the turn. */
   stopped?: true;
-  /** The plan, when the outcome is a plan. */
+  /** The plan, if the outcome is a plan. */
   workflow?: Workflow;
 };
 
@@ -34,7 +34,7 @@ export const newSession = (workflow: Workflow | null = null): PlannerSession => 
   workflow,
 });
 
-/** Adds blocks for the model to the user's last message if it is unanswered, else in a new message. */
+/** Adds blocks for the model to the user's last message if the model has not answered it, else in a new message. */
 export function addToUser(session: PlannerSession, blocks: readonly Block[]): void {
   const last = session.messages.at(-1);
   if (last?.role === "user" && Array.isArray(last.content)) last.content.push(...blocks);
@@ -43,10 +43,10 @@ export function addToUser(session: PlannerSession, blocks: readonly Block[]): vo
 
 export const resultBlock = (result: ToolResult): Block => ({ type: "tool_result", ...result });
 
-/** Returns whether a text can be the id of a session, and so a part of a path. */
+/** Tells whether a text can be a session's id. The id becomes a part of a path. */
 export const isSessionId = (id: string): boolean => /^ps_[\w-]{1,100}$/.test(id);
 
-/** The sessions in a folder: one file each, readable only by its owner. */
+/** The sessions in a folder: one file each, which only its owner can read. */
 export class SessionFiles {
   readonly #folder: string;
 
@@ -54,7 +54,7 @@ export class SessionFiles {
     this.#folder = folder;
   }
 
-  /** Writes under a temporary name and renames: a reader sees the whole session from before or after the change. */
+  /** Writes a temporary file and renames it: a reader sees the whole session from before or after the change. */
   write(session: PlannerSession): void {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     const path = this.#pathOf(session.id);
@@ -70,7 +70,7 @@ export class SessionFiles {
 
   /**
    * Reads a session.
-   * @throws PlannerError when the session is missing or unreadable.
+   * @throws PlannerError if the session is missing or unreadable.
    */
   read(id: string): PlannerSession {
     const path = this.#pathOf(id);
@@ -84,12 +84,12 @@ export class SessionFiles {
       const session = JSON.parse(text) as PlannerSession;
       if (session.id === id && Array.isArray(session.messages)) return session;
     } catch {
-      // The error is reported below.
+      // The error below reports it.
     }
     throw notSession(path);
   }
 
-  /** Returns whether a session was cancelled. Returns false for a session that was never written. */
+  /** Tells whether a session was cancelled; false for a session that was never written. */
   isCancelled(id: string): boolean {
     try {
       return this.read(id).status === "cancelled";

@@ -4,14 +4,14 @@ import type { PlanStep } from "../plan/plan.ts";
 import { wishIn } from "./prompt.ts";
 import type { PlannerSession } from "./session.ts";
 
-/** The results for the model after a question to the user, and after a plan was shown to the user. */
+/** The tool results after a question to the user, and after a plan was shown to the user. */
 export const asked = "The user was asked; the answer follows.";
 export const shown = "The plan is shown to the user, who may confirm it or ask for a change.";
 
 /** A message of a conversation as the user sees it. */
 export type PlannerMessage = { by: "user" | "planner"; text: string };
 
-/** Returns a conversation as texts, questions, plans, and the user's messages, without the model's other tool calls. */
+/** Returns a conversation as texts, questions, plans and the user's messages, without other tool calls. */
 export function transcriptOf({ messages }: Pick<PlannerSession, "messages">): PlannerMessage[] {
   const results = new Map(
     messages

@@ -15,7 +15,7 @@ const draftPhases: readonly WorkflowPhase[] = ["active", "completed", "failed"];
 /** The framework's additions to a model's plan. */
 export type Origin = { context: ChannelContext; metadata?: PlanMetadata; now: number };
 
-/** Returns a new plan, laid out, that waits for its confirmation. */
+/** Returns a new plan with positions for its steps. It is not confirmed. */
 export function newWorkflow(plan: PlannerOutput, { context, metadata, now }: Origin): Workflow {
   const at = new Date(now).toISOString();
   return {
@@ -30,8 +30,8 @@ export function newWorkflow(plan: PlannerOutput, { context, metadata, now }: Ori
 }
 
 /**
- * Returns a plan that replaces another plan: with its id, its times, its description and its metadata. If the other
- * plan is confirmed, the result is a draft, and the phase stays.
+ * Returns a plan that replaces another plan and keeps its id, times, description and metadata. If the other plan is
+ * confirmed, the result is a draft, and the phase stays.
  */
 export function modifiedWorkflow(before: Workflow, plan: PlannerOutput, now: number): Workflow {
   const { created_at, description, id, metadata, phase, schema_version } = before;
@@ -43,7 +43,7 @@ export function modifiedWorkflow(before: Workflow, plan: PlannerOutput, now: num
   };
 }
 
-/** @throws PlannerError when the plan's phase does not allow a change. */
+/** @throws PlannerError if the plan's phase does not allow a change. */
 export function checkModifiable({ id, phase }: Workflow): void {
   if (phase === "executing" || phase === "paused") throw notModifiable(id, phase);
 }

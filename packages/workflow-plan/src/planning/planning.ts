@@ -15,8 +15,7 @@ import type { Plans } from "../home/plans.ts";
 import { plannerBusy } from "../planner/errors.ts";
 
 /**
- * The state of a session's last turn: running, in this process or another; or lost with its process; null when it has
- * ended.
+ * The state of a session's last turn: running in any process, lost with its process, or null after its end.
  */
 type TurnState = "at work" | "interrupted" | null;
 
@@ -39,7 +38,7 @@ const inodeOf = (path: string): number | null =>
 
 /**
  * Conversations whose plans are stored, for every channel: the command line, the server and the bots. Across all
- * processes, a session or a plan has one turn at a time. A second turn is refused, and neither turn loses data.
+ * processes, a session or a plan has one turn at a time. A second turn is refused without a loss of data.
  */
 export class Planning {
   readonly #plans: Plans;
@@ -51,27 +50,27 @@ export class Planning {
   }
 
   /**
-   * Starts with a request.
+   * Starts a session with a request.
    * @throws PlannerError, ExecutorError
    */
   start(request: string, callbacks?: StreamCallbacks): Promise<Turned> {
     return this.turn(newSession(), request, callbacks);
   }
 
-  /** Continues with an answer, or with a change of the plan. @throws PlannerError, ExecutorError */
+  /** Continues a session with an answer, or with a change of the plan. @throws PlannerError, ExecutorError */
   async answer(sessionId: string, text: string, callbacks?: StreamCallbacks): Promise<Turned> {
     return await this.turn(this.#planner.find(sessionId), text, callbacks);
   }
 
   /**
-   * Changes a plan, in the conversation that made it if that still exists.
+   * Changes a plan, in the conversation that made it if that conversation still exists.
    * @throws PlannerError, ExecutorError
    */
   async modify(planId: string, text: string, callbacks?: StreamCallbacks): Promise<Turned> {
     return await this.turn(this.sessionAbout(planId), text, callbacks);
   }
 
-  /** Returns a session that has not started. */
+  /** Returns a new session. */
   newSession(): PlannerSession {
     return newSession();
   }
@@ -81,7 +80,7 @@ export class Planning {
     return this.#planner.find(id);
   }
 
-  /** Returns the messages of a session. @throws PlannerError when neither the session nor a turn of it exists. */
+  /** Returns the messages of a session. @throws PlannerError if neither the session nor a turn of it exists. */
   conversation(id: string): Conversation {
     const turn = isSessionId(id) ? this.#turnOf(id) : null;
     // A session is stored only after its first turn has ended.
@@ -131,13 +130,13 @@ export class Planning {
   }
 
   /**
-   * Locks a session against other turns. The lock of a dead process ends with it.
-   * @throws PlannerError while a turn runs.
+   * Locks a session against other turns. The lock of a dead process is released.
+   * @throws PlannerError if a turn is running.
    */
   #lock(id: string): Lock {
     mkdirSync(this.#plans.folder, { recursive: true, mode: 0o700 });
     const path = this.#lockPath(id);
-    // A query of the state holds the lock for a moment.
+    // A query of the turn's state briefly holds the lock.
     const lock = takeLock(path, lookMs);
     if (!lock) {
       throw plannerBusy(id);

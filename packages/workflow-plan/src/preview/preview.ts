@@ -10,9 +10,9 @@ export type PlanPreview = {
   trigger: string;
   /** The next slots of a cron trigger. */
   nextFires: string[];
-  /** The credentials that the steps and the check script name, and whether they are stored. */
+  /** The credentials that the steps and the check script use, and whether they are stored. */
   credentials: { name: string; known: boolean }[];
-  /** The sandbox of the steps in one line; null if it was not checked. */
+  /** The sandbox of the steps on one line; null if it was not checked. */
   sandbox: string | null;
   /** The sandbox of the steps as a list of facts. */
   sandboxFacts: string[];
@@ -59,7 +59,7 @@ export function previewText(workflow: Workflow, preview: PlanPreview): string {
   ].join("\n");
 }
 
-/** Describes a trigger in a few words. */
+/** Describes a trigger in a few words, for a person. */
 export function triggerText(trigger: TriggerConfig): string {
   if (trigger.type === "manual") return "manual";
   if (trigger.type === "cron") return `cron ${trigger.expression} (${trigger.timezone ?? "UTC"})`;
@@ -77,7 +77,7 @@ function nextSlots(trigger: TriggerConfig, now: number): string[] {
   return slots;
 }
 
-/** Returns the next due time of a plan's trigger, or null for a plan that does not wait for it. */
+/** Returns the next due time of a plan's trigger, or null if the plan does not wait for its trigger. */
 export function nextDue({ phase, trigger }: Workflow, state: TriggerState | null): string | null {
   if (!state || (phase !== "active" && phase !== "executing")) return null;
   if (trigger.type === "cron") return state.last_result;

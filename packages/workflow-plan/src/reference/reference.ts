@@ -7,10 +7,10 @@
 const stepReference = String.raw`\$steps\.([a-z0-9]+(?:-[a-z0-9]+)*)\.output(?![\p{L}\p{N}_.[])`;
 const triggerReference = String.raw`\$trigger_data(?![\p{L}\p{N}_])`;
 const references = new RegExp(`${stepReference}|${triggerReference}`, "gu");
-// Matches text that begins like a reference to a step, up to the first character that cannot be part of one.
+// Matches the beginning of a reference to a step, up to the first character that cannot be part of a reference.
 const stepLike = /\$steps\.[^\s"'`,;:(){}<>]*/gu;
 
-/** A reference in a text: to a step or, without `step`, to the trigger's data. */
+/** A reference in a text: to a step, or without `step` to the trigger's data. */
 export type Reference = { text: string; step?: string };
 
 /** Returns the references in a text, in order. */
@@ -32,7 +32,7 @@ export function malformedIn(text: string): { text: string; reason: string }[] {
   });
 }
 
-/** Calls back for each text in a JSON value at any depth, with its path; keys do not count. */
+/** Calls a function with each text in a JSON value at any depth, and its path. Skips keys. */
 export function eachText(
   value: unknown,
   found: (text: string, path: (string | number)[]) => void,
@@ -46,7 +46,6 @@ export function eachText(
   }
 }
 
-/** The values of references. */
 export type Values = { outputOf: (step: string) => string | null; triggerData: string | null };
 
 /** Returns a step's inputs with the references replaced by their values. */
@@ -69,7 +68,7 @@ const inserted = (text: string, { outputOf, triggerData }: Values): string =>
 const mostBytes = 10_240;
 const mark = "\n[truncated]";
 
-/** Returns a value to insert, cut between two characters if it is longer than {@link mostBytes}. */
+/** Returns a value to insert. Truncates a value longer than {@link mostBytes} at a character boundary. */
 function shortened(value: string): string {
   if (value.length * 3 <= mostBytes) return value;
   const bytes = new TextEncoder().encode(value);

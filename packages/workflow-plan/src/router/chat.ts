@@ -7,13 +7,13 @@ import { terminalJid } from "../channel/terminal.ts";
 
 /** The state of a chat; it survives a restart. */
 export type ChatState = {
-  /** The planner's session to which the next text belongs. */
+  /** The planner's session that receives the next text. */
   session: string | null;
-  /** The plan of the last request for a confirmation. */
+  /** The plan in the last request for a confirmation. */
   asked: Asked | null;
   /** The last questions, by their topics. */
   questions: Record<string, Question>;
-  /** The ids of the last handled messages. */
+  /** The ids of the most recently handled messages. */
   taken: string[];
   /** The received messages that are not handled yet, in order. */
   waiting: NewMessage[];
@@ -27,7 +27,7 @@ export type Asked = {
   wants: "answer" | "change";
 };
 
-/** A question of a chat. A null order means that it was not shown, or its place is unknown. */
+/** A question of a chat. A null order means that the question was not shown, or that its place is unknown. */
 export type Question = Sent & {
   /** The hash of the shown plan. */
   planHash?: string;
@@ -36,14 +36,14 @@ export type Question = Sent & {
 };
 
 /**
- * The relation of a message to a question: its answer; written before it; a reply to another message; without a place
- * in the chat's order; or about a question that this chat was not asked.
+ * The relation of a message to a question: its answer; written before the question; a reply to another message; without
+ * a place in the chat's order; or about a question that this chat was not asked.
  */
 export type Standing = "answer" | "early" | "elsewhere" | "unordered" | "unasked";
 
 /**
- * Returns the relation of a message to a question. Compares only places in the chat's own order, never a clock of this
- * machine. A reply to the question's last message always comes after it.
+ * Returns the relation of a message to a question. Compares only places in the chat's order, never this machine's
+ * clock. A reply to the question's last message always comes after the question.
  */
 export function standingOf({ metadata, replyTo }: NewMessage, question?: Question): Standing {
   if (!question) return "unasked";
@@ -55,16 +55,16 @@ export function standingOf({ metadata, replyTo }: NewMessage, question?: Questio
   return metadata.order > order ? "answer" : "early";
 }
 
-/** Validity of a plain answer to a confirmation, in milliseconds. */
+/** Time during which a plain answer to a confirmation is valid, in milliseconds. */
 export const answerMs = 10 * 60_000;
 const mostTaken = 200;
 const mostQuestions = 100;
 const rate = { messages: 10, ms: 60_000 };
 
 /**
- * One conversation, whose messages are handled one at a time. A message with an id is stored before it is acknowledged
- * to its platform, until it is handled. So after a crash the next process handles the message, and a repeated message
- * is handled once.
+ * One conversation, which handles one message at a time. A message with an id is stored before the platform gets its
+ * acknowledgment, until the message is handled. So after a crash the next process handles the message, and a repeated
+ * message is handled once.
  */
 export class Chat {
   readonly jid: string;
@@ -108,7 +108,7 @@ export class Chat {
     this.set({ ...change, questions: { ...Object.fromEntries(kept), [about]: question } });
   }
 
-  /** Stores that a question was repeated: its place stays, and replies to the repetition also count. */
+  /** Stores the repetition of a question: its place stays, and replies to the repetition also count. */
   remind(about: string, { ids, order }: Sent): void {
     const { [about]: known } = this.#state.questions;
     const all = [...(known?.ids ?? []), ...ids];
@@ -121,8 +121,7 @@ export class Chat {
   }
 
   /**
-   * Returns whether a message was received before. A message without an id, such as a line of the terminal, counts as
-   * new.
+   * Tells whether a message was received before. A message without an id, such as a line of the terminal, counts as new.
    */
   knows({ metadata }: NewMessage): boolean {
     const { taken, waiting } = this.#state;
@@ -148,8 +147,7 @@ export class Chat {
   }
 
   /**
-   * Counts a message. Compares the number of messages within the last minute, including refused messages, with the
-   * limit.
+   * Counts a message. Compares the number of messages within the last minute, including refused messages, to the limit.
    */
   count(now: number): { isTooMany: boolean; isFirstTooMany: boolean } {
     const recent = [...this.#recent, now].filter((at) => at > now - rate.ms);
@@ -193,7 +191,7 @@ function readState(path: string): Partial<ChatState> {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Partial<ChatState>;
   } catch {
-    // A chat that is new, or whose file is damaged, starts empty.
+    // A chat without a readable file starts empty.
     return {};
   }
 }

@@ -13,12 +13,9 @@ export type CommandCall = {
   reply: (text: string) => Promise<void>;
   /** Confirms the plan with an id or a hash. */
   confirm: (named: string) => Promise<void>;
-  /** Decides about a failed step, which is named by its failure or by its run or plan. */
+  /** Decides about a failed step. `named` is the id of its failure, run or plan. */
   answer: (named: string, decision: string) => Promise<void>;
-  /**
-   * Returns whether a failed run was reported only after the command was written. If so, the report is the answer to
-   * the command.
-   */
+  /** Tells whether a failed run was reported only after the command was written. The report then answers the command. */
   isUnseen: (run: RunRow | undefined) => Promise<boolean>;
 };
 
@@ -68,7 +65,7 @@ function about(
   };
 }
 
-/** Returns the readable plans, and a line about each damaged one. */
+/** Returns the readable plans, and a line for each damaged plan. */
 async function readable(plans: Plans): Promise<{ all: Workflow[]; damaged: string[] }> {
   const damaged: string[] = [];
   const all = await plans.list((_id, error) => void damaged.push(reasonOf(error)));

@@ -24,7 +24,7 @@ export function actionOf(text: string): Button["action"] | undefined {
 /** The topic of the question for a change to a plan. */
 const changeOf = (workflowId: string): string => `change of ${workflowId}`;
 
-/** Handles a chat's answers about the plans that it was shown: by a button, a word, or a command. */
+/** Handles a chat's answers about the plans that it was shown: a button, a word, or a command. */
 export class Confirmations {
   readonly #desk: Desk;
 
@@ -32,7 +32,7 @@ export class Confirmations {
     this.#desk = desk;
   }
 
-  /** Handles a text as the answer to a confirmation. Returns false for other text, or if the answer is too late. */
+  /** Handles a text as the answer to a confirmation. Returns false for other text or a late answer. */
   async answer(received: Received, asked: Asked, text: string): Promise<boolean> {
     const { chat, message } = received;
     const isLate = this.#desk.now() - asked.at > answerMs;
@@ -57,7 +57,7 @@ export class Confirmations {
     return true;
   }
 
-  /** Asks again after an answer that does not count. */
+  /** Asks again after an invalid answer. */
   async #refuse(
     received: Received,
     { wants, workflowId }: Asked,
@@ -68,7 +68,7 @@ export class Confirmations {
     received.chat.remind(changeOf(workflowId), sent);
   }
 
-  /** Runs the action of a button, or of the equivalent word, for a plan as it was shown. */
+  /** Runs the action of a button or of the equivalent word, for the shown version of a plan. */
   async press(received: Received, { action, planHash: hash, workflowId }: Button): Promise<void> {
     const { plans } = this.#desk;
     const { chat } = received;
@@ -98,8 +98,8 @@ export class Confirmations {
   }
 
   /**
-   * Confirms the plan with a hash, or with an id. If this chat was shown the plan before the command was written, the
-   * plan must not have changed since. Otherwise the user has seen the plan elsewhere.
+   * Confirms the plan with a hash or an id. If this chat was shown the plan before the command was written, the plan must
+   * not have changed since. Otherwise the user has seen the plan elsewhere.
    */
   async confirmNamed(received: Received, named: string): Promise<void> {
     const { plans } = this.#desk;
@@ -116,8 +116,8 @@ export class Confirmations {
   }
 
   /**
-   * Explains why a message does not decide about a plan, and how to confirm the plan. Shows the plan if it was not
-   * shown yet.
+   * Explains why a message does not decide about a plan, and how to confirm the plan. Shows the plan if the chat was not
+   * shown it yet.
    */
   async #remind(
     received: Received,

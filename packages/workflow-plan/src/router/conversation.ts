@@ -29,7 +29,7 @@ export class Conversation {
     this.#options = options;
   }
 
-  /** Returns whether the next text is for the planner: it has asked a question, or has not made a plan yet. */
+  /** Tells whether the next text is for the planner: it has asked a question, or has not made a plan yet. */
   isOpen(): boolean {
     return this.#current()?.status === "conversing";
   }
@@ -39,7 +39,7 @@ export class Conversation {
     return this.#current()?.id ?? "";
   }
 
-  /** Repeats the planner's question after a line. Returns false without a question. */
+  /** Sends a line and repeats the planner's question. Returns false without a question. */
   async remind(lead: string): Promise<boolean> {
     const { channel, chat } = this.#options;
     const session = this.#current();
@@ -77,7 +77,7 @@ export class Conversation {
     const { channel, chat, now } = this.#options;
     const { id: workflowId } = workflow;
     const hash = planHash(workflow);
-    // An answer must not confirm a plan that is not shown yet, or that cannot be shown.
+    // An answer must not confirm a plan that was not shown yet, or that cannot be shown.
     chat.ask(workflowId, { ids: [], order: null });
     const sent = await channel.sendConfirmation(chat.jid, this.#clean(workflow));
     const asked = { workflowId, planHash: hash, at: now(), wants: "answer" as const };
@@ -108,7 +108,7 @@ export class Conversation {
     }
   }
 
-  /** Ends the session about a plan if it is this chat's. */
+  /** Ends the session about a plan if this chat has that session. */
   async endOf(id: string): Promise<void> {
     const { asked } = this.#options.chat.state;
     if (this.#current()?.workflow?.id === id) await this.end();
@@ -123,7 +123,7 @@ export class Conversation {
     return (this.#kept ??= new Planning(this.#options.plans, this.#plan()));
   }
 
-  /** Returns the chat's session, even after a restart. */
+  /** Returns the chat's session, also after a restart. */
   #current(): PlannerSession | null {
     const id = this.#options.chat.state.session;
     if (id === null || this.#session?.id === id) return this.#session;
@@ -205,6 +205,6 @@ export class Conversation {
   };
 }
 
-/** Returns the planner's last text, even in a session from a version that did not store questions. */
+/** Returns the planner's last text, for a session of a version that did not store questions. */
 const lastTextIn = (session: PlannerSession): string | undefined =>
   transcriptOf(session).findLast(({ by }) => by === "planner")?.text;

@@ -2,7 +2,7 @@ import { ExecutorError } from "../error/error.ts";
 
 /* The errors of commands in a chat. */
 
-/** A command of Telegram to a bot by name; `to`: "@" and the name. */
+/** A Telegram command for another bot. `to` is "@" and the bot's name. */
 export const otherBot = (command: string, to: string): Error =>
   new Error(`/${command}${to} is for another bot`);
 

@@ -8,11 +8,11 @@ import { Router, type RouterOptions } from "./router.ts";
 export type MessagingOptions = Pick<RouterOptions, "plans" | "planner" | "classify" | "now"> &
   Pick<ChannelOptions, "describe" | "log"> & {
     host: Host;
-    /** The settings of the bots and of their allowed users. Null if another process serves the bots. */
+    /** The settings of the bots and their allowed users; null if another process serves the bots. */
     config: Pick<CueclawConfig, "telegram" | "whatsapp"> | null;
     /** Whether bots open only on request. */
     skipBots?: boolean;
-    /** Makes the terminal's channel, if there is one. */
+    /** Creates the terminal channel, if there is a terminal. */
     terminal?: (options: ChannelOptions) => Channel;
   };
 
@@ -21,9 +21,9 @@ export type Messaging = {
   router: Router;
   notices: Notices;
   channels: readonly Channel[];
-  /** Opens the bots of the settings if they are closed, and connects them. @throws ConfigError */
+  /** Opens closed bots of the settings, and connects them. @throws ConfigError */
   startBots: () => Promise<readonly Channel[]>;
-  /** Connects all channels, each at its own pace. Errors are logged. */
+  /** Connects all channels independently. Logs errors. */
   connect: () => void;
   /** Closes all connections within some seconds. */
   close: () => Promise<void>;
@@ -83,7 +83,7 @@ export async function openMessaging(options: MessagingOptions): Promise<Messagin
   };
 }
 
-/** Opens the channels of the settings and loads only their clients. @throws ConfigError */
+/** Opens the channels of the settings. Loads only the clients of these channels. @throws ConfigError */
 async function openChannels(
   { telegram, whatsapp }: Pick<CueclawConfig, "telegram" | "whatsapp">,
   options: ChannelOptions & { home: string },

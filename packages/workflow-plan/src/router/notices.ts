@@ -18,11 +18,11 @@ export type NoticesOptions = {
   channels: () => readonly Channel[];
   log: (line: string) => void;
   now?: () => number;
-  /** Called to store that a chat was asked a question, with its topic. */
+  /** Called to store a question that a chat was asked, with its topic. */
   onAsked?: (channel: Channel, jid: string, asked: Sent & { about: string }) => void;
 };
 
-/** Sends to the chat of a plan's owner. A text with a topic waits for an answer. */
+/** Sends texts to the chat of a plan's owner. A text with a topic waits for an answer. */
 type Reader = {
   channel: Channel;
   jid: string;
@@ -39,7 +39,7 @@ const rests = { failed: 1_000, refused: 60_000 };
 const longestRest = 3_600_000;
 const textRefused = "A notice could not be shown here. /status shows the current state.";
 
-/** The position of a fully reported run. */
+/** The stored position of a fully reported run. */
 const over = "over";
 
 /**
@@ -51,7 +51,7 @@ export class Notices {
   #seen = "";
   #isBusy = false;
   #sending: Promise<void> = Promise.resolve();
-  /** The chats whose last notice failed: the time of the next attempt. */
+  /** The time of the next attempt for each chat whose last notice failed. */
   readonly #resting = new Map<string, { until: number; failures: number }>();
 
   constructor(options: NoticesOptions) {
@@ -104,7 +104,7 @@ export class Notices {
     if (!reader.channel.isConnected() || (resting && resting.until > this.#now())) return false;
     for (const notice of positionIn(workflow.metadata).pending) {
       if (this.#isRecent(notice.at)) await reader.send(`**${workflow.name}**: ${notice.text}`);
-      // Another process may also have sent this notice, and have started with the next notice.
+      // Another process may already have sent this notice and started the next notice.
       await this.#move(id, ({ pending, runs: all }) => ({
         runs: all,
         pending: pending.filter((one) => one.id !== notice.id),
@@ -141,8 +141,8 @@ export class Notices {
   }
 
   /**
-   * Sends a notice. An unreachable chat rests longer after each failure. A refused text is not sent again; the chat is
-   * told about the refusal.
+   * Sends a notice. The pause of an unreachable chat grows with each failure. A refused text is not sent again; the chat
+   * gets a message about the refusal.
    */
   async #patiently(reader: Omit<Reader, "send">, send: () => Promise<void>): Promise<void> {
     const key = keyOf(reader);
@@ -202,7 +202,7 @@ export class Notices {
     return items.filter((item) => item.kind === "end" || timeOf(item) >= begun);
   }
 
-  /** Returns the notice about a record of a run's thread, or about the run's end if there is no record. */
+  /** Returns the notice about a record of a run's thread, or without a record about the run's end. */
   async #noticeOf(
     workflow: Workflow,
     run: RunRow,

@@ -10,7 +10,7 @@ import type { Conversation } from "./conversation.ts";
 /** A message with its channel and its chat. */
 export type Received = { channel: Channel; chat: Chat; message: NewMessage };
 
-/** Returns the sender of a message: in its channel, or the user at the terminal. */
+/** Returns the sender of a message: the user in its channel, or the user at the terminal. */
 export function answererOf({ channel, message }: Received): AnsweredBy {
   if (channel.name === terminalName) return terminalUser();
   return { kind: "channel", name: `${channel.name}:${message.sender}` };

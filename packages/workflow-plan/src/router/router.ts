@@ -25,7 +25,7 @@ export type RouterOptions = {
   planner: (context: ChannelContext) => Planner;
   /** The ids of the allowed senders by channel name. All others are refused, except at the terminal. */
   allowed?: Readonly<Record<string, readonly string[]>>;
-  /** Returns the intent of a text without a command. If missing, each such text is a request. */
+  /** Returns the intent of a text without a command. If missing, each of these texts is a request. */
   classify?: Classifier;
   log?: (line: string) => void;
   now?: () => number;
@@ -35,11 +35,10 @@ export type RouterOptions = {
  * Routes messages from all channels to the plans. It checks in this order: the allowed senders, the rate limit, a
  * command, the planner's question, the confirmation of a plan or a decision about a step, and other meanings of the
  * text.
- *
  * A word decides only a question that its chat was asked before the word was written, in the order of the channel. A
- * command that names a plan or failure is refused if the plan or failure was shown after the command was written, or
- * has changed since. In a channel without an order, such as a pipe, a command must use a name that only the question
- * contains: the hash of the plan or of the failure.
+ * command with the name of a plan or a failure is refused if the plan or the failure was shown after the command was
+ * written, or has changed since. In a channel without an order, such as a pipe, a command must use a name that only the
+ * question contains: the hash of the plan or of the failure.
  */
 export class Router {
   /** The callback for the options of a channel. */
@@ -74,7 +73,7 @@ export class Router {
     this.#channels.push(channel);
   }
 
-  /** Handles a message. Never throws: errors are logged, and reported to the sender's chat. */
+  /** Handles a message. Never throws: logs errors, and reports them to the sender's chat. */
   receive(jid: string, message: NewMessage): void {
     const channel = this.#channels.find((one) => one.ownsJid(jid));
     if (!channel) return this.#log(`a message came from ${jid}, which no channel has`);
@@ -98,7 +97,7 @@ export class Router {
     const channel = this.#channels.find((one) => one.ownsJid(to));
     if (!channel) return;
     const done = Promise.withResolvers<void>();
-    // Work in progress in the old chat may still make a plan.
+    // Unfinished work in the old chat may still make a plan.
     this.chat(channel, from).next(() =>
       this.#move(channel, from, to).then(done.resolve, done.reject),
     );
@@ -117,7 +116,7 @@ export class Router {
     if (session !== null && chat.state.session === null) chat.set({ session });
   }
 
-  /** Handles a channel's messages that a dead process received and did not handle. */
+  /** Handles messages of a channel that a dead process received but did not handle. */
   resume(channel: Channel): void {
     for (const jid of waitingChats(this.#options.plans.folder, channel.name))
       this.#attempt(channel, () => this.chat(channel, jid));
@@ -133,9 +132,9 @@ export class Router {
     return sender !== "" && (this.#options.allowed?.[name] ?? []).includes(sender);
   }
 
-  /** Returns whether a chat has written too often. The terminal has only one user and is exempt. */
+  /** Tells whether a chat has written too often. The terminal has only one user and is exempt. */
   #isRefused({ channel, chat, message }: Received): boolean {
-    // Messages from before the start may have been written over a longer time.
+    // Users may have written backlog messages over a longer time.
     if (channel.name === "terminal" || message.metadata?.isBacklog) return false;
     const { isFirstTooMany, isTooMany } = chat.count(this.#now());
     if (isFirstTooMany)
@@ -202,7 +201,7 @@ export class Router {
     await this.#intend(received, text);
   }
 
-  /** Passes a text to the planner. The text does not decide anything, so a line of a pipe counts too. */
+  /** Passes a text to the planner. The text does not decide anything, so the line of a pipe is accepted too. */
   async #answerPlanner(received: Received, text: string): Promise<void> {
     const { chat, message } = received;
     const conversation = this.#conversationOf(received);
@@ -217,7 +216,7 @@ export class Router {
     return (await this.#options.plans.list(() => {})).filter((plan) => isOwner(plan, own));
   }
 
-  /** Answers a text that no question waits for with the current state. */
+  /** Answers a text that does not match a question with the current state. */
   async #replyState(received: Received): Promise<void> {
     const { plans } = this.#options;
     const lines = (await this.#ownPlans(received)).flatMap(({ id, name, phase }) => {
@@ -253,8 +252,8 @@ export class Router {
   }
 
   /**
-   * Sends a text to a chat, without any secret. Errors of a channel are logged. The message counts as handled before
-   * the reply is sent, so that a crash in between does not repeat its effect.
+   * Sends a text to a chat, with secrets removed. Logs errors of a channel. The message counts as handled before the
+   * reply is sent, so that a crash between the two does not repeat the message's effect.
    */
   async #reply(
     { channel, chat, message }: Omit<Received, "message"> & { message?: NewMessage },
@@ -315,7 +314,7 @@ const contexts: Record<string, ChannelContext["channel"]> = {
   whatsapp: "whatsapp",
 };
 
-/** Returns the place of a chat as plans store it in their owner. */
+/** Returns a chat in the form that plans store as their owner. */
 function contextOf({ name }: Channel, jid: string, sender: string): ChannelContext {
   const channel = contexts[name] ?? "tui";
   return channel === "tui" ? { channel } : { channel, chatJid: jid, sender };

@@ -10,7 +10,7 @@ import { noDecision } from "../runs/errors.ts";
 export const failureOf = ({ runId, token }: Pick<Wanted, "runId" | "token">): string =>
   `${runId} ${token}`;
 
-/** Returns the name of a failure's question for `/answer`. Users do not know the name before the question is sent. */
+/** Returns the short name of a failure for `/answer`. Users can't guess the name before the question is sent. */
 export const shortName = (failure: string): string =>
   createHash("sha256").update(failure).digest("hex").slice(0, buttonHashLength);
 
@@ -22,7 +22,7 @@ export class StepDecisions {
     this.#desk = desk;
   }
 
-  /** Handles a word as the decision about the one failed step that this chat was asked about before. */
+  /** Handles a word as the decision about the failed step in the chat's only open question. */
   async decide(received: Received, decision: string): Promise<void> {
     const { chat, message } = received;
     const own = new Set((await this.#desk.ownPlans(received)).map(({ id }) => id));
@@ -39,8 +39,8 @@ export class StepDecisions {
   }
 
   /**
-   * Decides about the failed step with a failure's name, or with the id of its run or plan. The rules are those of
-   * confirming a plan.
+   * Decides about the failed step with a failure's name, or with the id of its run or plan. The rules are the same as for
+   * the confirmation of a plan.
    */
   async decideNamed(received: Received, named: string, text: string): Promise<void> {
     const { plans } = this.#desk;
@@ -76,7 +76,7 @@ export class StepDecisions {
     for (const one of wanted) received.chat.remind(failureOf(one), sent);
   }
 
-  /** Returns whether a failed run was reported only after a command was written. If so, replies to the sender. */
+  /** Tells whether a failed run was reported only after a command was written. If so, replies to the sender. */
   async isUnseen(received: Received, run: RunRow | undefined): Promise<boolean> {
     if (!run || received.chat.standing(received.message, run.id) !== "early") return false;
     const failed = `It has failed again since: ${run.error ?? "for no known reason"}`;

@@ -23,7 +23,7 @@ function commonLength(one: string, other: string): number {
   return length;
 }
 
-/** Describes a plan: its definition, and how its last runs ended. */
+/** Returns the description of a plan: its definition, and the results of its last runs. */
 export function planLines(view: PlanView): string[] {
   const { description, id, name, phase, runs, trigger, trigger_state } = view;
   const failed = trigger_state?.last_error;
@@ -37,7 +37,7 @@ export function planLines(view: PlanView): string[] {
   ];
 }
 
-/** Describes the state of a plan's last run, step by step. */
+/** Returns the state of a plan's last run, with a line for each step. */
 export function statusLines({ name, phase, runs, steps }: PlanView): string[] {
   const [last] = runs;
   if (!last) return [`**${name}**: ${phase}`, "It has not run yet."];

@@ -12,13 +12,13 @@ export type Wanted = {
   threadId: string;
   stepId: string;
   error: string;
-  /** Identifies the question: an answer with the token is not used for another question. */
+  /** The question's token. An answer with the token does not apply to another question. */
   token: string;
-  /** The time of the timeout, in milliseconds since the epoch; null without a timeout. */
+  /** The time when the question times out, in milliseconds since the epoch; null without a timeout. */
   expiresAt: number | null;
 };
 
-/** The decider of an answer, and its step or its exact question. */
+/** The user who decides, and the step or the exact question of the answer. */
 export type DecisionOptions = { by?: AnsweredBy; stepId?: string; token?: string };
 
 /** Returns the question that a run waits for, or null. */

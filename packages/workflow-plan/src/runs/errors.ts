@@ -2,11 +2,11 @@ import { ExecutorError } from "../error/error.ts";
 
 /* The errors of runs and of decisions about their steps. */
 
-/** A run, or a plan in a phase, without a question. */
+/** A run without a question, or a plan in a phase without a question. */
 export const noDecision = (id: string, phase?: string): ExecutorError =>
   new ExecutorError(`${id} is ${phase ? `${phase} and ` : ""}not waiting for a decision`);
 
-/** A decision about another step than the step that the run asks about. */
+/** A decision about another step than the step in the run's question. */
 export const otherStep = (runId: string, wanted: string, given: string): ExecutorError =>
   new ExecutorError(`${runId} is waiting for a decision about ${wanted}, not about ${given}`);
 
@@ -24,7 +24,7 @@ export const otherRun = (workflowId: string, runId: string): ExecutorError =>
     hint: `wait for it, or cancel it: uncaged-workflow plan cancel ${workflowId}`,
   });
 
-/** Another process that holds the lock for starting runs for too long. */
+/** Another process holds the lock for starting runs for too long. */
 export const startsLocked = (home: string): ExecutorError =>
   new ExecutorError(`${home}: another process is still starting runs`, {
     hint: "try again; the run stays queued",

@@ -6,7 +6,7 @@ import { recordOf } from "../state/record.ts";
 import { PlanState, type StepState } from "../state/state.ts";
 import type { RunRow, SessionRow, StepRow } from "../store/rows.ts";
 
-/** The log of a run's thread. `isBroken`: unreadable records follow. */
+/** The log of a run's thread. `isBroken` tells whether unreadable records follow. */
 export type RunLog = {
   start: StartRecord;
   steps: readonly Step[];
@@ -19,7 +19,7 @@ export type RunRows = { run: RunRow; steps: StepRow[]; sessions: SessionRow[] };
 
 const broken = "the log of its thread is broken: uncaged-workflow verify";
 
-/** The first start, the last end and the last record of a step, and the session of its agent. */
+/** The times of a step's first start, last end and last record, and the session of its agent. */
 type Times = {
   startedAt: number | null;
   endedAt: number | null;
@@ -106,8 +106,8 @@ function errorOf({ failed }: PlanState, end: EndRecord | null): string {
 }
 
 /**
- * Returns a step's final status. A step that is unfinished at the end of its run was cancelled with it; a step that had
- * not started was skipped.
+ * Returns a step's final status. At the end of the run, an unfinished step counts as cancelled, and a step that had not
+ * started as skipped.
  */
 function statusOf({ status }: StepState, run: RunRow): StepRow["status"] {
   if (run.status === "running") return status;

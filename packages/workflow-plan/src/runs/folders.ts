@@ -9,14 +9,14 @@ import { findThread } from "./thread-log.ts";
 
 /** Removes the shared folder of an ended run's steps. */
 export function withoutFolder(run: Ended | null, env: Environment): Ended | null {
-  // The id of another program's run may be any text.
+  // The id of a run from another program may be any text.
   if (run && isThreadId(run.threadId)) removeRunFolder(runFolder(env, run.threadId));
   return run;
 }
 
 /**
- * Removes leftover folders of a storage root's ended threads whose workers were killed: of runs of plans, and of other
- * threads with a sandbox. The folder of an unknown thread may belong to another root and stays.
+ * Removes the folders that killed workers left for a storage root's ended threads: threads of plans, and other threads
+ * with a sandbox. The folder of an unknown thread stays, because it may belong to another root.
  */
 export async function removeEndedFolders(
   host: Host,
@@ -38,8 +38,8 @@ async function hasEnded(host: Host, database: PlanDatabase, threadId: string): P
 }
 
 /**
- * Removes the folders of a home's check scripts whose process was killed. Only the process with the trigger lock runs
- * check scripts.
+ * Removes the folders that killed processes left for a home's check scripts. Only the process with the trigger lock
+ * runs check scripts.
  */
 export function removeCheckFolders(home: string, env: Environment): void {
   for (const name of runFolders(env))

@@ -33,7 +33,7 @@ export type Ended = {
   error: string | null;
 };
 
-/** The rows of a run in the tables; `run` is null if missing. */
+/** The rows of a run in the tables; `run` is null if its row is missing. */
 type Stored = { run: RunRow | null; steps: StepRow[]; sessions: SessionRow[] };
 
 const logIsGone = "the log of its thread is gone";
@@ -65,7 +65,7 @@ export const lastRunOf = (database: PlanDatabase, workflowId: string): RunRow | 
 
 /**
  * Returns the plan with an id, or null if it is missing.
- * @throws ExecutorError when it is damaged.
+ * @throws ExecutorError if it is damaged.
  */
 export function planOf(database: PlanDatabase, id: string): Workflow | null {
   const [row] = database.rows<WorkflowRow>("SELECT * FROM workflows WHERE id = ?", id);
@@ -81,8 +81,8 @@ export function planOf(database: PlanDatabase, id: string): Workflow | null {
  *
  * - **P1** A row is a function of its run's log. Without a log, a row is a function of the plan's metadata: `last_run`
  * for a queued run, or `runs_without_log`.
- * - **P2** Rows are written only if they are unchanged since before the log was read. So a process cannot replace the
- *   rows of a log by the rows of a shorter part.
+ * - **P2** Rows are written only if they have not changed since before the log was read. So a process cannot replace
+ *   rows by the rows of a shorter part of the log.
  * - **P3** The end of a run is one transaction: its rows, `last_run` and the phase. Exactly one process writes and
  * reports the end.
  * - **P4** The tables may be emptied at any time. `follow` restores the rows of open runs, `complete` the steps of a
@@ -116,7 +116,7 @@ export class Projection {
     return [...open, ...rows.filter(({ id }) => !known.has(id))];
   }
 
-  /** Writes the row of a queued run, in the transaction of the caller. */
+  /** Writes the row of a queued run, in the caller's transaction. */
   queue(run: RunRef, at: string, data: string | null): void {
     this.#put({ run: queuedRow(run, at, data), steps: [], sessions: [] });
   }
@@ -172,8 +172,7 @@ export class Projection {
   }
 
   /**
-   * Returns whether the rows of a run without a log are up to date: the run has ended, or its row says that it is
-   * queued.
+   * Tells whether the rows of a run without a log are up to date: the run has ended, or its row says that it is queued.
    */
   #isSettled({ id, workflow_id }: RunRef): boolean {
     const last = lastRun(this.#database, workflow_id);
@@ -193,9 +192,7 @@ export class Projection {
     return this.#end(run, logIsGone);
   }
 
-  /**
-   * Ends a run without a log: it has not started, or its log is missing. Returns null when the run has already ended.
-   */
+  /** Ends a run that has not started, or whose log is missing. Returns null if the run has already ended. */
   end(run: RunRef, error: string): Promise<Ended | null> {
     return this.#store.change(() => this.#end(run, error));
   }
@@ -275,8 +272,8 @@ export class Projection {
   }
 
   /**
-   * Rebuilds the rows of all runs, or of one plan's runs. The row of a run whose log was removed stays. Returns the
-   * number of runs with a log.
+   * Rebuilds the rows of all runs, or of one plan's runs. Keeps the row of a run whose log was removed. Returns the number
+   * of runs with a log.
    */
   async rebuild(workflowId?: string): Promise<{ runs: number }> {
     await this.#store.change(() => this.#restoreWithoutLog());
@@ -298,7 +295,7 @@ export class Projection {
     return [...rows, ...openRuns(this.#database).filter(({ id }) => !known.has(id))];
   }
 
-  /** Returns whether a plan has a run with trigger data. */
+  /** Tells whether a plan has a run with trigger data. */
   hasRunOf(workflowId: string, triggerData: string): boolean {
     const run = "SELECT 1 FROM workflow_runs WHERE workflow_id = ? AND trigger_data = ?";
     return this.#database.rows(run, workflowId, triggerData).length > 0;
@@ -318,8 +315,8 @@ export class Projection {
   }
 
   /**
-   * Returns the threads with the name of a plan's bundle, as runs of each plan with that name: only the log says which
-   * plan they belong to.
+   * Returns the threads with the name of a plan's bundle, as runs of each plan with that name: only a thread's log tells
+   * which plan the thread belongs to.
    */
   async *#threadsOfPlans(): AsyncGenerator<RunRef> {
     const named = this.#database.rows<{ workflow_id: string; name: string | null }>(
@@ -357,7 +354,7 @@ const rowOf = (run: RunRef, last: ReturnType<typeof lastRun>, at: string): RunRo
   last?.status === "queued" ? queuedRow(run, last.at, last.data) : queuedRow(run, at, null);
 
 /**
- * Ends a step of a run that has ended without it: a running step has failed, a step that had not started was skipped.
+ * Ends a step that the end of its run left open: a running step has failed, a step that had not started was skipped.
  */
 function endedStep(step: StepRow, error: string, at: string): StepRow {
   if (step.status === "running") return { ...step, status: "failed", error, completed_at: at };

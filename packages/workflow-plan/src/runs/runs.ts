@@ -32,10 +32,10 @@ export type OnRunError = (run: Begun, error: unknown) => void;
 /** The result of a recovery after a crash. */
 export type Recovered = { started: Begun[]; resumed: Begun[]; ended: Ended[] };
 export type RecoverOptions = {
-  /** Called for each interrupted run before it is resumed. */
+  /** Called for each interrupted run before it resumes. */
   onInterrupted?: (run: Begun) => void | Promise<void>;
   onError?: OnRunError;
-  /** Threads that were paused so that a service could end: they are resumed too. */
+  /** The threads that a service paused before its end. They are resumed too. */
   drained?: readonly string[];
 };
 
@@ -44,7 +44,7 @@ const longestWaitMs = 30_000;
 /** Maximum number of kept ended runs of a plan in shared rows, because each process reads all shared rows. */
 const mostSharedRuns = 100;
 
-/** The errors of a start that a retry would only repeat. */
+/** The errors of a start for which a retry is useless. */
 const finalCodes: readonly string[] = [
   ...["BAD_OPTION", "BUNDLE_CHANGED", "BUNDLE_LOAD_FAILED", "BUNDLE_MISSING", "BUNDLE_REFUSED"],
   ...["THREAD_NOT_FOUND", "WORKFLOW_NOT_FOUND", ExecutorError.ownCode],
@@ -89,14 +89,14 @@ export class Runs {
 
   /**
    * Queues a run, in the caller's transaction.
-   * @throws ExecutorError while another run is open.
+   * @throws ExecutorError if another run is open.
    */
   queue(workflowId: string, triggerData: string | null): RunRef {
     const other = lastRun(this.#database, workflowId);
     if (other && isOpen(other)) throw otherRun(workflowId, other.id);
     if (this.#store.isShared) this.projection.remove(workflowId, mostSharedRuns);
     const run = { id: runIdOf(ulid(this.#now)), workflow_id: workflowId };
-    // The same text as in the row.
+    // The row contains the same text.
     const data = triggerData?.toWellFormed() ?? null;
     setLastRun(this.#database, workflowId, { id: run.id, status: "queued", at: this.#at, data });
     this.projection.queue(run, this.#at, data);
@@ -112,7 +112,7 @@ export class Runs {
     return begun;
   }
 
-  /** Starts a queued run. Returns false if it may not start now. */
+  /** Starts a queued run. Returns false if the limit or its phase forbids it. */
   start(runId: string): Promise<boolean> {
     return this.#locked(() => this.#start(runId));
   }
@@ -216,7 +216,7 @@ export class Runs {
   }
 
   /**
-   * Returns whether a slot of a cron trigger has fired. A slot after the last fired slot has not. For an earlier slot
+   * Tells whether a slot of a cron trigger has fired. A slot after the last fired slot has not. For an earlier slot
    * without a row, reads the logs.
    */
   async hasFired(workflowId: string, slot: string): Promise<boolean> {
@@ -227,7 +227,7 @@ export class Runs {
     return this.projection.hasRunOf(workflowId, slot);
   }
 
-  /** Pauses the thread of a paused plan again after a program that does not know plans resumed it. */
+  /** Pauses the thread of a paused plan again after a program without plan support resumed it. */
   async #holdPaused({ id, workflow_id }: RunRef): Promise<void> {
     if (!this.#isPaused(workflow_id)) return;
     const ref = await findThread(this.#options.host, threadIdOf(id));
@@ -235,7 +235,7 @@ export class Runs {
     if (row?.status === "running") await this.followPhase(workflow_id);
   }
 
-  /** Corrects the phases of plans whose run has ended without a change of the phase. */
+  /** Corrects the phases of plans whose run ended without a change of the phase. */
   async #settle(): Promise<void> {
     const executing = this.#database.rows<{ id: string }>(
       "SELECT id FROM workflows WHERE phase = 'executing'",
@@ -285,7 +285,7 @@ export class Runs {
     }
   }
 
-  /** Ends the run of a plan. Returns false without an open run, or if the run has ended in another way. */
+  /** Ends the run of a plan. Returns false without an open run, or if the run had already ended. */
   async cancel(workflowId: string): Promise<boolean> {
     const open = this.#openRun(workflowId);
     if (!open) return false;
@@ -294,7 +294,7 @@ export class Runs {
       await this.#control(open, { kind: "kill", force: true, env });
       await this.#follow(open);
       await this.projection.end(open, cancelledByUser);
-      // Another process may have written that it was killed.
+      // Another process may have written the row of the kill.
       const row = runRowOf(this.#database, open.id);
       return row !== null && isCancelled(row);
     });
@@ -340,7 +340,7 @@ const settledCodes: readonly string[] = [
 ];
 
 /**
- * Runs `act` for each run. Errors go to `onError`. Without it, the first error is thrown after all other runs are done.
+ * Runs `act` for each run. Passes errors to `onError`. Without it, throws the first error after all other runs are done.
  */
 async function each<Run extends RunRef>(
   runs: readonly Run[],

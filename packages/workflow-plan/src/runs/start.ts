@@ -29,7 +29,7 @@ export async function startThread(
   const options = {
     ...runOptions,
     ...(await confirmations?.checked(workflow)),
-    // A worker of another machine has its own home.
+    // A worker on another machine has a different home.
     ...(isShared ? { planOfWorker: true } : { planHome: home }),
     ...{ triggerData: trigger_data, workflowId: workflow.id, runId },
   };
@@ -44,7 +44,7 @@ export async function startThread(
   }
 }
 
-/** Returns the thread that a run retries, or null if its log is missing, so that a retry cannot keep its steps. */
+/** Returns the thread that a run retries, or null if its log is missing and its steps can't be kept. */
 async function sourceOf(host: Host, runId: string) {
   const ref = await findThread(host, threadIdOf(runId));
   const log = ref && (await readLog(host, ref));

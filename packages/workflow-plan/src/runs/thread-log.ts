@@ -44,7 +44,7 @@ export async function readLog(host: Host, ref: ThreadRef): Promise<RunLog | null
   return start && { start, steps, end, isBroken };
 }
 
-/** A followed run: its thread, the fold of its log so far, the cursor after that, and the rows of the fold. */
+/** A followed run: its thread, the fold of its log so far, the cursor after the fold, and the rows of the fold. */
 type Followed = {
   ref: ThreadRef;
   fold: RunFold | null;
@@ -53,8 +53,8 @@ type Followed = {
 };
 
 /**
- * Reads the rows of runs from their logs. From the log of an open run it reads only the new records. All state is a
- * function of the log, so it may be dropped at any time.
+ * Reads the rows of runs from their logs. For an open run, reads only the new records. All state is a function of the
+ * log, so it may be dropped at any time.
  */
 export class RunReader {
   readonly #host: Host;
@@ -73,7 +73,7 @@ export class RunReader {
     const ref = known?.ref ?? (await findThread(this.#host, threadIdOf(run.id)));
     if (ref === null) return null;
     const followed = known ?? { ref, fold: null, cursor: undefined, rows: null };
-    // Two reads may overlap: the second read starts over.
+    // Two reads may overlap: then the second read starts over.
     this.#followed.delete(run.id);
     try {
       await this.#read(followed, run, other);
@@ -107,7 +107,7 @@ export class RunReader {
   }
 }
 
-/** Returns whether a thread is a run of a plan. A manual fork of the thread has another id. */
+/** Tells whether a thread is a run of a plan. A manual fork of the thread has another id. */
 function isOf({ parameters }: StartRecord, { id, workflow_id }: RunRef): boolean {
   const { runId = id, workflowId } = parameters.options;
   return workflowId === workflow_id && runId === id;

@@ -1,8 +1,8 @@
 import { ConfigError } from "../error/error.ts";
 
-/* The errors of the setting of a sandbox, and of its choice. */
+/* The errors of a sandbox's settings and choice. */
 
-/** The way to use a plan without a sandbox: a plan keeps the mode that it was made with. */
+/** The remedy for using a plan without a sandbox. A plan keeps the mode of its creation. */
 export const withoutSandbox =
   "make the plan again without one: uncaged-workflow plan config set sandbox.mode off";
 
@@ -16,7 +16,7 @@ export const unknownOption = (key: string, known: readonly string[]): ConfigErro
     hint: `use one of ${known.join(", ")}`,
   });
 
-/** `expected`: the valid values, such as "true or false". */
+/** `expected` lists the valid values, such as "true or false". */
 export const invalidOption = (key: string, value: unknown, expected: string): ConfigError =>
   new ConfigError(`invalid sandbox.${key} ${JSON.stringify(value)}`, { hint: `use ${expected}` });
 
@@ -25,7 +25,7 @@ export const requiredButOff = (): ConfigError =>
     hint: "set the mode to auto, or required to false",
   });
 
-/** A sandbox that is required, or whose mode is not auto. `problems`: of each kind that was tried. */
+/** A missing sandbox that is required or whose mode is not auto. `problems` has one entry per tried kind. */
 export const sandboxUnavailable = (mode: string, problems: readonly string[]): ConfigError =>
   new ConfigError(
     `${mode === "auto" ? "a sandbox is required, but none is" : `the sandbox ${mode} is not`} available: ${problems.join("; ")}`,

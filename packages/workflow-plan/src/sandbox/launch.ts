@@ -1,7 +1,7 @@
 import { outermost } from "@uncaged/workflow/sandbox";
 import { realpathSync } from "node:fs";
 
-/** The paths of a step's files inside, the same in every sandbox. */
+/** The paths of a step's files inside the sandbox, the same in every sandbox. */
 export const insidePaths = {
   project: "/workspace/project",
   work: "/workspace/work",
@@ -9,7 +9,7 @@ export const insidePaths = {
   ipc: "/workspace/ipc",
 } as const;
 
-/** Variables with other values inside. */
+/** Variables with different values inside the sandbox. */
 export const insideEnv = {
   HOME: insidePaths.home,
   TMPDIR: "/tmp",

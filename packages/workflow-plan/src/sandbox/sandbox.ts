@@ -14,7 +14,7 @@ import { requiredButOff, sandboxUnavailable } from "./errors.ts";
 /** The sandbox of a step. */
 export type SandboxKind = "off" | "bubblewrap" | "container";
 
-/** A sandbox that works on this machine: its start, and its enforced limits. */
+/** A working sandbox of this machine: its start command, and its enforced limits. */
 export type Sandbox = {
   kind: SandboxKind;
   /** The command line that sets limits, before the command line of bubblewrap. Empty without limits. */
@@ -24,7 +24,7 @@ export type Sandbox = {
   limits: string[];
   /** The reason why no sandbox was found, or null. */
   problem: string | null;
-  /** Variables for the command line that are not visible inside. */
+  /** Variables for the command line that are not visible inside the sandbox. */
   env?: Record<string, string>;
 };
 
@@ -38,9 +38,9 @@ const none: Sandbox = {
 };
 
 /**
- * Chooses the sandbox that settings ask for, among the working sandboxes of this machine. Programs below `writable` are
- * not used, because a step may have written them.
- * @throws ConfigError when a named or required sandbox does not work.
+ * Chooses the sandbox of the settings among the working sandboxes of this machine. Skips programs below `writable`,
+ * because a step may have written them.
+ * @throws ConfigError if a named or required sandbox does not work.
  */
 export async function chosenSandbox(
   settings: SandboxSettings,
@@ -53,7 +53,7 @@ export async function chosenSandbox(
     throw requiredButOff();
   }
   const problems: string[] = [];
-  // A user who made the image wants a sandbox.
+  // A user who built the image wants a sandbox.
   let isWanted = required || mode !== "auto";
   if (mode !== "bubblewrap") {
     const container = await containerOn(settings, env, writable);

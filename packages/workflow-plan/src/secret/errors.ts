@@ -7,7 +7,7 @@ export const invalidSecretName = (name: string): ConfigError =>
     hint: "use A-Z, 0-9 and _, beginning with a letter, at most 64 characters: GITHUB_TOKEN",
   });
 
-/** The name of a variable that changes what programs do, such as PATH. */
+/** The name of a variable that changes the behavior of programs, such as PATH. */
 export const reservedSecretName = (name: string): ConfigError =>
   new ConfigError(`${name} is not a valid name of a secret: programs depend on that variable`, {
     hint: "choose another name",

@@ -25,7 +25,7 @@ export function checkSecretName(name: string): void {
   if (reserved.test(name)) throw reservedSecretName(name);
 }
 
-/** Returns the names of an environment that the planner may offer as credentials. */
+/** Returns the names in an environment that the planner may offer as credentials. */
 export const offeredNames = (env: Environment): string[] =>
   Object.keys(env).filter(
     (name) => offered.test(name) && nameForm.test(name) && !reserved.test(name) && env[name] !== "",
@@ -73,7 +73,7 @@ export const credentialsIn = (home: string, env: Environment): Secrets => ({
   ...readSecrets(home),
 });
 
-/** Returns the secrets whose names occur in texts as words. A step or a script gets only these secrets. */
+/** Returns the secrets whose names occur as words in texts. A step or a script gets only these secrets. */
 export function secretsFor(texts: readonly string[], secrets: Secrets): Secrets {
   const text = texts.join("\n");
   const isNamed = (name: string) =>
@@ -90,8 +90,7 @@ const network = /^(https?|no|all)_proxy$|^(SSL_CERT_FILE|SSL_CERT_DIR|NODE_EXTRA
 const model = /^(ANTHROPIC_.*|CLAUDE_CODE_.*|CLAUDE_CONFIG_DIR)$/;
 
 /**
- * Returns the part of an environment that every step or script gets. The only credential in it is the credential of its
- * model.
+ * Returns the part of an environment that every step or script gets. The only credential in it belongs to the model.
  */
 export const baseEnv = (env: Environment): Record<string, string> =>
   Object.fromEntries(

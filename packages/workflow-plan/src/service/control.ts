@@ -6,13 +6,13 @@ import { serviceRuns } from "./errors.ts";
 
 /*
  * The files that the service of a plan home shares with other processes, in addition to the database. Only the locks
- * decide which process is the service: they belong to the operating system, and end with their process. The files
- * contain the status, requests and the state of a drain.
+ * decide which process is the service: they belong to the operating system, which releases the locks of an ended
+ * process. The files contain the status, requests and the state of a drain.
  */
 
 /** The status that a running service reports. */
 export type ServiceInfo = { pid: number; startedAt: string };
-/** A request to end the service. With `drainSeconds` the service ends when the runs are paused, or after this time. */
+/** A request to end the service. With `drainSeconds`, the service ends when the runs are paused, at the latest after that time. */
 export type StopRequest = { drainSeconds: number | null };
 
 const files = {
@@ -21,7 +21,7 @@ const files = {
   info: "service.json",
   stop: "service.stop",
   drained: "service.drained",
-  /** Held by a process other than the service that fires triggers while it runs. */
+  /** Held while a process other than the service fires triggers. */
   loop: "triggers.loop.lock",
   /** The modification time of this file is the time of the last pass that a timer started. */
   looked: "triggers.looked",
@@ -29,7 +29,7 @@ const files = {
 
 const at = (home: string, file: keyof typeof files): string => join(home, files[file]);
 
-// A query for a running service briefly holds its lock, and a new process briefly holds the locks of its parent.
+// A query for a running service briefly holds the lock, and a new process briefly holds its parent's locks.
 const shortestWaitMs = 300;
 
 /**
@@ -42,7 +42,7 @@ export function lockService(home: string): Lock {
   throw serviceRuns(home);
 }
 
-/** Takes the lock for triggers, for the service or one pass. Returns null when another process has it. */
+/** Takes the lock for triggers, for the service or one pass. Returns null if another process holds it. */
 export async function lockTriggers(store: PlanStore): Promise<HeldLock | null> {
   return await waitForTriggers(store, AbortSignal.timeout(shortestWaitMs)).catch(
     (error: unknown) => {
@@ -52,7 +52,7 @@ export async function lockTriggers(store: PlanStore): Promise<HeldLock | null> {
   );
 }
 
-/** Waits for the lock of {@link lockTriggers}. @throws the reason of the signal's abort. */
+/** Waits for the lock of {@link lockTriggers}. @throws the signal's abort reason. */
 export const waitForTriggers = (store: PlanStore, signal: AbortSignal): Promise<HeldLock> =>
   store.lock("triggers", () => signal.throwIfAborted());
 
@@ -70,31 +70,30 @@ function isHeld(home: string, file: "service" | "loop"): boolean {
 }
 
 /**
- * Claims to fire the triggers of a home, from now until the release or the end of this process, without being the
- * service. Returns null while another process claims it.
+ * Claims to fire the triggers of a home without being the service, from now until the release or the end of this
+ * process. Returns null if another process holds the claim.
  */
 export const claimTriggers = (home: string): Lock | null => takeLock(at(home, "loop"), 0);
 
 export const writeInfo = (home: string, info: ServiceInfo): void => write(home, "info", info);
 
-/** Records that a timer has started a pass over the triggers of a home. */
+/** Records that a timer started a pass over the triggers of a home. */
 export function noteLook(home: string, now = Date.now()): void {
   const file = openSync(at(home, "looked"), "a", 0o600);
   futimesSync(file, now / 1000, now / 1000);
   closeSync(file);
 }
 
-/** Maximum age of the last pass, in milliseconds: a timer starts one each minute. */
+/** Maximum age of the last pass, in milliseconds. A timer starts a pass each minute. */
 const longestSinceLookMs = 150_000;
 
-/** Returns whether the triggers of a home can fire: by a service, by another process, or by a timer's passes. */
+/** Tells whether a service, another process or a timer's passes fire the triggers of a home. */
 export function isFiring(home: string): boolean {
   if (isHeld(home, "service") || isHeld(home, "loop")) return true;
   const looked = statSync(at(home, "looked"), { throwIfNoEntry: false });
   return looked !== undefined && Date.now() - looked.mtimeMs < longestSinceLookMs;
 }
 
-/** Asks the service to end. */
 export const requestStop = (home: string, request: StopRequest): void =>
   write(home, "stop", request);
 

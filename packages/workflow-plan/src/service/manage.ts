@@ -19,12 +19,12 @@ import {
 export type ServiceStatus = {
   home: string;
   running: ServiceInfo | null;
-  /** The file of its unit; null while it is not installed. */
+  /** The path of the unit file; null if the service is not installed. */
   unit: string | null;
 };
 
 const pollMs = 50;
-/** Longest wait for the end of a service without a drain, in milliseconds. */
+/** Maximum wait for the end of a service without a drain, in milliseconds. */
 const longestStopMs = 15_000;
 const longestStartMs = 15_000;
 
@@ -34,7 +34,7 @@ export function serviceStatus(home: string, unit: Unit | null): ServiceStatus {
 }
 
 /**
- * Writes the unit of a service, and makes the system's manager load it.
+ * Writes the unit of a service, and lets the system's service manager load it.
  * @throws ConfigError
  */
 export function installService(unit: Unit, env: Environment): void {
@@ -65,8 +65,8 @@ export async function startService(home: string, unit: Unit, env: Environment): 
 }
 
 /**
- * Ends the service, regardless of how it was started, and waits for its end. With `drainSeconds` it first pauses the
- * runs, and waits for them for that time.
+ * Ends the service, regardless of how it was started, and waits for its end. With `drainSeconds`, first pauses the runs
+ * and waits up to that time for the pauses.
  * @throws ExecutorError when no service runs, or it does not end.
  */
 export async function stopService(

@@ -18,7 +18,7 @@ import {
 } from "./control.ts";
 import { Triggers, type TriggersOptions } from "./triggers.ts";
 
-/** An action or a problem of the service, for notices and its log. Actions are already committed. */
+/** An action or a problem of the service, for notices and the log. Actions are already committed. */
 export type ServiceEvent =
   | { kind: "fired"; workflowId: string; runId: string }
   | { kind: "ended"; workflowId: string; runId: string; status: string; error: string | null }
@@ -36,14 +36,14 @@ export type ServiceOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now
   home: string;
   host: Host;
   env: Environment;
-  /** Opens the plans of the home once this process is its service. */
+  /** Opens the plans of the home after this process has become the home's service. */
   open: () => Plans | Promise<Plans>;
-  /** Opens the channels; they connect after the recovery of runs. */
+  /** Opens the channels. They connect after the recovery of runs. */
   messaging?: (plans: Plans) => ServiceMessaging | Promise<ServiceMessaging>;
   report: (event: ServiceEvent) => void;
   /** Called when the service starts to check triggers. */
   onReady?: () => void;
-  /** Aborted when the service must end. */
+  /** Its abort ends the service. */
   signal: AbortSignal;
   /** The interval between checks for changes, in milliseconds. */
   everyMs?: number;
@@ -52,22 +52,22 @@ export type ServiceOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now
 const defaultEveryMs = 1_000;
 const drainPollMs = 100;
 /**
- * Shortest wait between turns, in milliseconds. A running check stays due until it ends, so the time of the next
- * trigger may be past.
+ * Minimum wait between turns, in milliseconds. A running check stays due until it ends, so the time of the next trigger
+ * may be in the past.
  */
 const shortestRestMs = 100;
-/** Timeout for work in progress when the service ends, in milliseconds. */
+/** Timeout for unfinished work at the end of the service, in milliseconds. */
 const longestEndMs = 4_000;
 
 /**
  * Runs the service of a plan home until its signal is aborted or a stop is requested.
  *
- * **D1** A home has one service, by a lock of the operating system. **D2** In this order: lock, database, recovery,
- * channels, triggers. **D3** Between turns it keeps only the time of the next trigger. It detects changes by other
- * processes and by its own channels by the change counter of the database. **D4** The service does not end runs, which
- * have their own processes. **D5** An error in one turn is reported, and the next turn tries again.
+ * **D1** A lock of the operating system permits one service per home. **D2** Order of the start: lock, database,
+ * recovery, channels, triggers. **D3** Between turns the service keeps only the time of the next trigger. The database's
+ * change counter shows changes by other processes and by the service's channels. **D4** The service does not end runs,
+ * which have separate processes. **D5** The service reports an error in one turn, and the next turn tries again.
  *
- * @throws ExecutorError when another service runs for the home.
+ * @throws ExecutorError if another service runs for the home.
  */
 export async function runService(options: ServiceOptions): Promise<void> {
   const { home, open, now = Date.now } = options;
@@ -160,7 +160,7 @@ class Service {
     rememberDrained(home, []);
   }
 
-  /** Reports an error of a run or a trigger once, although each turn tries again. */
+  /** Reports an error of a run or a trigger once, although each turn retries it. */
   readonly #onError: OnRunError = ({ workflowId, runId }, error) =>
     this.#reportOnce(runId, workflowId, error);
 
@@ -213,7 +213,7 @@ class Service {
     signal.removeEventListener("abort", wake);
   }
 
-  /** Pauses the open runs between two of their steps, and waits until they are paused. */
+  /** Pauses the open runs between steps, and waits until they are paused. */
   async #drain(seconds: number): Promise<void> {
     const { home, host } = this.#options;
     const running = await this.#runningThreads();

@@ -12,9 +12,9 @@ export type TickOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now"> 
   env: Environment;
   /** Whether to resume runs whose worker died (true). */
   resumes?: boolean;
-  /** Aborted when the pass must end: checks in flight end, and no trigger fires after that. */
+  /** Its abort ends the pass: running checks end, and no trigger fires after that. */
   signal?: AbortSignal;
-  /** Gets the errors of runs, triggers and damaged plans. Without it, the first error is thrown at the end. */
+  /** Receives the errors of runs, triggers and damaged plans. Without it, the pass throws the first error at its end. */
   onError?: (workflowId: string, error: unknown) => void;
 };
 
@@ -24,7 +24,7 @@ export type Ticked = { fired: Fired[]; next: string | null };
 /**
  * Makes one pass over all due work: resumes runs that a crash interrupted, fires slots, and runs checks to their end.
  * Does nothing while a service or another pass runs. A timer is expected to start the next pass.
- * @throws without `onError`: the first error of a run or a trigger, after all others are done.
+ * @throws the first error of a run or a trigger, after all others are done.
  */
 export async function tick(plans: Plans, options: TickOptions): Promise<Ticked> {
   noteLook(plans.home);
@@ -79,7 +79,7 @@ async function pass(
 
 const loopMs = 1_000;
 
-/** Fires triggers in this process by repeated passes while no service runs, and claims to do so. */
+/** Fires triggers in this process by repeated passes while no service runs, and holds the claim to fire them. */
 export function openTriggerLoop(
   plans: Plans,
   options: Omit<TickOptions, "signal">,

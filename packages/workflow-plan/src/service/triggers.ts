@@ -17,10 +17,10 @@ import {
 } from "../trigger/state.ts";
 
 /*
- * Selects the due triggers by one statement: a cron trigger's next slot is stored, and a poll's is counted from its
- * last check. So a pass over thousands of plans does not compute a schedule if no plan is due. A trigger whose last
- * check is in the future is also due: the clock was set back since. An empty text is due at once. The plus prevents
- * SQLite from using its index of phases: most plans are active, and one pass over the table is faster than one lookup
+ * Selects the due triggers by one statement: a cron trigger's next slot is stored, and a poll's next check is counted
+ * from the last check. So a pass over thousands of plans computes no schedule if no plan is due. A trigger whose last
+ * check is in the future is also due, because the clock was set back. An empty text is due at once. The plus prevents
+ * SQLite from using the index of phases: most plans are active, and one pass over the table is faster than one lookup
  * per plan.
  */
 const looksIn = (phases: string): string => `WITH look AS (
@@ -57,13 +57,13 @@ export function nextFire(plans: Plans, now: number): number | null {
   return found.due === "" ? now : Math.max(now, Date.parse(found.due));
 }
 
-/** Returns the ids of the plans with due triggers, the longest due first. */
+/** Returns the ids of the plans with due triggers, the longest overdue first. */
 function dueAt(plans: Plans, now: number): string[] {
   const statement = `${looks} SELECT id FROM look WHERE due <= $now OR seen > $now ORDER BY due, id`;
   return plans.database.rows<{ id: string }>(statement, { now: isoOf(now) }).map(({ id }) => id);
 }
 
-/** The active plans with unreadable triggers: they are never due. */
+/** Selects the active plans with unreadable triggers, which are never due. */
 const damagedTriggers = `SELECT id, trigger_json FROM workflows WHERE +phase = 'active'
   AND NOT iif(json_valid(trigger_json), json_type(trigger_json) = 'object', 0)`;
 
@@ -76,7 +76,7 @@ export type TriggersOptions = {
   commandOf: (workflow: Workflow, script: string) => Promise<CheckCommand>;
   /** Called when a fire is committed. */
   onFire: (fired: Fired) => void;
-  /** Called when the check of a trigger failed. The check is tried again. */
+  /** Called when the check of a trigger fails. A later pass retries the check. */
   onError: (workflowId: string, error: unknown) => void;
   limits?: CheckLimits;
 };
@@ -96,7 +96,7 @@ type Looked = {
 /**
  * Checks triggers and fires the due triggers.
  *
- * **F1** Each check of a trigger reads definition and state again. Its result is written only if both are unchanged.
+ * **F1** Each check of a trigger reads definition and state again. The result is written only if both are unchanged.
  * **F2** A fire is one transaction: the trigger's state, the phase, the run's row. **F3** Checks of a plan never
  * overlap; only the holder of the trigger lock checks triggers. **F4** An error of one plan does not stop other plans
  * from firing.
@@ -116,8 +116,8 @@ export class Triggers {
   }
 
   /**
-   * Fires the due slots, and starts the checks; `settled` waits for the checks. Returns the time when the next trigger
-   * is due (null if none ever is): now, while a check is in flight.
+   * Fires the due slots, and starts the checks; `settled` waits for the checks. Returns the time when the next trigger is
+   * due (now if a check is running, null if no trigger is ever due).
    */
   async look(): Promise<number | null> {
     await this.#plans.sync();
@@ -163,7 +163,7 @@ export class Triggers {
     }
   }
 
-  /** Reads the basis of a decision. Returns null when the plan is not active. */
+  /** Reads the basis of a decision. Returns null if the plan is not active. */
   #read(id: string): Looked | null {
     const [row] = this.#plans.database.rows<
       TriggerState & { trigger_json: string; metadata_json: string | null }
@@ -238,7 +238,7 @@ export class Triggers {
   }
 }
 
-/** Returns the slots of a trigger that may never have been registered, or that has none. */
+/** Returns the slots of a trigger whose registration or slot may be missing. */
 function settledSlots(
   trigger: CronTrigger,
   state: TriggerState,

@@ -7,10 +7,10 @@ import { lineBreakInUnit, managerUnknown, relativeProgram } from "./errors.ts";
 
 /** Options of {@link unitOf}. */
 export type UnitOptions = {
-  /** The words that start the service. The first is an absolute path. */
+  /** The command line of the service. The first word is an absolute path. */
   argv: readonly string[];
   home: string;
-  /** Whether the home is the default one of the storage root, so that the unit's name needs no suffix. */
+  /** Whether the home is the storage root's default home. If so, the unit's name needs no suffix. */
   isDefaultHome: boolean;
   /**
    * Whether the home is in a project's storage root. The service finds the home by the root, because an explicit
@@ -37,7 +37,7 @@ export type Unit = {
 
 /**
  * Returns the unit of a plan home's service: a systemd user unit on Linux, a launchd agent on macOS. The unit restarts
- * the service after each end, and does not end the processes of runs.
+ * the service whenever it ends, and does not end the processes of runs.
  * @throws ConfigError on other systems.
  */
 export function unitOf(options: UnitOptions): Unit {

@@ -26,7 +26,7 @@ export type PlanSource = {
 
 /**
  * Makes plans usable as sources of bundles: `.json`, `.yaml` and `.yml` files with an object that has `steps`, and a
- * `trigger` or a `failure_policy`. The object is a model's output, or a whole plan. `warn` gets each warning of the
+ * `trigger` or a `failure_policy`. The object is a model's output, or a whole plan. `warn` receives each warning of the
  * check, with file, line and column.
  */
 export function planSource(warn: (warning: string) => void): PlanSource {
@@ -47,7 +47,7 @@ const unfired = (file: string, type: string): string =>
   `${basename(file)}: trigger: a workflow is started by hand, so its ${type} trigger does not fire; let it fire: uncaged-workflow plan new --file ${basename(file)}`;
 
 /**
- * Reads and checks a plan in a file. `warn` gets each warning, with file, line and column.
+ * Reads and checks a plan in a file. `warn` receives each warning, with file, line and column.
  * @throws PlannerError
  */
 export function readPlan(
@@ -82,7 +82,7 @@ export function workflowIn(
   });
 }
 
-/** Returns whether a text is a plan, valid or not. False for an unreadable text. */
+/** Tells whether a text is a plan, valid or not. False for an unreadable text. */
 export function isPlan(text: string, file: string): boolean {
   try {
     const { document } = readDocument(text, file);
@@ -120,7 +120,7 @@ export function moduleCode(plan: PlannerOutput & Pick<Workflow, "metadata">): st
   };
   return [
     `import { planBundle } from ${JSON.stringify(packageName)};`,
-    // As a text: an object literal would interpret `__proto__`, and takes longer to parse.
+    // Embed the plan as text: an object literal would interpret `__proto__`, and takes longer to parse.
     `const plan = JSON.parse(${JSON.stringify(JSON.stringify(definition))});`,
     "export const { run, descriptor } = planBundle(plan);",
     "",

@@ -24,9 +24,9 @@ type Steps = { steps: readonly PlanStep[] };
 
 /**
  * Returns the indexes of the records that a retry keeps with a version of the plan: the records of succeeded steps,
- * unless the version defines the step differently, or one of its dependencies is repeated.
+ * unless the version defines a step differently or one of its dependencies is repeated.
  *
- * @param before the definition of the records; null if unknown, and then assumed to be the same
+ * @param before the definition at the time of the records; null if unknown, which counts as unchanged
  */
 export function keptOf(records: readonly Step[], before: Steps | null, now: Steps): number[] {
   const kept = keptByRetry(records);

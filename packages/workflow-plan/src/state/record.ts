@@ -4,8 +4,8 @@ import type { PlanStep } from "../plan/plan.ts";
 import { type Decision, decisions } from "../plan/terms.ts";
 
 /*
- * The records of a run: the role is a step's id, and `event` in the meta is the event of the step. Thread steps with an
- * unknown `event`, written by other programs or later versions, are ignored.
+ * The records of a run: the role is a step's id, and `event` in the meta is the event of the step. Readers ignore thread
+ * steps with an unknown `event` from other programs or later versions.
  */
 
 /** An event of a step. `attempt` counts from 1 and continues when a user requests a retry. */
@@ -53,7 +53,7 @@ export type FailureQuestion = {
   expiresAt?: number;
 };
 
-/** The schema of an answer: a decision, or the object with a decision that older versions send. */
+/** The schema of an answer: a decision, or an object with a decision (from older versions). */
 export const answerSchema = {
   anyOf: [
     { enum: decisions },

@@ -5,19 +5,19 @@ import { decisionIn, type FailureQuestion, recordOf, type StepRecord } from "./r
 /** One step in one run. */
 export type StepState = {
   readonly step: PlanStep;
-  /** The step that created a subtask, and the depth of the subtask below a step of the plan. */
+  /** The step that created the subtask, or null for a step of the plan. `depth` counts from the plan's steps. */
   readonly by: string | null;
   readonly depth: number;
   status: StepStatus;
   /** The number of the last attempt that started; 0 before the first. */
   attempt: number;
-  /** The number of starts of that attempt: it starts again after a crash. */
+  /** The number of starts of that attempt. The attempt starts again after a crash. */
   starts: number;
   /** The failed attempts of the current series. */
   failures: number;
   /** The time when the next attempt may start, in milliseconds since the epoch; null if no attempt follows. */
   retryAt: number | null;
-  /** The failed attempt before the next attempt, for display. */
+  /** The delay before the next attempt and the failed attempt, for display. */
   after: { attempt: string; delay_ms: number } | null;
   /** The agent's session, if known. Only this step may use it. */
   session: string | null;
@@ -36,7 +36,7 @@ const mostSubtasks = 20;
 const deepest = 2;
 
 /**
- * The state of a run: a fold of only the thread's steps. The same function folds a log and applies a newly committed
+ * The state of a run: a fold of the thread's steps alone. The same function folds a log and applies a newly committed
  * step, so a resumed run continues from the same state.
  *
  * - **P1** A step that is `running` without an end was interrupted, unless its agent runs right now.
@@ -109,7 +109,7 @@ export class PlanState {
     });
   }
 
-  /** Returns why a subtask is refused, or null if it is allowed. */
+  /** Returns the reason why a subtask is refused, or null if it is allowed. */
   refusal(step: PlanStep, by: string): string | null {
     const depth = (this.find(by)?.depth ?? 0) + 1;
     const count = this.steps.filter((one) => one.by !== null).length;
@@ -120,7 +120,7 @@ export class PlanState {
     return unknown === undefined ? null : `no step ${JSON.stringify(unknown)} found`;
   }
 
-  /** Applies a committed step. A step unknown to the run changes nothing. */
+  /** Applies a committed step. A step of an unknown role changes nothing. */
   apply(step: Committed): void {
     if (step.role === WAIT) this.#ask(step.meta);
     else if (step.role === INPUT) this.#answer(step);
@@ -227,14 +227,14 @@ export class PlanState {
     }
   }
 
-  /** Ends a sleep, which lasts until the earliest of the next attempts. */
+  /** Ends a sleep. A sleep lasts until the earliest next attempt. */
   #wake(): void {
     const times = this.begun.flatMap(({ retryAt }) => retryAt ?? []);
     const first = Math.min(...times);
     for (const state of this.begun) if (state.retryAt === first) state.retryAt = 0;
   }
 
-  /** Returns whether a step cannot succeed in the rest of the run. */
+  /** Tells whether a step cannot succeed in the rest of the run. */
   #isLost(id: string): boolean {
     const status = this.#steps.get(id)?.status;
     return status === "skipped" || (status === "failed" && !this.#questions.includes(id));

@@ -8,7 +8,7 @@ const idForm = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 const longestId = 64;
 
 /**
- * Returns the step for a subtask. No step depends on it yet, so it can't make a cycle.
+ * Returns the step for a subtask. No step depends on it yet, so it can't close a cycle.
  * @throws ExecutorError with all problems of the subtask.
  */
 export function subtaskOf(state: PlanState, by: string, subtask: Subtask): PlanStep {

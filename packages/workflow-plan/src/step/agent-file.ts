@@ -5,7 +5,7 @@ import { constants, type BigIntStats } from "node:fs";
 import { open } from "node:fs/promises";
 import { sep } from "node:path";
 
-/** The program of a command: the path where it is found, its real path, and the SHA-256 of the file there. */
+/** The program of a command: the found path, the real path, and the SHA-256 of the file. */
 export type AgentFile = { at: string; path: string; sha256: string };
 
 /** Finds the program of a command. Returns null if it is missing. */
@@ -14,7 +14,7 @@ export async function agentFile(command: string, env: Environment): Promise<Agen
   return place && { ...place, sha256: await digestOfProgram(place.path) };
 }
 
-/** Digests by file. A changed file has another change time, which only root can set. */
+/** Digests by file. A changed file has a new change time, which only root can forge. */
 const known = new Map<string, string>();
 
 async function digestOfProgram(path: string): Promise<string> {
@@ -37,7 +37,7 @@ async function digestOfProgram(path: string): Promise<string> {
 const keyOf = ({ ctimeNs, dev, ino, mtimeNs, size }: BigIntStats): string =>
   [dev, ino, size, mtimeNs, ctimeNs].join(":");
 
-/** Returns whether a program is in one of these folders, by its name or by its real path. */
+/** Tells whether a program is in one of these folders, by its found path or its real path. */
 export function liesIn({ at, path }: AgentFile, folders: readonly string[]): boolean {
   const all = folders.flatMap((folder) => [folder, realOrNull(folder) ?? folder]);
   return all.some((folder) => [at, path].some((one) => one.startsWith(`${folder}${sep}`)));

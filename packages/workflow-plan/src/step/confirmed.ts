@@ -1,7 +1,7 @@
 /*
  * The confirmed state in addition to a plan's definition: the files in the plan's directory that control the host, and
- * the agent. The confirmed state is in the user's plan home, where steps cannot write. Each start or resume of a run,
- * and each start of a step, compares it with the current state.
+ * the agent. The user's plan home stores it, where steps cannot write. Each start or resume of a run, and each start of
+ * a step, compares it with the current state.
  */
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync } from "node:fs";
@@ -18,7 +18,7 @@ export type Confirmed = {
   files: Record<string, string | null>;
   /** Null when the agent was not found on this machine. */
   agent: AgentFile | null;
-  /** The agent's command as the settings name it. */
+  /** The agent's command in the settings. */
   command: string | null;
   /** The sandbox of the steps; null if it was not checked. */
   sandbox: SandboxKind | null;
@@ -26,7 +26,7 @@ export type Confirmed = {
 
 /**
  * Reads a confirmation from a file, or returns null if it is missing.
- * @throws ConfigError when it is unreadable.
+ * @throws ConfigError if it is unreadable.
  */
 export function readConfirmed(path: string): Confirmed | null {
   try {
@@ -48,7 +48,7 @@ export function checkFiles({ cwd, files, workflowId }: Confirmed, now: string): 
   }
 }
 
-/** @throws ExecutorError when the plan was confirmed with a sandbox and now has none. */
+/** @throws ExecutorError if the plan was confirmed with a sandbox and now lacks one. */
 export function checkKind({ sandbox, workflowId }: Confirmed, now: Sandbox): void {
   if (now.kind !== "off" || !sandbox || sandbox === "off") return;
   throw sandboxGone(workflowId, sandbox, now.problem);
@@ -83,7 +83,7 @@ function digestOfTarget(path: string): string {
   }
 }
 
-/** Returns the content of an open file. For a file that the host cannot use it returns the reason as text. */
+/** Returns the content of an open file, or a text with the reason why the host cannot use the file. */
 function bytesOf(path: string, flags: number): Buffer | string {
   const file = openSync(path, flags);
   try {
@@ -95,7 +95,7 @@ function bytesOf(path: string, flags: number): Buffer | string {
   }
 }
 
-/** Returns the part of a package.json that controls the host; the rest of it may change. */
+/** Returns the part of a package.json that controls the host. The rest of the file may change. */
 function ownPart(text: string): string | null {
   if (!text.includes('"uncaged"')) return null;
   try {

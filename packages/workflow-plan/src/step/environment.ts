@@ -51,8 +51,8 @@ type RunOptions = {
 const toolServer = "cueclaw";
 
 /**
- * Makes the environment of each attempt at a step: the secrets that the step names, the plan's sandbox, and the
- * folder for calls from its tools to the run.
+ * Makes the environment of each attempt at a step: the secrets that the step names, the plan's sandbox, and the folder
+ * for its tools' calls to the run.
  */
 export class StepEnvironments {
   readonly #thread: ThreadContext;
@@ -92,7 +92,7 @@ export class StepEnvironments {
     const agent = confirmed && (await checkedAgent(this.#command, env, { checked, confirmed }));
     checkProgram(this.#options.program);
     if (planHome === null && checked.sandbox.kind === "off") return openEnvironment;
-    // Only secrets that were shown when the plan was confirmed: neither data nor a subtask can request more.
+    // Pass only secrets that were shown at the plan's confirmation: data and subtasks can't request more.
     const shown = secretsFor(this.#plan.steps.flatMap(textsOf), all);
     const own = secretsFor(textsOf(step), shown);
     const folder = planHome === null ? null : this.#folderOf(planHome, step.id);
@@ -101,7 +101,7 @@ export class StepEnvironments {
       ...{ command: this.#command, env: variables, run: this.#runFolder, step: step.id },
       ...{ ipc: folder, programs: this.#options.program?.folders ?? [] },
     };
-    // The folders are made for each start, so earlier open descriptors would refer to other folders.
+    // Each start makes the folders again, so earlier open descriptors would refer to other folders.
     const start = async (): Promise<Started> => {
       const launch = await launchIn(checked, request);
       const process = {
@@ -120,7 +120,7 @@ export class StepEnvironments {
   }
 
   /**
-   * Returns the confirmation, which is still valid, or null for a run that does not need one.
+   * Returns the valid confirmation, or null for a run that does not need a confirmation.
    * @throws ExecutorError, ConfigError
    */
   #confirmed(cwd: string): Confirmed | null {
@@ -145,7 +145,7 @@ export class StepEnvironments {
     return join(planHome, "ipc", this.#options.workflowId, runIdOf(this.#thread.threadId), stepId);
   }
 
-  /** Returns the arguments that give Claude Code our tools and make it ask before it uses its own. */
+  /** Returns the arguments that give Claude Code the step's tools, and make it ask before using built-in tools. */
   #tools(ipc: string | null): { args: string[]; tools: string[] } {
     const { program } = this.#options;
     if (program === null || ipc === null) return { args: [], tools: [] };
@@ -166,8 +166,8 @@ export class StepEnvironments {
 }
 
 /**
- * Returns the agent that a step starts, for its record; null for the agent of a container's image. A file that a step
- * could have written must be the confirmed file; any other file may have been updated.
+ * Returns the agent that a step starts, for its record; null for the agent of a container's image. A program that a
+ * step could have written must be the confirmed file. Any other program may have been updated.
  * @throws ConfigError, ExecutorError
  */
 async function checkedAgent(
@@ -187,7 +187,7 @@ async function checkedAgent(
 
 /**
  * Returns the environment without a process.
- * @throws ConfigError when the plan needs a sandbox, because a function of this process does not run in one.
+ * @throws ConfigError if the plan needs a sandbox, because a function of this process does not run in one.
  */
 function withoutProcess({ sandbox }: PlanMetadata): StepEnvironment {
   const { mode, required } = sandboxSettings(sandbox);
@@ -195,7 +195,7 @@ function withoutProcess({ sandbox }: PlanMetadata): StepEnvironment {
   throw agentNotCommand();
 }
 
-/** Returns a step's own texts, without the values that its inputs refer to. */
+/** Returns a step's texts, without the values of references in its inputs. */
 const textsOf = ({ description, inputs }: PlanStep): string[] => [
   description,
   JSON.stringify(inputs),
@@ -254,7 +254,7 @@ async function during<T>(
   throw gitFilesWritten(planted);
 }
 
-/** Runs a tool's call. The folder of the message identifies the run and the step. */
+/** Runs a tool call. The folder of the message identifies the run and the step. */
 async function answered(
   message: StepMessage,
   { around, hide, stepId }: Pick<During, "around" | "hide" | "stepId">,
@@ -317,7 +317,7 @@ function optionsIn(options: WorkflowOptions, env: Environment): RunOptions {
 }
 
 /**
- * @throws ConfigError when the command line was moved since the run started: its check of commands would be missing.
+ * @throws ConfigError if the command line was moved since the start of the run: then no program checks the commands.
  */
 function checkProgram(program: OwnProgram | null): void {
   const gone = program?.folders.find((path) => !existsSync(path));

@@ -8,7 +8,7 @@ export const commandMissing = (command: string): ConfigError =>
     hint: "install it, or add its folder to PATH",
   });
 
-/** An agent that can't be executed. `image`: of its container. */
+/** An agent that can't be executed. `image` is the image of the container. */
 export const agentNotRun = (
   command: string,
   problem: string,
@@ -37,7 +37,7 @@ export const modelUnreachable = (): ConfigError =>
     },
   );
 
-/** An agent without a process, in a plan that needs a sandbox. */
+/** An agent without a process, for a plan that needs a sandbox. */
 export const agentNotCommand = (): ConfigError =>
   new ConfigError("the steps' agent is a function of the worker, which can't run in a sandbox", {
     hint: "set the plan's sandbox to off, or use an agent that is a command",
@@ -92,15 +92,15 @@ export const sandboxLeaks = (open: readonly { what: string; detail: string }[]):
     },
   );
 
-/** `path`: the folder of the step's messages. */
+/** `path` is the folder of the step's messages. */
 export const stepClosed = (path: string): ExecutorError =>
   new ExecutorError(`the step was closed: ${path}/_close`);
 
-/** `reason`: the limit, as in "used more than 4 GB". */
+/** `reason` is the exceeded limit, as in "used more than 4 GB". */
 export const limitExceeded = (reason: string): ExecutorError =>
   new ExecutorError(`the step ${reason}`);
 
-/** Files by which git would execute a program outside of the sandbox. */
+/** Files that would make git execute a program outside of the sandbox. */
 export const gitFilesWritten = (paths: readonly string[]): ExecutorError =>
   new ExecutorError(
     `the step wrote ${paths.join(", ")}, which makes git execute programs; it was removed`,
@@ -116,7 +116,7 @@ export const noPlanHome = (): ConfigError =>
     hint: "start it with uncaged-workflow worker",
   });
 
-/** `path`: of the program that checks the step's commands. */
+/** `path` is the program that checks the step's commands. */
 export const programGone = (path: string): ConfigError =>
   new ConfigError(`the program that started the run is gone: ${path}`, {
     hint: "install it there again, or retry the run with the installed program",
@@ -126,8 +126,8 @@ export const confirmationUnreadable = (path: string, cause: unknown): ConfigErro
   new ConfigError(`${path} can't be read`, { hint: "confirm the plan again", cause });
 
 /**
- * Surroundings that have changed since the confirmation. A run shows only the message, so the message contains the
- * remedy.
+ * Returns the error for a state that has changed since the confirmation. A run shows only the message, so the message
+ * contains the remedy.
  */
 const unconfirmed = (workflowId: string, problem: string): ExecutorError =>
   new ExecutorError(
@@ -137,21 +137,21 @@ const unconfirmed = (workflowId: string, problem: string): ExecutorError =>
 export const confirmationGone = (workflowId: string, path: string): ExecutorError =>
   unconfirmed(workflowId, `the confirmation ${path} is gone`);
 
-/** `userHome`: the folder with the confirmations of the user. */
+/** `userHome` is the folder with the user's confirmations. */
 export const notConfirmedHere = (workflowId: string, userHome: string): ExecutorError =>
   unconfirmed(workflowId, `no confirmation of the current ${workflowId} found in ${userHome}`);
 
 export const otherDirectory = (workflowId: string, now: string, confirmed: string): ExecutorError =>
   unconfirmed(workflowId, `${now} is not the directory the plan was confirmed for (${confirmed})`);
 
-/** `how`: a verb phrase, such as "has changed". */
+/** `how` is a verb phrase, such as "has changed". */
 export const fileChanged = (workflowId: string, path: string, how: string): ExecutorError =>
   unconfirmed(workflowId, `${path} ${how} since the plan was confirmed`);
 
 export const agentChanged = (workflowId: string, path: string): ExecutorError =>
   unconfirmed(workflowId, `the agent ${path}, which steps can write, is not the confirmed one`);
 
-/** A confirmation for a kind of sandbox that is missing now; `problem`: the reason, or null. */
+/** A confirmation with a kind of sandbox that is now missing. `problem` is the reason, or null. */
 export const sandboxGone = (
   workflowId: string,
   kind: string,

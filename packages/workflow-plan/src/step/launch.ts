@@ -21,11 +21,11 @@ import {
   noSandbox,
 } from "./errors.ts";
 
-/** A command line in a sandbox: the words before the command's arguments, and the end of its leftover processes. */
+/** A command line in a sandbox: the words before the command's arguments, and the cleanup of leftover processes. */
 export type Launch = {
   argv: string[];
   env: Record<string, string>;
-  /** Opens the descriptors that the process gets from number 3 on, again for each start. */
+  /** Opens the descriptors that the process gets from number 3 on. Called for each start. */
   descriptors: () => number[];
   /** The folder for messages, as the command sees it. */
   ipc: string | null;
@@ -41,7 +41,7 @@ type Prepared = Omit<Launch, "onStarted" | "exceeded">;
 
 /** The part of a sandbox that is specific to one command. */
 export type LaunchRequest = {
-  /** A command of the host or of the image, or a command line inside. */
+  /** A command of the host or of the image, or a command line inside the sandbox. */
   command: string | readonly string[];
   env: Record<string, string>;
   /** The folder of the run, and the name of the step's home in it. */
@@ -49,11 +49,11 @@ export type LaunchRequest = {
   step: string;
   /** The folder for messages, with `input` and `output`; null without a folder. */
   ipc: string | null;
-  /** Folders of further programs that the command starts. */
+  /** Folders of additional programs that the command starts. */
   programs: readonly string[];
-  /** Variables with other values inside. */
+  /** Variables with different values inside the sandbox. */
   set?: Readonly<Record<string, string>>;
-  /** Files to create inside before the command starts. */
+  /** Files to create inside the sandbox before the command starts. */
   files?: readonly { content: string; to: string }[];
   /** Called for each refused address that the step tried to reach. */
   onRefused?: (target: string, reason: string) => void;
@@ -107,7 +107,7 @@ async function prepare(
   }
   for (const folder of ["work", `homes/${step}`])
     mkdirSync(join(request.run, folder), { recursive: true, mode: 0o700 });
-  // The host's own folders may be behind a link, for example in a home directory.
+  // A link may lead to the host's folders, for example in a home directory.
   const run = realpathSync(request.run);
   const ipc = request.ipc === null ? null : realpathSync(request.ipc);
   const program = container ? programOfImage(request.command) : programOfHost(request);
@@ -165,7 +165,7 @@ function wallOf({ bubblewrap, container }: Sandbox, name: string): Wall {
 
 /**
  * Opens a folder by the path at which it was checked.
- * @throws ConfigError when the path now leads elsewhere.
+ * @throws ConfigError if the path now leads elsewhere.
  */
 function openAt(path: string): Handle {
   let handle: Handle;

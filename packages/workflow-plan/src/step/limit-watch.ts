@@ -1,7 +1,7 @@
 import { type WatchedStep, watchLimits } from "@uncaged/workflow/sandbox";
 import { limitExceeded } from "./errors.ts";
 
-/** Watches the limits of the commands that a sandbox starts in sequence. */
+/** Watches the limits of the commands that a sandbox starts one after the other. */
 export class LimitWatch {
   readonly #watched: Pick<WatchedStep, "limits" | "folders" | "disks">;
   readonly #exceeded = new AbortController();

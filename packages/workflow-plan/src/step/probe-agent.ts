@@ -6,19 +6,19 @@ import { agentNotRun } from "./errors.ts";
 
 /** The result of running an agent in a sandbox once. */
 export type ProbedAgent = {
-  /** The files and folders of the host that are shown read-only because the agent needs them. */
+  /** The host's files and folders that the sandbox shows read-only to the agent. */
   visible: string[];
   /** A harmless problem of the agent; null without a problem. */
   warning: string | null;
 };
 
-// The exit codes of a shell, env and our launcher for a program that is missing or not executable.
+// A shell, env and the launcher exit with these codes if a program is missing or not executable.
 const notExecutable = new Set([126, 127]);
 
 /**
- * Runs an agent's command with `--version` in a sandbox, to find a missing interpreter or library when a plan is
- * confirmed and not at its first step.
- * @throws ConfigError when the command is missing or not executable inside.
+ * Runs an agent's command with `--version` in a sandbox, to find a missing interpreter or library at the plan's
+ * confirmation instead of its first step.
+ * @throws ConfigError if the command is missing or not executable inside the sandbox.
  */
 export async function probeAgent(
   checked: CheckedSandbox,
@@ -37,7 +37,7 @@ export async function probeAgent(
   if (end.by === "exit" && notExecutable.has(end.exitCode ?? 0)) {
     throw agentNotRun(command, problem, container?.image);
   }
-  // An image has its own programs.
+  // An image contains its programs.
   const needs = container ? [] : (programOf(command, env)?.needs ?? []);
   const visible = outermost(needs).filter(
     (path) => !systemPaths.some((system) => isInside(path, system)),

@@ -27,13 +27,13 @@ export type SandboxQuestion = {
   env: Environment;
   /** Whether the steps' agent calls a model over the network (default: true). */
   agentNeedsNetwork?: boolean;
-  /** The command of the steps' agent, to run once inside. If missing, no agent is run. */
+  /** The command of the steps' agent, to run once inside the sandbox. If missing, no agent is run. */
   agentCommand?: string;
   /** The loopback and private addresses that steps may reach, each as `host:port`. */
   allow?: readonly string[];
 };
 
-/** The future sandbox of a plan's steps, for the person who confirms the plan. `text` has all `facts`. */
+/** The future sandbox of a plan's steps, for the person who confirms the plan. `text` contains all `facts`. */
 export type SandboxReport = {
   mode: "off" | "bubblewrap" | "container";
   project: ProjectAccess;
@@ -54,8 +54,8 @@ export type SandboxReport = {
 type Planned = Pick<Workflow, "metadata">;
 
 /**
- * Finds the sandbox in which the steps of a plan will run, for its confirmation. The sandbox is started and tested from
- * inside, and the agent is run in it once.
+ * Finds the sandbox in which the steps of a plan will run, for the plan's confirmation. Starts the sandbox, tests it from
+ * inside, and runs the agent in it once.
  * @throws ConfigError for a refused mount, a missing or leaky sandbox, an agent that cannot run or lacks its network
  */
 export async function checkSandbox(
@@ -88,7 +88,7 @@ export async function checkSandbox(
   return { ...report, agent, facts, text: facts.join("; ") };
 }
 
-/** Validity of a test from inside for the same sandbox, in milliseconds. */
+/** Time in milliseconds for which a test of the same sandbox stays valid. */
 const testedMs = 60_000;
 const tested = new Map<string, Promise<ProbedAgent | null>>();
 
@@ -182,7 +182,7 @@ function factsOf(
 const networkText = (allow: readonly string[]): string =>
   ["public addresses can be reached", ...allow].join(", and ");
 
-/** The command of a check script; `end` is called when it has ended. */
+/** The command of a check script. `end` is called after the script. */
 export type ScriptCommand = {
   argv: string[];
   env: Record<string, string>;
@@ -197,8 +197,8 @@ export type ScriptCommand = {
 };
 
 /**
- * Returns the command that runs a check script in the same way as a step: with the secrets that it names, in the
- * plan's sandbox.
+ * Returns the command that runs a check script like a step: with the secrets that the script names, in the plan's
+ * sandbox.
  * @throws ConfigError, ExecutorError
  */
 export async function scriptCommand(

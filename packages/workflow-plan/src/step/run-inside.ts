@@ -8,10 +8,10 @@ import { noSandbox } from "./errors.ts";
 const timeoutMs = 30_000;
 const mostOutput = 1024 * 1024;
 
-/** The end of a command inside, its output, and the last line of its errors. */
+/** The result of a command in a sandbox: its end, its output, and the last line of its stderr. */
 type Ran = { end: ChildEnd; output: string; problem: string };
 
-/** Runs a command in a checked sandbox like a step, with its own home and its own working folder. */
+/** Runs a command in a checked sandbox like a step, with a temporary home and working folder. */
 export async function runInside(
   checked: CheckedSandbox,
   {

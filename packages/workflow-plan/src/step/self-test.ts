@@ -18,8 +18,8 @@ const list = "/tmp/self-test.json";
 const metadataAddresses = ["169.254.169.254:80", "[fd00:ec2::254]:80", "100.100.100.200:80"];
 
 /**
- * Starts a sandbox as for a step and tests it from inside: tries to write and read outside of it, to reach this machine
- * and its network, and to leave a process behind.
+ * Starts a sandbox as for a step and tests it from inside: tries to write and read outside the sandbox, to reach this
+ * machine and its network, and to leave a process behind.
  * @throws ConfigError that names the openings, or why the sandbox does not start
  */
 export async function testFromInside(
@@ -55,7 +55,7 @@ export async function testFromInside(
 
 type Targets = {
   unwritable: string[];
-  /** Paths with their identity on this machine, because an image may have a file of the same name. */
+  /** Paths with their identity on this machine, because an image may have a file with the same name. */
   unreadable: { path: string; identity: string | null }[];
   addresses: string[];
   socket: string | null;
@@ -103,7 +103,7 @@ function targetsOf(
   };
 }
 
-/** Returns device and inode, or a value that matches no file for a path that this user cannot see either. */
+/** Returns device and inode, or for a path that is invisible to this user a value that matches no file. */
 function identityOf(path: string): string {
   try {
     const { dev, ino } = statSync(path, { bigint: true });
@@ -114,8 +114,7 @@ function identityOf(path: string): string {
 }
 
 /**
- * Starts a server on all addresses of this machine, which a step must not reach. Counts the connections that send the
- * mark.
+ * Starts a server on all addresses of this machine. A step must not reach it. Counts the connections that send the mark.
  */
 async function listening(mark: string): Promise<{ server: Server; hits: () => number }> {
   let hits = 0;

@@ -32,7 +32,7 @@ import {
   projectMissing,
 } from "./errors.ts";
 
-/** The sandbox of a plan's steps as found on this machine; nothing is started yet. */
+/** The sandbox of a plan's steps on this machine, before its start. */
 export type CheckedSandbox = {
   settings: SandboxSettings;
   sandbox: Sandbox;
@@ -58,7 +58,7 @@ export type StepSite = {
   userHome?: string;
   /** The storage root. */
   root: string | null;
-  /** The addresses that the user's settings open in addition to public addresses, each as `host:port`. */
+  /** The addresses that the user's settings allow in addition to public addresses, each as `host:port`. */
   allow?: readonly string[];
 };
 
@@ -69,7 +69,7 @@ const noMounts: MountAllowlist = {
 };
 
 /**
- * Checks the sandbox of a plan's steps. Called when the plan is confirmed, and again at each start of a step.
+ * Checks the sandbox of a plan's steps. Called at the plan's confirmation, and again at each start of a step.
  * @throws ConfigError
  */
 export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
@@ -85,7 +85,7 @@ export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
   const mounts = checkedMounts(wanted, rules);
   const sandbox = await chosenSandbox(settings, env, [
     ...[realOrNull(cwd) ?? cwd, ...mounts.map(({ hostPath }) => hostPath)],
-    // Other plans' steps may write there. In the temporary folder a person may try out a program of the system.
+    // Other plans' steps may write there. In the temporary folder, however, a person may try out a system program.
     ...writableRoots(rules).filter((path) => !isInside(realOrNull(tmpdir()) ?? "", path)),
   ]);
   if (sandbox.kind === "off" && settings.network === "none") throw networkNotClosed();

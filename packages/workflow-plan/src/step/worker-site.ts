@@ -4,9 +4,7 @@ import { noPlanHome } from "./errors.ts";
 /** The arguments that start the command line again, and the folders of code that it needs. */
 export type OwnProgram = { argv: readonly string[]; folders: readonly string[] };
 
-/**
- * The parts of a worker's machine that the steps of plans use: its plan home, its storage root, and the command line.
- */
+/** The parts of a worker's machine that the steps of plans use: the plan home, the storage root, and the command line. */
 type WorkerSite = { planHome: string; planRoot: string; planProgram?: OwnProgram };
 
 /** The variable that passes the site to a worker. */

@@ -18,7 +18,7 @@ export type ConfirmationsOptions = {
   cwd: string;
   /** Options for every thread: `agentCommand`, `maxParallelSteps`. */
   runOptions?: Record<string, unknown>;
-  /** The user's plan home, which contains the confirmations. Without a home, confirmations are not kept or compared. */
+  /** The user's plan home, which contains the confirmations. Without it, confirmations are neither kept nor compared. */
   userHome?: string;
 };
 
@@ -31,8 +31,8 @@ export type CheckSandbox = (workflow: Workflow) => Promise<Pick<SandboxReport, "
 export type ConfirmedOptions = { planConfirmed: string; agentCommand?: string };
 
 /**
- * The confirmations of a home's plans: the files in a plan's directory that control the host, and the agent, as they
- * were when a person confirmed the plan. Confirmations belong to the user, even for plans in a project's storage root.
+ * The confirmations of a home's plans: the files in a plan's directory that control the host, and the agent, at the time
+ * of the confirmation. Confirmations belong to the user, even for plans in a project's storage root.
  */
 export class Confirmations {
   readonly #options: ConfirmationsOptions;
@@ -76,8 +76,8 @@ export class Confirmations {
   }
 
   /**
-   * Returns the options of a run that starts or continues as it was confirmed.
-   * @throws ExecutorError when the plan was not confirmed here, or the files that control the host have changed since.
+   * Returns the options of a run that starts or continues under its confirmation.
+   * @throws ExecutorError if the plan was not confirmed here, or the files that control the host have changed since.
    */
   async checked(workflow: Plan): Promise<ConfirmedOptions> {
     const { id, metadata } = workflow;
@@ -88,7 +88,7 @@ export class Confirmations {
     checkFiles(confirmed, this.#cwdOf(workflow));
     const { agent, command } = confirmed;
     const own = this.#command;
-    // If the user has changed the command since, its program is looked up again.
+    // The user may have changed the command since: then find its program again.
     const at = own === command ? agent?.at : own && (await agentFile(own, this.#options.env))?.at;
     return { planConfirmed, ...(at && { agentCommand: at }) };
   }
@@ -98,7 +98,7 @@ export class Confirmations {
     return readConfirmed(this.#pathOf(id));
   }
 
-  /** Returns whether a confirmed plan's files or agent have changed since, or its sandbox is missing. */
+  /** Tells whether a confirmed plan's files or agent have changed since, or its sandbox is missing. */
   async isOutdated(workflow: Workflow, check?: CheckSandbox): Promise<boolean> {
     if (!workflow.metadata?.bundle) return false;
     try {

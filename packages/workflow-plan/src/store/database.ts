@@ -63,7 +63,7 @@ export class PlanDatabase {
     return this.#attempt(() => this.#database.query(statement).run(...values).changes);
   }
 
-  /** Makes all changes of a function in one transaction, or none. */
+  /** Runs a function in one transaction. */
   atOnce<Result>(change: () => Result): Result {
     return this.#attempt(() => this.#database.transaction(change).immediate());
   }

@@ -23,7 +23,7 @@ export function openHome(home: string): void {
   let mode: number;
   try {
     const made = mkdirSync(home, { recursive: true, mode: 0o700 });
-    // No file of the home belongs in a repository; the storage root may be new too.
+    // Keep all files of the home out of a repository. The storage root may be new too.
     if (made !== undefined) writeFileSync(join(made, ".gitignore"), "*\n", { mode: 0o600 });
     mode = statSync(home).mode;
   } catch (cause) {

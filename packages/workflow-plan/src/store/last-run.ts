@@ -40,7 +40,7 @@ export function lastRun(database: PlanDatabase, workflowId: string): LastRun | n
 
 function runOfRow({ begun, id, started_at, status, trigger_data }: RunRow & { begun: number }) {
   if (status !== "running" || begun !== 0) return { id, status };
-  // The row of another program has no thread and never gets one.
+  // The row of a run from another program never gets a thread.
   if (!isThreadId(threadIdOf(id))) return { id, status: "failed" as const };
   return { id, status: "queued" as const, at: started_at, data: trigger_data };
 }
@@ -88,9 +88,7 @@ export function adoptRuns(database: PlanDatabase): void {
 
 const mostWithoutLog = 20;
 
-/**
- * Keeps the row of a run that has ended without a log: it is the only record of the run. The newest of a plan are kept.
- */
+/** Keeps the row of a run that ended without a log, as the only record of the run. Keeps a plan's newest rows. */
 export function keepWithoutLog(database: PlanDatabase, row: RunRow): void {
   const kept = withoutLog(database, row.workflow_id).filter(({ id }) => id !== row.id);
   database.run(

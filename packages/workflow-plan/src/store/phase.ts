@@ -20,13 +20,13 @@ export const transitions: readonly (readonly [from: WorkflowPhase, to: WorkflowP
   ["failed", "executing"],
 ];
 
-/** Returns whether a transition between two phases exists. */
+/** Tells whether a transition between two phases exists. */
 export const mayBecome = (from: WorkflowPhase, to: WorkflowPhase): boolean =>
   transitions.some(([one, other]) => one === from && other === to);
 
 /**
  * Moves a plan from one phase to another, if it is in that phase.
- * @throws ExecutorError that names both phases when it is in another phase, or the transition does not exist.
+ * @throws ExecutorError that names both phases if it is in another phase, or the transition does not exist.
  */
 export function move(
   database: PlanDatabase,

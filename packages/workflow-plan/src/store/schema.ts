@@ -65,7 +65,7 @@ const indexes: readonly string[] = [
   "CREATE INDEX idx_sessions_step_run_id ON sessions(step_run_id)",
 ];
 
-/** The one version of the format, in `workflows.schema_version`. */
+/** The only version of the format, in `workflows.schema_version`. */
 const schemaVersion = "1.0";
 
 /** Returns the statements that add a database's missing tables, columns and indexes. Existing objects stay. */

@@ -14,7 +14,7 @@ export type SharedRows = {
 };
 
 type Row = Record<string, string | number | null>;
-/** The rows written by a change, each with its key; null for a removed row. */
+/** The rows of a change by their keys; null for a removed row. */
 type Rows = Map<string, Row | null>;
 
 /** The tables, each after the tables that its rows refer to, with the column that names a row. */
@@ -47,9 +47,9 @@ const undone = new Error("the change is committed elsewhere first");
 /**
  * Plans with shared rows, and an in-memory database of these rows.
  *
- * **S1** A change is tried on the latest rows and undone; its changed rows are committed for all, and then written
- * here. If another process committed first, the change is tried again on the newer rows. **S2** Changes of one process
- * run one at a time. **S3** Step runs and sessions are this process's own projection of the logs.
+ * **S1** A change is tried on the latest rows and undone. Then the changed rows are committed for all machines, and
+ * written locally. If another process committed first, the change is tried again on the newer rows. **S2** Changes of
+ * one process run one at a time. **S3** Step runs and sessions are this process's projection of the logs.
  */
 export class SharedStore implements PlanStore {
   readonly database = new PlanDatabase(inMemory);
@@ -162,7 +162,7 @@ export class SharedStore implements PlanStore {
     return this.database.rows<Row>(statement, id)[0] ?? null;
   }
 
-  /** Returns the changed shared rows that differ from the rows here. */
+  /** Returns the changed shared rows that differ from the local rows. */
   #sharedOf(rows: Rows): Record<string, Row | null> {
     const changed = [...rows].filter(
       ([key, row]) => isSharedRow(key) && JSON.stringify(row) !== JSON.stringify(this.#row(key)),
@@ -194,7 +194,7 @@ export class SharedStore implements PlanStore {
   #writeRow(key: string, row: Row | null): void {
     const [table, id] = placeOf(key);
     const idColumn = idColumns[table];
-    // The steps of a run are listed in the order in which they were written.
+    // Readers list the steps of a run in the order of their writes.
     if (row === null || table === "step_runs")
       this.database.run(`DELETE FROM ${table} WHERE ${idColumn} = ?`, id);
     if (row === null) return;

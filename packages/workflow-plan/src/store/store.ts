@@ -2,27 +2,27 @@ import { waitForLock } from "@uncaged/workflow/internal";
 import { join } from "node:path";
 import type { PlanDatabase } from "./database.ts";
 
-/** Work that processes do one at a time: start and pause threads; check triggers. */
+/** Work that only one process may do at a time: start and pause threads; check triggers. */
 export type StoreLock = "runs" | "triggers";
 
 export type HeldLock = { release(): void | Promise<void> };
 
 /**
- * The storage of a home's plans. All processes that have it open see each other's changes; each change is one
- * transaction, based on all earlier commits.
+ * The storage of a home's plans. All processes that have it open see each other's changes. Each change is one
+ * transaction on top of all earlier commits.
  */
 export type PlanStore = {
   /** The database for reading. Only {@link change} writes it. */
   readonly database: PlanDatabase;
   /** Whether writes persist. */
   readonly isKept: boolean;
-  /** Whether the runs' threads are driven on other machines, with their own homes. */
+  /** Whether other machines drive the runs' threads, with separate homes. */
   readonly isShared: boolean;
   /** Loads the commits of other processes into the database. */
   sync(): Promise<void>;
   /**
-   * Commits all changes of a function, or none. The function is called again when another process has changed the rows
-   * since the first call.
+   * Commits all changes of a function, or none. Calls the function again if another process has changed the rows since
+   * the first call.
    */
   change<Result>(act: () => Result): Promise<Result>;
   /**

@@ -23,8 +23,8 @@ export function triggerStateOf(database: PlanDatabase, workflowId: string): Trig
 }
 
 /**
- * Registers a plan's trigger, in the caller's transaction: from `now` on it may fire. `was` is the trigger of the
- * stored state.
+ * Registers a plan's trigger, in the caller's transaction. The trigger may fire from `now` on. `was` is the trigger of
+ * the stored state.
  */
 export function register(
   database: PlanDatabase,

@@ -1,4 +1,4 @@
-/** A table as a terminal shows it: its columns are as wide as their widest text. */
+/** A table in a terminal. Each column is as wide as its widest text. */
 export type Rows = readonly (readonly string[])[];
 
 /** A message of the chat, distinguished by `type`. */
@@ -43,7 +43,7 @@ export function linesOf(message: ChatMessage, isColoured: boolean): string[] {
 const emphasized = (text: string, bold: Style): string =>
   printable(text).replace(/\*\*([^*\n]+)\*\*/g, (_, words: string) => bold(words));
 
-/** Removes the characters with which a foreign text could move the cursor or change the terminal. */
+/** Removes characters by which a foreign text could move the cursor or change the terminal. */
 const printable = (text: string): string =>
   // oxlint-disable-next-line no-control-regex -- these are the removed characters
   text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");

@@ -22,7 +22,7 @@ export type TerminalChatOptions = {
   config: CueclawConfig | null;
   cwd: string;
   bridge: DaemonBridge | null;
-  /** Opens the channels, with the terminal among them. */
+  /** Opens the channels, including the terminal. */
   open: (terminal: (options: ChannelOptions) => TerminalChannel) => Promise<Messaging>;
   /** Fires triggers while the chat is open. If missing, or while a service fires them, this process does not. */
   openTriggers?: (onError: (error: unknown) => void) => TriggerLoop;
@@ -30,12 +30,12 @@ export type TerminalChatOptions = {
   hasModel: boolean;
   input: NodeJS.ReadableStream & { isTTY?: boolean };
   output: NodeJS.WritableStream & { isTTY?: boolean };
-  /** Whether to use colours (default: if the output is a terminal). */
+  /** Whether to use colours (default: whether the output is a terminal). */
   colours?: boolean;
 };
 
 const tickMs = 500;
-/** Longest wait for keys pressed before a question, in milliseconds. Keys are read within a few milliseconds. */
+/** Maximum wait for keys pressed before a question, in milliseconds. */
 const typedBeforeMs = 100;
 const prompt = "> ";
 
@@ -56,12 +56,12 @@ class TerminalChat {
   readonly #context: Omit<CommandContext, "send" | "startBots">;
   #messaging: Messaging | null = null;
   #channel: TerminalChannel | null = null;
-  /** The place at which the current line was started; null while it is empty. */
+  /** The place at which the user started the current line; null while the line is empty. */
   #begun: number | null = null;
   #theme: number;
   #isOver = false;
   #isTicking = false;
-  /** The errors that were already shown: each is shown once. */
+  /** The errors that were already shown. Each is shown once. */
   readonly #failed = new Set<string>();
 
   constructor(options: TerminalChatOptions) {
@@ -156,7 +156,7 @@ class TerminalChat {
       work = work.then(() => this.#next(line, order, router));
     });
     if (this.#isInteractive) {
-      // After the listener of readline, which has added the key to the line.
+      // Listen after readline, which has then added the key to the line.
       input.on("keypress", () => this.#noteBegin(lines));
       lines.prompt();
     }
@@ -165,7 +165,7 @@ class TerminalChat {
     if (!this.#isOver) await router.idle();
   }
 
-  /** Records when a line is started: an answer that was started before its question does not count. */
+  /** Records when the user starts a line, because an answer started before its question does not count. */
   #noteBegin({ line }: Interface): void {
     if (line === "") this.#begun = null;
     else this.#begun ??= this.#channel?.place() ?? null;
@@ -235,7 +235,7 @@ class TerminalChat {
   }
 }
 
-/** Returns the commands that a line can become, and the next arguments of its command. */
+/** Returns the commands that complete a line, or the arguments that complete its command. */
 export function completed(line: string): [string[], string] {
   const [, name, last = ""] = /^\/(\w+)\s(?:.*\s)?(\S*)$/.exec(line) ?? [];
   const words = name === undefined ? undefined : findCommand(name)?.completion;

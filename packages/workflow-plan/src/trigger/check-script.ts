@@ -14,7 +14,7 @@ export type CheckCommand = {
   mask?: (text: string) => string;
   /** Called with the process id after the start. */
   onStarted?: (pid: number) => void;
-  /** Aborted when the script exceeds a limit, with an error that names the limit. */
+  /** Aborted if the script exceeds a limit, with an error that names the limit. */
   exceeded?: AbortSignal;
   /** Called when the script has ended. */
   end?: () => void | Promise<void>;
@@ -27,9 +27,8 @@ const graceMs = 500;
 const mostErrorCharacters = 300;
 
 /**
- * Runs a check script to its end and returns its output. The processes of the script end with it. The input of the
- * script is empty.
- * @throws TriggerError with a one-line message when the script fails, takes too long or prints too much.
+ * Runs a check script to its end and returns the output. Ends all processes of the script. The script's input is empty.
+ * @throws TriggerError with a one-line message if the script fails, takes too long or prints too much.
  */
 export async function runCheck(
   command: CheckCommand,

@@ -24,7 +24,7 @@ export function compareCheck(
   }
   const { output } = outcome;
   const { last_result } = state;
-  // An empty output may be a failure. Keeping it would make all items new in the next output.
+  // An empty output may be a failure. If it were stored, all items would be new in the next output.
   if (trigger.diff_mode === "new_items" && last_result !== null && output.trim() === "")
     return { state: { last_check_at, last_error: null }, data: null, failures: 0 };
   const isQuiet = last_result === null && !firesFirst;

@@ -35,7 +35,7 @@ export function registered(
   return { last_result, last_check_at: null, last_fire_at, last_error: null };
 }
 
-/** Returns whether the outputs of two triggers can be compared. */
+/** Tells whether the outputs of two triggers can be compared. */
 function isSamePoll(one: TriggerConfig, other: TriggerConfig): boolean {
   if (one.type !== "poll" || other.type !== "poll") return false;
   return one.check_script === other.check_script && one.diff_mode === other.diff_mode;

@@ -21,7 +21,7 @@ type Refusal = {
   error_code: number;
   description: string;
   parameters?: Json;
-  /** The number of calls that succeed before the refusal. */
+  /** The number of successful calls before the refusal. */
   behind?: number;
 };
 
@@ -178,7 +178,7 @@ export function botApi() {
   };
 }
 
-/** Returns whether a refusal applies to this call. Counts the calls that pass before it. */
+/** Tells whether a refusal applies to this call. Counts the calls that pass before it. */
 function isDue(refusal: Refusal): boolean {
   refusal.behind = (refusal.behind ?? 0) - 1;
   return refusal.behind < 0;
@@ -188,7 +188,7 @@ const reserved = "_*[]()~`>#+-=|{}.!";
 
 /**
  * Returns the text that a user reads in MarkdownV2.
- * @throws ApiError like Telegram's for a character that must be escaped.
+ * @throws ApiError like Telegram for a character that must be escaped.
  */
 function plainText(markup: string): string {
   let text = "";

@@ -66,7 +66,7 @@ channelContract("whatsapp", async (options) => {
   };
 });
 
-test("no channel accepts the ids of another", () => {
+test("no channel accepts the ids of another channel", () => {
   const options = { onMessage: () => {}, describe: () => "", log: () => {} };
   const channels = [
     new TerminalChannel({ ...options, show: () => {} }),

@@ -13,11 +13,11 @@ export type Opened = {
   /** The maximum length of a message on the platform, in characters. */
   longest: number;
   shown: () => readonly Shown[];
-  /** Sends as the user. null: a message without a text. */
+  /** Sends a message as the user; null sends a message without a text. */
   write: (text: string | null, more?: { sender?: null }) => void;
   /** Delivers the last message again. */
   writeAgain: () => void;
-  /** Refuses the next message. null if the platform does not refuse messages. */
+  /** Makes the platform refuse the next message; null if the platform never refuses messages. */
   refuse: (() => void) | null;
 };
 
@@ -40,7 +40,7 @@ export async function until(holds: () => boolean, what: string): Promise<void> {
   }
 }
 
-/** Returns the message of the error of some work. */
+/** Returns the error message of rejected work. */
 export const errorOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => "no error",

@@ -49,7 +49,7 @@ const isText = (value: unknown): boolean => typeof value === "string" && value.i
 const isMissingOr = (holds: (value: unknown) => boolean, value: unknown): boolean =>
   value === undefined || holds(value);
 
-/** Returns whether all fields of a message have valid values. */
+/** Tells whether all fields of a message have valid values. */
 function isSound({ metadata, replyTo, sender, text, timestamp }: NewMessage): boolean {
   const { id, order, unread } = metadata ?? {};
   return (

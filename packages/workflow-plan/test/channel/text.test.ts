@@ -51,7 +51,7 @@ test("button data has at most 64 bytes, and other data is not read as a button",
   for (const other of others) expect(readButton(other)).toBeNull();
 });
 
-test("a plan's hash covers the confirmed part: not its phase, times and layout, nor the order of keys", () => {
+test("a plan's hash covers only the confirmed part, without phase, times, layout and the order of keys", () => {
   const workflow = workflowOf({ metadata: { cwd: "/src", sandbox: "off" } });
   const hash = planHash(workflow);
   const [first, ...rest] = workflow.steps;

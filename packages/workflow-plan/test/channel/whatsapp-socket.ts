@@ -6,8 +6,8 @@ import type {
 } from "../../src/channel/whatsapp.ts";
 
 /*
- * There is no local server for WhatsApp's protocol. The channel is tested at its boundary instead, with a socket that
- * has the events and methods of the real client. The server's clock advances by a second for each message.
+ * No local server exists for WhatsApp's protocol, so the tests replace the client with a socket that has the real
+ * client's events and methods. The server's clock advances by a second for each message.
  */
 export type WhatsAppMessage = {
   key: MessageKey;

@@ -170,7 +170,7 @@ export class Oracle {
     return answerTo(this.#seed, id, inputs, attempt);
   }
 
-  /** Returns whether an attempt failed: its agent failed, or it was interrupted twice. */
+  /** Tells whether an attempt failed: its agent failed, or it was interrupted twice. */
   #hasFailed(id: string, one: One): boolean {
     return one.state === "working" && (one.begun === 2 || this.#answer(id, one) === null);
   }

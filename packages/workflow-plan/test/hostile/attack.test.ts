@@ -10,7 +10,7 @@ import { hostileAttempts, idOf, reportsIn } from "./reports.ts";
 import { missing, type User, users } from "./users.ts";
 import { type PlanView, Victim } from "./victim.ts";
 
-/* Attacks that escaped earlier sandboxes, in their original form. */
+/* Attacks that escaped earlier sandboxes, unchanged. */
 setDefaultTimeout(600_000);
 
 async function withVictim(
@@ -149,7 +149,7 @@ for (const [above, rootBelow] of some(hidden)) {
           ]);
           const confirmed = await victim.run(["plan", "confirm", id, "--agent", victim.agent]);
           expect(confirmed.code).toBe(0);
-          // Retry, because the root and the plan may be missing for a while.
+          // Retry, because the root and the plan may be missing temporarily.
           const isOver = ({ runs }: PlanView) => runs.every(({ status }) => status !== "running");
           await until(async () => {
             const { code, stdout } = await victim.run(["plan", "show", id, "--json"]);
@@ -188,7 +188,7 @@ inSandbox("a step's files in its project relax no setting and run nowhere else",
       "git: another repository in its place",
     );
     const project = victim.newProject(join(victim.projects, "site-5"));
-    // The replaced repository has a plan of its own, because it loses its hooks.
+    // The replaced repository has a separate plan, because it loses its hooks.
     const isLast = ({ name }: { name: string }) => name.startsWith("git: another repository");
     const plans = [attempts.filter((one) => !isLast(one)), attempts.filter(isLast)].map(
       (group) => ({

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Server } from "node:net";
 import { chmodSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 
-/** The answer of the canaries. No other server gives it. */
+/** The answer of the canaries, which no other server gives. */
 export const canaryText = "canary-answer-7f3a";
 
 /**

@@ -54,7 +54,7 @@ function plansOf(victim: Victim): PlanOfSteps[] {
   const plans: PlanOfSteps[] = [
     { steps: byKind, attempts: of(null) },
     { steps: each(of("retry"), { onRetry: true }), attempts: of("retry"), retries: 1 },
-    // These attempts stop all processes that could end the step, so only the time limit ends it.
+    // These attempts stop all processes that could end the step, so only the timeout ends it.
     { steps: each(of("end")), attempts: of("end"), metadata: { container: { timeout: 15_000 } } },
     { steps: each(of("small")), attempts: of("small"), metadata: small },
     ...of("project").map((attempt): PlanOfSteps => {

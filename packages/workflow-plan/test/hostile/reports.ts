@@ -12,7 +12,7 @@ export type Attempt = {
 export type Report = {
   kind: string;
   name: string;
-  /** `lost` when the step of the attempt reported nothing. */
+  /** `lost` if the step of the attempt wrote no report. */
   outcome: "refused" | "escaped" | "done" | "not tried" | "lost";
   detail: string;
 };
@@ -32,7 +32,7 @@ export const idOf = (name: string): string =>
     .slice(0, 60)
     .replace(/-$/, "");
 
-/** Returns the reports of a run's steps. For a step that the host ended or refused, the failure is the report. */
+/** Returns the reports of a run's steps. The failure of a step that the host ended or refused is the report. */
 export function reportsIn(view: PlanView, attempts: readonly Attempt[]): Report[] {
   const rows = view.runs[0]?.steps ?? [];
   return rows.flatMap(({ error, output_json, step_id }): Report[] => {

@@ -273,7 +273,7 @@ export class Victim {
     const workflows: Workflow[] = plans.map(
       ({ cwd = this.project, metadata, retries = 0, steps }) =>
         workflow(plan(steps, { max_retries: retries }), {
-          // Each name has one version, so that confirmations at the same time don't build for the same name.
+          // Each plan has a different name, so that concurrent confirmations don't build for the same name.
           name: `plan ${(this.#plans += 1)}`,
           metadata: {
             ...{ cwd, sandbox: "bubblewrap", ...metadata },
@@ -311,7 +311,7 @@ export class Victim {
         );
         throw new Error(`${id} does not end: ${states.join(", ")}`);
       }
-      // The command costs more processor time than a look at the log.
+      // The command costs more processor time than reading the log.
       const look = Math.min(late, Date.now() + 10_000);
       do await Bun.sleep(100);
       while (Date.now() < look && !view.runs.every((run) => this.#hasEnded(run)));

@@ -4,8 +4,8 @@ import { openPlans } from "../../src/entry/service.ts";
 import { cron } from "../home.ts";
 
 /*
- * Fires a plan repeatedly, in competition with other processes, and ends the runs that it fired. Prints the rounds that
- * it won.
+ * Fires a plan repeatedly, in competition with other processes, and ends the runs that it fired. Prints the numbers of
+ * the won rounds.
  */
 const [, , home = "", id = "", rounds = "0"] = process.argv;
 const host = openLocalHost({ path: join(home, "..", "root") });

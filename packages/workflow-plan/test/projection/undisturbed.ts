@@ -23,7 +23,7 @@ export const tablesOf = (database: PlanDatabase): Tables => {
   };
 };
 
-/** Returns a host that shows the first records of each thread's log. `count` is their number with the start record. */
+/** Returns a host that shows the first records of each thread's log. `count` is the number of records, including the start record. */
 function beginning(host: Host): { host: Host; count: number } {
   const shown = { count: 0, host };
   async function* observe(...given: Parameters<Host["observe"]>) {
@@ -38,7 +38,7 @@ function beginning(host: Host): { host: Host; count: number } {
 }
 
 /**
- * Returns the tables of a process that followed each log record by record without a disturbance, in its own database
+ * Returns the tables of a process that followed each log record by record without a disturbance, in a separate database
  * with the plans of a home.
  */
 export async function undisturbed({ home, host, plans }: TestHome): Promise<Tables> {

@@ -218,7 +218,7 @@ test("a notice is split between two characters, and a refused notice is not repe
   expect(lines.join()).toContain("a notice is not sent again");
 });
 
-test("half of a character in a text is sent as a replacement sign", async () => {
+test("half of a surrogate pair in a text is sent as a replacement sign", async () => {
   const { channels, server } = await bot();
   await channels[0]?.sendMessage("42", "half \ud83d and \ude42 more");
   expect(server.sent.at(-1)?.text).toBe("half \ufffd and \ufffd more");

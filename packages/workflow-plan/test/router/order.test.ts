@@ -64,7 +64,7 @@ test("answers that were written before the plan was shown confirm and plan nothi
   }
 });
 
-test("twenty answers that waited for a start confirm nothing, and neither does their plan's id", async () => {
+test("twenty answers from before a start confirm nothing, and neither does their plan's id", async () => {
   let now = Date.UTC(2026, 0, 1);
   const home = new TestHome();
   const server = botApi();

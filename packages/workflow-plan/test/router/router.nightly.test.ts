@@ -17,7 +17,7 @@ afterEach(async () => {
 
 const watched = (name: string) => hello({ name, trigger: cron });
 
-test("a question, an answer, a plan, and its confirmation by a button", async () => {
+test("a conversation has a question, an answer, a plan, and the plan's confirmation by a button", async () => {
   const { buttons, model, plans, press, server, write } = await bot({
     script: [ask("Which one?"), create(hello({ name: "Greeting" }))],
   });

@@ -1,8 +1,8 @@
 import { badUrl } from "./errors.ts";
 
-/** A PostgreSQL database, and the schema with our tables. */
+/** A PostgreSQL database, and the schema with the tables of this package. */
 export type DatabaseAddress = {
-  /** The URL for the driver, without our own parameters. It may contain a password. */
+  /** The URL for the driver, without this package's parameters. It may contain a password. */
   url: string;
   /** The name of the schema, `uncaged` by default. */
   schema: string;
@@ -11,17 +11,17 @@ export type DatabaseAddress = {
 };
 
 const defaultSchema = "uncaged";
-/** The variable with a password, which the driver and libpq read. */
+/** The variable with a password. The driver and libpq read it. */
 export const passwordVariable = "PGPASSWORD";
-/** The length of names in PostgreSQL is limited to 63 bytes; our channel's name is the schema's with a prefix. */
+/** PostgreSQL limits names to 63 bytes; the notification channel's name is the schema's name with a prefix. */
 const schemaPattern = /^[a-z_][a-z0-9_]{0,49}$/;
 
 /** Whether a text is the URL of a PostgreSQL database. */
-export const isDatabaseUrl = (text: string): boolean => /^postgres(ql)?:\/\//.test(text);
+export const isDatabaseUrl = (text: string): boolean => /^postgres(ql)?:\/\//i.test(text);
 
 /**
- * Reads the URL of a database: `postgres://user@host:5432/database?schema=name`. All other parameters are the driver's,
- * such as `sslmode`, with its meaning in libpq, and `host` (the folder of a socket).
+ * Reads the URL of a database: `postgres://user@host:5432/database?schema=name`. All other parameters belong to the
+ * driver, such as `sslmode`, with the meaning of libpq, and `host` (the folder of a socket).
  * @throws WorkflowError `BAD_HOST`
  */
 export function readDatabaseUrl(text: string, schema?: string): DatabaseAddress {
@@ -37,12 +37,15 @@ export function readDatabaseUrl(text: string, schema?: string): DatabaseAddress 
   if (!schemaPattern.test(own) || own.startsWith("pg_")) {
     throw badUrl(`the schema ${JSON.stringify(own)} is not a name of small letters, digits and _`);
   }
-  // Only a password before the @ is hidden in messages.
+  // Messages hide only a password before the @.
   for (const name of ["password", "sslpassword"]) {
     if (url.searchParams.has(name)) throw badUrl(`it has the parameter ${name}`);
   }
   readTls(url.searchParams);
   const host = url.searchParams.get("host") ?? url.hostname;
+  // The driver would take them from variables, so that the URL meant another database for another command.
+  if (host === "") throw badUrl("it names no host");
+  if (url.pathname.length < 2) throw badUrl("it names no database");
   const port = url.port === "" ? "" : `:${url.port}`;
   return { url: url.href, schema: own, place: `${host}${port}${url.pathname}` };
 }
@@ -60,7 +63,7 @@ export function shownUrl({ url: given, schema }: DatabaseAddress): string {
 
 const tlsModes = ["disable", "prefer", "require", "verify-ca", "verify-full", "no-verify"];
 
-/** Returns the URL for the driver with the password of the environment, unless it has one. */
+/** Returns the URL for the driver. Adds the password of the environment if the URL lacks a password. */
 export function withPassword({ url: given }: DatabaseAddress, password = ""): string {
   const url = new URL(given);
   if (password === "" || url.password !== "" || url.searchParams.has("password")) return given;
@@ -68,7 +71,7 @@ export function withPassword({ url: given }: DatabaseAddress, password = ""): st
   return url.href;
 }
 
-/** Gives `sslmode` its meaning in libpq. The driver has another, and warns on stderr that it will change. */
+/** Gives `sslmode` the meaning of libpq. The driver's meaning differs, and the driver warns about it on stderr. */
 function readTls(parameters: URLSearchParams): void {
   const mode = parameters.get("sslmode");
   if (mode === null) return;

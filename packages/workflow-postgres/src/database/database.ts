@@ -1,19 +1,22 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { isWorkflowError, type WorkflowError } from "@uncaged/workflow/host";
 import pg from "pg";
+import pgpass from "pgpass";
 import { type DatabaseAddress, passwordVariable, withPassword } from "./address.ts";
 import {
   databaseFailed,
   databaseFull,
   databaseMissing,
+  fileUnreadable,
   loginRefused,
   readOnly,
   rightsMissing,
+  tlsFailed,
   unreachable,
 } from "./errors.ts";
 
 export type DatabaseOptions = {
-  /** The most connections of this process, without the listening connection; 10 by default. */
+  /** Maximum number of connections, without the listening connection; 10 by default. */
   pool?: number;
 };
 
@@ -28,12 +31,14 @@ export type Query = <Row extends object>(
 
 const connectMs = 5_000;
 const queryMs = 30_000;
-/** How often a statement is tried that conflicts with others, and the longest pause before the next try. */
+/** How long a short statement may take. A statement that renews claims must be sent again before their leases end. */
+export const promptMs = 10_000;
+/** Maximum attempts of a statement that conflicts with others, and the maximum pause between attempts (ms). */
 const [mostTries, longestPauseMs] = [20, 20];
-/** A process that is frozen within a transaction must not hold its locks. */
+/** The timeout ensures that a process that freezes within a transaction does not hold its locks. */
 const begin = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'";
 
-/** Numbers of 8 bytes are counters and times, far below 2^53. */
+/** Integers of 8 bytes are counters and times, far below 2^53. */
 const types = {
   getTypeParser: ((oid: Parameters<typeof pg.types.getTypeParser>[0], format?: "text") =>
     oid === pg.types.builtins.INT8
@@ -41,16 +46,33 @@ const types = {
       : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 };
 
+/** A connection without a password in its URL looks for one in `~/.pgpass`, so that a worker learns of a new password. */
+class Connection extends pg.Client {
+  constructor(config?: string | pg.ClientConfig) {
+    super(config);
+    // The driver reads the file too, but warns that it will not in its next version.
+    if (!this.password) Object.assign(this, { password: () => this.#passwordInFile() });
+  }
+
+  async #passwordInFile(): Promise<string | undefined> {
+    const found = Promise.withResolvers<string | undefined>();
+    const { host, port, database, user } = this;
+    pgpass({ host, port, ...(database && { database }), ...(user && { user }) }, found.resolve);
+    return await found.promise;
+  }
+}
+
 /**
- * Connections to a database. Every query is one statement with its schema in it, so that it works through PgBouncer in
+ * Connections to a database. Every query is one statement that includes its schema, so it works through PgBouncer in
  * transaction mode: no setting, lock or prepared statement outlives a transaction.
  */
 export class Database {
   readonly address: DatabaseAddress;
   /** The quoted name of the schema. */
   readonly schema: string;
-  readonly #pool: pg.Pool;
-  /** The URL with the password that the environment has now: a worker removes it before it loads bundles. */
+  #pool: pg.Pool;
+  readonly #most: number;
+  /** The URL with the environment's password. A worker removes the password before it loads bundles. */
   readonly #url: string;
   /**
    * Runs a function in the async context of the constructor. The driver reads `process.env` at each connection, and the
@@ -62,9 +84,16 @@ export class Database {
     this.address = address;
     this.schema = `"${address.schema}"`;
     this.#url = withPassword(address, process.env[passwordVariable]);
-    this.#pool = new pg.Pool({ ...this.#settings(), max: pool, query_timeout: queryMs });
+    this.#most = pool;
+    this.#pool = this.#opened();
+  }
+
+  #opened(): pg.Pool {
+    const limits = { max: this.#most, query_timeout: queryMs };
+    const pool = new pg.Pool({ ...this.#settings(), ...limits, Client: Connection });
     // The next query opens another connection.
-    this.#pool.on("error", () => undefined);
+    pool.on("error", () => undefined);
+    return pool;
   }
 
   #settings(): pg.ClientConfig {
@@ -74,16 +103,34 @@ export class Database {
   }
 
   /**
-   * Runs one statement, which is a transaction.
+   * Runs one statement, which is a transaction. It fails when the server does not answer in time.
    * @throws WorkflowError of `errors.ts`, with the driver's error as its cause
    */
-  async query<Row extends object>(sql: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return await this.#again(
-      async () => (await this.#outside(() => this.#pool.query<Row>(sql, [...values]))).rows,
-    );
+  async query<Row extends object>(
+    sql: string,
+    values: readonly unknown[] = [],
+    timeoutMs: number = queryMs,
+  ): Promise<Row[]> {
+    const query = { text: sql, values: [...values], query_timeout: timeoutMs };
+    return await this.#again(async () => {
+      const pool = this.#pool;
+      try {
+        return (await this.#outside(() => pool.query<Row>(query))).rows;
+      } catch (error) {
+        if (isSilent(error)) this.#leave(pool);
+        throw error;
+      }
+    });
   }
 
-  /** Runs again what the server has rolled back because of a conflict. */
+  /** Opens new connections for later queries: after a timeout of one connection, the network may have lost all. */
+  #leave(pool: pg.Pool): void {
+    if (this.#pool !== pool) return;
+    this.#pool = this.#opened();
+    void pool.end();
+  }
+
+  /** Retries a transaction that the server rolled back because of a conflict. */
   async #again<T>(run: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -103,8 +150,8 @@ export class Database {
   }
 
   /**
-   * Runs a function in one transaction, with the query of its connection. An error of the function undoes all. After a
-   * conflict with another transaction the function runs again.
+   * Runs a function in one transaction, with the query function of its connection. An error of the function rolls back
+   * the transaction. After a conflict with another transaction, runs the function again.
    * @throws as {@link query}
    */
   async within<Result>(act: (query: Query) => Promise<Result>): Promise<Result> {
@@ -124,16 +171,16 @@ export class Database {
     });
   }
 
-  /** A connection apart from the pool, for short statements. The caller connects and ends it. */
+  /** Returns a connection outside the pool, for short statements. The caller connects and ends it. */
   client(): pg.Client {
-    return this.#outside(() => new pg.Client({ ...this.#settings(), query_timeout: connectMs }));
+    return this.#outside(() => new Connection({ ...this.#settings(), query_timeout: connectMs }));
   }
 
   async close(): Promise<void> {
     await this.#pool.end();
   }
 
-  /** Returns the error of a failed query that a user can act on. */
+  /** Returns a user-facing error for a failed query. */
   problem(error: unknown): WorkflowError {
     if (isWorkflowError(error)) return error;
     const { place } = this.address;
@@ -144,31 +191,36 @@ export class Database {
     if (code === "42501") return rightsMissing(place, error);
     if (code === "25006") return readOnly(place, error);
     if (code === "53100") return databaseFull(place, error);
-    return isLost(error) || isWithoutTls(error)
-      ? unreachable(place, error)
-      : databaseFailed(place, error);
+    if ((error as { syscall?: string }).syscall === "open") return fileUnreadable(error);
+    if (isTls(error)) return tlsFailed(place, error);
+    return isLost(error) ? unreachable(place, error) : databaseFailed(place, error);
   }
 }
 
-/** Returns the SQLSTATE of an error, or the code of a network error; empty without one. */
+/** Returns the SQLSTATE of an error, or the code of a network error; empty for an error without a code. */
 export function codeOf(error: unknown): string {
   const { code, cause } = error as { code?: unknown; cause?: unknown };
   if (isWorkflowError(error)) return cause === undefined ? "" : codeOf(cause);
   return typeof code === "string" ? code : "";
 }
 
-/** Whether the server wants a password and none is given: an error of the driver, without a code. */
+/** Tells whether a required password is missing: an error of the driver, without a code. */
 const isPasswordMissing = (error: unknown): boolean =>
   /^SASL: .*password/.test((error as { message?: string }).message ?? "");
 
-/** Whether the URL wants TLS and the server has none: an error of the driver, without a code. */
-const isWithoutTls = (error: unknown): boolean =>
-  /does not support SSL/.test((error as { message?: string }).message ?? "");
+/** Whether TLS failed: by a certificate, or because the server has no TLS, which is an error of the driver without a code. */
+const isTls = (error: unknown): boolean =>
+  /CERT|SIGNATURE|^ERR_(TLS|SSL|OSSL|CRYPTO)/.test(codeOf(error)) ||
+  /does not support SSL|Invalid CA/.test((error as { message?: string }).message ?? "");
 
-/** Whether the connection was lost, could not be made, or did not answer in time. */
+/** Whether the server did not answer in time: an error of the driver, without a code. */
+const isSilent = (error: unknown): boolean =>
+  (error as { message?: string }).message === "Query read timeout";
+
+/** Tells whether the connection was lost, could not be made, or timed out. */
 function isLost(error: unknown): boolean {
   const code = codeOf(error);
-  // A code of PostgreSQL has five characters: class 08 are connections, 57P a shutdown, 53300 too many connections.
+  // SQLSTATEs have five characters: class 08 is connection errors, 57P a shutdown, 53300 too many connections.
   if (/^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]{4}$/.test(code)) {
     return /^(08|57P)/.test(code) || code === "53300";
   }
@@ -176,12 +228,12 @@ function isLost(error: unknown): boolean {
   return code !== "" || /terminat|timeout|closed|ended|not queryable|ECONN/i.test(message);
 }
 
-/** Whether the server chose the statement as the victim of a deadlock, or can't serialize it. It has done nothing. */
+/** Tells whether the server rolled back the statement because of a deadlock or a serialization failure. */
 const isConflict = (error: unknown): boolean => /^(40001|40P01)$/.test(codeOf(error));
 
 /**
- * Whether a statement may succeed if it is sent again: its connection was lost, it was cancelled, it conflicted with
- * another, its server is about to be replaced, or the disk was full.
+ * Tells whether a retry of a statement may succeed: its connection was lost, it was cancelled, it conflicted with
+ * another statement, the server is about to be replaced, or the disk was full.
  */
 export const isPassing = (error: unknown): boolean => {
   const own = isWorkflowError(error) && error.cause !== undefined ? error.cause : error;

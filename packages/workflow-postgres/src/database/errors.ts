@@ -1,6 +1,6 @@
 import { WorkflowError } from "@uncaged/workflow/host";
 
-/* The errors of a PostgreSQL database. `place` is its host, port and name, without user and password. */
+/* The errors of a PostgreSQL database. `place` is the host, port and database name, without user and password. */
 
 export const badUrl = (reason: string): WorkflowError =>
   WorkflowError.usage(
@@ -17,6 +17,18 @@ export const unreachable = (place: string, cause: unknown): WorkflowError =>
     cause,
   );
 
+export const tlsFailed = (place: string, cause: unknown): WorkflowError =>
+  WorkflowError.failed(
+    "DATABASE_TLS",
+    `no TLS connection to the database ${place}: ${reasonOf(cause)}`,
+    "check sslmode and sslrootcert in the URL, and the certificate of the server",
+    cause,
+  );
+
+/** A file that the URL names, such as a certificate. */
+export const fileUnreadable = (cause: unknown): WorkflowError =>
+  badUrl(`a file in it can't be read: ${reasonOf(cause)}`);
+
 export const loginRefused = (
   place: string,
   cause: unknown,
@@ -25,7 +37,9 @@ export const loginRefused = (
   WorkflowError.failed(
     "DATABASE_LOGIN",
     `the database ${place} refuses the login: ${reason}`,
-    "check the user and the password: in the URL, in PGPASSWORD or in ~/.pgpass",
+    /no encryption|SSL off/.test(reason)
+      ? "use TLS: add ?sslmode=verify-full or ?sslmode=require to the URL"
+      : "check the user and the password: in the URL, in PGPASSWORD or in ~/.pgpass",
     cause,
   );
 
@@ -86,5 +100,5 @@ export const serverTooOld = (place: string, version: string): WorkflowError =>
 function reasonOf(cause: unknown): string {
   const { message, code } = cause as { message?: string; code?: string };
   const [first = ""] = (message ?? "").split("\n");
-  return first || code || "no reason is known";
+  return first.replace(/:\s*$/, "") || code || "no reason is known";
 }

@@ -12,21 +12,21 @@ import {
 import type { Database, Query } from "../database/database.ts";
 import { rowChars, seqOf } from "../store/claim.ts";
 import { dueOf, logNumbers } from "../store/rows.ts";
-import { movedAndRemoved, otherThread, threadExists } from "./errors.ts";
+import { bundleMissing, movedAndRemoved, otherThread, threadExists } from "./errors.ts";
 import { type Heads, headsIn } from "./heads.ts";
 import { type FileLine, linesOf } from "./lines.ts";
 
-/** The most bytes of one statement, unless its only line is longer. */
+/** Maximum bytes of a statement, unless its only line is longer. */
 const statementBytes = 4 * 1024 * 1024;
 const statementRows = 2_000;
 
 type Line = { log: number; n: number; content: string };
 type Report = (bytes: number) => void;
-/** A thread's row that is here already. */
+/** The row of a thread that is already in the database. */
 type Known = { hash: string; location: string | null };
 
 /**
- * Checks that a thread of a storage root can arrive: its logs are sound, and a copy that stayed here when it left has
+ * Checks that a thread of a storage root can arrive: its logs are intact, and a copy that remained in the database has
  * the same first records.
  * @throws WorkflowError `NO_SUMS`, `LOG_CORRUPT`, `THREAD_EXISTS`
  */
@@ -46,7 +46,7 @@ export async function checkArrival(database: Database, root: Root, ref: ThreadRe
   if (!isSame) throw otherThread(threadId);
 }
 
-/** Whether the last of a log's first `count` records has a sum. The sums are chained. */
+/** Tells whether the last of a log's first `count` records has a checksum. The checksums are chained. */
 async function hasSum(path: string, count: number, sum: string): Promise<boolean> {
   if (count === 0) return true;
   let n = 0;
@@ -59,7 +59,7 @@ async function hasSum(path: string, count: number, sum: string): Promise<boolean
 /**
  * Receives a thread in one transaction: a reader sees it whole, or the copy that stayed here. Does nothing when it has
  * arrived by this move or a later one.
- * @throws WorkflowError `THREAD_EXISTS`, `THREAD_MOVED`
+ * @throws WorkflowError `BUNDLE_MISSING`, `THREAD_EXISTS`, `THREAD_MOVED`
  */
 export async function arrive(
   database: Database,
@@ -103,7 +103,7 @@ export async function arrive(
 
 type Within = { query: Query; schema: string };
 
-/** Inserts the thread's row, and removes its older copy. Returns false when the thread has arrived. */
+/** Inserts the thread's row, and removes an older copy. Returns false if the thread has already arrived. */
 async function begin(
   { query, schema }: Within,
   ref: ThreadRef,
@@ -128,6 +128,9 @@ async function begin(
     );
     return rows.length > 0;
   };
+  // Keeps others from removing the bundle before the thread is there.
+  const bundle = `SELECT FROM ${schema}.bundles WHERE hash = $1 FOR KEY SHARE`;
+  if ((await query(bundle, [ref.hash])).length === 0) throw bundleMissing(ref.hash);
   if (await insert()) {
     const removed = await query<{ location: string }>(
       `SELECT location FROM ${schema}.removals WHERE thread_id = $1 AND location IS NOT NULL`,
@@ -144,7 +147,7 @@ async function begin(
     `SELECT hash, location FROM ${schema}.threads WHERE thread_id = $1 FOR UPDATE`,
     [threadId],
   );
-  // Another process removed it just now.
+  // Another process has just removed the thread.
   if (!here) throw movedAndRemoved(threadId);
   if (here.hash !== ref.hash) throw threadExists(threadId);
   const seen = here.location === null ? null : (JSON.parse(here.location) as Location);
@@ -208,7 +211,7 @@ async function* valuesIn(path: string): AsyncGenerator<Line> {
   }
 }
 
-/** Makes the rows of a debug log, each with several of its lines. */
+/** Makes the rows of a debug log, with several lines each. */
 class EventRows {
   count = 0;
   lastSeq = 0;
@@ -241,8 +244,8 @@ async function* fileLines(path: string): AsyncGenerator<FileLine> {
 }
 
 /**
- * Whether a line of a file that is not synced can be kept. A crash of the system may have left other bytes, which a text
- * of PostgreSQL can't hold.
+ * Tells whether PostgreSQL can store a line of an unsynced file. After a system crash, the line may contain bytes that
+ * a text column rejects.
  */
 const isText = (bytes: Buffer): boolean => isUtf8(bytes) && !bytes.includes(0);
 

@@ -11,7 +11,7 @@ const newline = 10;
 const pageRows = 64;
 
 /**
- * Copies a thread's logs, values and blobs into a storage root, with the bytes that they would have there.
+ * Copies a thread's logs, values and blobs into a storage root, byte for byte as the root would write them.
  * @throws WorkflowError `THREAD_NOT_FOUND`, `LOG_CORRUPT`
  */
 export async function copyThread(
@@ -23,7 +23,7 @@ export async function copyThread(
   const paths = threadFiles(root, ref);
   for (const path of Object.values(paths)) rmSync(path, { recursive: true, force: true });
   mkdirSync(dirname(paths.data), { recursive: true, mode: 0o700 });
-  // The records come last, so that the journal and the debug log have all that a record refers to.
+  // Copy the records last, so that the journal and the debug log contain everything that a record refers to.
   await copyValues(database, ref, paths.values);
   await copyLog(store, ref, "events", paths.info);
   await copyLog(store, ref, "journal", paths.journal);
@@ -44,7 +44,7 @@ async function copyLog(store: PostgresStore, ref: ThreadRef, log: LogName, path:
   }
 }
 
-/** Writes each value at the byte that events refer to. */
+/** Writes each value at the byte offset that events refer to. */
 async function copyValues(database: Database, { threadId }: ThreadRef, path: string) {
   let size = 0;
   for (let from = 0, isEnd = false; !isEnd; ) {
@@ -54,7 +54,7 @@ async function copyValues(database: Database, { threadId }: ThreadRef, path: str
       [threadId, from],
     );
     for (const { n, content } of rows) {
-      // A damaged value was left out when the thread arrived.
+      // The arrival omitted a damaged value.
       const gap = Buffer.alloc(Math.max(0, n - size), newline);
       const line = Buffer.from(`${content}\n`);
       appendFileSync(path, Buffer.concat([gap, line]), own);

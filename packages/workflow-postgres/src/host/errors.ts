@@ -1,6 +1,6 @@
 import { WorkflowError } from "@uncaged/workflow/host";
 
-/* The errors of threads that move to a database or out of it, and of its registry. */
+/* The errors of the database's registry, and of threads that move into or out of a database. */
 
 export const registryBusy = (): WorkflowError =>
   WorkflowError.failed(
@@ -23,7 +23,7 @@ export const withoutSums = (threadId: string): WorkflowError =>
     `move a fork of it: uncaged-workflow fork ${threadId}`,
   );
 
-/** `log`: the data log or the journal. */
+/** `log` is the data log or the journal. */
 export const logBroken = (threadId: string, log: string): WorkflowError =>
   WorkflowError.failed(
     "LOG_CORRUPT",

@@ -24,7 +24,7 @@ export type Heads = {
 };
 
 /**
- * Reads the heads of a thread's logs in a storage root, and checks both chains of sums and all blobs.
+ * Reads the heads of a thread's logs in a storage root, and checks both checksum chains and all blobs.
  * @throws WorkflowError `LOG_CORRUPT`, `NO_SUMS`, `BLOB_DAMAGED`
  */
 export async function headsIn(root: Root, ref: ThreadRef): Promise<Heads> {
@@ -37,7 +37,7 @@ export async function headsIn(root: Root, ref: ThreadRef): Promise<Heads> {
   const store = new DiskStore(root);
   const info = await store.find(threadId);
   if (info?.hash !== ref.hash) throw logBroken(threadId, "log");
-  // Throws for a journal that is missing although the thread had one.
+  // Throws if the thread's journal is missing.
   await store.read(ref, "journal");
   let last = firstSum;
   let turns = 0;

@@ -8,21 +8,20 @@ import { movingDatabase } from "./move.ts";
 export type PostgresHostOptions = {
   /** `postgres://user@host:5432/database?schema=name`, with the driver's parameters such as `sslmode`. */
   url: string;
-  /** The schema with all tables, unless the URL names one; `uncaged` by default. */
+  /** The schema with all tables, unless the URL contains a schema; `uncaged` by default. */
   schema?: string;
-  /** The most connections of this host, besides the listening connection; 10 by default. */
+  /** Maximum number of connections, besides the listening connection; 10 by default. */
   pool?: number;
 };
 
-/** Host on a database. */
 export type PostgresHost = Host & {
-  /** Moves threads out of the database and into it. */
+  /** Moves threads out of the database and into the database. */
   moving: MovingHost;
 };
 
 /**
- * Opens a PostgreSQL database as a host, and creates or updates its tables. It drives no thread: workers do
- * ({@link servePostgresWorker}), in their own environment. Reads need no worker.
+ * Opens a PostgreSQL database as a host, and creates or updates its tables. The host drives no threads: workers do
+ * ({@link servePostgresWorker}), in a separate environment. Reads need no worker.
  *
  * @example const host = await openPostgresHost({ url: "postgres://app@127.0.0.1/app" });
  * @throws WorkflowError `BAD_HOST`, and the errors of `database/errors.ts` and `schema/errors.ts`

@@ -1,11 +1,11 @@
 import { createReadStream } from "node:fs";
 
-/** A line of a file without its line break, and the byte at which it begins. */
+/** A line of a file without its line break, and the byte offset of its start. */
 export type FileLine = { bytes: Buffer; at: number };
 
 const pieceBytes = 1024 * 1024;
 
-/** Reads the whole lines of a file. A last line without a line break is left out: its writer crashed. */
+/** Reads the whole lines of a file. Skips a last line without a line break: the writer crashed. */
 export async function* linesOf(path: string): AsyncGenerator<FileLine> {
   let rest: Buffer[] = [];
   let at = 0;

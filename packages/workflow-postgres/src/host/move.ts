@@ -26,13 +26,13 @@ import { bundleMissing } from "./errors.ts";
 import { headsIn } from "./heads.ts";
 import { movingNames } from "./names.ts";
 
-/** The operations by which threads leave a database and arrive in it, and the copies that they make on this machine. */
+/** The operations that move threads out of and into a database, and their copies on this machine. */
 export type MovingDatabase = { moving: MovingHost; removeCopies: () => void };
 
 type Row = { hash: string; location: string | null; moved_to: string | null };
 
 /**
- * Returns the operations by which threads leave a schema and arrive in it. They copy files into a temporary storage root.
+ * Returns the operations that move threads out of and into a schema. The operations copy files into a temporary storage root.
  */
 export function movingDatabase(store: PostgresStore): MovingDatabase {
   const { database } = store;
@@ -65,7 +65,7 @@ export function movingDatabase(store: PostgresStore): MovingDatabase {
       );
       return { id: row?.identity ?? "", name: shownUrl(database.address) };
     },
-    // Leaving and arriving are atomic, so moves of several machines need no lock.
+    // Each move is atomic, so moves on several machines need no lock.
     alone: (_, act) => act(),
     async presence(threadId) {
       const row = await rowOf(threadId);
@@ -100,7 +100,7 @@ export function movingDatabase(store: PostgresStore): MovingDatabase {
     },
   };
 
-  /** Returns the location of a thread that has left for this host. @throws WorkflowError the reason why it can't leave */
+  /** Returns the location of a thread that has left for this host. @throws WorkflowError with the reason why the thread can't leave */
   async function refusedLeave({ hash, threadId }: ThreadRef, to: HostIdentity): Promise<Location> {
     const row = await rowOf(threadId);
     if (row?.hash !== hash) throw refusals.notFound(threadId);
@@ -122,7 +122,7 @@ export function movingDatabase(store: PostgresStore): MovingDatabase {
 const locationOf = ({ location }: Pick<Row, "location">): Location | null =>
   location === null ? null : (JSON.parse(location) as Location);
 
-/** Releases a thread that no claim holds to another host. Returns null, and changes nothing, when it can't leave. */
+/** Releases an unclaimed thread to another host. Returns null, without a change, if the thread can't leave. */
 async function leave(
   database: Database,
   { hash, threadId }: ThreadRef,

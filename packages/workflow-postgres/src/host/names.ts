@@ -7,14 +7,14 @@ import { registryBusy } from "./errors.ts";
 const mostTries = 20;
 
 /**
- * Returns how names are copied from a database and to it. A change applies the rules of a storage root to a copy of the
- * registry in `root`, and writes the copy back with compare-and-set.
+ * Returns the functions that copy names out of and into a database. A change applies the rules of a storage root to a
+ * copy of the registry in `root`, and writes the copy back with compare-and-set.
  */
 export function movingNames(
   store: PostgresStore,
   root: () => Root,
 ): Pick<MovingHost, "workflow" | "takeWorkflow"> {
-  /** Copies the registry. Returns its version. */
+  /** Copies the registry to `root`. Returns the text and its version. */
   async function pull(): Promise<{ text: string; version: string }> {
     const state = await store.readRegistry();
     const path = registryPath(root());

@@ -2,15 +2,15 @@ import type { DatabaseAddress } from "../database/address.ts";
 import { Database, isPassing } from "../database/database.ts";
 import { migrate } from "../schema/migrate.ts";
 
-/** Rows that changed after a version; null for a deleted row. With `isAll` it has every row. */
+/** Rows that changed after a version; null for a deleted row. With `isAll`, it contains every row. */
 export type RowsSince = { version: number; isAll: boolean; rows: Map<string, unknown> };
 
 /** Rows of the plans of a database, and locks for plan services. */
 export type PlanRows = {
   since(version: number): Promise<RowsSince>;
-  /** Sets rows; a null row is deleted. Returns false without a change when the version is stale. */
+  /** Sets rows; a null row is deleted. Returns false without a change if the version is stale. */
   commit(after: number, rows: Record<string, unknown>): Promise<boolean>;
-  /** Takes a lock once it is free. When the process dies, the lock expires some seconds later. */
+  /** Waits for a lock and takes it. After the death of the process, the lock expires within seconds. */
   lock(name: string, onWait: () => void): Promise<{ release(): Promise<void> }>;
   /** Closes the connections. */
   close(): Promise<void>;
@@ -20,7 +20,7 @@ export type PlanRows = {
 const leaseMs = 10_000;
 const renewMs = 3_000;
 const waitMs = 50;
-/** Number of kept commits, with the deleted rows. A reader with an older version reads all rows. */
+/** Number of stored commits, with the deleted rows. A reader with an older version reads all rows. */
 const keptCommits = 1_000;
 /**
  * Time limit for the retries of a commit while the database can't be reached, in milliseconds. After that time the
@@ -28,7 +28,7 @@ const keptCommits = 1_000;
  */
 const longestMs = 30_000;
 const retryMs = 200;
-/** A few connections: one for the calls in turn, others for locks. */
+/** Number of connections: one for sequential calls, others for locks. */
 const pool = 3;
 
 /**
@@ -78,7 +78,7 @@ export function planRows(database: Database): PlanRows {
       for (const late = Date.now() + longestMs; ; await Bun.sleep(retryMs)) {
         try {
           if ((await database.query(sql.commit, given)).length > 0) return true;
-          // A commit whose reply was lost was sent again, and finds its own id.
+          // After a lost reply the commit is sent again, and then finds its own id.
           const [next] = await database.query<{ id: string }>(sql.committed, [after]);
           return next?.id === id;
         } catch (error) {
@@ -112,7 +112,7 @@ export function planRows(database: Database): PlanRows {
   };
 }
 
-/** Whether a reader gets all rows, because it is new or may have missed deleted rows. */
+/** Tells whether a reader gets all rows, because the reader is new or may have missed deleted rows. */
 const isWhole = (before: number, version: number): boolean =>
   before === 0 || before < version - keptCommits || before > version;
 
@@ -122,7 +122,7 @@ const statements = (schema: string) => ({
     SELECT head.version, r.key, r.content FROM head LEFT JOIN ${schema}.plan_rows r
       ON r.version > $1 OR $1 = 0 OR $1 < head.version - ${keptCommits} OR $1 > head.version`,
 
-  // Of two commits on one version, the primary key of the next version refuses the later.
+  // If two commits have the same version, the primary key of the next version refuses the later commit.
   commit: `
     WITH made AS (
       INSERT INTO ${schema}.plan_commits (version, id)

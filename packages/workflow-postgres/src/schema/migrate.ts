@@ -7,7 +7,8 @@ import { ensurePartitions } from "./partitions.ts";
 /** The table with the numbers of the migrations that a schema has. */
 const table = "uncaged_migrations";
 const duplicateTable = "42P07";
-const undefinedColumn = "42703";
+/** The table has no column of this name, or of another type. */
+const otherColumns = new Set(["42703", "42883"]);
 
 type Found = {
   version: number;
@@ -66,9 +67,11 @@ export async function migrate(database: Database): Promise<void> {
 async function versionOf(database: Database): Promise<number> {
   const { address, schema } = database;
   const rows = await database
-    .query<{ version: number | null }>(`SELECT max(version) AS version FROM ${schema}.${table}`)
+    .query<{ version: number | null }>(
+      `SELECT max(version) AS version FROM ${schema}.${table} WHERE version > 0`,
+    )
     .catch((error: unknown) => {
-      if (codeOf(error) === undefinedColumn) throw schemaForeign(address.schema, table);
+      if (otherColumns.has(codeOf(error))) throw schemaForeign(address.schema, table);
       throw error;
     });
   const [row] = rows;

@@ -1,22 +1,22 @@
 import type { StoreChange } from "@uncaged/workflow/store";
 import type pg from "pg";
-import type { Database } from "../database/database.ts";
+import { type Database, promptMs } from "../database/database.ts";
 
-/** How often the table of threads is asked for changes, with and without notifications. */
+/** Interval between queries for changes with notifications and without them, in milliseconds. */
 const slowMs = 5_000;
 const fastMs = 250;
-/** At most one question per this time. */
+/** Minimum time between two queries, in milliseconds. */
 const shortestMs = 10;
 const retryMs = 1_000;
-/** For how long a notification may be on its way before the connection counts as deaf, as behind PgBouncer. */
+/** Maximum delay of a notification before the connection counts as deaf, as behind PgBouncer. */
 const deafAfterMs = 3_000;
-/** How often the listening connection is tested: a connection that the network has lost is silent. */
+/** Interval between tests of the listening connection, because a lost connection is silent. */
 const testEveryMs = 15_000;
 
-/** A snapshot in which no transaction is over. */
+/** A snapshot that shows no transaction as committed. */
 const everything = "1:1:";
 
-/** A thread that was changed or removed, or the registry (without `thread_id`). */
+/** A changed or removed thread, or the registry (without `thread_id`). */
 type Changed = {
   snapshot: string;
   kind: "thread" | "removed" | "registry" | "none";
@@ -35,8 +35,8 @@ export type Listener = {
 };
 
 /**
- * Finds the changes of a schema for all watches of a store. It asks for the rows whose last change the snapshot of its
- * last question did not show; notifications only say that it is time to ask. So a lost notification delays a change, and loses
+ * Finds the changes of a schema for all watches of a store. Queries the rows whose last change was invisible in the
+ * snapshot of the previous query. Notifications only trigger a query, so a lost notification delays a change but loses
  * none.
  */
 export class Changes {
@@ -55,12 +55,12 @@ export class Changes {
     this.#sql = question(database.schema);
   }
 
-  /** Whether notifications arrive: the server's own connections are used, without a pooler. */
+  /** Whether notifications arrive, which requires connections to the server without a pooler. */
   get isHeard(): boolean {
     return this.#isHeard;
   }
 
-  /** Tells the watches of all processes to look for changes, soon. */
+  /** Notifies the watches of all processes soon that they must look for changes. */
   notify(): void {
     const notes = this.#notes;
     notes.isWanted = true;
@@ -72,7 +72,7 @@ export class Changes {
         notes.isWanted = false;
         // A lost notification only delays a watch.
         await this.#database
-          .query("SELECT pg_notify($1, '')", [this.#channel])
+          .query("SELECT pg_notify($1, '')", [this.#channel], promptMs)
           .catch(() => undefined);
         await Bun.sleep(shortestMs);
       }
@@ -80,7 +80,7 @@ export class Changes {
     })();
   }
 
-  /** Adds a listener. Resolves once no later change is missed. */
+  /** Adds a listener. Resolves when the listener will get all later changes. */
   async add(listener: Listener): Promise<void> {
     if (this.#stop === null) {
       this.#stop = new AbortController();
@@ -109,19 +109,19 @@ export class Changes {
     resolve();
   }
 
-  /** Asks for changes until it is stopped. */
+  /** Queries changes until the signal aborts. */
   async #ask(signal: AbortSignal): Promise<void> {
     let last = await this.#first(signal);
     this.#started.resolve();
     while (!signal.aborted) {
       const ring = this.#ring.promise;
       try {
-        const rows = await this.#database.query<Changed>(this.#sql, [last]);
+        const rows = await this.#database.query<Changed>(this.#sql, [last], promptMs);
         if (signal.aborted) return;
         last = rows[0]?.snapshot ?? last;
         for (const row of rows) this.#report(row);
       } catch {
-        // The next question has what this one would have found.
+        // The next query finds the same changes.
         await Bun.sleep(retryMs);
         continue;
       }
@@ -130,12 +130,14 @@ export class Changes {
     }
   }
 
-  /** Returns a first snapshot: the changes that it does not show are not yet known. */
+  /** Returns a first snapshot. Changes that are invisible in it are not yet known. */
   async #first(signal: AbortSignal): Promise<string> {
     for (;;) {
       try {
         const [row] = await this.#database.query<{ snapshot: string }>(
           "SELECT pg_current_snapshot()::text AS snapshot",
+          [],
+          promptMs,
         );
         return row?.snapshot ?? everything;
       } catch (error) {
@@ -155,7 +157,7 @@ export class Changes {
     }
   }
 
-  /** Keeps a connection that listens, if the server sends notifications to it. */
+  /** Keeps a listening connection open if the server sends notifications to it. */
   async #listen(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const client = this.#database.client();
@@ -172,7 +174,7 @@ export class Changes {
           this.#look();
           while (await this.#isOpen(client, lost.promise, signal));
         } else {
-          // A pooler took the statement. Ask often instead, and try again much later.
+          // A pooler took the statement. Query often instead, and try to listen again much later.
           await Promise.race([lost.promise, delay(60_000, signal)]);
         }
       } catch {
@@ -185,7 +187,7 @@ export class Changes {
     }
   }
 
-  /** Waits for a while. Returns whether the connection is still open. @throws if it does not answer */
+  /** Waits for a while. Tells whether the connection is still open. @throws if it does not respond */
   async #isOpen(client: pg.Client, lost: Promise<void>, signal: AbortSignal): Promise<boolean> {
     const isLost = lost.then(() => true);
     if (await Promise.race([isLost, delay(testEveryMs, signal).then(() => false)])) return false;
@@ -193,7 +195,7 @@ export class Changes {
     return !signal.aborted;
   }
 
-  /** Whether a notification that is sent through the pool arrives here. */
+  /** Tells whether a notification that is sent through the pool arrives at a connection. */
   async #hears(client: pg.Client, lost: Promise<void>): Promise<boolean> {
     const heard = Promise.withResolvers<boolean>();
     client.on("notification", () => {
@@ -218,9 +220,9 @@ async function delay(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * The rows whose last change is not visible in a snapshot, in the order of the changes, and the snapshot of this
- * question. A transaction that was open then is found once it is over, whatever its number. Rows that a backup of
- * another server has brought may have numbers that are still to come here.
+ * Returns the query for the rows whose last change is invisible in a snapshot, in the order of the changes, and for its
+ * own snapshot. It finds the changes of a transaction that was open in the snapshot after the end of the transaction.
+ * Rows from a backup of another server may have transaction numbers that are still in the future here.
  */
 const question = (schema: string): string => {
   const isNew = `changed >= pg_snapshot_xmin($1::pg_snapshot)

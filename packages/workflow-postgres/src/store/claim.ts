@@ -4,6 +4,7 @@ import {
   type Claim,
   type ClaimOptions,
   FencedError,
+  recordTooLong,
   refusals,
   sealed,
   sumText,
@@ -11,32 +12,31 @@ import {
   type ThreadRef,
   type ThreadState,
 } from "@uncaged/workflow/store";
-import type { Database } from "../database/database.ts";
-import { recordTooLong } from "./errors.ts";
+import { type Database, promptMs } from "../database/database.ts";
 import type { Logs } from "./logs.ts";
 import { infoOf, isHeld, logNumbers, type ThreadRow } from "./rows.ts";
 import type { Batch, Head, Line, Result, Source, Writer } from "./writer.ts";
 
-/** The most bytes of a record. */
+/** Maximum bytes of a record. */
 export const maxRecordBytes = 64 * 1024 * 1024;
-/** The most bytes of a value and of a thread's values, as in a storage root. */
+/** Maximum bytes of a value and of all values of a thread, as in a storage root. */
 const maxValueBytes = 32 * 1024 * 1024;
 const maxValuesBytes = 256 * 1024 * 1024;
-/** Events are written this long after they occur, if nothing is appended before. */
+/** Delay between an event and its write if nothing else is appended, in milliseconds. */
 const eventsAfterMs = 50;
-/** The most characters of a row of events, unless its only event is longer. */
+/** Maximum characters of a row of events, unless its only event is longer. */
 export const rowChars = 128 * 1024;
 
 export type ClaimParts = {
   database: Database;
   writer: Writer;
-  /** Called once, when the claim is over or released. */
+  /** Called once, when the claim is lost or released. */
   onOver: (claim: PostgresClaim) => void;
 };
 
 type Pending = { resolve: (appended: Appended) => void; reject: (error: unknown) => void };
 
-/** A claim on a thread in PostgreSQL. Its calls are queued, and written in their order. */
+/** A claim on a thread in PostgreSQL. Queues the calls, and writes them in order. */
 export class PostgresClaim implements Claim, Source {
   readonly ref: ThreadRef;
   readonly fence: number;
@@ -50,7 +50,7 @@ export class PostgresClaim implements Claim, Source {
   readonly #parts: ClaimParts;
   readonly #leaseMs: number;
   readonly #lost = new AbortController();
-  /** The sums of the last queued records. */
+  /** The checksums of the last queued records. */
   readonly #sums: { data: bigint; journal: bigint };
   /** The thread after the last written batch, and after all queued calls. */
   #written: Head;
@@ -119,7 +119,7 @@ export class PostgresClaim implements Claim, Source {
     await this.#queued();
   }
 
-  /** Seals the next record of a log. @throws FencedError; WorkflowError `THREAD_ENDED`, `RECORD_TOO_LARGE` */
+  /** Adds the checksum to the next record of a log. @throws FencedError; WorkflowError `THREAD_ENDED`, `RECORD_TOO_LARGE` */
   #sealed(log: "data" | "journal", record: string): string {
     const { threadId } = this.ref;
     if (this.#isOver) throw new FencedError(threadId);
@@ -204,12 +204,13 @@ export class PostgresClaim implements Claim, Source {
         `UPDATE ${database.schema}.threads SET owner = NULL, lease_until = NULL, changed = pg_current_xact_id()
          WHERE thread_id = $1 AND fence = $2`,
         [this.ref.threadId, this.fence],
+        promptMs,
       )
-      // The lease expires by itself.
+      // Without a release, the lease expires.
       .catch(() => undefined);
   }
 
-  /** Ends the claim: another holder has it, or none has. */
+  /** Ends the claim after its loss. */
   lose(): void {
     if (this.#isOver) return;
     this.#lost.abort();
@@ -261,7 +262,7 @@ export class PostgresClaim implements Claim, Source {
   }
 }
 
-/** Returns the `seq` of an event's line; 0 when it has none. */
+/** Returns the `seq` of an event's line; 0 without a `seq`. */
 export function seqOf(line: string): number {
   try {
     const { seq } = JSON.parse(line) as { seq?: unknown };

@@ -2,20 +2,23 @@ import {
   type ClaimOptions,
   firstSum,
   type NewThread,
+  recordTooLong,
   sealed,
   sumText,
 } from "@uncaged/workflow/store";
 import type { Database } from "../database/database.ts";
 import { maxRecordBytes } from "./claim.ts";
-import { recordTooLong } from "./errors.ts";
 import { columnsOf, dueOf, logNumbers, serverNow, type ThreadRow } from "./rows.ts";
 
-/** Creates a thread in one statement. Returns its row; null when its id is taken. @throws `RECORD_TOO_LARGE` */
+/**
+ * Creates a thread in one statement, and keeps others from removing its bundle meanwhile. Returns its row, and whether
+ * the bundle is missing; null when its id is taken. @throws `RECORD_TOO_LARGE`
+ */
 export async function createThread(
   { query, schema }: Pick<Database, "query" | "schema">,
   given: NewThread,
   claim?: ClaimOptions,
-): Promise<ThreadRow | null> {
+): Promise<{ row: ThreadRow; lacksBundle: boolean } | null> {
   const { threadId, hash, name, createdAt, state, records, journal = [], blobsFrom } = given;
   const data = chain(threadId, records);
   const turns = chain(threadId, journal);
@@ -24,8 +27,10 @@ export async function createThread(
     ...turns.texts.map((text, n) => ({ log: logNumbers.journal, n, text })),
   ];
   const { forkFrom } = JSON.parse(records[0] ?? "{}") as { forkFrom?: { threadId?: string } };
-  const [row] = await query<ThreadRow>(
-    `WITH made AS (
+  const [found] = await query<ThreadRow & { lacks_bundle: boolean }>(
+    `WITH bundle AS (
+       SELECT hash FROM ${schema}.bundles WHERE hash = $2 FOR KEY SHARE
+     ), made AS (
        INSERT INTO ${schema}.threads AS t (thread_id, hash, name, created_at, updated_at, state, due_at, fork_from,
          records, turns, record_sum, turn_sum, fence, owner, lease_until)
        VALUES ($1, $2, $3, $4, ${serverNow}, $5, $6, $7, $8, $9, $10, $11,
@@ -43,7 +48,7 @@ export async function createThread(
          JOIN ${schema}.threads s ON s.thread_id = b.thread_id
        WHERE b.thread_id = $17 AND s.hash = $18 AND b.id = ANY($19::text[])
      )
-     SELECT * FROM made`,
+     SELECT *, NOT EXISTS (SELECT FROM bundle) AS lacks_bundle FROM made`,
     [
       ...[threadId, hash, name, createdAt, state.kind, dueOf(state), forkFrom?.threadId ?? null],
       ...[records.length, journal.length, sumText(data.sum), sumText(turns.sum)],
@@ -52,10 +57,12 @@ export async function createThread(
       ...[blobsFrom?.ref.threadId ?? null, blobsFrom?.ref.hash ?? null, blobsFrom?.ids ?? []],
     ],
   );
-  return row ?? null;
+  if (!found) return null;
+  const { lacks_bundle: lacksBundle, ...row } = found;
+  return { row, lacksBundle };
 }
 
-/** Seals the first records of a log. */
+/** Adds chained checksums to the first records of a log. */
 function chain(threadId: string, records: readonly string[]): { texts: string[]; sum: bigint } {
   let sum = firstSum;
   const texts = records.map((record) => {

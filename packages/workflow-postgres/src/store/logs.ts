@@ -1,4 +1,5 @@
 import {
+  badCursor,
   type Claim,
   firstSum,
   LogFold,
@@ -11,10 +12,10 @@ import {
   valueOf,
 } from "@uncaged/workflow/store";
 import type { Database } from "../database/database.ts";
-import { badCursor, logDamaged } from "./errors.ts";
+import { logDamaged } from "./errors.ts";
 import { logNumbers, type ThreadRow } from "./rows.ts";
 
-/** The parts of a thread's logs that a claim reads, and the sums of their last records. */
+/** The parts of a thread's logs that a claim reads, and the checksums of the last records. */
 export type Logs = Pick<Claim, "start" | "steps" | "end" | "journalHead"> & {
   sums: { data: bigint; journal: bigint };
 };
@@ -38,7 +39,7 @@ export async function readPage(
   const { hash, threadId } = ref;
   const [name, digits = ""] = cursor.split(".");
   const from = /^\d{1,9}$/.test(digits) && cursor === `${name}.${digits}` ? Number(digits) : -1;
-  // The page's first row comes whatever its length.
+  // A page always has its first row, whatever the row's length.
   const rows = await database.query<{ total: number; n: number | null; content: string }>(
     `SELECT t.${counters[log]} AS total, l.n, l.content
      FROM ${schema}.threads t LEFT JOIN (
@@ -67,7 +68,7 @@ export async function readPage(
 }
 
 /**
- * Reads the logs of a thread that was just claimed, and checks their sums.
+ * Reads the logs of a thread that was just claimed, and checks the checksums.
  * @throws WorkflowError `LOG_CORRUPT`
  */
 export async function readLogs(database: Database, row: ThreadRow): Promise<Logs> {
@@ -105,7 +106,7 @@ export async function readLogs(database: Database, row: ThreadRow): Promise<Logs
   return { start, steps, end, journalHead, sums: { data: sum, journal: last } };
 }
 
-/** Yields the first `count` lines of a log. A holder that fences this claim may already have added more. */
+/** Yields the first `count` lines of a log. A holder that fenced this claim may already have added more. */
 async function* linesIn(
   database: Database,
   ref: ThreadRef,

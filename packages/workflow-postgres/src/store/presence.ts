@@ -1,17 +1,17 @@
 import type { Database } from "../database/database.ts";
 
 const beatMs = 500;
-/** A worker without a connection counts as dead when it has been silent for this long. */
+/** Silence after which a worker without a connection counts as dead, in milliseconds. */
 const silentMs = 1_200;
 /**
- * For this long after its own connection a worker declares no other dead: after a restart of the server or a failover
- * all connections are new, and every worker needs time to make another.
+ * Time after its own connection during which a worker declares no other worker dead, in milliseconds. After a restart
+ * or a failover of the server all connections are new, and every worker needs time to reconnect.
  */
 const graceMs = 10_000;
 
 /**
- * Shows that a worker lives, by a connection and by beats, and frees the threads of workers that died. A killed
- * process loses its connection at once, so that others need not wait for the ends of its leases. A frozen process keeps
+ * Shows that a worker is alive, by a connection and by heartbeats, and frees the threads of dead workers. A killed
+ * process loses its connection at once, so other workers need not wait for the end of its leases. A frozen process keeps
  * its connection, and its threads until their leases expire.
  */
 export class Presence {
@@ -24,7 +24,7 @@ export class Presence {
 
   /**
    * @param name The owner of the worker's claims.
-   * @param mayJudge Whether connections are the server's own. Behind a pooler they tell nothing about a process.
+   * @param mayJudge Whether connections go directly to the server. Behind a pooler, a connection shows nothing about a process.
    * @param onFreed Called when threads of a dead worker can be claimed.
    */
   constructor(
@@ -59,7 +59,7 @@ export class Presence {
           this.#name,
         ]);
       } catch {
-        // Without beats, only leases protect the threads of this worker.
+        // Without heartbeats, only leases protect the threads of this worker.
         if (!signal.aborted) await Bun.sleep(beatMs);
       } finally {
         await client.end().catch(() => undefined);
@@ -79,7 +79,7 @@ const beat = (schema: string): string => `
   ON CONFLICT (name) DO UPDATE
   SET backend = excluded.backend, backend_start = excluded.backend_start, seen_at = excluded.seen_at`;
 
-/** Ends the leases of workers that are dead, and forgets those workers. */
+/** Returns the statement that ends the leases of dead workers and deletes their rows. */
 const free = (schema: string): string => `
   WITH dead AS (
     DELETE FROM ${schema}.workers w USING ${schema}.workers own

@@ -1,6 +1,6 @@
 import { type LogName, type ThreadInfo, type ThreadState } from "@uncaged/workflow/store";
 
-/** A row of the table `threads`, without its entry for lists. `owner` is null when the lease has expired. */
+/** A row of the table `threads`, without its entry for lists. `owner` is null if the lease has expired. */
 export type ThreadRow = {
   thread_id: string;
   hash: string;
@@ -23,7 +23,7 @@ export type ThreadRow = {
   owner: string | null;
 };
 
-/** The columns of a {@link ThreadRow}, of the table with this alias. */
+/** Returns the columns of a {@link ThreadRow}, for a table alias. */
 export const columnsOf = (t: string): string =>
   [
     ...["thread_id", "hash", "name", "created_at", "updated_at", "state", "due_at", "paused"],
@@ -43,7 +43,7 @@ export const columnsOf = (t: string): string =>
     .concat(`CASE WHEN ${isHeld(t)} THEN ${t}.owner END AS owner`)
     .join(", ");
 
-/** The condition that a claim holds a thread, by the server's clock. */
+/** Returns the condition that a claim holds a thread, by the server's clock. */
 export const isHeld = (t: string): string =>
   `(${t}.owner IS NOT NULL AND ${t}.lease_until > clock_timestamp())`;
 
@@ -64,7 +64,7 @@ export const infoOf = (row: ThreadRow): ThreadInfo => ({
   ...(row.postponed_until > 0 && { postponedUntil: row.postponed_until }),
 });
 
-/** The numbers of logs in the table `lines`. Values are too long for their events. */
+/** The numbers of logs in the table `lines`. Values are the long contents of events. */
 export const logNumbers: Readonly<Record<LogName | "values", number>> = {
   data: 0,
   journal: 1,

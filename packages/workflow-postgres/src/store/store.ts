@@ -1,4 +1,5 @@
 import {
+  ChangeQueue,
   type Claim,
   type ClaimOptions,
   isThreadId,
@@ -12,18 +13,19 @@ import {
   type RunnableOptions,
   type StoreChange,
   type StoredBundle,
+  storeClosed,
   type ThreadIndex,
   type ThreadInfo,
   type ThreadRef,
   type ThreadStore,
 } from "@uncaged/workflow/store";
 import type { DatabaseAddress } from "../database/address.ts";
-import { Database, type DatabaseOptions, isPassing } from "../database/database.ts";
+import { Database, type DatabaseOptions, isPassing, promptMs } from "../database/database.ts";
 import { migrate } from "../schema/migrate.ts";
+import { listBundles, putBundle, readBundle, removeBundle, removeUnused } from "./bundles.ts";
 import { Changes, type Listener } from "./changes.ts";
 import { maxRecordBytes, PostgresClaim } from "./claim.ts";
 import { createThread } from "./create.ts";
-import { storeClosed } from "./errors.ts";
 import { placeOf, readLogs, readPage } from "./logs.ts";
 import { columnsOf, infoOf, isHeld, logNumbers, type ThreadRow } from "./rows.ts";
 import { Presence } from "./presence.ts";
@@ -73,49 +75,42 @@ export class PostgresStore implements ThreadStore {
     return isPassing(error);
   }
 
-  /** The connections of this store, which `close` ends. */
+  /** The connections of this store. `close` ends them. */
   get database(): Database {
     return this.#database;
   }
 
-  async #query<Row extends object>(sql: string, values: readonly unknown[] = []): Promise<Row[]> {
+  #open(): Database {
     if (this.#closed.signal.aborted) throw storeClosed();
-    return await this.#database.query<Row>(sql, values);
+    return this.#database;
   }
 
-  async putBundle({ hash, code, descriptor, types, map }: StoredBundle): Promise<void> {
-    await this.#query(
-      `INSERT INTO ${this.#schema}.bundles AS b (hash, code, descriptor, types, map) VALUES ($1, $2, $3, $4, $5)
-       ON CONFLICT (hash) DO UPDATE SET code = excluded.code, descriptor = excluded.descriptor,
-         types = coalesce(excluded.types, b.types), map = coalesce(excluded.map, b.map)`,
-      [hash, Buffer.from(code.slice().buffer), descriptor, types ?? null, map ?? null],
-    );
+  async #query<Row extends object>(
+    sql: string,
+    values: readonly unknown[] = [],
+    timeoutMs?: number,
+  ): Promise<Row[]> {
+    return await this.#open().query<Row>(sql, values, timeoutMs);
+  }
+
+  async putBundle(bundle: StoredBundle): Promise<void> {
+    await putBundle(this.#open(), bundle);
   }
 
   async readBundle(hash: string): Promise<StoredBundle | null> {
-    type Row = { code: Buffer; descriptor: string; types: string | null; map: string | null };
-    const [row] = await this.#query<Row>(
-      `SELECT code, descriptor, types, map FROM ${this.#schema}.bundles WHERE hash = $1`,
-      [hash],
-    );
-    if (!row) return null;
-    const { code, descriptor, types, map } = row;
-    return {
-      ...{ hash, code: new Uint8Array(code), descriptor },
-      ...(types !== null && { types }),
-      ...(map !== null && { map }),
-    };
+    return await readBundle(this.#open(), hash);
   }
 
   async listBundles(): Promise<string[]> {
-    const rows = await this.#query<{ hash: string }>(
-      `SELECT hash FROM ${this.#schema}.bundles ORDER BY hash`,
-    );
-    return rows.map(({ hash }) => hash);
+    return await listBundles(this.#open());
   }
 
   async removeBundle(hash: string): Promise<void> {
-    await this.#query(`DELETE FROM ${this.#schema}.bundles WHERE hash = $1`, [hash]);
+    await removeBundle(this.#open(), hash);
+  }
+
+  async removeUnused(hash: string): Promise<boolean> {
+    return await removeUnused(this.#open(), hash);
   }
 
   async readRegistry(): Promise<RegistryState> {
@@ -139,22 +134,23 @@ export class PostgresStore implements ThreadStore {
   async create(given: NewThread, options?: ClaimOptions) {
     const query = this.#query.bind(this);
     for (;;) {
-      const row = await createThread({ query, schema: this.#schema }, given, options);
-      if (row) {
+      const made = await createThread({ query, schema: this.#schema }, given, options);
+      if (made) {
         this.#changes.notify();
+        const { row, lacksBundle } = made;
         const claim = options ? await this.#claimed(row, options) : null;
-        return { created: true, thread: infoOf(row), claim };
+        return { created: true, thread: infoOf(row), claim, ...(lacksBundle && { lacksBundle }) };
       }
       const thread = await this.find(given.threadId);
       if (thread?.movedTo) throw movedError(thread.threadId, thread.movedTo);
-      // A thread that was removed meanwhile is created.
+      // If the thread was removed meanwhile, create it.
       if (thread) return { created: false, thread, claim: null };
     }
   }
 
   async find(threadId: string): Promise<ThreadInfo | null> {
     if (!isThreadId(threadId)) return null;
-    const [row] = await this.#rows("t.thread_id = $1", [threadId]);
+    const [row] = await this.#rows("t.thread_id = $1", [threadId], promptMs);
     return row ? infoOf(row) : null;
   }
 
@@ -167,17 +163,16 @@ export class PostgresStore implements ThreadStore {
     return rows.map(infoOf);
   }
 
-  #rows(where: string, values: readonly unknown[]): Promise<ThreadRow[]> {
+  #rows(where: string, values: readonly unknown[], timeoutMs?: number): Promise<ThreadRow[]> {
     const sql = `SELECT ${columnsOf("t")} FROM ${this.#schema}.threads t WHERE ${where}`;
-    return this.#query<ThreadRow>(sql, values);
+    return this.#query<ThreadRow>(sql, values, timeoutMs);
   }
 
   async remove({ hash, threadId }: ThreadRef): Promise<boolean> {
-    if (this.#closed.signal.aborted) throw storeClosed();
     const schema = this.#schema;
     const values = [threadId, hash];
     const own = "thread_id = $1 AND hash = $2";
-    const rows = await this.#database.within(async (query) => {
+    const rows = await this.#open().within(async (query) => {
       // The next statement sees all lines only if no holder can write while it runs.
       await query(`SELECT FROM ${schema}.threads WHERE ${own} FOR UPDATE`, values);
       return await query(
@@ -210,8 +205,7 @@ export class PostgresStore implements ThreadStore {
   }
 
   async read(ref: ThreadRef, log: LogName, cursor?: string): Promise<LogPage> {
-    if (this.#closed.signal.aborted) throw storeClosed();
-    return await readPage(this.#database, ref, log, cursor);
+    return await readPage(this.#open(), ref, log, cursor);
   }
 
   where(ref: ThreadRef, log: LogName): string {
@@ -254,6 +248,7 @@ export class PostgresStore implements ThreadStore {
        WHERE t.thread_id = $1 AND t.hash = $2 AND t.moved_to IS NULL AND ($5 OR NOT ${isHeld("t")})
        RETURNING ${columnsOf("t")}`,
       [ref.threadId, ref.hash, owner, leaseMs, takeOver],
+      promptMs,
     );
     if (row) {
       this.#changes.notify();
@@ -265,7 +260,7 @@ export class PostgresStore implements ThreadStore {
     return null;
   }
 
-  /** Opens the claim of a row that was just claimed. */
+  /** Opens the claim of a row that this store has just claimed. */
   async #claimed(row: ThreadRow, options: ClaimOptions): Promise<PostgresClaim> {
     this.#claims.get(row.thread_id)?.lose();
     try {
@@ -304,25 +299,31 @@ export class PostgresStore implements ThreadStore {
           ORDER BY t.updated_at LIMIT $3)
        ) AS found ORDER BY since LIMIT $3`,
       [now, hashes ?? null, limit, onlyDue],
+      promptMs,
     );
     return rows.map(infoOf);
   }
 
   async renewAll(claims: readonly Claim[]): Promise<boolean[]> {
-    // All claims are renewed by one statement of the writer.
+    // The writer renews all claims in one statement.
     return await Promise.all(claims.map((claim) => claim.renew()));
   }
 
   async postpone({ hash, threadId }: ThreadRef, until: number): Promise<void> {
+    const isRunnable = until <= Date.now();
     await this.#query(
-      `UPDATE ${this.#schema}.threads SET postponed_until = $3 WHERE thread_id = $1 AND hash = $2`,
-      [threadId, hash, until],
+      `UPDATE ${this.#schema}.threads SET postponed_until = $3,
+         changed = CASE WHEN $4 THEN pg_current_xact_id() ELSE changed END
+       WHERE thread_id = $1 AND hash = $2`,
+      [threadId, hash, until, isRunnable],
+      promptMs,
     );
+    if (isRunnable) this.#changes.notify();
   }
 
   /**
-   * Shows other workers that the holder of the claims with this owner lives, until the store is closed, and frees the
-   * threads of holders that died. The store must be watched.
+   * Shows other workers until `close` that the holder of this owner's claims is alive, and frees the threads of dead
+   * holders. Needs an open watch of the store.
    */
   attend(owner: string): void {
     this.#presence ??= new Presence(this.#database, owner, {
@@ -335,44 +336,24 @@ export class PostgresStore implements ThreadStore {
     if (this.#closed.signal.aborted) throw storeClosed();
     const ended = AbortSignal.any([signal, this.#closed.signal]);
     if (ended.aborted) return;
-    const changes = new Map<string, StoreChange>();
-    let wake = (): void => undefined;
-    let failure: { error: unknown } | null = null;
+    const queue = new ChangeQueue();
+    const first = Promise.withResolvers<void>();
     const listener: Listener = {
       onChange: ({ fence, ...change }) => {
         const threadId = "ref" in change ? change.ref.threadId : "";
         const claim = this.#claims.get(threadId);
         if (claim && fence !== claim.fence && (fence ?? claim.fence + 1) > claim.fence)
           claim.lose();
-        if (ref && ref.threadId !== threadId) return;
-        // Move the key to the end, because a removed thread may have been created again.
-        changes.delete(threadId);
-        changes.set(threadId, change);
-        wake();
+        if (!ref || ref.threadId === threadId) queue.add(change);
       },
-      onError: (error) => {
-        failure = { error };
-        wake();
-      },
+      onError: first.reject,
     };
-    const stop = (): void => wake();
+    const stop = (): void => first.resolve();
     ended.addEventListener("abort", stop);
     try {
-      const ready = this.#changes.add(listener);
-      await Promise.race([ready, new Promise<void>((resolve) => (wake = resolve))]);
-      if (failure !== null) throw (failure as { error: unknown }).error;
+      await Promise.race([this.#changes.add(listener), first.promise]);
       if (!ended.aborted) yield { kind: "ready" };
-      while (!ended.aborted) {
-        for (const [key, change] of changes) {
-          changes.delete(key);
-          yield change;
-          if (ended.aborted) return;
-        }
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-          if (changes.size > 0 || ended.aborted) resolve();
-        });
-      }
+      yield* queue.until(ended);
     } finally {
       this.#changes.remove(listener);
       ended.removeEventListener("abort", stop);

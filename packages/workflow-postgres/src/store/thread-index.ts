@@ -1,7 +1,7 @@
 import type { IndexEntry, ThreadIndex, ThreadInfo, ThreadRef } from "@uncaged/workflow/store";
 import { columnsOf, infoOf, isHeld, type ThreadRow } from "./rows.ts";
 
-/** PostgreSQL counts rows by reading them, so more are not counted. */
+/** Maximum number of counted rows, because PostgreSQL reads each row to count it. */
 const mostCounted = 1_000;
 
 type Query = <Row extends object>(sql: string, values?: readonly unknown[]) => Promise<Row[]>;
@@ -33,7 +33,7 @@ export function threadIndex(query: Query, schema: string): ThreadIndex {
       return found.map(({ hash }) => hash);
     },
     async matching(text, limit) {
-      // Ids have no characters with a meaning in a pattern.
+      // Ids contain only these characters, none of which is special in a pattern.
       if (!/^[0-9A-Z]*$/.test(text)) return [];
       return await rows(
         `SELECT * FROM (

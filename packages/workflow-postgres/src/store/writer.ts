@@ -1,8 +1,8 @@
 import type { ThreadState } from "@uncaged/workflow/store";
-import { type Database, isPassing } from "../database/database.ts";
+import { type Database, isPassing, promptMs } from "../database/database.ts";
 import { isHeld, serverNow } from "./rows.ts";
 
-/** The heads of a thread's logs: numbers of lines, and the sums of the last records. */
+/** The heads of a thread's logs: numbers of lines, and checksums of the last records. */
 export type Head = {
   records: number;
   turns: number;
@@ -17,7 +17,7 @@ export type Head = {
 /** A line for the table `lines`. */
 export type Line = { log: number; n: number; content: string };
 
-/** The lines that one claim writes at once. Without lines it only renews the lease. */
+/** The lines that one claim writes at once. Without lines, a batch only renews the lease. */
 export type Batch = {
   threadId: string;
   fence: number;
@@ -27,29 +27,31 @@ export type Batch = {
   lines: readonly Line[];
 };
 
-/** The outcome of a batch: the claim holds, with the thread's pause mark, or it is over. */
+/** The outcome of a batch: the claim still holds, with the thread's pause mark, or it is lost. */
 export type Result = { holds: true; paused: boolean } | { holds: false };
 
 /** A claim with something to write. */
 export type Source = {
-  /** Takes all that is to be written; null when there is nothing. */
+  /** Takes everything that the claim has to write; null if nothing. */
   take(): Batch | null;
-  /** The batch is durable, or the claim is over. */
+  /** Called when the batch is durable, or the claim is lost. */
   done(result: Result): void;
-  /** The batch may have been written or not. */
+  /** Called when the outcome of the batch is unknown. */
   failed(error: unknown): void;
 };
 
-/** The most characters of one statement, unless its only line is longer. */
+/** Maximum characters of a statement, unless its only line is longer. */
 const mostChars = 8 * 1024 * 1024;
-/** For how long a statement is sent again when its connection is lost or its server can't write. */
+/** The slowest connection on which a statement arrives in time, in characters per millisecond. */
+const slowest = 500;
+/** Time during which a statement is retried after a lost connection or a failure of the server, in milliseconds. */
 const triesForMs = 20_000;
 const firstPauseMs = 50;
 const longestPauseMs = 1_000;
 
 /**
- * Writes for all claims of a store: one statement at a time, which carries what all of them have to write by then. Each
- * statement is one round trip and one transaction, and it checks the fence of each thread.
+ * Writes for all claims of a store, one statement at a time, which contains the pending lines of all claims. Each
+ * statement is one round trip and one transaction, and checks the fence of each thread.
  */
 export class Writer {
   readonly #database: Database;
@@ -66,7 +68,7 @@ export class Writer {
     this.#idle.resolve();
   }
 
-  /** Writes what a source has, soon. */
+  /** Schedules a write of a source's pending lines. */
   add(source: Source): void {
     this.#waiting.add(source);
     if (this.#isWriting) return;
@@ -81,7 +83,7 @@ export class Writer {
   }
 
   async #write(): Promise<void> {
-    // Calls of the same turn go into one statement.
+    // Calls in the same turn of the event loop go into one statement.
     await Promise.resolve();
     while (this.#waiting.size > 0) {
       const batches: [Source, Batch][] = [];
@@ -108,14 +110,14 @@ export class Writer {
         source.done(results.get(fence) ?? { holds: false });
       }
     } catch (error) {
-      // The server refused something that one of them wrote: the others must not end with it.
+      // The server rejected one of the batches. Write them separately, so that the other claims do not fail with it.
       if (batches.length > 1 && !isPassing(error)) {
         for (const batch of batches) await this.#send([batch]);
       } else for (const [source] of batches) source.failed(error);
     }
   }
 
-  /** Sends batches until their outcome is known. Returns it by the fence of the claim. */
+  /** Sends batches until their outcomes are known. Returns the outcomes by the fence of the claim. */
   async #results(batches: readonly Batch[]): Promise<Map<number, Result>> {
     const until = Date.now() + triesForMs;
     let isRepeated = false;
@@ -124,7 +126,7 @@ export class Writer {
         const results = await this.#once(batches);
         const open = batches.filter(({ fence }) => !results.has(fence));
         if (!isRepeated || open.length === 0) return results;
-        // An earlier try may have been written, and its answer lost.
+        // An earlier attempt may have been committed although its reply was lost.
         for (const { fence, paused } of await this.#written(open)) {
           results.set(fence, { holds: true, paused });
         }
@@ -141,7 +143,8 @@ export class Writer {
     const lines = batches.flatMap(({ fence, lines: own }) =>
       own.map((line) => ({ fence, ...line })),
     );
-    const rows = await this.#database.query<{ fence: number; paused: boolean }>(this.#sql, [
+    const chars = lines.reduce((sum, { content }) => sum + content.length, 0);
+    const values = [
       batches.map(({ threadId }) => threadId),
       batches.map(({ fence }) => fence),
       batches.map(({ leaseMs }) => leaseMs),
@@ -161,23 +164,34 @@ export class Writer {
       lines.map(({ log }) => log),
       lines.map(({ n }) => n),
       lines.map(({ content }) => content),
-    ]);
+    ];
+    type Written = { fence: number; paused: boolean };
+    const timeoutMs = promptMs + chars / slowest;
+    const rows = await this.#database.query<Written>(this.#sql, values, timeoutMs);
     return new Map(rows.map(({ fence, paused }) => [fence, { holds: true, paused }]));
   }
 
-  /** Returns the batches that were written: their threads have the heads that would follow. */
+  /**
+   * Returns the batches that were written: their threads have the heads that would follow. The sums of new records prove
+   * it, even after the end of the claim.
+   */
   async #written(batches: readonly Batch[]): Promise<{ fence: number; paused: boolean }[]> {
     type Found = Record<"thread_id" | "record_sum" | "turn_sum", string> &
-      Record<"fence" | "records" | "turns" | "events", number> & { paused: boolean };
+      Record<"fence" | "records" | "turns" | "events", number> &
+      Record<"paused" | "held", boolean>;
     const rows = await this.#database.query<Found>(
-      `SELECT t.thread_id, t.record_sum, t.turn_sum, t.fence, t.records, t.turns, t.events, t.paused
-       FROM ${this.#database.schema}.threads t WHERE t.thread_id = ANY($1) AND ${isHeld("t")}`,
+      `SELECT t.thread_id, t.record_sum, t.turn_sum, t.fence, t.records, t.turns, t.events, t.paused,
+         ${isHeld("t")} AS held
+       FROM ${this.#database.schema}.threads t WHERE t.thread_id = ANY($1)`,
       [batches.map(({ threadId }) => threadId)],
+      promptMs,
     );
-    return batches.flatMap(({ threadId, fence, after }) => {
+    return batches.flatMap(({ threadId, fence, before, after }) => {
+      const isNew = after.records > before.records || after.turns > before.turns;
       const row = rows.find(({ thread_id }) => thread_id === threadId);
       const isSame =
-        row?.fence === fence &&
+        row !== undefined &&
+        (isNew || (row.fence === fence && row.held)) &&
         row.records === after.records &&
         row.turns === after.turns &&
         row.events === after.events &&
@@ -189,9 +203,10 @@ export class Writer {
 }
 
 /**
- * The statement that writes batches. A thread is written only by the claim with its fence, while the lease lasts, and
- * after exactly the lines that the claim knows: so a statement that is sent twice writes once. Lines and results go by
- * the fence, which is unique in a schema: two claims of one thread may be in one statement.
+ * The statement that writes batches. Only the claim with a thread's fence may write the thread, before the end of the
+ * lease and after exactly the lines that the claim expects: so a statement that is sent twice writes once. Lines and
+ * results are matched by the fence, which is unique in a schema, because one statement may contain two claims of one
+ * thread.
  */
 const statement = (schema: string): string => `
   WITH given AS (

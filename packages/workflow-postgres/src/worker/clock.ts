@@ -1,7 +1,7 @@
 import type { Database } from "../database/database.ts";
 import { clockOff } from "./errors.ts";
 
-/** A worker whose clock differs by more drives no threads: they would wake at wrong times. */
+/** Maximum clock difference of a worker that drives threads, in milliseconds. Threads would wake at wrong times. */
 const mostMs = 10_000;
 
 /** Compares this machine's clock with the database server's. @throws WorkflowError `CLOCK_OFF` */
@@ -12,7 +12,7 @@ export async function checkClock(database: Database): Promise<void> {
   );
   const after = Date.now();
   const server = Number(row?.now ?? before);
-  // The server answered between these two times.
+  // The server responded between these two times.
   const lead = before > server ? before - server : Math.min(0, after - server);
   if (Math.abs(lead) > mostMs) throw clockOff(lead, database.address.place);
 }

@@ -19,11 +19,11 @@ export type PostgresWorkerOptions = {
   env: Environment;
   /** Working folder of threads; by default the folder in which each thread was started, on this machine. */
   cwd?: string;
-  /** The most threads that it drives at once; 100 by default. */
+  /** Maximum number of concurrently driven threads; 100 by default. */
   threads?: number;
-  /** Length of its leases in milliseconds: the threads of a frozen worker continue elsewhere after that time. */
+  /** Duration of the leases in milliseconds: the threads of a frozen worker continue elsewhere after that time. */
   leaseMs?: number;
-  /** The time of a partition of logs; a month by default. */
+  /** The period of a partition of logs; a month by default. */
   partition?: Partition;
   /** Deletes threads that ended longer ago than this, in milliseconds. By default none is deleted. */
   keepMs?: number;
@@ -35,11 +35,11 @@ export type PostgresWorkerOptions = {
 
 /** A worker that drives threads until `close`. */
 export type PostgresWorker = {
-  /** The owner of its claims, in lists. */
+  /** The owner of the worker's claims, as shown in lists. */
   owner: string;
   /** Number of driven threads. */
   readonly count: number;
-  /** Releases its threads at their next yields, so that other workers continue them, and closes its connections. */
+  /** Releases the threads at their next yields, so that other workers continue them, and closes the connections. */
   close(): Promise<void>;
 };
 
@@ -99,7 +99,7 @@ export async function servePostgresWorker(options: PostgresWorkerOptions): Promi
   }
 }
 
-/** Opens the store of a worker. The clock is checked first, so that a worker that may not work writes nothing. */
+/** Opens the store of a worker. Checks the clock first, so that a worker with a wrong clock writes nothing. */
 async function opened(upkeep: Database, options: DatabaseOptions): Promise<PostgresStore> {
   try {
     await checkClock(upkeep);

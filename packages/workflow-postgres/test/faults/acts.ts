@@ -1,7 +1,8 @@
 import type { Happened } from "../../../workflow-restate/test/faults/takeover.ts";
+import type { TestWorker } from "../fixtures/workers.ts";
 import type { Fleet, Member } from "./fleet.ts";
-import { cuts, type Link } from "./link.ts";
-import { pick } from "./random.ts";
+import { cuts, type Link } from "../../../workflow-restate/test/faults/link.ts";
+import { pick } from "../../../workflow-restate/test/faults/random.ts";
 import { mayMount, type Servers } from "./servers.ts";
 
 export const kinds = [
@@ -11,20 +12,20 @@ export const kinds = [
 export type Kind = string;
 /** Faults of the whole server, which can't overlap. */
 const ofServer: readonly Kind[] = ["server", "failover", "disk"];
-/** How often a kind is drawn; once by default. A failover waits for a new replica. */
+/** Relative frequency of each kind; 1 by default. A failover waits for a new replica. */
 const weights: Readonly<Record<Kind, number>> = { failover: 0.5, kill: 2, freeze: 2, network: 2 };
 
 type Parts = {
   servers: Servers;
   fleet: Fleet;
-  /** The way of the host that sends commands. */
+  /** The link between the commanding host and the server. */
   way: Link;
   schema: string;
   leaseMs: number;
   random: () => number;
 };
 
-/** Makes servers, workers, connections and statements fail, and remembers when. */
+/** Makes servers, workers, connections and statements fail, and records the times. */
 export class Acts {
   readonly happened: Happened[] = [];
   readonly #heldUp = new Map<number, number>();
@@ -39,7 +40,7 @@ export class Acts {
   /** Number of times that a fault held up a process. */
   heldUp = (pid: number): number => this.#heldUp.get(pid) ?? 0;
 
-  /** Draws one fault of some kinds, or two at once. */
+  /** Draws one fault of the given kinds, or two simultaneous faults. */
   draw(all: readonly Kind[], most: number): Kind[] {
     const able = all.filter((kind) => mayMount || kind !== "disk");
     const first = this.#drawn(able);
@@ -53,7 +54,7 @@ export class Acts {
     return all.find((kind) => (left -= weights[kind] ?? 1) < 0) ?? (all[0] as Kind);
   }
 
-  /** Returns once the fault is over. */
+  /** Runs a fault. Resolves after its end. */
   async happen(kind: Kind): Promise<void> {
     const member = pick(this.#parts.fleet.members, this.#random);
     const happened: Happened = { kind, from: Date.now(), to: Number.POSITIVE_INFINITY };
@@ -74,7 +75,10 @@ export class Acts {
       this.#holdUp(worker.process.pid);
       worker.freeze();
       const { leaseMs } = this.#parts;
-      await Bun.sleep(this.#random() < 0.4 ? this.#random() * leaseMs : leaseMs * 1.7);
+      const [how, part] = [this.#random(), this.#random()];
+      if (how < 0.25) await Bun.sleep(part * leaseMs);
+      else if (how < 0.5) await Bun.sleep(leaseMs * 1.7);
+      else await this.#overtaken(worker, how < 0.7 ? "expiry" : part < 0.5 ? "claim" : "death");
       worker.thaw();
     },
     server: () => this.#parts.servers.crash(this.#random() * 1000),
@@ -120,6 +124,33 @@ export class Acts {
       for (let n = 0; n < 4; n += 1) await this.#parts.servers.sql(lock);
     },
   };
+
+  /**
+   * Waits until a frozen worker has lost a thread: its lease has ended, another worker has claimed it, or another has
+   * done so because the connections of the frozen worker are gone. When it is thawed, nothing may stop its next write
+   * but the store: no other holder has written, and after `death` its own clock shows that its lease lasts.
+   */
+  async #overtaken({ owner, process }: TestWorker, by: "expiry" | "claim" | "death") {
+    const { schema, servers, leaseMs } = this.#parts;
+    const until = Date.now() + leaseMs * 1.7;
+    if (by === "death") {
+      await servers.sql(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1",
+        [`uncaged-workflow ${process.pid}`],
+      );
+    }
+    const held = await servers.sql<{ thread_id: string; ms: number }>(
+      `SELECT thread_id, extract(epoch FROM lease_until - clock_timestamp())::float8 * 1000 AS ms
+       FROM ${schema}.threads WHERE owner = $1 AND state = 'running'`,
+      [owner],
+    );
+    if (held.length === 0) return;
+    // Others claim an expired thread within milliseconds, so a question would find it too late.
+    if (by === "expiry") return await Bun.sleep(pick(held, this.#random).ms + 1);
+    const ids = held.map(({ thread_id }) => thread_id);
+    const taken = `SELECT FROM ${schema}.threads WHERE thread_id = ANY($1) AND owner <> $2 LIMIT 1`;
+    while (Date.now() < until && (await servers.sql(taken, [ids, owner])).length === 0);
+  }
 
   /** Changes a setting of the role of all workers for a while. */
   async #withSetting(setting: string): Promise<void> {

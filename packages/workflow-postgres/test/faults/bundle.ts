@@ -1,18 +1,19 @@
 /**
- * A workflow that counts. Each step has one outside effect: a line in the file `params.audit`, before its commit.
- * Before the step `params.asks` it asks a question, and before the step `params.naps` it sleeps.
+ * A workflow that counts. Each step has one outside effect before its commit: a line in the file `params.audit`. The
+ * workflow asks a question before the step `params.asks`, and sleeps before the step `params.naps`.
  */
 export const countingBundle = `import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 export const descriptor = { description: "of the fault tests", roles: {} };
 export async function* run(input, options) {
+  const call = crypto.randomUUID();
   const { audit, steps, ms, asks, naps } = input.params;
   const count = (is) => input.steps.filter(is).length;
   const isAnswered = count(({ role, meta }) => role === "__input__" && meta.sleep !== true) > 0;
   const hasSlept = count(({ role, meta }) => role === "__input__" && meta.sleep === true) > 0;
   for (let step = count(({ role }) => role === "count"); step < steps; step += 1) {
     const note = (more) => {
-      const effect = { thread: options.threadId, step, pid: process.pid, at: Date.now(), ...more };
+      const effect = { thread: options.threadId, step, pid: process.pid, at: Date.now(), call, ...more };
       appendFileSync(audit, JSON.stringify(effect) + "\\n");
     };
     if (step === naps && !hasSlept) {
@@ -25,7 +26,7 @@ export async function* run(input, options) {
     }
     note();
     await sleep(ms, undefined, { signal: options.signal });
-    yield { role: "count", content: String(step), meta: { pid: process.pid } };
+    yield { role: "count", content: String(step), meta: { pid: process.pid, call } };
   }
   return { returnCode: 0, summary: "counted" };
 }`;

@@ -16,12 +16,13 @@ import {
 } from "../../../workflow-restate/test/faults/takeover.ts";
 import { openPostgresHost } from "../../src/host/host.ts";
 import { Acts, type Kind, kinds } from "./acts.ts";
+import { unasked } from "./answers.ts";
 import { countingBundle } from "./bundle.ts";
 import { recording, wrongCommits, wrongSums } from "./commits.ts";
 import { Fleet } from "./fleet.ts";
-import { Link } from "./link.ts";
+import { Link } from "../../../workflow-restate/test/faults/link.ts";
 import { Servers } from "./servers.ts";
-import { newId, pick, randomOf } from "./random.ts";
+import { newId, pick, randomOf } from "../../../workflow-restate/test/faults/random.ts";
 import { Watcher } from "./watcher.ts";
 
 /*
@@ -34,9 +35,9 @@ export type FaultOptions = {
   faults: number;
   seed: number;
   kinds?: readonly Kind[];
-  /** Length of the leases of workers. */
+  /** Duration of the workers' leases, in milliseconds. */
   leaseMs?: number;
-  /** A time before each fault without threads, so that takeovers are measured without other faults; 0 by default. */
+  /** Pause before each fault, so that takeovers are measured without other faults, in milliseconds; 0 by default. */
   pauseMs?: number;
   report?: (line: string) => void;
 };
@@ -50,7 +51,7 @@ export type FaultReport = {
   steps: number;
   /** Number of steps that began more than once: their worker was lost before the commit. */
   repeated: number;
-  /** How often each error code occurs in the reports of workers and the refusals of commands. */
+  /** Number of occurrences of each error code in workers' reports and refused commands. */
   errors: Record<string, number>;
   violations: string[];
   takeover: Record<string, Takeover>;
@@ -62,7 +63,7 @@ type Thread = { thread_id: string; hash: string; state: string; paused: boolean;
 const schema = "uncaged";
 const shortLeaseMs = 3_000;
 const [workers, threads, steps, stepMs] = [3, 12, 15, 60];
-/** Errors of commands that an outage, or another command, explains. */
+/** Errors of commands that an outage or another command explains. */
 const harmless =
   /^(THREAD_ENDED|NOT_RUNNING|NOT_WAITING|ALREADY_RUNNING|WAITING|SLEEPING|NO_DATABASE|DISK_FULL|DATABASE_FAILED|DATABASE_READ_ONLY)$/;
 
@@ -143,7 +144,7 @@ class Trial {
   #sql = <Row extends object>(text: string, values?: unknown[]): Promise<Row[]> =>
     this.#parts.servers.sql<Row>(text, values);
 
-  /** Starts threads up to the wanted number, and answers a question. */
+  /** Starts threads up to the required number, and answers a question. */
   async #fill(): Promise<void> {
     const { host } = this.#parts;
     const [row] = await this.#sql<{ open: number }>(
@@ -293,7 +294,7 @@ class Trial {
     return Object.fromEntries([...counted].map(([code, all]) => [code, all.length]));
   }
 
-  /** Brings all threads to their ends: answers their questions, and resumes the paused. */
+  /** Brings all threads to their ends: answers their questions, and resumes paused threads. */
   async #ended(): Promise<string[]> {
     const { host } = this.#parts;
     let open: Thread[] = [];
@@ -301,7 +302,7 @@ class Trial {
       const all = await this.#sql<Thread>(
         `SELECT thread_id, hash, state, paused FROM ${schema}.threads`,
       );
-      // A start or fork may have happened although its answer was lost.
+      // A start or fork may have succeeded although its reply was lost.
       for (const { thread_id: threadId, hash } of all) this.#know({ threadId, hash });
       open = all.filter(({ state }) => state !== "ended");
       if (open.length === 0) return [];
@@ -310,25 +311,13 @@ class Trial {
         open.slice(0, 20).map(async ({ thread_id: threadId, hash, paused }) => {
           const thread = this.#know({ threadId, hash });
           if (asking.has(threadId)) await this.#answer(thread);
-          // It may have been resumed since the read.
+          // Another command may have resumed the thread since the read.
           else if (paused) await host.control(thread, { kind: "resume", env: {} }).catch(() => 0);
         }),
       );
     }
     return open.map(({ thread_id, state }) => `${thread_id} does not end: ${state}`);
   }
-}
-
-/** Returns the answers in a log that were never given, or are there twice. */
-function unasked(lines: readonly string[], { given }: Orders): string[] {
-  const inputs = lines
-    .map((line) => JSON.parse(line) as { role: string; content: string; meta: { sleep?: true } })
-    .filter(({ role, meta }) => role === "__input__" && meta.sleep !== true);
-  const wrong = inputs.filter(
-    ({ content }, n) =>
-      !given.includes(content) || inputs.findIndex((one) => one.content === content) !== n,
-  );
-  return wrong.map(({ content }) => `has the answer ${content}, which was not given once`);
 }
 
 /** Retries a call while the database is away. */

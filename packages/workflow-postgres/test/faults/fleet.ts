@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { TestWorker } from "../fixtures/workers.ts";
-import { Link } from "./link.ts";
+import { Link } from "../../../workflow-restate/test/faults/link.ts";
 
 export type Member = { worker: TestWorker; link: Link };
 
-/** Workers, each with its own way to the database. */
+/** Workers, each with a separate link to the database. */
 export class Fleet {
   readonly members: Member[] = [];
   readonly #url: (port: number) => string;
@@ -41,7 +41,7 @@ export class Fleet {
     for (const { link } of this.members) link.target = port;
   }
 
-  /** The workers that have ended by themselves. */
+  /** The workers that exited without a request. */
   get ended(): string[] {
     const gone = this.members.filter(({ worker: { process } }) => process.exitCode !== null);
     return gone.map(({ worker: { owner, process } }) => `${owner} ended with ${process.exitCode}`);
@@ -60,7 +60,7 @@ export class Fleet {
     for (const member of this.members.splice(0)) await this.kill(member);
   }
 
-  /** Starts a worker, and again until the database takes it. */
+  /** Starts a worker. Retries until the database accepts it. */
   async #start(): Promise<Member> {
     const link = await Link.to(this.#port);
     const options = { url: this.#url(link.port), leaseMs: this.#leaseMs, isolate: true };

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import pg from "pg";
 import { newFolder, PostgresServer, run } from "../fixtures/server.ts";
 
-/** The size of a server's disk. A filled disk stops its tables and its write-ahead log. */
+/** The size of a server's disk in MiB. A full disk stops its tables and its write-ahead log. */
 const diskMb = 512;
-/** Whether this process may mount file systems of a limited size. */
+/** Whether this process may mount file systems with a size limit. */
 export const mayMount = process.getuid?.() === 0;
 
 const settings = {
@@ -42,7 +42,7 @@ export class Servers {
     return this.#primary.server.port;
   }
 
-  /** Runs a statement as the superuser, and again until the server answers. */
+  /** Runs a statement as the superuser. Retries until the server responds. */
   async sql<Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> {
     for (const late = Date.now() + 90_000; ; await Bun.sleep(100)) {
       const client = new pg.Client({
@@ -62,14 +62,14 @@ export class Servers {
     }
   }
 
-  /** Ends the primary as a power failure does, and starts it again. */
+  /** Kills the primary like a power failure, and restarts it. */
   async crash(pauseMs: number): Promise<void> {
     await this.#primary.server.kill();
     await Bun.sleep(pauseMs);
     await this.#primary.server.restart();
   }
 
-  /** Ends the primary for ever, makes the replica the primary, and gives it a replica. Returns once it has one. */
+  /** Kills the primary permanently, promotes the replica, and starts a new replica. Resolves when it is in sync. */
   async failOver(onPromoted: (port: number) => void): Promise<void> {
     await this.#inSync();
     const [old, next] = [this.#primary, this.#replica];
@@ -83,7 +83,7 @@ export class Servers {
     await this.#addReplica();
   }
 
-  /** Fills the disk of the primary, and makes room again. */
+  /** Fills the disk of the primary, and frees the space again. */
   async fillDisk(forMs: number): Promise<void> {
     const { disk } = this.#primary;
     if (disk === null) return;
@@ -114,7 +114,7 @@ export class Servers {
     await this.#inSync();
   }
 
-  /** Waits until the replica has everything that the primary has. */
+  /** Waits until the replica has received everything from the primary. */
   async #inSync(): Promise<void> {
     const sql = `SELECT 1 FROM pg_stat_replication
       WHERE state = 'streaming' AND flush_lsn >= pg_current_wal_flush_lsn()`;

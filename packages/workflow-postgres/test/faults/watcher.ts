@@ -1,9 +1,9 @@
 import type { Host, ThreadRef } from "@uncaged/workflow/host";
 
-/** An observer that follows a thread through all failures, from the cursor of the last item it received. */
+/** An observer that follows a thread through all failures, from the cursor of the last received item. */
 export class Watcher {
   readonly ref: ThreadRef;
-  /** The steps that it received, with their numbers. */
+  /** The received steps with their numbers. */
   readonly steps: { number: number; text: string }[] = [];
   #isEnded = false;
   readonly #stop = new AbortController();
@@ -29,15 +29,18 @@ export class Watcher {
           if (item.kind === "end") this.#isEnded = true;
         }
       } catch {
-        // The database is away.
+        // The database is unavailable.
       }
       await Bun.sleep(100);
     }
   }
 
-  /** Returns the differences between what it received and the thread's records; waits for the end of the thread. */
-  async differences(lines: readonly string[]): Promise<string[]> {
-    await Promise.race([this.#done, Bun.sleep(60_000)]);
+  /**
+   * Returns the differences between what it received and the thread's records. Waits for the end of the thread, for
+   * `mostMs` at most.
+   */
+  async differences(lines: readonly string[], mostMs = 60_000): Promise<string[]> {
+    await Promise.race([this.#done, Bun.sleep(mostMs)]);
     this.#stop.abort();
     const found = this.#isEnded ? [] : ["its observer never received the end"];
     const records = lines.slice(1, -1).map((line, n) => {

@@ -1,5 +1,5 @@
 import type { Environment } from "@uncaged/workflow/host";
-import { badHost, passwordInUrl } from "./errors.ts";
+import { badHost, otherHost, passwordInUrl } from "./errors.ts";
 
 /** The URLs of a cluster's two HTTP interfaces, without a trailing slash, and their token. */
 export type ClusterAddress = { ingress: string; admin: string; token: string | null };
@@ -8,7 +8,7 @@ export type ClusterAddress = { ingress: string; admin: string; token: string | n
 export const tokenVariable = "UNCAGED_WORKFLOW_HOST_TOKEN";
 const defaultPorts = { ingress: 8080, admin: 9070 };
 
-/** Whether a text is meant to be the URL of a cluster. */
+/** Tells whether a text is meant to be the URL of a cluster. */
 export const isHostUrl = (text: string): boolean => /^restates?:/i.test(text);
 
 /**
@@ -20,6 +20,7 @@ export const isHostUrl = (text: string): boolean => /^restates?:/i.test(text);
 export function readHostUrl(text: string, env: Environment): ClusterAddress {
   const url = URL.parse(text);
   const scheme = { "restate:": "http:", "restates:": "https:" }[url?.protocol ?? ""];
+  if (!isHostUrl(text)) throw otherHost(masked(text));
   if (!url || !scheme || url.hostname === "") throw badHost(masked(text));
   const { hostname, username, password, pathname, hash, searchParams } = url;
   if (username || password) throw passwordInUrl(tokenVariable);
@@ -39,7 +40,7 @@ function adminOf(text: string | null, hostname: string, whole: string): string {
   return `${host}:${port}`;
 }
 
-/** Text before an `@` may be a password, even without a scheme. */
+/** Masks the text before an `@`, which may be a password, even without a scheme. */
 const masked = (text: string): string => text.replace(/:(?!\/\/)[^/@]*@/g, ":***@");
 
 /** Returns the URL of an address. {@link readHostUrl} reads it back. */

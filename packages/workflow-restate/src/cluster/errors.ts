@@ -12,6 +12,14 @@ export const badHost = (url: string): WorkflowError =>
     "write restate://host:port, and ?admin=port unless it is 9070; restates:// uses TLS",
   );
 
+/** A host of another kind where the command line takes a cluster or a database. */
+export const otherHost = (url: string): WorkflowError =>
+  WorkflowError.usage(
+    "BAD_HOST_URL",
+    `${show(url)} is not the URL of a cluster or database`,
+    `write restate://host:port or postgres://user@host/name${/^https?:/i.test(url) ? "" : ", or https://host for a server"}`,
+  );
+
 export const passwordInUrl = (variable: string): WorkflowError =>
   WorkflowError.usage(
     "BAD_HOST_URL",
@@ -48,7 +56,7 @@ export const halfCluster = (silent: string, url: string, other: string): Workflo
     "check its port: restate://host:<ingress>?admin=<port>",
   );
 
-/** Another program at the address of an interface. `answer`: its status and first characters, or "no response". */
+/** Another program at the address of an interface. `answer` is the status and first characters, or "no response". */
 export const notCluster = (name: string, url: string, answer: string): WorkflowError =>
   WorkflowError.failed("NOT_A_CLUSTER", `${url} is not a Restate ${name}: ${answer}`, portHint);
 
@@ -128,7 +136,7 @@ export const serverNotInstalled = (name: string, reason: string, variable: strin
 const notStarted = (message: string, hint: string): WorkflowError =>
   WorkflowError.failed("CLUSTER_NOT_STARTED", message, hint);
 
-/** A process that ended during its start. `reason`: the last line of its log. */
+/** A process that ended during its start. `reason` is the last line of the log. */
 export const processNotStarted = (name: string, reason: string, log: string): WorkflowError =>
   notStarted(`${name}: ${reason}`, `see ${log}`);
 
@@ -155,7 +163,7 @@ export const clusterBusy = (folder: string): WorkflowError =>
     "try again when it is done",
   );
 
-/** A start of a cluster that already runs. `running`: the number of live processes, of `all` processes. */
+/** A start of a cluster that already runs. `running` of `all` processes are alive. */
 export function clusterRuns(
   folder: string,
   host: string,

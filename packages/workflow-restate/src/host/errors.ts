@@ -31,7 +31,7 @@ export const logBroken = (threadId: string): WorkflowError =>
     "see where: uncaged-workflow verify",
   );
 
-/** A thread that can't move, because a `part` of it exceeds a cluster's limit. Lengths are in bytes. */
+/** A thread that can't move, because one `part` exceeds a cluster's limit. Lengths are in bytes. */
 export const tooLargeToMove = (
   threadId: string,
   part: string,

@@ -1,6 +1,6 @@
 import { refusals } from "@uncaged/workflow/store";
 import type { Host, Relative, ThreadRef, Woken } from "@uncaged/workflow/host";
-import { type MovingHost, notInTrash } from "@uncaged/workflow/internal";
+import { type MovingHost, notKept } from "@uncaged/workflow/internal";
 import type { ClusterAddress } from "../cluster/address.ts";
 import { familyPeriod, originOf } from "../thread/row.ts";
 import { maxRecordBytes, type ThreadMeta } from "../thread/thread.ts";
@@ -117,7 +117,7 @@ export function openRestateHost(
     },
     trash: async () => [],
     restore: async (threadId) => {
-      throw notInTrash(threadId);
+      throw notKept(threadId);
     },
     changes: (signal) => changes(context, signal),
 

@@ -115,7 +115,7 @@ export class LiveTail {
     void this.#sync();
   }
 
-  /** Returns the offset of the worker's own lines in its copy; null when the mirror does not know it. */
+  /** Returns the offset of the worker's first own line in the copy; null when the mirror does not know it. */
   #begins(claim: number): number | null {
     const span = this.#mirror.shown(this.#threadId)?.spans.find((one) => one.claim === claim);
     return span ? span.from - span.before : null;

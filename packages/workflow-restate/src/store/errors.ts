@@ -16,9 +16,6 @@ export const changesLost = (): WorkflowError =>
     "watch again and reload the threads",
   );
 
-export const storeClosed = (): WorkflowError =>
-  WorkflowError.failed("STORE_CLOSED", "the store is closed", "open it again");
-
 export const recordTooLarge = (bytes: number): WorkflowError =>
   WorkflowError.failed(
     "RECORD_TOO_LARGE",

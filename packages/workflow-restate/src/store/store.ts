@@ -14,6 +14,7 @@ import {
   type RunnableOptions,
   type StoreChange,
   type StoredBundle,
+  storeClosed,
   type ThreadInfo,
   type ThreadRef,
   type ThreadStore,
@@ -35,7 +36,6 @@ import { ClusterClaim, type ClaimOptions as ClaimParts } from "./claim.ts";
 import { copyClaimed } from "./copy.ts";
 import { createIn } from "./create.ts";
 import { watchCluster } from "./watch.ts";
-import { storeClosed } from "./errors.ts";
 
 export type RestateStoreOptions = {
   /** Folder for the mirror of read threads; defaults to a temporary folder. */

@@ -13,7 +13,7 @@ export type ThreadMeta = {
   forkFrom?: { threadId: string; steps: number; origin?: string };
   /** Absent in threads of an earlier version. */
   subject?: string;
-  /** Fields of the row that its log shows. They count while the thread has this number of records. */
+  /** Fields of the row from the thread's log. They are valid while the thread has this number of records. */
   shown?: ShownFields & { records: number };
   /** Number of records, including the start record, and number of debug log batches. */
   records: number;
@@ -38,7 +38,7 @@ export type ThreadMeta = {
   /** Whether the thread must stop at its next yield. */
   pause: boolean;
   end: { returnCode: number; reason: string } | null;
-  /** The object has blobs or staged values: readers must select keys instead of reading all state. */
+  /** Whether the object has blobs or staged values. Readers must then select keys instead of reading all state. */
   isLarge?: boolean;
   /**
    * Location after the thread has moved between hosts. While another host has the thread, this meta does not change.

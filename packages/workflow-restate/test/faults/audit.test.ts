@@ -12,6 +12,8 @@ const at = (role: string, content: string, pid = 1, timestamp = 0) =>
     timestamp,
   });
 const count = (step: number, pid = 1) => at("count", String(step), pid, step * 10_000 + 5000);
+const countOf = (step: number, call: string) =>
+  count(step).replace('"pid":1', `"pid":1,"call":"${call}"`);
 const end = at("__end__", "counted");
 const start = JSON.stringify({ name: "x" });
 const sound = [
@@ -37,6 +39,8 @@ test("a valid log has no violation", () => {
   expect(violations(sound, effects, { ...known, shown: sound.slice(0, 3) })).toEqual([]);
   const rerun = [effect(0), effect(1, 2), effect(1), effect(2)];
   expect(violations(sound, rerun, known)).toEqual([]);
+  const calls = [{ ...effect(0), call: "a" }, { ...effect(1), call: "a" }, effect(1, 1, 11_000)];
+  expect(violations(sound.with(1, countOf(0, "a")), [...calls, effect(2)], known)).toEqual([]);
   const copied = [effect(2)];
   expect(violations(sound, copied, { ...known, copied: 4 })).toEqual([]);
 });
@@ -67,6 +71,12 @@ describe("the auditor reports", () => {
       sound,
       [...effects.slice(0, 2), effect(1, 2, 14_000), effect(2)],
       frozen,
+    ],
+    [
+      "a call that continues after its step was refused",
+      sound.with(1, countOf(0, "b")),
+      [{ ...effect(0), call: "a" }, { ...effect(1), call: "a" }, effect(2)],
+      known,
     ],
   ];
   test.each(planted)("%s", (_what, lines, did, facts) => {

@@ -12,12 +12,21 @@ import { closeSync, existsSync, openSync, readSync } from "node:fs";
  * A4 Records shown earlier are a prefix of the final log.
  * A5 Each question has one answer. Each acknowledged answer is in the log once.
  * A6 A thread ends: as killed after an acknowledged kill, else with all of its steps.
+ * A7 A call of a bundle continues after a step only when that step of its own is in the log: it was acknowledged.
  */
 
 /**
  * Start of a step: the thread, the step's number from 0, the process, and the time. `asks`: a question came before it.
+ * `call`: the id of the bundle's call, which is also in the step's record.
  */
-export type Effect = { thread: string; step: number; pid: number; at: number; asks?: true };
+export type Effect = {
+  thread: string;
+  step: number;
+  pid: number;
+  at: number;
+  call?: string;
+  asks?: true;
+};
 
 /**
  * A counting bundle: it writes its effects to `params.audit` and asks a question before the step `params.asks`. A fork
@@ -27,12 +36,13 @@ export const auditedBundle = `import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 export const descriptor = { description: "of the fault tests", roles: {} };
 export async function* run(input, options) {
+  const call = crypto.randomUUID();
   const { audit, steps, ms, asks } = input.params;
   const counted = (role) => input.steps.filter((step) => step.role === role).length;
   const isAnswered = counted("__input__") > 0;
   for (let step = counted("count"); step < steps; step += 1) {
     const note = (more) => {
-      const effect = { thread: options.threadId, step, pid: process.pid, at: Date.now(), ...more };
+      const effect = { thread: options.threadId, step, pid: process.pid, at: Date.now(), call, ...more };
       appendFileSync(audit, JSON.stringify(effect) + "\\n");
     };
     if (step === asks && !isAnswered) {
@@ -41,7 +51,7 @@ export async function* run(input, options) {
     }
     note();
     await sleep(ms, undefined, { signal: options.signal });
-    yield { role: "count", content: String(step), meta: { pid: process.pid } };
+    yield { role: "count", content: String(step), meta: { pid: process.pid, call } };
   }
   return { returnCode: 0, summary: "counted" };
 }`;
@@ -132,7 +142,7 @@ export type Known = {
 type Step = {
   role?: string;
   content: string;
-  meta: { pid?: number; reason?: string };
+  meta: { pid?: number; call?: string; reason?: string };
   timestamp: number;
 };
 
@@ -153,6 +163,7 @@ export function violations(
     ...wrongAnswers(records, known),
     ...repeated(effects, copied, known),
     ...superseded(counted, effects, copied, known),
+    ...unacknowledged(counted, effects),
     ...known.shown
       .filter((line, n) => lines[n] !== line)
       .map((line) => `was shown, and is gone: ${line.slice(0, 100)}`),
@@ -234,4 +245,16 @@ function superseded(
   const highest = effects.reduce((most, { step }) => Math.max(most, step), copied - 1);
   if (highest > counted.length) found.push(`step ${highest - 1} was lost`);
   return found;
+}
+
+/** A7. */
+function unacknowledged(counted: readonly Step[], effects: readonly Effect[]): string[] {
+  const calls = Map.groupBy(effects, ({ call }) => call);
+  calls.delete(undefined);
+  return [...calls].flatMap(([call, own]) =>
+    own
+      .slice(0, -1)
+      .filter(({ step }, n) => own[n + 1]?.step !== step && counted[step]?.meta.call !== call)
+      .map(({ step, pid }) => `process ${pid} continued after its step ${step}, which was refused`),
+  );
 }

@@ -14,6 +14,7 @@ import {
 } from "./audit.ts";
 import { answer, noOrders, type Orders, tenAtOnce } from "./commands.ts";
 import { Fleet, type Worker } from "./fleet.ts";
+import { randomOf } from "./random.ts";
 import {
   type Happened,
   isAlone,
@@ -378,14 +379,3 @@ const retriedLines = (address: Interface, threadId: string) =>
     if (!lines) throw new Error(`the log of ${threadId} can't be read`);
     return lines;
   });
-
-/** Random numbers by Mulberry32. */
-function randomOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}

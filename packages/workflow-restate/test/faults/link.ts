@@ -1,17 +1,25 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** Kind of network failure: connections are reset, or stay open without passing data. */
-export type Cut = "reset" | "silent";
+/**
+ * A network failure. `reset`: connections are closed, and new ones too. `silent`: connections stay open and pass
+ * nothing until the end of the failure. `slow`: data arrives late. `lost`: the server's ends of all connections are
+ * closed, and the clients never learn of it, even after the failure; new connections work.
+ */
+export const cuts = ["reset", "silent", "slow", "lost"] as const;
+export type Cut = (typeof cuts)[number];
 
-/** A connection between two programs that a test can cut. Forwards a loopback port to another port. */
+/** A loopback port whose connections go to another port, and fail as a test wants. */
 export class Link {
+  /** The port to which new connections go. */
+  target: number;
   readonly #server: Server;
-  readonly #target: number;
-  readonly #pairs = new Set<readonly [Socket, Socket]>();
+  readonly #pairs = new Set<readonly [client: Socket, server: Socket]>();
+  readonly #lost = new Set<Socket>();
   #cut: Cut | null = null;
+  #delayMs = 0;
 
   private constructor(target: number) {
-    this.#target = target;
+    this.target = target;
     this.#server = createServer({ noDelay: true, pauseOnConnect: true }, (from) =>
       this.#join(from),
     );
@@ -28,47 +36,54 @@ export class Link {
     return typeof address === "object" && address ? address.port : 0;
   }
 
-  cut(how: Cut): void {
+  cut(how: Cut, delayMs = 0): void {
     this.#cut = how;
-    for (const pair of this.#pairs) {
-      if (how === "reset") for (const socket of pair) socket.destroy();
-      else for (const socket of pair) socket.unpipe().pause();
+    this.#delayMs = how === "slow" ? delayMs : 0;
+    for (const [client, server] of this.#pairs) {
+      if (how === "reset") client.destroy();
+      if (how === "silent") for (const socket of [client, server]) socket.pause();
+      if (how === "lost") {
+        this.#lost.add(client);
+        server.destroy();
+      }
     }
   }
 
-  /** Delivers delayed data, like a recovering network. */
+  /** Delivers delayed data, like a network that recovers. */
   restore(): void {
     this.#cut = null;
-    for (const [from, to] of this.#pairs) pipe(from, to);
+    this.#delayMs = 0;
+    for (const pair of this.#pairs) for (const socket of pair) socket.resume();
   }
 
   async close(): Promise<void> {
     const closed = new Promise((done) => this.#server.close(done));
     for (const pair of this.#pairs) for (const socket of pair) socket.destroy();
+    for (const socket of this.#lost) socket.destroy();
     await closed;
   }
 
-  #join(from: Socket): void {
+  #join(client: Socket): void {
     if (this.#cut === "reset") {
-      from.destroy();
+      client.destroy();
       return;
     }
-    const to = connect({ port: this.#target, host: "127.0.0.1", noDelay: true });
-    const pair = [from, to] as const;
+    const server = connect({ port: this.target, host: "127.0.0.1", noDelay: true });
+    const pair = [client, server] as const;
     this.#pairs.add(pair);
-    for (const [socket, other] of [pair, [to, from] as const]) {
-      socket.on("error", () => socket.destroy());
-      socket.once("close", () => {
+    for (const [from, to] of [pair, [server, client] as const]) {
+      from.on("error", () => from.destroy());
+      from.once("close", () => {
         this.#pairs.delete(pair);
-        other.destroy();
+        if (!this.#lost.has(to)) to.destroy();
+      });
+      from.on("data", (bytes: Buffer) => {
+        const send = () => to.destroyed || to.write(bytes);
+        if (this.#delayMs === 0) send();
+        else setTimeout(send, this.#delayMs);
       });
     }
-    if (this.#cut === null) pipe(from, to);
+    if (this.#cut === "silent") for (const socket of pair) socket.pause();
+    else client.resume();
   }
-}
-
-function pipe(a: Socket, b: Socket): void {
-  a.pipe(b);
-  b.pipe(a);
-  a.resume();
 }

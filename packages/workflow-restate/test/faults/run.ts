@@ -10,17 +10,25 @@ export async function crashCluster(options: {
   nodes: 1 | 3;
   seed: number;
 }): Promise<number> {
+  const report = (line: string) => console.error(line);
   const begin = performance.now();
-  const report = await runFaults({
-    ...options,
-    ...{ workers: 3, threads: 6, steps: 40 },
-    report: (line) => console.error(line),
-  });
+  const outcome = await runFaults({ ...options, workers: 3, threads: 6, steps: 40, report });
+  return printed(outcome, { servers: options.nodes, seed: options.seed, begin, soonest });
+}
+
+type Outcome = Omit<FaultReport, "faults"> & { faults: Record<string, number> };
+
+/** Prints the outcome of faults and returns the exit code. `soonest`: the maximum times of takeovers. */
+export function printed(
+  report: Outcome,
+  trial: { servers: number; seed: number; begin: number; soonest?: Record<string, number> },
+): number {
   const { faults, takeover, violations } = report;
+  const { servers, seed, begin, soonest: most = {} } = trial;
   const happened = Object.entries(faults).map(([kind, times]) => `${times} ${kind}`);
   const rows: [string, string | number][] = [
-    ["servers, workers", `${options.nodes}, 3`],
-    ["faults", `${options.faults}: ${happened.join(", ")}`],
+    ["servers, workers", `${servers}, 3`],
+    ["faults", happened.join(", ")],
     ["threads, forks", `${report.threads}, ${report.forks}`],
     ["steps", report.steps],
     ["begun twice", report.repeated],
@@ -30,12 +38,12 @@ export async function crashCluster(options: {
     ]),
     ["violations", violations.length],
     ["duration", `${Math.round((performance.now() - begin) / 1000)} s`],
-    ["seed", options.seed],
+    ["seed", seed],
   ];
   for (const [what, value] of rows) console.log(`${what.padEnd(20)} ${value}`);
   const late = Object.keys(takeover).flatMap((kind) =>
     (takeover[kind]?.alone ?? [])
-      .filter((ms) => ms > (soonest[kind] ?? Number.POSITIVE_INFINITY))
+      .filter((ms) => ms > (most[kind] ?? Number.POSITIVE_INFINITY))
       .map((ms) => `another worker continued ${ms} ms after a ${kind}`),
   );
   for (const finding of [...violations, ...late]) console.log(`! ${finding}`);
@@ -43,7 +51,7 @@ export async function crashCluster(options: {
 }
 
 /** Formats takeovers: their number, median and maximum, alone and among other faults. */
-function shown({ takeover }: FaultReport, kind: string): string {
+function shown({ takeover }: Outcome, kind: string): string {
   const { alone = [], among = [] } = takeover[kind] ?? {};
   const of = (times: number[]) =>
     times.length === 0

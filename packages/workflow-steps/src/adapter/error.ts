@@ -145,7 +145,7 @@ function fieldsOf(error: unknown): Fields {
   }
 }
 
-/** For a `catch`: returns null for a missing file, and rethrows any other error. */
+/** Handles an error in a `catch`: returns null for a missing file, and rethrows any other error. */
 export function nullIfMissing(error: unknown): null {
   if (isWorkflowError(error) && error.code === "FILE_MISSING") return null;
   throw error;

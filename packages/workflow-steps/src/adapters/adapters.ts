@@ -15,7 +15,7 @@ import { stepTools, toolAdapter } from "./tool.ts";
 
 /**
  * Options of `run`, the thread's initial steps and the workflow's registry. `models` and `tools` replace the built-in
- * ones.
+ * adapters.
  */
 export type DefaultAdapters = {
   options: Partial<WorkflowOptions>;

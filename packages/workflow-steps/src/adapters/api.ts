@@ -57,10 +57,10 @@ async function answered(
   const url = urlOf(request);
   const { body, type } = bodyOf(request);
   const headers = { ...(type && { "content-type": type }), ...request.headers };
-  // Disables Bun's own timeout of 5 minutes, because `signal` has the timeout.
+  // Disable Bun's timeout of 5 minutes, because `signal` has the timeout.
   const init = { method, headers, body, signal, timeout: false };
   checkSendable({ ...request, headers });
-  // A downloaded file may be on another origin, such as a CDN, which gets no headers. An API call stays on its origin.
+  // A downloaded file may be on another origin, such as a CDN, which gets no headers. An API call stays on one origin.
   const hasCredential = request.bytes ? false : request.hasCredential;
   const response = await fetchWithinOrigin(url, { ...init, hasCredential });
   const bytes = await bytesOf(id, response, mostBytes);
@@ -123,7 +123,7 @@ function dataOf(id: string, bytes: Uint8Array, type: string, isOk: boolean): unk
   if (text === null) return bytes;
   if (!/^application\/([\w.-]+\+)?json\b/i.test(type)) return text;
   try {
-    // Reads numbers that JavaScript would round, such as long ids, as strings.
+    // Read numbers that JavaScript would round, such as long ids, as strings.
     return parseExact(text);
   } catch {
     // The text of an error response is more useful than a parse error.

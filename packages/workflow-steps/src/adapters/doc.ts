@@ -9,8 +9,8 @@ export type DocAdapterOptions = { cwd: string; docs?: Readonly<Record<string, st
 const endings = ["", ".md", ".txt"];
 
 /**
- * Returns a `doc` adapter over files: document 7 is `docs/7`, `docs/7.md` or `docs/7.txt` under the run's directory.
- * Its title comes from the registry and defaults to its id.
+ * Returns a `doc` adapter over files: document 7 is `docs/7`, `docs/7.md` or `docs/7.txt` under the run's directory. The
+ * registry has the document's title, which defaults to its id.
  */
 export function docAdapter({ cwd, docs = {} }: DocAdapterOptions): DocAdapter {
   return {

@@ -68,7 +68,7 @@ export const brokenZip = (cause: unknown): WorkflowError =>
     "check that it is a complete zip archive without a password",
   );
 
-/** `size`: "more than 10 files". */
+/** `size` is a phrase such as "more than 10 files". */
 export const zipTooLarge = (size: string): WorkflowError =>
   failure(
     "ZIP_TOO_LARGE",

@@ -47,9 +47,9 @@ export function fileAdapter({
       const path = checked(given);
       const folder = await confinedPath(cwd, dirname(path)).catch(nullIfMissing);
       if (folder === null) return;
-      // Removes a link itself, not its target.
+      // Remove a link itself, not its target.
       await rm(join(folder.path, basename(path)), { recursive: true, force: true });
-      // The last run to end removes the folder that holds all runs' temporary files.
+      // The last run removes the folder with all runs' temporary files.
       if (dirname(path) === ".tmp") await rmdir(folder.path).catch(() => undefined);
     },
     list: async (glob) => await listed(cwd, checked(glob)),

@@ -65,7 +65,7 @@ export function modelAdapter(given: ModelAdapterOptions): LLMAdapter {
       const { onToolUse, onToolResult, ...deltas } = all;
       const streamed = params.stream === true ? deltas : {};
       const stepID = around?.stepID ?? "llm";
-      // The step publishes its own events for tools.
+      // The step publishes the tools' events.
       const intercept = ({ type }: { type: string }) => type.startsWith("tool_");
       const { result, spending } = await paid(thread, { stepID, intercept }, () =>
         converse(provider, request, {

@@ -95,7 +95,7 @@ export class RecordedSteps implements RecordedRuns {
   failure(at: StepAt): Failed | null {
     const [name, n] = this.#counts.next(at);
     const runs = this.#byName.get(name);
-    // A resume repeats a run that failed: nothing but the next commit records the failure.
+    // A resume repeats a failed run, because only the next commit records the failure.
     const found = runs?.[n - 1] ?? runs?.at(-1);
     return !found || "commit" in found ? null : found;
   }

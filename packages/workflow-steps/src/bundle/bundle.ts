@@ -114,7 +114,7 @@ async function* runThread(
     for (;;) {
       const { done, value } = await events.next(answer);
       answer = undefined;
-      // After a missing recorded answer commit nothing, not even the step that handles the failure.
+      // After a missing recorded answer, commit nothing, not even the step that handles the failure.
       if (done || value.kind !== "event") recorded?.check();
       if (done) return resultOf(workflow.document, value);
       if (value.kind === "commit") {

@@ -219,7 +219,7 @@ export function planRerun(
       if (!isWorkflowError(error) || error.code !== "PLACE_UNKNOWN") throw error;
     }
   }
-  // Drops steps that this version of the workflow can't read.
+  // Drop the steps that this version of the workflow can't read.
   return planned(workflow, thread, first(made ? run.before : 0), given);
 }
 
@@ -240,7 +240,7 @@ function planned(
 
 const first = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-// Returns the step's next run after the checkpoint, else its last run. The path is null if both are unknown.
+// Return the step's next run after the checkpoint, else its last run. The path is null if both are unknown.
 function runFor(workflow: Workflow, thread: Begun, { checkpoint, stepID }: RerunRequest): StepRun {
   const count = isPlain(checkpoint) && isCount(checkpoint.steps) ? checkpoint.steps : Infinity;
   const all = thread.steps.slice(0, count);

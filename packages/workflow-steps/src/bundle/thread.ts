@@ -151,8 +151,8 @@ function textParam({ params }: Registry, prompt: string): Record<string, unknown
 }
 
 /**
- * Meta of the `__input__` step that begins a rerun. `checkpoint` wins over the earlier steps. Without `stepID` the run
- * continues at the checkpoint's position. With `path` all other chains keep their positions.
+ * Meta of the `__input__` step that begins a rerun. Values of `checkpoint` replace the state after the earlier steps.
+ * Without `stepID` the run continues at the checkpoint's position. With `path` all other chains keep their positions.
  */
 export type RerunMeta = {
   for: "rerun";
@@ -189,7 +189,7 @@ function summaryOf({ artifacts, durationMs, phase, selected, variables }: Commit
   return parts.filter(Boolean).join(", ");
 }
 
-// Describes the end of a chain whose last step was skipped.
+// Describe the end of a chain whose last step was skipped.
 function endOf({ path }: Commit): string {
   const last = path.at(-1);
   if (!last || !("child" in last)) return "done";

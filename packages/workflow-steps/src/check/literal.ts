@@ -6,7 +6,7 @@ const placeholder = new RegExp(
   "gu",
 );
 
-/** Inputs that hold code or the text of a file. Placeholders of other languages are common there. */
+/** Inputs with code or the text of a file. Placeholders of other languages are common there. */
 const codeInputs: ReadonlySet<string> = new Set(
   [
     ...["argv", "cmd", "code", "command", "content", "pattern", "query", "regex", "script"],

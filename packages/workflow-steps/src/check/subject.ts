@@ -17,7 +17,7 @@ export type Violation = {
 
 type Report = Record<Violation["severity"], (path: ViolationPath, text: string) => void>;
 
-/** A step as the rules see it. Paths in its reports begin at the step. */
+/** A step for the rules. Paths in its reports start at the step. */
 export type CheckedStep = Report & {
   /** Null for a missing or unusable id. */
   id: string | null;
@@ -29,7 +29,7 @@ export type CheckedStep = Report & {
 
 export const declaring = ["params", "vars", "services", "apis", "components"] as const;
 
-/** A document as the rules see it: the raw value, with its readable parts. */
+/** A document for the rules: the raw value, with its readable parts. */
 export type Subject = Report & {
   document: Readonly<Record<string, unknown>>;
   registry: Readonly<Partial<Record<keyof RegistryDocument, unknown>>>;

@@ -11,10 +11,9 @@ import type { ResolvedTarget } from "../document/target.ts";
 import { type ResumeReply, type ResumeRequest, type Run, Written } from "./run.ts";
 import { undeclaredVariable } from "./errors.ts";
 
-/** The handler of a custom type of step. Its return value becomes `_result`. */
 export type Handler = (context: ChildExecutionContext, step: StepDocument) => unknown;
 
-/** A run as programs and custom handlers see it. The step's commit includes the values that its handler sets. */
+/** The API of a run for programs and custom handlers. The step's commit includes values that its handler sets. */
 export class ExecutionContext {
   readonly run: Run;
   readonly written = new Written();

@@ -10,7 +10,7 @@ export const undeclaredVariable = (name: string): WorkflowError =>
     "declare it in registry.vars",
   );
 
-/** `action`: "abort". */
+/** `action` is a verb, such as "abort". */
 export const controlInThread = (action: string): WorkflowError =>
   failure(
     "THREAD_CONTROL",

@@ -113,7 +113,7 @@ export type Deferred<T = void> = {
   reject: (reason: unknown) => void;
 };
 
-/** `Promise.withResolvers`, which Node 20 does not have. */
+/** Replaces `Promise.withResolvers`, which Node 20 lacks. */
 export function deferred<T = void>(): Deferred<T> {
   let resolve: (value: T) => void = () => undefined;
   let reject: (reason: unknown) => void = () => undefined;
@@ -164,7 +164,7 @@ export class Run {
   #endedAt: number | null = null;
   #moment = { at: Number.NaN, text: "" };
 
-  /** @param around The parent run's work in flight. A Pause waits for it too. */
+  /** @param around The parent run's unfinished work. A Pause waits for it too. */
   constructor(
     workflow: Workflow,
     state: RunState,
@@ -216,7 +216,7 @@ export class Run {
     };
   }
 
-  // Caches the text, because many events share a millisecond and formatting the time is the slowest part of an event.
+  // Cache the text, because many events share a millisecond and formatting the time is the slowest part of an event.
   #textOf(at: number): string {
     if (at !== this.#moment.at) this.#moment = { at, text: new Date(at).toISOString() };
     return this.#moment.text;

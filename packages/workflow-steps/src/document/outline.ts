@@ -243,7 +243,7 @@ function depthsIn({ groups, references }: Graph): Map<string, number> {
 
 /**
  * Returns, for each step, the construct to draw it in. A step that is reachable in several constructs belongs to the
- * innermost construct around all of them. A case that leads back to a construct stays outside that construct.
+ * innermost construct around all of these. A case that leads back to a construct stays outside that construct.
  */
 function containersIn({ groups, references, entries }: Graph): Map<string, string | null> {
   const homes = new Map<string, string | null>();
@@ -304,7 +304,7 @@ export function literalPath({ in: inputs, input }: StepDocument): string | null 
     const value = evaluate(path.slice(1), () => undefined);
     return typeof value === "string" && value !== "" ? value : null;
   } catch {
-    // The step itself reports a failing expression when it runs.
+    // At run time, the step reports a failing expression.
     return null;
   }
 }

@@ -40,7 +40,7 @@ export class Registry {
 
   #checkedParams(given: unknown = {}, check: typeof problemOf): Record<string, unknown> {
     if (!isPlain(given)) throw this.#invalid([`params must be an object, not ${kindOf(given)}`]);
-    // Ignores inherited properties.
+    // Ignore inherited properties.
     const params: Record<string, unknown> = Object.assign(Object.create(null), given);
     const problems = [
       ...this.params.flatMap((declaration) => check(declaration, params) ?? []),
@@ -128,7 +128,7 @@ const unreadable: ReadonlySet<string> = new Set([
 
 /**
  * Reads the declaration of a param: `goal(STRING)`, `n(INT) = 3`. The type is case-insensitive. A default is JSON or
- * bare text; a param without one is required.
+ * bare text; a param without a default is required.
  *
  * This parser and the parsers of variables and services throw a `WorkflowError` (`DECLARATION_INVALID`) that quotes the
  * declaration.

@@ -3,7 +3,7 @@ import type { Scope } from "../expression/parse.ts";
 import { isPlain } from "../expression/value.ts";
 import { badOut, badPath, badTarget, unresolvedTarget } from "./errors.ts";
 
-/** A part of a target: literal text, or an expression, which stands for its value. */
+/** A part of a target: literal text, or an expression, which is replaced by its value. */
 type Part = { text: string } | { expression: string };
 
 /** One access inside a value: a key (`.key`, `.user_{_item.id}`), or an expression in `[…]`. */
@@ -218,7 +218,7 @@ export function setPath(
   owned.add(container);
   if (Array.isArray(container)) {
     const at = indexIn(container, path, depth);
-    // Fills holes with null, as JSON would.
+    // Fill holes with null, like JSON.
     while (container.length < at) container.push(null);
     container[at] = below;
   } else container[segment] = below;

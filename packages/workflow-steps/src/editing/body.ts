@@ -15,7 +15,7 @@ export function linesOf(step: StepRecord, registry: Readonly<Record<string, unkn
 
 type Body = (step: StepRecord, registry: Readonly<Record<string, unknown>>) => string[];
 
-/** The part of a step's id after its type and number. */
+/** Returns the part of a step's id after its type and number. */
 const calleeOf = ({ id }: StepRecord, known: readonly string[] = []): string => nameOf(id, known);
 
 export function toolOf(step: StepRecord): string {

@@ -20,7 +20,7 @@ export function copySteps(document: unknown, nodes: readonly string[]): Fragment
   };
 }
 
-/** The steps of a fragment, of a whole workflow, or a single step. */
+/** Returns the steps of a fragment: of a whole workflow, or a single step. */
 function stepsIn(fragment: unknown): StepRecord[] {
   if (!isRecord(fragment)) return [];
   const isOne = typeof fragment.id === "string" && !("steps" in fragment);

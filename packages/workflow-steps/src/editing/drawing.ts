@@ -77,7 +77,7 @@ export function titleOf({ id, meta }: StepRecord): string {
   return typeof title === "string" && title !== "" ? title : id;
 }
 
-/** The hand-set position of a step: `meta.x` and `meta.y`. */
+/** Returns the hand-set position of a step: `meta.x` and `meta.y`. */
 function placeOf({ meta }: StepRecord): Point | null {
   if (!isRecord(meta)) return null;
   const { x, y } = meta;

@@ -7,7 +7,7 @@ import {
 } from "@uncaged/workflow/editing";
 import { stepsOf } from "./steps.ts";
 
-/** The expression of a run's value: a variable or a param with its path; null for other values. */
+/** Returns the expression of a run's value: a variable or a param with its path; null for other values. */
 export function expressionOf(document: unknown, { node, part, path }: RunValue): string | null {
   if (part === "scope") return path;
   if (part === "output") return path.startsWith("$") ? path : null;

@@ -27,7 +27,7 @@ const last = [
   "type",
 ];
 
-/** The schema of a step's form: the format's schema of its type, extended by names of the document. */
+/** Returns the schema of a step's form: the format's schema of its type, extended by names of the document. */
 export function schemaFor(
   step: StepRecord,
   ids: readonly string[],
@@ -56,11 +56,11 @@ export function schemaFor(
   };
 }
 
-/** Whether a field name suits a type of step: tool calls use `input`, other steps use `in`. */
+/** Tells whether a field name suits a type of step: tool calls use `input`, other steps use `in`. */
 const prefers = (type: string | null, name: string): boolean =>
   name === "input" && (type === "Tool" || type === "Subflow");
 
-/** The format's schema of a step. Unknown types have all fields. */
+/** Returns the format's schema of a step. Unknown types have all fields. */
 function formatOf({ id, type }: StepRecord) {
   const known = getStepType({ id, ...(typeof type === "string" && { type }) }) ?? "Noop";
   return schemaOfStep(known) as {
@@ -70,7 +70,7 @@ function formatOf({ id, type }: StepRecord) {
   };
 }
 
-/** The schemas of the fields for which the form extends the format's schema. */
+/** Returns the schemas of the fields for which the form extends the format's schema. */
 function special(
   step: StepRecord,
   ids: readonly string[],
@@ -127,7 +127,7 @@ function special(
 /** Maximum number of choices in a list. Longer lists are unusable. */
 const mostChoices = 300;
 
-/** A choice of names. Includes the present values, even if they are not among the names. */
+/** Returns a choice of names. Includes the present values, even if they are not among the names. */
 function oneOf(names: readonly string[], ...present: readonly unknown[]): JsonSchema {
   if (names.length === 0 || names.length > mostChoices) return { type: "string", minLength: 0 };
   const others = present.filter((one) => typeof one === "string" && one !== "");
@@ -140,7 +140,7 @@ function outSchema(out: unknown, own: JsonSchema | undefined): JsonSchema {
   return { ...about, type: "object", additionalProperties: valueSchema(isRecord(out) ? out : {}) };
 }
 
-/** The schema of a map's values: texts, which may be expressions, or JSON if a value is not a text. */
+/** Returns the schema of a map's values: texts (also expressions), or JSON if a value is not a text. */
 const valueSchema = (values: Readonly<Record<string, unknown>>): JsonSchema =>
   Object.values(values).every((value) => typeof value === "string") ? { type: "string" } : {};
 
@@ -157,7 +157,7 @@ const modelInputs: Fields = {
   output_config: { description: "The form of the answer: text, json_object or json_schema." },
 };
 
-/** The schema of a call's inputs. For a tool, the tool defines the schema. */
+/** Returns the schema of a call's inputs. For a tool, the tool defines the schema. */
 export function inputSchema(step: StepRecord, tools: readonly KnownTool[]): JsonSchema {
   const given = inputsOf(step);
   const named = namedInputs(step, tools);
@@ -211,7 +211,7 @@ function namedInputs(
   }
 }
 
-/** Accepts an expression besides the field's type. */
+/** Returns a schema that also accepts an expression. */
 function orExpression(schema: JsonSchema, value: unknown): JsonSchema {
   const { type } = schema;
   const isText = typeof value === "string";

@@ -12,7 +12,7 @@ import { schemaFor } from "./fields.ts";
 import { type StepRecord, stepsOf } from "./steps.ts";
 import type { KnownTool } from "./tools.ts";
 
-/** The form of a step, from the format's JSON Schema for its type. */
+/** Returns the form of a step, from the format's JSON Schema for its type. */
 export function formOf(
   document: unknown,
   node: string,
@@ -40,7 +40,7 @@ const expressions = [
   ...["target", "model", "provider"],
 ];
 
-/** The value of the form: `title` at the top level, cases as objects. */
+/** Returns the value of the form: `title` at the top level, cases as objects. */
 function shownValue(step: StepRecord): Record<string, unknown> {
   const { meta, cases, ...rest } = step;
   return {
@@ -73,7 +73,7 @@ function editOf(
   return { label, merge, changes: [isNew ? { ...change, insert: true as const } : change] };
 }
 
-/** Whether a path is the end of a list. */
+/** Tells whether a path is the end of a list. */
 function isAppended(step: StepRecord, at: DocumentPath): boolean {
   let list: unknown = step;
   for (const part of at.slice(0, -1))

@@ -3,7 +3,7 @@ import { nameIn } from "../check/subject.ts";
 import { nameOf, prefixOf } from "../document/document.ts";
 import type { StepRecord, Steps } from "./steps.ts";
 
-/** An unused id for a type: `LLM_1`. */
+/** Returns an unused id for a type: `LLM_1`. */
 export function freshId({ all, registry }: Steps, type: string): string {
   const field = fields[type];
   const declared = field === undefined ? [] : listOf(registry[field]).flatMap(nameIn);
@@ -18,7 +18,7 @@ const fields: Readonly<Record<string, string>> = {
   Component: "components",
 };
 
-/** An unused id for a copy. Keeps the name in the id, which may be the name of a tool. */
+/** Returns an unused id for a copy. Keeps the name in the id, which may be the name of a tool. */
 export function freshCopyId(taken: ReadonlyMap<string, unknown>, id: string): string {
   const prefix = prefixOf(id);
   const isCallee = ["Tool", "API", "Service", "Component"].includes(prefix);
@@ -31,7 +31,7 @@ function numbered(taken: ReadonlyMap<string, unknown>, name: (n: number) => stri
   for (let n = 1; ; n += 1) if (!taken.has(name(n))) return name(n);
 }
 
-/** A new step, and the registry changes that it needs. */
+/** Returns a new step, and the registry changes that it needs. */
 export function newStep(
   type: string,
   id: string,
@@ -49,7 +49,7 @@ const declaration = ({ vars }: Steps["registry"]): Change =>
     ? { path: ["registry", "vars", vars.length], value: "$result(OBJECT)", insert: true }
     : { path: ["registry", "vars"], value: ["$result(OBJECT)"] };
 
-/** Initial fields of a step by type. `variable` is a declared variable. */
+/** Functions that return the initial fields of a step, by type. `variable` is a declared variable. */
 const makers: Readonly<Record<string, (variable: string) => Record<string, unknown>>> = {
   LLM: () => ({ in: { prompt: "" } }),
   Tool: () => ({ tool: "", input: {} }),

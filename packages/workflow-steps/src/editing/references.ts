@@ -2,7 +2,7 @@ import { type Change, listOf } from "@uncaged/workflow/editing";
 import type { Reference } from "../document/outline.ts";
 import { type Steps, typeOf } from "./steps.ts";
 
-/** Redirects references to removed steps to their successors. */
+/** Returns the changes that redirect references from removed steps to their successors. */
 export function pastChanges(steps: Steps, gone: ReadonlySet<string>): Change[] {
   return [...steps.all.keys()].flatMap((id) => {
     if (gone.has(id)) return [];
@@ -26,7 +26,7 @@ function rerouted(
     case "next":
       return { path: [...home, ...path], value: next };
     case "child": {
-      // A step may be in the list of children only once.
+      // A step may occur in the list of children only once.
       const value = isStep && !taken.has(next) ? next : undefined;
       taken.add(value);
       return { path: [...home, ...path], value };
@@ -42,7 +42,7 @@ function rerouted(
   }
 }
 
-/** The successor of a removed step: a step, RETURN or BREAK. */
+/** Returns the successor of a removed step: a step, RETURN or BREAK. */
 function behind({ all }: Steps, id: string, gone: ReadonlySet<string>): string {
   const seen = new Set<string>();
   let at: unknown = id;
@@ -54,7 +54,7 @@ function behind({ all }: Steps, id: string, gone: ReadonlySet<string>): string {
   return typeof at === "string" && (isEnd || (all.has(at) && !gone.has(at))) ? at : "RETURN";
 }
 
-/** Adds steps to a construct. Each step starts a chain. */
+/** Returns the changes that add steps to a construct. Each step starts a chain. */
 export function enclosingChanges(
   steps: Steps,
   construct: string,
@@ -73,7 +73,7 @@ export function enclosingChanges(
   return items.map((value) => ({ path: [...path, field, at], value, insert: true }));
 }
 
-/** Removes one reference. */
+/** Returns the changes that remove one reference. */
 export function withoutReference({ all }: Steps, id: string, { kind, path }: Reference): Change[] {
   const home = all.get(id)?.path ?? [];
   switch (kind) {

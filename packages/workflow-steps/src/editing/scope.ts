@@ -3,7 +3,7 @@ import { nameIn } from "../check/subject.ts";
 import { callTypes } from "../document/document.ts";
 import { type Steps, stepsOf, typeOf } from "./steps.ts";
 
-/** The names in scope in a step's field: params, variables, and names that exist only while the step runs. */
+/** Returns the names in scope in a step's field: params, variables, and names that exist only while the step runs. */
 export function completionsAt(
   document: unknown,
   node: string,
@@ -27,7 +27,7 @@ export function completionsAt(
 
 const declared = (list: unknown): string[] => listOf(list).flatMap(nameIn);
 
-/** The type and the initial value in a declaration such as `name(TYPE) = "value"`. */
+/** Returns the type and the initial value in a declaration such as `name(TYPE) = "value"`. */
 function typeIn(list: unknown, name: string): string {
   const text = listOf(list).find((one) => nameIn(one)[0] === name);
   const [, type, value] = /\(([^()]*)\)(?:\s*=\s*(.+))?/.exec(String(text)) ?? [];

@@ -45,7 +45,7 @@ function read(document: Readonly<Record<string, unknown>>): Steps {
   };
 }
 
-/** The palette's type of a step; null for an unknown type. */
+/** Returns the palette's type of a step; null for an unknown type. */
 export function typeOf(step: StepRecord): string | null {
   const { id, type, children } = step;
   const known = getStepType({ id, ...(typeof type === "string" && { type }) });
@@ -54,11 +54,11 @@ export function typeOf(step: StepRecord): string | null {
   return name === "Fork" || listOf(children).length > 0 ? "Fork" : "Noop";
 }
 
-/** Whether a step encloses other steps in a drawing. */
+/** Tells whether a step encloses other steps in a drawing. */
 export const isContainer = (step: StepRecord): boolean =>
   ["Loop", "Branch", "Fork"].includes(typeOf(step) ?? "") || listOf(step.children).length > 0;
 
-/** The steps and their content. */
+/** Returns the given steps and all steps inside them. */
 export function withContents({ containers }: Steps, ids: readonly string[]): Set<string> {
   const found = new Set(ids);
   const isIn = (id: string): boolean => {
@@ -69,14 +69,14 @@ export function withContents({ containers }: Steps, ids: readonly string[]): Set
   return found;
 }
 
-/** Whether a step is in a construct, at any depth. */
+/** Tells whether a step is in a construct, at any depth. */
 export function liesIn({ containers }: Steps, id: string, construct: string): boolean {
   let around = containers.get(id) ?? null;
   while (around !== null && around !== construct) around = containers.get(around) ?? null;
   return around === construct;
 }
 
-/** The path of the workflow that a step runs; null without a workflow, or if the path is computed. */
+/** Returns the path of the workflow that a step runs; null without a workflow or for a computed path. */
 export function childPathOf(document: unknown, id: string): string | null {
   const step = stepsOf(document).all.get(id)?.step;
   return step && runsWorkflow(step) ? literalPath(step) : null;

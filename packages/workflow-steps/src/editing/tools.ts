@@ -11,7 +11,7 @@ export type KnownTool = {
 
 type Listed = { name: string; description: string; input: unknown };
 
-/** The server's tools. A documented tool is listed twice: with the documented names, and with its own names. */
+/** Returns the server's tools. Lists a documented tool twice: with the documented names, and with its own names. */
 export function toolsOf(listed: readonly Listed[]): KnownTool[] {
   return listed.flatMap((tool): KnownTool[] => {
     const { name, description, input } = tool;
@@ -36,11 +36,11 @@ export function toolsOf(listed: readonly Listed[]): KnownTool[] {
   });
 }
 
-/** The documented name of a tool's field; the field's own name if none is documented. */
+/** Returns the documented name of a tool's field, or the field's own name if none is documented. */
 const documentedField = (field: string, taken: readonly string[]): string =>
   taken.find((one) => ownFieldNames.get(one) === field) ?? field;
 
-/** The names of tools for a list. For a tool with two names, the documented name. */
+/** Returns the names of tools for a list. A tool with two names has the documented name. */
 export const documentedNames = (tools: readonly KnownTool[]): string[] => {
   const names = new Set(tools.map(({ name }) => name));
   return [...names].filter(

@@ -347,7 +347,7 @@ function settlement(): Deferred {
 // The longest delay that platform timers support, in milliseconds.
 const longestTimer = 2 ** 31 - 1;
 
-/** Calls `call` at a time, unless the time is undefined. Returns a function that cancels the call. */
+/** Calls a function at a time, unless the time is undefined. Returns a function that cancels the call. */
 function timer(moment: number | undefined, call: () => void): () => void {
   if (moment === undefined) return () => undefined;
   let current: ReturnType<typeof setTimeout>;

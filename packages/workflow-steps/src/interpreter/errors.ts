@@ -18,7 +18,7 @@ export const invalidChild = (id: string, path: string, errors: string[]): Workfl
 export const badMode = (id: string, mode: unknown): WorkflowError =>
   failure("BAD_MODE", `${id}: invalid mode ${JSON.stringify(mode)}`, "use sync or validate");
 
-/** `ms`: the time limit in milliseconds, without the time spent waiting for answers. */
+/** `ms` is the timeout in milliseconds, without the time spent waiting for answers. */
 export const childTimeout = (ms: number | null): WorkflowError =>
   failure("SUBFLOW_TIMEOUT", `the workflow was stopped after ${ms} ms`, "increase its timeout");
 

@@ -23,7 +23,7 @@ export type DriveOptions = {
   resumedFrom?: string;
 };
 
-/** Functions from the composition root, because chains, constructs and child runs refer to each other. */
+/** Functions that the entry point passes, because chains, constructs and child runs refer to each other. */
 type InterpreterParts = {
   runChain: (interpreter: Interpreter, chain: Chain) => Promise<ChainEnd>;
   drive: (

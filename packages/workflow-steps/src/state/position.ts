@@ -154,7 +154,7 @@ function endChain(outline: Outline, root: Position, commit: Commit, at: Position
 
 const marked = ({ loopProgress = {} }: Commit, loop: string) => ownValue(loopProgress, loop);
 
-// Keeps only the number of finished iterations, not the ends of their chains.
+// Keep only the number of finished iterations, not the ends of their chains.
 function finishIterations(inside: Inside, finished: number): void {
   if (finished <= inside.finished) return;
   inside.finished = finished;
@@ -188,7 +188,7 @@ export function currentOf(outline: Outline, at: Position): string {
   return children.find((child) => !inside.chains.has(chainKey(child, iteration))) ?? next;
 }
 
-// Returns the paths of the chains whose next step has this id, whether it was entered or not.
+// Return the paths of the chains whose next step has this id, whether it was entered or not.
 function pathsTo(
   at: Position,
   stepID: string,

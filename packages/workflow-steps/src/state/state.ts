@@ -7,7 +7,7 @@ import { type Outline, outlineOf } from "../document/outline.ts";
 import { Registry } from "../document/registry.ts";
 import { tooDeepForJSON, wrongTypeForJSON } from "./errors.ts";
 
-/** The documents of a step workflow: its own, and its children's by the path that a step names. */
+/** The documents of a step workflow: its own document, and its children's documents by the path in a step. */
 export type Documents = {
   document: WorkflowDocument;
   subflows: Readonly<Record<string, WorkflowDocument>>;

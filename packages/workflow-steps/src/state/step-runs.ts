@@ -132,7 +132,7 @@ export function keptWith(
   for (let index = before; path && index < steps.length; index += 1) {
     const step = steps[index] as LoggedStep;
     const own = ownRun(step);
-    // Drops the steps after the end of a construct that encloses the run.
+    // Drop the steps after the end of a construct that encloses the run.
     if (isRerun(step) || (own && step.meta.phase === "done" && around.has(keyOf(own)))) break;
     if (step.role === INPUT) {
       if (asked !== null) kept.push(asked, index);

@@ -14,7 +14,7 @@ export const noAdapter = (
 const badParams = (id: string, problem: string, hint?: string): LLMError =>
   new LLMError("bad_request", `${id}: ${problem}`, { code: "BAD_PARAMS", hint });
 
-/** `problem`: "is not a list". */
+/** `problem` is a verb phrase, such as "is not a list". */
 export const badField = (id: string, field: string, problem: string): LLMError =>
   badParams(id, `${field} ${problem}`);
 
@@ -129,7 +129,7 @@ export const unsetVariable = (id: string, name: string): LLMError =>
     hint: `set ${name} in the environment`,
   });
 
-/** `caller`: "the tool x"; `size`: "a value of more than 500 levels". */
+/** `caller` is a phrase such as "the tool x", `size` a phrase such as "a value of more than 500 levels". */
 export const resultTooLarge = (caller: string, size: string): WorkflowError =>
   failure(
     "RESULT_TOO_LARGE",

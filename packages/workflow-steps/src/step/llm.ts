@@ -70,7 +70,7 @@ export async function callLLM(call: Call): Promise<Called> {
     call.signal.throwIfAborted();
     const { message, type, code, retryable } = buildErrorMap(error);
     call.emit("llm_error", { error: message, type, code, retryable, latency_ms: elapsed() });
-    // An unusable answer has a cost too.
+    // An unusable answer also costs money.
     if (spent !== null && typeof error === "object" && error !== null) {
       Reflect.defineProperty(error, "spent", { value: spent, configurable: true, writable: true });
     }

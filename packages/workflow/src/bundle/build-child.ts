@@ -28,7 +28,7 @@ const define = {
   ...portableNames,
 };
 const noExport = /No matching export in "(.*)" for import "(.*)"/;
-/** Names of our packages. Positions in them are not the author's code. */
+/** Names of this project's packages. Positions in them are not the author's code. */
 const runtimeName = /^@uncaged\/workflow(-(agents|steps|graph|plan|restate))?$/;
 const runtimeFolders = new Map<string, boolean>();
 
@@ -138,7 +138,7 @@ async function build(lent: Record<string, string>): Promise<string[]> {
   return Object.keys(inputs).map((path) => resolvePath(path));
 }
 
-/** Whether a file belongs to one of our packages, by the nearest `package.json`. */
+/** Tells whether a file belongs to one of this project's packages, by the nearest `package.json`. */
 function isOwnFile(path: string): boolean {
   const folder = dirname(path);
   const known = runtimeFolders.get(folder);
@@ -159,7 +159,8 @@ function packageName(path: string): string | null {
 }
 
 /**
- * Whether a source of the map is not written by the author: one of our files, or a module generated from another file.
+ * Tells whether a source of the map was not written by the author: a file of this program, or a module generated from
+ * another file.
  */
 function isRuntime(name: string): boolean {
   const path = resolvePath(dirname(source), name);

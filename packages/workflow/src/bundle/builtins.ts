@@ -16,7 +16,7 @@ const builtins: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether a bundle may import a module: only Node's built-in modules are allowed. The list is from
+ * Tells whether a bundle may import a module: only Node's built-in modules are allowed. The list is from
  * https://nodejs.org/docs/latest-v22.x/api/modules.html#built-in-modules. The runtime's own list has more
  * (`bun:sqlite`, `ws`), and would make a bundle valid on one machine and invalid on another.
  */

@@ -11,7 +11,7 @@ import { commandOf, type Program } from "../system/programs.ts";
 import { confined } from "./confined.ts";
 import { sandboxFailed, temporaryUnusable } from "./errors.ts";
 
-/** One of our programs to run in a child process, and its limits. */
+/** One of this package's programs to run in a child process, and its limits. */
 export type ChildTask = {
   program: Exclude<Program, "worker">;
   request: object;

@@ -15,7 +15,7 @@ const firstDescriptor = 4;
 const temporaryBytes = 16 << 20;
 
 /**
- * Prepares the start of one of our programs in bubblewrap. The program sees the system, its own code and `files`
+ * Prepares the start of one of this package's programs in bubblewrap. The program sees the system, its own code and `files`
  * read-only, and the writable folder `cwd`. It has no network. Returns null when no sandbox is available.
  *
  * @throws WorkflowError `SANDBOX_MISSING`
@@ -70,7 +70,7 @@ function codeOf(program: Program): string[] {
   return outermost(paths.filter((path) => !systemPaths.some((folder) => isInside(path, folder))));
 }
 
-/** Returns the folder of a packed program's files, or of all our sources. */
+/** Returns the folder of a packed program's files, or the folder of all packages' sources. */
 const folderOf = (file: string): string[] =>
   file.endsWith(".ts") ? [dirname(dirname(file))] : [dirname(file)];
 

@@ -30,7 +30,7 @@ export const emptyFile = (path: string): WorkflowError =>
     "build it again, and check that the disk is not full",
   );
 
-/** `size` and `most` in bytes. */
+/** `size` and `most` are in bytes. */
 export const sourceTooLarge = (path: string, size: number, most: number): WorkflowError =>
   WorkflowError.failed(
     "FILE_TOO_LARGE",
@@ -49,7 +49,7 @@ export const typesNotUtf8 = (path: string, cause: unknown): WorkflowError =>
     cause,
   );
 
-/** A JavaScript file that may be a source or a bundle. `plainName`: its name without an extension. */
+/** A JavaScript file that may be a source or a bundle. `plainName` is the name without an extension. */
 export const scriptUnclear = (path: string, plainName: string): WorkflowError =>
   WorkflowError.usage(
     "NOT_A_BUNDLE",
@@ -123,7 +123,7 @@ export const badDescriptor = (
 ): WorkflowError =>
   new WorkflowError({ code: "BAD_DESCRIPTOR", message: message.slice(0, 2000), hint });
 
-/** `at`: `file:line:column` of the top level that threw. */
+/** `at` is the `file:line:column` of the top level that threw. */
 export const topLevelFailed = (at: string, problem: string): WorkflowError =>
   WorkflowError.failed("BUNDLE_LOAD_FAILED", `${at}: ${problem}`, workInRun);
 
@@ -142,7 +142,7 @@ export const loadBlocked = (hash: string): WorkflowError =>
     workInRun,
   );
 
-/** `place`: the bundle's path or hash. */
+/** `place` is the bundle's path or hash. */
 export const bundleMissing = (place: string, workflow?: string): WorkflowError =>
   WorkflowError.missing(
     "BUNDLE_MISSING",
@@ -150,7 +150,7 @@ export const bundleMissing = (place: string, workflow?: string): WorkflowError =
     "add the same file again, or roll back to another version",
   );
 
-/** `hash`: the hash of its current bytes. */
+/** `hash` is the hash of the current bytes. */
 export const bundleChanged = (place: string, hash: string): WorkflowError =>
   WorkflowError.failed(
     "BUNDLE_CHANGED",
@@ -172,7 +172,7 @@ export const bundleDiffers = (path: string, record: string): WorkflowError =>
     "add the original file again to restore it: uncaged-workflow add <name> <file>",
   );
 
-/** A bundle that is sound; `file` holds the wrong record. */
+/** An intact bundle; `file` contains the wrong record. */
 export const recordDiffers = (path: string, record: string, file: string): WorkflowError =>
   sumDiffers(path, record, `restore ${file} from a backup`);
 

@@ -1,6 +1,6 @@
 import { TraceMap, traceSegment } from "@jridgewell/trace-mapping";
 
-/** Matches a declared name that Bun's bundler may have made up: `RateLimited2`, or `errors_default`. */
+/** Matches a declared name that Bun's bundler may have generated: `RateLimited2`, or `errors_default`. */
 const renamed =
   /\b(?:class|function\*?|var|let|const) ?(?<declared>[\p{ID_Start}$_][\p{ID_Continue}$]*?(?:\d|_default\d*))(?![\p{ID_Continue}$])|,(?<listed>[\p{ID_Start}$_][\p{ID_Continue}$]*?(?:\d|_default\d*))(?==)/gu;
 const identifier = /^[\p{ID_Start}$_][\p{ID_Continue}$]*/u;

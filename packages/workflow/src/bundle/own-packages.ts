@@ -18,7 +18,7 @@ const ofCore = `node_modules/${coreName}/**`;
 /** Entry points of the core that a bundle may contain. */
 const forBundles = [coreName, `${coreName}/interpreter`, `${coreName}/records`];
 
-/** Packages of the author that ours change. A bundle must have the author's copy only. */
+/** The author's packages that this project's packages patch. A bundle must contain only the author's copy. */
 const peers = ["@openai/agents"];
 
 /** @param folder into which the packed command may extract its library for one build */
@@ -62,9 +62,9 @@ const coreFiles = once(() => entryFiles(import.meta, forBundles));
 type Inputs = Bun.BuildMetafile["inputs"];
 
 /**
- * Returns the files of imports that a build left unresolved: the imports in `resolve`, and our own packages that an
- * importing file can't resolve. All importing files then share one copy: that of another importing file, first of the
- * author's, or else the running copy.
+ * Returns the files of imports that a build left unresolved: the imports in `resolve`, and packages of this project
+ * that an importing file can't resolve. All importing files then share one copy: the copy of another importing file,
+ * first of the author's files, or else the running copy.
  */
 export async function lentFiles(
   own: OwnPackages,

@@ -13,5 +13,5 @@ export function requireOwn<T>(load: () => T): T {
   }
 }
 
-/** Whether the current `require` belongs to this program. */
+/** Tells whether the current `require` belongs to this program. */
 export const isOwnRequire = (): boolean => isOwn;

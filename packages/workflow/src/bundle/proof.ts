@@ -1,5 +1,5 @@
 /*
- * XXH64 names a bundle, and SHA-256 proves it: collisions of XXH64 are easy to make.
+ * XXH64 names a bundle, and SHA-256 proves its identity: collisions of XXH64 are easy to make.
  *
  * Owns: the places where the SHA-256 of a bundle is recorded, and their precedence. Does not own: reading and writing
  * bundles.

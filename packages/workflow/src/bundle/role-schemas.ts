@@ -77,7 +77,7 @@ export class RoleSchemas {
   }
 }
 
-/** Whether a schema accepts every plain object, and so need not be compiled. */
+/** Tells whether a schema accepts every plain object, and so need not be compiled. */
 function saysNothing(schema: unknown): boolean {
   if (!isRecord(schema)) return schema !== false;
   for (const key of Object.keys(schema)) {

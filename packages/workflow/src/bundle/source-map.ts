@@ -18,7 +18,7 @@ const linesAround = 2;
 const otherPackage = /(^|[/\\])node_modules[/\\]/;
 
 /**
- * Key of our extension of source maps: for a source that is data, the position of each role's description as `[source,
+ * Key of an extension of source maps: for a source that is data, the position of each role's description as `[source,
  * line, column]`.
  */
 const rolesKey = "x_uncaged_roles";
@@ -54,7 +54,7 @@ export class SourceMap {
     }
   }
 
-  /** Whether a text is a source map of one file. */
+  /** Tells whether a text is a source map of one file. */
   static isMap(text: string): boolean {
     try {
       const { version, mappings, sources } = JSON.parse(text) as Record<string, unknown>;

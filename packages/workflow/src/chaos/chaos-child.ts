@@ -42,7 +42,7 @@ try {
   const load = async (isSecond: boolean): Promise<LoadedBundle> => {
     if (isSecond && last) return last;
     loads += 1;
-    // Each process has a module of its own.
+    // Each simulated process loads its own copy of the module.
     const module = (await import(`${pathToFileURL(path).href}?process=${loads}`)) as object;
     last = { ...toBundle(module), sha256 };
     return last;

@@ -21,16 +21,16 @@ export type ChaosOptions = {
   params?: unknown;
   maxRounds?: number;
   options?: Record<string, unknown>;
-  /** Answers the questions of the thread; and its roles, unless `isLive`. */
+  /** Answers the thread's questions, and its roles unless `isLive`. */
   fixture: Fixture | null;
   /** Whether the roles really run, except roles that called a model in the fixture. */
   isLive: boolean;
-  /** The folder whose copy is the working folder of live roles; null for an empty one. */
+  /** The folder whose copy is the working folder of live roles; null for an empty folder. */
   files: string | null;
   seed: number;
-  /** The number of runs; null for as many as there are faults. */
+  /** The number of runs; null for one run for each fault. */
   runs: number | null;
-  /** The number of the only run; null for all. */
+  /** The number of the only run to make; null for all runs. */
   only: number | null;
 };
 
@@ -42,11 +42,11 @@ export type ChaosDivergence = {
   runs: number;
   /** The faults of the run, in words; empty when undisturbed runs differ. */
   faults: string[];
-  /** The number of the first step that differs, from 1, the end counted as a step; null for a file. */
+  /** The number of the first step that differs, from 1; the end counts as a step. Null for a file. */
   step: number | null;
   undisturbed: string | null;
   faulted: string | null;
-  /** The role to look at, and its position as `file:line:column`; null when unknown. */
+  /** The role to check, and its position as `file:line:column`; null when unknown. */
   role: string | null;
   path: string | null;
   /** The roles that ran again before it. */
@@ -86,8 +86,8 @@ const maxMemory = 4 * 2 ** 30;
 const threadId = "01CHA0S0000000000000000000";
 
 /**
- * Runs a workflow many times in a process and a storage root of its own, with faults at each boundary, and compares
- * each run with an undisturbed one.
+ * Runs a workflow many times in a separate process and storage root, with faults at each boundary, and compares each
+ * run with an undisturbed run.
  *
  * @throws WorkflowError `CHAOS_FAILED`
  */

@@ -4,13 +4,13 @@ import { Random } from "./random.ts";
 
 const { Date: RealDate } = globalThis;
 
-/** A Monday morning: the time of the first process where no recording has one. */
+/** A Monday morning: the start time of the first process when no recording gives one. */
 const monday = RealDate.UTC(2026, 0, 5, 9);
 
 /**
- * The clock and the random numbers of this process, of which each simulated process gets its own. They depend only on the
- * seed and, within a role, on its step: a repetition that differs is not the work of chance. Time passes within roles
- * alone; and everywhere for a workflow whose roles are not known, which is not `isKnown`.
+ * The clock and the random numbers of a simulated process. They depend only on the seed and, within a role, on its
+ * step, so chance does not explain a repetition that differs. Time passes only within roles; it passes everywhere when
+ * the workflow's roles are unknown (`isKnown` is false).
  */
 export class Surprise {
   isKnown = true;
@@ -19,7 +19,7 @@ export class Surprise {
   #since = system.clock.elapsed();
   #random = new Random(0);
 
-  /** @param first The time of the first process; null for any. */
+  /** @param first The time of the first process; null for any time. */
   constructor(first: number | null) {
     this.#first = first ?? monday;
   }
@@ -45,14 +45,14 @@ export class Surprise {
     return Math.floor(this.#first + this.#offset + elapsed);
   }
 
-  /** Sets the clock, in milliseconds after the first time of this process, and begins another sequence of numbers. */
+  /** Sets the clock, in milliseconds after the first time of this process, and starts another sequence of numbers. */
   begin(offset: number, random: Random): void {
     this.#offset = offset;
     this.#since = system.clock.elapsed();
     this.#random = random;
   }
 
-  /** Moves the clock forward to a time, if that is later. */
+  /** Moves the clock forward to a time. An earlier time changes nothing. */
   advance(until: number): void {
     this.#offset += Math.max(0, until - this.now() + 1);
   }

@@ -7,14 +7,14 @@ import type { Run } from "./drive.ts";
 import type { FilesIn } from "./folder.ts";
 
 /**
- * The first difference between a run and an undisturbed run. `step` counts from 1, and is one more than the number of
- * steps for the end; null for a file. A side is null where it has no step.
+ * The first difference between a run and an undisturbed run. `step` counts from 1; the end counts as the step after the
+ * last. Null for a file. A side is null where it has no step.
  */
 export type Difference = {
   step: number | null;
   undisturbed: Side | null;
   faulted: Side | null;
-  /** Whether the output of an earlier step, which varies, may be the reason. */
+  /** Whether the varying output of an earlier step may be the reason. */
   isExplained: boolean;
 };
 
@@ -41,8 +41,8 @@ export type Varying = {
 type Placed = { step: Step; id: string; at: number; openedAt: number };
 
 /**
- * Compares a run with an undisturbed run; null when they are alike. Concurrent steps may be in any order. After a step
- * whose output varies, another path or end counts as equal if undisturbed runs have it too.
+ * Compares a run with an undisturbed run; null when they are equal. Concurrent steps may be in any order. After a step
+ * with a varying output, another path or end counts as equal if undisturbed runs have it too.
  */
 export function differenceOf(whole: Run, run: Run, varying: Varying): Difference | null {
   const found = pathDifference(whole, run, varying);
@@ -64,7 +64,7 @@ export function endDifference({ steps, end }: Run, run: Run): Difference | null 
 }
 
 /**
- * Compares undisturbed runs. Returns what may vary in them, because a role gives another output each time, and the
+ * Compares undisturbed runs. Returns the parts that vary because a role gives another output each time, and the
  * differences that no role explains.
  */
 export function varyingIn(
@@ -113,8 +113,8 @@ export function hasSide({ steps, files }: Run, side: Side | null, file: Side | n
 }
 
 /**
- * Notes an output of one role, or a content of a file, that counts as equal. Returns false for a
- * difference of another kind.
+ * Records an output of one role, or a content of a file, that counts as equal. Returns false for any other kind of
+ * difference.
  */
 export function noteVarying({ step, undisturbed, faulted }: Difference, varying: Varying): boolean {
   if (step === null) {
@@ -177,7 +177,7 @@ const fileSide = (file: string, content: string): Side => {
 
 const fileOf = (side: Side | null): string => side?.text.split(": ")[0] ?? "";
 
-/** Failed tries and sleeps are the engine's answer to faults. */
+/** Failed tries and sleeps are the engine's reaction to faults. */
 const isOwn = (step: Step, index: number, steps: readonly Step[]): boolean =>
   tryOf(step) === null &&
   sleepsUntil(step) === null &&
@@ -195,8 +195,7 @@ function placedIn({ steps, openedAt }: Run, varying: Pick<Varying, "roles">): Pl
 }
 
 /**
- * Whether a step may come before another that was first in the undisturbed run: the works on both overlapped, in this
- * run or in that.
+ * Whether a step may come before a step that was earlier in the undisturbed run: their work overlapped in either run.
  */
 function mayPass(early: Placed, late: Placed, before: readonly Placed[]): boolean {
   if (late.openedAt <= early.at) return true;
@@ -242,7 +241,7 @@ function endSide(end: EndRecord | null): Side | null {
   const how = reason === "returned" ? `returned ${returnCode}` : reason;
   const data = value === undefined ? "" : ` with ${JSON.stringify(value).slice(0, longest)}`;
   const text = `${how} ${JSON.stringify(end.content.slice(0, 2 * longest))}${data}`;
-  // Both messages end with the role that the workflow came to.
+  // Both messages end with the role that the workflow reached.
   const isReplay = /^step \d+ of the log is |^the fixture of \S+ has no answer /.test(end.content);
   const cause = isReplay ? /"([^"]+)"$/.exec(end.content)?.[1] : undefined;
   return { role: END, text, key: text, ...(cause !== undefined && { cause }) };

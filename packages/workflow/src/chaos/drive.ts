@@ -24,11 +24,11 @@ export type Scene = {
   hash: string;
   /** Empties the storage root and the working folder, and returns the parts of the root. */
   reset: () => ThreadsParts["place"];
-  /** Loads another copy of the module; or returns the last one, as for a second thread of its process. */
+  /** Loads another copy of the module, or returns the last copy for a second thread of its process. */
   load: (isSecond: boolean) => Promise<LoadedBundle>;
   /** The start of the thread. Its id is the same in each run, because roles see it. */
   request: StartRequest;
-  /** Answers questions; and roles, when it is in the request's options. */
+  /** Answers questions, and roles when the request's options contain it. */
   fixture: Fixture | null;
   surprise: Surprise;
   seed: number;
@@ -36,7 +36,7 @@ export type Scene = {
   answers: AnswerRoles;
   /** The working folder of live roles; null when a recording answers all roles. */
   folder: WorkFolder | null;
-  /** How long the roles of a killed process may go on. */
+  /** The time in milliseconds that roles of a killed process may continue. */
   patienceMs: number;
 };
 
@@ -58,13 +58,13 @@ export type Run = {
   steps: Step[];
   /** For each step, the number of steps in the log when its work began; null where unknown. */
   openedAt: (number | null)[];
-  /** How it ended; null for a thread that waits for an answer that nothing gives. */
+  /** The end record; null for a thread that waits for an answer. */
   end: EndRecord | null;
   executions: readonly Execution[];
   boundaries: Boundaries;
   /** The faults that occurred. */
   faults: readonly Fault[];
-  /** Whether the workflow went on after an injected error without failing: it has another path then. */
+  /** Whether the workflow handled an injected error without failing: its path then differs. */
   hasCaught: boolean;
   /** The files of the working folder at the end; null when a recording answers all roles. */
   files: FilesIn | null;
@@ -75,14 +75,14 @@ export type Run = {
 };
 
 const hourMs = 3_600_000;
-/** The most hours between the end of a process and the next one. */
+/** Maximum number of hours between the end of a process and the start of the next process. */
 const longestLeap = 200;
 /** More processes than any plan of faults can end. */
 const mostLives = 100;
-/** Retries of a failed thread; injected errors need one each. */
+/** Maximum number of retries of a failed thread; each injected error needs a retry. */
 const mostRetries = 8;
 
-/** Runs a thread from its start to its end under faults, with a new process after each kill. */
+/** Runs a thread from its start to its end under faults. Starts a new process after each kill. */
 export async function drive(scene: Scene, plan: Plan): Promise<Run> {
   return await new Driver(scene, plan).run();
 }
@@ -91,7 +91,7 @@ class Driver {
   readonly #scene: Scene;
   readonly #given: Plan;
   readonly #plan: FaultPlan;
-  // A fixed clock, because the clock that roles see leaps and would end claims.
+  // A fixed clock: the clock that roles see leaps, which would expire claims.
   readonly #memory = new Memory({ now: () => 0 });
   readonly #executions: Executions;
   readonly #place: ThreadsParts["place"];
@@ -138,7 +138,7 @@ class Driver {
     const { number, hour = 0, isSecond = false } = this.#given;
     const [plan, executions] = [this.#plan, this.#executions];
     const isFirst = this.#lives === 0;
-    // The first process is like that of an undisturbed run.
+    // The first process runs like the process of an undisturbed run.
     const name = isFirst ? `hour ${hour}` : `run ${number} process ${this.#lives}`;
     const random = new Random(seed, name);
     const leap = (1 + random.below(longestLeap)) * hourMs + random.below(hourMs);
@@ -165,7 +165,7 @@ class Driver {
   /** Takes one action on the thread: starts, resumes, answers, wakes or retries it. */
   async #goOn(life: Life): Promise<"done" | "again" | "next"> {
     const changed = life.changed;
-    // The workflow needs turns too.
+    // The workflow needs turns of the event loop too.
     await system.clock.turn();
     if (life.isDead) return "again";
     if (life.unacknowledged > 0) return "next";
@@ -219,7 +219,7 @@ class Driver {
       life.call(life.threads.answer(threadId, { env: request.env, input, question }));
     const given = fault === "answerTwice" ? Promise.all([give(), give().catch(ignored)]) : give();
     await given.catch((error: unknown) => {
-      // The disk refused the answer: give it again.
+      // The disk rejected the answer: send it again.
       if (isWorkflowError(error) && isOfDisk.has(error.code)) return;
       if (!life.isDead && this.#log().steps.length === question) throw error;
     });

@@ -1,8 +1,6 @@
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 
-/* The errors of runs under faults. */
-
 const failure = (message: string, hint: string): WorkflowError =>
   WorkflowError.failed("CHAOS_FAILED", message, hint);
 

@@ -25,8 +25,8 @@ export type Execution = { slot: string; role: string; times: number };
 export type AnswerRoles = (options: WorkflowOptions) => WorkflowOptions;
 
 /**
- * An execution in progress. `isFrozen`: it waits for a call of a dead process, and so never continues. Its random
- * numbers are those of its slot, so that a repetition that differs is not the work of chance.
+ * An execution in progress. `isFrozen`: it waits for a call of a dead process, so it never continues. Its random
+ * numbers depend on its slot, so chance does not explain a repetition that differs.
  */
 type Running = {
   isFrozen: boolean;
@@ -55,24 +55,23 @@ type ExecutionsParts = {
   /** Returns the number of steps in the log. */
   steps: () => number;
   answers: AnswerRoles;
-  /** Returns the random numbers of a slot, from their begin. */
+  /** Returns the random numbers of a slot, from their beginning. */
   randomOf: (slot: string) => Random;
 };
 
 /**
- * Counts how often each role really runs in one run, over all its processes and retries, and injects the faults of
+ * Counts the real executions of each role in one run, over all its processes and retries, and injects the faults of
  * roles. A slot is one step of a role: executions of a slot repeat each other.
  */
 export class Executions {
   /** By slot, in the order of the first executions. */
   readonly #all = new Map<string, Execution>();
-  /** The slots within a role that have steps of their own, and the slots around them, such as that of a loop. */
+  /** The slots within a role that have their own steps, and the slots around them, such as the slot of a loop. */
   readonly #stepSlots = new Set<string>();
   readonly #containers = new Set<string>();
   /** The time of the longest execution. */
   longestMs = 0;
   readonly #plan: FaultPlan;
-  /** The number of the log's steps. */
   readonly #steps: () => number;
   /** Committed steps, by role and path. */
   readonly #committed = new Map<string, number>();
@@ -134,8 +133,9 @@ export class Executions {
   }
 
   /**
-   * Resolves when no execution is in progress that could still have an effect: at the latest after a time in which
-   * every execution of an undisturbed run ended. A later one waits for a commit or an answer, as a loop does.
+   * Resolves when no execution that could still have an effect is in progress, at the latest after `patienceMs`, in
+   * which every execution of an undisturbed run ended. A later execution waits for a commit or an answer, as a loop
+   * does.
    */
   async settled(patienceMs: number): Promise<void> {
     const isAtWork = ({ isFrozen, parts }: Running) => !isFrozen && parts.size === 0;

@@ -31,7 +31,7 @@ export type Boundaries = {
   questions: readonly number[];
 };
 
-/** Returns each fault at each boundary: one kind after the other, the kills first, each in the order of the run. */
+/** Returns each fault at each boundary, sorted by kind (kills first), then by the order of the run. */
 export function singleFaults({ records, slots, questions }: Boundaries): Fault[] {
   const numbers = Array.from({ length: records }, (_, index) => index + 1);
   return [
@@ -45,8 +45,8 @@ export function singleFaults({ records, slots, questions }: Boundaries): Fault[]
 const mostFaults = 4;
 
 /**
- * Returns the faults of a run, counted from 1. The first runs have one fault each, the kills first, until each fault had
- * a run. Later runs have two to four faults, which follow from the seed.
+ * Returns the faults of a run, counted from 1. The first runs have one fault each, kills first, until each fault has
+ * had a run. Later runs have two to four faults, derived from the seed.
  */
 export function faultsOf(boundaries: Boundaries, seed: number, run: number): Fault[] {
   const single = singleFaults(boundaries);
@@ -82,7 +82,7 @@ const recordTexts: Record<CommitKind | AnswerKind, (what: string) => string> = {
   answerLate: (what) => `the answer to ${what} after a kill`,
 };
 
-/** The faults of one run that are still to occur, and its past faults. */
+/** The pending and past faults of one run. */
 export class FaultPlan {
   readonly came: Fault[] = [];
   readonly #open: Fault[];
@@ -91,14 +91,14 @@ export class FaultPlan {
     this.#open = [...faults];
   }
 
-  /** Returns the fault at the commit of a record, which then has occurred. */
+  /** Returns the fault at the commit of a record, and counts it as occurred. */
   atCommit(record: number): CommitKind | null {
     const is = (fault: Fault) => "record" in fault && fault.record === record;
     const fault = this.#take((one) => is(one) && commitKinds.includes(one.kind as CommitKind));
     return (fault?.kind as CommitKind | undefined) ?? null;
   }
 
-  /** Returns the fault of the answer to a question, which then has occurred. */
+  /** Returns the fault of the answer to a question, and counts it as occurred. */
   atAnswer(record: number): AnswerKind | null {
     const is = (fault: Fault) => "record" in fault && fault.record === record;
     const fault = this.#take((one) => is(one) && answerKinds.includes(one.kind as AnswerKind));
@@ -118,7 +118,7 @@ export class FaultPlan {
     return fault as Fault & { kind: RoleKind };
   }
 
-  /** Ends a fault of a role: its effect is recorded. */
+  /** Ends a fault of a role after its effect is recorded. */
   over(fault: Fault): void {
     const index = this.#open.indexOf(fault);
     if (index >= 0) this.#open.splice(index, 1);
@@ -133,6 +133,6 @@ export class FaultPlan {
   }
 }
 
-/** Whether the workflow itself sees a fault, as an error of a role. */
+/** Whether the workflow itself sees a fault, as a role's error. */
 export const isSeen = ({ kind }: Fault): boolean =>
   kind === "providerError" || kind === "cutStream";

@@ -4,7 +4,7 @@ import type { Run } from "./drive.ts";
 import { faultText } from "./faults.ts";
 
 /**
- * A run that differs from the undisturbed run. `role` is the role to look at: the role that ran again, if an output or a
+ * A run that differs from the undisturbed run. `role` is the role to check: the role that ran again if an output or a
  * file differs, else the role whose step differs.
  */
 export type Divergence = {
@@ -28,7 +28,7 @@ export const isEffect = ({ step, undisturbed, faulted }: Difference): boolean =>
 
 type Found = Divergence & { sides: string };
 
-/** The runs that differ. Runs that differ in the same way are one finding: the run with the fewest faults. */
+/** The runs that differ. Of several runs with the same difference, keeps the run with the fewest faults. */
 export class Findings {
   readonly #found = new Map<string, Found>();
   readonly #whole: Run;
@@ -43,7 +43,7 @@ export class Findings {
     const again = [...new Set(repeated.map(({ role }) => role))];
     const roles = [faulted?.cause, faulted?.role, undisturbed?.cause, undisturbed?.role];
     const own = roles.flatMap((role) => (role && !role.startsWith("__") ? [role] : []));
-    // A role that not both runs have tells more than the role after it.
+    // A role that only one of the runs has says more than the role after it.
     const only = own.find((role) => !(hasRole(run, role) && hasRole(this.#whole, role)));
     const found: Found = {
       ...{ run: number, runs: 1, step, isEffect: isEffect(difference), again },
@@ -57,12 +57,12 @@ export class Findings {
     this.#keep(key, found);
   }
 
-  /** Returns the findings, those with the fewest faults first. */
+  /** Returns the findings, ordered by their number of faults. */
   all(): Divergence[] {
     const all = [...this.#found.values()].sort(byFaults);
     const kept: Found[] = [];
     for (const one of all) {
-      // One of several roles that ran again explains it alone.
+      // A role that ran again alone explains the finding better than several roles.
       const known = kept.find((other) => isExplainedBy(one, other));
       if (known) known.runs += one.runs;
       else kept.push({ ...one });
@@ -87,6 +87,6 @@ const isExplainedBy = (one: Found, other: Found): boolean =>
   one.sides === other.sides &&
   (one.isEffect ? other.role !== null && one.again.includes(other.role) : one.role === other.role);
 
-/** Whether a run has a step of a role, or a question of that subject. */
+/** Whether a run has a step of a role, or a question with that subject. */
 const hasRole = ({ steps }: Run, name: string): boolean =>
   steps.some(({ role, meta }) => role === name || meta.for === name);

@@ -8,7 +8,7 @@ export type FilesIn = ReadonlyMap<string, string>;
 const mostFiles = 10_000;
 const hashDigits = 12;
 
-/** The working folder of live roles, a new one for each run. */
+/** The working folder of live roles. Each run gets a new folder. */
 export class WorkFolder {
   readonly #path: string;
   readonly #from: string | null;

@@ -5,7 +5,8 @@ import { stepIdentity } from "../testing/replay-everywhere.ts";
 
 /** Keys of a meta that count, measure or name an execution. A repetition has other values. */
 const ofExecution: ReadonlySet<string> = new Set([
-  ...["usage", "cost", "model", "models", "token", "durationMs", "eventSeq", "runID", "failures"],
+  ...["usage", "cost", "model", "models", "token", "durationMs", "eventSeq", "runID", "requestId"],
+  "failures",
 ]);
 
 /** Returns the compared parts of a step: without times, spending, and the numbers of its execution. */

@@ -20,8 +20,8 @@ export type LifeParts = {
 };
 
 /**
- * A simulated worker process: the worker's own threads over a store, and a module of its own. Its death is like
- * `kill -9`: generators and roles stop where they next use the store, and no `finally` runs.
+ * A simulated worker process: the worker's own threads over a store, and its own copy of the module. Its death is like
+ * `kill -9`: generators and roles stop at their next call of the store, and no `finally` runs.
  */
 export class Life implements Mortal {
   readonly threads: Threads;

@@ -18,7 +18,7 @@ export type OnRecord = (record: string, number: number) => void;
 
 const slowTurns = 25;
 
-/** Returns a store for a process that dies, and whose disk fails, as a plan says. */
+/** Returns a store for a process with planned deaths and disk faults. */
 export function mortalStore(
   store: ThreadStore,
   process: Mortal,
@@ -75,7 +75,7 @@ function mortalClaim(claim: Claim, process: Mortal, plan: FaultPlan, onRecord: O
   return guarded(claim, process, { append, lost: lost.signal });
 }
 
-/** Returns an object with these methods and properties in place of its own. Its methods stop working with the process. */
+/** Returns an object with some properties replaced by `own`. Its methods stop working when the process dies. */
 function guarded<T extends object>(object: T, process: Mortal, own: Partial<T>): T {
   return new Proxy(object, {
     get(target, key) {
@@ -89,5 +89,5 @@ function guarded<T extends object>(object: T, process: Mortal, own: Partial<T>):
   });
 }
 
-/** Methods that return no promise. */
+/** Methods that do not return a promise. */
 const isSync: ReadonlySet<string | symbol> = new Set(["event", "keepValue", "where", "watch"]);

@@ -22,26 +22,26 @@ export type Facts = {
   /** The roles that ran more than once for one step, with the most executions. */
   repeated: { role: string; times: number }[];
   diverged: Divergence[];
-  /** The run to repeat: the first that diverged, else the one with the most repetitions. 0: an undisturbed run. */
+  /** The run to repeat: the first divergent run, else the run with the most repetitions. 0: an undisturbed run. */
   worst: number;
   /** How the undisturbed run ended; null when it waits. */
   end: { reason: string; summary: string } | null;
 };
 
-/** `only`: the single run to make. `runs`: by default, as many as there are faults at the boundaries. */
+/** `only`: the single run to make. `runs`: by default, one for each fault at the boundaries. */
 export type Rounds = { runs: number | null; only: number | null };
 
 const leastRuns = 50;
 const mostRuns = 500;
 const longestRunMs = 60_000;
 /**
- * Undisturbed runs, at other times of the day, of the week and of the year, and with other random numbers. The second
- * one shares the process of the first.
+ * Undisturbed runs, at other times of the day, week and year, and with other random numbers. The second run shares the
+ * process of the first.
  */
 const plansOfWholes: Plan[] = [
   { number: 0 },
   { number: 0, isSecond: true },
-  ...[29, 58, 87, 116, 145, 2200].map((hour) => ({ number: 0, hour })),
+  ...[29, 58, 87, 116, 145, 174, 203, 232, 261, 2200].map((hour) => ({ number: 0, hour })),
 ];
 
 /** Runs a workflow undisturbed, then under the faults of each run, and compares the runs. */
@@ -74,7 +74,7 @@ function numbersOf({ runs, only }: Rounds, faults: number): number[] {
   return Array.from({ length: count }, (_, index) => index + 1);
 }
 
-/** @throws WorkflowError `CHAOS_FAILED` */
+/** Makes a run, with a time limit. @throws WorkflowError `CHAOS_FAILED` */
 async function inTime(scene: Scene, plan: Plan): Promise<Run> {
   const late = Promise.withResolvers<never>();
   const cancel = system.clock.after(longestRunMs, () => late.reject(neverEnds(longestRunMs)));
@@ -144,8 +144,8 @@ class Session {
   }
 
   /**
-   * Returns the difference of a run that a second run of the same faults has too. Any other difference of an output is
-   * by chance, such as a measured time.
+   * Returns the difference of a run if a second run of the same faults has it too. Any other difference of an output is
+   * due to chance, such as a measured time.
    */
   async #confirmed(plan: Plan, run: Run): Promise<Difference | null> {
     let difference = await this.#difference(plan.number, run);
@@ -159,9 +159,9 @@ class Session {
   }
 
   /**
-   * Compares a run with the undisturbed run; or, when the workflow itself handled an injected error, with a run that
-   * has the same errors and no other fault. Where outputs vary, it also continues the run's own log once more, which
-   * must lead to the same end.
+   * Compares a run with the undisturbed run. If the workflow itself handled an injected error, compares it with a run
+   * that has the same errors and no other fault. Where outputs vary, it also continues the run's own log once more,
+   * which must lead to the same end.
    */
   async #difference(number: number, run: Run): Promise<Difference | null> {
     const [scene, varying] = [this.#scene, this.#varying];

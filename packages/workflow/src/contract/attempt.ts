@@ -2,7 +2,7 @@ import { fromBase32, toBase32 } from "./base32.ts";
 
 /**
  * One construct around a task: `in` is its name, `child` the task or chain in it, `iteration` its iteration from 0. A
- * child workflow has the id of its run instead.
+ * child workflow has `run`, the id of its run, instead.
  */
 export type PathPart =
   | { in: string; child: string; iteration?: number }
@@ -37,8 +37,8 @@ export type OpenAttempt = {
   /** Runs a function in the attempt's async context: every event published in it carries the attempt's id. */
   run<T>(fn: () => T): T;
   /**
-   * Ends the attempt without a step of its own. Only the first end counts. An attempt whose step is committed has
-   * already ended. `retry` describes the next attempt, if any, after a failure.
+   * Ends an attempt that does not commit its own step. Only the first end counts. An attempt whose step is committed
+   * has already ended. `retry` describes the next attempt, if any, after a failure.
    */
   end(outcome: AttemptOutcome, error?: unknown, retry?: RetriedTry): void;
 };
@@ -62,7 +62,7 @@ export type Attempts = {
   readonly outermost?: string | null;
 };
 
-/** Opens an attempt; a stub on a host that records none. `options` are the options of `run`, or a role's context. */
+/** Opens an attempt; a stub on a host without attempts. `options` are the options of `run`, or a role's context. */
 export function openAttempt(options: { attempts?: Attempts }, spec: AttemptSpec): OpenAttempt {
   const { path = [] } = spec;
   return (
@@ -106,9 +106,9 @@ function boundedTime(now: number): number {
 }
 
 /**
- * Returns a generator of attempt ids: 9 digits of Crockford Base32 for the time in milliseconds, then 4 that begin at
- * random and count up within a millisecond, as in ULIDs. Ids of one generator sort by creation time. Ids of a thread
- * and its forks, which come from several processes, do not collide in practice.
+ * Returns a generator of attempt ids: 9 digits of Crockford Base32 for the time in milliseconds, then 4 digits that
+ * start at a random value and count up within a millisecond, as in ULIDs. Ids of one generator sort by creation time.
+ * Ids of a thread and its forks, which come from several processes, do not collide in practice.
  */
 export function attemptIds(
   now: () => number = Date.now,

@@ -59,9 +59,9 @@ export type Blobs = {
  * and never `process.cwd()` or `process.env`. `forkFrom` names the parent thread of a fork, the number of copied steps
  * in `steps`, and in `origin` the root thread if the parent is itself a fork. `attempts` assigns events to concurrent
  * roles. `blobs` stores bytes beside the thread's log, `journal` records the work of an uncommitted step, `shared`
- * holds values of all threads of the machine, `pause` is for a `run` that drains. `worktrees` is the folder of the
- * thread's git worktrees; the workflow creates it, and it is deleted with the thread. All other keys of the starter's
- * `parameters.options` are here under their own names.
+ * holds values of all threads of the machine, `pause` is for a `run` with the property {@link drainsOnPause}.
+ * `worktrees` is the folder of the thread's git worktrees; the workflow creates it, and it is deleted with the thread.
+ * All other keys of the starter's `parameters.options` are here under their own names.
  */
 export type WorkflowOptions = {
   threadId: string;
@@ -136,7 +136,7 @@ export type Descriptor = {
 /** A loaded bundle's module. */
 export type Bundle = { run: WorkflowFn; descriptor: Descriptor };
 
-/** Role of the prompt, which a moderator sees before any step. */
+/** Role of the prompt: the first message that a moderator sees. */
 export const START = "__start__" as const;
 /** A moderator returns this to stop. Also the role of a log's last record. */
 export const END = "__end__" as const;

@@ -79,7 +79,7 @@ describe("a decision", () => {
     expect(decisionOf(value)).toBe(null);
   });
 
-  test("is one of these words or a boolean only", () => {
+  test("is only one of these words or a boolean", () => {
     const isWord = (one: unknown) =>
       typeof one === "boolean" ||
       (typeof one === "string" && words.includes(one.trim().toLowerCase()));
@@ -111,7 +111,7 @@ describe("the value that answers a question", () => {
     }
   });
 
-  test("to a tool call is a decision too, beside those with an input or a reason", () => {
+  test("to a tool call is a decision, optionally with an input or a reason", () => {
     const wait = { for: "tool", schema: { properties: { approve: { type: "boolean" } } } };
     expect(decidedValue(wait, "yes")).toEqual({ approve: true });
     expect(decidedValue(wait, { decision: "reject", note: "why" })).toEqual({

@@ -64,7 +64,7 @@ export function isWorkflowError(value: unknown): value is WorkflowError {
   return typeof value === "object" && value !== null && brand in value;
 }
 
-/** Converts an error to a record. Any other value than a {@link WorkflowError} gets the code `INTERNAL`. */
+/** Converts an error to a record. A value that is not a {@link WorkflowError} gets the code `INTERNAL`. */
 export function toErrorRecord(error: unknown): ErrorRecord {
   if (isWorkflowError(error)) {
     const { code, kind, message, hint, details } = error;
@@ -126,7 +126,7 @@ function jsonOrKeys(thrown: object): string {
   return `${kindOf(thrown)} ${keys && `with the keys ${keys} `}was thrown`;
 }
 
-/** Returns the `code` of a thrown object as text, from a string or a number. May throw, as its getter does. */
+/** Returns the `code` of a thrown object as text, from a string or a number. Rethrows errors of a getter. */
 export function codeIn(thrown: object): string | undefined {
   const { code } = thrown as { code?: unknown };
   if (typeof code === "string") return code;
@@ -142,7 +142,7 @@ const plainNames: ReadonlySet<unknown> = new Set([
 
 /**
  * Returns the name of a thrown object; undefined when it has none. An error whose class sets no name gets the name of
- * its class. May throw, as its getter does.
+ * its class. Rethrows errors of a getter.
  */
 export function errorName(thrown: object): string | undefined {
   const { name } = thrown as { name?: unknown };

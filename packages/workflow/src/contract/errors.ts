@@ -1,9 +1,7 @@
 import { WorkflowError } from "./error.ts";
 import { show } from "./show.ts";
 
-/* The errors of names, ids, fixtures and questions. */
-
-/** `isDevice`: the name of a device of Windows. */
+/** `isDevice`: Windows reserves the name for a device. */
 export const badName = (name: string, isDevice: boolean): WorkflowError =>
   WorkflowError.usage(
     "BAD_NAME",
@@ -40,7 +38,7 @@ export const badDeadline = (question: string, within: string, hint: string): Wor
     hint,
   );
 
-/** A sent value that is not an answer. `waits`: the start of the sentence. */
+/** A sent value that is not an answer. `waits`: the start of the message. */
 export const noAnswer = (waits: string): WorkflowError =>
   WorkflowError.failed(
     "NO_ANSWER",

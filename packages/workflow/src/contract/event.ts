@@ -56,7 +56,7 @@ export type EventPayloads = {
   llm_tool_use: { tool_use_id: string; name: string; input: unknown };
   llm_tool_result: { tool_use_id: string; content: unknown; is_error?: boolean };
   llm_retry: { attempt_number: number; delay_ms: number; error: unknown };
-  /** A call waits for its provider's rate limit, for about `delay_ms`. */
+  /** A call waits for its provider's rate limit. `delay_ms` is an estimate. */
   llm_wait: { delay_ms: number; reason: string };
   /** One of several agents failed, and another agent takes over. Agents are counted from 1. */
   llm_fallback: { failed: number; next: number; code: string; error: unknown };

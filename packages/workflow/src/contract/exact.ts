@@ -9,7 +9,7 @@ const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
 /** Matches every JSON text with a number that would be rounded, and some other JSON texts. */
 const candidate = /\d{16}|[eE]\+?\d{3}/;
 
-/** Whether a number's text is an integer that a JavaScript number would write with other digits, or is out of range. */
+/** Whether a number's text is an integer whose digits JavaScript would change, or is out of range. */
 export function isRounded(text: string): boolean {
   const number = Number(text);
   if (!Number.isFinite(number)) return true;

@@ -22,8 +22,8 @@ export type Fixture = {
 };
 
 /**
- * Marks a `run` that asks `options.recorded`, when set, instead of executing a role. The value `each`: it executes a
- * role for which that returns null.
+ * Marks a `run` that calls `options.recorded`, when set, instead of executing a role. With the value `each`, it
+ * executes the roles for which `recorded` returns null.
  */
 export const answersFromFixture: unique symbol = Symbol.for(
   "uncaged.workflow.answersFromFixture",

@@ -1,8 +1,8 @@
 import type { WorkflowOptions } from "./contract.ts";
 
 /**
- * Returns the idempotency key of the n-th step of a name (from 1). It contains the root thread's id, so all forks and
- * retries share it. Only ASCII characters, for a header.
+ * Returns the idempotency key of the n-th step of a name (from 1). The key contains the root thread's id, so all forks
+ * and retries share it. It has only ASCII characters, so it fits in a header.
  */
 export function stepKey(
   { threadId, forkFrom }: Pick<WorkflowOptions, "threadId" | "forkFrom">,

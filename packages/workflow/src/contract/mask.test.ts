@@ -43,7 +43,7 @@ test("headers are secrets by their own names", () => {
   expect(mask("abc12345678, the-builders, id=0123456789")).toBe("***, the-builders, ***");
 });
 
-test("a secret is one in base64, in hexadecimal and in a URL too", () => {
+test("a secret is also masked in base64, in hexadecimal and in a URL", () => {
   const mask = maskOf({ API_KEY: "s3cret+välue/1" });
   const bytes = Buffer.from("s3cret+välue/1");
   for (const encoding of ["base64", "base64url", "hex"] as const) {
@@ -70,7 +70,7 @@ describe("masking", () => {
     expect(maskOf({ TOKEN: "1", AUTH: "true" })("1 true")).toBe("1 true");
   });
 
-  test("finds a secret in JSON text too, and each line of it", () => {
+  test("finds a secret in JSON text, and each of its lines", () => {
     const secret = 'pass"word\n\\1';
     const text = JSON.stringify({ error: `no: ${secret}` });
     expect(maskOf({ DB_PASSWORD: secret })(text)).toBe('{"error":"no: ***"}');
@@ -99,7 +99,7 @@ describe("masking", () => {
   });
 });
 
-describe("a text that comes in pieces", () => {
+describe("a text that arrives in chunks", () => {
   test("holds back a possible prefix of a secret", () => {
     const mask = maskOf({ A_KEY: "abcabcabd", B_TOKEN: "xyzxyzxyz" });
     const texts = ["", "no", "is a", "is abcabc", "abcabcabc", "is xyzxyzxy"];

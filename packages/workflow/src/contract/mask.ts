@@ -121,8 +121,8 @@ function headerSecrets([, name = "", value = ""]: RegExpMatchArray): string[] {
 }
 
 /**
- * Returns a secret's encodings by other programs: base64 and base64url, alone and within other bytes, hexadecimal, and
- * percent encoding.
+ * Returns a secret's usual encodings: base64 and base64url, alone and within other bytes, hexadecimal, and percent
+ * encoding.
  */
 function encodingsOf(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret);

@@ -9,7 +9,7 @@ const deviceName = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/i;
 export const threadIdPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
 export const isHash = (text: string): boolean => text.length === 13 && isBase32(text);
-/** Whether a text may be a hash or a prefix of one: 4 digits or more. */
+/** Whether a text may be a hash or a prefix of a hash, of at least 4 digits. */
 export const isHashPrefix = (text: string): boolean =>
   text.length >= 4 && text.length <= 13 && isBase32(text);
 /** Whether a value has the form of a thread's id, a ULID. */

@@ -41,7 +41,7 @@ export class QuestionLog {
     return true;
   }
 
-  /** Returns the answer to a queued question if the log has it meanwhile, because another step asked the same. */
+  /** Returns the answer to a queued question if another step has asked the same and the log has the answer. */
   given({ meta }: RoleOutput): RoleOutput | undefined {
     return this.#inputs.get(String(meta.stepQuestion));
   }

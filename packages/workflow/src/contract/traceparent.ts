@@ -6,8 +6,8 @@ const longest = 512;
 export type TraceParent = { traceId: string; spanId: string; isSampled: boolean };
 
 /**
- * Parses a `traceparent` of the W3C Trace Context; null when it is invalid, which the caller then ignores. Later
- * versions may append fields. @see https://www.w3.org/TR/trace-context/#traceparent-header
+ * Parses a `traceparent` of the W3C Trace Context; null when it is invalid: the caller then ignores it. Later versions
+ * may append fields. @see https://www.w3.org/TR/trace-context/#traceparent-header
  */
 export function readTraceparent(text: unknown): TraceParent | null {
   if (typeof text !== "string" || text.length > longest) return null;

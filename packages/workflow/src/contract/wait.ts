@@ -56,7 +56,7 @@ export const sleepOutput = (what: string, until: number, why = ""): RoleOutput =
   meta: { for: what, sleep: true, expiresAt: until },
 });
 
-/** Returns the end of a sleep, in milliseconds since the epoch; null for any step but a sleep. */
+/** Returns the end of a sleep, in milliseconds since the epoch; null for other steps. */
 export function sleepsUntil(step: Pick<RoleOutput, "role" | "meta"> | null): number | null {
   if (step?.role !== WAIT || step.meta.sleep !== true) return null;
   return wakesAt(step);

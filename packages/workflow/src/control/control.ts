@@ -5,9 +5,8 @@ import { toJson } from "../contract/json.ts";
 import { requestNotJson } from "./errors.ts";
 
 /**
- * The messages of the control socket: HTTP over `run/<hash>.sock`. Each request is answered with its
- * reply or with `{error}` and a 4xx or 5xx status, within {@link controlTimeoutMs}. Any other body is refused with
- * `BAD_REQUEST`.
+ * The messages of the control socket: HTTP over `run/<hash>.sock`. A response is the reply, or `{error}` with a 4xx or
+ * 5xx status. It arrives within {@link controlTimeoutMs}. An invalid body gets `BAD_REQUEST`.
  *
  *     GET    /threads             -> LiveThreads
  *     POST   /threads             StartRequest  -> Started
@@ -46,7 +45,7 @@ export const engineOptions: ReadonlySet<string> = new Set([
 /** Time at which a committed step is acknowledged: after `fdatasync`, or once the operating system has the bytes. */
 export type Durability = "step" | "os";
 
-/** Environment of a thread. It must not be logged. `secrets` are names of variables in `env`. */
+/** Environment of a thread; must not be logged. `secrets` are names of variables in `env`. */
 export type Surroundings = {
   env: Record<string, string>;
   secrets?: readonly string[];
@@ -67,7 +66,7 @@ export type ForkRequest = {
   /** An answer to the last kept step, or the `__input__` step that begins a rerun. */
   input?: InputRequest;
   isRerun?: true;
-  /** Whether the next step ignores the source's records of it. */
+  /** Whether the next step ignores its records in the source's journal. */
   anew?: boolean | undefined;
 };
 
@@ -92,6 +91,7 @@ export type StartRequest = Surroundings & {
   traceparent?: string;
 };
 
+/** Request to resume a thread, with the environment for it. */
 export type ResumeRequest = Surroundings;
 
 /**
@@ -136,6 +136,7 @@ export type Location = {
   paused?: true;
 };
 
+/** Request to remove a thread; `force` also removes an unfinished thread. */
 export type RemoveRequest = { force: boolean };
 
 /** Request to release a thread that continues on another host. */
@@ -146,6 +147,7 @@ export type Started = { threadId: string; started: boolean };
 
 export type LiveStatus = "running" | "paused" | "waiting";
 
+/** A worker's report of a driven thread. */
 export type LiveThread = {
   threadId: string;
   status: LiveStatus;
@@ -153,22 +155,24 @@ export type LiveThread = {
   role: string | null;
   steps: number;
   workflow: string;
-  /** Time since this worker started to drive it, in milliseconds. */
+  /** Time since this worker started to drive the thread, in milliseconds. */
   elapsedMs: number;
   /** Working time and waiting time of the whole thread, in milliseconds. */
   workedMs: number;
   waitedMs: number;
-  /** End of its sleep, in milliseconds since the epoch. */
+  /** End of the thread's sleep, in milliseconds since the epoch. */
   sleepingUntil?: number;
   /** Set while a running thread waits for the end of its step to pause. */
   pausing?: true;
 };
 
+/** A worker's process id, and its reports of all driven threads. */
 export type LiveThreads = { pid: number; threads: LiveThread[] };
 
-/** `orphans` are processes that a killed worker left running. */
+/** `orphans` are processes that outlived a killed worker. */
 export type Controlled = { threadId: string; orphans?: Orphan[] };
 
+/** The body of a response with a 4xx or 5xx status. */
 export type Failure = { error: ErrorRecord };
 
 /**

@@ -1,7 +1,5 @@
 import { WorkflowError } from "../contract/error.ts";
 
-/* The errors of requests to a worker or a host. */
-
 export const badAnswerer = (at: string, problem: string, kinds: readonly string[]): WorkflowError =>
   WorkflowError.usage(
     "BAD_REQUEST",

@@ -40,7 +40,7 @@ export function threadBlobs(root: Root, hash: string, threadId: string): Blobs {
   };
 }
 
-/** @throws WorkflowError `BLOB_DAMAGED` when bytes differ from the stored value. */
+/** Reads a blob's file; null when it is missing. @throws WorkflowError `BLOB_DAMAGED` when bytes differ from the id. */
 export function readBlob(path: string, id: string): Uint8Array | null {
   const bytes = readOwnFile(path, mostBytes);
   if (bytes === null || blobIdOf(bytes) === id) return bytes;

@@ -6,8 +6,8 @@ import { bundlePath, bundlesDir, descriptorPath, mapPath, type Root, typesPath }
 export const maxBundleSize = 64 << 20;
 
 /**
- * Writes a bundle's files, the code last: once it exists, the files beside it are durable. Existing files are
- * rewritten, because an earlier write may have failed to reach the disk while the cache shows it.
+ * Writes a bundle's files, the code last: once the code exists, the other files are durable. Rewrites existing files,
+ * because an earlier write may have failed to reach the disk although the cache shows it.
  */
 export function writeBundleFiles(
   root: Root,

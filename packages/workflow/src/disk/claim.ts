@@ -116,7 +116,7 @@ export class DiskClaim implements Claim {
     return await threadBlobs(root, thread.hash, thread.threadId).put(bytes);
   }
 
-  /** Makes the end of the log durable, and returns whether it is. */
+  /** Makes the end of the log durable. Returns whether that succeeded. */
   settle(): Promise<boolean> {
     return this.#parts.writer.settle();
   }

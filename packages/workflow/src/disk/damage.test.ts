@@ -58,7 +58,7 @@ const everyKind: [string, Buffer][] = [
 /** Recorded content: the records after the start. */
 type Seen = { records: string[]; broken: Break | null };
 
-/** Reads the log as a whole and incrementally: both must see the same. */
+/** Reads the log both as a whole and incrementally, and checks that the results are equal. */
 function seen(bytes: Uint8Array): Seen {
   writeFileSync(path, bytes);
   const log = readLog(path);

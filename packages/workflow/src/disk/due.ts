@@ -98,7 +98,7 @@ export function isAnythingDue(root: string): boolean {
   }
 }
 
-/** Returns the paths of entries in the folder of another hour, which may be found too late. */
+/** Returns the paths of entries in the folder of a wrong hour, where a scan may find them too late. */
 export const misplacedDue = (root: Root): string[] =>
   hoursIn(root).flatMap((hour) =>
     namesOf(root, hour)
@@ -131,7 +131,7 @@ export function nextDue(root: Root): number | null {
 /** Whether every sleeping thread has an entry (D3). */
 export const isDueComplete = (root: Root): boolean => system.files.exists(completePath(root));
 
-/** Notes that every sleeping thread has an entry. */
+/** Records that every sleeping thread has an entry. */
 export function noteDueComplete(root: Root): void {
   makeFolder(dueDir(root));
   withFile(completePath(root), () => undefined, O_WRONLY | O_CREAT);

@@ -15,8 +15,8 @@ const fullNote = (now: number): string =>
 
 /**
  * A thread's debug log and its long values, as files. The log is not synced. It is open only during writes, because a
- * worker may have more threads than it may have open files. Lines that can't be written, or that would make the file
- * longer than 256 MiB, are dropped. Never throws.
+ * worker may have more threads than open files. Drops lines that can't be written, or that would make the file longer
+ * than 256 MiB. Never throws.
  */
 export class EventFile implements Pick<Claim, "event" | "keepValue" | "lastSeq"> {
   readonly #path: string;

@@ -14,7 +14,7 @@ import { diskError, systemCode } from "./disk-error.ts";
 import { fileNotOurs, fileTooLarge } from "./errors.ts";
 
 /**
- * Opens a file of the storage root, created with mode 0600 if the flags ask for it. Follows no symbolic link, waits for
+ * Opens a file of the storage root, and with `O_CREAT` creates it with mode 0600. Follows no symbolic link, waits for
  * no FIFO and accepts only a plain file; for writing, only a file without additional hard links.
  * @throws the system's error; `ENXIO` for any other kind of file.
  */
@@ -134,7 +134,7 @@ function makeOne(folder: string): void {
   syncParent(parent, made !== undefined);
 }
 
-// The parent of another user's folder may be unreadable for this user.
+// The parent of another user's folder may be unreadable.
 function syncParent(parent: string, isOurs: boolean): void {
   try {
     system.files.syncFolder(parent);
@@ -164,9 +164,7 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/**
- * Removes the remains of a failed write if possible. Ignores errors, so that the caller can report the failed write.
- */
+/** Removes the remains of a failed write if possible. Ignores errors: the caller reports the failed write. */
 export function removeQuietly(path: string, isSynced = false): void {
   try {
     system.files.remove(path);

@@ -28,7 +28,7 @@ describe("finding a thread", () => {
     expect(pick("@last", [])).toBe("missing THREAD_NOT_FOUND");
   });
 
-  test("is ambiguous when several match, and the hint lists them", () => {
+  test("is ambiguous when several threads match, and the hint lists them", () => {
     expect(pick("01A")).toBe("usage THREAD_AMBIGUOUS");
     expect(() => pickThread(threads, "01A")).toThrow("matches 2 threads");
   });

@@ -1,6 +1,4 @@
-/*
- * Owns: the file `identity.json` of a storage root, which has the root's id.
- */
+/* Owns: the file `identity.json` of a storage root, which has the root's id. */
 import { isRecord } from "../contract/show.ts";
 import { system } from "../system/system.ts";
 import { readOwnFile, writeFileAtomic } from "./files.ts";

@@ -27,10 +27,7 @@ class Chain extends ChainFold<unknown> {
   }
 }
 
-/**
- * Writer of a thread's journal. Creates the file with the first record, and a note beside the thread that a journal
- * exists.
- */
+/** Writes a thread's journal. The first record creates the file, and a note beside the thread that a journal exists. */
 export class JournalFile {
   /** The torn tail of a crashed writer that was cut off; null if no tail was cut off. */
   readonly cut: TornTail | null;

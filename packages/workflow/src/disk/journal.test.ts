@@ -136,7 +136,7 @@ describe("damage to a journal", () => {
     rmSync(path);
     expect(checkJournal(root, ref, head)).toMatchObject({
       line: 1,
-      reason: "5 records that the thread's log knows are missing",
+      reason: "5 records counted by the thread's log are missing",
     });
     for (let count = 5; count < records.length; count += 1) {
       const left = joined(...Array.from({ length: count }, (_, n) => n));

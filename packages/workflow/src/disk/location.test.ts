@@ -18,7 +18,7 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 const withJournal = () => writeFileSync(journalPath(root, thread.hash, thread.threadId), "");
 const noted = () => JSON.parse(readFileSync(path, "utf8")) as Record<string, unknown>;
 
-/** The location of a thread as seen by a program without support for journals: see the module at the version before. */
+/** The location of a thread as seen by a program without support for journals. */
 function olderReader(): string | null {
   const { moves, host } = noted() as { moves: unknown; host: { name?: unknown } | null };
   if (!Number.isSafeInteger(moves)) throw new Error("not a location");

@@ -5,8 +5,8 @@
  * A thread is on one host at a time. While this file names another host, the local copy of the thread is only read and
  * copied. Each change replaces the whole file, and is durable on return.
  *
- * The empty file `moved/<threadId>` is written first, so that a thread with a lost note is not mistaken for a local
- * one.
+ * The empty file `moved/<threadId>` is written first, so that a moved thread without its note is not mistaken for a
+ * local thread.
  *
  * A program without support for journals would repeat the work that a step's journal records. So the file of a local
  * thread with a journal names a host that does not exist, and has the key `here`: such a program treats the thread as
@@ -50,7 +50,6 @@ export function noteJournal(root: Root, thread: Thread): void {
   const noted = readNote(root, thread);
   if (noted?.here) return;
   const { moves = 0, at = system.clock.now() } = noted ?? {};
-  // The thread has not moved.
   writeNote(root, thread, { moves, host: null, at });
 }
 
@@ -71,7 +70,7 @@ function readNote(root: Root, { hash, threadId }: Thread): Note | null {
 /**
  * Reads the location before driving a thread.
  *
- * @throws WorkflowError `LOG_CORRUPT` also when the thread has moved once and its note is missing
+ * @throws WorkflowError `LOG_CORRUPT` when the note is damaged, or missing although the thread has moved
  */
 export function sureLocation(root: Root, thread: Thread): Location | null {
   const location = readLocation(root, thread);
@@ -105,7 +104,7 @@ function writeNote(root: Root, { hash, threadId }: Thread, location: Location): 
   writeFileAtomic(path, `${JSON.stringify({ threadId, ...note })}\n`);
 }
 
-/** Parses bytes as JSON; null when they are invalid. */
+/** Parses bytes as JSON; null when the bytes are invalid. */
 export function parsed(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder().decode(bytes)) as unknown;

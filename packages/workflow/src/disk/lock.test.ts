@@ -42,7 +42,7 @@ async function firstLine({ stdout }: { stdout: ReadableStream<Uint8Array> }): Pr
 }
 
 describe("a lock", () => {
-  test("is held by one process, and released when that is killed", async () => {
+  test("is held by one process, and released when that process is killed", async () => {
     const child = holder();
     expect(await firstLine(child)).toBe("held");
     expect(takeLock(path, 0)).toBeNull();
@@ -53,7 +53,7 @@ describe("a lock", () => {
     await child.exited;
   });
 
-  test("is held by a stopped process too", async () => {
+  test("is held by a stopped process", async () => {
     const child = holder();
     expect(await firstLine(child)).toBe("held");
     child.kill("SIGSTOP");

@@ -13,8 +13,8 @@ export type Lock = { release(): void };
 /**
  * Takes the lock that the file represents, or returns null when it is still held after `waitMs` milliseconds.
  *
- * It uses `flock(2)`, which belongs to the open file. The lock ends with the process in every case, and other opens and
- * closes of the file, even by a bundle in this process, do not release it.
+ * Uses `flock(2)`: the lock belongs to the open file. It always ends with the process, and other opens and closes of
+ * the file, even by a bundle in this process, do not release it.
  *
  * Blocks the thread while it waits.
  * @throws WorkflowError `NOT_A_LOCK`; `NO_LOCKS` where the file system has none; the errors of the disk.
@@ -34,8 +34,8 @@ export function takeLock(path: string, waitMs: number): Lock | null {
 }
 
 /**
- * Waits for the lock without blocking the thread, because its owner may be this very process. `onWait` is called before
- * each retry and throws to give up.
+ * Waits for the lock without blocking the thread, because this process may hold it. Calls `onWait` before each retry;
+ * `onWait` throws to give up.
  */
 export async function waitForLock(path: string, onWait: () => void): Promise<Lock> {
   for (;;) {
@@ -46,13 +46,13 @@ export async function waitForLock(path: string, onWait: () => void): Promise<Loc
   }
 }
 
-/** Checks whether the file system of a folder supports locks, without changes. @throws WorkflowError `NO_LOCKS`. */
+/** Checks whether the file system of a folder supports locks. Changes nothing. @throws WorkflowError `NO_LOCKS`. */
 export function requireLocks(folder: string): void {
   const fd = system.files.open(folder, O_RDONLY);
   try {
     lock(fd, folder);
   } catch (error) {
-    // A network file system locks only files opened for writing, and a folder can't be.
+    // A network file system locks only files opened for writing, and a folder can't be opened for writing.
     if (systemCode((error as WorkflowError).cause) === "EBADF") return;
     throw error;
   }

@@ -1,4 +1,4 @@
-/** Codes of errors that refuse to continue a log for another reason than a disk failure. */
+/** Codes of errors that refuse to continue a log for a reason other than a disk failure. */
 export const refusals: ReadonlySet<string> = new Set([
   "THREAD_NOT_FOUND",
   "LOG_CORRUPT",
@@ -7,9 +7,9 @@ export const refusals: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Tracks suspect logs: the system's cache may show bytes that are not on the disk, so a process must renew the log
- * before it continues it. These are logs that failed to sync, and with `distrustsCache` all logs that the process has
- * not claimed or renewed yet.
+ * Tracks suspect logs: the system's cache may show bytes that are not on the disk, so a process must renew a suspect
+ * log before it continues the log. A log is suspect if it failed to sync, or with `distrustsCache` if the process has
+ * not yet claimed or renewed it.
  */
 export class LogTrust {
   readonly #distrustsCache: boolean;
@@ -20,7 +20,7 @@ export class LogTrust {
     this.#distrustsCache = distrustsCache;
   }
 
-  /** Whether a log is left unsynced after a failed sync, so that the next process must not trust the system's cache. */
+  /** Whether a log stayed unsynced after a failed sync, so that the next process must not trust the system's cache. */
   get hasUnsynced(): boolean {
     return this.#unsynced.size > 0;
   }
@@ -30,7 +30,7 @@ export class LogTrust {
     return this.#unsynced.has(threadId) || (this.#distrustsCache && !this.#trusted.has(threadId));
   }
 
-  /** Notes that a log failed to sync. */
+  /** Records that a log failed to sync. */
   doubt(threadId: string): void {
     this.#unsynced.add(threadId);
   }

@@ -85,9 +85,9 @@ describe("a log that is broken in the middle", () => {
     ["a record over two lines", logOf(stepLine("b").replace(",", ",\n")), "not UTF-8 JSON"],
     ["a number", logOf("1"), "not an object"],
     ["an array", logOf("[]"), "not an object"],
-    ["no role", logOf('{"content":"","meta":{},"timestamp":1}'), "no role"],
-    ["no meta", logOf('{"role":"a","content":"","timestamp":1}'), "no meta"],
-    ["no time", logOf('{"role":"a","content":"","meta":{}}'), "no timestamp"],
+    ["a missing role", logOf('{"content":"","meta":{},"timestamp":1}'), "missing role"],
+    ["a missing meta", logOf('{"role":"a","content":"","timestamp":1}'), "missing meta"],
+    ["a missing time", logOf('{"role":"a","content":"","meta":{}}'), "missing timestamp"],
   ];
   for (const [what, middle, reason] of cases) {
     test(`by ${what} is reported with line and byte`, () => {

@@ -76,7 +76,7 @@ export const registryLockPath = (root: Root) => join(root, "run", "registry.lock
 /** Path of the lock for starting a thread with a caller's id, across versions. */
 export const startLockPath = (root: Root, threadId: string) =>
   join(root, "run", `${threadId}.lock`);
-/** Path of the lock of the `dev` process that registers a workflow's versions under {@link devNameOf} its name. */
+/** Path of the lock of the `dev` process that registers versions under a workflow's {@link devNameOf} name. */
 export const devLockPath = (root: Root, name: string) => join(root, "run", `${name}.lock`);
 /** Path of the file with the HTTP server's address and token. */
 export const serverPath = (root: Root) => join(root, "run", "server.json");

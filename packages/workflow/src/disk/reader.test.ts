@@ -131,7 +131,7 @@ test("it stops at an invalid record, and names its line", () => {
   write(data, startLine, stepLine("a"), "{}", stepLine("b"));
   const log = reader();
   expect([...log.read()].map(shown)).toEqual(["start", "step 1"]);
-  expect(log.facts.broken).toMatchObject({ line: 3, reason: "the record has no role" });
+  expect(log.facts.broken).toMatchObject({ line: 3, reason: "missing role" });
   expect([...log.read()]).toEqual([]);
 });
 

@@ -25,7 +25,7 @@ export class FileReader extends LogReader {
     this.#paths = info === undefined ? [data] : [data, info];
   }
 
-  /** Whether the log exists: a thread may be removed while it is read. */
+  /** Whether the log exists: a thread may be removed during a read. */
   get exists(): boolean {
     return system.files.exists(this.#paths[0]);
   }

@@ -20,8 +20,7 @@ const restoredMs = 2_000;
 type Environment = Readonly<Record<string, string>>;
 
 /**
- * Returns the reason against an automatic resume of a thread, without checking for a restored log; null if there is
- * none.
+ * Returns the reason against an automatic resume of a thread; null if there is none. Does not check for a restored log.
  */
 export function leftInRoot(
   root: Root,
@@ -42,7 +41,7 @@ export function leftInRoot(
 export const leftByLog = (root: Root, ref: ThreadRef): string | null =>
   isRestored(root, ref) ? "its log was restored from a copy" : null;
 
-/** @throws WorkflowError `NOT_RECOVERED` */
+/** Checks that a thread's log was not restored from a copy. @throws WorkflowError `NOT_RECOVERED` */
 export function checkUnrestored(root: Root, ref: ThreadRef): void {
   const reason = leftByLog(root, ref);
   if (reason !== null) throw notRecovered(ref.threadId, reason);
@@ -78,8 +77,8 @@ function triesOf(root: Root, ref: { hash: string; threadId: string }, steps: num
 }
 
 /**
- * Whether a log was changed after its worker's last write: its inode is newer than the last line of this log and of the
- * debug log. A copy can't preserve the change time of an inode. A worker that renews a log then notes its start in the
+ * Whether a log was changed after its worker's last write: its inode is newer than the last lines of this log and of
+ * the debug log. A copy can't preserve the change time of an inode. A worker that renews a log records its start in the
  * debug log.
  */
 function isRestored(root: Root, { hash, threadId }: ThreadRef): boolean {

@@ -55,7 +55,6 @@ export function createRoot(root: Root): void {
   // The folder `run` is created last: if it exists, the other folders are durable.
   if (system.files.exists(runDir(root))) return;
   makeFolder(root);
-  // A storage root does not belong in a repository.
   if (namesIn(root).length === 0) writeFileAtomic(join(root, ".gitignore"), "*\n");
   for (const folder of [bundlesDir(root), logsDir(root), runDir(root)]) makeFolder(folder);
 }

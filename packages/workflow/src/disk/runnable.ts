@@ -65,7 +65,7 @@ const dueOf = (info: ThreadInfo | null): number | null =>
  */
 async function correct(root: Root, entry: Due, known: KnownThreads): Promise<void> {
   const isSettled = known.info(entry) === null || (await settles(root, entry, known));
-  // The thread may have gone to sleep meanwhile.
+  // The thread may have gone to sleep in the meantime.
   const at = dueOf(known.info(entry));
   if (at === entry.at) return;
   if (at !== null) addDue(root, { ...entry, at });
@@ -73,7 +73,7 @@ async function correct(root: Root, entry: Due, known: KnownThreads): Promise<voi
   else postponeDue(root, entry);
 }
 
-/** Makes the end of a thread's log durable, and returns whether it is. */
+/** Makes the end of a thread's log durable. Returns whether that succeeded. */
 async function settles(root: Root, ref: ThreadRef, known: KnownThreads): Promise<boolean> {
   const { claimOf, trust } = known;
   const claim = claimOf(ref.threadId);
@@ -89,7 +89,7 @@ async function settles(root: Root, ref: ThreadRef, known: KnownThreads): Promise
   }
 }
 
-/** Rewrites a suspect log. A log with a torn tail is left to the next claim, which reports it. */
+/** Rewrites a suspect log. Leaves a log with a torn tail to the next claim, which reports it. */
 function renews(root: Root, { hash, threadId }: ThreadRef, { locks }: KnownThreads): boolean {
   if (!locks.take(hash)) return false;
   try {

@@ -10,8 +10,8 @@ const mostBytes = 64 * 1024;
 const mostWaitMs = 250;
 
 /**
- * Returns the values shared by the threads of a storage root: a file each, under its own lock, held for one change.
- * Nothing is synced, and a partial write of a crash counts as a missing value.
+ * Returns the values shared by the threads of a storage root: one file for each, under its own lock, held for one
+ * change. Nothing is synced, and a partial write of a crash counts as a missing value.
  */
 export const sharedIn = (root: Root): SharedValues => ({
   async update(name, change) {

@@ -23,6 +23,7 @@ import { journalCall, spentInLogs } from "./spent-in-logs.ts";
 type Spent = { cost: number; unpriced: number };
 type Flying = ThreadRef & { cost: number };
 
+/** The content of `run/spending.json`. */
 export type Book = {
   version: 1;
   /** Spending by day of UTC, as `2026-11-28`. */
@@ -66,7 +67,9 @@ export class SpendingBook {
     return system.files.exists(spendingPath(this.#root));
   }
 
-  /** Returns the unreserved remainder of the limits. Reads without the lock, because the value may change at once. */
+  /**
+   * Returns the unreserved remainder of the limits. Reads without the lock: the value can change at any time anyway.
+   */
   left(limits: RootLimits): number {
     const book = this.#read() ?? emptyBook();
     return Math.max(0, roomIn(book, limits).room - reservedIn(book));

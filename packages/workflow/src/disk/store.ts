@@ -62,19 +62,20 @@ import { threadClaimed } from "./errors.ts";
 import { journalCorrupt, notFound } from "../record/errors.ts";
 import { storeClosed } from "../store/errors.ts";
 
+/** Options of the store of a storage root. */
 export type DiskStoreOptions = {
-  /** The bundle whose lock this process holds: claims on its threads take no lock of their own. */
+  /** The bundle whose lock this process holds: claims on its threads need no further lock. */
   lockedHash?: string;
-  /** The previous worker was lost, so the system's cache may show bytes that are not on the disk. */
+  /** The previous worker crashed, so the system's cache may show bytes that are not on the disk. */
   distrustsCache?: boolean;
 };
 
 const createTimeoutMs = 5_000;
 
 /**
- * The thread store of a storage root. A claim holds as long as the process lives: the lock of the thread's bundle,
- * which the system releases with the process, excludes other processes. So there are no leases, and another process
- * can't fence a live holder.
+ * The thread store of a storage root. A claim holds until its process ends: the lock of the thread's bundle, which the
+ * system releases with the process, excludes other processes. So there are no leases, and another process can't fence a
+ * live holder.
  */
 export class DiskStore implements ThreadStore {
   readonly maxRecordBytes = maxRecordBytes;
@@ -91,7 +92,7 @@ export class DiskStore implements ThreadStore {
     this.#trust = new LogTrust(options.distrustsCache);
   }
 
-  /** Whether a log is left unsynced after a failed sync, so that the next process must not trust the system's cache. */
+  /** Whether a log stayed unsynced after a failed sync, so that the next process must not trust the system's cache. */
   get hasUnsynced(): boolean {
     return this.#trust.hasUnsynced;
   }
@@ -277,7 +278,7 @@ export class DiskStore implements ThreadStore {
     if (before && !options.takeOver) return null;
     await before?.claim.fenced();
     this.#check();
-    // Another call may have claimed the thread meanwhile.
+    // Another call may have claimed the thread in the meantime.
     if (this.#claims.has(threadId) || !this.#locks.take(hash)) return null;
     try {
       return this.#open({ hash, threadId }, options);

@@ -13,6 +13,7 @@ import { corruptError, notFound } from "../record/errors.ts";
 
 type Facts = { start: StartRecord; end: EndRecord | null; last: Step | null };
 
+/** Returns a thread as a list shows it, from its log alone: without a pause, an owner or a move. */
 export const infoOf = (ref: ThreadRef, { start, end, last }: Facts, steps: number): ThreadInfo => ({
   hash: ref.hash,
   threadId: ref.threadId,
@@ -26,7 +27,9 @@ export const infoOf = (ref: ThreadRef, { start, end, last }: Facts, steps: numbe
   movedTo: null,
 });
 
-/** @throws WorkflowError `THREAD_NOT_FOUND`, `LOG_CORRUPT`, `NEWER_LOG`, or the error of the disk. */
+/**
+ * Reads a thread's log. @throws WorkflowError `THREAD_NOT_FOUND`, `LOG_CORRUPT`, `NEWER_LOG`, or the error of the disk.
+ */
 export function readThread(path: string, threadId: string): ThreadLog {
   let log: ThreadLog | Unreadable;
   try {
@@ -42,7 +45,6 @@ export function readThread(path: string, threadId: string): ThreadLog {
 
 const brokenOf = (log: Pick<ThreadLog, "broken"> | Unreadable) =>
   ("broken" in log && log.broken) || { line: 1, offset: 0, reason: "no start record" };
-
 /**
  * Reads a thread from its files; null when it is missing. A damaged thread has no steps: its claim reports the damage.
  */

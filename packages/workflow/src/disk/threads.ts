@@ -29,7 +29,7 @@ export const notedOf = (root: Root, ref: ThreadRef): Noted => ({
   paused: isPaused(root, ref),
 });
 
-/** @throws WorkflowError `THREAD_MOVED` when a thread is on another host. */
+/** Checks that a thread is on this host. @throws WorkflowError `THREAD_MOVED` */
 export function checkHere(root: Root, ref: ThreadRef): void {
   const host = sureLocation(root, ref)?.host;
   if (host) throw movedError(ref.threadId, host.name);
@@ -64,7 +64,7 @@ export function lastWakingTime(root: Root, { hash, threadId }: ThreadRef): numbe
   return wakesAt(last.record);
 }
 
-/** Like {@link wakingTime}; null also for an unreadable thread, which can't be woken. */
+/** Like {@link wakingTime}, but returns null for an unreadable thread: it can't be woken. */
 export function quietWakingTime(root: Root, ref: ThreadRef): number | null {
   try {
     return wakingTime(root, ref);
@@ -127,7 +127,7 @@ function toTrash(root: Root, hash: string, threadId: string): void {
 export async function restoreThread(root: Root, threadId: string): Promise<ThreadRef> {
   if (!system.files.exists(root)) throw notInTrash(threadId);
   return await withThreadId(root, threadId, () => {
-    // Of several threads with this id take the first removed, or it could not be restored before the others.
+    // If several threads in the trash have this id, take the thread that was removed first.
     const trashed = trashedThreads(root).findLast((one) => one.threadId === threadId);
     if (!trashed) throw notInTrash(threadId);
     if (threadWithId(root, threadId)) throw restoredTwice(threadId);
@@ -140,7 +140,7 @@ export async function restoreThread(root: Root, threadId: string): Promise<Threa
 }
 
 /**
- * Notes that a thread without a driver has moved to another host, and returns the note, or the existing note. Durable
+ * Records that a thread without a driver has moved to another host. Returns the record, or the existing record. Durable
  * on return. After that this host only reads and copies the thread.
  *
  * @throws WorkflowError `THREAD_MOVED` when it is on a third host, and the errors of the disk.
@@ -163,7 +163,7 @@ export function noteLeft(
   };
   writeLocation(root, ref, location);
   notePaused(root, ref, false);
-  // A due entry that remains is corrected when it becomes due.
+  // A remaining due entry is corrected when it becomes due.
   if (wakes !== null) removeQuietly(duePath(root, { ...ref, at: wakes }));
   return location;
 }

@@ -1,5 +1,5 @@
 /*
- * Owns: the folders `trash/<time>-<hash>-<threadId>/`, each with the files of a thread that a person has removed.
+ * Owns: the folders `trash/<time>-<hash>-<threadId>/`, each with the files of a thread that a user has removed.
  *
  * R1 A thread exists while its data log is in `logs/`: the log is removed first and restored last, with one rename. The
  *    next operation on the trash moves the files that a crash has left in `logs/`.

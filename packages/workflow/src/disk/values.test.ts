@@ -114,7 +114,7 @@ describe("the file of values", () => {
     expect(new ValuesFile(join(folder, "gone", "a")).keep("[1]")).toBeNull();
   });
 
-  test("undoes a write that the disk had no room for", () => {
+  test("undoes a write that did not fit on the disk", () => {
     const program = `
       import { ValuesFile } from ${JSON.stringify(join(import.meta.dir, "values.ts"))};
       const values = new ValuesFile(${JSON.stringify(path)});

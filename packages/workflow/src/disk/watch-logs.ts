@@ -6,7 +6,7 @@ import { loggedHashes, logsDir, namesIn, type Root, threadsDir } from "./paths.t
 const logFile = /^([0-9A-Z]{26})\.(.+)$/;
 
 /**
- * Calls `onFile` when a file of a thread was written, created or removed, as far as the system reports it. `file` is
+ * Calls `onFile` when a file of a thread was written, created or removed, if the system reports the change. `file` is
  * the name without the thread's id, such as `data.jsonl`. A file of a new folder may be reported twice. `ensure`
  * watches folders that could not be watched before.
  */

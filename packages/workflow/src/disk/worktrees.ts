@@ -1,7 +1,8 @@
 /*
- * Owns: the folder `worktrees/<threadId>/` of a thread that works in git worktrees, and the files in it that a host
- * reads: the notes `<name>.json`, which name the repository of the worktree `<name>/`, and `.commits.json`, the commits
- * named by a fork's copied steps. Does not own: the content of a worktree, and the rest of a note (workflow-agents).
+ * Owns: the folder `worktrees/<threadId>/` of a thread that works in git worktrees. It also owns the files in it that a
+ * host reads: the notes `<name>.json`, which name the repository of the worktree `<name>/`, and `.commits.json`, the
+ * commits named by a fork's copied steps. Does not own: the content of a worktree, and the rest of a note
+ * (workflow-agents).
  */
 import { join } from "node:path";
 import type { Step } from "../contract/contract.ts";

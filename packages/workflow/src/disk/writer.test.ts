@@ -179,7 +179,7 @@ describe("an append", () => {
     });
   }
 
-  test("left without its newline by a killed process is synced, then ended, by the next", async () => {
+  test("without its newline after a kill is synced, then ended, by the next process", async () => {
     writeFileSync(path, sealedLogOf(startLine, stepLine("a")).subarray(0, -1), { mode: 0o600 });
     expect(readLog(path)).toMatchObject({ steps: [], isEnded: false, broken: null });
     const log = readLog(path, true);
@@ -242,7 +242,7 @@ describe("an append", () => {
     ["EFBIG", "FILE_TOO_LARGE"],
     ["EIO", "DISK_ERROR"],
   ] as const) {
-    test(`that fails with ${code} leaves no part of a record, and the next one is complete (L2)`, async () => {
+    test(`that fails with ${code} leaves no part of a record, and the next record is complete (L2)`, async () => {
       let refusing = false;
       const disk = faultyDisk({
         most: 9,

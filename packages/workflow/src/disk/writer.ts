@@ -18,7 +18,7 @@ import { encode, firstSum, openEnd, seal, sealed, type Sum } from "../record/sum
 import type { Writing } from "./writing.ts";
 import { foreignWrite, logClosed, recordTooLarge } from "./errors.ts";
 
-/** @throws WorkflowError `RECORD_TOO_LARGE` when a record has more than {@link maxRecordBytes}. */
+/** Checks the length of a record in bytes. @throws WorkflowError `RECORD_TOO_LARGE` above {@link maxRecordBytes}. */
 export function checkRecordSize(length: number): void {
   if (length <= maxRecordBytes) return;
   throw recordTooLarge(length);
@@ -35,13 +35,13 @@ const pieceSize = 256 * 1024;
 type KnownEnd = LogEnd & { isEnded: boolean };
 
 /**
- * The only writer of a chained log: of a thread's records, and of its journal.
+ * The only writer of a chained log: a thread's records, or its journal.
  *
  * L1 A record is durable before `append` resolves. Its newline is written after the sync, and readers ignore a record
  * without its newline.
  * L2 A failed append removes the partial record. If that fails, every later append is refused.
- * L3 After a failed sync nothing is written: the pages may be lost though they look clean.
- * L4 If the file's length differs from this writer's, another writer has changed it, and this writer stops.
+ * L3 After a failed sync nothing is written: the pages may be lost although the cache shows them as clean.
+ * L4 If the file's length differs from the recorded length, another writer has changed the file, and this writer stops.
  * L5 Records appended during a sync are synced together, and only the last record gets its newline after the sync. A
  * log that needs L1 for each record appends the next record when the last one is durable.
  */
@@ -97,8 +97,8 @@ export class LogWriter {
   }
 
   /**
-   * Copies a log with this end to a new file, and renames the new file over the log. Needed after a failed sync, also
-   * if a lost process did not report it: the system's cache may show bytes that are not on the disk.
+   * Copies a log with this end to a new file, and renames the new file over the log. Needed after a failed sync, even
+   * if a lost process did not report the failure: the system's cache may show bytes that are not on the disk.
    */
   static renew(path: string, { size, sum, isEnded }: KnownEnd, writing: Writing): LogWriter {
     const read = (fd: number) => {
@@ -110,7 +110,7 @@ export class LogWriter {
       writer.#sum = sum;
     };
     const writer = LogWriter.#make(path, fillFile, writing, false);
-    // Visible to readers once its file is durable under the log's name.
+    // Readers see the record once its file is durable under the log's name.
     try {
       if (!isEnded) writer.#write(newline);
     } catch (error) {
@@ -160,7 +160,7 @@ export class LogWriter {
     }
   }
 
-  /** Whether a sync failed: the log is then renewed before it is continued. */
+  /** Whether a sync failed: the log must then be renewed before it continues. */
   get isSuspect(): boolean {
     return this.#isSuspect;
   }
@@ -200,8 +200,8 @@ export class LogWriter {
   }
 
   /**
-   * Makes the last record's newline durable if records are synced; resolves with whether it is durable. Without a
-   * durable newline, readers miss that record after a loss of power until the thread is continued. Never rejects.
+   * Makes the last record's newline durable if records are synced; resolves with whether that succeeded. Without a
+   * durable newline, readers miss that record after a power loss until the thread continues. Never rejects.
    */
   async settle(): Promise<boolean> {
     await this.#idle();
@@ -324,8 +324,8 @@ export class LogWriter {
 }
 
 /**
- * Gives a durable log its name. After a failure a new log does not exist. A renewed log exists, with the old file or
- * with the new one.
+ * Gives a durable log its name. After a failure a new log does not exist; a renewed log exists with its old or its new
+ * file.
  */
 function giveName(
   aside: string,
@@ -344,7 +344,7 @@ function giveName(
 // The caller that appended the record handles the failure.
 const settled = (append: Promise<void>): Promise<void> => append.catch(() => undefined);
 
-// The descriptor is closed even after an error: close(2).
+// close(2) closes the descriptor even when it fails.
 function closeQuietly(fd: number): void {
   try {
     system.files.close(fd);

@@ -1,6 +1,8 @@
 import { system } from "../system/system.ts";
 
-/** Write options of a process. Without a `syncer` it never syncs. `made` holds the folders whose names are durable. */
+/**
+ * Write options of a process. Without a `syncer` it does not sync. `made` holds the folders whose names are durable.
+ */
 export type Writing = {
   syncer: Syncer | null;
   made?: Set<string>;
@@ -11,7 +13,7 @@ export const durableWriting = (): Writing => ({ syncer: new Syncer(), made: new 
 
 /**
  * Syncs the logs of a process. Syncs a single log in place, which is fastest. When several logs are written in turn,
- * their syncs run in parallel on the thread pool: the disk combines them, and other workflows continue meanwhile.
+ * their syncs run in parallel on the thread pool: the disk combines them, and other workflows continue.
  */
 export class Syncer {
   #last: object | null = null;

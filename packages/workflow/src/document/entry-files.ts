@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-/** The archive of the packages from which the packed command builds bundles: a project that depends on them. */
+/** Archive of a project with the packages from which the packed command builds bundles. */
 export const libraryName = "library.tar";
 
 /**

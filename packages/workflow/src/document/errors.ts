@@ -1,7 +1,5 @@
 import { WorkflowError } from "../contract/error.ts";
 
-/* The errors of documents. */
-
 /** `at`: `file:line:column`. `kind`: `JSON` or `YAML`. */
 export const documentInvalid = (
   code: string,

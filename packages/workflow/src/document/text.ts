@@ -17,6 +17,7 @@ export class Unreadable extends Error {
   }
 }
 
+/** Maximum nesting depth of a document. */
 export const deepestText = 500;
 
 /** Returns the message for a number that would be rounded. */

@@ -28,7 +28,7 @@ describe("step.all", () => {
     expect((await thread.next()).value).toEqual({ returnCode: 0, summary: "read 7.0" });
   });
 
-  test("accepts calls by name too, each a step of its own name", async () => {
+  test("accepts calls by name, each a step of that name", async () => {
     const program: DurableProgram = async function* (step) {
       const { a, b, ok } = yield* step.all({
         a: step("reader", () => 1),
@@ -42,7 +42,7 @@ describe("step.all", () => {
     expect(steps.map(({ role }) => role)).toEqual(["reader", "b", WAIT, INPUT]);
   });
 
-  test("accepts a list too, with repeated names", async () => {
+  test("accepts a list with repeated names", async () => {
     const ran: number[] = [];
     const program: DurableProgram = async function* (step) {
       const parts = yield* step.all(
@@ -116,7 +116,7 @@ describe("step.all", () => {
     }
   });
 
-  test("refuses a list of anything else", async () => {
+  test("refuses a list of other values", async () => {
     const program: DurableProgram = async function* (step) {
       yield* step.all([step.all([])]);
       return "";

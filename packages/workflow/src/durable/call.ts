@@ -49,22 +49,22 @@ type Results<F> = {
  * **`yield* step(role, work)`** returns the recorded output when the log has it; otherwise `work` runs and its output
  * is committed. A replay compares the role with the log; roles may repeat. A returned string is the step's content;
  * `{content, meta}` is the step itself; every other JSON value is its content as JSON; `undefined` leaves the content
- * empty. The `yield*` evaluates to the returned value after a round trip through JSON, on the first run and on a replay
- * alike.
+ * empty. The `yield*` evaluates to the returned value after a round trip through JSON, on the first run and on a
+ * replay.
  *
  * With `{retry: {attempts: 5}, timeout: "30s"}` a `work` that throws is retried: see {@link StepOptions}. Each try is
- * an attempt, and each failed one a step of the log.
+ * an attempt, and each failed try is a step of the log.
  *
- * **`yield* step.all({reader: work, critic: work})`**, also with calls, or a list of calls, runs them in parallel and
- * commits each as it finishes. A replay runs only the calls missing in the log. When one fails, the others finish and
- * are committed before its error is thrown. A list may also hold a `step.wait`, which asks its question when all work
- * is done.
+ * **`yield* step.all({reader: work, critic: work})`** runs the work in parallel and commits each as it finishes. It
+ * also accepts calls, or a list of calls. A replay runs only the calls missing in the log. When one fails, the others
+ * finish and are committed before its error is thrown. A list may also hold a `step.wait`, which asks its question when
+ * all work is done.
  *
  * **`yield* step.wait("approval", {schema})`** asks for an answer from outside; `{for: "approval"}` as the only
  * argument has the same effect.
  *
- * **`yield* step.sleep("1h")`**, also with milliseconds or a Date, continues after that time; no process needs to run
- * meanwhile. A time in the past continues at once.
+ * **`yield* step.sleep("1h")`**, also with milliseconds or a Date, continues after that time; no process needs to
+ * run meanwhile. A time in the past continues at once.
  *
  * An error of `work` is thrown into the workflow as a {@link StepFailure}. When the workflow catches it and continues
  * with another step, the failure is committed too, so that a replay takes the same path; otherwise nothing is recorded

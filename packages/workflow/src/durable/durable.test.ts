@@ -101,7 +101,7 @@ describe("a step", () => {
     expect((await bare.next()).value).toMatchObject({ content: "false undefined undefined" });
   });
 
-  test("that was described and not run is reported at the end", async () => {
+  test("that was described but not run is reported at the end", async () => {
     const program: DurableProgram = async function* (step) {
       yield* step("first", () => "");
       void step("second", () => "");
@@ -129,7 +129,7 @@ describe("a step", () => {
     ],
   ];
   for (const [keyword, misuse] of misuses) {
-    test(`that is given to ${keyword} fails the thread`, async () => {
+    test(`passed to ${keyword} fails the thread`, async () => {
       let ran = 0;
       const program: DurableProgram = async function* (step) {
         const call = step("lister", () => {

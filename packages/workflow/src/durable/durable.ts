@@ -52,7 +52,7 @@ export type ValueOf<Returned> = Returned extends string
  *
  * The program runs from its start each time, and steps found in the log are not repeated. Code between steps must
  * therefore depend only on the input and on the values of steps. A replay that meets a step other than the recorded
- * step stops and yields nothing (`DIVERGED`), even if the program catches the error. A plain `yield` is a step too; it
+ * step stops and yields nothing (`DIVERGED`), even if the program catches the error. A plain `yield` is also a step; it
  * is skipped when the log has it. Parts can be factored out into generators: `yield* review(step, plan)`.
  *
  * The program's `finally` blocks run when the thread is closed.

@@ -2,7 +2,7 @@ import { WorkflowError } from "../contract/error.ts";
 import { durationHint } from "../contract/duration.ts";
 import { show } from "../contract/show.ts";
 
-/* The errors of durable workflows and their steps. The logs of threads record them. */
+/* The logs of threads record these errors. */
 
 const returned = (shape: string): string =>
   `return a string, {${shape}} or a value that survives JSON`;

@@ -90,7 +90,7 @@ describe("a step that fails", () => {
     [hostile, "Error undefined: a value that can't be shown was thrown"],
   ];
   for (const [thrown, shown] of thrownValues) {
-    test(`with something that is not an error has its name, code and message: ${shown}`, async () => {
+    test(`with a value that is not an error has its name, code and message: ${shown}`, async () => {
       const program: DurableProgram = async function* (step) {
         try {
           yield* step("a", () => Promise.reject(thrown));

@@ -70,7 +70,7 @@ describe("a question of a step", () => {
     return `${a}, ${b.join()}, ${c.value}, ${d}`;
   };
 
-  test("works in durable code too, and in a step.all after the other work", async () => {
+  test("works in durable code, and in a step.all after the other work", async () => {
     const outcome = await run(program, { answers });
     expect(roles(outcome)).toEqual([
       WAIT,

@@ -28,7 +28,7 @@ import { pause, type Policy, Tries, withoutDelays, withTimeout } from "./tries.t
 import { diverged, stepNotRun } from "./errors.ts";
 
 /**
- * Recorded steps, taken in the order of the log. Divergence is final: every later call throws the same error, even when
+ * Recorded steps, taken in the order of the log. A divergence is final: every later call throws the same error, even if
  * the workflow has caught it.
  */
 export class Replay {
@@ -97,7 +97,6 @@ export class Replay {
     this.questions.take(step);
   }
 
-  /** Number of taken steps. */
   get taken(): number {
     return this.#taken;
   }
@@ -129,7 +128,7 @@ export class Replay {
     return undefined;
   }
 
-  /** Ends the workflow with this error at the last call of `step`, even if the workflow catches it. */
+  /** Makes the last call of `step` throw this error and ends the workflow with it, even if the workflow catches it. */
   fail(error: WorkflowError): never {
     if (this.at) error.stack = this.at.stack;
     this.#divergence = error;
@@ -178,6 +177,7 @@ export type Work = {
   tries: Tries;
 };
 
+/** Counts an occurrence of a key. Returns its number, from 1. */
 export function nextIn(counts: Map<string, number>, key: string): number {
   const n = (counts.get(key) ?? 0) + 1;
   counts.set(key, n);
@@ -236,7 +236,7 @@ export class Progress {
     return tries.take(record, this.replay.taken <= (this.#run.options.forkFrom?.steps ?? 0));
   }
 
-  /** Runs the work of a step, whose questions are asked by `ask`. Never throws. */
+  /** Runs the work of a step and asks its questions through `ask`. Never throws. */
   async attempt(work: Work, steps: readonly Step[], ask: AskOutside): Promise<Outcome> {
     const { role, member, tries } = work;
     const path = member === null ? [] : [{ in: "step.all", child: role, iteration: member }];
@@ -300,7 +300,7 @@ export class Progress {
     let failure = StepFailure.of(role, thrown);
     let retry: FailedTry | null = null;
     try {
-      // Do not retry work that was aborted with its thread: a resume repeats it.
+      // Do not retry work that was aborted with its thread: a resume repeats the work.
       // A failure in a fixture is final.
       const isFinal = this.isRecorded && thrown instanceof StepFailure;
       if (!this.signal.aborted && !isFinal) retry = tries.failed(failure, attempt);
@@ -330,12 +330,12 @@ export class Progress {
     return output;
   }
 
-  /** Whether a yielded value comes from a step, instead of a plain `yield` of the workflow. */
+  /** Whether a yielded value comes from a step, rather than from a plain `yield` of the workflow. */
   isOffered(yielded: unknown): boolean {
     return yielded === this.#offered;
   }
 
-  /** Called when the workflow has returned: throws when steps of the log remain, or a described step did not run. */
+  /** Checks a workflow that has returned: throws when steps of the log remain, or a described step did not run. */
   finish(): void {
     this.replay.finish();
     for (const { at } of this.idle) {

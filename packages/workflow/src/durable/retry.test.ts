@@ -37,7 +37,7 @@ describe("a step with retry", () => {
     ]);
   });
 
-  test("ends with its last error when all tries have failed, and does not log that one", async () => {
+  test("ends with its last error when all tries have failed, and does not log that error", async () => {
     const error = new RangeError("no model");
     const { program, tries } = flaky(9, { retry: { ...at0, attempts: 3 } }, error);
     const outcome = await run(program);
@@ -148,7 +148,7 @@ describe("a step with retry", () => {
 });
 
 describe("step.all with retry", () => {
-  test("retries each member on its own, and commits the other members meanwhile", async () => {
+  test("retries each member separately, and commits the other members meanwhile", async () => {
     const failed = new Map<string, number>();
     const flakyTimes =
       (times: number) =>

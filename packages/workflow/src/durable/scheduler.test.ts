@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { concurrently, recorded, Scheduler, type Turn } from "./scheduler.ts";
 
-/** Acts of one task, as data: orderings are tested with all durations of every part. */
+/** Actions of one task, as data: tests try orderings with all durations of every part. */
 type Act =
   | { do: "work"; ticks: number }
   | { do: "publish" }
@@ -171,7 +171,7 @@ test("S4: a failure aborts the other tasks and is thrown at once; with settle al
   expect(failures.map(({ index }) => index)).toEqual([0, 2]);
 });
 
-test("S4: an abort of the caller reaches the tasks, also an abort before their start", async () => {
+test("S4: an abort of the caller reaches the tasks, even an abort before their start", async () => {
   const seen: boolean[] = [];
   const look = async (signal: AbortSignal): Promise<void> => {
     await pass(2);

@@ -7,8 +7,8 @@
  * the tests:
  *
  * - **S1** Items leave the queue in the order in which they were put in, one at a time, to one reader.
- * - **S2** `commit` resolves when the reader asks for the next item. The engine asks a generator for the next item when
- * the last step is durable, so a task continues only after a durable commit.
+ * - **S2** `commit` resolves when the reader requests the next item. The engine requests the next item of a generator
+ * when the last step is durable, so a task continues only after a durable commit.
  * - **S3** While a wait is open no task is in flight and none starts. Tasks in flight finish first, and their items
  * come before the item of the wait. One wait at a time.
  * - **S4** At most `limit` tasks of one `concurrently` run, and a task is taken from its iterable when there is room

@@ -19,7 +19,7 @@ import { sleepTime } from "./time.ts";
 import { recorded, Scheduler } from "./scheduler.ts";
 import { policyOf, type StepOptions, type Tries } from "./tries.ts";
 
-/** Work under a name: a function, as a step of that name, or a described step. */
+/** Work under a name: a function, or a described step. A function runs as a step of that name. */
 type Named = StepFn<unknown> | StepCall<unknown>;
 
 /** A member of a `step.all`: work, or a question to ask when all work is done. */
@@ -189,8 +189,8 @@ const groupName = "step.all";
 
 /**
  * Runs members concurrently. First takes the group's results from the log, in any order. Then runs the other members
- * concurrently and commits each as it finishes. Finally throws the first error, or asks the questions, one after the
- * other: so no work is in flight when it throws, asks or sleeps.
+ * concurrently and commits each as it finishes. Finally throws the first error, or asks the questions in sequence: no
+ * work is in flight when it throws, asks or sleeps.
  */
 async function* runAll(progress: Progress, members: readonly Member[]): Steps<unknown[]> {
   yield* progress.settle();

@@ -6,9 +6,9 @@ import { type FailedTry, type StepFailure, tryOf } from "./output.ts";
 import { badStepOptions, stepTimeout } from "./errors.ts";
 
 /**
- * Retry policy of a step. `attempts` includes the first. The delay before the second is `backoff` (default one second),
- * and doubles each time up to `maxDelay` (default 100 times the backoff). `on` selects the failures to retry, by a list
- * of codes or names, or by a predicate; by default all except permanent errors.
+ * Retry policy of a step. `attempts` includes the first attempt. The delay before the second is `backoff` (default one
+ * second). It doubles each time up to `maxDelay` (default 100 times the backoff). `on` selects the failures to retry,
+ * by a list of codes or names, or by a predicate; by default all except permanent errors.
  */
 export type RetryPolicy = {
   attempts: number;
@@ -44,7 +44,7 @@ const yearMs = 365 * 86_400_000;
 /** Maximum delay of a timer, in milliseconds. */
 const longestTimer = 2 ** 31 - 1;
 
-/** @throws WorkflowError `BAD_STEP_OPTIONS` (usage). */
+/** Checks the options of a step. @throws WorkflowError `BAD_STEP_OPTIONS` (usage). */
 export function policyOf(role: string, options: StepOptions = {}): Policy {
   const bad = (problem: string, hint: string): never => {
     throw badStepOptions(role, problem, hint);
@@ -91,7 +91,7 @@ export function policyOf(role: string, options: StepOptions = {}): Policy {
 /** Key in the options of `run` that skips the delays between tries, for tests. */
 export const withoutDelays: unique symbol = Symbol.for("uncaged.workflow.withoutDelays") as never;
 
-/** A backoff from this length in milliseconds on is a sleep, which needs no process. */
+/** Minimum length of a backoff that is a sleep, in milliseconds: a sleep needs no process. */
 const longBackoffMs = 10_000;
 
 /** Tries of one step: the number of failures, and the time of the next try. */

@@ -135,7 +135,7 @@ describe("step.wait", () => {
     expect(both).toMatchObject({ error: { code: "BAD_WAIT" } });
   });
 
-  test("accepts the name as a key too", async () => {
+  test("accepts the name as a key", async () => {
     const named: DurableProgram = async function* (step) {
       return (yield* step.wait<string>({ for: "word", content: "Which?" })).value;
     };

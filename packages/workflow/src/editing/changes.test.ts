@@ -89,7 +89,7 @@ function listAfter(list: readonly unknown[], changes: readonly Change[]): unknow
   return [...kept, ...at(list.length)];
 }
 
-/** Parsed from JSON, which has no -0. */
+/** JSON values without -0, which `JSON.stringify` writes as 0. */
 const json = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as unknown);
 
 const listChanges = (length: number) =>

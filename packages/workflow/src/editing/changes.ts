@@ -6,7 +6,7 @@ import { deepest, type TextNode, treeOf } from "./tree.ts";
 /** One replaced part of a text. `offset` refers to the text before the edit; edits do not overlap. */
 export type TextEdit = { offset: number; removed: string; inserted: string };
 
-/** The text after the edits. */
+/** Returns the text after the edits. */
 export function applyEdits(text: string, edits: readonly TextEdit[]): string {
   const pieces: string[] = [];
   let from = 0;
@@ -18,7 +18,7 @@ export function applyEdits(text: string, edits: readonly TextEdit[]): string {
   return pieces.join("");
 }
 
-/** The edits that undo `edits`. */
+/** Returns the edits that undo `edits`. */
 export function inverseOf(edits: readonly TextEdit[]): TextEdit[] {
   let grown = 0;
   return edits.map(({ offset, removed, inserted }) => {
@@ -35,8 +35,8 @@ type Plan = {
 };
 
 /**
- * The edits of a JSON text that make the changes and keep the rest byte for byte. Parses the text once for any number
- * of changes.
+ * Returns the edits of a JSON text that make the changes and keep the rest byte for byte. Parses the text once for any
+ * number of changes.
  */
 export function editsOf(text: string, changes: readonly Change[]): TextEdit[] {
   const root = treeOf(text);
@@ -139,7 +139,7 @@ const written = (value: unknown, { isPretty, unit, eol }: Style, indent: string)
     ? JSON.stringify(value, null, unit).replaceAll("\n", `${eol}${indent}`)
     : JSON.stringify(value);
 
-/** The indentation of the line at an offset. */
+/** Returns the indentation of the line at an offset. */
 function indentAt(text: string, offset: number): string {
   const line = text.slice(text.lastIndexOf("\n", offset - 1) + 1, offset);
   return /^[ \t]*/.exec(line)?.[0] ?? "";
@@ -190,7 +190,7 @@ type Look = {
   write: (item: Plan["inserted"][number]) => string;
 };
 
-/** The format for a container's new items: like its existing items, else like the rest of the text. */
+/** Returns the format of a container's new items: like its existing items, else like the rest of the text. */
 function lookOf(text: string, style: Style, container: TextNode): Look {
   const [first, second] = container.children;
   const outer = indentAt(text, container.offset);

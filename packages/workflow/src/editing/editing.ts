@@ -9,7 +9,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 /** One change of a document. Paths refer to the document before the edit: removing items 1 and 3 names 1 and 3. */
 export type Change = {
   path: DocumentPath;
-  /** The new value; undefined removes it. Missing objects on the path are created. */
+  /** The new value; undefined removes the value. Missing objects on the path are created. */
   value: unknown;
   /** Inserts into a list before the item at the path. The list's length as the index appends. */
   insert?: true;
@@ -43,7 +43,7 @@ export type Port = {
   hint?: string;
 };
 
-/** A node of a drawing: its texts, its place and its ports. */
+/** A node of a drawing. */
 export type DrawnNode = {
   id: string;
   /** A type of the palette, which defines the node's icon. */
@@ -136,16 +136,16 @@ export type EditAction = { label: string; key?: string; edit: Edit };
  * list of changes, which {@link editsOf} applies to the text.
  */
 export type DocumentEditing = {
-  /** Noun for such a document: "graph". */
+  /** Noun for a document of this format: "graph". */
   noun: string;
   emptyText: string;
-  /** Reads a document. It never throws, and leaves out parts that can't be drawn. */
+  /** Reads a document. Never throws; leaves out parts that can't be drawn. */
   read: (document: unknown) => Drawing;
-  /** All problems of a document. */
+  /** Returns all problems of a document. */
   check: (document: unknown) => readonly Problem[];
   /** The name of a document's format, such as "a step workflow", for a refusal; null for this kind's own format. */
   recognize: (document: unknown) => string | null;
-  /** Adds a node. With `isChosen` the user has dropped it at the point; otherwise the layout may move it. */
+  /** Adds a node. With `isChosen` the user has dropped it at the point; otherwise the layout may move the node. */
   add: (
     document: unknown,
     type: string,
@@ -155,7 +155,7 @@ export type DocumentEditing = {
   ) => Edit | Refused;
   /** Removes nodes and lines. */
   remove: (document: unknown, nodes: readonly string[], edges: readonly string[]) => Edit | Refused;
-  /** Moves nodes. If missing, only the layout places nodes. */
+  /** Moves nodes. Without this function, only the layout places nodes. */
   move?: (document: unknown, positions: readonly NodePosition[]) => Edit;
   /** Draws a line. `replacing` is the id of the line whose end was dragged. Returns null without a change. */
   connect: (
@@ -164,7 +164,7 @@ export type DocumentEditing = {
     to: PortAt,
     replacing?: string,
   ) => Edit | Refused | null;
-  /** A JSON fragment for the clipboard: the nodes with the lines between them. */
+  /** Returns a JSON fragment for the clipboard: the nodes with the lines between them. */
   copy: (document: unknown, nodes: readonly string[]) => unknown;
   /** Pastes a fragment; returns null for a fragment of another kind. */
   paste: (
@@ -173,14 +173,14 @@ export type DocumentEditing = {
     at: Point,
     parent: string | null,
   ) => Edit | Refused | null;
-  /** The form of a node; null without fields. */
+  /** Returns the form of a node; null without fields. */
   form: (document: unknown, node: string) => NodeForm | null;
-  /** Additional actions on nodes, each with a name, a key and its edit. */
+  /** Returns additional actions on nodes. */
   actions?: (document: unknown, nodes: readonly string[]) => readonly EditAction[];
-  /** The names in scope in a field of a node's form. */
+  /** Returns the names in scope in a field of a node's form. */
   complete?: (document: unknown, node: string, path: DocumentPath) => readonly Completion[];
   /** The expression of a run's value in a field of the node `field`; null if no expression refers to it. */
   expressionOf?: (document: unknown, value: RunValue, field: string) => string | null;
-  /** Inserts an expression into the text of a field. By default at the caret. */
+  /** Inserts an expression into the text of a field, by default at the caret. */
   insert?: (text: string, caret: number, expression: string, path: DocumentPath) => Inserted;
 };

@@ -51,7 +51,7 @@ function joined(label: string, notes: readonly Change[], edit: Edit | Refused | 
   return notes.length > 0 ? { ...edit, label, changes: [...edit.changes, ...notes] } : edit;
 }
 
-/** Adds notes to a kind of document. They are in the field `notes`, which no engine reads. */
+/** Adds notes to a kind of document, in the field `notes`, which engines ignore. */
 export function withNotes(kind: DocumentEditing): DocumentEditing {
   const chosen = (document: unknown, ids: readonly string[]) =>
     notesIn(document).filter(({ id }) => ids.includes(id));

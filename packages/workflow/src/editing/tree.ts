@@ -73,8 +73,8 @@ const types: Readonly<Record<string, TextNode["type"]>> = { "{": "object", "[": 
 let last: { text: string; root: TextNode | undefined } = { text: "", root: undefined };
 
 /**
- * The positions of the values of a JSON text; undefined for a blank text. Skips values that are not read, so that a
- * field of one of 5,000 nodes is found quickly. Caches the tree of the last text.
+ * Returns the root of a JSON text's values with their positions; undefined for a blank text. Skips values that are not
+ * read, so that a field of one of 5,000 nodes is found quickly. Caches the tree of the last text.
  */
 export function treeOf(text: string): TextNode | undefined {
   if (last.text !== text) {
@@ -85,7 +85,7 @@ export function treeOf(text: string): TextNode | undefined {
   return last.root;
 }
 
-/** The deepest existing value on a path, with its depth. */
+/** Returns the deepest existing value on a path, with its depth. */
 export function deepest(root: TextNode, path: DocumentPath): { node: TextNode; depth: number } {
   let node = root;
   for (const [depth, key] of path.entries()) {
@@ -103,7 +103,7 @@ function childAt({ type, children }: TextNode, key: string | number): TextNode |
   return children.findLast(({ children: [name] }) => name?.value === String(key))?.children[1];
 }
 
-/** The path of the innermost value around an offset. */
+/** Returns the path of the innermost value around an offset. */
 export function pathAt(root: TextNode, offset: number): DocumentPath {
   const path: (string | number)[] = [];
   for (let node = root; ; ) {
@@ -154,7 +154,7 @@ function endOfValue(text: string, from: number): number {
   return text.length;
 }
 
-/** The end of a number, true, false or null. */
+/** Returns the end of a number, true, false or null. */
 function endOfWord(text: string, from: number): number {
   let at = from;
   while (at < text.length && !isEndOfWord(text.charCodeAt(at))) at += 1;

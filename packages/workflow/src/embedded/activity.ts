@@ -5,9 +5,9 @@ import { system } from "../system/system.ts";
 /** A thread that is driven or paused. `facts` changes with its status. */
 export type ActiveThread = ThreadRef & { facts: string };
 
-/** Knows which threads of a store are driven. */
+/** Finds the threads of a store that workers drive. */
 export interface Activity {
-  /** Interval in milliseconds at which to look for changes that the store does not report. */
+  /** Interval in milliseconds of checks for changes that the store does not report. */
   readonly lookEveryMs: number;
   /** Returns the driver's facts; null when the thread is not driven. `info` is the thread in the store. */
   find(ref: ThreadRef, info: ThreadInfo | null): LiveFacts | null;
@@ -17,16 +17,16 @@ export interface Activity {
 
 /**
  * Time in milliseconds for which a runnable thread counts as driven although no worker has claimed it. A worker with
- * free capacity claims it within seconds.
+ * free capacity claims the thread within seconds.
  */
 const graceMs = 10_000;
 /** Maximum number of threads whose claims are remembered. */
 const mostSeen = 10_000;
 
 /**
- * Which threads the workers of a store drive, by the claims in the store. A runnable thread that no worker has claimed
- * counts as running while workers may be about to claim it: for a short time after its last record or claim, and while
- * workers hold other threads. Else it is interrupted, as a postponed thread is.
+ * Finds the driven threads by the claims in their store. A runnable thread without a claim counts as running while a
+ * worker may be about to claim it: for a short time after its last record or claim, and while workers hold other
+ * threads. Otherwise it counts as interrupted, like a postponed thread.
  */
 export class StoreActivity implements Activity {
   readonly lookEveryMs = 1_000;
@@ -48,7 +48,7 @@ export class StoreActivity implements Activity {
       this.#claimed.set(threadId, now + graceMs);
       this.#busyUntil = now + graceMs;
       const pid = pidOf(owner);
-      // The holder is about to continue a thread whose time has come.
+      // The holder is about to continue a due thread.
       const isDue = state.kind === "waiting" && (state.dueAt ?? Infinity) <= system.clock.now();
       if (state.kind === "waiting" && !isDue) return { status: "waiting", pid };
       return { status: "running", pid, ...(paused && { pausing: true }) };
@@ -83,5 +83,5 @@ async function activeIn(store: ThreadStore): Promise<ThreadInfo[]> {
     .sort((a, b) => (a.threadId < b.threadId ? -1 : 1));
 }
 
-/** The process id at the end of an owner's name; 0 when it has none. */
+/** Returns the process id at the end of an owner's name; 0 when the name has none. */
 const pidOf = (owner: string): number => Number(/(\d+)$/.exec(owner)?.[1] ?? 0);

@@ -17,14 +17,14 @@ export class Bell {
     return this.#ring.promise;
   }
 
-  /** Waits for a ring, and rings itself after `ms` milliseconds. */
+  /** Waits for a ring, at most `ms` milliseconds. Rings this bell after that time. */
   async within(ring: Promise<void>, ms: number): Promise<void> {
     const cancel = system.clock.after(ms, () => this.ring());
     await ring;
     cancel();
   }
 
-  /** Rings another bell with this one. Returns a function that ends it. */
+  /** Rings another bell with this bell. Returns a function that ends this link. */
   join(other: Bell): () => void {
     this.#others.add(other);
     return () => this.#others.delete(other);

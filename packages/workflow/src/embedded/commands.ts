@@ -17,7 +17,9 @@ export interface Commands {
   close(): Promise<void>;
 }
 
+/** A start request without the environment, which the caller provides. */
 export type UnsentStart = Omit<StartRequest, "env" | "secrets">;
+/** The caller of a start: its folder, null if unknown, and its environment. */
 export type Caller = { folder: string | null; env: Environment };
 
 /** Parses a request, as a worker does from its socket. */

@@ -97,12 +97,12 @@ export class Drivers implements Activity {
     return this.#live;
   }
 
-  /** Stops a thread whose claim is over. */
+  /** Stops a thread whose claim has ended. */
   async check(threadId: string): Promise<void> {
     await this.#leases.check(threadId);
   }
 
-  /** Fails the thread of an uncaught error; null unless this process has driven only one thread. */
+  /** Fails the thread that caused an uncaught error; null unless this process has driven only one thread. */
   get failOnly(): ((thrown: unknown) => void) | null {
     const [only, ...others] = this.#byHash.values();
     return others.length === 0 ? (only?.failOnly ?? null) : null;
@@ -144,7 +144,7 @@ export class Drivers implements Activity {
     this.#temporary = null;
   }
 
-  /** Limits on spending hold for one storage root, not for the folder of one of several workers. */
+  /** Spending limits belong to one storage root, not to the folder of one of several workers. */
   #placeOf(root: Root, hash: string): ThreadsParts["place"] {
     const { spending, ...place } = placeIn(root, hash);
     return this.#parts.folder === undefined && spending ? { ...place, spending } : place;

@@ -3,31 +3,33 @@ import type { ThreadRef } from "../record/thread.ts";
 import type { ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
 
-/** `until`: time of the next attempt, by the monotonic clock. `isKeptOut`: the store keeps the thread out until then. */
+/**
+ * `until`: time of the next attempt, by the monotonic clock. `isKeptOut`: the store postpones the thread until then.
+ */
 type Failure = { tries: number; code: string; until: number; isKeptOut: boolean };
 
 const [firstRetryMs, longestRetryMs] = [1_000, 60_000];
 const mostFailures = 10_000;
 
-/** Codes of threads that another process drives or has ended. */
+/** Error codes of threads that another process drives or has ended. */
 const notOurs: ReadonlySet<string> = new Set([
   ...["ALREADY_RUNNING", "THREAD_ENDED", "THREAD_NOT_FOUND", "THREAD_MOVED", "WORKER_CLOSING"],
 ]);
 
-/** The failures of a worker to drive threads. A thread is postponed longer after each failure. */
+/** A worker's failures to drive threads. Each failure postpones its thread for longer. */
 export class Failures {
   readonly #store: ThreadStore;
   readonly #report: (line: string) => void;
   readonly #failures = new Map<string, Failure>();
   #problem = "";
 
-  /** `report` gets a line for each thread and error code, and one while the store does not answer. */
+  /** `report` gets a line for each thread and error code, and a line while the store does not answer. */
   constructor(store: ThreadStore, report: (line: string) => void) {
     this.#store = store;
     this.#report = report;
   }
 
-  /** Whether the time of a thread's next attempt has come. */
+  /** Whether the next attempt at a thread is due. */
   isOver(threadId: string): boolean {
     return (this.#failures.get(threadId)?.until ?? 0) <= system.clock.elapsed();
   }
@@ -47,19 +49,19 @@ export class Failures {
     const { code, message, hint } = toErrorRecord(error);
     if (isWorkflowError(error) && notOurs.has(code)) return;
     const before = this.#failures.get(ref.threadId);
-    // A store that does not answer is not the fault of the thread.
+    // An unreachable store is not a failure of the thread.
     if (!(await this.#postpone(ref, code)) || before?.code === code) return;
     const how = hint === undefined ? "" : `; hint: ${hint}`;
     this.#report(`${ref.threadId} can't be driven: ${message} (${code})${how}`);
   }
 
-  /** Postpones a thread whose record the store did not take. */
+  /** Postpones a thread whose record the store rejected. */
   async addRefused(ref: ThreadRef, error: unknown): Promise<void> {
     this.silent(error);
     await this.#postpone(ref, toErrorRecord(error).code);
   }
 
-  /** Reports that the store does not answer, once until it answers again. */
+  /** Reports that the store does not answer. Reports it again only after an answer. */
   silent(error: unknown): void {
     const { code, message } = toErrorRecord(error);
     if (this.#problem === code) return;
@@ -67,12 +69,12 @@ export class Failures {
     this.#report(`the store does not answer: ${message} (${code})`);
   }
 
-  /** Notes that the store answers. */
+  /** Records that the store answers. */
   answers(): void {
     this.#problem = "";
   }
 
-  /** Returns false when the store did not answer. */
+  /** Postpones a thread in the store. Returns false when the store did not answer. */
   async #postpone(ref: ThreadRef, code: string): Promise<boolean> {
     const tries = this.#failures.get(ref.threadId)?.tries ?? 0;
     const ms = Math.min(longestRetryMs, firstRetryMs * 2 ** tries);

@@ -12,6 +12,7 @@ import { isMissing, notedIn } from "./noted.ts";
 import { StoredLines } from "./stored-lines.ts";
 import type { StoredThreads } from "./stored-threads.ts";
 
+/** Dependencies of the functions that follow threads. */
 export type Following = {
   store: ThreadStore;
   threads: StoredThreads;
@@ -24,7 +25,7 @@ export type Following = {
 const mostOftenMs = 20;
 /** Maximum number of threads whose last reported row is remembered. */
 const mostShown = 10_000;
-/** Time for which readers wait for a store that can't be reached, in milliseconds. */
+/** Time in milliseconds for which readers wait for an unreachable store. */
 const outageMs = 60_000;
 /** Time until a failed watch starts again, in milliseconds. */
 const retryMs = 1_000;
@@ -54,7 +55,7 @@ export async function* observe(
     let shown = "";
     while (!watched.isOver) {
       const ring = watched.next();
-      // Ask first: if the thread ends meanwhile, its log has the end.
+      // Read the state first: if the thread ends in the meantime, its log has the end.
       let stored: ThreadInfo | null = null;
       let driver: LiveFacts | null = null;
       try {
@@ -178,7 +179,7 @@ export async function* changesOf(
   }
 }
 
-/** The time for which a reader has not reached its store. */
+/** The time since a reader last reached its store. */
 class Outage {
   readonly #store: ThreadStore;
   #since: number | null = null;
@@ -219,7 +220,7 @@ class Watched {
     this.#leave = following.bell.join(this.#bell);
   }
 
-  /** Returns once no later change is missed. `onChange` is called for each change. */
+  /** Starts a watch. Resolves once no later change can be missed. Calls `onChange` for each change. */
   static async begin(
     following: Following,
     signal: AbortSignal | undefined,
@@ -241,7 +242,7 @@ class Watched {
     return this.#bell.next();
   }
 
-  /** Waits for a change, or until it is time to look: a store does not report expired leases. */
+  /** Waits for a change, or until the next check: a store does not report expired leases. */
   async wait(change: Promise<void>): Promise<void> {
     await this.#bell.within(change, this.#following.activity.lookEveryMs);
   }
@@ -263,7 +264,7 @@ class Watched {
         }
         break;
       } catch {
-        // Readers look at intervals while the store can't report changes.
+        // Readers poll while the store can't report changes.
         this.#ready.resolve();
         await this.#bell.within(this.#bell.next(), retryMs);
       }

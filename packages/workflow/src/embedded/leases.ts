@@ -5,8 +5,8 @@ import type { Live } from "../worker/live.ts";
 type Held = { live: Live; claim: Claim; renewedAt: number };
 
 /**
- * Renews the claims of driven threads. A thread whose claim was lost, or not renewed within its lease, stops, even in
- * the middle of a role: another worker may drive it.
+ * Renews the claims of driven threads. If a thread's claim was lost, or not renewed within its lease, stops the thread,
+ * even in the middle of a role: another worker may drive it.
  */
 export class Leases {
   readonly #store: ThreadStore;
@@ -35,7 +35,7 @@ export class Leases {
     this.#cancel = null;
   }
 
-  /** Renews the claim of a thread that another process may have taken. */
+  /** Renews the claim of a thread that another process may have claimed. */
   async check(threadId: string): Promise<void> {
     const held = this.#held.get(threadId);
     if (held) await this.#renew([held]);
@@ -53,7 +53,7 @@ export class Leases {
     if (this.#held.size > 0) this.#plan(this.#leaseMs / (isRenewed ? 3 : 10));
   }
 
-  /** Returns false when the store did not answer for a claim. */
+  /** Renews claims. Returns false when the store did not answer for a claim. */
   async #renew(all: readonly Held[]): Promise<boolean> {
     const now = system.clock.elapsed();
     const isOver = ({ renewedAt }: Held) => now - renewedAt >= this.#leaseMs;

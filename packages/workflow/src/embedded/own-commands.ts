@@ -25,7 +25,7 @@ export class OwnCommands implements Commands {
   #isClosed = false;
   #stopWaking = (): void => undefined;
 
-  /** `env`: the environment of threads that continue when they are due. */
+  /** `env`: the environment of due threads that continue. */
   constructor(store: ThreadStore, threads: StoredThreads, drivers: Drivers, env: Environment) {
     this.#store = store;
     this.#threads = threads;
@@ -126,7 +126,7 @@ export class OwnCommands implements Commands {
 
   #scheduleWake(): void {
     this.#stopWaking = system.clock.after(wakeEveryMs, () => {
-      // A thread that can't be woken is due again in a minute.
+      // A thread that could not be woken is due again in a minute.
       void this.wake({ env: this.#env })
         .catch(() => undefined)
         .then(() => this.#isClosed || this.#scheduleWake());

@@ -20,12 +20,12 @@ import type { StoredThreads } from "./stored-threads.ts";
 import type { StoredWorkflows } from "./stored-workflows.ts";
 
 /**
- * Time in milliseconds for which a command waits for a claim whose holder is about to release it. After that time the
- * holder counts as stopped, and is fenced.
+ * Time in milliseconds for which a command waits for a claim whose holder is about to release it. A holder that takes
+ * longer counts as stopped, and is fenced.
  */
 const heldMs = 3_000;
 const [firstWaitMs, longestWaitMs] = [5, 100];
-/** The lease of a command's claim. A command that dies with its claim holds up the thread for that time. */
+/** The lease of a command's claim, in milliseconds. After a crash of the command its thread is held for that time. */
 const leaseMs = 10_000;
 
 const commandOwner = "command ";
@@ -53,8 +53,11 @@ export class StoreCommands implements Commands {
   // Workers have their own environment.
   async start(hash: string, given: UnsentStart): Promise<void> {
     const request = parsed(startRequest, { ...given, env: {} });
-    const bundle = await this.#workflows.facts(hash);
-    await this.#store.create(await newThread(this.#store, hash, bundle, request));
+    const { bundle, ...facts } = await this.#workflows.facts(hash);
+    const thread = await newThread(this.#store, hash, facts, request);
+    const { lacksBundle = false } = await this.#store.create(thread);
+    // Another host may have removed the bundle before the thread was there.
+    if (lacksBundle) await this.#store.putBundle(bundle);
   }
 
   async control(ref: ThreadRef, command: ThreadCommand): Promise<Controlled> {
@@ -105,7 +108,7 @@ export class StoreCommands implements Commands {
     const late = system.clock.elapsed() + heldMs;
     for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 2, longestWaitMs)) {
       const info = await this.#open(ref);
-      // Commands that fence each other would not come to an end.
+      // Commands that fence each other would never finish.
       const isCommand = info.owner?.startsWith(commandOwner) ?? true;
       const isLate = system.clock.elapsed() >= late;
       if (await this.#acted(info, !isCommand || isLate, endClaimed)) return;
@@ -127,10 +130,7 @@ export class StoreCommands implements Commands {
     }
   }
 
-  /**
-   * Acts on a thread's claim, and releases it. Returns false when another process holds the thread, or has taken it
-   * meanwhile.
-   */
+  /** Acts on a thread's claim, and releases it. Returns false when another process holds or has claimed the thread. */
   async #acted(
     info: ThreadInfo,
     takeOver: boolean,
@@ -154,7 +154,6 @@ export class StoreCommands implements Commands {
     if (!(await this.#store.remove(ref))) throw notFound(ref.threadId);
   }
 
-  /** Returns the claimed threads and the paused threads. */
   async live(): Promise<LiveRow[]> {
     const all = await this.#activity.active();
     const shown = all.filter(({ owner, paused }) => owner !== null || paused);
@@ -186,7 +185,7 @@ export class StoreCommands implements Commands {
     return { resumed: [], left: [] };
   }
 
-  /** Returns the bundles of claimed threads, with a worker that drives them. */
+  /** Returns the bundles of claimed threads, each with its worker. */
   async workers(): Promise<WorkerState[]> {
     const found = new Map<string, WorkerState>();
     for (const info of await this.#activity.active()) {
@@ -200,7 +199,7 @@ export class StoreCommands implements Commands {
 
   async close(): Promise<void> {}
 
-  /** @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_MOVED` */
+  /** Finds a thread on this host. @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_MOVED` */
   async #find({ hash, threadId }: ThreadRef): Promise<ThreadInfo> {
     const info = await this.#store.find(threadId);
     if (info?.hash !== hash) throw notFound(threadId);
@@ -208,14 +207,16 @@ export class StoreCommands implements Commands {
     return info;
   }
 
-  /** @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_MOVED`, `THREAD_ENDED` */
+  /**
+   * Finds an unfinished thread on this host. @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_MOVED`, `THREAD_ENDED`
+   */
   async #open(ref: ThreadRef): Promise<ThreadInfo> {
     const info = await this.#find(ref);
     if (info.state.kind === "ended") throw await this.#ended(ref);
     return info;
   }
 
-  /** The error for a command to an ended thread. */
+  /** Returns the error for a command to an ended thread. */
   async #ended(ref: ThreadRef): Promise<Error> {
     const view: ThreadView | null = await this.#threads.read(ref).catch((error: unknown) => {
       if (isMissing(error)) return null;

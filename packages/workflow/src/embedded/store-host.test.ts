@@ -9,7 +9,7 @@ import type { Host } from "../host/host.ts";
 import { settled } from "../host/rules.ts";
 import { Memory } from "../store/memory.ts";
 import { memoryStore } from "../store/memory-store.ts";
-import { openMemoryHost } from "./store-host.ts";
+import { openMemoryHost, openStoreHost } from "./store-host.ts";
 
 const open: Host[] = [];
 afterEach(async () => {
@@ -76,6 +76,43 @@ test("a host over a memory store wakes sleeping threads, keeps versions, and col
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+test("a bundle that is removed beside a start, a name or a collection is put back or kept", async () => {
+  const memory = new Memory();
+  const store = memoryStore(memory);
+  const removed: string[] = [];
+  const remove = async (): Promise<void> => {
+    for (const hash of await store.listBundles()) {
+      removed.push(hash);
+      await store.removeBundle(hash);
+    }
+  };
+  const host = openStoreHost(
+    Object.assign(memoryStore(memory), {
+      async create(...given: Parameters<typeof store.create>) {
+        await remove();
+        return { ...(await store.create(...given)), lacksBundle: true };
+      },
+      async replaceRegistry(...given: Parameters<typeof store.replaceRegistry>) {
+        await remove();
+        return await store.replaceRegistry(...given);
+      },
+      removeUnused: async () => false,
+    }),
+    { root: "memory", drives: false },
+  );
+  open.push(host);
+  const text =
+    "export const descriptor = { description: '', roles: {} }; export async function* run() {}";
+  const hash = await registered(host, "named", text);
+  expect([removed, await store.listBundles()]).toEqual([[hash], [hash]]);
+  await host.start({ workflow: "named", cwd: "/", env: {} });
+  expect([removed, await store.listBundles()]).toEqual([[hash, hash], [hash]]);
+  await host.unregister("named");
+  await store.putBundle({ hash, code: new TextEncoder().encode(text), descriptor: "" });
+  for (const { threadId } of await store.list()) await store.remove({ hash, threadId });
+  expect(await host.collect()).toMatchObject({ removed: [], kept: 1 });
 });
 
 test("a paused thread stays paused after its host closes, and the next host resumes it", async () => {

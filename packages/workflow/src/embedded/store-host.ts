@@ -1,6 +1,5 @@
 import { checkThreadId } from "../contract/names.ts";
-import { notInTrash } from "../disk/errors.ts";
-import { threadOpen } from "../host/errors.ts";
+import { notKept, threadOpen } from "../host/errors.ts";
 import type {
   ControlResult,
   Forked,
@@ -38,7 +37,7 @@ export type StoreHostOptions = {
   /** Environment of threads that continue automatically when they are due; empty by default. */
   env?: Environment;
   /**
-   * False for a host that drives no thread: it acts only by writes to the store, and workers drive the threads, in their
+   * False for a host that drives no threads: it acts only by writes to the store. Workers drive the threads, in their
    * own environment ({@link driveStore}).
    */
   drives?: boolean;
@@ -49,9 +48,9 @@ export const openMemoryHost = (memory: Memory = new Memory()): Host =>
   openStoreHost(memoryStore(memory), { root: "memory" });
 
 /**
- * Opens a host over a thread store. By default it drives threads in this process, with the engine of workers. A role that blocks
- * the process blocks the host, and `process.exit` in a bundle ends both. `close` stops the threads, which can be
- * resumed, and closes the store.
+ * Opens a host over a thread store. By default it drives threads in this process, with the engine of workers. A role
+ * that blocks the process blocks the host, and `process.exit` in a bundle ends both. `close` stops the threads, which
+ * can be resumed, and closes the store.
  */
 export function openStoreHost(
   store: ThreadStore,
@@ -179,7 +178,7 @@ export function openStoreHost(
     remove,
     trash: async () => [],
     restore: async (threadId) => {
-      throw notInTrash(threadId);
+      throw notKept(threadId);
     },
     changes: (signal) => changesOf(following, signal),
     wake: (options) => commands.wake(options),

@@ -70,7 +70,9 @@ describe("a host that drives nothing, and a worker of its store", () => {
   }
 });
 
-/** Runs a role until its signal is aborted, or until `release` is called. Notes the workers that began and aborted it. */
+/**
+ * Runs a role until its signal is aborted, or until `release` is called. Records which workers began and aborted it.
+ */
 const [runs, ends] = [[] as string[], [] as string[]];
 let release = (): void => undefined;
 const held = bundle(`
@@ -136,7 +138,7 @@ test("one of twenty concurrent kills ends a thread, and the others find it ended
   expect(outcomes).toEqual([...Array.from({ length: 19 }, () => "THREAD_ENDED"), "ended"]);
 });
 
-test("a role whose lease was not renewed stops, and another worker runs it again", async () => {
+test("a role stops when its lease was not renewed, and another worker runs it again", async () => {
   let passed = 0;
   const memory = new Memory({ now: () => Date.now() + passed });
   const host = openHost(memory);
@@ -155,7 +157,7 @@ test("a role whose lease was not renewed stops, and another worker runs it again
   expect((await settled(host, ref)).steps).toHaveLength(1);
 });
 
-test("a running role learns at once that its thread was paused, and that it was resumed", async () => {
+test("a running role is notified at once of a pause and a resume of its thread", async () => {
   const memory = new Memory();
   const host = openHost(memory);
   await work(memory);
@@ -174,7 +176,7 @@ test("a running role learns at once that its thread was paused, and that it was 
   expect((await settled(host, ref)).steps).toHaveLength(1);
 });
 
-test("lists read the logs of resting threads once, whatever host lists them", async () => {
+test("lists read the logs of resting threads once for all hosts", async () => {
   const memory = new Memory();
   const host = openHost(memory);
   const worker = await work(memory);
@@ -246,7 +248,7 @@ test("two workers share threads, and each thread runs once", async () => {
   expect(Math.min(by("a"), by("b"))).toBeGreaterThan(5);
 });
 
-test("a drained worker releases its threads between two steps, and another one continues", async () => {
+test("a drained worker releases its threads between two steps, and another worker continues them", async () => {
   const memory = new Memory();
   const host = openHost(memory);
   const workflow = await put(memory, host, endless);
@@ -276,7 +278,7 @@ test("a waiting thread is forked with an answer", async () => {
   expect(await host.read(ref)).toMatchObject({ status: "waiting" });
 });
 
-test("a thread whose record the store refused goes on soon, although its claim is not released", async () => {
+test("a thread whose record the store refused continues soon, although its claim is not released", async () => {
   const memory = new Memory();
   const host = openHost(memory);
   const store = memoryStore(memory);
@@ -300,7 +302,7 @@ test("a thread whose record the store refused goes on soon, although its claim i
   expect(lines).toEqual(["the store does not answer: no connection (LOST)"]);
 });
 
-test("a thread without its bundle is reported once, and runs when it is resumed with it", async () => {
+test("a thread without its bundle is reported once, and runs when it is resumed with the bundle", async () => {
   const memory = new Memory();
   const host = openHost(memory);
   const lines: string[] = [];

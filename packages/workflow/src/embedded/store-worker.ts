@@ -29,40 +29,44 @@ export type StoreWorkerOptions = {
   report?: (line: string) => void;
   /** Name of this worker in lists: unique, with the process id as its last word. */
   owner?: string;
-  /** Length of its claims' leases in milliseconds. A frozen worker's threads go on elsewhere after that time. */
+  /**
+   * Length of the leases of its claims in milliseconds. After this time another worker continues the threads of a
+   * frozen worker.
+   */
   leaseMs?: number;
   /** Drives only threads of these bundles. */
   onlyHashes?: readonly string[];
-  /** Maximum number of threads that it drives at once. */
+  /** Maximum number of concurrent threads. */
   limit?: number;
 };
 
 /** A worker that drives threads of a store until `drain` or `close`. */
 export type StoreWorker = {
-  /** Number of driven threads. */
   readonly count: number;
   /**
    * Releases every thread at its next yield, so that other workers continue it. Resolves when all are released. Aborts
-   * a role that still runs after 10 seconds; another worker runs it again.
+   * a role that still runs after 10 seconds; another worker runs that role again.
    */
   drain(): Promise<void>;
-  /** Releases every thread at its next yield, and drives none until `accept`, for example while its clock is off. */
+  /** Releases every thread at its next yield, and claims none until `accept`, for example while its clock is wrong. */
   hold(): void;
   accept(): void;
   /** Drains, and releases the resources of the worker. The store stays open. */
   close(): Promise<void>;
 };
 
-/** Interval of searches without a report of a change, in milliseconds. */
+/** Interval of searches without a reported change, in milliseconds. */
 const pollMs = 1_000;
-/** Time between two searches. It grows while changes of other workers' threads cause searches without a result. */
+/**
+ * Pauses between two searches, in milliseconds. They grow while other workers' changes cause searches without a result.
+ */
 const [firstPauseMs, longestPauseMs] = [20, 160];
-/** Interval of looks at driven threads that others have changed, in milliseconds. */
+/** Interval of checks of driven threads that others have changed, in milliseconds. */
 const lookMs = 500;
-/** A thread that continues within this time without an answer keeps its claim, in milliseconds. */
+/** A thread that continues without an answer within this time in milliseconds keeps its claim. */
 const soonMs = 1_000;
 const drainMs = 10_000;
-/** Number of threads claimed at once: other workers get their share. */
+/** Number of threads claimed at once: leaves threads to other workers. */
 const atOnce = 8;
 const mostKept = 1_000;
 
@@ -95,18 +99,18 @@ class Worker implements StoreWorker {
   /** Driven threads that the store reported as changed. */
   readonly #changed = new Set<string>();
   readonly #failures: Failures;
-  /** Threads whose claims ended because the store did not answer. The store may not know that the claims are over. */
+  /** Threads whose claims ended because the store did not answer. The store may still record these claims. */
   readonly #broken = new Map<string, ThreadRef>();
-  /** The steps of changed threads when they were looked at. */
+  /** Number of steps of changed threads at their last check. */
   readonly #looked = new Map<string, number>();
-  /** Threads at rest whose entries for lists are not kept yet. */
+  /** Threads at rest whose list entries are not stored yet. */
   readonly #toKeep = new Set<string>();
   readonly #threads: StoredThreads;
   #isLooking = false;
   /** The time at which the next thread released by this worker is due. */
   #dueAt = Number.POSITIVE_INFINITY;
   #isDraining = false;
-  /** Whether it drives no further threads: it drains, or was told to hold. */
+  /** Whether the worker claims no further threads: it drains, or `hold` was called. */
   #isHeld = false;
 
   constructor(
@@ -218,7 +222,7 @@ class Worker implements StoreWorker {
     const ours = [...lost, ...shuffled(runnable)].filter(mayOpen).slice(0, free);
     if (this.#isHeld) return false;
     const opened = Promise.all(ours.map((ref) => this.#open(ref, lost.includes(ref))));
-    // A bundle that loads slowly must not hold up the others.
+    // A slow bundle must not delay other threads.
     const late = Promise.withResolvers<void>();
     const cancel = system.clock.after(lookMs, late.resolve);
     await Promise.race([opened, late.promise]);
@@ -226,7 +230,7 @@ class Worker implements StoreWorker {
     return ours.length > 0;
   }
 
-  /** Returns the threads that, for the store, this worker still holds, although it has stopped them. */
+  /** Returns threads that the store still counts as held by this worker although the worker has stopped them. */
   async #lostClaims(): Promise<ThreadRef[]> {
     const lost: ThreadRef[] = [];
     for (const [threadId, ref] of this.#broken) {
@@ -277,7 +281,7 @@ class Worker implements StoreWorker {
     }
   }
 
-  /** Keeps the entry of a thread for lists, after those of other threads. */
+  /** Stores the list entry of a thread, after the entries of other threads. */
   #keep(threadId: string): void {
     if (this.#toKeep.size >= mostKept || this.#isDraining) return;
     this.#toKeep.add(threadId);
@@ -299,7 +303,7 @@ class Worker implements StoreWorker {
   }
 
   #release({ engine }: Live): void {
-    // The engine must have left its call of `rests`.
+    // The engine must first return from its call of `rests`.
     void system.clock.turn().then(async () => {
       if (!engine.over) await engine.release();
     });
@@ -331,7 +335,7 @@ class Worker implements StoreWorker {
     } else if (!this.#opening.has(threadId)) this.#bell.ring();
   }
 
-  /** Learns which driven threads were paused, resumed, ended, removed or taken by others. */
+  /** Finds the driven threads that were paused, resumed, ended, removed or claimed by others. */
   async #look(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
@@ -351,7 +355,7 @@ class Worker implements StoreWorker {
     const { isPausing: was, steps } = engine;
     const isAdvancing = steps > (this.#looked.get(threadId) ?? steps);
     this.#looked.set(threadId, steps);
-    // The last append has told whether the thread is paused or lost; the next look finds later changes.
+    // The last append has reported whether the thread is paused or lost; the next check finds later changes.
     if (isAdvancing && !was) {
       this.#changed.add(threadId);
       return;
@@ -361,7 +365,7 @@ class Worker implements StoreWorker {
     if (info?.owner !== this.#owner || info.state.kind === "ended") {
       return await this.#drivers.check(threadId);
     }
-    // An append may have told the engine of a later pause.
+    // An append may have reported a later pause to the engine.
     if (this.#isHeld || engine.isPausing !== was || info.paused === was) return;
     if (info.paused) engine.pause();
     else engine.resume();

@@ -8,7 +8,7 @@ import type { StartRecord } from "../record/record.ts";
 
 const none = Buffer.alloc(0);
 
-/** One of a thread's logs, read from its store. Positions are the same as in a log file. `refresh` adds new lines. */
+/** One of a thread's logs, read from its store. Positions are the same as in a log file. `refresh` reads new lines. */
 export class StoredLines implements Lines {
   readonly path: string;
   readonly #read: (cursor?: string) => ReturnType<ThreadStore["read"]>;
@@ -22,7 +22,7 @@ export class StoredLines implements Lines {
     this.#read = (cursor) => store.read(ref, log, cursor);
   }
 
-  /** Reads the new lines. Concurrent calls read in sequence. @throws WorkflowError `THREAD_NOT_FOUND` */
+  /** Reads the new lines. Concurrent calls run in sequence. @throws WorkflowError `THREAD_NOT_FOUND` */
   async refresh(): Promise<void> {
     const read = this.#last.then(() => this.#refresh());
     this.#last = read.catch(() => undefined);
@@ -38,7 +38,9 @@ export class StoredLines implements Lines {
     }
   }
 
-  /** @throws WorkflowError `LOG_REPLACED` when the log is shorter than the position. */
+  /**
+   * Yields the lines after a position. @throws WorkflowError `LOG_REPLACED` when the log is shorter than the position.
+   */
   *forward(from = 0, holding?: readonly string[], onRead?: () => void): Generator<Line> {
     if (from > this.#length) throw replacedError(this.path);
     onRead?.();
@@ -50,7 +52,7 @@ export class StoredLines implements Lines {
     yield* [...this.forward()].toReversed();
   }
 
-  /** A store returns only whole lines. */
+  /** Returns nothing: a store returns only whole lines. */
   rest(): Buffer {
     return none;
   }
@@ -82,7 +84,7 @@ export class StoredLines implements Lines {
   }
 }
 
-/** The logs of a thread, which keep what they have read. */
+/** The logs of a thread, which cache the lines that they have read. */
 export type StoredLogs = Readonly<Record<LogName, StoredLines>>;
 
 export const storedLogs = (store: ThreadStore, ref: ThreadRef): StoredLogs => ({

@@ -14,16 +14,16 @@ import type { Activity } from "./activity.ts";
 import { isMissing, notedIn } from "./noted.ts";
 import { type StoredLogs, storedLogs } from "./stored-lines.ts";
 
-/** A thread in a list: its row, the figures of its work, and the text that a search looks in. */
+/** A thread in a list: its row, the figures of its work, and its searchable text. */
 export type IndexedThread = { row: ThreadRow; figures: WorkFigures; text: string };
 
 /** The steps of a thread, and the state of its log. */
 export type FoldedLog = { facts: LogFold; steps: Step[] };
 
-/** The facts that an index keeps of a resting thread. Rows are as of the thread's last record. */
+/** The stored facts of a resting thread. Rows are as of the thread's last record. */
 type Kept = IndexedThread & Pick<ThreadInfo, "createdAt" | "paused" | "movedTo"> & { format: 1 };
 
-/** Maximum number of threads whose logs are kept in memory, and their maximum length in bytes, together and each. */
+/** Limits of the logs kept in memory: number of threads, total size and size of each in bytes. */
 const [mostLogs, mostBytes, longestLog] = [200, 64 * 1024 * 1024, 8 * 1024 * 1024];
 /** Number of threads whose logs are read concurrently. */
 const atOnce = 8;
@@ -67,7 +67,7 @@ export class StoredRows {
     return found;
   }
 
-  /** Keeps the entry of a thread in the index, if the thread rests. */
+  /** Stores the entry of a thread in the index, if the thread rests. */
   async keep(threadId: string): Promise<void> {
     const info = await this.#store.find(threadId);
     if (info && rests(info)) await this.#compute(info);
@@ -76,7 +76,7 @@ export class StoredRows {
   async #compute(info: ThreadInfo): Promise<IndexedThread | null> {
     const ref = { hash: info.hash, threadId: info.threadId };
     try {
-      // Ask first: if the thread ends meanwhile, its log has the end.
+      // Read the driver first: if the thread ends in the meantime, its log has the end.
       const driver = this.#activity.find(ref, info);
       const logs = this.logs(info);
       await Promise.all([logs.data.refresh(), logs.journal.refresh()]);
@@ -122,13 +122,13 @@ export class StoredRows {
   async #keep(info: ThreadInfo, thread: IndexedThread): Promise<void> {
     const { createdAt, paused, movedTo, records } = info;
     const kept: Kept = { ...thread, createdAt, paused, movedTo, format: 1 };
-    // A read must not fail because its result can't be kept.
+    // A failed write to the index must not fail the read.
     await this.#store.index
       ?.keep(info, { records, json: JSON.stringify(kept) })
       .catch(() => undefined);
   }
 
-  /** Returns the logs of a thread. They may have been read before; `refresh` reads the new lines. */
+  /** Returns the logs of a thread, possibly already read in part; `refresh` reads the new lines. */
   logs(info: ThreadInfo): StoredLogs {
     const { threadId, createdAt } = info;
     const known = this.#logs.get(threadId);
@@ -148,14 +148,14 @@ export class StoredRows {
   }
 }
 
-/** Whether nothing is appended to a thread until another process claims it. */
+/** Whether a thread stays unchanged until another process claims it. */
 const rests = ({ state, owner }: ThreadInfo): boolean =>
   state.kind === "ended" || (state.kind === "waiting" && owner === null);
 
 const lengthOf = ({ data, journal, events }: StoredLogs): number =>
   data.end() + journal.end() + events.end();
 
-/** Folds the lines of a data log that were read. */
+/** Folds the lines of a data log that have been read. */
 export function folded(
   { hash, threadId }: ThreadRef,
   { data }: Pick<StoredLogs, "data">,
@@ -189,7 +189,7 @@ const unknownThread = (ref: ThreadRef): IndexedThread => ({
   text: ref.threadId.toLowerCase(),
 });
 
-/** Parses a kept entry; null for an entry of another format, thread or state. */
+/** Parses a stored entry; null for an entry of another format, thread or state. */
 function keptIn(json: string, info: ThreadInfo): IndexedThread | null {
   try {
     const { row, figures, text, ...of } = JSON.parse(json) as Kept;

@@ -38,9 +38,9 @@ import { folded, type IndexedThread, StoredRows } from "./stored-rows.ts";
 import { valueNotFound } from "../host/errors.ts";
 import { notFound } from "../record/errors.ts";
 
-/** Numbers of threads in a page of a list. */
+/** Default and maximum number of threads in a page of a list. */
 const [pageLength, longestPage] = [200, 1_000];
-/** Maximum number of threads that a text is said to match. */
+/** Maximum number of matching threads named in an error. */
 const mostMatches = 100;
 const endings: ReadonlySet<Status> = new Set(["completed", "failed", "killed"]);
 
@@ -70,20 +70,17 @@ export class StoredThreads {
     }
   }
 
-  /** Returns all threads, or those of a bundle, newest first. */
+  /** Returns all threads, or the threads of a bundle, newest first. */
   async all(): Promise<ThreadInfo[]> {
     return (await Array.fromAsync(this.pages())).flat();
   }
 
-  /** Returns the threads that forks connect with a thread, and for a store without an index all other threads. */
+  /** Returns the threads connected with a thread by forks; for a store without an index, all other threads. */
   async relatives(threadId: string): Promise<ThreadInfo[]> {
     return (await this.#store.index?.relatives(threadId)) ?? (await this.all());
   }
 
-  /**
-   * Finds the thread that a text selects.
-   * @throws WorkflowError the errors of `pickThread`.
-   */
+  /** Finds the thread that a text selects. @throws WorkflowError the errors of `pickThread` */
   async find(text: string): Promise<ThreadRef> {
     const found = isThreadId(text) ? await this.#store.find(text) : null;
     if (!found && isThreadId(text)) throw notFound(text);
@@ -103,10 +100,10 @@ export class StoredThreads {
     return firstRecord(this.#store, ref);
   }
 
-  /** @throws WorkflowError `THREAD_NOT_FOUND` */
+  /** Reads a whole thread. @throws WorkflowError `THREAD_NOT_FOUND` */
   async read(ref: ThreadRef): Promise<ThreadView> {
     const info = await this.#info(ref);
-    // Ask first: if the thread ends meanwhile, its log has the end.
+    // Read the driver first: if the thread ends in the meantime, its log has the end.
     const driver = this.#activity.find(ref, info);
     const logs = this.#rows.logs(info);
     await logs.data.refresh();
@@ -129,7 +126,7 @@ export class StoredThreads {
     return new Map([...found].map(([threadId, { row }]) => [threadId, row]));
   }
 
-  /** Keeps the entry of a thread that rests, so that lists need not read its log. */
+  /** Stores the list entry of a thread that rests, so that lists need not read its log. */
   async keep(threadId: string): Promise<void> {
     if (this.#store.index) await this.#rows.keep(threadId);
   }
@@ -147,7 +144,7 @@ export class StoredThreads {
     const wanted = offset + limit + (paged ? 1 : 0);
     const found: ThreadRow[] = [];
     const total = isCounted ? this.#count() : null;
-    // The count is awaited last, and its failure must not end the process before.
+    // The count is awaited last; an earlier rejection must not end the process.
     total?.catch(() => undefined);
     const pages = this.#candidates(query, {
       before,
@@ -235,7 +232,7 @@ export class StoredThreads {
   }
 
   async attempts(ref: ThreadRef): Promise<readonly Attempt[]> {
-    // Ask first: if the thread ends meanwhile, its log has the end.
+    // Read the driver first: if the thread ends in the meantime, its log has the end.
     const driver = this.#activity.find(ref, await this.#store.find(ref.threadId));
     const { data, reader } = await this.reader(ref);
     return await attemptsIn(reader, driver, {
@@ -288,10 +285,10 @@ export class StoredThreads {
   }
 }
 
-/** Whether only threads that run or are claimed have a status. */
+/** Whether only threads that run or are claimed can have a status. */
 const isDriven = (status: Status): boolean => status === "running" || status === "interrupted";
 
-/** Whether a thread in this state may have one of the statuses, by its log. A corrupt thread may be in any state. */
+/** Whether a thread's log allows one of the statuses. A corrupt thread may be in any state. */
 function mayHave({ state }: ThreadInfo, statuses: ReadonlySet<Status> | null): boolean {
   if (!statuses || statuses.has("corrupt")) return true;
   return statuses.values().some((status) => endings.has(status) === (state.kind === "ended"));

@@ -71,6 +71,8 @@ export class StoredWorkflows {
     const { unchanged } = await this.#change((registry) =>
       register(registry, registered, hash, system.clock.now(), expected),
     );
+    // Another host may have removed the bundle before it was named.
+    if (!(await this.#store.readBundle(hash))) await this.#put(bundle);
     return { name: registered, hash, unchanged };
   }
 
@@ -160,18 +162,20 @@ export class StoredWorkflows {
   }
 
   /**
-   * Returns what a new thread of a bundle needs, without loading its code.
+   * Returns the descriptor and the SHA-256 of a bundle for a new thread, without loading its code.
    * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`, `BAD_DESCRIPTOR`
    */
-  async facts(hash: string): Promise<{ descriptor: Descriptor; sha256: string }> {
+  async facts(
+    hash: string,
+  ): Promise<{ descriptor: Descriptor; sha256: string; bundle: StoredBundle }> {
     const bundle = await this.#bundle(hash, hash);
     const now = hashOf(bundle.code);
     if (now !== hash) throw bundleChanged(hash, now);
     const descriptor = readDescriptor(bundle.descriptor, `${hash}.yaml`);
-    return { descriptor, sha256: sha256(bundle.code) };
+    return { descriptor, sha256: sha256(bundle.code), bundle };
   }
 
-  /** Returns the descriptor of a stored bundle; null when it can't be read. */
+  /** Returns the descriptor of a stored bundle; null when it is missing or unreadable. */
   async descriptor(hash: string): Promise<Descriptor | null> {
     try {
       const bundle = await this.#store.readBundle(hash);

@@ -27,7 +27,7 @@ export async function verify(
   for (const hash of await store.listBundles()) {
     const bundle = await store.readBundle(hash);
     if (bundle && hashOf(bundle.code) !== hash) {
-      problems.push({ path: hash, message: "its bytes have another hash" });
+      problems.push({ path: hash, message: "the bytes do not match the hash" });
     }
     checked.bundles += 1;
     onProgress?.({ ...checked });
@@ -47,7 +47,7 @@ export async function verify(
       }
       if (sum === null) withoutSums.push(threadId);
     } catch (error) {
-      // The thread was removed meanwhile.
+      // The thread was removed in the meantime.
       if (isMissing(error)) return;
       problems.push({ path, message: messageOf(error) });
     }
@@ -67,16 +67,21 @@ export async function collect(
   const { text } = await store.readRegistry();
   const named = text === "" ? [] : hashesOf(parseRegistry(text).registry);
   const needed = new Set([...named, ...(await used())]);
+  const isRemoved = async (hash: string): Promise<boolean> => {
+    // Another host may have started a thread of the bundle, or named it.
+    if (store.removeUnused) return await store.removeUnused(hash);
+    await store.removeBundle(hash);
+    return true;
+  };
   const removed: string[] = [];
   let kept = 0;
   let bytes = 0;
   for (const hash of await store.listBundles()) {
-    if (needed.has(hash)) kept += 1;
-    else {
+    const code = needed.has(hash) ? null : (await store.readBundle(hash))?.code;
+    if (code && (dryRun || (await isRemoved(hash)))) {
       removed.push(hash);
-      bytes += (await store.readBundle(hash))?.code.length ?? 0;
-      if (!dryRun) await store.removeBundle(hash);
-    }
+      bytes += code.length;
+    } else if (code !== undefined) kept += 1;
   }
   return { removed, kept, bytes, leftovers: [], emptied: [], problems: [] };
 }

@@ -27,11 +27,10 @@ import {
 // In milliseconds. Timers are short, because a timer stops while the machine sleeps and ignores changes of the clock.
 const longestTimer = 10_000;
 
-/**
- * A compiled schema, whose `validate` returns the reason for an invalid value or null, or the problem of the schema.
- */
+/** A compiled schema, or the problem of the schema. `validate` returns the reason for an invalid value, else null. */
 type Compiled = { validate: (value: unknown) => string | null } | { problem: string };
 
+/** Compiles the schema of a question. */
 export type SchemaJudge = (schema: JsonSchema) => Promise<Compiled>;
 
 /** Returns the problem of a `__wait__` step's schema, or null. */
@@ -41,13 +40,13 @@ export async function schemaProblem(wait: WaitMeta, judge: SchemaJudge): Promise
   return "problem" in compiled ? `meta.schema is not a JSON Schema: ${compiled.problem}` : null;
 }
 
-/** Dependencies of questions and answers that come from outside of the engine. */
+/** Dependencies of questions and answers outside of the engine. */
 export type AnswerParts = {
   judge: SchemaJudge;
   /** Milliseconds since the epoch. */
   now: () => number;
   note: (tag: string, content: string) => void;
-  /** Called for a refused answer. `stepID` is the `stepID` of the question, if any. */
+  /** Called for a refused answer, with the `stepID` of its question, if any. */
   onRefused: (stepID: string | null, reason: string) => void;
 };
 
@@ -66,7 +65,7 @@ export const refusedNote = (reason: string): string => `answer refused: ${reason
 
 const done = Promise.resolve();
 
-/** An answer, and the number of its question, if the sender names one. */
+/** An answer, and the number of its question if the sender names it. */
 export type GivenAnswer = Pick<AnswerRequest, "input" | "question">;
 
 /** A `__wait__` step, and its number in its thread. */
@@ -75,7 +74,7 @@ export type AskedQuestion = { number: number; wait: WaitMeta };
 type Question = AskedQuestion & { answer: PromiseWithResolvers<Step>; over: AbortController };
 
 /**
- * The open question of a thread, and the answers to it. One of several answers with the same `requestId` is accepted,
+ * The open question of a thread, and its answers. Of several answers with the same `requestId` only one is accepted,
  * and all get its reply.
  */
 export class Answers {
@@ -144,7 +143,7 @@ export class Answers {
   async #take(input: InputRequest, number: number | undefined): Promise<void> {
     const question = this.#question;
     try {
-      // Answers that arrive during a check wait, and are checked in turn if the earlier answer is refused.
+      // Answers that arrive during a check wait; each is checked if the earlier answer is refused.
       while (this.#taking) await this.#taking;
       if (!question || this.#question !== question) throw notWaiting(this.#engine.threadId);
       await this.#alone(async () => {
@@ -175,7 +174,7 @@ export class Answers {
 
   /**
    * Continues a thread whose timeout has passed. Its step is durable when this resolves. Returns false before the
-   * timeout, if the thread does not wait, and if another call already continues the thread.
+   * timeout, if the thread does not wait, or if another call already continues the thread.
    */
   async wake(): Promise<boolean> {
     const question = this.#question;
@@ -312,6 +311,7 @@ export function timeoutStep(wait: WaitMeta): RoleOutput {
   return { role: INPUT, content: "", meta };
 }
 
+/** Whether the time to answer a question has passed. */
 export const isOver = ({ expiresAt }: WaitMeta, now: number): boolean =>
   expiresAt !== undefined && now >= expiresAt;
 

@@ -68,7 +68,7 @@ describe("answers", () => {
     expect(taken()).toBe(0);
   });
 
-  test("without a request id, or with another, are each checked", async () => {
+  test("without a request id, or with different ids, are each checked", async () => {
     const { give, taken } = answers([answered("a")]);
     await give();
     await give();
@@ -95,7 +95,7 @@ describe("answers", () => {
     expect(taken()).toBe(2);
   });
 
-  test("to a closed question are stale, also beside an answer to the open question", async () => {
+  test("to a closed question are stale, even beside an answer to the open question", async () => {
     const { given, taken } = answers();
     const give = (number: number, requestId?: string) =>
       given.give({ content: `to ${number}`, meta: { requestId } }, number).then(

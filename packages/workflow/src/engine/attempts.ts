@@ -16,7 +16,7 @@ import { errorOf } from "./failure.ts";
 export type AttemptParts = {
   /** Records the start of an attempt. */
   onStart: (id: string, payload: EventPayloads["attempt_start"]) => void;
-  /** Records the end of an attempt without a step of its own. */
+  /** Records the end of an attempt that does not commit its own step. */
   onEnd: (id: string, payload: EventPayloads["attempt_end"]) => void;
   /** Removes the start of a committed or unused attempt if none of its events was recorded. Returns whether it did. */
   takeBack: (id: string) => boolean;
@@ -40,7 +40,7 @@ const unknownRole = { role: null };
 
 /**
  * Attempts of one thread that have not ended. A workflow that opens attempts names one in each step that it yields. For
- * any other workflow the engine opens one at each `next()`: the resulting step, and every event meanwhile, belongs to
+ * any other workflow the engine opens an attempt at each `next()`: the next step, and every event before it, belong to
  * that attempt.
  */
 export class ThreadAttempts {
@@ -50,7 +50,7 @@ export class ThreadAttempts {
   pulled: string | null = null;
   readonly #parts: AttemptParts;
   readonly #nextId: () => string;
-  /** Open attempts, each with its role. */
+  /** Roles of open attempts, by attempt id. */
   readonly #open = new Map<string, string>();
   /** Failed attempts whose step may still follow, because the workflow has caught the failure. */
   readonly #ended = new Set<string>();

@@ -6,7 +6,7 @@ type Warn = (attempt: string | undefined, payload: { role: string; problem: stri
 
 /**
  * Checks the steps of one thread against the descriptor. A strict descriptor refuses a step before its commit;
- * otherwise a warning follows it. Schemas are compiled at the first commit, without delaying it.
+ * otherwise a warning follows the step. Schemas are compiled at the first commit, without delaying it.
  */
 export class DescriptorCheck {
   readonly #schemas: RoleSchemas;

@@ -218,7 +218,7 @@ describe("the engine", () => {
     expect(lines).toHaveLength(1);
   });
 
-  test("kill does not wait for a role that ignores it, and logs that", async () => {
+  test("kill does not wait for a role that ignores it, and logs the timeout", async () => {
     const { engine, lines, notes } = drive(async function* () {
       await new Promise(() => undefined);
       yield step("never");
@@ -325,7 +325,7 @@ describe("the engine", () => {
     expect(lines[1]?.meta).toEqual({ for: "ok", timedOut: true, value: "no one" });
   });
 
-  test("a thread whose log ends in a question waits without its generator being started", async () => {
+  test("a thread whose log ends in a question waits without starting its generator", async () => {
     let started = false;
     const { engine, roles } = drive(
       async function* (input) {

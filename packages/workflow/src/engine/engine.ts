@@ -1,5 +1,5 @@
 /**
- * The engine drives one thread: next, append, check, again.
+ * Drives one thread: next, append, check, repeat.
  *
  * Owns: the generator, the order of commits, the one end record. Does not own: the log's bytes (log), processes and
  * sockets (worker). Called by: worker.
@@ -7,7 +7,7 @@
  * E1 A step is durable before the next `next()`.
  * E2 Only the engine calls `next()`, one call at a time per thread.
  * E3 Kill aborts the signal, writes the end, then `return()`s with a bound: `return()` waits behind a pending `next()`.
- * E4 A generator that was never advanced does not run its `finally`, and no code relies on that.
+ * E4 The engine must not rely on the `finally` of a generator that never advanced: it does not run.
  * E5 Replaying recorded steps has no effect and writes no record.
  * E6 A thread gets exactly one end record. The exit of a process never counts as an outcome.
  */
@@ -104,7 +104,7 @@ export class ThreadEngine {
     return timesAt(known, this.#parts.now());
   }
 
-  /** The time of the next step without an answer, in milliseconds since the epoch; null if never. */
+  /** The time at which the thread continues without an answer, in milliseconds since the epoch; null if never. */
   get wakesAt(): number | null {
     return this.#answers.wait?.expiresAt ?? null;
   }
@@ -155,7 +155,7 @@ export class ThreadEngine {
     await this.#interrupt(this.#failure(thrown));
   }
 
-  /** Stops driving and leaves the log unchanged, so that the thread can be resumed. */
+  /** Stops driving and leaves the log unchanged. The thread can be resumed. */
   async release(): Promise<void> {
     this.#state = { kind: "released" };
     this.#stop();
@@ -170,7 +170,7 @@ export class ThreadEngine {
     return this.#answers.give(input, question);
   }
 
-  /** Continues a waiting thread whose timeout has passed. Returns whether this call did it. */
+  /** Continues a waiting thread whose timeout has passed. Returns false if this call did not continue it. */
   wake(): Promise<boolean> {
     return this.#answers.wake();
   }
@@ -185,7 +185,7 @@ export class ThreadEngine {
 
   async #drive(): Promise<void> {
     const { maxRounds } = this.#thread.options;
-    // Lets the caller of `start` pause the thread before the workflow runs.
+    // The caller of `start` may pause the thread before the workflow runs.
     await soon;
     if (this.#answers.wait && (await this.#awaitAnswer()) === stopped) return;
     let answer: Step | undefined;
@@ -313,7 +313,7 @@ export class ThreadEngine {
     }
   }
 
-  // Never leave the state of an ended thread.
+  // An ended thread keeps its state.
   #become(kind: "running" | "parked" | "waiting"): void {
     if (!this.over) this.#state = { kind };
   }
@@ -333,7 +333,7 @@ export class ThreadEngine {
     });
   }
 
-  // Write warnings about the last steps before the end record, which another caller may have written meanwhile.
+  // Write warnings about the last steps before the end record. Another caller may write the end record first.
   async #endChecked(end: () => EndRecord): Promise<void> {
     await this.#parts.check?.settled();
     if (!this.over) await this.#end(end());

@@ -3,8 +3,6 @@ import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 import { answerHint } from "../record/thread.ts";
 
-/* The errors of driving a thread: its questions, its answers and its steps. */
-
 const refused = (code: string, threadId: string, message: string): WorkflowError =>
   WorkflowError.failed(
     code,
@@ -17,11 +15,11 @@ export const staleAnswer = (threadId: string, named: number, open: number): Work
   refused(
     "STALE_ANSWER",
     threadId,
-    `the answer is to the question of step ${named}, but that of step ${open} is open`,
+    `the answer is to the question of step ${named}, but the question of step ${open} is open`,
   );
 
 export const wrongToken = (threadId: string, question: string): WorkflowError =>
-  refused("ANSWER_TOKEN", threadId, `the answer's token is not that of ${question}`);
+  refused("ANSWER_TOKEN", threadId, `the answer's token does not match ${question}`);
 
 /** `until`: the time at which the question expired. */
 export const lateAnswer = (threadId: string, question: string, until: string): WorkflowError =>
@@ -45,14 +43,14 @@ export const notADecision = (question: string, given: string): WorkflowError =>
     'answer with one of these words, or with {"decision": "reject", "note": "why"}',
   );
 
-/** A thread that its worker is about to release. */
+/** The worker is about to release the thread. */
 export const notLive = (threadId: string): WorkflowError =>
   refused("NOT_LIVE", threadId, "the worker is releasing the thread");
 
 export const notWaiting = (threadId: string): WorkflowError =>
   refused("NOT_WAITING", threadId, `${threadId} is not waiting for an answer`);
 
-/** A sleeping thread, which can be neither answered nor resumed. */
+/** A sleeping thread can be neither answered nor resumed. */
 export const threadSleeps = (threadId: string, until: string): WorkflowError =>
   WorkflowError.failed(
     "SLEEPING",

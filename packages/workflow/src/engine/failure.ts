@@ -10,7 +10,7 @@ const mostErrors = 5;
 
 /**
  * Converts a thrown value to an attempt's error, with the whole chain of its causes. A value without a name gets its
- * type as its name. `rewrite` maps stacks of the bundle to its sources. Never throws, whatever a bundle throws.
+ * type as its name. `rewrite` maps stacks of the bundle to its sources. Never throws.
  */
 export function errorOf(
   thrown: unknown,
@@ -27,10 +27,10 @@ export function errorLine(error: AttemptError): string {
   return `${name}: ${message}${where}`.trimEnd();
 }
 
-/** In characters. An event truncates longer values, which would make the error invalid. */
+/** Maximum length in characters. An event truncates longer values, which would make the error invalid. */
 const longest = 9000;
 
-/** Shortens an error to the size of an event: removes the least important parts, beginning with inner errors. */
+/** Shortens an error to the size of an event: removes the least important parts first, starting with inner errors. */
 function fitted(error: AttemptError): AttemptError {
   const isShort = (one: AttemptError) => JSON.stringify(one).length <= longest;
   const parts = (one: AttemptError, shorter: (inner: AttemptError) => AttemptError) => ({
@@ -47,7 +47,7 @@ function fitted(error: AttemptError): AttemptError {
   return shorter.map((make) => make()).find(isShort) ?? bare(alone);
 }
 
-/** `above` holds the error and its ancestors, to detect a cycle. */
+/** Converts a thrown value. `above` holds the error and its ancestors, to detect a cycle. */
 function recordOf(thrown: unknown, above: readonly unknown[]): AttemptError {
   const message = messageOf(thrown).slice(0, longestMessage);
   const record: AttemptError = { name: nameOf(thrown), message };

@@ -30,7 +30,7 @@ export function beginGenerator(
 
 /**
  * Closes a generator so that its `finally` runs. `return()` waits behind a pending `next()`, so this function waits for
- * at most `closingMs`. Notes errors of `return()`. Never throws.
+ * at most `closingMs`. Logs errors of `return()`. Never throws.
  */
 export async function closeGenerator(
   generator: Generator,
@@ -68,7 +68,7 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
 /** Result of a halted wait. */
 export const stopped = Symbol("stopped");
 
-/** Lets a thread be stopped while it waits for a promise that may never settle. */
+/** Stops a thread that waits for a promise that may never settle. */
 export class Halt {
   #isOn = false;
   #onHalt: (() => void) | null = null;

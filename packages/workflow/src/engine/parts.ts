@@ -13,7 +13,7 @@ export type EngineParts = Omit<ClosingParts, "describe"> &
     /** Checks steps against the bundle's descriptor. Without it, steps are not checked. */
     check?: DescriptorCheck;
     mask: (text: string) => string;
-    /** Called when the thread begins to wait for an answer, and when a pause has stopped it. */
+    /** Called when the thread starts to wait for an answer, and when a pause has stopped it. */
     onWait: () => void;
   };
 

@@ -17,6 +17,7 @@ export { checkAnswerer } from "../local/threads/answerer.ts";
 export { newThreadId } from "../local/threads/start.ts";
 export { fileDiff, type WorktreeDiff } from "../local/threads/file-diff.ts";
 export { answerHint, endedStatus, goesOn, isMoving } from "../record/thread.ts";
+export { notKept } from "../host/errors.ts";
 export { movedError } from "../record/errors.ts";
 export { firstLine } from "../record/subject.ts";
 export { keptSteps } from "../record/selection.ts";
@@ -100,7 +101,6 @@ export { terminalUser } from "../system/terminal-user.ts";
 export { threadEnv } from "../local/workers/surroundings.ts";
 export { isAnythingDue } from "../disk/due.ts";
 export { isTrashedThread } from "../disk/trash.ts";
-export { notInTrash } from "../disk/errors.ts";
 export { keepAwake } from "../local/workers/keep-awake.ts";
 export {
   type ServerAddress,

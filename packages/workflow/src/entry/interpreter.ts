@@ -1,5 +1,5 @@
 /**
- * Parts for front ends, whose bundles interpret a document of another form (steps, a graph, a plan) or make roles of
+ * Parts for front ends: their bundles interpret a document of another form (steps, a graph, a plan), or make roles of
  * models and commands. Pure, like the entry point for authors. Authors do not need it.
  *
  * @module

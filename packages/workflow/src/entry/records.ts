@@ -1,6 +1,6 @@
 /**
  * Attempts, questions and answers, computed from the records and events of a thread. For programs that show threads,
- * also in a browser. Pure.
+ * including programs in a browser. Pure.
  *
  * @module
  */

@@ -25,6 +25,8 @@ export {
   type ThreadStore,
 } from "../store/store.ts";
 export { DiskStore } from "../disk/store.ts";
+export { ChangeQueue } from "../store/change-queue.ts";
+export { badCursor, recordTooLong, storeClosed } from "../store/errors.ts";
 
 // Records
 export { firstSum, nextSum, sealed, sumText } from "../record/sum.ts";

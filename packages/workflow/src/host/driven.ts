@@ -7,10 +7,10 @@ import { givenInput, recordedInput } from "./fixture.ts";
 import type { Host } from "./host.ts";
 import { follow } from "./rules.ts";
 
-/** Answers to a thread's questions: a list, else the answers of a recorded thread. */
+/** Answers to a thread's questions: a list, or the answers of a recorded thread. */
 export type GivenAnswers = { answers?: readonly TestAnswer[]; fixture?: Fixture };
 
-/** A thread at its end. `refusal`: its question refused the answer. `durationMs` is null for a thread that waits. */
+/** A thread at its end. `refusal`: its question refused the answer. `durationMs` is null for a waiting thread. */
 export type DrivenThread = {
   view: ThreadView;
   durationMs: number | null;
@@ -40,7 +40,7 @@ export async function drivenToEnd(
       : null;
     if (input) {
       const refusal = await refusalOf(host.control(ref, { kind: "answer", input, env }));
-      // This version asks a different question from the recorded version.
+      // The question of this version differs from the question of the recorded version.
       if (refusal && otherQuestion.has(refusal.code)) return { view, durationMs: null, refusal };
       if (refusal) throw refusal;
     } else if (view.status === "interrupted" && !isResumed) {

@@ -1,7 +1,8 @@
 import { WorkflowError } from "../contract/error.ts";
+import { isThreadId } from "../contract/names.ts";
 import { show } from "../contract/show.ts";
 
-/* The errors of every host: of moving threads, and of requests about them. */
+/* The errors that all hosts share. */
 
 export const threadExists = (threadId: string, host: string, difference: string): WorkflowError =>
   WorkflowError.failed(
@@ -13,12 +14,20 @@ export const threadExists = (threadId: string, host: string, difference: string)
 export const nothingToRetry = (threadId: string, status: string, hint: string): WorkflowError =>
   WorkflowError.failed("NOTHING_TO_RETRY", `${threadId} is ${status}: nothing to retry`, hint);
 
-/** A thread that is not removed while it is open. */
+/** An open thread, which is removed only by force. */
 export const threadOpen = (threadId: string, status: string): WorkflowError =>
   WorkflowError.failed(
     "THREAD_RUNNING",
     `${threadId} is ${status}`,
     `kill and remove it: uncaged-workflow thread rm ${threadId} --force`,
+  );
+
+/** A removed thread of a host without a trash. */
+export const notKept = (threadId: string): WorkflowError =>
+  WorkflowError.missing(
+    "NOT_IN_TRASH",
+    `${isThreadId(threadId) ? threadId : show(threadId)} can't be restored: this host keeps no removed threads`,
+    "restore it from a backup",
   );
 
 export const corruptNotExported = (threadId: string): WorkflowError =>
@@ -28,7 +37,7 @@ export const corruptNotExported = (threadId: string): WorkflowError =>
     "fork it with the steps before the damage, and export the fork",
   );
 
-/** A position, in bytes, at which no value starts in a thread's file of values. */
+/** No value starts at this byte position of a thread's file of values. */
 export const valueNotFound = (threadId: string, at: number): WorkflowError =>
   WorkflowError.missing(
     "VALUE_NOT_FOUND",

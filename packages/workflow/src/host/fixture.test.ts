@@ -74,7 +74,7 @@ describe("a fixture answers", () => {
     expect(second.steps[0]?.meta).toEqual({ model: "m" });
   });
 
-  test("a thread resumed after any step like an uninterrupted thread", async () => {
+  test("a thread resumed after any step, like an uninterrupted thread", async () => {
     const { steps } = await runThread(team, { answers: ["no", "yes"] });
     const fixture = recorded(steps);
     executed = 0;

@@ -62,20 +62,20 @@ function questionOf({ meta }: RoleOutput): string {
 export const fixtureSchema = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   title: "A fixture of uncaged-workflow",
-  description: "A recorded thread that answers the roles of another one: see thread --fixture.",
+  description: "A recorded thread that answers the roles of another thread: see thread --fixture.",
   type: "object",
   required: ["format", "version", "threadId", "workflow", "hash", "prompt", "steps"],
   properties: {
     format: { const: fixtureFormat },
     version: { const: 1 },
-    threadId: { type: "string", description: "The thread that was recorded." },
-    workflow: { type: "string", description: "The name of its workflow." },
-    hash: { type: "string", description: "The hash of the version that it ran." },
+    threadId: { type: "string", description: "The id of the recorded thread." },
+    workflow: { type: "string", description: "The name of the thread's workflow." },
+    hash: { type: "string", description: "The hash of the version that the thread ran." },
     prompt: { type: "string" },
-    params: { description: "Absent when it had none." },
+    params: { description: "The thread's params; absent without params." },
     steps: {
       type: "array",
-      description: "Its steps, as the log has them; the n-th of a role answers its n-th execution.",
+      description: "The steps as in the log. The n-th step of a role answers its n-th execution.",
       items: {
         type: "object",
         required: ["role", "content", "meta"],

@@ -9,7 +9,7 @@ const codeOf = (error: unknown): string => (isWorkflowError(error) ? error.code 
 const decisions = (...all: string[]): string =>
   JSON.stringify(all.map((decision) => ({ decision, note: "" })));
 
-/** Rules for questions and answers that every host keeps. */
+/** Rules for questions and answers of every host. */
 export const answerRules: Rules = {
   async "a question is answered once, even if the answer is sent repeatedly"(trial) {
     const { host } = trial;

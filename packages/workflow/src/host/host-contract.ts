@@ -23,11 +23,11 @@ import {
 } from "./host-trial.ts";
 import { settled } from "./rules.ts";
 
-/** A rule that every host keeps. `check` throws when the host breaks it. */
+/** A rule of every host. `check` throws when the host breaks it. */
 export type HostRule = { name: string; check: (under: HostUnderTest) => Promise<void> };
 
 /**
- * Returns the rules that every `Host` keeps. Run each against a new host.
+ * Returns the rules of every `Host`. Run each rule against a new host.
  *
  * @example for (const { name, check } of hostContract()) test(name, async () => check(await make()));
  */
@@ -205,7 +205,7 @@ const rules: Rules = {
     await refused(() => host.control(ref, { kind: "answer", input, env: {} }), "THREAD_ENDED");
   },
 
-  // Hosts that drive threads on other machines can't end a remote process, but the kill still ends the thread.
+  // Hosts with threads on other machines can't end a remote process, but the kill still ends the thread.
   async "a forced kill ends a thread whose role blocks its worker"(trial) {
     const { host } = trial;
     const ref = await trial.start(blocking);

@@ -3,7 +3,7 @@ import type { Host } from "./host.ts";
 import { asker, bundle, counter, endless, equal, failing, type Rules } from "./host-trial.ts";
 import { settled } from "./rules.ts";
 
-/** Yields two steps with a cost of one dollar each, the second of which records a failure that the workflow caught. */
+/** Yields two steps with a cost of one dollar each. The second step records a failure that the workflow caught. */
 const spending = bundle(`
   const usage = { input_tokens: 90, output_tokens: 10 };
   const failure = { name: "Error", message: "no answer" };
@@ -21,7 +21,7 @@ const hourMs = 3_600_000;
 const listed = async (host: Host, { threadId }: ThreadRef): Promise<ThreadRow | undefined> =>
   (await host.threads()).rows.find((row) => row.threadId === threadId);
 
-/** Rules for the figures of threads that every host computes. */
+/** Rules for the figures of threads on every host. */
 export const figureRules: Rules = {
   async "a row has a subject: the first line of the prompt, else the params, else the workflow"(
     trial,
@@ -41,7 +41,7 @@ export const figureRules: Rules = {
     equal(await subjectOf({ name: "review" }), "review");
   },
 
-  async "a row says where its thread is"(trial) {
+  async "a row has the place of its thread"(trial) {
     const { host } = trial;
     const placeOf = async (text: string) => {
       const ref = await trial.start(text);

@@ -3,10 +3,10 @@ import type { ThreadRef, ThreadView } from "../record/thread.ts";
 import type { Host, Observed, StartOptions } from "./host.ts";
 import { isSame } from "./rules.ts";
 
-/** A fresh host, and a way to store a bundle on it, given by the caller of a suite. */
+/** A fresh host, and a function that stores a bundle on it. The caller of a suite provides both. */
 export type HostUnderTest = {
   host: Host;
-  /** Stores a bundle's text, and registers it under the name if there is one. Returns its hash. */
+  /** Stores a bundle's text, and registers it under the name, if given. Returns its hash. */
   put: (bundle: string, name?: string) => Promise<string>;
   /** The environment of its workers, on hosts where threads don't get their starter's environment. */
   workerEnv?: Readonly<Record<string, string>>;
@@ -115,7 +115,7 @@ export class Trial {
 /** Rules by their names. */
 export type Rules = Record<string, (trial: Trial) => Promise<void>>;
 
-/** The contents of a thread's steps. */
+/** Returns the contents of a thread's steps. */
 export const contents = ({ steps }: ThreadView): string[] => steps.map(({ content }) => content);
 
 export const isOwn = (name: string): boolean => !/^(worker|attempt)_/.test(name);
@@ -129,6 +129,7 @@ export const nameOf = (item: Observed): string => {
   return item.kind === "status" ? item.state.status : item.kind;
 };
 
+/** Asserts that an action is refused with an error code. */
 export async function refused(act: () => Promise<unknown>, code: string): Promise<void> {
   try {
     await act();

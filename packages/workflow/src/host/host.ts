@@ -25,11 +25,10 @@ export type { RecoverOptions, Recovered, TrashedThread, WakeOptions, Woken } fro
 
 /**
  * Stores workflows and runs threads: the storage root of this machine ({@link openLocalHost}), or another host.
- * Arguments and results are plain records; separate functions compute everything that follows from those records.
- * Throws a `WorkflowError` for each error that a user can act on.
+ * Arguments and results are plain records. Throws a `WorkflowError` for each error that a user can act on.
  */
 export interface Host {
-  /** The path of the folder that holds its data. */
+  /** The path of the folder that holds the host's data. */
   readonly root: string;
   /** The maximum size of a record in a thread's log, in bytes. */
   readonly maxRecordBytes: number;
@@ -127,7 +126,7 @@ export interface Host {
   verify(options?: VerifyOptions): Promise<Verification>;
   /** Deletes unused data. */
   collect(options?: CollectOptions): Promise<Garbage>;
-  /** @throws WorkflowError `NO_LOCKS` on a system where workers can't run. */
+  /** Lists the workers of this host. @throws WorkflowError `NO_LOCKS` on a system where workers can't run. */
   workers(): Promise<WorkerState[]>;
   close(): Promise<void>;
 }
@@ -204,7 +203,7 @@ export type StartOptions = {
   threadId?: string;
   /** An initial `__input__` step, which begins a rerun. */
   input?: InputRequest;
-  /** The W3C trace context of the caller, whose trace then contains the thread. An invalid one is ignored. */
+  /** The W3C trace context of the caller; its trace then contains the thread. An invalid context is ignored. */
   traceparent?: string;
   cwd: string;
   env: Environment;
@@ -217,7 +216,7 @@ export type StartedThread = { threadId: string; workflow: string; hash: string }
 /** The differences between a fork and its source thread. Missing options keep the source's values. */
 export type ForkOptions = {
   env: Environment;
-  /** The steps to keep; by default all but the last. */
+  /** The steps to keep; by default all but the last step. */
   keep?: Keep;
   prompt?: string;
   params?: unknown;
@@ -311,8 +310,8 @@ export type ThreadCommand =
   | { kind: "kill"; force?: boolean; env?: Environment };
 
 /**
- * The result of a command. `resumed` lists the other threads that a forced kill resumed, `orphans` the processes that
- * a killed worker left running, which are ended first.
+ * The result of a command. `resumed` lists the other threads that a forced kill resumed. `orphans` lists the processes
+ * that outlived a killed worker; they are ended first.
  */
 export type ControlResult<Command extends ThreadCommand> = Command["kind"] extends "kill"
   ? Controlled & { resumed: string[] }
@@ -358,7 +357,7 @@ export type CollectOptions = {
 /**
  * The collected garbage: hashes of the `removed` bundles, number of `kept` bundles, `leftovers` (files left by
  * crashes), total `bytes` of removed bundles and leftovers, `emptied` folders of trash, and `problems` of files that
- * stay until the next collection.
+ * remain until the next collection.
  */
 export type Garbage = {
   removed: string[];
@@ -370,9 +369,9 @@ export type Garbage = {
 };
 
 /**
- * The worker of a control socket. `silent`: it accepts connections and does not answer, for example while a role blocks
- * it. `stuck`: its process `pid` runs but does not listen. `gone`: it ended without removing its socket; processes that
- * it started may still run (`orphans`).
+ * The worker of a control socket. `silent`: it accepts connections but does not respond, for example while a role
+ * blocks it. `stuck`: its process `pid` runs but does not listen. `gone`: it ended without removing its socket;
+ * processes that it started may still run (`orphans`).
  */
 export type WorkerState = {
   hash: string;

@@ -1,12 +1,12 @@
 /*
- * Moves a thread from one host to another. Owns: the order of the steps. Does not own: how a host does each step.
+ * Moves a thread from one host to another. Owns: the order of the steps. Does not own: the steps, which each host does.
  *
- * M1 A thread is on one host at a time. It leaves before it arrives, and each is one atomic, durable act of its host.
+ * M1 A thread is on one host at a time. It leaves before it arrives; its host does each in one atomic, durable action.
  * M2 Every refusal happens before the thread leaves.
  * M3 The moving process may crash at any moment. Repeating the move continues it: leaving for the same host again does
  *    nothing, a second copy has the same bytes, and arriving with the same number again does nothing.
- * M4 The number of moves orders the copies of a thread. A host refuses a thread that it has seen at this or a later
- *    number.
+ * M4 The number of moves orders the copies of a thread. A host refuses a thread that it has already seen with the same
+ *    or a higher number.
  */
 import type { Workflow } from "../registry/registry.ts";
 import { versionsOf } from "../registry/versions.ts";
@@ -45,7 +45,7 @@ export interface MovingHost {
    * `VERSION_CONFLICT`.
    */
   takeWorkflow(name: string, workflow: Workflow, force: boolean): Promise<{ unchanged: boolean }>;
-  /** @throws WorkflowError when this host can't take the thread, for example `RECORD_TOO_LARGE`. */
+  /** Checks that this host can take a thread. @throws WorkflowError when it can't, for example `RECORD_TOO_LARGE`. */
   check(root: string, ref: ThreadRef): Promise<void>;
   /** Hashes and stores a bundle, unless it is stored already. */
   takeBundle(root: string, hash: string): Promise<void>;
@@ -107,7 +107,7 @@ export type Copied = {
  * versions of the name stay in its history.
  *
  * @throws WorkflowError `WORKFLOW_NOT_FOUND`; `VERSION_CONFLICT` when the current version there is not among the copied
- * ones and `force` is not set.
+ * versions and `force` is not set.
  */
 export async function copyWorkflow(
   from: MovingHost,
@@ -117,8 +117,13 @@ export async function copyWorkflow(
 ): Promise<Copied> {
   const workflow = await from.workflow(name);
   const versions = versionsOf(workflow);
-  for (const { hash } of versions) await to.takeBundle(await from.bundle(hash), hash);
+  const take = async (): Promise<void> => {
+    for (const { hash } of versions) await to.takeBundle(await from.bundle(hash), hash);
+  };
+  await take();
   const { unchanged } = await to.takeWorkflow(name, workflow, force);
+  // The other host may have removed a bundle before it was named.
+  await take();
   const { hash } = workflow;
   return { name, hash, versions: versions.length, unchanged, ...(await namesOf(from, to)) };
 }

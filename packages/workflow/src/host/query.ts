@@ -16,9 +16,7 @@ export type ThreadQuery = ThreadFilter & {
 export type ThreadFilter = Limits & {
   status?: Status | readonly Status[] | undefined;
   workflow?: string | undefined;
-  /**
-   * Lists only threads that contain all of these words in id, name, roles, prompt, params, question, result or error.
-   */
+  /** Lists only threads with all of these words in id, name, roles, prompt, params, question, result or error. */
   search?: string | undefined;
 };
 

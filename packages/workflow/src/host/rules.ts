@@ -8,7 +8,7 @@ import { nothingToRetry } from "./errors.ts";
 import { movedError } from "../record/errors.ts";
 
 /**
- * Observes a thread until it ends, waits for an answer, is corrupt or removed, or its worker is gone. Continues while
+ * Observes a thread until it ends, waits for an answer, is corrupt or removed, or has lost its worker. Continues while
  * the thread is paused or sleeps.
  */
 export async function* follow(
@@ -33,8 +33,8 @@ export async function settled(
 }
 
 /**
- * Returns the options of the fork that retries a thread which failed, was killed or ran out of rounds. It keeps every
- * step, or the steps before the recorded failure that ended the thread.
+ * Returns the options of the fork that retries a thread which failed, was killed or ran out of rounds. The fork keeps
+ * every step, or the steps before the recorded failure that ended the thread.
  *
  * @throws WorkflowError `NOTHING_TO_RETRY` when the thread did not end in one of these ways, `THREAD_MOVED`.
  */
@@ -64,8 +64,8 @@ export function retryOptions(source: ThreadView, options: Omit<ForkOptions, "kee
 }
 
 /**
- * The number of steps that a retry keeps. A durable workflow records a failure when it continues after it, for example
- * with a step in `finally`. If that failure then ends the thread, replaying it would also end the retry.
+ * Returns the number of steps that a retry keeps. A durable workflow records a failure when it continues after it, for
+ * example with a step in `finally`. If that failure then ends the thread, replaying it would also end the retry.
  */
 function redoneFrom(source: ThreadView): number {
   const { steps } = source;
@@ -75,7 +75,7 @@ function redoneFrom(source: ThreadView): number {
   const index = steps.findLastIndex((step) => {
     const failure = tryOf(step) === null ? recordedFailure(step.meta) : null;
     if (failure === null) return false;
-    // The failure lacks an attempt id in a thread of an earlier version that ended during a replay.
+    // In a thread of an earlier version that ended during a replay, the failure has no attempt id.
     const isAlike = failure.message === message && failure.name === name;
     return attempt === undefined ? isAlike : step.attempt === attempt;
   });
@@ -83,9 +83,9 @@ function redoneFrom(source: ThreadView): number {
 }
 
 /**
- * The number of steps before the last failure that a retry of a failed thread would replay. Null if a retry would not
- * replay a failure. A workflow may catch the failure of a step and then fail by its own code: a retry then repeats no
- * step.
+ * Returns the number of steps before the last failure that a retry of a failed thread would replay; null if a retry
+ * would not replay a failure. If a workflow catches the failure of a step and then fails by its own code, a retry
+ * repeats no step.
  */
 export function replayedFailure(source: ThreadView): number | null {
   if (source.status !== "failed" || source.error?.attempt !== undefined) return null;
@@ -147,7 +147,7 @@ export function comparedTrees(
   });
 }
 
-/** The last commit of each worktree, with its base commit. */
+/** Returns the last commit of each worktree, with its base commit. */
 function treesOf(steps: readonly Step[]): Map<string, WorktreeMeta> {
   const trees = new Map<string, WorktreeMeta>();
   for (const step of steps) {

@@ -24,7 +24,9 @@ const statusesFor: Record<StopAll["kind"], readonly Status[]> = {
   kill: ["running", "paused", "waiting"],
 };
 
-/** The threads that {@link stopAll} would stop. A pause skips waiting threads: only an answer continues them. */
+/**
+ * Returns the threads that {@link stopAll} would stop. A pause skips waiting threads: only an answer continues them.
+ */
 export async function openThreads(host: Host, kind: StopAll["kind"]): Promise<ThreadRow[]> {
   const rows: ThreadRow[] = [];
   for (let before: string | undefined; ; ) {
@@ -39,7 +41,7 @@ export async function openThreads(host: Host, kind: StopAll["kind"]): Promise<Th
   return kind === "kill" ? rows : rows.filter(goesOn);
 }
 
-/** Pauses or kills all threads of a host, including threads that start meanwhile. */
+/** Pauses or kills all threads of a host, including threads that start during the call. */
 export async function stopAll(host: Host, command: StopAll): Promise<StoppedAll> {
   const done: StoppedAll = { stopped: [], failed: [] };
   const seen = new Set<string>();

@@ -8,7 +8,7 @@ export type WakeOptions = { env: Environment; durability?: Durability };
 
 /**
  * The threads that this call woke; the due threads that could not be woken, which are retried in a minute; and the time
- * when the next thread is due, in milliseconds since the epoch, or null.
+ * of the next due thread, in milliseconds since the epoch, or null.
  */
 export type Woken = {
   woken: ThreadRef[];
@@ -21,7 +21,7 @@ export type RecoverOptions = WakeOptions & { dryRun?: boolean; only?: readonly s
 
 /**
  * The interrupted threads that this call resumed (or would resume), and the threads left to the user with the reason.
- * Threads that another call resumed meanwhile are in neither list.
+ * Neither list has threads that another call resumed in the meantime.
  */
 export type Recovered = {
   resumed: (ThreadRef & { workflow: string })[];

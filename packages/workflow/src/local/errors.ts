@@ -1,7 +1,7 @@
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 
-/* The errors of the host of this machine: its threads, its workers, its names and its cleanup. */
+/* The errors of the local host: its threads, its workers, its names and its cleanup. */
 
 export const answerFromStep = (): WorkflowError =>
   WorkflowError.failed(
@@ -17,11 +17,11 @@ export const startUnreadable = (threadId: string): WorkflowError =>
     "find the damage: uncaged-workflow verify",
   );
 
-/** The clock is set to a year that a thread id can't represent. */
+/** The machine's clock is set to a year outside of the range of thread ids. */
 export const clockWrong = (year: number): WorkflowError =>
   WorkflowError.failed(
     "CLOCK_WRONG",
-    `the clock of this machine is set to the year ${year}, which is too far for a thread id`,
+    `the clock of this machine is set to the year ${year}, outside of the range of thread ids`,
     "set the clock, or give an id: --thread-id",
   );
 
@@ -36,7 +36,7 @@ export const ofOtherWorkflow = (threadId: string, workflow: string): WorkflowErr
     otherThreadHint(threadId),
   );
 
-/** A start or a fork with the id of a thread that was forked from another thread, or from none. */
+/** A start or a fork uses the id of a thread with another source, or without a source. */
 export const ofOtherSource = (threadId: string, source: string | null): WorkflowError =>
   WorkflowError.failed(
     "THREAD_EXISTS",
@@ -143,7 +143,7 @@ export const alreadyBundle = (file: string): WorkflowError =>
     "register it: uncaged-workflow add <name> <file>",
   );
 
-/** `status`: of a thread that has not ended. */
+/** `status`: the status of an unfinished thread. */
 export const notAttestable = (threadId: string, status: string): WorkflowError =>
   WorkflowError.failed(
     "THREAD_NOT_ENDED",
@@ -151,7 +151,7 @@ export const notAttestable = (threadId: string, status: string): WorkflowError =
     `see what it needs: uncaged-workflow thread ${threadId}`,
   );
 
-/** `problem`: of a value in its log. */
+/** `problem`: the problem of a value in the thread's log. */
 export const notStatable = (problem: string): WorkflowError =>
   WorkflowError.failed(
     "NOT_ATTESTABLE",
@@ -166,7 +166,7 @@ export const sourceMapDiffers = (path: string, problem: string): WorkflowError =
     "add the original source again to restore it",
   );
 
-/** `isOther`: a statement that another version of this program can read. */
+/** `isOther`: another version of this program can read the statement. */
 export const notAStatement = (problem: string, isOther = false): WorkflowError =>
   WorkflowError.failed(
     "NOT_AN_ATTESTATION",

@@ -60,8 +60,8 @@ export type CopyHost = Omit<Host, "observe"> & {
 };
 
 /**
- * Opens a storage root with copies of another host's threads and bundles. Reads like the local host. `drivers` reports
- * the driver of a thread.
+ * Opens a storage root with copies of another host's threads and bundles. Reads work as on the local host. `drivers`
+ * reports the driver of a thread.
  */
 export const copyHost = (root: Root, drivers: Drivers): CopyHost => hostOf(root, drivers);
 

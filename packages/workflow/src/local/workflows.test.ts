@@ -114,7 +114,7 @@ describe("a workflow is shown", () => {
   });
 });
 
-test("a history shows the current version and how many threads each has run", async () => {
+test("a history shows the current version and the number of threads of each version", async () => {
   const [a, b] = [await add("w", "1", 1), await add("w", "2", 2)];
   addThread(a, "01KQXKW18CT8G75T53R8F4G7YG");
   addThread(a, "01KQXKW18CT8G75T53R8F4G7YH");

@@ -51,7 +51,7 @@ export async function listWorkflows(root: Root): Promise<WorkflowRow[]> {
   return rows.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), `REGISTRY_BROKEN`. @see Host.workflow */
+/** Returns a workflow. @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), `REGISTRY_BROKEN`. @see Host.workflow */
 export async function showWorkflow(root: Root, name: string): Promise<WorkflowView> {
   const workflow = workflowOf(await readRegistry(root), name, root);
   const { hash, timestamp } = workflow;
@@ -60,7 +60,7 @@ export async function showWorkflow(root: Root, name: string): Promise<WorkflowVi
   return { name, hash, timestamp, history, descriptor: await descriptorOf(root, hash) };
 }
 
-/** @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), `REGISTRY_BROKEN`. @see Host.history */
+/** Lists a workflow's versions. @throws WorkflowError `WORKFLOW_NOT_FOUND`, `REGISTRY_BROKEN`. @see Host.history */
 export async function historyOf(
   root: Root,
   name: string,
@@ -78,7 +78,10 @@ export async function historyOf(
   return rows;
 }
 
-/** @throws WorkflowError the errors of `rollBack` and of `changeRegistry`, `BUNDLE_MISSING`. @see Host.rollback */
+/**
+ * Moves a name to an earlier version.
+ * @throws WorkflowError the errors of `rollBack` and of `changeRegistry`, `BUNDLE_MISSING`. @see Host.rollback
+ */
 export async function rollbackWorkflow(
   root: Root,
   name: string,
@@ -93,7 +96,10 @@ export async function rollbackWorkflow(
   return { name, hash, previous };
 }
 
-/** @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), and the errors of `changeRegistry`. @see Host.unregister */
+/**
+ * Removes a name.
+ * @throws WorkflowError `WORKFLOW_NOT_FOUND` (missing), and the errors of `changeRegistry`. @see Host.unregister
+ */
 export async function removeWorkflow(root: Root, name: string): Promise<{ name: string }> {
   workflowOf(await readRegistry(root), name, root);
   await changeProven(root, (registry) => ({ registry: unregister(registry, name) }));
@@ -132,7 +138,7 @@ export async function descriptorOf(root: Root, hash: string): Promise<Descriptor
 
 const maxMapBytes = 256 << 20;
 
-/** @throws WorkflowError the errors of `resolveWorkflow`, and `BUNDLE_CHANGED`. @see Host.version */
+/** Returns a version. @throws WorkflowError the errors of `resolveWorkflow`, and `BUNDLE_CHANGED`. @see Host.version */
 export async function showVersion(root: Root, version: string): Promise<VersionView> {
   const { name, hash } = await resolveWorkflow(root, version);
   const { length: bytes } = await readBundle(root, hash);
@@ -142,7 +148,10 @@ export async function showVersion(root: Root, version: string): Promise<VersionV
   return { workflow: name, hash, bytes, descriptor, sources, document };
 }
 
-/** @throws WorkflowError the errors of `showVersion`, `NO_SUCH_SOURCE` (missing). @see Host.source */
+/**
+ * Returns the text of a version's bundle, or of one of its sources.
+ * @throws WorkflowError the errors of `showVersion`, `NO_SUCH_SOURCE` (missing). @see Host.source
+ */
 export async function readVersionText(root: Root, version: string, file?: string): Promise<string> {
   const { name, hash } = await resolveWorkflow(root, version);
   if (file === undefined) return new TextDecoder().decode(await readBundle(root, hash));
@@ -175,7 +184,10 @@ export function sourcesIn(map: string): Map<string, string> {
   }
 }
 
-/** @throws WorkflowError the errors of `resolveWorkflow`, and `BUNDLE_CHANGED`. @see Host.changedRoles */
+/**
+ * Returns the roles whose defining files differ between two versions.
+ * @throws WorkflowError the errors of `resolveWorkflow`, and `BUNDLE_CHANGED`. @see Host.changedRoles
+ */
 export async function compareRoles(
   root: Root,
   [before, after]: readonly [string, string],

@@ -1,7 +1,7 @@
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 
-/* The errors of moderators and their roles. The logs of threads record them. */
+/* The logs of threads record these errors. */
 
 export const contextChanged = (role: string): WorkflowError =>
   WorkflowError.failed(

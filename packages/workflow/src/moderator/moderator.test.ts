@@ -102,7 +102,7 @@ describe("a workflow of roles", () => {
     expect((await drive(endless, { maxRounds: 1, steps: [plan, plan] })).outputs).toHaveLength(0);
   });
 
-  test("may write its own summary; without steps the summary says so", async () => {
+  test("may write its own summary; without steps the summary is a default text", async () => {
     const idle = { roles: { planner, coder }, moderator: () => END };
     expect((await drive(createRoleModerator<Meta>(idle))).result.summary).toBe("nothing to do");
     const counting = createRoleModerator<Meta>({
@@ -201,7 +201,7 @@ describe("a role that asks", () => {
     expect(refused.result.summary).toBe('{"approved":false}');
   });
 
-  test("has its answer after a restart too", async () => {
+  test("has its answer after a restart", async () => {
     const { outputs } = await drive(run, { steps: [plan, question, answer(true)] });
     expect(outputs.map((step) => step.role)).toEqual(["coder"]);
   });

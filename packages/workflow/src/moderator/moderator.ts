@@ -23,8 +23,8 @@ import { badRoleResult, unknownRole } from "./errors.ts";
  *
  * @param definition The default `summary` is the last step's content, in at most 200 characters.
  * @param clock `now` returns the time of the new steps in `ctx.steps`, in milliseconds since the epoch.
- * @throws WorkflowError from the running thread: `UNKNOWN_ROLE`, `BAD_ROLE_RESULT`, and `CONTEXT_CHANGED`
- *   when a role adds to or takes from `ctx.steps`. Errors of roles are passed on.
+ * @throws WorkflowError from the running thread: `UNKNOWN_ROLE`, `BAD_ROLE_RESULT`, and `CONTEXT_CHANGED` when a role
+ *   changes `ctx.steps`. Errors of roles are passed on.
  */
 export function createRoleModerator<M extends RoleMeta>(
   definition: {

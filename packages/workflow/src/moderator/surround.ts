@@ -35,13 +35,13 @@ export type Surround = <T>(
   work: () => T | Promise<T>,
 ) => Promise<Surrounded<T>>;
 
-/** Runs the work of a step as {@link surroundSteps} says. */
+/** Runs the work of a step with the function set by {@link surroundSteps}. */
 export let surrounded: Surround = async (_, work) => ({ value: await work() });
 
 /**
  * Sets the function that runs the work of every step of `durable` and `createRoleModerator`. A library sets it when it
- * is loaded, so that its functions find the step that calls them. This entry has no async context of its own, because
- * it imports no Node module.
+ * is loaded, so that its functions find the step that calls them. This entry point has no async context, because it
+ * imports no Node module.
  */
 export function surroundSteps(surround: Surround): void {
   surrounded = surround;

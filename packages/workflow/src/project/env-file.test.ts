@@ -38,7 +38,7 @@ describe("a .env file", () => {
     expect(read(text)).toEqual({ A: "1", B: "two words", C: "", "K.x-y": "a" });
   });
 
-  test("has values in quotes, over several lines too", () => {
+  test("has values in quotes, even over several lines", () => {
     const text = `A="a # b" # c\nB='it\\n is'\nC=\`x"'y\`\nD="one\ntwo\\nthree \\"four\\" \\d"\nE=end`;
     expect(read(text)).toEqual({
       ...{ A: "a # b", B: "it\\n is", C: `x"'y`, E: "end" },
@@ -80,9 +80,9 @@ describe("a .env file", () => {
     ["A b=1", ["1: expected NAME=value"]],
     ["1A=1\n=2", ["1: expected NAME=value", "2: expected NAME=value"]],
     ['A="x\ny"\nB', ["3: expected NAME=value"]],
-    ['A=1\nB="hunter2\nC=3', ["2: the quote that opens here is not closed"]],
-    ["A='a' b", ["1: something other than a comment comes behind the closing quote"]],
-    ["A=a\0b", ["1: the value has a NUL, which no environment can hold"]],
+    ['A=1\nB="hunter2\nC=3', ["2: unterminated quote"]],
+    ["A='a' b", ["1: unexpected text after the closing quote"]],
+    ["A=a\0b", ["1: the value contains a NUL character"]],
   ])(
     "with an invalid line is refused with the line number, without the line's content: %j",
     (text, lines) => {

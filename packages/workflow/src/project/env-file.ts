@@ -55,17 +55,17 @@ function assignmentAt(text: string, at: number): Assignment | Broken {
     return value.includes("\0") ? nul : { name, value: value.trim(), end };
   }
   const close = closingQuote(text, from + 1, quote);
-  if (close < 0) return { what: "the quote that opens here is not closed" };
+  if (close < 0) return { what: "unterminated quote" };
   const lastEnd = endOfLine(text, close);
   if (!blank.test(text.slice(close + 1, lastEnd))) {
-    return { what: "something other than a comment comes behind the closing quote" };
+    return { what: "unexpected text after the closing quote" };
   }
   const inside = text.slice(from + 1, close);
   if (inside.includes("\0")) return nul;
   return { name, value: quote === '"' ? unescaped(inside) : inside, end: lastEnd };
 }
 
-const nul: Broken = { what: "the value has a NUL, which no environment can hold" };
+const nul: Broken = { what: "the value contains a NUL character" };
 
 function endOfLine(text: string, at: number): number {
   const end = text.indexOf("\n", at);

@@ -32,7 +32,7 @@ const withAll = (code: string, problems: string[], hint: string): WorkflowError 
     ...(problems.length > 1 && { details: problems }),
   });
 
-/** A folder with both a project file and the key in its manifest. */
+/** A folder has both a project file and the key in its manifest. */
 export const twoProjects = (file: string, key: string, manifest: string): WorkflowError =>
   WorkflowError.failed(
     "PROJECT_INVALID",

@@ -75,7 +75,7 @@ function problemsOf(fields: unknown, folder: string): DocumentProblem[] {
 function unknownKey(key: string): DocumentProblem[] {
   if (keys.includes(key)) return [];
   const nearest = nearestName(key, keys);
-  const advice = nearest === null ? `there are ${keys.join(", ")}` : `did you mean ${nearest}?`;
+  const advice = nearest === null ? `use one of: ${keys.join(", ")}` : `did you mean ${nearest}?`;
   return [{ path: [key], message: `the key ${show(key)} is not known; ${advice}` }];
 }
 
@@ -92,7 +92,7 @@ const limitsElsewhere: DocumentProblem[] = [
   { path: ["limits"], message: "limits hold for a storage root, not for a cluster: remove them" },
 ];
 
-// Other faults of the URL are reported on its use.
+// Other faults of the URL are reported when it is used.
 function hostProblems(host: unknown): DocumentProblem[] {
   const isUrl =
     typeof host === "string" && new RegExp(projectSchema.properties.host.pattern).test(host);

@@ -135,9 +135,9 @@ describe("a project file is refused", () => {
     ["that is not an object", "[]", "1:1: a project must be an object, not an array"],
     ["with an unknown key", '{\n  "workflow": {}\n}', '2:15: the key "workflow" is not known; did'],
     [
-      "with an unknown key unlike any known one",
+      "with an unknown key unlike all known keys",
       '{"x": 1}',
-      "there are $schema, root, host, env, workflows",
+      "use one of: $schema, root, host, env, workflows",
     ],
     ["with a duplicate key", '{"root": "a", "root": "b"}', '1:15: duplicate key "root"'],
     ["with a root that is not a path", '{"root": 1}', '1:10: "root" must be a path, not a number'],

@@ -15,7 +15,7 @@ export type Project = {
   root: string;
   /** The URL of the cluster that runs its threads; null when they run on its storage root. */
   host: string | null;
-  /** The paths of its `.env` files. The last file with a variable sets it. */
+  /** The paths of its `.env` files. A later file overrides earlier files. */
   env: string[];
   /** The path of each workflow's source, by name. */
   workflows: Record<string, string>;
@@ -74,7 +74,7 @@ function projectOf(folder: string, file: string, fields: ProjectFields, env: Env
   };
 }
 
-/** The project's fields in a `package.json`; null when it has none or can't be read. */
+/** Returns the project's fields in a `package.json`; null when the file has none or can't be read. */
 function manifestFields(file: string): ProjectFields | null {
   let text: string | null;
   try {

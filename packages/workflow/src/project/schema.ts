@@ -7,7 +7,9 @@ const dollars = (period: string) =>
 
 const path = (description: string) => ({ type: "string", minLength: 1, description }) as const;
 
-/** The JSON Schema of a project file, published for editors. The reader checks the rules that it can't express. */
+/**
+ * The JSON Schema of a project file, published for editors. The reader checks the rules that a schema can't express.
+ */
 export const projectSchema = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
   title: "A project of uncaged-workflow",
@@ -28,7 +30,8 @@ export const projectSchema = {
       type: "array",
       items: path("A file of variables. It may be missing."),
       default: [".env"],
-      description: "The .env files of threads that are started in the project; the last counts.",
+      description:
+        "The .env files of threads that are started in the project. A later file overrides earlier files.",
     },
     workflows: {
       type: "object",
@@ -42,7 +45,7 @@ export const projectSchema = {
       additionalProperties: false,
       properties: { costPerDay: dollars("day"), costPerMonth: dollars("month") },
       description:
-        "The most that models may cost. The lower of this limit and the storage root's own counts.",
+        "The maximum cost of models. The lower of this limit and the storage root's limit applies.",
     },
   },
 } as const;

@@ -28,7 +28,7 @@ export class AttemptEntry {
   lastAt: number;
   /** Time of its last record in the journal. */
   recordedAt: number | null = null;
-  /** Whether another thread paid for a part of it. */
+  /** Whether another thread paid for a part of the attempt. */
   isForeign = false;
   /** Spending recorded in the committed step. */
   committed: { models: Record<string, Spent>; model: string | null } | null = null;
@@ -38,7 +38,7 @@ export class AttemptEntry {
   readonly #calls = new Map<string, Call & { at: number | null }>();
   /** Sums that an agent reported after its calls. */
   readonly #sums: Call[] = [];
-  /** Whether its calls are in the journal. */
+  /** Whether the attempt's calls are in the journal. */
   #isRecorded = false;
 
   constructor(id: string, startedAt: number | null) {
@@ -74,7 +74,7 @@ export class AttemptEntry {
     };
   }
 
-  /** Sets the spending that a role reports at its end. A committed step's own record takes precedence. */
+  /** Sets the spending that a role reports at its end. The record of a committed step takes precedence. */
   report(spent: unknown): void {
     this.#reported = spendingOf(isRecord(spent) ? spent : {}) ?? this.#reported;
     this.count();

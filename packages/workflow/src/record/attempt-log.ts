@@ -38,7 +38,7 @@ export class AttemptLog {
   readonly #tries = new StepTries();
   /** Time of each attempt's last question. */
   readonly #askedAt = new Map<string, number>();
-  /** Time of the question of each attempt that committed one. */
+  /** Time of the question of each attempt that committed a question. */
   readonly #questions = new Map<string, number>();
 
   /** @param saved The number of steps copied by a fork. */
@@ -165,7 +165,7 @@ export class AttemptLog {
     }
   }
 
-  /** Returns the failed attempts before an attempt that has no record. */
+  /** Returns the failed attempts before an attempt without a record. */
   #triesBefore({ after }: EventPayloads["attempt_start"]): Retry[] {
     const before = this.find(after?.attempt ?? "");
     if (!after || !before) return [];
@@ -200,12 +200,12 @@ export class AttemptLog {
     attempt.error = event?.payload.error ?? attempt.error;
     for (const turn of attempt.turns) if (turn.kind === "tool") stop(turn, at);
     entry.count();
-    // The engine's attempt is empty when the workflow opens its own.
+    // The engine's attempt is empty when the workflow opens its own attempts.
     const isEmpty = status === "skipped" && attempt.role === null;
     if (isFirst && !isEmpty) this.#ended.push(attempt);
   }
 
-  /** Notes that an attempt waits for an answer. Its events may have been taken already. */
+  /** Records that an attempt waits for an answer. The attempt's events may have been taken already. */
   #asked(id: string, at: number): void {
     this.#askedAt.set(id, at);
     const entry = this.#entries.get(id);

@@ -24,7 +24,7 @@ test("calls of an attempt are below it, in the order of their starts", () => {
   ).toEqual(["lead", "  reader", "  writer", "    checker", "coder"]);
 });
 
-test("an attempt with its own step keeps its place, and so does one without a known caller", () => {
+test("an attempt keeps its place if it has its own step or no known caller", () => {
   const made = [
     { attempt: "item", parent: "loop", step: 1 },
     { attempt: "lost", parent: "gone" },

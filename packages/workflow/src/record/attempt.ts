@@ -43,7 +43,7 @@ export function errorParts(
   ];
 }
 
-/** A retry of a model call, or of the step itself, then with the failed attempt. */
+/** A retry of a model call, or of the step itself; the latter has the failed attempt. */
 export type Retry = { at: number; delayMs: number | null; error: string; attempt?: string };
 
 /**
@@ -53,8 +53,8 @@ export type Retry = { at: number; delayMs: number | null; error: string; attempt
  * of the step that it committed. Its status is `lost` when its process was lost before it ended. `usage`, `cost` and
  * `models` come from the committed step, else from its calls; `unknown` counts calls that were cut off before all of
  * their tokens were reported. `paid`, by model, is this thread's share if another thread paid for a part, else null.
- * `input` and `output` are the payloads of its `step_start` and `step_done`; `notes` has all events without a field of
- * their own. `saved` means that a fork copied it and another thread paid for it. `version` counts its changes.
+ * `input` and `output` are the payloads of its `step_start` and `step_done`; `notes` has all other events. `saved`
+ * means that a fork copied the attempt and another thread paid for it. `version` counts its changes.
  */
 export type Attempt = {
   readonly attempt: string;
@@ -84,7 +84,7 @@ export type Attempt = {
   paid: Record<string, Spent> | null;
   retries: Retry[];
   error: AttemptError | null;
-  /** Breaches of the bundle's descriptor by its step. */
+  /** Breaches of the bundle's descriptor by the attempt's step. */
   warnings: string[];
   session: { agent: string; session_id: string } | null;
   input: Record<string, unknown> | null;
@@ -115,7 +115,7 @@ export function nestedAttempts<T>(
     const start = (each: T) => attemptOf(each).startedAt ?? 0;
     for (const each of within.toSorted((a, b) => start(a) - start(b))) add(each, depth + 1);
   };
-  // Add all attempts again: in a foreign log an attempt may contain itself, and is then not reached from the top.
+  // Add all attempts again: in a foreign log an attempt may contain itself, and is then unreachable from the top.
   for (const one of [...(called.get(null) ?? []), ...all]) add(one, 0);
   return [...nested.values()];
 }

@@ -1,8 +1,6 @@
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 
-/* The errors of a thread and its logs, as every host reports them. */
-
 export const notFound = (
   text: string,
   hint = "list them: uncaged-workflow threads",
@@ -31,7 +29,7 @@ const roleHint = (roles: readonly string[]): string =>
 const noStep = (code: string, message: string, roles: readonly string[]): WorkflowError =>
   WorkflowError.missing(code, message, roleHint(roles));
 
-/** `roles`, here and below: the roles of the thread's steps. `nearest`: the one most similar to `role`. */
+/** `roles`, here and below: the roles of the thread's steps. `nearest`: the role most similar to `role`. */
 export const roleNotFound = (
   role: string,
   roles: readonly string[],
@@ -59,7 +57,7 @@ export const stepNotFound = (
 export const badKeptStep = (index: number, roles: readonly string[]): WorkflowError =>
   noStep("NO_SUCH_STEP", `invalid step ${index} in the list of steps to keep`, roles);
 
-/** `how`: how the thread has ended, such as `returned 0`. */
+/** `how`: the kind of the end, such as `returned 0`. */
 export const endedError = (threadId: string, how: string): WorkflowError =>
   WorkflowError.failed(
     "THREAD_ENDED",
@@ -83,7 +81,7 @@ function afterEnd(threadId: string, how: string): string {
 
 /** `host`: a cluster's URL, or the storage root of a machine. */
 export const movedError = (threadId: string, host: string): WorkflowError => {
-  // A database's URL may have parameters, which a shell reads in its own way.
+  // A database's URL may have parameters, which a shell would interpret.
   const word = /[?&]/.test(host) ? `'${host}'` : host;
   return WorkflowError.failed(
     "THREAD_MOVED",
@@ -126,8 +124,8 @@ function forkBefore(path: string, line: number): string {
 }
 
 /**
- * A journal, or the recorded entries of a step, that is damaged at a place: finished calls can't be distinguished from
- * calls that never started.
+ * A journal, or the recorded entries of a step, is damaged at a place: finished calls can't be distinguished from calls
+ * that never started.
  */
 export const journalCorrupt = (place: string, reason: string, threadId: string): WorkflowError =>
   WorkflowError.failed(
@@ -143,7 +141,7 @@ export const newerLog = (path: string, role: string): WorkflowError =>
     "continue the thread with that version; nothing was changed",
   );
 
-/** A log that is shorter than the position at which a reader continues. */
+/** A log is shorter than the position at which a reader continues. */
 export const replacedError = (path: string): WorkflowError =>
   WorkflowError.failed(
     "LOG_REPLACED",

@@ -32,8 +32,8 @@ export function exampleOf(schema: JsonSchema | undefined, depth = 0): unknown {
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
 /**
- * Returns an object with the required properties, or with all if none is required; undefined if one of them has no
- * example.
+ * Returns an object with the required properties, or with all properties if none is required; undefined if one of them
+ * has no example.
  */
 function exampleObject(schema: Record<string, unknown>, depth: number): unknown {
   const properties = isRecord(schema.properties) ? schema.properties : {};

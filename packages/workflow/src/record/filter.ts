@@ -25,7 +25,7 @@ export type RowFilter = {
 export const limitsWork = ({ minWorkedMs, minCost, hasError }: Limits): boolean =>
   minWorkedMs !== undefined || minCost !== undefined || hasError !== undefined;
 
-/** Whether limits select at all. */
+/** Whether any limit is set. */
 export const isLimited = (limits: Limits): boolean =>
   limitsWork(limits) || limits.since !== undefined || limits.until !== undefined;
 

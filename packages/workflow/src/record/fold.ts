@@ -33,7 +33,7 @@ export abstract class ChainFold<Entry> {
   /** Whether a log without sums counts as damaged, instead of as a log of an earlier version. */
   protected readonly needsSums: boolean = false;
 
-  /** @param of The thread to which the log must belong, or the log's path, which names the thread. */
+  /** @param of The thread to which the log must belong, or the log's path, which contains the thread's id. */
   constructor(of: string | ThreadRef) {
     if (typeof of !== "string") this.#owner = of;
     else {
@@ -131,10 +131,9 @@ export abstract class ChainFold<Entry> {
     const hasSum = Object.hasOwn(value as object, "sum");
     if (this.lines === 0 && !hasSum && !this.needsSums) this.sum = null;
     if (this.sum === null)
-      return hasSum ? "the record has a sum, and those before it have none" : null;
+      return hasSum ? "unexpected sum: the records before this record lack sums" : null;
     const sum = nextSum(line, this.sum);
-    if (sum === null)
-      return hasSum ? "the record does not have the sum that follows" : "the record has no sum";
+    if (sum === null) return hasSum ? "wrong sum" : "missing sum";
     this.sum = sum;
     return null;
   }
@@ -155,7 +154,7 @@ export class LogFold extends ChainFold<LogRecord> implements LogFacts {
     return this.#waited?.ms ?? 0;
   }
 
-  /** Skips the first `lines` lines, given the last of them. */
+  /** Skips the first `lines` lines, given the last skipped line. */
   skip(lines: number, { value }: Line): void {
     this.lines = lines;
     this.sum = sumIn(value);

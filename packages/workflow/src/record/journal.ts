@@ -6,8 +6,8 @@
  *
  * J1 The journal is chained like the data log. A changed, lost, duplicate, swapped or foreign line breaks it there.
  * J2 Its first record names the thread.
- * J3 A record of the data log names the journal's head: its number of records at that time, and the sum of the last
- *    one. A journal that is shorter than the head, or has another sum there, is broken.
+ * J3 A record of the data log names the journal's head: its number of records at that time, and the sum of its last
+ *    record. A journal that is shorter than the head, or has another sum there, is broken.
  * J4 The last records may be missing if no head names them: a crash happened before they were durable.
  * J5 Records of an unknown kind are skipped.
  */
@@ -60,25 +60,25 @@ const fields: Record<string, Record<string, "string" | "number" | "any">> = {
 export function violationOfJournal(value: unknown): string | null {
   if (!isRecord(value)) return "the record is not an object";
   const { kind } = value;
-  if (typeof kind !== "string") return "the record has no kind";
-  if (!Number.isFinite(value.at)) return "the record has no time";
+  if (typeof kind !== "string") return "missing kind";
+  if (!Number.isFinite(value.at)) return "missing time";
   const needed = Object.hasOwn(fields, kind) ? fields[kind] : {};
   for (const [name, type] of Object.entries(needed ?? {})) {
     const isThere = type === "any" ? name in value : typeof value[name] === type;
-    if (!isThere) return `the record has no ${name}`;
+    if (!isThere) return `missing ${name}`;
   }
   return null;
 }
 
-/** An attempt in the journal. It is `lost` when its worker ended first. */
+/** An attempt in the journal. It is `lost` when its worker ended before the attempt. */
 export type JournalAttempt = {
   attempt: string;
   role: string | null;
   parent: string | null;
   status: "open" | "failed" | "lost";
-  /** Time of its last record. */
+  /** Time of the attempt's last record, in milliseconds since the epoch. */
   at: number;
-  /** Whether it continues from calls that another thread paid for. */
+  /** Whether the attempt continues from calls that another thread paid for. */
   isForeign: boolean;
 };
 
@@ -119,7 +119,11 @@ export class JournalFold extends ChainFold<JournalRecord> {
   override take(line: Line): JournalRecord | null {
     const record = super.take(line);
     if (record && this.#head?.records === this.lines && this.#head.sum !== this.head.sum) {
-      this.broken = breakAt(line.start, this.lines, "the thread's log knows another record here");
+      this.broken = breakAt(
+        line.start,
+        this.lines,
+        "the record differs from the head in the thread's log",
+      );
       return null;
     }
     return record;
@@ -145,8 +149,8 @@ export class JournalFold extends ChainFold<JournalRecord> {
       size,
       this.lines + 1,
       missing === 1
-        ? "a record that the thread's log knows is missing"
-        : `${missing} records that the thread's log knows are missing`,
+        ? "1 record counted by the thread's log is missing"
+        : `${missing} records counted by the thread's log are missing`,
     );
   }
 
@@ -155,9 +159,7 @@ export class JournalFold extends ChainFold<JournalRecord> {
     if (violation !== null) return violation;
     const record = value as JournalRecord;
     if (this.lines > 0) return record.kind === "journal" ? "a second first record" : null;
-    return record.kind === "journal"
-      ? this.violationOfOwner(record)
-      : "the first record is missing";
+    return record.kind === "journal" ? this.violationOfOwner(record) : "missing first record";
   }
 
   protected override record(value: unknown): JournalRecord {
@@ -248,7 +250,7 @@ export class JournalState {
   }
 }
 
-/** Reads a journal's calls and attempts from its lines. Skips damaged lines, and parses only the lines that count. */
+/** Reads a journal's calls and attempts from its lines. Skips damaged lines, and parses only relevant lines. */
 export function journalState(lines: Lines): JournalState {
   const state = new JournalState();
   for (const { value } of lines.forward(0, counted)) {

@@ -3,7 +3,7 @@ import { type Tally, tallyOf } from "./tally.ts";
 
 /**
  * The part of a thread's spending that belongs to one attempt, by model. `saved`: another thread paid for it. `lost`:
- * it led to no step. `running`: it has not ended.
+ * the attempt led to no step. `running`: the attempt has not ended.
  */
 export type SpendingPart = {
   attempt: Attempt;
@@ -14,7 +14,7 @@ export type SpendingPart = {
 
 /**
  * Splits the spending of a thread by attempt. An attempt whose step records its spending includes its children, which
- * have no part of their own.
+ * then have no separate part.
  */
 export function* spendingParts(attempts: readonly Attempt[]): Generator<SpendingPart> {
   const byId = new Map(attempts.map((attempt) => [attempt.attempt, attempt]));
@@ -22,7 +22,8 @@ export function* spendingParts(attempts: readonly Attempt[]): Generator<Spending
     const above = ancestorsOf(attempt, byId);
     if (above.some(({ recorded, paid }) => recorded && paid === null)) continue;
     const kind = kindOf([attempt, ...above]);
-    // An unfinished step that a fork copied is in the fork's journal, and in the ledger of the thread that paid for it.
+    // An unfinished step that a fork copied is in the fork's journal, and in the ledger of the thread that paid for the
+    // step.
     if (kind === "saved" && !(attempt.saved && attempt.recorded)) continue;
     const models = Object.entries(attempt.paid ?? attempt.models).map(
       ([model, { usage, cost }]) => [model, tallyOf(usage, cost)] as const,

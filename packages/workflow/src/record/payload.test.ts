@@ -71,7 +71,7 @@ describe("recording a payload", () => {
     });
   });
 
-  test("leaves a value that its publisher truncated", () => {
+  test("leaves a value that its publisher truncated unchanged", () => {
     const cut = { _truncated: true, type: "string", length: 90_000, preview: '"ab...' };
     expect(recorded({ outputs: cut, long, resolvedInputs: { cut } })).toEqual({
       payload: { outputs: cut, long: cutAt(0), resolvedInputs: { cut } },

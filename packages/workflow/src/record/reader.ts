@@ -49,7 +49,7 @@ export type Lines = {
   rest(from: number): Buffer;
   /** Returns the position after the last line. */
   end(): number;
-  /** Whether a line ends at a position, or it is the start. */
+  /** Whether a line ends at a position, or the position is the start. */
   endsAt(position: number): boolean;
   /** Counts the lines up to a position, and returns the start of the last line; null when no line ends there. */
   countTo(position: number): { count: number; lastStart: number } | null;
@@ -112,7 +112,7 @@ export class LogReader {
     if (last) this.facts.skip(lines.count, last);
   }
 
-  /** Returns the content of a mark; null when the log has changed since. */
+  /** Returns the content of a mark; null when the log has changed since the mark. */
   #marked({ data }: Position, mark?: Mark): { count: number; lastStart: number } | null {
     if (!mark || mark.data !== data || !this.#data.endsAt(data)) return null;
     const [last] = this.#data.forward(mark.lastStart);
@@ -188,7 +188,7 @@ export class LogReader {
     if (end && record && !facts.broken) yield this.#give(record, end);
   }
 
-  // Do not yield a whole record without its newline: it is yielded once the newline is written.
+  // Do not yield a whole record without its newline until the newline is written.
   #takeRest(end: Line | null): void {
     const from = end?.position ?? this.#position.data;
     this.facts.takeRest(this.#data.rest(from), from);
@@ -246,7 +246,7 @@ class Lookahead {
     return this.#next;
   }
 
-  /** Continues in a log that was read to its end. */
+  /** Continues in a log after its former end. */
   refresh(): void {
     this.#mayHaveGrown = true;
   }

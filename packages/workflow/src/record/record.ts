@@ -71,17 +71,17 @@ export function violationOfStart(value: unknown): string | null {
   if (!isRecord(value)) return "the start record is not an object";
   const { parameters, forkFrom } = value;
   for (const key of ["name", "hash", "threadId"]) {
-    if (typeof value[key] !== "string") return `the start record has no ${key}`;
+    if (typeof value[key] !== "string") return `missing ${key} in the start record`;
   }
   if (value.sha256 !== undefined && !isSha256(value.sha256)) {
-    return "the start record has an invalid sha256";
+    return "invalid sha256 in the start record";
   }
-  if (!Number.isFinite(value.timestamp)) return "the start record has no timestamp";
+  if (!Number.isFinite(value.timestamp)) return "missing timestamp in the start record";
   if (!isRecord(parameters) || typeof parameters.prompt !== "string") {
-    return "the start record has no prompt";
+    return "missing prompt in the start record";
   }
   if (!isRecord(parameters.options) || !Number.isInteger(parameters.options.maxRounds)) {
-    return "the start record has no maxRounds";
+    return "missing maxRounds in the start record";
   }
   if (forkFrom !== undefined && !isRecord(forkFrom)) return "forkFrom is not an object";
   return null;
@@ -90,12 +90,12 @@ export function violationOfStart(value: unknown): string | null {
 /** Returns the reason why a value is not a step or end record; null when it is. */
 export function violationOfRecord(value: unknown): string | null {
   if (!isRecord(value)) return "the record is not an object";
-  if (typeof value.role !== "string") return "the record has no role";
-  if (typeof value.content !== "string") return "the record has no content";
-  if (!isRecord(value.meta)) return "the record has no meta";
-  if (!Number.isFinite(value.timestamp)) return "the record has no timestamp";
+  if (typeof value.role !== "string") return "missing role";
+  if (typeof value.content !== "string") return "missing content";
+  if (!isRecord(value.meta)) return "missing meta";
+  if (!Number.isFinite(value.timestamp)) return "missing timestamp";
   if (value.role === END && !Number.isInteger(value.meta.returnCode)) {
-    return "the end record has no returnCode";
+    return "missing returnCode in the end record";
   }
   return null;
 }

@@ -14,7 +14,7 @@ export type RecoveryFacts = {
   descriptor: object;
   /** Whether the thread has moved between hosts. */
   hasMoved: boolean;
-  /** Automatic resumes since its last step. */
+  /** Number of automatic resumes since the thread's last step. */
   tries: number;
 };
 

@@ -13,7 +13,7 @@ const noSpending: ThreadSpending = { tokens: 0, cost: 0, unpriced: 0 };
 export type RowFacts = Pick<LogFacts, "end" | "last"> & {
   start: StartRecord;
   steps: number;
-  /** Waiting time up to its last record, in milliseconds. */
+  /** Waiting time up to the thread's last record, in milliseconds. */
   waitedMs: number;
   work: ThreadWork;
 };
@@ -29,8 +29,8 @@ export function unknownRow({ threadId, hash }: ThreadRef): ThreadRow {
 }
 
 /**
- * Returns the row of a thread in a state, with its times up to the last record. `away` is the host to which it moved,
- * `driver` the report of its worker.
+ * Returns the row of a thread in a state, with its times up to the last record. `away` is the host to which the thread
+ * moved, `driver` the report of its worker.
  */
 export function rowFrom(
   { threadId, hash }: ThreadRef,

@@ -47,8 +47,8 @@ function ambiguous(text: string, ids: string[]): WorkflowError {
 }
 
 /**
- * Selects the steps that a fork keeps: all up to and including a role's last step (`coder`) or its second (`coder#2`);
- * the first N; or a list of step numbers, from 0.
+ * Selects the steps that a fork keeps: all steps up to and including a role's last step (`coder`) or its second step
+ * (`coder#2`); the first N; or a list of step numbers, from 0.
  */
 export type Keep = { fromRole: string } | { atStep: number } | { steps: number[] };
 

@@ -34,8 +34,8 @@ export function addCost(a: number | null, b: number | null): number | null {
 type Spending = { models: Record<string, Spent>; model: string | null };
 
 /**
- * Spending in a step's meta: `usage`, `cost`, `model`, and `models` when it called several; with the spending in the
- * helper's own data, for work that does not return its spending.
+ * Returns the spending in a step's meta: `usage`, `cost`, `model`, and `models` if the step called several models. Adds
+ * the spending in the helper's own data, for work that does not return its spending.
  */
 export function spendingOf(meta: Record<string, unknown>): Spending | null {
   const mark = isRecord(meta.__durable__) ? meta.__durable__ : {};
@@ -63,5 +63,6 @@ function spendingIn(meta: Record<string, unknown>): Spending | null {
   return { model, models: parts.length > 0 ? Object.fromEntries(parts) : single };
 }
 
+/** Returns a value if it is a text, else `other`. */
 export const textOr = <Other>(value: unknown, other: Other): string | Other =>
   typeof value === "string" ? value : other;

@@ -8,7 +8,7 @@ export type StartFacts = {
   source?: StartRecord;
   /** Default limit of steps, when neither the request nor the source sets one. */
   rounds: number;
-  /** SHA-256 of its bundle. */
+  /** SHA-256 of the thread's bundle. */
   sha256?: string;
   /** Time of creation, in milliseconds since the epoch. */
   timestamp: number;

@@ -25,7 +25,7 @@ describe("a thread's status", () => {
     ["failed", 1, "failed"],
   ];
   for (const [reason, code, status] of ends) {
-    test(`is ${status} when it ended by ${reason} with ${code}, whatever a worker says`, () => {
+    test(`is ${status} when it ended by ${reason} with ${code}, whatever a worker reports`, () => {
       for (const worker of lives) {
         expect(statusOf({ ...open, end: end(reason, code) }, worker)).toEqual({
           status: status as "completed",

@@ -3,7 +3,7 @@ import type { StartRecord } from "./record.ts";
 
 /** Maximum length of a subject, in characters. */
 const mostChars = 200;
-/** Number of characters in which a first line is looked for. */
+/** Number of characters that are searched for a first line. */
 const mostLooked = 16_384;
 
 const ansi = /\u001b\[[0-?]*[ -/]*[@-~]/g;
@@ -27,7 +27,7 @@ function short(text: string): string {
   return `${whole.slice(0, mostChars - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
-/** The fields of a start record that the subject comes from. */
+/** The fields of a start record that determine the subject. */
 type Started = Pick<StartRecord, "name"> & {
   parameters: Pick<StartRecord["parameters"], "prompt" | "params">;
 };

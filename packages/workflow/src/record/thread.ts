@@ -46,8 +46,8 @@ export const failureOf = (state: ThreadStatus): ThreadFailure | null =>
     : null;
 
 /**
- * Status of a thread with the fields of that status. `pid` is the process id of its worker, `pausing` means that it
- * pauses at the end of its step, and `movedTo` is the host to which it moved.
+ * Status of a thread with the fields of that status. `pid` is the process id of its worker, `pausing` means that the
+ * thread pauses at the end of its step, and `movedTo` is the host to which it moved.
  */
 export type ThreadStatus =
   | { status: "running"; pid: number; pausing?: true }
@@ -77,7 +77,7 @@ export type ThreadView = ThreadStatus &
     createdAt: number;
     steps: Step[];
     forkFrom: ForkFrom | null;
-    /** The host that it moved to; absent for a local thread. */
+    /** The host to which the thread moved; absent for a local thread. */
     movedTo?: string;
   };
 
@@ -92,7 +92,7 @@ export const forkFromIn = ({ forkFrom }: StartRecord): ForkFrom | null =>
 export type ThreadJson = Omit<ThreadView, keyof ThreadStatus> & {
   status: Status;
   result: ThreadResult | null;
-  /** Only when the thread failed by an error. */
+  /** Present only when the thread failed by an error. */
   error?: ThreadFailure;
   pid: number | null;
 };
@@ -135,11 +135,11 @@ export type ThreadRow = ThreadTimes & {
   steps: number;
   createdAt: number;
   updatedAt: number;
-  /** End of its sleep, in milliseconds since the epoch; absent when it does not sleep. */
+  /** End of the thread's sleep, in milliseconds since the epoch; absent when it does not sleep. */
   sleepingUntil?: number;
-  /** The host that it moved to; absent for a local thread. */
+  /** The host to which the thread moved; absent for a local thread. */
   movedTo?: string;
-  /** The first line of its prompt, else its params, else its workflow's name; at most 200 characters. */
+  /** The first line of the thread's prompt, else its params, else its workflow's name; at most 200 characters. */
   subject: string;
   at: ThreadPlace;
   spent: ThreadSpending;
@@ -170,7 +170,7 @@ export type LiveRow = ThreadTimes & {
   steps: number;
   role: string | null;
   elapsedMs: number;
-  /** End of its sleep, in milliseconds since the epoch. */
+  /** End of the thread's sleep, in milliseconds since the epoch. */
   sleepingUntil?: number;
   /** Set while a running thread waits for the end of its step to pause. */
   pausing?: true;
@@ -184,7 +184,7 @@ export type LiveFacts = {
   role?: string | null;
 };
 
-/** Notes on a thread beside its log: the host that it moved to, and whether a person paused it. */
+/** Facts about a thread beside its log: the host to which it moved, and whether a user paused it. */
 export type Noted = { movedTo: string | null; paused: boolean };
 
 const nothingNoted: Noted = { movedTo: null, paused: false };
@@ -263,8 +263,8 @@ function exampleAnswer(schema: JsonSchema | undefined): string {
 }
 
 /**
- * @throws WorkflowError `NEWER_LOG` for a step with a reserved role that this version would mistake for a workflow's
- * role.
+ * Checks the role of a step.
+ * @throws WorkflowError `NEWER_LOG` for a reserved role that this version would mistake for a workflow's role.
  */
 export function checkRole(path: string, { role }: Step): void {
   if (!role.startsWith("__") || role === WAIT || role === INPUT) return;

@@ -37,7 +37,7 @@ export function waitedIn(
 /** Times of a thread up to its last record at `updatedAt`. */
 type Known = { status: string; createdAt: number; updatedAt: number; waitedMs: number };
 
-/** Returns a thread's times at a moment. */
+/** Returns a thread's times at `now`. */
 export function timesAt(
   { status, createdAt, updatedAt, waitedMs }: Known,
   now: number,

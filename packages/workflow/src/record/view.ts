@@ -37,7 +37,7 @@ function limitsIn({ maxCost, maxTokens }: Record<string, unknown>): Pick<ThreadV
   return Object.keys(limits).length > 0 ? { limits } : {};
 }
 
-/** Returns the view of a whole thread from its log, its worker and the notes on it. */
+/** Returns the view of a whole thread from its log, its worker and the facts beside its log. */
 export function viewOf(
   { hash, threadId }: ThreadRef,
   { start, steps, broken, end }: Omit<LogFacts, "last"> & { start: StartRecord; steps: Step[] },

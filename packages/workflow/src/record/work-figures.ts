@@ -1,8 +1,6 @@
 import type { ThreadSpending } from "./thread.ts";
 
-/**
- * Calls, spending and failures of a role or a model. A call of a role is one attempt, a call of a model one request.
- */
+/** Calls, spending and failures of a role or a model. A role's call is one attempt, a model's call is one request. */
 export type NamedFigures = {
   name: string;
   calls: number;

@@ -37,7 +37,7 @@ export class WorkFold {
     let total = noTally;
     let hasError = false;
     const known = new Set(log.attempts.map(({ attempt }) => attempt));
-    // An attempt without a model call or a step is in the journal alone.
+    // An attempt without a model call or a step is only in the journal.
     const others = [...journal.attempts.values()].filter(({ attempt }) => !known.has(attempt));
     const own = log.attempts.filter(({ saved }) => !saved);
     for (const { role, status } of [...own, ...others]) {

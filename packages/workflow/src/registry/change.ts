@@ -37,7 +37,7 @@ export async function changeRegistry<Change extends { registry: Registry }>(
     }
     const text = serialiseRegistry(changed.registry);
     if (Buffer.byteLength(text) > maxRegistryBytes) throw registryFull(path, maxRegistryBytes);
-    // With a backup from the first change on, a missing registry is recognized as lost.
+    // Write a backup with the first change, so that a missing registry is recognized as lost.
     writeFileAtomic(backupPath(root), before ?? serialiseRegistry(registry));
     writeFileAtomic(path, text);
     return changed;
@@ -72,7 +72,7 @@ export async function withRegistryLock<T>(root: Root, act: () => Promise<T>): Pr
   }
 }
 
-/** Gives up waiting when the registry has not changed for some time. */
+/** Stops the wait when the registry has not changed for some time. */
 function untilStuck(root: Root): () => void {
   let last = versionOf(root);
   let since = system.clock.elapsed();

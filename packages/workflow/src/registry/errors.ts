@@ -1,8 +1,6 @@
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 
-/* The errors of the registry of workflows and their versions. */
-
 export const registryFull = (path: string, mostBytes: number): WorkflowError =>
   WorkflowError.failed(
     "REGISTRY_FULL",
@@ -14,7 +12,7 @@ export const registryFull = (path: string, mostBytes: number): WorkflowError =>
 export const registryNewer = (at: string, reason: string): WorkflowError =>
   WorkflowError.failed(
     "REGISTRY_NEWER",
-    `${at}: ${reason}, which this version does not know`,
+    `${at}: ${reason}, unknown to this version`,
     "use the version of uncaged-workflow that wrote the file, or remove the key",
   );
 

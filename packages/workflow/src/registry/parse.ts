@@ -105,7 +105,7 @@ class Reader {
     const problem = document.errors[0] ?? document.warnings[0];
     if (problem) throw this.violation(problem.pos[0], sentence(problem));
     if (/[0-9]$/.test(text)) {
-      const reason = "the last line has no end, so the file may have been truncated";
+      const reason = "missing newline after the last line: the file may have been truncated";
       throw this.violation(text.length - 1, reason);
     }
     const top = this.fields(document.contents, 0, "the registry", ["workflows", "sum"]);
@@ -136,7 +136,7 @@ class Reader {
     const current = this.version(fields, at, name, name);
     const list = fields.get("history")?.value;
     if (!isSeq(list)) {
-      throw this.violation(offsetOf(list, at), `${name} has no list "history"`);
+      throw this.violation(offsetOf(list, at), `missing list "history" of ${name}`);
     }
     const seen = new Set([current.hash]);
     const what = `a version in the history of ${name}`;
@@ -174,7 +174,7 @@ class Reader {
     throw this.violation(offsetOf(sumNode, at), reason);
   }
 
-  /** Returns the entries of a map, and notes a key that is not in `known`. */
+  /** Returns the entries of a map. Records a key that is not in `known` as unknown. */
   private fields(node: unknown, at: number, what: string, known: string[]): Entries {
     const entries = this.entries(node, at, what);
     for (const [key, { at: offset }] of entries) {
@@ -195,7 +195,7 @@ class Reader {
     for (const { key, value } of node.items) {
       const name = String(this.scalar(key));
       // The library's own check for duplicate keys takes quadratic time.
-      if (entries.has(name)) throw this.violation(offsetOf(key), `${show(name)} is there twice`);
+      if (entries.has(name)) throw this.violation(offsetOf(key), `duplicate key ${show(name)}`);
       entries.set(name, { value, at: offsetOf(key, at) });
     }
     return entries;

@@ -80,7 +80,7 @@ describe("an invalid registry is an error that names the line, and stays unchang
     expectBroken(good.replace("    history: []", "    hash: X\n    history: []"), "11:5"));
   test("a version twice", () =>
     expectBroken(good.replace(`- hash: "${B}"`, `- hash: "${A}"`), "6:9"));
-  test("a bad hash", () => expectBroken(good.replace(`"${B}"`, '"../x"'), "6:15"));
+  test("an invalid hash", () => expectBroken(good.replace(`"${B}"`, '"../x"'), "6:15"));
   test("a hash that is a number", async () => {
     const error = await expectBroken(good.replace(`"${B}"`, "1234567890123"), "6:15");
     expect(error.message).toContain("quotes");

@@ -18,7 +18,7 @@ import {
  * history moves out of it and counts as registered now. `unchanged` when it is already the current version. Timestamps
  * within a name always increase, even within a millisecond and after the clock was set back. A name registered by `dev`
  * has no history: threads keep the older versions that they need.
- * @param expected the version that must be current, null for none, so that one of two concurrent writers is refused
+ * @param expected The version that must be current; null for a new name. Of two concurrent writers, one is refused.
  * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN` (another name differs by case only), `VERSION_CONFLICT`.
  */
 export function register(

@@ -1,7 +1,7 @@
 import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 
-/* The errors of the connection to a server. No message contains the token. */
+/* No message of these errors contains the token. */
 
 export const badServerUrl = (url: string, problem: string): WorkflowError =>
   WorkflowError.usage(
@@ -17,7 +17,7 @@ export const badToken = (): WorkflowError =>
     "copy the token again, as `uncaged-workflow serve --json` printed it",
   );
 
-/** A response with status 401 of the server at a URL. */
+/** The server at a URL responded with status 401. */
 export const refusedToken = (url: string, { code, message }: ErrorRecord): WorkflowError =>
   WorkflowError.failed(
     code,
@@ -46,7 +46,7 @@ export const otherProtocol = (url: string, found: unknown, own: number): Workflo
     "use the same version of uncaged-workflow for the client and the server",
   );
 
-/** A browser hides from a page whether the server does not answer or refuses its origin. */
+/** A browser does not tell a page whether the server is down or refuses the page's origin. */
 export const noServer = (url: string, problem: string): WorkflowError =>
   WorkflowError.failed(
     "NO_SERVER",
@@ -60,7 +60,7 @@ function pageHint(url: string): string {
   return `; to allow this page: uncaged-workflow serve --allow-origin ${origin}`;
 }
 
-/** A call whose response was lost. */
+/** The response to a call was lost. */
 export const outcomeUnknown = (url: string, method: string, problem: string): WorkflowError =>
   WorkflowError.failed(
     "OUTCOME_UNKNOWN",

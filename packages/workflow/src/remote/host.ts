@@ -24,14 +24,14 @@ import { type UploadOptions, uploadOf } from "./upload.ts";
  */
 export type RemoteHostOptions = LinkOptions &
   UploadOptions & {
-    /** Called before an answer is sent. It throws to refuse the answer. */
+    /** Called before an answer is sent. Throws to refuse the answer. */
     checkAnswer?: (() => void) | undefined;
   };
 
 /**
  * Opens the host behind a server (`uncaged-workflow serve`) at a URL. Threads get the environment and the folder of the
- * server: `env` and `cwd` of the options are not sent. Calls are repeated when the connection fails, and each is done
- * once; streams continue behind their last item.
+ * server: `env` and `cwd` of the options are not sent. Failed connections are retried, and each call has its effect
+ * only once; streams continue after their last item.
  *
  * @throws WorkflowError `BAD_HOST_URL` (usage), `NO_SERVER`, `NOT_A_SERVER`, `OTHER_PROTOCOL`, `NO_TOKEN`,
  * `WRONG_TOKEN`. Methods also throw `OUTCOME_UNKNOWN` when the response to a change was lost.
@@ -47,18 +47,18 @@ function hostOf(
   { root, maxRecordBytes, heartbeatMs }: RemoteGreeting,
   options: RemoteHostOptions,
 ): Host {
-  /** Asks for something. */
+  /** Calls a method without effects. */
   const ask = async <Method extends keyof RemoteArguments, Result>(
     method: Method,
     args: RemoteArguments[Method],
     call?: CallOptions,
   ): Promise<Result> => (await link.call(method, args, call)) as Result;
-  /** Makes a change that has the same effect when it is made twice. */
+  /** Calls a method whose effect is the same when it is repeated. */
   const change = <Method extends keyof RemoteArguments, Result>(
     method: Method,
     args: RemoteArguments[Method],
   ): Promise<Result> => ask(method, args, { key: newKey() });
-  /** Makes a change that must not be made twice. */
+  /** Calls a method that must not be repeated. */
   const changeOnce = <Method extends keyof RemoteArguments, Result>(
     method: Method,
     args: RemoteArguments[Method],
@@ -138,7 +138,7 @@ function hostOf(
     collect: (given) => change("collect", { options: given }),
     workers: () => ask("workers", {}),
     async close() {
-      // Streams end by their own signals, and calls by their answers.
+      // Streams end by their own signals, and calls by their responses.
     },
   };
 
@@ -166,7 +166,7 @@ function hostOf(
 
   async function kill(ref: ThreadRef, force: boolean | undefined): Promise<unknown> {
     const isKilled = async () => (await row(ref))?.status === "killed";
-    // A forced kill must not wait for a blocked worker, which a read does.
+    // A forced kill must not wait for a blocked worker, but a read would wait.
     const wasKilled = !force && (await isKilled());
     try {
       return await changeOnce("kill", { ref, force });
@@ -191,7 +191,7 @@ function hostOf(
         const item = data as Observed;
         last = item.cursor;
         if (item.kind === "status") {
-          // A repeated request begins with the status, as each observer does.
+          // A repeated request starts with the status, like each observer.
           const text = JSON.stringify(item.state);
           if (text === shown) continue;
           shown = text;
@@ -232,10 +232,10 @@ function hostOf(
 
 const newKey = (): string => ulid();
 
-// The references that callers give may have more fields.
+// Callers may pass references with more fields.
 const refOf = ({ hash, threadId }: ThreadRef): ThreadRef => ({ hash, threadId });
 
-/** Returns options without the environment and the folder, which are the server's. */
+/** Returns options without the environment and the folder: the server sets both. */
 function withoutPlace<Options extends { env: unknown; cwd?: unknown }>(options: Options) {
   const { env: _, cwd: __, ...rest } = options;
   return rest;

@@ -28,15 +28,15 @@ import {
 export type LinkOptions = {
   token?: string | undefined;
   /**
-   * For how long a request is repeated while the server does not answer, in milliseconds. By default 3,000 while the
+   * Time in milliseconds for which a request is repeated while the server does not respond. By default 3,000 while the
    * host is opened, then 30,000.
    */
   patienceMs?: number | undefined;
-  /** The time within which each request must be answered, in milliseconds. 120,000 by default. */
+  /** Timeout of each request in milliseconds, by default 120,000. */
   answerMs?: number | undefined;
 };
 
-/** How to make a call: `key` for calls that change something, `once` for calls that must not be made twice. */
+/** Options of a call: `key` for calls with an effect, `once` for calls that must not be repeated. */
 export type CallOptions = { key?: string; once?: boolean };
 
 const firstPauseMs = 100;
@@ -65,7 +65,7 @@ export class Lost extends Error {
   }
 }
 
-/** Sends requests to a server, and repeats them while the server or a proxy does not answer. */
+/** Sends requests to a server, and repeats them while the server or a proxy does not respond. */
 export class Link {
   readonly url: string;
   readonly #headers: Record<string, string>;
@@ -75,7 +75,7 @@ export class Link {
   /** The last known instance of the server. */
   #instance = "";
 
-  /** @throws WorkflowError `BAD_HOST_URL`, `BAD_TOKEN` (usage). */
+  /** @param url The address of the server. @throws WorkflowError `BAD_HOST_URL`, `BAD_TOKEN` (usage). */
   constructor(url: string, { token, answerMs = 120_000, patienceMs }: LinkOptions) {
     this.url = serverUrl(url);
     if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) throw badToken();
@@ -86,7 +86,7 @@ export class Link {
   }
 
   /**
-   * Asks for the server's greeting.
+   * Gets the server's greeting.
    * @throws WorkflowError `NO_SERVER`, `NOT_A_SERVER`, `OTHER_PROTOCOL`, `REDIRECTED`; the server's error for the token.
    */
   async greeting(): Promise<RemoteGreeting> {
@@ -137,7 +137,7 @@ export class Link {
     return response.body;
   }
 
-  /** Repeats a request until it is answered, refused, or the patience ends. */
+  /** Repeats a request until it is answered or refused, or the time for retries has ended. */
   async #repeated<T>(
     method: string,
     { patienceMs = this.#patienceMs, changes = false }: { patienceMs?: number; changes?: boolean },
@@ -207,7 +207,7 @@ export class Link {
   }
 }
 
-/** The pauses between the attempts of a request. */
+/** The pauses between the attempts of a request, and the time for retries. */
 export class Retries {
   readonly #signal: AbortSignal | undefined;
   readonly #patienceMs: number;
@@ -220,18 +220,20 @@ export class Retries {
     this.#until = performance.now() + patienceMs;
   }
 
-  /** Restarts the patience, but not the pauses. */
+  /** Restarts the time for retries, but not the pauses. */
   extend(): void {
     this.#until = performance.now() + this.#patienceMs;
   }
 
-  /** Restarts both after a success. */
+  /** Restarts the time for retries and the pauses, after a success. */
   reset(): void {
     this.extend();
     this.#pauseMs = firstPauseMs;
   }
 
-  /** Waits for the next attempt; false if the patience has ended. Returns at once when the signal is aborted. */
+  /**
+   * Waits for the next attempt; false if the time for retries has ended. Returns at once when the signal is aborted.
+   */
   async next(leastMs = 0): Promise<boolean> {
     const jitter = 0.5 + Math.random() / 2;
     const pause = Math.max(leastMs, this.#pauseMs * jitter);
@@ -255,7 +257,7 @@ type More = Omit<RemoteRequest, "protocol" | "arguments">;
 const bodyText = (args: object, more: More): string =>
   requestText({ protocol: protocolVersion, arguments: args, ...more } satisfies RemoteRequest);
 
-/** Reads the JSON of a response. A body that is cut is lost. */
+/** Reads the JSON of a response. Throws `Lost` for a truncated body. */
 async function jsonIn(response: Response, url: string): Promise<unknown> {
   const type = response.headers.get("content-type") ?? "";
   let text: string;
@@ -273,7 +275,7 @@ async function jsonIn(response: Response, url: string): Promise<unknown> {
   }
 }
 
-/** Returns the error for a failed connection. Each runtime reports the reason at another place. */
+/** Returns the error for a failed connection. Each runtime reports the reason in another property. */
 export function lostBy(error: unknown): unknown {
   if (isWorkflowError(error) || error instanceof Lost) return error;
   const codes = [error, (error as { cause?: unknown } | null)?.cause].map(

@@ -18,7 +18,7 @@ import type { ThreadRef } from "../record/thread.ts";
  * a `RemoteRequest` and gets a `RemoteReply`, `{error}` with a 4xx or 5xx status, or server-sent events.
  */
 
-/** The version of the protocol. A server refuses requests of any other version. */
+/** The version of the protocol. A server refuses requests of other versions. */
 export const protocolVersion = 1;
 
 /** The response of `GET /api/host`. */
@@ -36,8 +36,8 @@ export type RemoteGreeting = {
 };
 
 /**
- * The body of a request. A call that changes something has a `key`: the server makes it once for all requests with the
- * same key. `instance` is set when a call of an earlier instance is repeated and must not be made twice.
+ * The body of a request. A call that changes something has a `key`: the server applies it once for all requests with
+ * the same key. `instance` is set when a call of an earlier instance is repeated and must not be applied twice.
  */
 export type RemoteRequest = {
   protocol: number;
@@ -53,14 +53,14 @@ export type RemoteReply = { result: unknown; instance: string };
 
 /**
  * The events of a stream: its items, each with its cursor as the id, then `done` with the result or `failed` with the
- * error. A stream that ends without one of them was cut.
+ * error. A stream that ends without either was cut.
  */
 export type RemoteEvent = "item" | "done" | "failed";
 
 /** A ready bundle with the files beside it, by their names. */
 type UploadedBundle = { file: string; files: Record<string, string>; types?: string | undefined };
 
-/** The arguments of each method. The environment and the folder of threads are the server's. */
+/** The arguments of each method. The server sets the environment and the folder of threads. */
 export type RemoteArguments = {
   register: UploadedBundle & { name: string } & Pick<RegisterOptions, "dev" | "expected">;
   store: UploadedBundle;

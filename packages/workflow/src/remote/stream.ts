@@ -7,7 +7,7 @@ import { type Link, Lost, lostBy, Retries } from "./link.ts";
 export type StreamItem = { data: unknown; cursor: string | undefined };
 
 export type StreamOptions = {
-  /** Returns the arguments of a request that continues behind a cursor. */
+  /** Returns the arguments of a request that continues after a cursor. */
   args: (cursor: string | undefined) => object;
   /** The longest silence between two heartbeats, in milliseconds. */
   heartbeatMs: number;
@@ -16,15 +16,15 @@ export type StreamOptions = {
   onRepeat?: () => void;
 };
 
-/** Duration of each response when a proxy holds responses back until their end, in milliseconds. */
+/** Duration of each response in milliseconds, when a proxy holds responses back until their end. */
 const heldMs = 1_000;
 
 /**
- * Yields the items of a stream and returns its result. Reconnects behind the last cursor when the connection is cut, or
- * silent for three heartbeats. After a silence it asks for short responses, because a proxy may hold back a response
+ * Yields the items of a stream and returns its result. Reconnects after the last cursor when the connection is cut, or
+ * silent for three heartbeats. After a silence it requests short responses, because a proxy may hold back a response
  * until its end.
  *
- * @throws WorkflowError the error of the server; `NO_SERVER` when the server does not answer for too long.
+ * @throws WorkflowError the error of the server; `NO_SERVER` when the server does not respond for too long.
  */
 export async function* streamOf(
   link: Link,
@@ -60,7 +60,7 @@ export async function* streamOf(
       signal?.removeEventListener("abort", stop);
       abort.abort();
     }
-    // An open connection shows that the server is there, even if it had nothing to send.
+    // An open connection shows that the server runs, even without data.
     if (silence.hasEnded) retries.extend();
     if (silence.isOver) forMs = heldMs;
     if (!(await retries.next(lost.afterMs))) {

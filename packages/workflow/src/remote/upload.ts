@@ -13,7 +13,7 @@ export type ReadyBundle = { bytes: Uint8Array; map?: string; types?: string };
 export type UploadOptions = {
   /** Reads files where the runtime has no file system, as in a browser. */
   readFile?: ReadFile | undefined;
-  /** Makes a bundle from any file that `register` or `store` gets. By default only ready bundles are sent. */
+  /** Makes a bundle from any file passed to `register` or `store`. By default only ready bundles are sent. */
   prepare?: ((file: string, options: PrepareOptions) => Promise<ReadyBundle>) | undefined;
 };
 
@@ -70,7 +70,7 @@ async function read(file: string, readFile: ReadFile): Promise<Uint8Array> {
   }
 }
 
-// Another text would have another hash.
+// A different text would have a different hash.
 function textOf(file: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

@@ -8,7 +8,7 @@ import type { Covered, Shown } from "./view.ts";
 /** The usable bubblewrap of this machine. */
 export type Bubblewrap = {
   path: string;
-  /** Whether it creates a user namespace in which no further user namespace can be created. */
+  /** Whether it creates a user namespace that forbids further user namespaces. */
   hasUserNamespace: boolean;
 };
 
@@ -123,8 +123,8 @@ const usualDescriptor = 3;
  * link in a shared writable folder and have a file created anywhere. So bubblewrap runs in an outer bubblewrap in which
  * only the writable folders are writable.
  *
- * Until bubblewrap is set up, it does not die with its parent. A signal to its process group must end it then, so it
- * stays in the group and session of its starter.
+ * Until bubblewrap is set up, it outlives its parent. A signal to its process group must end it then, so it stays in
+ * the group and session of its starter.
  */
 export function bubblewrapArguments(
   { hasUserNamespace, path }: Bubblewrap,

@@ -64,7 +64,7 @@ export async function findContainer(
     ),
   );
   if (!(await tried([engine, "image", "inspect", image], env)).isOk)
-    return { problem: `${name} does not run, or has no image ${image}`, hasImage: false };
+    return { problem: `${name} does not run, or lacks the image ${image}`, hasImage: false };
   if (process.platform !== "linux") {
     const problem = `${name} runs in a virtual machine here, where the folders of a step can't be compared`;
     return { problem, hasImage: true };
@@ -73,7 +73,7 @@ export async function findContainer(
   const isPodman = /podman/i.test((await tried([engine, "--version"], env)).output);
   const seccomp = isPodman ? await profileOf(engine, env) : null;
   if (isPodman && seccomp === null) {
-    const problem = `${name} has no filter of system calls that keeps user namespaces closed`;
+    const problem = `${name} lacks a system call filter that blocks user namespaces`;
     return { problem, hasImage: true };
   }
   const problems: string[] = [];
@@ -127,7 +127,7 @@ type Profile = {
 /** Removes {@link refusedCalls} from an allow list of system calls. Creating threads and processes stays allowed. */
 export function narrowed(profile: Profile): string {
   if (!["SCMP_ACT_ERRNO", "SCMP_ACT_KILL_PROCESS"].includes(profile.defaultAction))
-    throw new Error("this filter allows what it does not list");
+    throw new Error("the filter allows unlisted system calls");
   const allowed = profile.syscalls
     .map((rule) => ({
       ...rule,
@@ -230,7 +230,7 @@ const bind = (source: string, target: string, isWritable: boolean): string =>
 const quoted = (field: string): string =>
   /[",\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
 
-/** Ends a container, which may outlive the process that started it. */
+/** Kills a container, which may outlive the process that started it. */
 export async function killContainer({ engine, env }: Container, name: string): Promise<void> {
   await tried([engine, "kill", name], env);
 }

@@ -1,7 +1,5 @@
 import { WorkflowError } from "../contract/error.ts";
 
-/* The errors of sandboxes: their settings, their folders and their network. */
-
 /** A sandbox is required, but this machine can't provide it. */
 export const sandboxMissing = (problem: string): WorkflowError =>
   WorkflowError.failed(
@@ -30,7 +28,7 @@ export const folderReplaced = (path: string): WorkflowError =>
     "end the program that replaces it, and try again",
   );
 
-/** A file `commondir` in a git folder that does not belong to a worktree. */
+/** A git folder that does not belong to a worktree has a file `commondir`. */
 export const foreignGitFolder = (path: string): WorkflowError =>
   WorkflowError.failed(
     "FOREIGN_GIT_FOLDER",

@@ -164,7 +164,7 @@ export class Handle implements Disposable {
     renameSync(aside, this.place(name));
   }
 
-  /** Opens a plain file for reading; the caller closes the descriptor. @throws for anything else */
+  /** Opens a plain file for reading; the caller closes the descriptor. @throws for any other kind of entry */
   descriptor(name: string): number {
     const fd = openSync(this.place(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (fstatSync(fd).isFile()) return fd;

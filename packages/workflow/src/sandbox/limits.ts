@@ -47,8 +47,8 @@ export const isWatched = (): boolean => existsSync("/proc/self/stat");
 /**
  * Returns the command line prefix for bubblewrap. A scope of the user's service manager limits all processes together
  * if its control group supports the limits; the watchdog limits them everywhere. Each command of the prefix executes
- * the next one in its own process, so the process id and the open files stay the same. Programs below `writable` are
- * not used: a step may have written them.
+ * the next command in its own process, so the process id and the open files stay the same. Programs below `writable`
+ * are not used: a step may have written them.
  */
 export async function limitCommand(
   limits: StepLimits,
@@ -103,7 +103,7 @@ async function groupScope(
     ...[`CPUQuota=${cpus * 100}%`, `TasksMax=${processes}`],
   ];
   const scope = [path, "--user", "--scope", "--quiet", "--collect"];
-  // Newer managers replace `$NAME` in the arguments of the command; older managers do not know the option.
+  // Newer managers replace `$NAME` in the arguments of the command; older managers reject the option.
   for (const literal of [["--expand-environment=no"], []]) {
     const argv = [
       ...[...scope, ...literal],

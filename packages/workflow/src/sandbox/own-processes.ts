@@ -18,8 +18,8 @@ let found: Promise<OwnProcesses | null> | null = null;
 /**
  * Returns a launcher that runs a command in its own PID namespace with bubblewrap. After the command has ended, all
  * processes that it left, in any session, get SIGTERM, and SIGKILL after the grace period. The exit code is the
- * command's, or 128 plus the signal that killed it. Bubblewrap writes the pid of the command's process group as JSON to
- * descriptor 3 (`child-pid`). Null when bubblewrap or namespaces are missing. The result is cached.
+ * command's, or 128 plus the signal that killed the command. Bubblewrap writes the pid of the command's process group
+ * as JSON to descriptor 3 (`child-pid`). Null when bubblewrap or namespaces are missing. The result is cached.
  */
 export function ownProcesses(): Promise<OwnProcesses | null> {
   found ??= find();

@@ -35,7 +35,7 @@ export function readProcess(pid: number): Process | null {
 let reading: Promise<Map<number, Process[]>> | null = null;
 
 /**
- * Reads a process and all of its descendants; empty when it has ended. Concurrent watchers share one reading of
+ * Reads a process and all of its descendants; empty when the process has ended. Concurrent callers share one reading of
  * `/proc`.
  */
 export async function readTree(pid: number): Promise<Process[]> {

@@ -110,7 +110,7 @@ describe("a tunnel", () => {
   });
 });
 
-test("200 connections at once are served, and one over the limit is answered with 503", async () => {
+test("200 connections at once are served, and another connection is answered with 503", async () => {
   const target = await tcp((socket) => socket.on("data", (bytes) => socket.write(bytes)));
   const { path } = await opened([`localhost:${target.port}`], { connections: 200 });
   const all = await Promise.all(

@@ -34,7 +34,7 @@ export type EgressLimits = { connections: number; idleMs: number; startTimer: St
 /** Runs `act` after a timeout. `refresh` restarts the timeout. */
 export type StartTimer = (act: () => void, ms: number) => Disposable & { refresh(): void };
 
-/** The idle timeout is long because a model may think for ten minutes before it answers. */
+/** The idle timeout is long because a model may compute for ten minutes before it answers. */
 const usualLimits: EgressLimits = {
   connections: 256,
   idleMs: 30 * 60_000,
@@ -280,7 +280,7 @@ function refuse(client: Duplex, status: number, line: string): void {
     return;
   }
   client.end(answerOf(status, line));
-  // Read on: a client that is still sending would lose the answer if the connection were reset at once.
+  // Continue to read: a client that is still sending would lose the response if the connection were reset at once.
   client.resume();
   const linger = setTimeout(() => client.destroy(), lingerMs);
   client.once("close", () => clearTimeout(linger));

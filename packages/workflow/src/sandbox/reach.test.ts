@@ -66,7 +66,7 @@ describe("a target is refused", () => {
     expect(refused).toEqual([`metadata.google.internal:${target.port} private address`]);
   });
 
-  test("if it is an address of this machine, even a public one", async () => {
+  test("if it is an address of this machine, even a public address", async () => {
     const { path, refused } = await opened([], { own: () => ["8.8.8.8", "2606:4700::1"] });
     for (const host of ["8.8.8.8", "[2606:4700::1]", "[::ffff:8.8.8.8]"]) {
       expect(statusOf(await exchange(path, connectTo(`${host}:80`)))).toBe(403);
@@ -109,7 +109,7 @@ describe("a name", () => {
     expect(asked).toBe(1);
   });
 
-  test("is tried at its next address when one can't be reached", async () => {
+  test("is tried at its next address when an address can't be reached", async () => {
     const port = await http((_, response) => response.end("reached"));
     const resolve = async () => ["::1", "127.0.0.1"];
     const { path } = await opened([`db.example:${port}`], { resolve });

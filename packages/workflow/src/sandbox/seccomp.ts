@@ -22,7 +22,7 @@ const jumpIfEqual = 0x15;
 const jumpIfAtLeast = 0x35;
 const end = 0x06;
 const allow = 0x7fff0000;
-/** Fails a call as a kernel without keyrings does: SECCOMP_RET_ERRNO with ENOSYS. */
+/** Fails a call like a kernel without keyrings: SECCOMP_RET_ERRNO with ENOSYS. */
 const refuse = 0x00050000 + 38;
 /** Calls of the x32 interface have this bit, under the architecture of x64. */
 const x32 = 0x40000000;

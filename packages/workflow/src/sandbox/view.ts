@@ -10,7 +10,7 @@ export type Covered = { to: string; identity: string; isFolder: boolean };
 
 /**
  * Files that would make git execute programs and that do not exist in a repository yet: a process inside may create
- * one.
+ * such a file.
  */
 export type Unwanted = { git: Handle; names: string[] };
 

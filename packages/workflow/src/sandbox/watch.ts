@@ -62,7 +62,7 @@ type Unnamed = { onDisk: number; inMemory: number };
 class Watch {
   readonly #step: WatchedStep;
   readonly #end = new AbortController();
-  /** Start time of the process; null until it was seen. */
+  /** Start time of the process; null until the first reading. */
   #started: string | null = null;
   #tree: Process[] = [];
   #unnamed: Unnamed = { onDisk: 0, inMemory: 0 };
@@ -82,7 +82,7 @@ class Watch {
       const began = performance.now();
       const tree = await readTree(pid);
       this.#started ??= tree[0]?.started ?? null;
-      // The pid belongs to another process by now.
+      // The pid belongs to another process now.
       if (tree[0] && tree[0].started !== this.#started) return;
       this.#tree = tree;
       const tasks = tree.reduce((sum, one) => sum + one.tasks, 0);

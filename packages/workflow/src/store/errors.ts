@@ -1,8 +1,6 @@
 import { WorkflowError } from "../contract/error.ts";
 
-/* The errors of all thread stores, and of the memory store. */
-
-/** `name`: the store's storage root, if the store has one. */
+/** `name`: the name of the store's storage root, if it has one. */
 export const storeClosed = (name?: string): WorkflowError =>
   WorkflowError.failed(
     "STORE_CLOSED",
@@ -21,4 +19,5 @@ export const recordTooLong = (threadId: string, bytes: number, most: number): Wo
   WorkflowError.failed(
     "RECORD_TOO_LARGE",
     `${threadId}: a record of ${bytes} bytes exceeds the limit of ${most} bytes`,
+    "put large data into a file and give its path",
   );

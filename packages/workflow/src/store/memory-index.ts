@@ -40,7 +40,7 @@ export function memoryIndex(open: () => Memory): ThreadIndex {
   };
 }
 
-/** The first ancestor of a thread, which may have been removed. */
+/** Returns the first ancestor of a thread, which may have been removed. */
 function firstOf({ threads }: Memory, threadId: string): string {
   const seen = new Set<string>();
   for (let first = threadId; ; ) {

@@ -18,6 +18,7 @@ import type {
   ThreadStore,
 } from "./store.ts";
 import { notFound } from "../record/errors.ts";
+import { ChangeQueue } from "./change-queue.ts";
 import { badCursor, storeClosed } from "./errors.ts";
 
 const pageBytes = 1024 * 1024;
@@ -190,35 +191,17 @@ class MemoryStore implements ThreadStore {
   async *watch(signal: AbortSignal, ref?: ThreadRef): AsyncGenerator<StoreChange> {
     const { listeners } = this.#open();
     const ended = AbortSignal.any([signal, this.#closed.signal]);
-    const changes = new Map<string, StoreChange>();
-    let wake = (): void => undefined;
+    const queue = new ChangeQueue();
     const listener = (change: StoreChange): void => {
       const threadId = "ref" in change ? change.ref.threadId : null;
-      if (ref && ref.threadId !== threadId) return;
-      // Move the key to the end of the map, because a removed thread may have been created again.
-      changes.delete(threadId ?? "");
-      changes.set(threadId ?? "", change);
-      wake();
+      if (!ref || ref.threadId === threadId) queue.add(change);
     };
-    const stop = (): void => wake();
-    ended.addEventListener("abort", stop);
     listeners.add(listener);
     try {
       if (!ended.aborted) yield { kind: "ready" };
-      while (!ended.aborted) {
-        for (const [key, change] of changes) {
-          changes.delete(key);
-          yield change;
-          if (ended.aborted) return;
-        }
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-          if (changes.size > 0 || ended.aborted) resolve();
-        });
-      }
+      yield* queue.until(ended);
     } finally {
       listeners.delete(listener);
-      ended.removeEventListener("abort", stop);
     }
   }
 

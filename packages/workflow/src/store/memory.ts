@@ -28,9 +28,10 @@ import {
 import { endedError } from "../record/errors.ts";
 import { recordTooLong } from "./errors.ts";
 
+/** `now` is the clock in milliseconds, `maxRecordBytes` the maximum size of a record. */
 export type MemoryOptions = { now?: () => number; maxRecordBytes?: number };
 
-/** The medium that several memory stores share, as processes share a disk. */
+/** The medium shared by several memory stores, like a disk shared by processes. */
 export class Memory {
   readonly now: () => number;
   readonly maxRecordBytes: number;
@@ -141,7 +142,7 @@ export class Memory {
         thread.state = { ...state };
         thread.postponedUntil = 0;
         this.changed(thread);
-        // Wait for a turn as other media do: a workflow that never waits must not block the process.
+        // Wait for a turn of the event loop as other media do: a workflow that never waits must not block the process.
         await system.clock.turn();
         return { paused: thread.paused };
       },

@@ -88,7 +88,11 @@ export const claimRules = {
     const ref = trial.ref();
     await trial.create({}, ref);
     const claim = await trial.claim(ref);
-    assert.equal(await store.claim(ref, { owner: "a", leaseMs }), null, "nor by the same owner");
+    assert.equal(
+      await store.claim(ref, { owner: "a", leaseMs }),
+      null,
+      "not even by the same owner",
+    );
     const other = await trial.open();
     assert.equal(await other.claim(ref, { owner: "b", leaseMs }), null, "of another");
     assert.equal(await claim.renew(), true);

@@ -12,7 +12,7 @@ import {
   type Trial,
 } from "./store-trial.ts";
 
-/** Acts of a worker on a thread that asks once and ends. */
+/** Calls of a worker on a thread that asks once and ends. */
 const script: Act[] = [
   { do: "create" },
   { do: "claim" },
@@ -95,7 +95,7 @@ export const faultRules = {
   },
 };
 
-/** Runs the script up to an act, ends its process before or during that act, and continues in another process. */
+/** Runs the script up to a call, ends its process before or during that call, and continues in another process. */
 async function dieAt(trial: Trial, at: number, isWithin: boolean): Promise<void> {
   const session = new Session(trial, trial.ref());
   const { model, ref } = session;

@@ -7,9 +7,9 @@ import { end, leaseMs, otherHash, question, startRecord, step, type Trial } from
 const idsOf = (rows: readonly { threadId: string }[]): string[] =>
   rows.map(({ threadId }) => threadId);
 
-/** Rules of a store's index, and of other optional parts. A store without the part keeps the rule. */
+/** Rules of a store's index, and of other optional parts. A store without the part passes the rule. */
 export const indexRules = {
-  async "an index finds threads by the begin and the end of their ids"(trial: Trial) {
+  async "an index finds threads by the start and the end of their ids"(trial: Trial) {
     const { index } = trial.store;
     if (!index) return;
     assert.deepEqual([await index.count(), await index.hashes()], [0, []]);
@@ -29,7 +29,7 @@ export const indexRules = {
     }
   },
 
-  async "an index knows the family of a thread, also through a removed ancestor"(trial: Trial) {
+  async "an index returns the family of a thread, even through a removed ancestor"(trial: Trial) {
     const { store } = trial;
     const { index } = store;
     if (!index) return;
@@ -128,7 +128,7 @@ export const indexRules = {
     await held.append(record, state);
   },
 
-  async "a postponed thread names the time until which it is kept out"(trial: Trial) {
+  async "a postponed thread has the time until which it is postponed"(trial: Trial) {
     const { store } = trial;
     const ref = trial.ref();
     await trial.create({}, ref);

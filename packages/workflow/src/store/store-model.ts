@@ -36,8 +36,8 @@ export class ThreadModel {
   paused = false;
 
   /**
-   * Compares the model with a store. After a crash `some` events and values may be missing: the model forgets them.
-   * While a claim holds, their state is `unknown`.
+   * Compares the model with a store. After a crash `some` events and values may be missing: the model drops them. While
+   * a claim holds, their state is `unknown`.
    */
   async check(
     store: ThreadStore,
@@ -77,7 +77,6 @@ export class Session {
     this.ref = ref;
   }
 
-  /** Performs an act and records it in the model. */
   async do(act: Act, store: ThreadStore): Promise<void> {
     const note = await this.call(act, store);
     note();
@@ -129,7 +128,7 @@ export class Session {
     return () => this.#note(act);
   }
 
-  /** Records an unacknowledged act if the store has it nevertheless. Returns whether it does. */
+  /** Records an unacknowledged call if the store has applied it. Returns whether the store has. */
   async adopt(act: Act, store: ThreadStore): Promise<boolean> {
     const { model, ref } = this;
     const info = await store.find(ref.threadId);

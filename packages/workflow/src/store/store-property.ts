@@ -162,7 +162,7 @@ class RandomSession {
       if (holds) model.events.push(event(act.seq));
     } else if (act.do === "value") {
       const at = claim.keepValue(act.json);
-      // A fenced holder may not know yet that it was fenced. Its writes are lost.
+      // A fenced holder may not have noticed the fencing yet. Its writes are lost.
       if (!holds) assert.ok(at === null || !claim.lost.aborted);
       else if (at !== null) model.values.set(at, act.json);
     } else if (act.do === "blob") {

@@ -17,14 +17,14 @@ export type StoreUnderTest = {
   /** Opens a store over the medium, as another process would. */
   open: () => Promise<ThreadStore>;
   /**
-   * Ends a store as a crash of its process does: it releases nothing, and its pending calls write nothing more. The
+   * Ends a store like a crash of its process: the store releases nothing, and its pending calls write nothing more. The
    * rules do not use the store afterwards.
    */
   die: (store: ThreadStore) => Promise<void>;
   /** Lets leases of this length expire. Absent when the store has no leases. */
   expire?: (leaseMs: number) => Promise<void>;
   /**
-   * Leaves the first half of a record at the end of a log, as a crash during the write does. Absent when a crash can't
+   * Leaves the first half of a record at the end of a log, like a crash during the write. Absent when a crash can't
    * leave partial records.
    */
   tear?: (ref: ThreadRef, log: LogName, record: string) => Promise<void>;
@@ -32,7 +32,7 @@ export type StoreUnderTest = {
   damage?: (ref: ThreadRef, log: LogName, line: number) => Promise<void>;
   /** Number of random sessions; 300 by default. */
   seeds?: number;
-  /** Interval of the places in a session at which a holder dies; 1 by default. */
+  /** Interval of the calls in a session at which a holder dies; 1 by default. */
   deathsEvery?: number;
   /** Closes the stores that are still open, and removes the medium. */
   close: () => Promise<void>;
@@ -83,7 +83,7 @@ export function recordOf(bytes: number): string {
 
 /** Stores over one medium, with helpers for the rules. */
 export class Trial {
-  /** Removes a thread through a store, or through its holder's store if the first can't fence the holder. */
+  /** Removes a thread through a store, or through its holder's store if the first store can't fence the holder. */
   async remove(ref: ThreadRef, store: ThreadStore, holder: ThreadStore): Promise<boolean> {
     try {
       return await store.remove(ref);
@@ -177,11 +177,13 @@ export async function recordsIn(
   });
 }
 
+/** Asserts that an action is refused with an error code. */
 export async function refused(act: () => Promise<unknown>, code: string): Promise<void> {
   const isRight = (error: unknown): boolean => isWorkflowError(error) && error.code === code;
   await assert.rejects(act, isRight, `refused with ${code}`);
 }
 
+/** Asserts that a write of an ended claim is refused. */
 export async function fenced(act: () => Promise<unknown>): Promise<void> {
   const isRight = (error: unknown): boolean => error instanceof FencedError;
   await assert.rejects(act, isRight, "refused with FencedError");

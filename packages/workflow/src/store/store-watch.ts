@@ -115,7 +115,7 @@ export const watchRules = {
     await watched.stop();
   },
 
-  async "a watch of one thread reports no other"(trial: Trial) {
+  async "a watch of one thread reports no other thread"(trial: Trial) {
     const [ref, other] = [trial.ref(), trial.ref()];
     await trial.create({}, ref);
     const watched = new Watched(await trial.open(), ref);
@@ -195,7 +195,7 @@ class Watched {
     }
   }
 
-  /** Returns the next matching change, and skips all changes before it. */
+  /** Returns the next matching change. Skips all changes before it. */
   async next(is: (change: StoreChange) => boolean): Promise<StoreChange> {
     for (;;) {
       for (; this.#used < this.seen.length; this.#used += 1) {

@@ -31,9 +31,9 @@ import type { ThreadRef } from "../record/thread.ts";
 export interface ThreadStore {
   /** Maximum length of a record for `append` and `journal`, in bytes of UTF-8 without the checksum. */
   readonly maxRecordBytes: number;
-  /** Answers questions about many threads. Without it, a host reads the list of all threads, and their logs. */
+  /** Queries about many threads. Without an index, a host reads the list of all threads, and their logs. */
   readonly index?: ThreadIndex;
-  /** Whether a failed read may succeed later, because the store could not be reached. Without it, none may. */
+  /** Whether a failed read may succeed later, because the store could not be reached. Absent: no failed read may. */
   isPassing?(error: unknown): boolean;
 
   // Bundles: immutable files, named by the hash of their code
@@ -46,12 +46,17 @@ export interface ThreadStore {
   listBundles(): Promise<string[]>;
   /** Removes a bundle; its threads stay. A missing bundle changes nothing. */
   removeBundle(hash: string): Promise<void>;
+  /**
+   * Removes a bundle, unless a thread or the registry needs it, in one step. Returns whether it is removed. Without this
+   * method, a bundle is removed after a check.
+   */
+  removeUnused?(hash: string): Promise<boolean>;
 
   // The registry: one text, replaced by compare-and-set
 
   /** Reads the registry's text and its version; an empty text in a new store. */
   readRegistry(): Promise<RegistryState>;
-  /** Replaces the registry if its version is still `expected`. Returns false, and changes nothing, when it is not. */
+  /** Replaces the registry if its version is still `expected`; otherwise returns false and changes nothing. */
   replaceRegistry(text: string, expected: string): Promise<boolean>;
 
   // Threads
@@ -60,13 +65,19 @@ export interface ThreadStore {
    * Creates a thread with its initial content atomically: after a crash it exists whole or not at all. Ids are unique:
    * if a thread of any bundle has the id, nothing changes and that thread is returned. Of concurrent calls with one id
    * exactly one creates the thread. With `claim` that call also claims the thread, before any other caller can; `claim`
-   * is null for an existing thread. The thread's bundle need not be in the store.
+   * is null for an existing thread. The thread's bundle need not be in the store; `lacksBundle` when the store knows that
+   * it is not.
    * @throws WorkflowError `RECORD_TOO_LARGE`; `THREAD_MOVED`
    */
   create(
     thread: NewThread,
     claim?: ClaimOptions,
-  ): Promise<{ created: boolean; thread: ThreadInfo; claim: Claim | null }>;
+  ): Promise<{
+    created: boolean;
+    thread: ThreadInfo;
+    claim: Claim | null;
+    lacksBundle?: boolean;
+  }>;
   /** Finds a thread by its id; null when there is none. */
   find(threadId: string): Promise<ThreadInfo | null>;
   /** Returns a page of threads, highest id first. */
@@ -120,12 +131,12 @@ export interface ThreadStore {
    * Without this method, each claim is renewed by itself.
    */
   renewAll?(claims: readonly Claim[]): Promise<boolean[]>;
-  /** Keeps a thread that could not be driven out of `runnable` until a time, or until its next record. */
+  /** Excludes a thread that could not be driven from `runnable` until a time, or until its next record. */
   postpone(ref: ThreadRef, until: number): Promise<void>;
   /**
    * Yields changes from now on, until `signal` is aborted or the store is closed. The first item is `ready`: no later
-   * change is missed. Changes of one thread may be merged. With `ref` it yields only changes of that thread, and none
-   * of the registry. Throws when the changes can't be determined.
+   * change is missed. Changes of one thread may be merged. With `ref`, yields only changes of that thread, and none of
+   * the registry. Throws when the changes can't be determined.
    */
   watch(signal: AbortSignal, ref?: ThreadRef): AsyncGenerator<StoreChange>;
   /** Releases the resources of this object. Its claims end, and their threads can be claimed. */
@@ -147,17 +158,17 @@ export interface ThreadIndex {
   relatives(threadId: string): Promise<ThreadInfo[]>;
   /** Returns the threads that run or are claimed, except ended and moved threads. */
   active(): Promise<ThreadInfo[]>;
-  /** Returns the kept entries of threads by thread id. */
+  /** Returns the stored entries of threads by thread id. */
   entries(refs: readonly ThreadRef[]): Promise<Map<string, IndexEntry>>;
-  /** Keeps an entry for a thread, in place of an earlier one. Does nothing when the thread is missing. */
+  /** Stores an entry for a thread, in place of an earlier entry. Does nothing when the thread is missing. */
   keep(ref: ThreadRef, entry: IndexEntry): Promise<void>;
 }
 
-/** The facts that a host computed from the logs of a thread with this number of records. It is a hint: a host checks it. */
+/** The facts that a host computed from the logs of a thread with this number of records. The host must check them. */
 export type IndexEntry = { records: number; json: string };
 
 /**
- * One holder's right to write to a thread. A claim is over when it was released, fenced, or its lease has expired;
+ * One holder's right to write to a thread. A claim is over when it was released or fenced, or its lease has expired;
  * every write then throws {@link FencedError}. Writes are applied in the order of the calls.
  */
 export interface Claim {
@@ -199,8 +210,10 @@ export interface Claim {
   event(lines: readonly string[]): void;
   /**
    * Stores a value that is too long for its event and returns its number, unique in the thread, for {@link
+   * Stores a value that is too long for its event and returns its number, unique in the thread, for {@link
    * ThreadStore.readValue}; null when it can't be stored. The value is readable before any later event. Best effort: a
-   * claim fenced by another process may return a number until it notices, and that value is lost like its events.
+   * claim fenced by another process may return a number before the fencing is noticed; that value is lost, like its
+   * events.
    */
   keepValue(json: string): number | null;
   /**
@@ -236,20 +249,20 @@ export type ThreadState =
 
 /** A thread in a list. */
 export type ThreadInfo = ThreadRef & {
-  /** The name of its workflow. */
+  /** The name of the thread's workflow. */
   name: string;
   createdAt: number;
-  /** Time of its last record, by the record's timestamp or the store's clock. */
+  /** Time of the thread's last record, by the record's timestamp or the store's clock. */
   updatedAt: number;
-  /** Number of records in its data log, including the start record. */
+  /** Number of records in the thread's data log, including the start record. */
   records: number;
   state: ThreadState;
   paused: boolean;
-  /** Holder of the claim, if this store knows it; null when unclaimed. */
+  /** Holder of the claim, if known to this store; null when unclaimed. */
   owner: string | null;
   /** Name of the host to which the thread moved; null for a local thread. A moved thread is only read and copied. */
   movedTo: string | null;
-  /** The time until which the thread is kept out of `runnable`; absent when it is not, or the store does not know. */
+  /** The time until which the thread is postponed; absent when it is not postponed, or the time is unknown. */
   postponedUntil?: number;
 };
 
@@ -276,9 +289,9 @@ export type ListQuery = { before?: string; limit?: number; hash?: string };
 
 /** Options of claiming a thread. */
 export type ClaimOptions = {
-  /** Names the holder, in lists. */
+  /** Name of the holder in lists. */
   owner: string;
-  /** Length of the lease, in milliseconds. A store on one machine may instead hold the claim until its process ends. */
+  /** Length of the lease, in milliseconds. A store on one machine may hold the claim until its process ends instead. */
   leaseMs: number;
   takeOver?: boolean;
   /** `os`: acknowledges a write once the operating system has it, if the medium makes this distinction. */

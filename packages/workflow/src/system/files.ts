@@ -66,7 +66,7 @@ export const files: Files = {
  */
 const dropsWithinMs = 4;
 
-/** Reports each change again a moment later, because Bun may have dropped a second change. */
+/** Reports each change a second time shortly afterwards, because Bun may have dropped a second change. */
 function watchFile(path: string, onChange: (name: string) => void, onError: () => void) {
   const again = new Map<string, ReturnType<typeof setTimeout>>();
   const watcher = watch(path, { persistent: false }, (_event, given) => {

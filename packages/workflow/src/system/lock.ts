@@ -11,7 +11,6 @@ const LOCK_NB = 4;
 
 type Failure = { code: string; message: string };
 
-/** The errors of flock(2) by errno. */
 const failures: Readonly<Record<number, Failure>> = {
   9: { code: "EBADF", message: "bad file descriptor" },
   12: { code: "ENOMEM", message: "not enough memory" },

@@ -2,11 +2,10 @@ import { constants } from "node:fs";
 
 /*
  * The operating system: files, locks, sockets, clocks, random numbers, processes and module loading. Engine, log and
- * host use it only through this interface, so a simulator can replace it with a disk, a scheduler and faults of its
- * own.
+ * host use it only through this interface, so a simulator can provide another disk, another scheduler and faults.
  *
  * S1 Errors are system errors: they have a `code` such as `ENOSPC`.
- * S2 A function that does not return a `Promise` has finished its work on return.
+ * S2 A function that does not return a `Promise` has finished on return.
  * S3 Every function works without its `this`.
  */
 
@@ -69,7 +68,7 @@ export type Files = {
   removeFolder(folder: string): void;
   /** Removes a folder and its content. A missing folder is not an error. */
   removeTree(folder: string): void;
-  /** Creates a folder and its parents, mode 0700. Returns the first created one, undefined when all existed. */
+  /** Creates a folder and its parents, mode 0700. Returns the first created folder, undefined when all existed. */
   makeFolder(folder: string): string | undefined;
   /** Makes creations, renames and removals in a folder durable. */
   syncFolder(folder: string): void;

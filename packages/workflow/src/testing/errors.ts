@@ -2,8 +2,6 @@ import type { WaitMeta } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 
-/* The errors of tests of workflows. */
-
 /** `differences`: one text for each restart with another end. */
 export const replayDiffers = (differences: string[]): WorkflowError =>
   new WorkflowError({
@@ -27,7 +25,7 @@ export const replayNotCompleted = (
 export const badStep = (number: number, problem: string): WorkflowError =>
   WorkflowError.failed("BAD_STEP", `step ${number}: ${problem}`);
 
-/** An answer of a test that a thread refuses. `number`: its number among all answers, from 1. */
+/** A thread refuses an answer of a test. `number`: the number of the answer among all answers, from 1. */
 export const badTestAnswer = (
   number: number,
   { for: what, schema }: WaitMeta,

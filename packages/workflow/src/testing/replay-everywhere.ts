@@ -11,10 +11,9 @@ export type ReplayOptions = RunThreadOptions & {
 };
 
 /**
- * The suite that every workflow should pass: drives the workflow to its end, then restarts it from every prefix of its
- * steps, as after a crash, and checks that it reaches the same end with the same steps. Steps are compared by role,
- * content and meta; their order may differ, because concurrent work may finish in any order. Runs under any test
- * runner.
+ * Drives a workflow to its end, then restarts it from every prefix of its steps, as after a crash, and checks that it
+ * reaches the same end with the same steps. Every workflow should pass. Steps are compared by role, content and meta;
+ * their order may differ, because concurrent work may finish in any order. Works with any test runner.
  *
  *     test("survives a crash anywhere", () => replayEverywhere(run, { prompt: "fix it" }));
  *

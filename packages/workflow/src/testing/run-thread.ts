@@ -143,7 +143,7 @@ class TestThread {
     }
   }
 
-  /** The next step, checked, or the end of the thread. */
+  /** Returns the next step, checked, or the end of the thread. */
   async #next(
     thread: ReturnType<WorkflowFn>,
     sent: Step | undefined,
@@ -232,7 +232,7 @@ function returned(value: unknown): Ending {
 
 // Helpers for the tests of durable workflows.
 
-/** A step with text only. */
+/** Returns a step with text only. */
 export const text = (role: string, content: string): RoleOutput => ({ role, content, meta: {} });
 
 /** Runs a program as a thread in memory. */
@@ -243,6 +243,6 @@ export const run = (
 
 export const roles = ({ steps }: ThreadOutcome): string[] => steps.map((step) => step.role);
 
-/** The summary; if it is missing, all facts of the end as JSON. */
+/** Returns the summary, or without a summary all facts of the end as JSON. */
 export const summary = (outcome: ThreadOutcome): string =>
   "result" in outcome ? outcome.result.summary : JSON.stringify({ ...outcome, steps: undefined });

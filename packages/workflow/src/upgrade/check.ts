@@ -124,8 +124,8 @@ async function recordingsOf(host: Host, rows: readonly ThreadRow[]): Promise<Rec
 }
 
 /**
- * Compares a thread's roles with a version's, without running the version. A role differs when the thread's own version
- * declares it and this one does not.
+ * Compares a thread's roles with a version's roles, without running the version. A role differs when the thread's own
+ * version declares it and the other version does not.
  */
 async function byRoles(host: Host, one: Recording, { roles }: Descriptor): Promise<Verdict> {
   const own = (await host.descriptor(one.start.hash))?.roles ?? {};

@@ -10,14 +10,14 @@ import {
   silence,
 } from "./recording.ts";
 
-/** Whether a version fails after recorded steps where the thread goes on, or has returned. */
+/** Whether a version fails after recorded steps after which the thread continued or returned. */
 export function isBroken({ end, asked }: Probe, { end: reason }: Recording): boolean {
   const isSound = reason === null || reason === "returned";
   if (end.by === "threw") return end.isDivergence || (isSound && asked.length === 0);
   return end.by === "silent";
 }
 
-/** Returns the difference of a version that acts otherwise after `count` recorded steps. */
+/** Returns the difference of a version whose action after `count` recorded steps is not the recorded action. */
 export function difference(
   recording: Recording,
   count: number,
@@ -46,7 +46,7 @@ export function stackOf(thrown: unknown): { stack?: string } {
   return typeof stack === "string" ? { stack: stack.slice(0, 4_000) } : {};
 }
 
-/** Returns both sides of a step that leads to other steps than the recorded one; null if there is no difference. */
+/** Returns both sides of a step that leads to other steps than the recorded step; null if there is no difference. */
 export function turnOf(
   wanted: Step,
   given: RoleOutput | null,

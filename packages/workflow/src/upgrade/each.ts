@@ -12,8 +12,8 @@ import {
 import { surroundReplay } from "./surroundings.ts";
 
 /**
- * Asks a workflow after each recorded step for its next one; returns the first difference. The recorded step may also be
- * the result of work that ran beside earlier steps: concurrent work ends in any order.
+ * Runs a workflow after each recorded step to get its next step; returns the first difference. The recorded step may
+ * also be the result of work that ran beside earlier steps: concurrent work ends in any order.
  */
 export async function each(
   run: WorkflowFn,
@@ -35,7 +35,7 @@ export async function each(
     };
     const probes = [await ask(before, false)];
     const isFound = () => probes.at(-1)?.isWanted || probes.at(-1)?.end.by === "silent";
-    // The clock may decide, as after a delay of a retry.
+    // The next step may depend on the clock, as after a delay of a retry.
     if (!isFound()) probes.push(await ask(wanted.timestamp, false));
     if (areRouted && !isFound()) probes.push(await ask(before, true));
     const found = probes.findLast(({ isWanted }) => isWanted);
@@ -67,7 +67,7 @@ function isRepeated(steps: readonly Step[], count: number, probes: readonly Prob
   return asked.length > 0 && asked.every((role) => dropped.has(role));
 }
 
-/** The roles in flight, with the number of each. */
+/** The number of tasks in flight, by role. */
 class Beside {
   readonly #counts = new Map<string, number>();
 
@@ -76,13 +76,13 @@ class Beside {
     return this.#find(step) !== undefined;
   }
 
-  /** Takes a recorded step, which ends its work, and the work that has started before it. */
+  /** Takes a recorded step, which ends its work, and the work that has started before that step. */
   pass(step: Step, started: readonly string[]): void {
     for (const [role, { length }] of Map.groupBy(started, (one) => one)) this.#raise(role, length);
     const ended = this.#find(step);
     if (ended !== undefined) this.#counts.set(ended, this.#count(ended) - 1);
     if (step.role !== WAIT) return;
-    // The step that asks goes on after the answer. A role that returns a question does not.
+    // The step that asks continues after the answer. A role that returns a question does not.
     for (const role of rolesOf({ ...step, meta: { ...step.meta, role: null } }))
       this.#raise(role, 1);
   }

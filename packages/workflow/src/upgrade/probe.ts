@@ -25,10 +25,10 @@ import {
 import { environment } from "./surroundings.ts";
 
 /**
- * A version's next action after some recorded steps. `asked` are the steps that it asks for first, by name.
- * `isWanted`: the wanted step is among all steps that it asks for before it needs an answer that is not recorded.
- * `given` is that step, if the workflow yielded it. `started` are the roles whose work has started.
- * `isUnhandled`: a step whose failure the wanted step handles has started, and nothing after it on its path.
+ * A version's next action after some recorded steps. `asked` are the names of the steps that it requests first.
+ * `isWanted`: it requests the wanted step before it needs an answer that is not recorded. `given` is that step, if the
+ * workflow yielded it. `started` are the roles whose work has started. `isUnhandled`: a step whose failure the wanted
+ * step handles has started, and no later task on its path has started.
  */
 export type Probe = {
   asked: string[];
@@ -39,7 +39,7 @@ export type Probe = {
   end: ProbeEnd;
 };
 
-/** `blocked`: a role or a person must act. `silent`: nothing happened within the time limit. */
+/** `blocked`: a role or a user must act. `silent`: nothing happened within the time limit. */
 type ProbeEnd =
   | { by: "blocked" | "returned" | "silent" }
   | { by: "threw"; thrown: unknown; isDivergence: boolean };
@@ -52,7 +52,7 @@ const turn = setImmediate;
 /** An opened attempt. `isOuter`: another attempt was opened in it. */
 type Task = { role: string; path: string; isOuter: boolean; isSkipped: boolean };
 
-/** Whether a task of a role has started, and no other task on its path since. */
+/** Whether a task of a role has started, and no later task on its path has started. */
 function isLastOnPath(tasks: readonly Task[], role: string): boolean {
   return tasks.some((task, index) => {
     const isOther = (one: Task) => one.path === task.path && one.role !== role;
@@ -62,15 +62,15 @@ function isLastOnPath(tasks: readonly Task[], role: string): boolean {
 
 const mostYields = 1_000;
 const mostAtOnce = 1_000_000;
-/** Turns of the event loop without a new task, after which the started tasks are taken to be blocked. */
+/** Turns of the event loop without a new task, after which the started tasks count as blocked. */
 const quietTurns = 50;
 const pollMs = 5;
 
 /**
- * `wanted` is the recorded step to look for, `limitMs` the time for each answer. With `isIdle` no role gets an answer:
- * all stay in flight. `isBroad` answers roles and questions by the whole record, so that all concurrent work goes on,
- * and looks for the step among all that come before a step that the record lacks. Only for records that keep the routes
- * of steps, because it ignores their order.
+ * `wanted` is the recorded step to look for, `limitMs` the time for each answer in milliseconds. With `isIdle` no role
+ * gets an answer: all roles stay in flight. `isBroad` answers roles and questions from the whole record, so that all
+ * concurrent work continues, and looks for the step among all steps before the first step that the record lacks. Use it
+ * only for records that keep the routes of steps, because it ignores their order.
  */
 export type ProbeOptions = {
   wanted?: RoleOutput | null;
@@ -80,8 +80,8 @@ export type ProbeOptions = {
 };
 
 /**
- * Starts a workflow after the first `count` recorded steps, as a resume does. Roles are answered by the record, up to
- * the wanted step if there is one, and never run: the first role without an answer ends the probe.
+ * Starts a workflow after the first `count` recorded steps, as a resume does. The record answers the roles, up to the
+ * wanted step if there is one. Roles never run: the first role without an answer ends the probe.
  */
 export async function probe(
   run: WorkflowFn,
@@ -163,7 +163,7 @@ function begin(
   return beginGenerator(run, { prompt, steps: steps.slice(0, count), ...given }, all);
 }
 
-/** `working` are the roles whose work goes on; null for all. Other roles stay in flight. */
+/** `working` are the roles whose work continues; null for all. Other roles stay in flight. */
 function attemptsOf(tasks: Task[], working: ReadonlySet<string> | null): Attempts {
   return {
     open({ role, path = [] }: AttemptSpec) {
@@ -183,8 +183,8 @@ function attemptsOf(tasks: Task[], working: ReadonlySet<string> | null): Attempt
 }
 
 /**
- * Returns the value of a promise; null after a time limit, and when all work is blocked: `started` returns the number of
- * started tasks.
+ * Returns the value of a promise; null after a time limit in milliseconds, or when all work is blocked. `started`
+ * returns the number of started tasks.
  */
 async function within<T>(
   promise: Promise<T>,

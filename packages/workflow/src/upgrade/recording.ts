@@ -2,11 +2,11 @@ import { END, type RoleOutput, type Step, WAIT } from "../contract/contract.ts";
 import { isRecord } from "../contract/show.ts";
 import type { EndReason, StartRecord } from "../record/record.ts";
 
-/** A thread to replay: its start record, its steps, and the reason of its end; null for a thread that goes on. */
+/** A thread to replay: its start record, its steps, and the reason of its end; null for an unfinished thread. */
 export type Recording = { start: StartRecord; steps: Step[]; end: EndReason | null };
 
 /**
- * Result of replaying a thread on another version. `continues`: the version follows the record and goes on after it.
+ * Result of replaying a thread on another version. `continues`: the version follows the record and then continues.
  * `waits`: it follows the record up to an open question or a sleep. `ended`: the thread has ended, and the version
  * follows all its steps.
  */
@@ -14,8 +14,8 @@ export type ReplayStatus = "continues" | "diverges" | "waits" | "ended";
 
 /**
  * The first difference: the number of the step, from 1, and both sides. A side is a role, a question as `__wait__ "for"`,
- * or `__end__`; `expected` is also several roles that run concurrently, joined by ` or `, or the error of the version.
- * `recorded` is null after the last step of a thread that goes on, `expected` when only a role's name was compared.
+ * or `__end__`; `expected` can also be several concurrent roles, joined by ` or `, or the error of the version.
+ * `recorded` is null after the last step of an unfinished thread, `expected` when only a role's name was compared.
  */
 export type Difference = { step: number; recorded: string | null; expected: string | null };
 
@@ -26,8 +26,9 @@ export type FoundDifference = Difference & { stack?: string; role?: string };
 export type Verdict = { status: ReplayStatus; at: FoundDifference | null };
 
 /**
- * `limitMs` is the time for each answer of the workflow. `onProgress` is called before each answer, with the number of
- * recorded steps before it; null while the workflow follows the whole record. `isSlow` asks after each step.
+ * `limitMs` is the time for each answer of the workflow in milliseconds. `onProgress` is called before each answer,
+ * with the number of recorded steps before it; null while the workflow follows the whole record. `isSlow` gets an
+ * answer after each step.
  */
 export type ReplayOptions = {
   limitMs: number;
@@ -56,8 +57,8 @@ export const isSameStep = (output: RoleOutput, step: RoleOutput): boolean =>
   (step.role !== WAIT || questionOf(output) === questionOf(step));
 
 /**
- * Returns the roles whose work a step may come from: its own, the asker of a question, the creator of a subtask, and the
- * parents of a child workflow's step.
+ * Returns the roles whose work a step may come from: its own role, the asker of a question, the creator of a subtask,
+ * and the parents of a child workflow's step.
  */
 export function rolesOf({ role, meta }: RoleOutput): string[] {
   const askers =

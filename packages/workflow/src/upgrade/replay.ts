@@ -10,12 +10,12 @@ import { type RandomRange, realNow, surroundReplay, type Variables } from "./sur
 export const impatientMs = 1_000;
 
 /**
- * Replays a thread on a version: compares the record with the steps that the version asks for. No role runs and nothing
- * is written.
+ * Replays a thread on a version: compares the record with the steps that the version requests. Runs no role and writes
+ * nothing.
  *
  * A version that checks recorded steps itself (`durable`) gets the whole record, several times with other clocks and
- * random numbers. Any other version is asked at each recorded step for its next one. Copied steps of a fork are not
- * compared then: the thread of another workflow or prompt may have made them.
+ * random numbers. Any other version must return its next step after each recorded step. Copied steps of a fork are then
+ * not compared: a thread of another workflow or prompt may have made them.
  */
 export async function replay(
   run: WorkflowFn,
@@ -31,7 +31,7 @@ export async function replay(
 
 const unlikely: Step = { role: "\0", content: "", meta: {}, timestamp: 0 };
 
-/** Whether a version refuses a recorded step that it does not ask for. */
+/** Whether a version refuses a recorded step that it does not request. */
 async function checksSteps(
   run: WorkflowFn,
   { start }: Recording,
@@ -76,7 +76,7 @@ async function whole(
     if (!differs(full)) continue;
     const count = await firstWhere(steps.length, async (n) => differs(await after(n)));
     const { end } = await after(count);
-    // Followed one step too many: the step before is the different one.
+    // The version followed one step too many: the step before is the different step.
     const isLate = end.by === "threw" && end.isDivergence;
     const found = isLate
       ? {
@@ -96,7 +96,7 @@ async function whole(
 const divergenceOf = ({ end }: Probe): unknown =>
   end.by === "threw" && end.isDivergence ? end.thrown : null;
 
-/** Returns the least number up to `last` where a condition holds that holds from then on. */
+/** Returns the smallest number up to `last` from which on a condition always holds. */
 async function firstWhere(last: number, holds: (n: number) => Promise<boolean>): Promise<number> {
   let [low, high] = [0, last];
   while (low < high) {

@@ -9,7 +9,8 @@ import { impatientMs } from "./replay.ts";
 
 /**
  * Request to `replay-child`: a bundle, and the files of the environment and the recordings. `limitMs` is the time for
- * each answer. `isSlow` asks after each recorded step, to find the step at which the process hangs or ends.
+ * each answer in milliseconds. `isSlow` gets an answer after each recorded step, to find the step at which the process
+ * hangs or ends.
  */
 export type ReplayRequest = {
   path: string;
@@ -26,7 +27,7 @@ export type ReplayReport = { count: number | null } | { verdict: Verdict };
 export type ReplayAnswer = { done: true } | { unsupported: true } | { problem: LoadProblem };
 
 /**
- * Options of a replay. `limitMs` is the longest time without an answer of the version's code, 10 seconds by default.
+ * Options of a replay. `limitMs` is the maximum time without an answer of the version's code, 10 seconds by default.
  * `signal` ends the replay.
  */
 export type ReplayLimits = {
@@ -37,7 +38,7 @@ export type ReplayLimits = {
   signal?: AbortSignal;
 };
 
-/** Time in milliseconds to load a bundle, and longest stop of a process that its own limit does not end. */
+/** Time in milliseconds to load a bundle, and maximum delay of a process that its own limit does not end. */
 const graceMs = 5_000;
 
 /**
@@ -59,7 +60,7 @@ export async function replayAll(
     await writeFile(envFile, JSON.stringify(env));
     const verdicts: Verdict[] = [];
     let limit = limitMs;
-    /** The end of the process that is being located. */
+    /** The end of the process whose position is being searched. */
     let located: string | null = null;
     while (verdicts.length < files.length) {
       const at = verdicts.length;

@@ -11,7 +11,7 @@ export async function storedBundle(host: Host, version: string): Promise<Prepare
   const { hash } = await host.resolve(version);
   const bytes = new TextEncoder().encode(await host.source(hash));
   const descriptor = (await host.descriptor(hash)) ?? { description: "", roles: {} };
-  // Only a storage root has its maps here; the hash names the content.
+  // Only a storage root has the source maps here; the hash names the content.
   const map = SourceMap.at(mapPath(host.root as Root, hash));
   return { bytes, descriptor, ...(map && { map: map.text }) };
 }

@@ -48,7 +48,7 @@ export function replaceSurroundings(env: NodeJS.ProcessEnv = realEnv): () => voi
   };
 }
 
-/** Sets clock and environment, and restarts a stream of random numbers. */
+/** Sets the clock and the environment, and restarts a stream of random numbers. */
 export function surroundReplay(now: number, range: RandomRange, mode: Variables = "given"): void {
   [time, setAt, variables] = [now, realNow(), mode];
   process.env = environment();
@@ -56,7 +56,7 @@ export function surroundReplay(now: number, range: RandomRange, mode: Variables 
   const next = () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
   random = () => {
     drawn += 1;
-    // A loop that draws until a number fits must end.
+    // A loop that draws until a number matches must end.
     if (range === "whole" || drawn > mostNarrow) return next();
     return range === "low" ? next() / 1_000 : 1 - next() / 1_000 - Number.EPSILON;
   };

@@ -41,10 +41,10 @@ const contexts = new AsyncLocalStorage<ThreadContext>();
 export const runInContext = <T>(context: ThreadContext, fn: () => T): T =>
   contexts.run(context, fn);
 
-/** The thread whose code is running, or null. */
+/** Returns the thread whose code is running, or null. */
 export const currentContext = (): ThreadContext | null => contexts.getStore() ?? null;
 
-/** The attempt of the running code, or null. */
+/** Returns the attempt of the running code, or null. */
 function currentAttempt(): string | null {
   const context = contexts.getStore();
   return context ? (context.attempt ?? context.engine().attempt) : null;

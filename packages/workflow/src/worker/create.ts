@@ -39,8 +39,8 @@ export type PreparedThread = { thread: NewThread; start: StartRecord; steps: Ste
 export type BundleFacts = { rounds?: number; sha256?: string; startedIn?: StartedIn };
 
 /**
- * The error for a thread whose bundle's bytes changed since its start; null when they are unchanged, the thread runs
- * another version, or its log has an earlier format. `where` names the log.
+ * Returns the error for a thread whose bundle's bytes changed since its start; null when they are unchanged, the thread
+ * runs another version, or its log has an earlier format. `where` names the log.
  */
 export function otherBundle(
   where: string,
@@ -114,7 +114,7 @@ export function roundsOf({ descriptor: { maxRounds } }: Pick<Bundle, "descriptor
   return isRounds(maxRounds) ? maxRounds : defaultMaxRounds;
 }
 
-/** The lines of a thread's data log in the store. */
+/** Yields the lines of a thread's data log in the store. */
 async function* linesOf(store: ThreadStore, ref: ThreadRef): AsyncGenerator<string> {
   let cursor: string | undefined;
   for (;;) {
@@ -125,7 +125,10 @@ async function* linesOf(store: ThreadStore, ref: ThreadRef): AsyncGenerator<stri
   }
 }
 
-/** @throws WorkflowError `NOT_A_QUESTION`, the errors of {@link answerTo} */
+/**
+ * Returns the answer of a fork to one of its kept questions. @throws WorkflowError `NOT_A_QUESTION`, the errors of
+ * {@link answerTo}
+ */
 async function answerIn(
   store: ThreadStore,
   { hash, threadId, keep }: ForkRequest,
@@ -198,7 +201,7 @@ export async function hasTaken(
 
 /**
  * The steps copied by a fork. `isAll`: the fork keeps all steps of a thread that has not returned, so it continues from
- * that thread's journal. `head` is the journal's head in the log.
+ * the journal of that thread. `head` is the journal's head in the log.
  */
 type Copied = {
   start: StartRecord;

@@ -86,7 +86,7 @@ export type Driving = {
   /** Options that override the thread's start record. */
   options?: Partial<WorkflowOptions>;
   info: InfoLog;
-  /** The journal entries at the time of the claim, and entries that an earlier version stored elsewhere. */
+  /** The journal entries at the time of the claim, and entries stored elsewhere by an earlier version. */
   journal: Pick<JournalParts, "reader" | "old">;
   mask: Mask;
   /** Called when the thread starts to wait for an answer, and when a pause has stopped it. */

@@ -1,7 +1,5 @@
 import { WorkflowError } from "../contract/error.ts";
 
-/* The errors of workers: of requests that a thread's state does not allow, and of their bundle. */
-
 const refused = (code: string, threadId: string, problem: string): WorkflowError =>
   WorkflowError.failed(
     code,
@@ -40,7 +38,7 @@ export const threadStepNotFound = (
     `see them: uncaged-workflow thread ${threadId}`,
   );
 
-/** A thread's start record names another bundle with the same hash. */
+/** A thread's start record has the SHA-256 of another bundle with the same hash. */
 export const bundleSwapped = (log: string, hash: string): WorkflowError =>
   WorkflowError.failed(
     "BUNDLE_CHANGED",
@@ -66,7 +64,7 @@ export const unknownRequest = (method: string, path: string): WorkflowError =>
     "wait until the worker's threads have ended: it may have another version",
   );
 
-/** A fork answers step `number` of its source, which is not a question. `question` is the number of one. */
+/** A fork answers step `number` of its source, which is not a question. `question` is the number of a question. */
 export function notAQuestion(
   threadId: string,
   number: number,

@@ -31,7 +31,7 @@ const quietMs = 50;
  * The unwritten lines of a debug log, in order. All text that an attempt streams between two of its events is one
  * entry, so concurrent streams of several attempts lose their relative order. Entries don't end within a secret: a
  * possible start of a secret is held back until the rest arrives or the stream ends. The start of an attempt is held
- * until its first event, or for 50 ms. An attempt committed before that appears only in the thread's log.
+ * back until its first event, or for 50 ms. An attempt committed before that appears only in the thread's log.
  */
 export class InfoBatch {
   readonly #mask: Mask;
@@ -57,7 +57,7 @@ export class InfoBatch {
     this.#startEntry = startEntry;
   }
 
-  /** Whether it holds neither entries nor starts of attempts. */
+  /** Whether the batch holds neither entries nor starts of attempts. */
   get isEmpty(): boolean {
     const isBegun = this.#entries.length > 0 || this.#first !== null;
     return !isBegun && this.#lastId === null && this.#starts.size === 0;
@@ -83,7 +83,7 @@ export class InfoBatch {
     this.#lastPayload = payload;
   }
 
-  /** Withdraws the start of an attempt, if no entry of the attempt was added since. */
+  /** Withdraws the start of an attempt, if no entry of the attempt was added since then. */
   takeBack(id: string): boolean {
     if (id !== this.#lastId) return this.#starts.delete(id);
     this.#lastId = null;

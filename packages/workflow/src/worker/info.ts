@@ -60,7 +60,7 @@ export class InfoLog {
     }
   }
 
-  /** Notes bytes that were cut off a log after its writer crashed. */
+  /** Logs bytes that were cut off a log after its writer crashed. */
   noteCut({ bytes, keptIn }: Cut): void {
     this.log("T2RV8MJ6", `cut a torn tail of ${bytes} bytes, kept in ${keptIn}`);
   }
@@ -84,7 +84,7 @@ export class InfoLog {
     }
   }
 
-  /** Adds an event before all later entries, without making a step wait for it. */
+  /** Adds an event before all later entries. No step waits for the event. */
   begin({ tag, payload, ...source }: NewEvent): void {
     const timestamp = system.clock.now();
     this.#batch.addFirst(() => {
@@ -106,7 +106,7 @@ export class InfoLog {
     }
   }
 
-  /** Withdraws the start of an attempt; false when an entry of the attempt is written already. */
+  /** Withdraws the start of an attempt; false when an entry of the attempt has already been written. */
   takeBack(id: string): boolean {
     return this.#batch.takeBack(id);
   }
@@ -120,7 +120,7 @@ export class InfoLog {
     this.#write({ whole: true });
   }
 
-  /** Writes the batch and drops later lines, because the log may be deleted by then. */
+  /** Writes the batch and drops later lines: the log may be deleted after the close. */
   close(): void {
     this.#write({ whole: true, last: true });
     this.#cancel?.();

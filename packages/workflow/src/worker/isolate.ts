@@ -60,9 +60,7 @@ function streamTo(fd: number): Writable {
   return Object.assign(stream, { fd });
 }
 
-/**
- * Keeps a thread from ending the process of other threads: `process.exit` fails the calling thread.
- */
+/** Prevents a thread from ending the process of other threads: `process.exit` fails the calling thread. */
 function guardExit(): void {
   process.exit = (code) => {
     const error = bundleExited(String(code ?? ""));
@@ -113,7 +111,7 @@ function lendSurroundings(): void {
 
 /**
  * The threads of a process. `failOnly` fails the only thread that the process has ever driven, null if there were
- * several; `noteUncaught` notes an uncaught error in all threads.
+ * several; `noteUncaught` records an uncaught error in all threads.
  */
 export type Driven = {
   readonly failOnly: ((thrown: unknown) => void) | null;

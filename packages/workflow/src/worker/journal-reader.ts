@@ -51,7 +51,9 @@ export class JournalReader {
     return taken;
   }
 
-  /** The entries of a key, oldest first, without entries of open attempts. @throws WorkflowError `LOG_CORRUPT` */
+  /**
+   * Returns the entries of a key, oldest first, without entries of open attempts. @throws WorkflowError `LOG_CORRUPT`
+   */
   async entriesOf(
     key: string,
     isOpen: (attempt: string) => boolean,

@@ -65,12 +65,12 @@ export class ThreadJournal {
     };
   }
 
-  /** Notes the start of an attempt, before the step with this number. */
+  /** Records the start of an attempt, before the step with this number. */
   started(attempt: string, { role, parent }: EventPayloads["attempt_start"], step: number): void {
     this.#attempts.set(attempt, { role, step, ...(parent !== undefined && { parent }) });
   }
 
-  /** Notes the end of an attempt. */
+  /** Records the end of an attempt. */
   ended(attempt: string, outcome: EventPayloads["attempt_end"]["outcome"]): void {
     if (outcome === "failed" && this.#noted.has(attempt)) {
       void this.#write({ kind: "failed", attempt });
@@ -78,7 +78,7 @@ export class ThreadJournal {
     this.over(attempt);
   }
 
-  /** Notes that an attempt was committed or discarded. */
+  /** Records that an attempt was committed or discarded. */
   over(attempt: string): void {
     this.#attempts.delete(attempt);
     this.#noted.delete(attempt);

@@ -4,7 +4,7 @@ import type { ThreadEngine } from "../engine/engine.ts";
 import type { ThreadRef } from "../record/thread.ts";
 import type { InfoLog } from "./info.ts";
 
-/** A thread that is driven. */
+/** A driven thread. */
 export type Live = {
   ref: ThreadRef;
   engine: ThreadEngine;
@@ -18,7 +18,7 @@ export type Live = {
   gone: Promise<void>;
 };
 
-/** A worker does not exit while a thread continues within this time, in milliseconds. */
+/** A worker does not exit while a thread is due within this time, in milliseconds. */
 const soonMs = 15 * 60_000;
 
 /** Whether a thread runs, is paused, or continues soon without an answer. */
@@ -33,7 +33,7 @@ function liveThreadOf(
 ): LiveThread {
   const { last, steps } = engine;
   const elapsedMs = Math.round(now - since);
-  // A paused sleep ends only after the pause.
+  // A paused thread does not wake from its sleep.
   const isHeld = engine.isPausing && sleepsUntil(last) !== null;
   const status = isHeld ? "paused" : engine.status;
   const until = status === "waiting" ? sleepsUntil(last) : null;
@@ -53,7 +53,7 @@ function liveThreadOf(
   };
 }
 
-/** A thread that is being created, since a time of the monotonic clock. */
+/** A thread being created, and the start of its creation by the monotonic clock. */
 export type Creating = { workflow: string; since: number };
 
 const newThreadOf = (threadId: string, { workflow, since }: Creating, now: number): LiveThread => {

@@ -19,7 +19,7 @@ try {
     recordEvents();
   });
 } catch (error) {
-  // Clients read the last line of this log when the worker exits before it answers.
+  // Clients read the last line of this log when the worker exits before it responds.
   if (!isWorkflowError(error)) console.error(error);
   console.error(JSON.stringify(toErrorRecord(error)));
   process.exit(1);

@@ -152,7 +152,7 @@ describe("a journal of an earlier version", () => {
     expect(await read()).toEqual(entries.slice(0, 2));
   });
 
-  test("is complete whatever the head of a journal file counts", async () => {
+  test("is complete for any count in the head of a journal file", async () => {
     const journal = { records: 3, sum: "0000000000000" };
     await create(start, { role: "__wait__", content: "", meta: {}, timestamp: 0, journal });
     const [own] = await oldJournals(root, start, async () => null);

@@ -2,11 +2,11 @@
  * Reads the journals of earlier versions, whose entries are events of the debug log. This version does not write them.
  *
  * J1 An entry counts exactly as it was written, or not at all: its line and its long value have a checksum.
- * J2 An entry, like a `__wait__` of the thread's log, names the number of earlier durable entries of its step. If fewer
- *    are found, some are damaged or lost, and the journal of that step is not read.
+ * J2 An entry, like a `__wait__` of the thread's log, has the number of earlier durable entries of its step. If fewer
+ *    entries are found, some are damaged or lost, and the journal of that step is not read.
  * J3 The last entries of an execution may be missing if no later record counts them: a crash or power loss cut them
  *    off.
- * J4 Entries of the version before have neither checksum nor count, and are read without them.
+ * J4 Entries of the previous version lack checksum and count, and are read without them.
  */
 import type { WorkflowError } from "../contract/error.ts";
 import { WAIT } from "../contract/contract.ts";
@@ -38,9 +38,9 @@ const journalFiles = (root: Root, { hash, threadId }: ThreadRef): JournalFiles =
 type Find = (threadId: string) => Promise<ThreadRef | null>;
 
 /**
- * Returns the journals that apply to a thread, oldest first: its own, and its source's if the thread is a fork that
- * continues at the end of the source. A fork that leaves out steps, or whose source has committed more steps since,
- * repeats the work.
+ * Returns the journals that apply to a thread, oldest first: its own journal, and the journal of its source if the
+ * thread is a fork that continues at the end of the source. A fork that leaves out steps, or whose source has committed
+ * more steps since, repeats the work.
  */
 export async function oldJournals(
   root: Root,
@@ -74,7 +74,7 @@ function entryMarker(payload: unknown): TruncatedValue | null {
   return isRecord(entry) && entry._truncated === true ? (entry as TruncatedValue) : null;
 }
 
-/** The step of a key. Keys of calls within the step start with it; a key of its worktree adds an `@`. */
+/** Returns the step of a key. Keys of calls within the step start with its key; a key of its worktree adds an `@`. */
 const stepOf = (key: string): string => /^[^:@]*(?::[^:@]*){0,2}/.exec(key)?.[0] ?? "";
 
 /** The place of an entry, and the number of earlier entries of its step that it names. */
@@ -83,7 +83,7 @@ type StepEntries = { all: Place[]; lost: Set<number>; checked: number; count: nu
 
 const holding = ['"type":"journal"', '"type":"attempt_end"', '"parent":"'];
 
-/** The entries of one debug log. Keeps their places; each read continues after the previous read. */
+/** The entries of one debug log. Caches their places; each read continues after the previous read. */
 export class OldJournal {
   readonly #files: JournalFiles;
   readonly #steps = new Map<string, StepEntries>();
@@ -171,7 +171,7 @@ export class OldJournal {
     }
   }
 
-  /** Returns the entry count of each step, from the thread's last `__wait__` step that names it. */
+  /** Returns the entry count of each step, from the thread's last `__wait__` step that names the step. */
   #namedIn(): Map<string, { count: number; step: number }> {
     if (this.#named) return this.#named;
     const named = new Map<string, { count: number; step: number }>();
@@ -194,7 +194,7 @@ export class OldJournal {
     return (this.#named = named);
   }
 
-  /** An attempt and its outer attempts. */
+  /** Returns an attempt and its outer attempts. */
   #chainOf(attempt: string | null): string[] {
     const chain: string[] = [];
     for (let id = attempt ?? undefined; id !== undefined && !chain.includes(id); ) {
@@ -256,7 +256,7 @@ export class OldJournal {
     return journalCorrupt(values, problem, threadId);
   }
 
-  /** The number of the first line between two positions that is not JSON, or null. */
+  /** Returns the number of the first line between two positions that is not JSON, or null. */
   #unreadable(from: number, to = Infinity): number | null {
     let number = 0;
     const isBroken = ({ start, value }: Line) => start >= from && start < to && value === undefined;

@@ -13,7 +13,7 @@ import { killed } from "../engine/ending.ts";
 import { endedError, movedError, notFound } from "../record/errors.ts";
 import { textOf } from "../record/record.ts";
 
-/** Surroundings of a claimed thread. `goesOn`: it was just resumed from a pause. */
+/** Surroundings of a claimed thread. `goesOn`: the thread was just resumed from a pause. */
 export type Driven = Surroundings & { goesOn?: true };
 
 /** The owner and lease of this process's claims. On a store without leases, a claim lasts as long as the process. */

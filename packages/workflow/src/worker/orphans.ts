@@ -12,13 +12,13 @@ import { readWorkerInfo } from "./worker-info.ts";
  * mark from its environment. The next worker's file lists the marks of lost workers until their processes are ended.
  */
 
-/** Longest wait for the end of a process after SIGTERM, and after SIGKILL, in milliseconds. */
+/** Maximum wait for the end of a process after SIGTERM, and after SIGKILL, in milliseconds. */
 const graceMs = 1_000;
 const forceMs = 400;
 const pollMs = 20;
 const longestCommand = 120;
 
-/** The processes that run with one of these marks. */
+/** Returns the processes that run with one of these marks. */
 export const findOrphans = (marks: readonly string[]): Orphan[] =>
   foundWith(marks).map((found) => orphanOf(found, null));
 
@@ -27,7 +27,7 @@ const foundWith = (marks: readonly string[]): FoundProcess[] =>
 
 /**
  * Ends the processes with one of these marks, and processes that they start meanwhile: SIGTERM, then SIGKILL. The
- * workers with these marks must have ended. Resolves to all found processes, including survivors.
+ * workers with these marks must have ended. Resolves with all found processes, including survivors.
  */
 export async function endOrphans(marks: readonly string[]): Promise<Orphan[]> {
   const orphans = new Map<string, Orphan>();
@@ -68,7 +68,7 @@ export class Orphans {
     return reportOf(this.#found);
   }
 
-  /** Ends and reports the processes left by the worker of a fork's source, which may be another version. */
+  /** Ends and reports the processes left by the worker of a fork's source, which may have another version. */
   async besideFork(root: Root, hash: string, source?: string): Promise<Report> {
     if (source === undefined) return {};
     if (source === hash) return this.report;

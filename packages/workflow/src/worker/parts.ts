@@ -10,7 +10,7 @@ import type { ThreadPlace } from "./drive.ts";
 import type { OldEntries } from "./journal.ts";
 import type { Live } from "./live.ts";
 
-/** The processes that lost workers left running. No thread is driven before they have ended. */
+/** The processes left by lost workers. No thread is driven before they have ended. */
 export type LostProcesses = {
   ended: Promise<void>;
   report: Pick<Controlled, "orphans">;
@@ -22,23 +22,26 @@ export type LostProcesses = {
 export type DriveWatcher = {
   /** Called before the engine starts. */
   began: (live: Live, claim: Claim) => void;
-  /** Called when a thread begins to wait, and when a pause has stopped it. */
+  /** Called when a thread starts to wait, and when a pause has stopped it. */
   rests: (live: Live) => void;
   /** Called when the claim is released. */
   gone: (claim: Claim, outcome: Outcome) => void;
 };
 
+/** Dependencies of the threads of one bundle. */
 export type ThreadsParts = {
   store: ThreadStore;
   hash: string;
   place: ThreadPlace & {
-    /** Notes the commits named by copied steps, before their thread is created. */
+    /** Records the commits named by copied steps, before their thread is created. */
     noteCopied: (threadId: string, steps: readonly Step[]) => void;
     /** The entries that an earlier version recorded for a thread. */
     oldEntries: (start: StartRecord) => Promise<readonly OldEntries[]>;
     /** The identity of the place where a new thread is started; undefined if unknown. */
     startedIn: (env: Readonly<Record<string, string>>) => Promise<StartedIn | undefined>;
-    /** @throws WorkflowError `NOT_RECOVERED` when the log of an unclaimed thread was restored from a copy */
+    /**
+     * Checks that the log of an unclaimed thread was not restored from a copy. @throws WorkflowError `NOT_RECOVERED`
+     */
     checkUnrestored: (ref: ThreadRef) => void;
     /** Counts an automatic resume of a thread. @throws WorkflowError `NOT_RECOVERED` when it is not allowed */
     recover: (
@@ -46,19 +49,19 @@ export type ThreadsParts = {
       env: Readonly<Record<string, string>>,
       descriptor: object,
     ) => Promise<void>;
-    /** Notes that a thread has moved to another host. */
+    /** Records that a thread has moved to another host. */
     leave: (ref: ThreadRef, to: LeaveRequest["to"], isPaused: boolean) => Location;
   };
   orphans: LostProcesses;
-  /** The environment of its threads, including the mark of this worker's processes. */
+  /** The environment of the driven threads, including the mark of this worker's processes. */
   env: SharedEnv;
   load: () => Promise<LoadedBundle>;
-  /** Notes whether a thread is driven, for a forced kill. */
+  /** Records whether a thread is driven, for a forced kill. */
   note: (threadId: string, live: boolean) => void;
   onChange: () => void;
   /** By default, claims of this process. */
   claims?: Pick<ClaimOptions, "owner" | "leaseMs"> | undefined;
-  /** Options that override the start records of its threads. */
+  /** Options that override the start records of the driven threads. */
   options?: Partial<WorkflowOptions>;
   watcher?: DriveWatcher;
 };

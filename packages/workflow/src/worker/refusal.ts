@@ -17,7 +17,7 @@ import { endedError, movedError, movesNotRunning, notFound } from "../record/err
 import { hashCollision } from "../registry/errors.ts";
 import { threadOpen } from "../host/errors.ts";
 
-/** The error for a waiting thread: it sleeps or needs an answer. */
+/** Returns the error for a waiting thread: it sleeps or needs an answer. */
 export function waiting(threadId: string, last: Step | null): WorkflowError {
   if (sleepsUntil(last) !== null) return sleeping(threadId, last?.meta as WaitMeta);
   return waitsForAnswer(threadId, answerHint(threadId, last));
@@ -37,7 +37,7 @@ export const refusals = {
   threadOpen,
 } as const;
 
-/** The error for resuming a thread that still waits, by its steps. */
+/** Returns the error for resuming a thread that still waits, by its steps; null if it does not wait. */
 export function stillWaiting(threadId: string, steps: readonly Step[]): WorkflowError | null {
   const last = steps.at(-1);
   if (last?.role !== WAIT || isOver(last.meta as WaitMeta, system.clock.now())) return null;
@@ -56,7 +56,7 @@ export function checkPausable({ threadId, state, paused, movedTo }: ThreadInfo):
   throw notRunning(threadId, stands);
 }
 
-/** Returns the error for answering a thread that does not wait, and notes it in the thread's debug log. */
+/** Returns the error for answering a thread that does not wait, and logs it in the thread's debug log. */
 export function noteRefusal(claim: Claim, { env, secrets }: Surroundings): WorkflowError {
   const { threadId } = claim.ref;
   const refused = notWaiting(threadId);

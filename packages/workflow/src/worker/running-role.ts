@@ -1,4 +1,4 @@
-/** The role that a thread runs: of the open attempt that started last, else the step that its last event names. */
+/** The role that a thread runs: the role of the latest open attempt, else the step named by the last event. */
 export class RunningRole {
   readonly #open = new Map<string, string | null>();
   #named: { role: string; step: number } | null = null;
@@ -15,7 +15,7 @@ export class RunningRole {
     this.#open.delete(attempt);
   }
 
-  /** Notes an event before the step with this number. */
+  /** Takes an event before the step with this number. */
   event(stepID: string | null, step: number): void {
     if (stepID !== null) this.#named = { role: stepID, step };
   }

@@ -41,7 +41,7 @@ export class ControlServer {
     system.sockets.listen(this.#path, (request) => this.#answer(request));
   }
 
-  /** Answers a request. Never rejects. */
+  /** Responds to a request. Never rejects. */
   async #answer(request: SocketRequest): Promise<SocketResponse> {
     if (this.#isClosing) return failure(workerClosing());
     if (request.method !== "GET") this.wasAsked = true;
@@ -56,7 +56,7 @@ export class ControlServer {
     }
   }
 
-  /** Removes the socket and stops answering requests: clients then start another worker. */
+  /** Removes the socket and stops responding to requests: clients then start another worker. */
   close(): void {
     this.#isClosing = true;
     system.files.remove(this.#path);

@@ -71,7 +71,7 @@ export class ThreadSpending implements RootSpending {
     this.#pending = Promise.all([this.#pending, kept]);
   }
 
-  /** The limits of each file; the last known limits while a file can't be read. */
+  /** Returns the limits of each file; the last known limits while a file can't be read. */
   #now(): FileLimits[] {
     try {
       this.#limits = limitsOf(this.#root, this.#thread);
@@ -82,7 +82,7 @@ export class ThreadSpending implements RootSpending {
   }
 }
 
-/** Returns the limits of a thread: of the storage root, and of a project with this root. */
+/** Returns the limits of a thread: the limits of the storage root, and of a project with this root. */
 function limitsOf(root: Root, { cwd, env }: Spender): FileLimits[] {
   const folders = [dirname(root), ...(cwd === undefined ? [] : [cwd])];
   const projects = folders.flatMap((folder) => projectAt(folder, env) ?? []);

@@ -196,7 +196,7 @@ export class Threads {
       const surroundings = (claim: Claim) =>
         isDue(claim, system.clock.now()) ? surroundingsFor(claim.start, request) : null;
       await this.#driveAgain(bundle, threadId, request, surroundings, ({ engine }) => {
-        // Wake the thread now: the engine's own timer has just started and fires only later.
+        // Wake the thread now: the engine's own timer starts only now and would fire later.
         woken = engine.wake();
       });
     });
@@ -224,7 +224,7 @@ export class Threads {
     return { threadId, ...(!live && orphans.report) };
   }
 
-  /** Ends a thread that is not driven; returns the thread if it is driven meanwhile. */
+  /** Ends a thread that is not driven; returns the thread if another request now drives it. */
   async #end(threadId: string): Promise<Live | null> {
     const live = this.#live.get(threadId);
     if (live) return live;
@@ -266,7 +266,7 @@ export class Threads {
     return { threadId };
   }
 
-  /** Releases a thread that is not running, and notes that it moved to another host. Idempotent. */
+  /** Releases a thread that is not running, and records its move to another host. Idempotent. */
   async leave(threadId: string, { to }: LeaveRequest): Promise<Location> {
     const { hash, orphans, place } = this.#parts;
     await orphans.ended;
@@ -284,7 +284,7 @@ export class Threads {
     });
   }
 
-  /** Releases all threads so that they can be resumed. */
+  /** Releases all threads. They can be resumed. */
   async release(): Promise<void> {
     this.#isReleased = true;
     await this.#turns.settled();
@@ -298,7 +298,7 @@ export class Threads {
     return this.#live.get(this.#onlyDriven ?? "")?.fail ?? null;
   }
 
-  /** Notes an uncaught error in the debug log of every driven thread. */
+  /** Records an uncaught error in the debug log of every driven thread. */
   noteUncaught(thrown: unknown): void {
     const line = errorLine(errorOf(thrown, (error) => this.#parts.place.stacks.rewrite(error)));
     const content = `uncaught error in a thread of this worker: ${line}`;
@@ -366,7 +366,7 @@ export class Threads {
     onBegin?: (live: Live) => void,
   ): Promise<void> {
     const { store, hash, note, orphans } = this.#parts;
-    // Note first, so that a worker that waits for its disk does not count as stuck in its bundle.
+    // Record the thread first, so that a worker that waits for its disk does not count as stuck in its bundle.
     note(threadId, true);
     let claim: Claim | null = null;
     let isDriven = false;

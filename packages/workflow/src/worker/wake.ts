@@ -4,13 +4,14 @@ import type { StartRecord } from "../record/record.ts";
 import { stateAfter } from "../store/state.ts";
 import type { Claim } from "../store/store.ts";
 
-/** Maximum number of threads woken by one request, so that it is answered in time. */
+/** Maximum number of threads woken by one request, so that the response arrives in time. */
 export const mostAtOnce = 200;
+/** Delay of the next wake after a failed wake, in milliseconds. */
 export const wakeAgainMs = 60_000;
 
 /**
- * The surroundings of a due thread: from the request, with defaults from the thread's folder; null when the request
- * does not include that folder. @throws WorkflowError the error of reading the folder.
+ * Returns the surroundings of a due thread: from the request, with defaults from the thread's folder; null when the
+ * request does not include that folder. @throws WorkflowError the error of reading the folder.
  */
 export function surroundingsFor(
   start: StartRecord,

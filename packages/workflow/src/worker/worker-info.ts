@@ -7,7 +7,7 @@ const longestFile = 1024 * 1024 * 1024;
 
 /**
  * The content of `run/<hash>.holder`: the process that took the lock, its driven threads, whether it ever drove a
- * thread, and the marks of processes that may outlive it. `follows` is the last worker before it that was lost with
+ * thread, and the marks of processes that may outlive it. `follows` is the last earlier worker that was lost with
  * threads.
  */
 export type WorkerInfo = {
@@ -24,7 +24,7 @@ export type WorkerInfo = {
  */
 export class WorkerInfoFile {
   /**
-   * Whether a previous worker left its file since the system started, because it was lost or could not sync a log. The
+   * Whether an earlier worker left its file since the system started, because it was lost or could not sync a log. The
    * affected logs are unknown, so a worker that follows a lost worker also leaves its file.
    */
   readonly followsLost: boolean;
@@ -41,7 +41,7 @@ export class WorkerInfoFile {
     const before = isThere ? readWorkerInfo(path) : null;
     this.followsLost = isThere && (before?.identity.bootId ?? identity.bootId) === identity.bootId;
     this.lostMarks = this.followsLost ? (before?.marks ?? []) : [];
-    // Replace the file atomically: if this worker is lost now, the next worker must see that a worker was lost.
+    // Replace the file atomically: if this worker is lost now, the next worker must detect the loss.
     const aside = asideName(path);
     try {
       const marks = mark === "" ? this.lostMarks : [...this.lostMarks, mark];
@@ -54,12 +54,12 @@ export class WorkerInfoFile {
     }
   }
 
-  /** Notes that a thread is driven, or not any longer (it ended, is paused or waits). */
+  /** Records that a thread is driven, or has stopped: it ended, is paused or waits. */
   note(threadId: string, live: boolean): void {
     this.#append(`${live ? "+" : "-"}${threadId}`);
   }
 
-  /** Notes that the processes of a mark need not be ended: they have ended, or their worker was not lost. */
+  /** Records that the processes of a mark need not be ended: they have ended, or their worker was not lost. */
   forget(marks: readonly string[]): void {
     for (const mark of marks) this.#append(`=${mark}`);
   }
@@ -68,7 +68,7 @@ export class WorkerInfoFile {
     try {
       write(this.#path, line, O_WRONLY | O_APPEND);
     } catch {
-      // Ignore errors: without the note, a forced kill leaves a thread interrupted, or a mark is searched for again.
+      // Ignore errors: without the record, a forced kill leaves a thread interrupted, or a mark is searched for again.
     }
   }
 

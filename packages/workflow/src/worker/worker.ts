@@ -29,9 +29,7 @@ const loadTimeoutMs = controlTimeoutMs - 5_000;
 const busyCode = 75;
 /** Minimum idle timeout of a worker before its first request, in milliseconds. */
 const firstRequestMs = 5_000;
-/**
- * Time for which a worker that has released its threads still answers waiting requests with a refusal, in milliseconds.
- */
+/** Time in milliseconds for which a worker that has released its threads still refuses waiting requests. */
 const lingerMs = 250;
 
 /** `mark` is the value of {@link markVariable}, which the processes of its bundle inherit. */
@@ -82,7 +80,7 @@ export function runWorker(
 
   system.processes.onStop(() => void close());
   server = new ControlServer(join(runDir(root), socketName(hash)), threads, rest);
-  // The request for which this worker was started loads the bundle again if this fails, and reports why.
+  // The request that started this worker loads the bundle again if this load fails, and reports the reason.
   void load().catch(() => undefined);
   server.listen();
   rest();
@@ -167,7 +165,7 @@ function spendingIn(root: Root, hash: string): ThreadsParts["place"]["spending"]
   return (thread) => new ThreadSpending(root, book, thread);
 }
 
-/** @throws WorkflowError `BUNDLE_LOAD_FAILED` when the bundle's top level does not end in time. */
+/** Rejects when a bundle's top level does not end in time. @throws WorkflowError `BUNDLE_LOAD_FAILED` */
 async function inTime(hash: string, loaded: Promise<LoadedBundle>): Promise<LoadedBundle> {
   const late = Promise.withResolvers<never>();
   const cancel = system.clock.after(loadTimeoutMs, () => {

@@ -13,11 +13,11 @@ const mostOftenMs = 100;
 const lookEveryMs = 500;
 const freshMs = 400;
 const listEveryMs = 2_000;
-/** The files of a thread that its row is computed from. */
+/** The files from which a thread's row is computed. */
 const shownFiles = new Set(["data.jsonl", "journal.jsonl", "location.json", "paused"]);
 
 /**
- * Streams changes. The system reports growing logs. Asks the workers for their threads twice a second, because logs
+ * Streams changes. The system reports growing logs. Queries the workers for their threads twice a second, because logs
  * don't record a pause or the loss of a worker. Periodically lists everything. @see Host.changes
  */
 export async function* changes(root: Root, signal: AbortSignal): AsyncGenerator<HostChange> {
@@ -31,7 +31,7 @@ export async function* changes(root: Root, signal: AbortSignal): AsyncGenerator<
   });
   signal.addEventListener("abort", rouse);
   try {
-    // Ignore errors: an unreadable storage root may be readable at the next look.
+    // Ignore errors: an unreadable storage root may be readable at the next check.
     await seen.begin().catch(() => undefined);
     yield { kind: "ready" };
     while (!signal.aborted) {
@@ -72,7 +72,7 @@ class SeenThreads {
     for (const ref of allThreads(this.#root)) {
       this.#seen.set(ref.threadId, { ref, shown: "", live: null });
     }
-    // A thread that was live a moment ago may have lost its worker since, which no other change would report.
+    // A thread that was just live may have lost its worker since then; no other change would report it.
     for (const row of await listLive(this.#root)) {
       const { threadId, hash } = row;
       const ref = { hash, threadId };
@@ -82,12 +82,12 @@ class SeenThreads {
     this.#names = await this.#readNames();
   }
 
-  /** Notes that a thread's log has changed, to read it at the next look. */
+  /** Marks a thread whose log has changed, so that the next check reads it. */
   changed(ref: ThreadRef): void {
     this.#changed.set(ref.threadId, ref);
   }
 
-  /** Returns the changes since the last look. Performs reads that may throw before it changes any state. */
+  /** Returns the changes since the last check. Does all reads, which may throw, before it changes any state. */
   async look(): Promise<HostChange[]> {
     const live = await this.#askLive();
     const isDue = system.clock.elapsed() - this.#listedAt >= listEveryMs;

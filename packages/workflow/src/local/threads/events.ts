@@ -80,7 +80,7 @@ export function* eventsIn(lines: Iterable<Line>): Generator<LogLine> {
   }
 }
 
-/** @throws WorkflowError `VALUE_NOT_FOUND` (missing) when no value starts at the position. @see Host.value */
+/** Reads the value at a position. @throws WorkflowError `VALUE_NOT_FOUND` (missing). @see Host.value */
 export function readValue(root: Root, { hash, threadId }: ThreadRef, at: number): string {
   const path = valuesPath(root, hash, threadId);
   let json: string | null = null;
@@ -105,7 +105,7 @@ export async function readAttempts(
     info: infoPath(root, hash, threadId),
   });
   if (!reader.exists) throw notFound(threadId);
-  // Ask before reading: if the thread ends meanwhile, the log holds its end.
+  // Get the driver first: if the thread ends meanwhile, its log has the end.
   const driver = await live.find(ref);
   return await attemptsIn(reader, driver, {
     copied: async (from) => eventsOfCopied(root, ref, from),
@@ -153,8 +153,8 @@ export async function attemptsIn(
 }
 
 /**
- * Collects the events of copied attempts and of their children, by copied attempt, from the source thread or its own
- * sources.
+ * Collects the events of copied attempts and of their children, by copied attempt, from the source thread or that
+ * thread's own sources.
  */
 function eventsOfCopied(
   root: Root,

@@ -11,7 +11,7 @@ type Known = { ref: ThreadRef; forkFrom: Relative["forkFrom"] };
 /** The threads of a host from which families are computed. */
 export type FamilySource = {
   find: (text: string) => Promise<ThreadRef>;
-  /** Returns the threads that forks connect with a thread, and maybe others. */
+  /** Returns at least the threads connected with a thread by forks. */
   all: (threadId: string) => Promise<ThreadRef[]>;
   start: (ref: ThreadRef) => Promise<StartRecord | null>;
   /** Returns a reader for many rows. */

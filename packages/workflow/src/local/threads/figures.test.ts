@@ -110,7 +110,7 @@ describe("the spending of a row", () => {
 describe("the errors of a row", () => {
   const failure = { name: "Error", message: "no answer" };
 
-  test("include a failed attempt of a thread that goes on", async () => {
+  test("include a failed attempt of a thread that continues", async () => {
     logged.begin(1);
     logged.append(1, { ...paidStep("coder", 0), meta: { __durable__: { failure } } });
     logged.append(1, paidStep("coder", 1), endRecord("returned"));
@@ -134,7 +134,7 @@ describe("the errors of a row", () => {
     });
   });
 
-  test("of a thread that returned another code than 0 are its summary", async () => {
+  test("of a thread that returned a code other than 0 are its summary", async () => {
     logged.begin(1);
     logged.append(1, paidStep("planner", 1), endRecord("returned", 2, "not fit"));
     expect((await rowOf(1)).at).toEqual({ role: "planner", text: "not fit" });
@@ -175,7 +175,7 @@ test.each([
   expect((await rowOf(1)).subject).toBe(subject);
 });
 
-test("a damaged log has a row, and counts in no figure but the number of threads", async () => {
+test("a damaged log has a row, and counts only in the number of threads", async () => {
   logged.begin(1);
   logged.append(1, paidStep("planner", 1));
   appendFileSync(logged.path(1), "}\n");
@@ -233,7 +233,7 @@ test.each(filters)(
   },
 );
 
-test("percentiles are of the nearest rank, and cover ended threads", async () => {
+test("percentiles use the nearest rank and cover ended threads", async () => {
   several();
   const { hours } = await summaryOf(root, { workflow: hash }, index);
   expect(hours).toHaveLength(4);
@@ -243,7 +243,7 @@ test("percentiles are of the nearest rank, and cover ended threads", async () =>
   });
 });
 
-test("the figures of a version from the index equal those from the logs", async () => {
+test("the figures of a version from the index equal the figures from the logs", async () => {
   several();
   const today = Date.now();
   logged.begin(50, { at: today });
@@ -259,7 +259,7 @@ test("the figures of a version from the index equal those from the logs", async 
   expect(result).toMatchObject({ newestFailure: { error: "no disk", at: today + 5 } });
 });
 
-test("a removed thread counts no longer", async () => {
+test("a removed thread is not counted", async () => {
   several();
   expect(await index.refresh(whole)).toBe(true);
   const before = await figuresOf(root, hash, index);

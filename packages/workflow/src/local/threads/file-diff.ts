@@ -5,8 +5,8 @@ import type { ThreadView } from "../../record/thread.ts";
 import { git } from "../upkeep/git.ts";
 
 /**
- * A changed file: `patch` turns `a` into `b`. It is null for a binary or too long file, or if there are too many files.
- * A `renamed` file was at `from`.
+ * A changed file: `patch` turns `a` into `b`. `patch` is null for a binary or too long file, or if there are too many
+ * files. A `renamed` file was at `from`.
  */
 export type FileChange = {
   path: string;
@@ -15,7 +15,7 @@ export type FileChange = {
   patch: string | null;
 };
 
-/** The files of one worktree in two threads. `problem` says why they can't be compared. */
+/** The files of one worktree in two threads. `problem` is the reason why they can't be compared. */
 export type WorktreeDiff = ComparedTree & { files: FileChange[]; problem: string | null };
 
 const mostPatches = 1000;
@@ -46,7 +46,7 @@ const shared = ["--no-ext-diff", "--no-textconv", "--no-color", "--find-renames"
 
 async function changesIn({ repository, a, b }: ComparedTree) {
   if (!system.files.exists(join(repository, "objects"))) {
-    return { problem: `the repository ${repository} is not there` };
+    return { problem: `repository ${repository} not found` };
   }
   const diff = (...how: string[]) =>
     git(repository, [...settings, "diff", ...shared, ...how, a, b, "--"]);

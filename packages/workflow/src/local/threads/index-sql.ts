@@ -1,4 +1,3 @@
-/* The SQL of the index of threads. */
 import type { Column } from "../../system/port.ts";
 import { type Limits, limitsWork, type Selector } from "../../record/filter.ts";
 import type { Status } from "../../record/thread.ts";
@@ -68,7 +67,7 @@ function figuresOf({ minWorkedMs, minCost, hasError }: Limits): Condition[] {
   ];
 }
 
-/** The conditions for each way in which a thread that is over can be selected. */
+/** Returns alternative conditions that each select threads that are over. */
 function waysOf({ statuses, selectors, limits }: IndexQuery): Condition[][] {
   const kinds = statuses
     ? [...statuses].map((one): Condition[] => [

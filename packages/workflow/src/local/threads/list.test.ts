@@ -174,7 +174,7 @@ describe("a filtered list", () => {
   });
 });
 
-describe("how many threads there are", () => {
+describe("the number of threads", () => {
   const page = async (options: ThreadQuery) => {
     const { rows, total, next } = await listThreads(root, options);
     return [rows.length, total, next !== null];
@@ -230,7 +230,7 @@ describe("how many threads there are", () => {
   });
 });
 
-// Only where the system reports how many bytes a process has read.
+// Runs only where the system reports the number of bytes that a process has read.
 const bytesRead = (): number =>
   Number(/^rchar: (\d+)$/m.exec(readFileSync("/proc/self/io", "utf8"))?.[1]);
 

@@ -45,7 +45,7 @@ export async function listThreads(
   const { limit = 20, offset = 0, before, paged = true } = query;
   const filter = await filterOf(root, query);
   const { statuses, selectors, words, limits } = filter;
-  // Workers know their running threads, and paused threads have a marker file, so no other logs need to be read.
+  // Workers report their running threads, and paused threads have a marker file: no other logs need to be read.
   const areLive = statuses !== null && [...statuses].every(isMoving);
   const indexed = areLive || !index ? null : await indexedPage(root, index, query, filter);
   if (indexed) return indexed;
@@ -67,7 +67,7 @@ export async function listThreads(
   return { rows, total, next: isLast ? null : (last?.threadId ?? null) };
 }
 
-/** @throws WorkflowError `VERSION_AMBIGUOUS` (usage). */
+/** Converts a query to a filter. @throws WorkflowError `VERSION_AMBIGUOUS` (usage). */
 export async function filterOf(root: Root, query: ThreadFilter): Promise<Filter> {
   const { status, workflow, search = "" } = query;
   return {
@@ -121,7 +121,7 @@ export async function* rowsOf(
   let passed = 0;
   let restedAt = system.clock.elapsed();
   for (const ref of refs) {
-    // A filter may skip many threads: let the server answer other requests in between.
+    // A filter may skip many threads: let the process answer other requests in between.
     if (system.clock.elapsed() - restedAt > restEveryMs) {
       await system.clock.turn();
       restedAt = system.clock.elapsed();

@@ -29,11 +29,11 @@ function workOf(root: Root, ref: ThreadRef, { fold, end }: Worked, isRunning: bo
   return fold.of(journal, { end, isRunning });
 }
 
-/** The log of a driven thread with its work, and the state of its files from before they were read. */
+/** The log of a driven thread with its work, and the state of its files before the read. */
 type Driven = LogOutline & { work: ThreadWork; files: string };
 
 /**
- * Driven threads by the paths of their logs, newest last. Lists, summaries and changes ask for them several times a
+ * Driven threads by the paths of their logs, newest last. Lists, summaries and changes need them several times a
  * second, and a long log takes long to read.
  */
 const driven = new Map<string, Driven>();

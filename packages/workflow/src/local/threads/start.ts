@@ -44,7 +44,7 @@ export async function resolveWorkflow(root: Root, nameOrHash: string): Promise<R
   return found;
 }
 
-/** @throws WorkflowError `BUNDLE_MISSING` when the version's file is missing. */
+/** Checks that a version's file exists. @throws WorkflowError `BUNDLE_MISSING` */
 export function checkStored(root: Root, name: string, hash: string): void {
   const path = bundlePath(root, hash);
   if (system.files.exists(path)) return;
@@ -52,6 +52,7 @@ export function checkStored(root: Root, name: string, hash: string): void {
 }
 
 /**
+ * Starts a thread.
  * @throws WorkflowError `BAD_MAX_ROUNDS`, `BAD_OPTION`, the errors of `resolveWorkflow`, `surroundingsIn` and of
  * loading the bundle; nothing is written then.
  * @see Host.start
@@ -113,11 +114,11 @@ async function startedBefore(
   return { ...there, workflow: start.name };
 }
 
-/** The thread that a start or a fork with a caller's id asks for. */
+/** The thread requested by a start or a fork with a caller's id. */
 export type WantedThread = Pick<StartRequest, "fork" | "workflow"> & { hash: string };
 
 /**
- * Checks that a start or a fork asks for the existing thread with its id. The version may differ: the name may point to
+ * Checks that a start or a fork requests the existing thread with its id. The version may differ: the name may point to
  * another version now.
  * @throws WorkflowError `THREAD_EXISTS`
  */
@@ -161,6 +162,7 @@ export function checkStart({
 }
 
 /**
+ * Forks a thread.
  * @throws WorkflowError the errors of `forkRequest` and `startThread`; nothing is written then.
  * @see Host.fork
  */
@@ -238,7 +240,7 @@ export async function forkRequestOf(
   return { hash: resolved.hash, steps, request };
 }
 
-/** Whether a fork changes an answer: edits one, or answers the last kept step. */
+/** Whether a fork edits an answer, or answers the last kept step. */
 async function answers(source: ForkSource, { edit, input, keep }: ForkRequest): Promise<boolean> {
   const { steps } = await source.view();
   const last = steps["first" in keep ? keep.first - 1 : (keep.at(-1) ?? -1)];

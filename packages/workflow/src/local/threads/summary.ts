@@ -14,7 +14,7 @@ import { readIndexed } from "./row.ts";
 import type { ThreadIndex } from "./thread-index.ts";
 import { allThreads } from "./view.ts";
 
-/** @throws WorkflowError `VERSION_AMBIGUOUS` (usage). @see Host.summary */
+/** Returns the figures of the selected threads. @throws WorkflowError `VERSION_AMBIGUOUS` (usage). @see Host.summary */
 export async function summaryOf(
   root: Root,
   query: ThreadFilter,

@@ -48,7 +48,7 @@ const atOnceMs = 8;
 /** Maximum number of threads to find by words in the index. With more matches, each thread is checked, newest first. */
 const mostFew = 2_000;
 
-/** A thread as the index keeps it. If it is not over, a worker may report newer facts. */
+/** A thread in the index. If it is not over, a worker may report newer facts. */
 export type IndexedThread = { row: ThreadRow; isOver: boolean; figures: WorkFigures };
 
 /**
@@ -131,7 +131,7 @@ export class ThreadIndex {
     return done;
   }
 
-  /** Counts the logs of some versions, or of all. */
+  /** Counts the logs of the given versions, or all logs. */
   count(hashes: readonly string[] | null): number {
     const where = hashes ? `WHERE hash IN (${marks(hashes)})` : "";
     const [row] = this.#rows<{ n: number | null }>(
@@ -337,7 +337,7 @@ export class ThreadIndex {
         do this.#store(refs[next] as ThreadRef);
         while ((next += 1) < refs.length && next < last + chunk && system.clock.elapsed() < restAt);
       });
-      // Other requests are answered in between.
+      // Lets other requests run in between.
       await system.clock.turn();
     }
   }

@@ -28,8 +28,8 @@ import { digestBlobs, digestLines, digestMap, type LinesDigest, threadFacts } fr
 export type Makers = Pick<Statement["predicate"], "engine" | "runtime">;
 
 /**
- * Makes the statement that attests an ended thread of a storage root. Checks all that it states first: the chains of
- * log and journal, the records of the bundle's SHA-256, the blobs.
+ * Makes the statement that attests an ended thread of a storage root. First checks every stated fact: the chains of log
+ * and journal, the records of the bundle's SHA-256, the blobs.
  *
  * @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_NOT_ENDED`, `THREAD_MOVED`, `LOG_CORRUPT`, `BUNDLE_MISSING`,
  *   `BUNDLE_CHANGED`, `SOURCE_MAP_CHANGED`, `BLOB_DAMAGED`, and the errors of the disk.

@@ -19,12 +19,12 @@ const count = z.number().int().nonnegative();
 const digest = z.strictObject({ sha256: z.string().regex(/^[0-9a-f]{64}$/) });
 const file = z.strictObject({ name: z.string(), digest });
 const program = z.strictObject({ name: z.string(), version: z.string() });
-/** RFC 3339; null for a moment that it can't express. */
+/** An RFC 3339 time; null for a time outside its range. */
 const time = z.string().nullable();
 
 /**
  * The records of a file. `head` is the last checksum of its chain, null in a log of an earlier version. `lines` has the
- * first eight digits of each line's SHA-256: they locate a change, and prove nothing.
+ * first eight digits of each line's SHA-256: they only locate a change.
  */
 const records = z.strictObject({
   records: count,
@@ -45,9 +45,9 @@ const thread = z.strictObject({
   startedAt: time,
   endedAt: time,
   forkFrom: z.strictObject({ threadId: z.string(), steps: count, origin: z.string() }).nullable(),
-  /** Of the start record's line, which has the prompt, the params and the options. */
+  /** Digest of the start record's line, which has the prompt, the params and the options. */
   start: digest,
-  /** Of the summary's text, and of the returned value as compact JSON. */
+  /** Digests of the summary's text, and of the returned value as compact JSON. */
   summary: digest,
   value: digest.nullable(),
 });
@@ -97,11 +97,11 @@ const problemsOf = ({ issues }: z.ZodError): string =>
   foundProblems(issues.map(({ path, message }) => `${path.join(".") || "statement"}: ${message}`))
     .message;
 
-/** A statement, and the paths of its keys that this version does not know. */
+/** A statement, and the paths of its keys that are unknown to this version. */
 export type ReadStatement = { statement: Statement; unknown: string[] };
 
 /**
- * Reads the JSON of a statement. As in-toto asks, unknown keys are ignored, but returned.
+ * Reads the JSON of a statement. As in-toto requires, ignores unknown keys, but returns them.
  * @throws WorkflowError `NOT_AN_ATTESTATION`, which also names a newer version.
  */
 export function readStatement(text: string): ReadStatement {

@@ -20,8 +20,8 @@ import type { StatedRecords, Statement } from "./attestation.ts";
 import { digestLines, digestMap, locatorDigits, threadFacts } from "./digests.ts";
 
 /**
- * The comparison of one part of a statement with the storage root. `missing`: its file is not there. `line` counts
- * from 1.
+ * The comparison of one part of a statement with the storage root. `missing`: the part's file does not exist. `line`
+ * counts from 1.
  */
 export type Check = {
   part: string;
@@ -139,7 +139,7 @@ function checkHead(path: string, { head }: StatedRecords): Found {
   return now === head ? holds(head ?? "none") : differs(path, `the head is ${now}, not ${head}`);
 }
 
-/** Compares what the log says about the thread. */
+/** Compares the log's facts about the thread. */
 function checkThread(path: string, stated: Predicate["thread"]): Found {
   const log = outlineLog(path);
   const first = digestLines(path)?.first ?? "";

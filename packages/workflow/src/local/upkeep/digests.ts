@@ -50,7 +50,10 @@ export function digestLines(path: string): LinesDigest | null {
 
 const digestOf = (content: Uint8Array | string) => ({ sha256: sha256(content) });
 
-/** Returns what an ended thread's log says; null for a thread that has not ended. `start` is of its first line. */
+/**
+ * Returns the facts in an ended thread's log; null for a thread that has not ended. `start` is the digest of its first
+ * line.
+ */
 export function threadFacts({ start, end, steps }: LogOutline, first: string): StatedThread | null {
   if (!end) return null;
   const { status } = endedStatus(end) as { status: StatedThread["status"] };

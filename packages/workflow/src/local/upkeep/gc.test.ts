@@ -234,7 +234,7 @@ test("the log of a thread that never started keeps no bundle, unless its worker 
   expect(existsSync(dirname(log))).toBe(false);
 });
 
-test("a descriptor without a bundle is collected too", async () => {
+test("a descriptor without a bundle is collected", async () => {
   const hash = await store("a");
   rmSync(bundlePath(root, hash));
   expect((await collectGarbage(root)).removed).toEqual([hash]);

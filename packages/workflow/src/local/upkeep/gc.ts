@@ -41,9 +41,9 @@ const weekMs = 7 * dayMs;
  * Collects bundles that were stored more than an hour ago and that no name, history, thread or live worker uses, and
  * files older than an hour that crashes left behind. `dryRun` reports them and writes nothing.
  *
- * Bundles go to `trash/<time>-<hash>/`; a `gc` at least a day later deletes them. It holds the registry's lock, so that
- * no `add` runs concurrently, and each bundle's hash lock while it moves the bundle, so that no worker starts to use
- * the bundle. An error does not undo earlier deletions.
+ * Bundles go to `trash/<time>-<hash>/`; a `gc` at least a day later deletes them. The collection holds the registry's
+ * lock, so that no `add` runs concurrently, and each bundle's hash lock while it moves the bundle, so that no worker
+ * starts to use the bundle. An error does not undo earlier deletions.
  */
 export async function collectGarbage(
   root: Root,
@@ -95,7 +95,7 @@ async function collect(root: Root, { now, trash, act }: Collecting): Promise<Gar
   for (const [hash, files] of bundleFiles(root)) {
     const bytes = files.reduce((sum, path) => sum + (stat(path)?.size ?? 0), 0);
     const take = () => !act || discard(root, hash, files, now);
-    // The client that stored it may be about to name or start it.
+    // The client that stored the bundle may be about to name or start it.
     const isFresh = files.some((path) => (stat(path)?.mtimeMs ?? 0) >= now - hourMs);
     if (isFresh || needed.has(hash) || !withHash(root, hash, act, take)) garbage.kept += 1;
     else {

@@ -12,5 +12,5 @@ export async function git(
   if (ended?.exitCode === 0) return { output: ended.output };
   const lines = ended?.error.trim().split("\n") ?? [];
   const why = lines.find((line) => /^(fatal|error): /.test(line)) ?? lines.at(-1);
-  return { problem: ended ? why || `exit code ${ended.exitCode}` : "git is not there" };
+  return { problem: ended ? why || `exit code ${ended.exitCode}` : "git is not installed" };
 }

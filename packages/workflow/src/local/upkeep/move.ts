@@ -165,7 +165,7 @@ function filesOf(root: Root, from: Root, { hash, threadId }: ThreadRef): [string
 
 const sizeOf = (path: string): number => system.files.stat(path)?.size ?? 0;
 
-/** @throws WorkflowError `LOG_CORRUPT` when the log did not arrive whole. */
+/** Checks that a copied log ends with a whole record. @throws WorkflowError `LOG_CORRUPT` */
 function checkLog(path: string): void {
   const log = outlineLog(path);
   if (log.kind === "headless") throw corruptError(path, log.broken);

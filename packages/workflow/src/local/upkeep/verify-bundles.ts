@@ -89,10 +89,10 @@ export function bundleProblems(
     const message = (where: string) => `its SHA-256 differs from the record in ${where}`;
     for (const { sha256: proof, where, isSuspect } of proofsOf(root, hash)) {
       const [, file = where, line] = /^(.*):(\d+)$/.exec(where) ?? [];
-      // Problems of the seal are reported with its bundle, and problems of a start record with its thread.
+      // Report problems of the seal with its bundle, and problems of a start record with its thread.
       if (proof === own || file === descriptorPath(root, hash) || !file.endsWith(".yaml")) continue;
       if (isSuspect) {
-        const reason = `the sha256 here is not that of ${path}`;
+        const reason = `the sha256 differs from the sha256 in ${path}`;
         problems.push({ path: file, line: Number(line), message: reason });
       } else problems.push({ path, message: message(where) });
     }

@@ -149,7 +149,7 @@ const pairOf = (two: Pair, pathOf: (one: string) => string): Pair => [
   pathOf(two[1]),
 ];
 
-test("a store with all of these is sound", async () => {
+test("a store with all of these files is sound", async () => {
   expect(await verifyStore(root)).toEqual({
     checked: { bundles: 2, threads: 2 },
     problems: [],
@@ -174,7 +174,7 @@ describe.each(pairs)("a %s", (kind, pair) => {
     expect(await named()).toContain(short(other));
   });
 
-  test("that was swapped with another is reported", async () => {
+  test("that was swapped with another file is reported", async () => {
     const [one, other] = pair();
     if (kind === "due entry") swapMoments(one, other);
     else {
@@ -313,7 +313,7 @@ test("a missing or damaged id of the storage root is reported", async () => {
   expect(await named()).toEqual(["identity.json"]);
 });
 
-test("a due entry in the folder of another hour is reported", async () => {
+test("a due entry in the folder of a wrong hour is reported", async () => {
   const path = duePath(root, due[0] as (typeof due)[0]);
   const other = join(dirname(duePath(root, due[1] as (typeof due)[0])), basename(path));
   renameSync(path, other);

@@ -91,7 +91,7 @@ async function logProblems(
   if (log.kind === "thread") onLog(log);
   const proof = log.kind === "thread" ? log.start.sha256 : undefined;
   if (proof !== undefined && bundle !== undefined && proof !== bundle) {
-    const message = "the start record has another SHA-256 than the stored bundle";
+    const message = "the SHA-256 in the start record differs from that of the stored bundle";
     problems.push({ path, line: 1, offset: 0, message });
   }
   if (log.kind !== "empty" && log.broken) {
@@ -186,7 +186,7 @@ export function dueProblems(root: Root): Problem[] {
   const remedy = `delete ${dueDir(root)} and run uncaged-workflow wake`;
   const problems = misplacedDue(root).map((path) => ({
     path,
-    message: `it is in the folder of another hour: ${remedy}`,
+    message: `the entry is in the folder of a wrong hour: ${remedy}`,
   }));
   if (!isDueComplete(root)) return problems;
   const unlisted = (refs: readonly ThreadRef[]): ThreadRef[] => {
@@ -208,7 +208,7 @@ export function dueProblems(root: Root): Problem[] {
   return problems.concat(
     lost.map((ref) => ({
       path: dataPath(root, ref.hash, ref.threadId),
-      message: `the thread sleeps, and has no entry that wakes it in time: ${remedy}`,
+      message: `the sleeping thread lacks an entry that wakes it in time: ${remedy}`,
     })),
   );
 }
@@ -219,17 +219,18 @@ export function moveProblems(root: Root): Problem[] {
   const lost = moved.flatMap((threadId): Problem[] => {
     const ref = threadWithId(root, threadId);
     if (!ref || system.files.exists(locationPath(root, ref.hash, threadId))) return [];
-    const message = `it is missing, and ${movedPath(root, threadId)} shows that the thread has moved`;
+    const message = `missing, although ${movedPath(root, threadId)} shows that the thread has moved`;
     return [{ path: locationPath(root, ref.hash, threadId), message }];
   });
   const path = identityPath(root);
   if (!system.files.exists(path)) {
-    const message = "it is missing, and threads have moved: other hosts know this one by its id";
+    const message =
+      "missing, although threads have moved: other hosts identify this storage root by its id";
     return moved.length > 0 ? lost.concat({ path, message }) : lost;
   }
   const identity = parsed(readOwnFile(path, 64 * 1024) ?? new Uint8Array());
   const isSound = isRecord(identity) && typeof identity.id === "string";
-  return isSound ? lost : lost.concat({ path, message: "it has no id of this storage root" });
+  return isSound ? lost : lost.concat({ path, message: "missing id of this storage root" });
 }
 
 /** Returns the threads whose log is missing although other files exist. */

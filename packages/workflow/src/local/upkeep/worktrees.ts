@@ -26,7 +26,10 @@ import { worktreeLocked, worktreeRefsKept } from "../errors.ts";
 
 type Noted = ReturnType<typeof notedWorktrees>[number];
 
-/** @throws WorkflowError `WORKTREE_LOCKED` when the user has locked a worktree of the thread (`git worktree lock`). */
+/**
+ * Checks that the user has not locked a worktree of the thread (`git worktree lock`).
+ * @throws WorkflowError `WORKTREE_LOCKED`
+ */
 export function checkUnlocked(root: Root, threadId: string): void {
   const locked = notedWorktrees(root, threadId).find(isLocked);
   if (!locked) return;

@@ -108,7 +108,7 @@ export async function resumeThread(
 
 type Asked<T> = Exclude<Reply<T>, { kind: "silent" }> | { kind: "lost"; error: unknown };
 
-/** Asks the listening worker, if any. @throws WorkflowError the worker's error, `WORKER_SILENT`. */
+/** Sends a request to the worker that listens, if any. @throws WorkflowError the worker's error, `WORKER_SILENT`. */
 async function askListening<T>(
   root: Root,
   hash: string,
@@ -130,7 +130,7 @@ const toThread = (
   verb?: string,
 ): ControlRequest => ({ method, path: `/threads/${threadId}${verb ? `/${verb}` : ""}` });
 
-/** @throws WorkflowError `THREAD_ENDED` or `LOG_CORRUPT` when the thread can't change. */
+/** Checks that a thread can change. @throws WorkflowError `THREAD_ENDED`, `LOG_CORRUPT` */
 function checkOpen(root: Root, view: ThreadView): void {
   const { threadId, hash, status } = view;
   if (view.status === "corrupt") throw corruptError(dataPath(root, hash, threadId), view.broken);
@@ -175,7 +175,7 @@ export async function killThread(
     return await send();
   } catch (error) {
     const code = force && isWorkflowError(error) ? error.code : null;
-    // The worker that froze while loading has been ended. The next worker can end the thread without the bundle.
+    // The worker that blocked while loading has been ended. The next worker can end the thread without the bundle.
     if (code === "BUNDLE_LOAD_FAILED") return await send();
     if (code !== "WORKER_SILENT") throw error;
   }
@@ -187,7 +187,7 @@ async function askLive(root: Root, ref: ThreadRef): Promise<Killed | null> {
   return reply.kind === "reply" ? { ...reply.value, resumed: [] } : null;
 }
 
-/** Whether the thread's worker drives it and does not answer. */
+/** Whether the thread's worker drives it and does not respond. */
 async function isStuckIn(root: Root, { hash, threadId }: ThreadRef): Promise<boolean> {
   const worker = readWorkerInfo(workerInfoPath(root, hash));
   if (!worker?.live.includes(threadId) || !isAlive(worker.identity)) return false;
@@ -197,7 +197,7 @@ async function isStuckIn(root: Root, { hash, threadId }: ThreadRef): Promise<boo
 
 /**
  * Ends the worker, then the thread unless it has ended, and resumes the worker's other threads. Repeats requests,
- * because the system closes a dead process's files one by one: its socket may accept a request after its lock is free.
+ * because the system closes a dead process's files in sequence: its socket may accept a request after its lock is free.
  */
 async function endStuck(root: Root, view: ThreadView, env: Environment): Promise<Killed> {
   const { hash, threadId } = view;

@@ -10,7 +10,7 @@ type KeepAwakeOptions = {
   resume?: boolean;
   /** Called when threads were resumed, or newly need the user's decision. */
   onRecovered?: (recovered: Recovered) => void;
-  /** Called after each look for due and interrupted threads. */
+  /** Called after each check for due and interrupted threads. */
   onLook?: () => void;
 };
 

@@ -60,7 +60,7 @@ test("treats a worker as stuck when its answer is not a list of threads", async 
   }
 });
 
-test("lists a lost worker that left its socket, and no exiting worker", async () => {
+test("lists a lost worker that left its socket, but not an exiting worker", async () => {
   const socket = join(runDir(root), socketName(hash));
   let takesAway = false;
   const error = { code: "WORKER_CLOSING", kind: "failed", message: "the worker is ending" };
@@ -80,7 +80,7 @@ test("lists a lost worker that left its socket, and no exiting worker", async ()
   }
 });
 
-test("asks again whether a recently running thread waits", async () => {
+test("queries a worker again when a recently running thread may wait", async () => {
   let status = "running";
   const server = Bun.serve({
     unix: join(runDir(root), socketName(hash)),

@@ -11,7 +11,7 @@ import { isAlive, readWorkerInfo } from "../../worker/worker-info.ts";
 import { requireLocks } from "../../disk/lock.ts";
 import { ask, askOnce, type Reply } from "./worker-client.ts";
 
-/** Asks a hash's worker for its threads; null when its answer can't be read. */
+/** Queries a hash's worker for its threads; null when its response can't be read. */
 export function probe(
   root: Root,
   hash: string,
@@ -24,8 +24,8 @@ const probeMs = 2_000;
 const probing = (timeoutMs: number) => ({ method: "GET", path: "/threads", timeoutMs }) as const;
 
 /**
- * The threads that a hash's live worker drives. A worker that accepts the connection without answering, or whose answer
- * is invalid, is stuck: its threads are then the threads in its notes whose log lacks an end record.
+ * Returns the threads that a hash's live worker drives. A worker that accepts the connection without responding, or
+ * whose response is invalid, is stuck: its threads are then the threads in its notes whose log lacks an end record.
  */
 export async function askLive(root: Root, hash: string): Promise<LiveRow[]> {
   const reply = await probe(root, hash);
@@ -42,7 +42,7 @@ function stuck(root: Root, hash: string): LiveThreads {
   return { pid: worker?.identity.pid ?? 0, threads };
 }
 
-// A stuck worker can't be asked, so read the log: a thread with an end is only closing.
+// A stuck worker does not respond, so read the log: a thread with an end is only closing.
 function fromLog(root: Root, { hash, threadId }: ThreadRef): LiveThread[] {
   try {
     const log = outlineLog(dataPath(root, hash, threadId));
@@ -80,9 +80,9 @@ export class LiveWorkers {
   }
 
   /**
-   * A worker's report of a thread; null when no worker drives it. `since` is the time of the thread's last change
-   * (`clock.elapsed()`). An older report counts only if the thread runs in it, and the thread does not wait by its log
-   * (`waits`).
+   * Returns a worker's report of a thread; null when no worker drives it. `since` is the time of the thread's last
+   * change (`clock.elapsed()`). An older report counts only if the thread runs in it, and the thread does not wait by
+   * its log (`waits`).
    */
   async find({ hash, threadId }: ThreadRef, since = 0, waits = false): Promise<LiveRow | null> {
     const known = this.#answers.get(hash);

@@ -61,7 +61,7 @@ export async function envsOf(
   return Object.fromEntries(found);
 }
 
-/** Variables that select programs, code and our own settings, which a project's file can't set. */
+/** Variables that select programs, code and settings of this program. A project's file can't set them. */
 const ownersAlone =
   /^(PATH|HOME|SHELL|IFS|BASH_ENV|NODE_OPTIONS|NODE_PATH|XDG_(CACHE|CONFIG|RUNTIME)_\w+|(LD|DYLD|BUN|UNCAGED)_.*)$/i;
 

@@ -39,7 +39,7 @@ export async function wakeThreads(root: Root, options: WakeOptions): Promise<Wok
   return { ...done, next: nextDue(root) };
 }
 
-/** Wakes the due threads of a hash. Asks a failed or unreachable worker again in a minute. */
+/** Wakes the due threads of a hash. Retries a failed or unreachable worker in a minute. */
 async function wakeHash(
   root: Root,
   hash: string,

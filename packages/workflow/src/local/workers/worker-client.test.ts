@@ -11,7 +11,7 @@ const folder = mkdtempSync(join(tmpdir(), "silent-"));
 const root = folder as Root;
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Starts a process that never answers and notes it as the worker of the hash. */
+/** Starts a process that never responds and records it as the worker of the hash. */
 function holder(...notes: string[]) {
   const child = Bun.spawn(["sleep", "60"]);
   const path = workerInfoPath(root, hash);
@@ -21,14 +21,14 @@ function holder(...notes: string[]) {
   return child;
 }
 
-test("a silent worker that has noted no thread is stuck in its bundle, and is killed", async () => {
+test("a silent worker without a recorded thread is stuck in its bundle, and is killed", async () => {
   const child = holder();
   expect(silentWorker(root, hash).code).toBe("BUNDLE_LOAD_FAILED");
   await child.exited;
   expect(child.signalCode).toBe("SIGKILL");
 });
 
-test("a silent worker that has noted a thread is left alone", async () => {
+test("a silent worker with a recorded thread is not killed", async () => {
   const child = holder("+01M8E692W0KTQ9W6VGYXT1DDGR");
   expect(silentWorker(root, hash).code).toBe("WORKER_SILENT");
   expect(child.exitCode).toBeNull();

@@ -12,6 +12,7 @@ import { isAlive, readWorkerInfo } from "../../worker/worker-info.ts";
 import { loadBlocked } from "../../bundle/errors.ts";
 import { workerFailed, workerLost, workerSilent } from "../errors.ts";
 
+/** A request to the control socket of a worker. */
 export type ControlRequest = {
   method: "GET" | "POST" | "DELETE";
   path: string;
@@ -22,7 +23,7 @@ export type ControlRequest = {
 
 /**
  * The outcome of a request: its reply; `nobody` when no worker listens, so the request had no effect and may be sent to
- * a new worker; or `silent` when a worker did not answer in time.
+ * a new worker; or `silent` when a worker did not respond in time.
  */
 export type Reply<T> = { kind: "reply"; value: T } | { kind: "nobody" } | { kind: "silent" };
 
@@ -161,7 +162,7 @@ type Again<T> = {
   done?: (refusal: string) => T | null | Promise<T | null>;
 };
 
-/** Like {@link askWorker}, for idempotent requests: if the worker is lost before it answers, asks the next worker. */
+/** Like {@link askWorker}, for idempotent requests: if the worker is lost before it responds, asks the next worker. */
 export async function askAgain<T>(
   root: Root,
   hash: string,
@@ -179,16 +180,16 @@ export async function askAgain<T>(
   }
 }
 
-/** Whether a worker ended before it answered: the request may or may not have had its effect. */
+/** Whether a worker ended before it responded: the request may or may not have had its effect. */
 export const isLost = (error: unknown): boolean =>
   isWorkflowError(error) && error.code === "WORKER_LOST";
 
-/** The error of a worker that does not answer. A worker that is stuck in loading its bundle is killed. */
+/** Returns the error of a worker that does not respond. Kills a worker that is stuck in loading its bundle. */
 export const silentWorker = (root: Root, hash: string): WorkflowError =>
   endStuckLoader(root, hash) ?? workerSilent(hash, controlTimeoutMs);
 
-// A worker notes each thread before it touches its log. A silent worker without noted threads is stuck in its bundle's
-// top level, and a forced kill of a thread can't reach it.
+// A worker records each thread before it opens the thread's log. A silent worker without recorded threads is stuck in
+// its bundle's top level, and a forced kill of a thread can't reach it.
 function endStuckLoader(root: Root, hash: string): WorkflowError | null {
   const worker = readWorkerInfo(workerInfoPath(root, hash));
   if (!worker || worker.drove || !isAlive(worker.identity)) return null;
@@ -199,7 +200,7 @@ function endStuckLoader(root: Root, hash: string): WorkflowError | null {
 const hasEnded = ({ exitCode, signalCode }: Child): boolean =>
   exitCode !== null || signalCode !== null;
 
-// A worker that did not get the lock, was asked to close or was killed has not failed: the next worker may answer.
+// A worker that did not get the lock, was asked to close or was killed has not failed: the next worker may respond.
 const hasFailed = ({ exitCode }: Child): boolean =>
   exitCode !== null && exitCode !== 0 && exitCode !== busyCode;
 

@@ -1,4 +1,4 @@
-/** Random numbers by Mulberry32. */
+/** Returns a generator of pseudorandom numbers (Mulberry32). */
 export function randomOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -15,7 +15,7 @@ export function pick<T>(all: readonly T[], random: () => number): T {
   return found;
 }
 
-/** Returns the id of a thread that starts now. */
+/** Returns a thread id with the current time. */
 export function newId(random: () => number): string {
   const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
   const tail = Array.from({ length: 16 }, () => digits[Math.floor(random() * 32)]).join("");
