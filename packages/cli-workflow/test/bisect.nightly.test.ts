@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { openLocalHost } from "@uncaged/workflow/host";
+import { until } from "../../workflow/test/fixtures/until.ts";
+import { byScript } from "../src/bisect/judge.ts";
 import { playStore, removeFolders, type Store } from "./program.ts";
 
 setDefaultTimeout(180_000);
@@ -79,7 +82,25 @@ test("judges by status, keeps steps, skips versions and runs roles on request", 
   expect(await ran()).toBe("1 8 ");
 });
 
-test("refuses an invalid range, and a script that can't judge", async () => {
+test("a script uses the temporary root in place of a host, and an abort ends it", async () => {
+  const host = openLocalHost({ path: store.root, env: {} });
+  const view = await host.read(await host.find(id));
+  await host.close();
+  const env = { ...store.env, UNCAGED_WORKFLOW_HOST: "https://example.com" };
+  const judge = (script: string, signal = new AbortController().signal) =>
+    byScript(script, store.folder, env)(view, "/temporary", signal);
+  const isLocal =
+    'test -z "$UNCAGED_WORKFLOW_HOST" && test "$UNCAGED_WORKFLOW_STORAGE_ROOT" = /temporary';
+  expect(await judge(isLocal)).toBe("good");
+  const controller = new AbortController();
+  const begun = join(store.folder, "begun");
+  const judged = judge(`touch ${begun}; exec sleep 600`, controller.signal);
+  await until(() => existsSync(begun));
+  controller.abort();
+  expect(await judged).toBe(null);
+});
+
+test("refuses a range that is not one, and a script that can't judge", async () => {
   for (const [args, code, message] of [
     [["--good", hashOf(4), "--bad", hashOf(4), "--expect-status", "completed"], 2, "not older"],
     [["--good", hashOf(1), "--bad", "ZZZZZZ", "--expect-status", "completed"], 4, "no version"],

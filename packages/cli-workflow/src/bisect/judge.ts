@@ -1,13 +1,17 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { type Status, threadJson, type ThreadView } from "@uncaged/workflow/host";
-import { rootVariable } from "@uncaged/workflow/internal";
+import { hostVariable, rootVariable } from "@uncaged/workflow/internal";
 import { jsonOf } from "../output/output.ts";
 import { scriptFailed } from "./errors.ts";
 import type { TestResult } from "./search.ts";
 
-/** Judges the thread of a version in the storage root `root`. */
-export type Judge = (view: ThreadView, root: string) => Promise<TestResult>;
+/** Judges the thread of a version in the storage root `root`. Returns null if `signal` was aborted meanwhile. */
+export type Judge = (
+  view: ThreadView,
+  root: string,
+  signal: AbortSignal,
+) => Promise<TestResult | null>;
 
 /** Calls a version good if its thread has a status. */
 export const byStatus =
@@ -20,13 +24,14 @@ const skipCode = 125;
 /**
  * Runs a command of the shell for each thread: 0 is good, 1 to 124 bad, 125 skips the version. It gets the thread as
  * JSON on its standard input, the variables `BISECT_VERSION`, `BISECT_THREAD` and `BISECT_STATUS`, and the temporary
- * storage root. Its output goes to the standard error.
+ * storage root in place of a host. Its output goes to the standard error.
  *
  * @throws WorkflowError `BISECT_SCRIPT_FAILED` for another exit code, or a signal.
  */
 export const byScript =
   (script: string, cwd: string, env: Record<string, string>): Judge =>
-  async (view, root) => {
+  async (view, root, signal) => {
+    const { [hostVariable]: _, ...rest } = env;
     const own = {
       BISECT_VERSION: view.hash,
       BISECT_THREAD: view.threadId,
@@ -35,15 +40,22 @@ export const byScript =
     };
     const child = spawn("sh", ["-c", script], {
       cwd,
-      env: { ...env, ...own },
+      env: { ...rest, ...own },
       stdio: ["pipe", 2, 2],
     });
     // A script need not read its input.
     child.stdin?.on("error", () => undefined);
     child.stdin?.end(`${jsonOf(threadJson(view))}\n`);
-    const [code, signal] = (await once(child, "exit")) as [number | null, string | null];
+    const kill = () => child.kill();
+    signal.addEventListener("abort", kill);
+    const [code, endedBy] = (await once(child, "exit")) as [number | null, string | null];
+    signal.removeEventListener("abort", kill);
+    if (signal.aborted) return null;
     if (code === 0) return "good";
     if (code === skipCode) return "skip";
     if (code !== null && code < skipCode) return "bad";
-    throw scriptFailed(script, signal === null ? `exited with ${code}` : `was ended by ${signal}`);
+    throw scriptFailed(
+      script,
+      endedBy === null ? `exited with ${code}` : `was ended by ${endedBy}`,
+    );
   };

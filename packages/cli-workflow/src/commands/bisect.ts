@@ -103,7 +103,8 @@ async function search(
   const test = async (version: string): Promise<TestResult> => {
     const view = await trial.run(version);
     if (view === null) throw interrupted;
-    const result = await judge(view, trial.root);
+    const result = await judge(view, trial.root, session.interruption());
+    if (result === null) throw interrupted;
     const why = view.status === "failed" ? `  ${view.result.summary.split("\n", 1)[0]}` : "";
     session.note(`${version}  ${result}  ${view.status}${why}`);
     return result;

@@ -126,8 +126,8 @@ export class Database {
   }
 
   /**
-   * Opens new connections for later queries: when one is silent, the network may have lost the others too. Queries that
-   * already wait for the others go on; connections without a query end.
+   * Opens new connections for later queries: after a timeout of one connection, the network may have lost all. Queries
+   * that already wait for the earlier connections continue; connections without a query end.
    */
   #leave(pool: pg.Pool): void {
     if (this.#pool !== pool) return;
