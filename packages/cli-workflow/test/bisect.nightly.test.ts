@@ -100,7 +100,7 @@ test("a script uses the temporary root in place of a host, and an abort ends it"
   expect(await judged).toBe(null);
 });
 
-test("refuses a range that is not one, and a script that can't judge", async () => {
+test("refuses an invalid range, and a script that can't judge", async () => {
   for (const [args, code, message] of [
     [["--good", hashOf(4), "--bad", hashOf(4), "--expect-status", "completed"], 2, "not older"],
     [["--good", hashOf(1), "--bad", "ZZZZZZ", "--expect-status", "completed"], 4, "no version"],

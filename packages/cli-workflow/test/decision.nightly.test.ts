@@ -60,7 +60,9 @@ test("several decision options or invalid JSON change nothing", async () => {
   }
   const wrong = await store.run(["resume", id, "--edit", '{"n":"two"}'], { env });
   expect(wrong.code).toBe(1);
-  expect(wrong.stderr.split("\n")[0]).toContain("invalid answer to tool: value/input/n must be number");
+  expect(wrong.stderr.split("\n")[0]).toContain(
+    "invalid answer to tool: value/input/n must be number",
+  );
   const late = await store.run(["resume", id, "--approve", "--token", "another"], { env });
   expect(late.stderr).toContain("the answer's token does not match tool");
   expect((await store.json<View>(["thread", id])).steps).toHaveLength(1);
