@@ -105,6 +105,7 @@ test("refuses an invalid range, and a script that can't judge", async () => {
     [["--good", hashOf(4), "--bad", hashOf(4), "--expect-status", "completed"], 2, "not older"],
     [["--good", hashOf(1), "--bad", "ZZZZZZ", "--expect-status", "completed"], 4, "no version"],
     [["--good", hashOf(1), "--bad", hashOf(8)], 2, "--expect-status is missing"],
+    [["--good", hashOf(1), "--bad", hashOf(8), "--script", " "], 2, "--expect-status is missing"],
     [
       ["--good", hashOf(1), "--bad", hashOf(8), "--script", "no-such-program"],
       1,

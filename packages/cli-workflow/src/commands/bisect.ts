@@ -72,7 +72,8 @@ export default defineCommand({
 });
 
 function judgeOf(session: Session, { script, expectStatus }: Options): Judge {
-  if (script !== undefined) return byScript(script, session.cwd, session.env);
+  if (script !== undefined && script.trim() !== "")
+    return byScript(script, session.cwd, session.env);
   if (expectStatus !== undefined) return byStatus(expectStatus);
   throw wrongUse(
     "--script or --expect-status is missing",
