@@ -59,11 +59,18 @@ export default defineCommand({
     const version = await withName(session, name, () => host.resolve(name));
     const { fixture, files, again, ...input } = await inputsOf(session, version, options);
     const spinner = session.spinner(() => ["running under faults"]);
+    const signal = session.termination();
     const result = await runChaos({
       ...{ workflow: version.name, code: await host.source(version.hash) },
       ...{ sources: await sourcesOf(session, version.hash), fixture, ...input },
-      ...{ isLive: live, files, seed, runs: runs ?? null, only: only ?? null },
-    }).finally(() => spinner.stop());
+      ...{ isLive: live, files, seed, runs: runs ?? null, only: only ?? null, signal },
+    })
+      .catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+        return null;
+      })
+      .finally(() => spinner.stop());
+    if (result === null) return exitCodes.interrupted;
     const { end, diverged, repeated, faults, worst } = result;
     if (diverged.length === 0 && end?.reason === "failed") throw failsAlone(end.summary, live);
     const words = ["uncaged-workflow", "chaos", `${version.name}@${version.hash}`, ...again];

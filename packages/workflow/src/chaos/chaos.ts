@@ -32,6 +32,8 @@ export type ChaosOptions = {
   runs: number | null;
   /** The number of the only run to make; null for all runs. */
   only: number | null;
+  /** Ends the runs. */
+  signal?: AbortSignal;
 };
 
 /** A run that differs from the undisturbed run, with the source positions of the roles. */
@@ -89,10 +91,11 @@ const threadId = "01CHA0S0000000000000000000";
  * Runs a workflow many times in a separate process and storage root, with faults at each boundary, and compares each
  * run with an undisturbed run.
  *
- * @throws WorkflowError `CHAOS_FAILED`
+ * @throws WorkflowError `CHAOS_FAILED`. The signal's abort reason.
  */
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const { workflow, code, prompt, params, maxRounds, fixture, isLive, seed, runs, only } = options;
+  const { signal } = options;
   const bytes = new TextEncoder().encode(code);
   const end = await inTemporary("uncaged-chaos-", async (folder) => {
     const cwd = join(folder, "work");
@@ -110,7 +113,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     writeFileAtomic(join(folder, "request.json"), JSON.stringify(request));
     const env = { PATH: process.env.PATH ?? "", HOME: folder, TMPDIR: folder };
     const task = { program: "chaos-child", request: { folder }, cwd: folder, env } as const;
-    return await runChild({ ...task, timeoutMs, maxMemory });
+    return await runChild({ ...task, timeoutMs, maxMemory, ...(signal && { signal }) });
   });
   if (end.by !== "answer") throw processEnded(howOf(end));
   const answer = end.answer as ChaosAnswer;
