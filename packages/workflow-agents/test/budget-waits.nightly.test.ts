@@ -77,7 +77,7 @@ test.each(["nothing", "SIGKILL"] as const)(
       };
       const refused = [limit, 1, true, "more"].map((bad) => messageOf(answer(bad)));
       for (const message of await Promise.all(refused)) {
-        expect(message).toContain("does not fit what budget asks for");
+        expect(message).toContain("invalid answer to budget");
       }
       await answer((limit += 700));
     }

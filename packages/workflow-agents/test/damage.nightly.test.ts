@@ -94,7 +94,7 @@ async function refusedFor({ ref, env, cwd }: Run, path: string): Promise<void> {
     expect(error).toMatchObject({ code: "LOG_CORRUPT" });
     const { message, hint } = error as { message: string; hint: string };
     expect(message).toMatch(new RegExp(`^${path}:\\d+: [^\n]+$`));
-    expect(hint).toContain("nothing was done again");
+    expect(hint).toContain("restore the file from a backup");
   }
 }
 
