@@ -214,7 +214,7 @@ test("a JSON file with services fails with a hint about a source", async () => {
   writeFileSync(file, JSON.stringify({ version: "3.18", name: "lonely", registry, steps }));
   await house.add("lonely", file);
   const thread = await house.run("lonely", { cwd: house.place() });
-  expect(thread.result?.summary).toContain("Service_Count: missing adapter \"service\"");
+  expect(thread.result?.summary).toContain('Service_Count: missing adapter "service"');
   expect(await house.host.read(thread)).toMatchObject({
     error: { code: "NO_ADAPTER", hint: expect.stringContaining("stepsBundle") as string },
   });
