@@ -22,6 +22,7 @@ const allowed: ReadonlySet<string> = new Set([
   "packages/workflow/src/chaos/drive.ts: chaos: ",
   // The driver's errors of lost connections have no code.
   "packages/workflow-postgres/src/database/database.ts: terminat|timeout|closed|ended|not queryable|ECONN",
+  "packages/workflow-postgres/src/database/database.ts: Query read timeout",
   "apps/web/src/lib/json.ts: position (\\d+)",
   "apps/web/src/lib/json.ts: line (\\d+)",
   "packages/server/src/routes/upload.ts:  Could not resolve: ",

@@ -147,7 +147,7 @@ test("verify checks the due entries and reports a thread without an entry", asyn
   expect((await verifyStore(store.root)).problems).toMatchObject([
     {
       path: expect.stringContaining(ref.threadId),
-      message: expect.stringContaining("sleeps, and has no entry"),
+      message: expect.stringContaining("lacks an entry that wakes it"),
     },
   ]);
   rmSync(dueDir(store.root), { recursive: true });
