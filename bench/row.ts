@@ -34,6 +34,6 @@ export function line(
   return { ...texts, figure, floor, ratio: figure.median / floor.median };
 }
 
-/** Whether a line meets its target. */
+/** Tells whether a line meets its target. */
 export const isMet = ({ target, ratio, figure }: Line): boolean =>
   "ratio" in target ? ratio <= target.ratio : figure.median <= target.most;

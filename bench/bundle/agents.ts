@@ -20,7 +20,7 @@ async function turn(n: number, tokens: number, ms: number): Promise<void> {
   publish("llm_usage", { call_id: `c${n}`, model: "m", usage, cost_usd: 0.01, state: "whole" });
 }
 
-/** Takes turns until the file `stop` exists. */
+/** Publishes turns until the file `stop` exists. */
 async function stream(stop: string): Promise<string> {
   for (let n = 0; !existsSync(stop); n += 1) await turn(n, 400, 40);
   return "done";

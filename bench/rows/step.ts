@@ -10,7 +10,7 @@ import { makeStore, reported } from "../store.ts";
 const count = 1000;
 
 /**
- * A thread of 1,000 steps, with everything that a worker does for it except the process itself. The floor is a loop
+ * A step of a thread of 1,000 steps, with all the work of a worker, but in this process. The floor is a loop
  * that appends and syncs the same lines.
  */
 export const step: Row = {

@@ -130,7 +130,7 @@ test("a start whose answer is lost is repeated without a second thread", async (
   expect(await threadsOf("twice")).toHaveLength(1);
 }, 600_000);
 
-test("a node of a run opens on its data, and a picked value goes into the last field", async () => {
+test("a node of a run opens on its data, and a picked value is inserted into the last field", async () => {
   const rows = '[{"id": 1, "name": "Ada"}, {"id": 2, "name": "<b>Grace</b>\\u202e"}]';
   const flow = {
     ...{ version: "3.18", name: "picked" },

@@ -57,7 +57,7 @@ const steps: State[] = [
 
 describe.each([
   { theme: "light", rules: [] },
-  // Only colours differ.
+  // Themes differ only in colours.
   { theme: "dark", rules: ["color-contrast"] },
 ] as const)("in the theme $theme", ({ theme, rules }) => {
   test.each([

@@ -7,7 +7,7 @@ import { darken, violationsOf } from "./violations.ts";
 const serving = useConsoleProcess();
 let id = "";
 
-/** A workflow that looks for a word in its prompt, and fails for one prompt. */
+/** A workflow that searches its prompt for a word, and fails for one prompt. */
 const finder = (word: string, ms: number): string => `
   import { createRoleModerator, END } from "@uncaged/workflow";
   const usage = { input_tokens: 1200, output_tokens: 90, thinking_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0 };

@@ -62,7 +62,7 @@ test("waiting items appear, are counted, and are answered in place by keyboard a
   await list.getByRole("link", { name: "asker" }).waitFor();
   await list.getByRole("link", { name: "Second plan" }).waitFor();
   await link(page, "Inbox 3 waiting").waitFor();
-  // A new item does not take the place of the shown one.
+  // A new item does not take the place of the shown item.
   await first.getByRole("button", { name: "Retry look" }).waitFor();
   expect(await page.title()).toStartWith("(3) ");
   expect(await violationsOf(page)).toEqual([]);
@@ -103,7 +103,7 @@ test("waiting items appear, are counted, and are answered in place by keyboard a
   await page.getByText("Nothing waits for you").waitFor();
 }, 600_000);
 
-/** Records the notifications of a page in place of the browser, which shows none without a screen. */
+/** Records the notifications of a page in place of the browser, because headless browsers show none. */
 const recordNotices = (page: Page) =>
   page.addInitScript(() => {
     const shown: string[] = [];

@@ -10,7 +10,7 @@ import { violationsOf } from "./violations.ts";
 
 const serving = useConsoleProcess();
 
-/** Fails, asks or ends, as the prompt says. */
+/** Fails, asks a question or ends, depending on the prompt. */
 const errand = bundleOf(`
   const [kind] = input.prompt.split(" ");
   yield step("reader", "read", { cost: kind === "dear" ? 2 : 0.01, usage: { input_tokens: 10 } });
@@ -54,7 +54,7 @@ const listed = (page: Page, count: number) =>
     count,
   );
 
-test("a row tells the subject, the place with its error or question, and the figures", async () => {
+test("a row shows the subject, the place with its error or question, and the figures", async () => {
   const page = await open(serving);
   const failed = rowOf(page, "failing import of orders");
   await failed.getByText("orders.csv, line 751: no date").waitFor();
@@ -127,7 +127,7 @@ test("the words of a search are marked", async () => {
   expect(await row.locator("mark").allTextContents()).toEqual(["orders", "orders"]);
 }, 600_000);
 
-test("a view is saved with a name, survives a reload, and is forgotten", async () => {
+test("a view is saved with a name, survives a reload, and is deleted", async () => {
   const page = await open(serving, "/?status=failed");
   const views = page.getByRole("navigation", { name: "Views" });
   await page.getByRole("button", { name: "Save view" }).click();
@@ -149,7 +149,7 @@ test("a view is saved with a name, survives a reload, and is forgotten", async (
   await rowOf(page, "asking for a yes").waitFor();
 }, 600_000);
 
-test("a press on an hour lists its threads, and a second one lists all", async () => {
+test("a press on an hour lists its threads, and a second press lists all", async () => {
   const page = await open(serving);
   const hour = page.getByRole("slider", { name: /^Hour/ });
   await pressUntil(page, hour, "Tab");
@@ -213,7 +213,7 @@ test("several threads are selected by keys and with Shift, compared, exported an
   await page.keyboard.press("Escape");
 }, 600_000);
 
-test("a server that stops during a retry fails each thread visibly, and the next try starts each once", async () => {
+test("a server that stops during a retry fails each thread visibly, and the next try starts each thread once", async () => {
   const made = await runAll();
   const page = await open(serving, "/?status=failed");
   await listed(page, 2);

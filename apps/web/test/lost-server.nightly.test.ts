@@ -7,7 +7,7 @@ import { openPlans } from "../../../packages/workflow-plan/src/entry/service.ts"
 import { open, useConsoleProcess } from "./browser.ts";
 import { chain, importText, nodeOf } from "./editor.ts";
 
-/* A server that is killed before or during an action: nothing typed is lost, nothing is done twice or in silence. */
+/* A server that is killed before or during an action: typed text is kept, no action runs twice, failures are shown. */
 
 const serving = useConsoleProcess("endless");
 serving.more = {
@@ -23,7 +23,7 @@ const failure = (page: Page) => page.getByText("The server can't be reached").fi
 const press = (page: Page, name: string) =>
   page.getByRole("button", { name, exact: true }).last().click();
 
-/** Kills the server. Returns a function that starts it again on its port, and waits until the page noticed. */
+/** Kills the server. Returns a function that restarts it on its port, and waits until the page is connected. */
 async function lose(page: Page): Promise<() => Promise<void>> {
   const { port } = serving;
   await serving.stop("SIGKILL");
@@ -35,7 +35,7 @@ async function lose(page: Page): Promise<() => Promise<void>> {
   };
 }
 
-/** Lets the server take the next request of a path, and kills it before its response arrives. */
+/** Passes the next request of a path to the server, and kills the server before the response arrives. */
 async function loseDuring(page: Page, path: string, act: () => Promise<void>) {
   const restarts = Promise.withResolvers<() => Promise<void>>();
   await page.route(

@@ -45,7 +45,7 @@ const watchSentence = (page: Page) =>
     }).observe(document, { childList: true, subtree: true, characterData: true });
   }, sentence);
 
-test("a confirmed plan whose trigger nothing fires says so in red, until a server does", async () => {
+test("a confirmed plan whose trigger nothing fires has a red notice until a server fires it", async () => {
   await create("wf_nine");
   const page = await open(serving, "/plans/wf_nine");
   const alert = page.getByRole("alert").getByText(sentence);

@@ -50,7 +50,7 @@ async function openAs(role: string, path: string, look: Look): Promise<Page> {
   return page;
 }
 
-/** Waits for the one reason that a part of a page shows. */
+/** Waits for the only reason that a part of a page shows. */
 async function refused(part: Page | Locator, needed: string, role: string): Promise<void> {
   const alert = part.getByRole("alert").filter({ hasText: "role" });
   await alert.waitFor();

@@ -14,7 +14,7 @@ import { darken, violationsOf } from "./violations.ts";
  */
 
 let gate = Promise.withResolvers<void>();
-/** An agent with subagents asks all of them at once. Each of them waits at the gate. */
+/** An agent calls all its subagents at once. Each subagent waits at the gate. */
 const model = await openaiServer(({ messages, tools = [] }) => {
   const names = tools.flatMap((tool) => ("function" in tool ? [tool.function.name] : []));
   const agents = names.filter((name) => name.startsWith("subagent"));
@@ -332,7 +332,7 @@ describe("a server that disappears", () => {
     600_000,
   );
 
-  test("during a rollback says so, and leaves the version until the server is back", async () => {
+  test("during a rollback is reported, and the version does not change until it is back", async () => {
     await serving.add("versions", fragile('"fixed"'));
     const { hash: good } = await serving.ok<Workflow>("/api/workflows/versions");
     await serving.add("versions", fragile('"broken"'));

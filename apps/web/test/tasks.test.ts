@@ -13,7 +13,7 @@ import * as stepsHand from "./steps-hand.ts";
 import { detailsOf } from "./trace.ts";
 import { violationsOf } from "./violations.ts";
 
-/* The ten main tasks of the console on one server. The rest is in `*.nightly.test.ts`. */
+/* The ten main tasks of the console on one server. Other tests are in `*.nightly.test.ts`. */
 
 const serving = useConsoleProcess("counter");
 const graphModel = await scriptedModel(serving);

@@ -4,7 +4,7 @@ import { open, useConsole } from "./browser.ts";
 const serving = useConsole("counter");
 serving.options = { streams: { most: 1 } };
 
-test("a page beyond the limit of streams says so, and connects when another page is closed", async () => {
+test("a page beyond the limit of streams reports the limit, and connects when another page is closed", async () => {
   const other = await serving.fetch("/api/events");
   expect(other.status).toBe(200);
   const page = await open(serving);

@@ -1,7 +1,7 @@
 import axe from "axe-core";
 import type { Page } from "playwright-core";
 
-/** Focus guards of a dialog. They have the focus only while they redirect it. */
+/** Focus guards of a dialog. They have the focus only while they redirect the focus. */
 const guards = "[data-base-ui-focus-guard]";
 
 /** The axe violations of a page, one per line, by all rules or by the named rules. */

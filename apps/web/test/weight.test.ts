@@ -50,7 +50,7 @@ test("the page paints before its styles and code arrive", () => {
   expect(head.match(/<script(?! type="module")[^>]*>/g)).toEqual(['<script src="/early.js">']);
 });
 
-test("the compressed files of the first view have the content of the plain ones", () => {
+test("the compressed files of the first view have the content of the plain files", () => {
   const names = readdirSync(join(dist, "assets")).filter((name) => name.endsWith(".br"));
   expect(names).toHaveLength(2);
   for (const name of names) {
@@ -60,7 +60,7 @@ test("the compressed files of the first view have the content of the plain ones"
   }
 });
 
-test("the early request of the first rows is the one of the list", () => {
+test("the early request of the first rows equals the request of the list", () => {
   const source = (path: string) => readFileSync(join(dist, "..", path), "utf8");
   const [, asked] = /\?limit=(\d+)"/.exec(source("public/early.js")) ?? [];
   expect(source("src/pages/threads/threads-page.tsx")).toContain(`const firstRows = ${asked};`);

@@ -362,7 +362,7 @@ function useProblems(document: EditedDocument): ReadonlyMap<string, readonly Pro
   }, [document, problems]);
 }
 
-/** Whether the page is too narrow for editing. Documents can still be viewed and run. */
+/** Tells whether the page is too narrow for editing. Documents can still be viewed and run. */
 export const useIsNarrow = (): boolean =>
   useSyncExternalStore(
     (listener) => {

@@ -64,7 +64,7 @@ function ImportForm({ actions, onClose }: Omit<Props, "isOpen">) {
 
 type LeftProps = { converted: Converted | null; onClose: () => void };
 
-/** Everything that an import left out. */
+/** The list of the parts that an import left out. */
 export function LeftDialog({ converted, onClose }: LeftProps) {
   const { from = "", left = [] } = converted ?? {};
   const text = left.map(({ at, message }) => `${at}: ${message}`).join("\n");

@@ -129,13 +129,13 @@ export function useEditorKeys({
   };
 
   useEffect(() => {
-    // The capture phase comes before the page's keys, some of which mean something else here.
+    // The capture phase runs before the page's key handlers, which use some of these keys.
     window.document.addEventListener("keydown", onKey, true);
     return () => window.document.removeEventListener("keydown", onKey, true);
   }, []);
 }
 
-/** Whether a dialog or menu is open. A closing dialog or menu does not count. */
+/** Tells whether a dialog or menu is open. A closing dialog or menu does not count. */
 const isCovered = (): boolean =>
   window.document.querySelector(":is([role=dialog],[role=menu]):not([data-closed])") !== null;
 

@@ -26,7 +26,7 @@ export type Converted = {
   text: string;
   /** The program that wrote the file. */
   from: string;
-  /** Parts that the document does not have, with their places in the file. */
+  /** Parts of the file that were not converted, with their places in the file. */
   left: readonly { at: string; message: string }[];
 };
 
@@ -54,6 +54,6 @@ export type DocumentKind<Name extends string = "graph" | "steps"> = Omit<
   palette: readonly PaletteItem[];
   /** Converts another program's file; null for any other text. Throws an error for a broken file. */
   convert?: (text: string, file: string) => Promise<Converted | null>;
-  /** A double click runs the first action, unless it opens something. */
+  /** Additional actions on nodes. A double click that opens nothing runs the first action. */
   actions?: (document: unknown, nodes: readonly string[]) => readonly KindAction[];
 };

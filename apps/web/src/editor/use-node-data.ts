@@ -7,7 +7,7 @@ import { dataPanel, nodePanel } from "./inspector.tsx";
 
 /**
  * The data of a node in the selected run; null if the run has not reached it. `pick` returns a function that inserts a
- * value's expression into the field that had the focus last, or null if no expression refers to the value.
+ * value's expression into the last focused field, or null if no expression refers to the value.
  */
 export type DataOf = (node: DrawnNode, pick: (value: RunValue) => (() => void) | null) => ReactNode;
 

@@ -16,7 +16,7 @@ describe("a duration", () => {
   });
 });
 
-describe("how long ago", () => {
+describe("an age", () => {
   test.each([
     [1_000, "now"],
     [12_000, "12 s ago"],

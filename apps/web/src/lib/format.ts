@@ -87,7 +87,7 @@ export const moment = (at: number): string => dateAndTime.format(at);
 /** The role name of sleeps in the console. The engine uses `__wait__` for both sleeps and questions. */
 export const sleepRole = "__sleep__";
 
-/** The visible name of a role. The step's meta tells the engine's own roles apart. */
+/** The visible name of a role. The step's meta distinguishes the engine's roles. */
 export function roleName(role: string, meta: Readonly<Record<string, unknown>> = {}): string {
   if (role === sleepRole || (role === "__wait__" && meta.sleep === true)) return "Sleep";
   if (role === "__wait__") return "Question";

@@ -1,7 +1,7 @@
 /*
  * Owns: the event connection that a browser's tabs share, and the list of followers. Does not own: the meaning of
  * messages. Runs in a shared worker, or in the page if the browser has no shared workers. A tab follows a thread, or
- * the host with its plans, by its port, and gets messages from a cursor on. When the followers change, the hub opens a
+ * the host with its plans, by its port, and gets messages after a cursor. When the followers change, the hub opens a
  * new connection after the last delivered message and then closes the old connection, so messages are neither lost nor
  * repeated.
  */

@@ -10,9 +10,9 @@ export type InboxItem = {
   key: string;
   subject: string;
   text: string;
-  /** The role and workflow, or the plan, that asks. */
+  /** The asking role with its workflow, or the name of the plan. */
   from: string;
-  /** When it was asked, in milliseconds since the epoch; null if unknown. */
+  /** Time of the question, in milliseconds since the epoch; null if unknown. */
   at: number | null;
 } & (
   | { kind: "question"; thread: ThreadRow }

@@ -11,7 +11,7 @@ export type JsonNode = {
   value: unknown;
   depth: number;
   parent: JsonNode | null;
-  /** The first member of a range, and the first after it. Null for a value. */
+  /** Start (inclusive) and end (exclusive) of the range of members; null for a value. */
   range: { from: number; to: number } | null;
   /** The position among its siblings from 1, and their number. */
   position: number;
@@ -21,7 +21,7 @@ export type JsonNode = {
 /** Maximum number of children of a node. Longer containers show ranges. */
 const mostChildren = 1_000;
 
-/** Longer texts, and texts of several lines, are folded. */
+/** Maximum number of characters of an unfolded text. Texts of several lines are always folded. */
 const longestLine = 160;
 
 export const rootOf = (value: unknown): JsonNode => ({
@@ -38,7 +38,7 @@ function namesIn(value: object): readonly string[] {
   return known;
 }
 
-/** The number of members of a container; 0 for other values, for file values and for truncated ones. */
+/** The number of members of a container; 0 for other values, file values and truncated values. */
 export function sizeOf(value: unknown): number {
   if (Array.isArray(value)) return value.length;
   const isContainer = isRecord(value) && !isTruncated(value) && filePathOf(value) === null;
@@ -48,13 +48,13 @@ export function sizeOf(value: unknown): number {
 export const isLongText = (value: unknown): value is string =>
   typeof value === "string" && (value.length > longestLine || value.includes("\n"));
 
-/** Whether a node has something to unfold. */
+/** Tells whether a node has content to unfold. */
 export const canOpen = ({ value, range }: JsonNode): boolean =>
   range !== null || sizeOf(value) > 0 || isLongText(value) || isTruncated(value);
 
 const made = new WeakMap<JsonNode, readonly JsonNode[]>();
 
-/** The children of a node, the same objects each time. */
+/** The children of a node. Repeated calls return the same objects. */
 export function childrenOf(node: JsonNode): readonly JsonNode[] {
   const known = made.get(node);
   if (known) return known;

@@ -3,7 +3,7 @@ import type { Sliced } from "./slices.ts";
 /** Number of characters that are parsed or written at once. */
 const piece = 64 * 1024;
 
-/** Deeper containers are parsed at once, because each level is scanned again. */
+/** Maximum depth of containers that are parsed in slices, because each level is scanned again. */
 const deepest = 50;
 
 /**
@@ -131,7 +131,7 @@ function* written(value: unknown, pieces: string[], depth: number): Sliced<void>
   pieces.push(isList ? "]" : "}");
 }
 
-/** Whether the JSON of a value has more than about `most` characters. Stops counting at that limit. */
+/** Tells whether the JSON of a value has more than about `most` characters. Stops counting at that limit. */
 export function isMoreThan(value: unknown, most: number): boolean {
   let left = most;
   const take = (one: unknown): boolean => {

@@ -39,6 +39,6 @@ function keep(key: string | null, value: unknown): void {
   }
 }
 
-/** Whether a key belongs to an input method, whose Enter accepts a suggestion. Safari reports such an Enter as 229. */
+/** Tells whether a key event belongs to an input method, where Enter accepts a suggestion (229 in Safari). */
 export const isComposing = (event: { keyCode: number; nativeEvent: { isComposing: boolean } }) =>
   event.nativeEvent.isComposing || event.keyCode === 229;

@@ -4,7 +4,7 @@ import type { Inbox } from "./inbox.ts";
 
 const chosenKey = "uncaged-notices";
 
-/** Whether the browser has notifications. */
+/** Tells whether the browser has notifications. */
 const canNotify = (): boolean => typeof Notification === "function";
 
 const isOn = (): boolean =>
@@ -12,9 +12,9 @@ const isOn = (): boolean =>
 
 /** The user's choice about notifications. */
 export type NoticeChoice = {
-  /** `blocked` if the browser refuses them, `none` if it has none. */
+  /** `blocked` if the browser refuses notifications, `none` if it does not support them. */
   state: "on" | "off" | "blocked" | "none";
-  /** Switches them on or off. Asks for the browser's permission if necessary. */
+  /** Switches notifications on or off. Requests the browser's permission if necessary. */
   toggle: () => void;
 };
 
@@ -35,7 +35,7 @@ export function useNoticeChoice(): NoticeChoice {
   return { state, toggle: () => void toggle() };
 }
 
-/** Notifies of new items of the inbox while the page is out of sight. `onOpen` opens an item by its key. */
+/** Notifies of new items of the inbox while the page is hidden. `onOpen` opens an item by its key. */
 export function useNotices({ items, isRead }: Inbox, onOpen: (key: string) => void): void {
   const known = useRef<Set<string> | null>(null);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** The own property of a record, without inherited ones. */
+/** An own property of a record. Ignores inherited properties. */
 export const ownIn = <Value>(
   all: Readonly<Record<string, Value>>,
   name: string,

@@ -33,7 +33,7 @@ export const waitingPlansQuery = queryOf<PlanRow[]>([...planKeys.lists, "waiting
 export const planQuery = (id: string) =>
   queryOf<PlanView>([...planKeys.ones, id], pathOf("plans", id));
 
-/** Updates a plan in the lists; a null row removes it. The page of the plan reads it again. */
+/** Updates a plan in the lists; a null row removes it. The page of the plan reads the plan again. */
 export function takePlan(client: QueryClient, id: string, row: PlanRow | null): void {
   const put = (rows: PlanRow[] | undefined, isListed: boolean) => {
     if (!rows || !row || !isListed) return rows?.filter((one) => one.id !== id);

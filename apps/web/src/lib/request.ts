@@ -117,7 +117,7 @@ async function send(path: string, options: Request): Promise<Response> {
   throw await refusalOf(response);
 }
 
-/** The response to a request that public/early.js has sent; null for any other, and the second time. */
+/** The response to a request that public/early.js has sent; null for other requests, and for a repeated call. */
 function takeEarly(url: string): Promise<Response> | null {
   const page = globalThis as { early?: { url: string; response: Promise<Response> } };
   if (page.early?.url !== url) return null;

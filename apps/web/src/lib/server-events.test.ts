@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { eventsIn } from "./server-events.ts";
 
-test("events arrive whole, wherever their text is split, and comments are left out", async () => {
+test("events arrive whole, also when their text is split, and comments are omitted", async () => {
   const text = `event: step\nid: 1\ndata: ${"a".repeat(40)}\n\n: a comment\n\nevent: end\ndata: {}\n\n`;
   const whole = [
     { name: "step", data: "a".repeat(40), cursor: "1" },

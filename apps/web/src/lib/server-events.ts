@@ -7,7 +7,7 @@ export async function* eventsIn(
 ): AsyncGenerator<ServerEvent> {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   try {
-    /** The pieces of an event without its end. Joining a long event at every piece would take too long. */
+    /** The received pieces of an incomplete event. Joining a long event at every piece would take too long. */
     let begun: string[] = [];
     for (;;) {
       const { done, value } = await reader.read();

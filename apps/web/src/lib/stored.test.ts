@@ -5,7 +5,7 @@ afterEach(() => {
   Reflect.deleteProperty(globalThis, "localStorage");
 });
 
-test("texts last in memory if the storage fails, and are in the storage once it works", () => {
+test("texts stay in memory while the storage fails, and are stored once it works", () => {
   const stored = new Map<string, string>();
   let isOff = true;
   const use = <Result>(act: () => Result): Result => {

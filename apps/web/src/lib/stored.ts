@@ -1,10 +1,10 @@
 import { useSyncExternalStore } from "react";
 
-/** Texts that the storage did not take. They last until the user leaves the page. */
+/** Texts that could not be stored. They last until the user leaves the page. */
 const unkept = new Map<string, string>();
 const changed = "uncaged-stored";
 
-/** The text that this browser keeps under a key; null for none. */
+/** The stored text of a key; null for none. */
 export function readStored(key: string): string | null {
   try {
     return unkept.get(key) ?? localStorage.getItem(key);
@@ -13,7 +13,7 @@ export function readStored(key: string): string | null {
   }
 }
 
-/** Keeps a text; null forgets it. Returns false if the storage is full or disabled. */
+/** Stores a text; null deletes the stored text. Returns false if the storage is full or disabled. */
 export function store(key: string, text: string | null): boolean {
   unkept.delete(key);
   try {
@@ -35,6 +35,6 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** The text under a key, also when another part of the page or another tab changes it. */
+/** The stored text of a key, updated when the page or another tab changes it. */
 export const useStored = (key: string): string | null =>
   useSyncExternalStore(subscribe, () => readStored(key));

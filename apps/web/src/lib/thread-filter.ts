@@ -13,19 +13,19 @@ export const statuses: readonly Status[] = [
   "corrupt",
 ];
 
-/** The filters of the list of threads, as the address has them: `?status=failed,killed&since=24h&cost=1`. */
+/** The filters of the list of threads, as in the page's address: `?status=failed,killed&since=24h&cost=1`. */
 export type ThreadFilter = {
   /** Statuses, separated by commas. */
   status?: string;
   workflow?: string;
-  /** A version of the workflow, or of any workflow: a hash or its beginning. */
+  /** A version of the workflow, or of any workflow: a hash or a prefix of it. */
   version?: string;
   /** An age such as `24h`, `today`, or a moment: see {@link timeOf}. */
   since?: string;
   until?: string;
-  /** The least duration of work, such as `10m`. */
+  /** Minimum duration of work, such as `10m`. */
   worked?: string;
-  /** The least cost in US dollars. */
+  /** Minimum cost in US dollars. */
   cost?: number;
   error?: true;
   /** The search words. */

@@ -40,7 +40,7 @@ const shown = () =>
   ]);
 
 describe("the cards of a thread", () => {
-  test("are its attempts, each with its own text, however many of one step stream at once", () => {
+  test("are its attempts, each with its own text, also when several attempts of a step stream at once", () => {
     const iterations = ["A", "B", "C", "D"];
     for (const id of iterations) {
       const path = [{ in: "Loop_Items", child: "LLM_Ask", iteration: iterations.indexOf(id) }];
@@ -142,7 +142,7 @@ describe("the cards of a thread", () => {
 });
 
 describe("an attempt", () => {
-  test("lasts from its start to its end: concurrent attempts overlap, and pauses are in none", () => {
+  test("lasts from its start to its end, without pauses, and may overlap other attempts", () => {
     event("A", "attempt_start", { role: "shot" });
     event("B", "attempt_start", { role: "shot" });
     step("shot", "B");

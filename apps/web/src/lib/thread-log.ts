@@ -123,7 +123,7 @@ export const failedAmong = (cards: readonly Card[]): Card[] =>
     .slice(cards.findLastIndex(({ step }) => step !== null) + 1)
     .filter(({ attempt }) => attempt.status === "failed");
 
-/** Whether to show an attempt. Attempts of plain bundles have neither name nor content before a report or a step. */
+/** Tells whether to show an attempt. In plain bundles, an attempt has no name or content before a report or a step. */
 const isShown = ({ role, step, stepID, status, turns, error }: Attempt): boolean =>
   role !== null ||
   step !== null ||

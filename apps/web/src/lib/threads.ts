@@ -104,12 +104,12 @@ export const readAttempts = (id: string) => request<Attempts>(pathOf("threads", 
 export const act = <Answer>(id: string, action: string, json: unknown = {}) =>
   request<Answer>(pathOf("threads", id, action), { method: "POST", json });
 
-/** The ids of requested threads whose answer has not arrived, by their request. */
+/** Ids of requested threads without a response yet, by request. */
 const unanswered = new Map<string, string>();
 
 /**
- * Requests a new thread under an id of this page. After a lost answer, the same request has the same id, so that the
- * server starts no second thread.
+ * Requests a new thread with an id generated here. After a lost response, a retry sends the same id, so that the
+ * server does not start a second thread.
  */
 async function once<Answer>(path: string, json: object, from?: typeof root): Promise<Answer> {
   const asked = JSON.stringify([path, json]);
@@ -173,7 +173,7 @@ export const readCheckpoint = (
 
 export const startRerun = (body: Rerun) => once<RunState>("/rerun", body, root);
 
-/** Whether a worker runs a thread with this status. */
+/** Tells whether a worker runs a thread with this status. */
 export const isLive = (status: Status): boolean => status === "running" || status === "paused";
 
 export const isEnded = (status: Status): boolean =>

@@ -26,7 +26,7 @@ export const problemOf = ({ isText, text }: ValueEdit): string | null =>
 export const valueOf = ({ isText, text }: ValueEdit): unknown =>
   isText ? text : readJson(text).value;
 
-/** Whether an edit changes the value or is invalid. */
+/** Tells whether an edit changes the value or is invalid. */
 export const isChanged = (before: unknown, edit: ValueEdit): boolean =>
   problemOf(edit) !== null || JSON.stringify(valueOf(edit)) !== JSON.stringify(before);
 

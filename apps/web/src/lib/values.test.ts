@@ -45,7 +45,7 @@ describe("a truncated value", () => {
     }
   });
 
-  test("is read from the thread's store, unless that holds another value", async () => {
+  test("is read from the thread's store, unless the store holds another value", async () => {
     const value = { text: "kept in full, rather long" };
     const whole = (kept: object) => wholeOf(truncated(value), JSON.stringify(kept), committed);
     expect(await whole(value)).toEqual({ value });

@@ -5,7 +5,7 @@ import { parsing } from "./json-slices.ts";
 import { ApiError, pathOf, requestText } from "./request.ts";
 import { inSlices } from "./slices.ts";
 
-/** Whether a value is the shortened form of a longer value. */
+/** Tells whether a value is the shortened form of a longer value. */
 export const isTruncated = (value: unknown): value is TruncatedValue =>
   isRecord(value) && value._truncated === true && typeof value.preview === "string";
 

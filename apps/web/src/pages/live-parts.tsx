@@ -48,7 +48,7 @@ export function ServedProject() {
   );
 }
 
-/** The rights of a token that may not do everything. */
+/** Texts for tokens with restricted rights. */
 const rights = {
   read: { text: "read only", title: "The token has the role read: it changes nothing" },
   answer: {
@@ -57,7 +57,7 @@ const rights = {
   },
 } as const;
 
-/** The rights of the token; hidden when it may do everything. */
+/** The rights of the token; hidden for an unrestricted token. */
 export function TokenRights() {
   const { data: server } = useQuery(serverQuery);
   if (!server || server.role === "operate") return null;
@@ -98,7 +98,7 @@ const noticeOf = (state: Exclude<Connection, "open"> | "back") =>
       }
     : notices[state];
 
-/** Minimum length of a reported loss, in milliseconds. A reconnect is shorter. */
+/** Minimum duration of a reported connection loss, in milliseconds. Reconnects are shorter. */
 const patienceMs = 700;
 const gladMs = 2_500;
 

@@ -46,7 +46,7 @@ export function Shell() {
   useGoKeys(() => setHelping(true));
   const isRead = useIsFirstRead();
   useEffect(() => {
-    // Only the list competes with the header for a slow line.
+    // Only the list of threads is read before the data of the header.
     if (path !== "/") reportFirstRead();
   }, [path]);
   return (
@@ -165,7 +165,7 @@ function useGoKeys(onHelp: () => void): void {
       goneAt.current = 0;
       const to = ownIn<(typeof places)[keyof typeof places]>(places, event.key);
       if (!isAfterGo || !to || isTyping(event)) return;
-      // The letter has another meaning on some pages.
+      // Some pages use the letter for another action.
       event.preventDefault();
       void navigate({ to });
     };

@@ -2,7 +2,7 @@ import { type RefObject, useEffect, useRef } from "react";
 
 const nearPx = 48;
 
-/** Keeps the end of a growing element in view while `isGrowing`, until the user scrolls away. Scrolling back to the end resumes. */
+/** Keeps the end of a growing element in view until the user scrolls away. Scrolling back to the end resumes. */
 export function useFollowedEnd(of: RefObject<HTMLElement | null>, isGrowing: boolean): void {
   const isAtEnd = useRef(true);
   useEffect(() => {

@@ -1,7 +1,7 @@
 import { createStore } from "../lib/store.ts";
 import { store } from "../lib/stored.ts";
 
-/** An attribute of the page's root that this browser remembers. The first value is the default. */
+/** An attribute of the page's root, stored in this browser. The first value is the default. */
 function setting<Value extends string>(
   key: "theme" | "density",
   values: readonly [Value, ...Value[]],

@@ -74,7 +74,7 @@ export const ButtonLink = createLink(
 );
 
 type CopyProps = {
-  /** The text, or a function that makes it when the button is pressed. */
+  /** The text, or a function that returns the text when the button is pressed. */
   text: string | (() => string | Promise<string>);
   what: string;
   icon?: ReactNode;

@@ -11,7 +11,7 @@ type Props = {
   isOpen: boolean;
   onClose: () => void;
   wide?: boolean;
-  /** The element to focus after closing; by default the previously focused one. */
+  /** The element to focus after closing; by default the previously focused element. */
   focusAfter?: () => HTMLElement | null;
   children: ReactNode;
 };
@@ -149,7 +149,7 @@ type ConfirmProps = {
   perform: () => Promise<unknown>;
 };
 
-/** Asks for confirmation of an irreversible action. */
+/** A dialog that confirms an irreversible action. */
 export function Confirm({ title, children, action, isOpen, onClose, perform }: ConfirmProps) {
   const done = useMutation({ mutationFn: perform, onSuccess: onClose });
   // A reopened dialog must not show an earlier failure.

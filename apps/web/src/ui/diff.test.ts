@@ -32,7 +32,7 @@ describe("two texts, line by line", () => {
   });
 });
 
-test("the words that differ are marked in lines that replace each other", () => {
+test("different words are marked in replaced lines", () => {
   const marked = (a: string, b: string) =>
     withMarks(diffOf(a, b) ?? []).map((line) =>
       line.kind === "skipped"

@@ -28,7 +28,7 @@ export function PatchLines({ patch, label }: { patch: string; label: string }) {
   return <Lines lines={lines} label={label} />;
 }
 
-/** Whether a text is a patch that can be drawn line by line without blocking the page. */
+/** Tells whether a text is a patch that can be drawn line by line without blocking the page. */
 export const isPatch = (text: string): boolean =>
   text.length < 200_000 && /^@@ -\d/m.test(text) && /^(?:diff --git |--- )/.test(text);
 
@@ -127,7 +127,7 @@ function Line({ line }: { line: DiffLine }) {
 /** Maximum length of lines in which words are compared, and of their differences. */
 const mostMarked = { letters: 4_000, edits: 200 };
 
-/** Marks the words that differ in lines that replace each other. */
+/** Marks the different words in replaced lines. */
 export function withMarks(lines: readonly DiffLine[]): DiffLine[] {
   const marked = [...lines];
   const endOf = (kind: string, from: number) => {

@@ -66,11 +66,11 @@ export function TextField({ label, hint, problem, suggestions = [], ...rest }: T
 type AreaProps = Around &
   ComponentProps<"textarea"> & {
     code?: boolean;
-    /** The text before any edit. A very long one can't be edited. */
+    /** The initial text. A very long text can't be edited. */
     original?: string;
   };
 
-/** Maximum number of characters of an editable text. A longer one would block the page at each key. */
+/** Maximum number of characters of an editable text. Longer texts would block the page at each key. */
 const mostEdited = 200_000;
 
 /** A multi-line field. `code` uses a monospace font without a spell checker. */

@@ -6,7 +6,7 @@ export type Rect = Point & Size;
 
 type LayoutNode = {
   id: string;
-  /** The container around the node, which comes before it. */
+  /** The container of the node; null at the top level. A container precedes its nodes. */
   parent: string | null;
   isContainer: boolean;
   /** The size of the node; the smallest size of a container. */

@@ -44,7 +44,7 @@ const most = { letters: 20_000, marks: 2_000 };
 const marks = /[*_~`[\]<|]/g;
 const nestedTooDeeply = /^(?:[ \t]*(?:[-*+>]|\d{1,9}[.)])){50}/m;
 
-/** Whether a block can be rendered as Markdown without blocking the page. */
+/** Tells whether a block can be rendered as Markdown without blocking the page. */
 export const isLight = (text: string): boolean =>
   text.length <= most.letters &&
   (text.match(marks)?.length ?? 0) <= most.marks &&

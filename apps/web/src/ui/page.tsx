@@ -66,7 +66,7 @@ export function useKeys(keys: Keys): void {
   });
 }
 
-/** Whether a key event belongs to a text field. */
+/** Tells whether a key event belongs to a text field. */
 export function isTyping(event: Event): boolean {
   // For an event in a shadow root, `target` is only the host of the root.
   const [target] = event.composedPath();

@@ -8,7 +8,7 @@ test("a program is split into lines of tokens", () => {
   expect(lines[0]?.at(-1)).toEqual({ text: "// one", look: "tok-comment" });
 });
 
-test("no characters are lost, whatever the text", () => {
+test("no characters of any text are lost", () => {
   for (const [file, text] of [
     ["a.json", '{"a": [1, true,\n oops'],
     ["b.esm.js", "`open ${\n x"],

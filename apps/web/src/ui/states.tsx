@@ -182,7 +182,7 @@ export function FailureNotice({ error, onRetry }: FailureProps) {
   );
 }
 
-/** Whether an error is outdated because the server is reachable again. If so, retries. */
+/** Tells whether an error is outdated because the server is reachable again. If so, retries. */
 function useIsPast(error: Error, onRetry: (() => void) | undefined): boolean {
   const isUnreached = error instanceof ApiError && error.status === 0;
   const isOpen = useConnection() === "open";

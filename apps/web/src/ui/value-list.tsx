@@ -16,7 +16,7 @@ type Props = {
   values: Readonly<Record<string, unknown>>;
   edits: ValueEdits;
   first: string | undefined;
-  /** Whether a text is edited as text only, and another value as JSON only. */
+  /** Whether strings can be edited only as text, and other values only as JSON. */
   isFixed?: boolean | undefined;
   problemOf?: (name: string, edit: ValueEdit) => string | null;
   onChange: (edits: ValueEdits) => void;

@@ -7,7 +7,7 @@ import { type Outcome, runTool, type SigningKey, type Tool, withFiles } from "./
 
 const tool: Tool = { program: "minisign", packages: "minisign 0.10 or newer" };
 
-/** Whether a text is a key or a signature of minisign. */
+/** Tells whether a text is a key or a signature of minisign. */
 export const isMinisign = (text: string): boolean => text.startsWith("untrusted comment:");
 
 /** Signs data; null after Ctrl-C. @throws WorkflowError `NOT_SIGNED`, `NO_SIGNER`. */
@@ -52,6 +52,6 @@ export const checkMinisign = (
     return await runTool(session, tool, args, "ignore");
   });
 
-/** Whether a file is a public key of minisign, by its length. */
+/** Tells whether a file is a public key of minisign, by its length. */
 export const isMinisignPublic = (text: string): boolean =>
   Buffer.from(text.split("\n")[1] ?? "", "base64").length === 42;

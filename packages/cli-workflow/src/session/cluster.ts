@@ -4,7 +4,7 @@ import type { MovingHost } from "@uncaged/workflow/internal";
 /** A host on which workers of several machines drive threads: a Restate cluster or a PostgreSQL database. */
 export type SharedHost = Host & { moving: MovingHost };
 
-/** Whether a host's URL names a PostgreSQL database. */
+/** Tells whether a host's URL names a PostgreSQL database. */
 export const isDatabaseUrl = (url: string): boolean => /^postgres(ql)?:\/\//i.test(url);
 
 /**

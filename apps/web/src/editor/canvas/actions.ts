@@ -272,7 +272,7 @@ export class Actions {
     this.#fitted(() => this.#document.replaceAll(text, `Import ${from}`));
   }
 
-  /** Replaces the document by a template's, without the reference to its schema. */
+  /** Replaces the document by the document of a template, without its `$schema`. */
   async start({ label, load }: Template): Promise<void> {
     const { $schema: _, ...document } = (await load()).default as Record<string, unknown>;
     const text = `${JSON.stringify(document, null, 2)}\n`;

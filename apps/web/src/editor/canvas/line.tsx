@@ -11,7 +11,7 @@ import {
 /** Length of the straight ends of a line, and its distance below nodes, in drawing coordinates. */
 const clearance = 24;
 
-/** A line of a drawing. Lines that lead back pass below the nodes, not behind them. */
+/** A line of a drawing. Backward lines pass below the nodes, not behind them. */
 export function Line(props: EdgeProps) {
   const { id, source, target, sourceX, targetX, sourcePosition, targetPosition } = props;
   const { interactionWidth, label, markerEnd } = props;

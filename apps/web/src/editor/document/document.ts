@@ -45,7 +45,7 @@ export type Notice = { text: string };
 
 export type TextListener = (batches: readonly (readonly TextEdit[])[], by: object | null) => void;
 
-/** Shows a node, and focuses it if the user goes to it. */
+/** Shows a node, and focuses it if `takesFocus`. */
 export type RevealListener = (id: string, takesFocus: boolean) => void;
 
 const checkAfterMs = 200;
@@ -138,7 +138,7 @@ export class EditedDocument {
     this.#set({ selection });
   }
 
-  /** Selects and shows the node that contains the value at a path. By default it takes the focus. */
+  /** Selects and shows the node that contains the value at a path. By default, also focuses the node. */
   reveal(path: DocumentPath, takesFocus = true): void {
     const node = nodeAt(this.#state.drawing, path);
     if (!node) return;

@@ -1,7 +1,7 @@
 import type { DocumentPath } from "@uncaged/workflow/editing";
 import { createContext, type RefObject } from "react";
 
-/** The field of an expression that had the focus last, with its caret. */
+/** The last focused field of an expression, with its caret. */
 export type LastField = { node: string; path: DocumentPath; caret: number };
 
 export const LastFieldContext = createContext<RefObject<LastField | null>>({ current: null });

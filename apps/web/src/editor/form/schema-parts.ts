@@ -66,7 +66,7 @@ export function beginning(declared: unknown, root: Schema): unknown {
 export const dotted = (path: DocumentPath): string =>
   path.filter((key) => typeof key === "string").join(".");
 
-/** Whether a field is named in the list or nested in a named field. */
+/** Tells whether a field is named in the list or nested in a named field. */
 export const isAmong = (path: DocumentPath, names: readonly string[]): boolean => {
   const own = dotted(path);
   return names.some((name) => own === name || own.startsWith(`${name}.`));

@@ -51,6 +51,6 @@ async function convert(text: string, file: string): Promise<Converted | null> {
   return { ...imported, text: `${JSON.stringify(document, null, 2)}\n` };
 }
 
-/** Whether a text is code, so that the import explains why it can't be read. */
+/** Tells whether a text is code, so that the import explains why it can't be read. */
 const isScript = (text: string, file: string): boolean =>
   /\.(m?ts|py)$/.test(file) || /^\s*(import|from|const|export)\s/.test(text);

@@ -92,7 +92,7 @@ type AddFormProps = {
   onAdded: () => void;
 };
 
-/** Asks for a name, sends the files, and shows the result. */
+/** A form for the name that sends the files and shows the result. */
 function AddForm({ upload, name, onName, onAdded }: AddFormProps) {
   const { data: workflows = [] } = useQuery(workflowsQuery);
   const client = useQueryClient();

@@ -37,7 +37,7 @@ const unread: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 
 export const isRead = (path: string): boolean => !path.split("/").some((part) => unread.has(part));
 
-/** Whether a file may be a workflow or an import of one. */
+/** Tells whether a file may be a workflow or an import of one. */
 export const isTaken = (path: string): boolean =>
   isRead(path) && /\.([cm]?[jt]sx?|jsonc?|ya?ml|toml|txt|md)$/i.test(path);
 

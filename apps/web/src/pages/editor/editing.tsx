@@ -97,7 +97,7 @@ function beginWith(kind: DocumentKind, draftKey: string, saved: SavedDocument): 
   return { text: draft.text, base, notices: [notice] };
 }
 
-/** @throws ApiError for another kind of document, and for YAML, whose comments an edit would lose. */
+/** Throws an ApiError for another kind of document, and for YAML, because an edit would lose its comments. */
 function checkOpenable(kind: DocumentKind, { workflow, file, kind: own }: SavedDocument): void {
   if (own !== kind.name) {
     throw new ApiError(400, {

@@ -20,7 +20,7 @@ type Props = {
   document: EditedDocument;
   /** The workflow's name; null for a new workflow. */
   name: string | null;
-  /** The thread that the user came from, which joins the list of runs; null for none. */
+  /** A thread to add to the list of runs; null for none. */
   run: string | null;
   notice: ReactNode;
   buttons: ReactNode;
@@ -69,7 +69,7 @@ export function StepsEditor(props: Props) {
   const close = () => setOpen(null);
   const show = (what: "run" | "from" | "tool" | "rename", node = "") => setOpen({ what, node });
   const nodeOf = (what: string): string | null => (open?.what === what ? open.node : null);
-  /** Whether the document can run. Otherwise shows the first problem. */
+  /** Tells whether the document can run. If it can't, shows its first problem. */
   const canRun = (): boolean => {
     const { broken } = document.state();
     const problems = document.check();

@@ -18,14 +18,14 @@ import { Empty, FailureNotice, Loaded, Skeleton } from "../../ui/states.tsx";
 export function InboxPage() {
   useTitle("Inbox");
   const { items: listed, isMore, isRead, error } = useInbox();
-  // The list still has an answered item until the server's event arrives, and from a read that began before.
+  // The list may contain an answered item until the server's event arrives or an earlier read ends.
   const [sent, setSent] = useState<readonly string[]>([]);
   const items = listed.filter(({ key }) => !sent.includes(key));
   const { item: opened } = useSearch({ from: "/inbox" });
   const navigate = useNavigate({ from: "/inbox" });
   const [first, setFirst] = useState<string | null>(null);
   const top = items[0]?.key ?? null;
-  // A newer item must not replace the shown one.
+  // A newer item must not replace the shown item.
   useEffect(() => {
     if (first === null) setFirst(top);
   }, [first, top]);
@@ -119,7 +119,7 @@ export function InboxPage() {
   );
 }
 
-/** The item, or its last state after it left the inbox, so that its place is not taken by another one. */
+/** The item, or its last state after it left the inbox, so that another item does not take its place. */
 function useLast(item: InboxItem | null, key: string | null): InboxItem | null {
   const last = useRef(item);
   if (item !== null || last.current?.key !== key) last.current = item;

@@ -58,7 +58,7 @@ export function PlanSteps({ plan, run }: { plan: PlanView; run: PlanRun | null }
   );
 }
 
-/** Whether a plan can be changed in its phase. */
+/** Tells whether a plan can be changed in its phase. */
 export const canBeChanged = ({ phase }: PlanView): boolean =>
   phase !== "executing" && phase !== "paused";
 

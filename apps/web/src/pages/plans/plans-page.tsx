@@ -139,7 +139,7 @@ function Row({ plan, index, now }: { plan: PlanRow; index: number; now: number }
   );
 }
 
-/** A moment as the page shows it, and in full as its tooltip. */
+/** A fact with a moment, and the full date as its tooltip. */
 function factOf(label: string, at: string | null, words: (at: number) => string): Fact {
   return at === null ? [label, "–"] : [label, words(Date.parse(at)), moment(Date.parse(at))];
 }

@@ -4,7 +4,7 @@ import { killThread, removeThread, retryThread } from "../../lib/threads.ts";
 
 export type Act = "retry" | "kill" | "delete" | "export";
 
-/** The outcome for a thread: a text of an export, or null; or the error. */
+/** The outcome for a thread: the exported text, null for other actions, or the error. */
 export type Outcome = { text: string | null } | { error: Error };
 
 const requests: Record<Act, (id: string) => Promise<unknown>> = {
@@ -19,7 +19,7 @@ export async function actOn(act: Act, { threadId }: ThreadRow): Promise<Outcome>
     const answer = await requests[act](threadId);
     return { text: act === "export" ? JSON.stringify(answer) : null };
   } catch (error) {
-    // An earlier attempt deleted it, and its response was lost.
+    // An earlier attempt deleted the thread, and the response was lost.
     const isGone = act === "delete" && error instanceof ApiError && error.status === 404;
     if (isGone) return { text: null };
     return { error: error instanceof Error ? error : new Error(String(error)) };

@@ -23,7 +23,7 @@ export type Hour = ThreadSummary["hours"][number];
 
 const none = { runs: 0, failed: 0, p50Ms: null, p95Ms: null, cost: 0 };
 
-/** All hours of a window; the summary has only those with runs. */
+/** All hours of a window; the summary omits hours without runs. */
 export function hoursOf({ hours }: ThreadSummary, { start, count }: ReturnType<typeof windowOf>) {
   const known = new Map(hours.map((hour) => [hour.at, hour]));
   return Array.from({ length: count }, (_, index): Hour => {

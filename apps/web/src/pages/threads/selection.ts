@@ -5,7 +5,7 @@ export type Selection = {
   /** The selected rows, in the order of the list. */
   rows: readonly ThreadRow[];
   has: (row: ThreadRow) => boolean;
-  /** Selects or deselects a row. With `isRange`, all rows from the last toggled row on get its state. */
+  /** Selects or deselects a row. With `isRange`, also sets all rows between this row and the last toggled row. */
   toggle: (index: number, isRange: boolean) => void;
   toggleAll: () => void;
   clear: () => void;

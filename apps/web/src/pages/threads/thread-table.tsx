@@ -27,7 +27,7 @@ let Rows: ComponentType<RowsProps> = function PlainRows({ rows, list, draw }) {
   return Array.from({ length }, (_, index) => draw(index, { measure: null, offset: null }));
 };
 
-/** The rows: at first a few plain ones, because their code arrives earlier on a slow line. */
+/** The component for the rows: plain rows at first, because their code loads earlier on a slow connection. */
 function useRows(): ComponentType<RowsProps> {
   const [shown, show] = useState(() => Rows);
   const connection = useConnection();

@@ -8,7 +8,7 @@ const nearEnd = 30;
 /** The visible rows of a list. */
 export function VirtualRows({ rows, list, hasMore, onEnd, draw }: RowsProps) {
   const [top, setTop] = useState(0);
-  // Anything above the table may grow.
+  // Elements above the table may grow.
   useLayoutEffect(() => setTop(list.current?.offsetTop ?? 0));
   const virtual = useWindowVirtualizer({
     count: rows.length,

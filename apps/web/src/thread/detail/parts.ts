@@ -48,7 +48,7 @@ export function outputsOf({ attempt, step }: Card): Readonly<Record<string, unkn
 const isMark = (name: string, value: unknown): boolean => name === mark && isRecord(value);
 const mark = "__durable__";
 
-/** The number of a step's try and the maximum number; `next` is the start time of the next try after a failure. */
+/** The current try of a step and the maximum number of tries; `next` is the time of the next try after a failure. */
 export type Try = { number: number; of: number | null; next: number | null };
 
 /** The try of an attempt; null for a step without retries. */
@@ -64,7 +64,7 @@ export function tryOf({ attempt, step }: Card): Try | null {
   return before === 0 ? null : { number: before + 1, of: null, next: null };
 }
 
-/** Whether a meta is a document step's commit record, which wraps its result. */
+/** Tells whether a meta is a document step's commit record, which wraps its result. */
 export const isCommit = (meta: Readonly<Record<string, unknown>>): boolean =>
   typeof meta.phase === "string" && Array.isArray(meta.variables);
 

@@ -29,10 +29,10 @@ export type Start = {
   groups: readonly {
     title?: string;
     values: Values;
-    /** Whether they are shown with the limits, because they rarely change. */
+    /** Whether the values are shown with the limits, because they rarely change. */
     isSeldom?: boolean;
   }[];
-  /** Whether a text can be edited as text only, and another value as JSON only. */
+  /** Whether strings can be edited only as text, and other values only as JSON. */
   isFixed?: boolean;
   note?: string | null;
   problemOf: (name: string, edit: ValueEdit) => string | null;
@@ -73,7 +73,7 @@ const labelsOf = (kept: NumberedStep | undefined) => {
   return { content: `Content ${of}`, meta: `Meta ${of}` };
 };
 
-/** The meta of a step without the mark of durable code, which is not for people. */
+/** The meta of a step without the mark of durable code, which is not shown. */
 const withoutMark = ({ meta }: NumberedStep): Values =>
   Object.fromEntries(Object.entries(meta).filter(([name]) => name !== "__durable__"));
 
@@ -139,7 +139,7 @@ export function rerunOf(
   };
 }
 
-/** The values at a point of a thread. They never change. */
+/** The values at a point of a thread. The values never change. */
 export const valuesQuery = (threadId: string, { kind, number }: ForkPoint) =>
   queryOptions({
     queryKey: ["runs", threadId, kind, number],

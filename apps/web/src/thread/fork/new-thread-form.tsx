@@ -23,7 +23,7 @@ type Props = {
 
 type Typed = { edits: ValueEdits; limits: Limits };
 
-/** Edits the values that a new thread starts with. They stay when the dialog closes, until the thread is made. */
+/** Edits the initial values of a new thread. Edits survive closing the dialog, until the thread is created. */
 export function NewThreadForm({ thread, point, start: given, onMade, onClose }: Props) {
   const { threadId, workflow, hash } = thread;
   const { kind, number } = point;

@@ -43,6 +43,6 @@ export function documentGraph(document: object, rows: readonly TraceRow[] = []):
   return { nodes, edges };
 }
 
-/** Whether a row's step is in the document itself, not in a child workflow. */
+/** Tells whether a row's step is in the document itself, not in a child workflow. */
 const isOwn = ({ card }: TraceRow): boolean =>
   card !== null && !card.attempt.path.some((part) => "run" in part);

@@ -88,7 +88,7 @@ function boxOf({ size }: Layout): CSSProperties {
 
 const around = 60;
 const mostHeight = 20_000;
-/** From this height on, a graph is higher than a window. The buttons are then at its top. */
+/** Minimum height of a graph that exceeds the window, in pixels. Its buttons are then at the top. */
 const high = 900;
 
 /** A node at its position in the layout. Boxes are below their nodes. */
@@ -200,7 +200,7 @@ export function GraphDrawing({ graph, label, selected = null, onSelect, fills = 
         edges={edges}
         nodeTypes={nodeTypes}
         edgeTypes={edgeTypes}
-        // Moves without an event come from this page.
+        // Moves without an event are not the user's.
         onMoveStart={(event) => {
           if (event) isMoved.current = true;
         }}

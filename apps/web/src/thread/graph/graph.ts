@@ -14,7 +14,7 @@ export type GraphNode = {
   state: NodeState;
   /** The row of the newest run; null before the first. */
   row: string | null;
-  /** Whether it has a box around other nodes. */
+  /** Whether the node is a box around other nodes. */
   isGroup: boolean;
 };
 
@@ -32,7 +32,7 @@ export type Graph = { nodes: GraphNode[]; edges: GraphEdge[] };
 export const stateOf = ({ status }: TraceRow): NodeState =>
   status === "done" || status === "copied" ? "committed" : status;
 
-/** Whether a row is a node, not a part of an attempt or a time between attempts. */
+/** Tells whether a row is a node, not a part of an attempt or a time between attempts. */
 export const isNode = ({ kind }: TraceRow): boolean =>
   kind !== "thinking" &&
   kind !== "text" &&
@@ -41,7 +41,7 @@ export const isNode = ({ kind }: TraceRow): boolean =>
   kind !== "pause" &&
   kind !== "answer";
 
-/** More concurrent members of one role are one node. */
+/** Maximum number of concurrent members of a role with separate nodes. More members share one node. */
 const mostMembers = 12;
 
 /** A row with the rows of nodes in it. */
@@ -108,7 +108,7 @@ function takeRow(
 const labelOf = ({ card, name }: TraceRow): string =>
   card ? roleName(card.step?.role ?? nameOf(card.attempt) ?? name, card.step?.meta) : name;
 
-/** The same id for each run at the same place. */
+/** The id of the node of a row. All runs at the same place share an id. */
 function idOf(
   row: TraceRow,
   parent: string | null,

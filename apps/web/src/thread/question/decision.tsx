@@ -56,7 +56,7 @@ export function Decision(props: Props) {
     setHidden((count) => count + 1);
     return () => setHidden((count) => count - 1);
   }, []);
-  // The state of a mutation changes after the next click may come.
+  // The next click may arrive before the state of the mutation changes.
   const isSent = useRef(false);
   const work = useMutation({
     mutationFn: (sending: Promise<unknown>) => sending,
@@ -98,7 +98,7 @@ export function Decision(props: Props) {
               return (
                 <Button
                   key={label}
-                  // Enter in a field presses the only choice, but never decides.
+                  // Enter in a field submits the only choice, but never one of several.
                   type={choices.length === 1 ? "submit" : "button"}
                   look={look}
                   icon={icon}

@@ -76,7 +76,7 @@ export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
 
 const draftKey = (threadId: string, step: number): string => `answer-${threadId}-${step}`;
 
-/** Whether a text for a question was typed and not sent. */
+/** Tells whether a text for a question was typed and not sent. */
 export const hasDraft = (threadId: string, step: number): boolean =>
   readKept<unknown>(draftKey(threadId, step), null) !== null;
 

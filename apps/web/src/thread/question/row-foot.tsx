@@ -4,8 +4,8 @@ import type { TraceRow } from "../trace/rows.ts";
 import { hasDraft, Question } from "./question.tsx";
 
 /**
- * The form of a row's open question, also with a text that was not sent in time; or the end of a sleep. `asked` counts
- * the requests to show it.
+ * The form of a row's open question, or of a closed question with unsent text; for a sleep, its end. `asked` counts
+ * the requests to show the form.
  */
 export function footOf(row: TraceRow, threadId: string, asked = 0): ReactNode {
   const step = row.card?.step;

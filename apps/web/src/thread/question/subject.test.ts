@@ -30,7 +30,7 @@ test("the letters of a text ignore its layout, but not its words", () => {
   expect(lettersOf("pay 1000")).not.toBe(lettersOf("pay"));
 });
 
-test("a patch is told from a report", () => {
+test("a patch is distinguished from a report", () => {
   expect(isPatch("--- a\n+++ b\n@@ -1 +1 @@\n-a\n+b")).toBe(true);
   expect(isPatch("diff --git a/a b/a\n@@ -1 +1 @@\n-a\n+b")).toBe(true);
   for (const text of ["--- a", "a report\n@@ -1 +1 @@", "- a\n- b"])

@@ -11,7 +11,7 @@ import { Nothing, Value } from "../../ui/value.tsx";
 type Props = {
   title: string;
   value: unknown;
-  /** Whether its texts are code, such as the input of a tool. */
+  /** Whether the texts are code, such as the input of a tool. */
   isCode?: boolean;
 };
 
@@ -100,7 +100,7 @@ const Switch = (props: { onClick: () => void; children: string }) => (
   </div>
 );
 
-/** Control characters except tabs and line ends, characters that change the writing direction, and invisible ones. */
+/** Control characters except tabs and line ends, marks of the writing direction, and invisible characters. */
 const unseen =
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]|[\u{e0000}-\u{e007f}]/gu;
 
@@ -108,8 +108,8 @@ const named = (character: string): string =>
   `[U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}]`;
 
 /**
- * A value with names in place of invisible characters, which could hide or reorder parts of it. Returns a value that is
- * nested too deeply as it is: it can't be shown.
+ * A value with names in place of characters that could hide or reorder its parts. A value that is nested too deeply is
+ * returned unchanged, because it can't be shown.
  */
 export function revealed(value: unknown): unknown {
   try {

@@ -24,7 +24,7 @@ type Props = {
   hasRow: boolean;
 };
 
-/** How a thread ended, or why it stopped. */
+/** The outcome of a thread, or the reason of its stop. */
 export function Outcome({ thread, status, hasRow }: Props) {
   const { result, failure, stepCount, movedTo } = thread;
   const [isWhole, setWhole] = useState(false);

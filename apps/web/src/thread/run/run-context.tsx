@@ -4,7 +4,7 @@ import { SectionsContext } from "../../ui/section.tsx";
 import { type ValueSource, ValueSourceContext } from "../../ui/whole.tsx";
 import type { Run } from "./use-run.ts";
 
-/** Lets the values of a run load in full, and keeps which sections are open. */
+/** Provides a loader of full values and the open state of sections. */
 export function RunContext({ run, children }: { run: Run; children: ReactNode }) {
   const { threadId, log } = run;
   const prompt = run.thread?.prompt ?? "";

@@ -9,7 +9,7 @@ const row = (
   more: Partial<TraceRow> = {},
 ): TraceRow => ({ ...leaf(`${kind}-${startedAt}`, kind, kind), startedAt, endedAt, ...more });
 
-test("working time is in scale, however long a question stays open between", () => {
+test("working time is to scale, also around a question that is open for long", () => {
   const axis = axisOf(
     [row("attempt", 0, 600), row("question", 600, 9_000_600), row("attempt", 9_000_600, 9_001_000)],
     9_001_000,
@@ -38,7 +38,7 @@ test("a question in an attempt, and its answer, do not stretch the attempt's bar
   ]);
 });
 
-test("a wait in one attempt takes no time off the axis while another attempt works", () => {
+test("a wait in one attempt does not shorten the axis while another attempt works", () => {
   const axis = axisOf(
     [
       row("attempt", 0, 5_000, { id: "A" }),
@@ -51,7 +51,7 @@ test("a wait in one attempt takes no time off the axis while another attempt wor
   expect(axis?.workMs).toBe(5_000);
 });
 
-test("many waits take no more than a part of the axis, and a running attempt lasts until now", () => {
+test("many waits take only a part of the axis, and a running attempt lasts until now", () => {
   const rows = Array.from({ length: 100 }, (_, at) => [
     row("attempt", at * 10_000, at * 10_000 + 10),
     row("pause", at * 10_000 + 10, at * 10_000 + 10_000),

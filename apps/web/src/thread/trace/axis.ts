@@ -4,7 +4,7 @@ import type { TraceRow } from "./rows.ts";
 export type Notch = { at: number; to: number; ms: number; reason: string };
 
 /**
- * The shared time axis of a trace. Positions are from 0 to 1. Working time is in scale; waits and pauses are notches.
+ * The shared time axis of a trace. Positions are from 0 to 1. Working time is to scale; waits and pauses are notches.
  */
 export type Axis = {
   at: (time: number) => number;
@@ -81,7 +81,7 @@ function notchLength(gaps: readonly number[], workMs: number): number {
   return Math.min(own, (workMs * mostShare) / Math.max(1, long));
 }
 
-/** The waits in each row, by its id. Its bar leaves them out. */
+/** The waits in each row, by row id. The bar of a row omits them. */
 export function waitsBelow(rows: readonly TraceRow[], now: number): ReadonlyMap<string, Span[]> {
   const below = new Map<string, Span[]>();
   const waits = rows.filter(isWait);
@@ -116,7 +116,7 @@ function busyIn(rows: readonly TraceRow[], now: number): Span[] {
   return merged;
 }
 
-/** A span without the parts that its waits take. */
+/** The parts of a span outside of its waits. */
 export function without(span: Span, waits: readonly Span[]): Span[] {
   const parts: Span[] = [];
   let { from } = span;
@@ -152,7 +152,7 @@ function reasonOf(
   return reason;
 }
 
-/** Times for about `most` ticks from 0 to `spanMs`, at round numbers. In milliseconds. */
+/** Times for about `most` ticks from 0 to `spanMs`, at round numbers of milliseconds. */
 export function ticksOf(spanMs: number, most: number): number[] {
   if (spanMs <= 0) return [0];
   const rough = spanMs / most;

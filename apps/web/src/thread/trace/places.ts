@@ -29,7 +29,7 @@ export class Places {
     return (node && callIn(node, attempt))?.children ?? node?.children ?? this.top;
   }
 
-  /** Whether an attempt is an attempt's child, at any depth. A foreign log may have a cycle. */
+  /** Tells whether an attempt is a descendant of another attempt. A foreign log may have a cycle. */
   #isIn(id: string, around: string): boolean {
     const seen = new Set<string>();
     for (let one: string | null = id; one !== null && !seen.has(one); ) {

@@ -67,7 +67,7 @@ type Item =
 
 type Place = { path: Path; parent: string | null };
 
-/** Plays a program. Concurrent parts take turns, as `choose` says. */
+/** Plays a program. `choose` picks the next of the concurrent parts. */
 class Play {
   #attempts = 0;
   #constructs = 0;
@@ -230,7 +230,7 @@ class Thread {
 const isShown = ({ role, step: number, error, turns }: Attempt) =>
   role !== null || number !== null || error !== null || turns.length > 0;
 
-/** The rows of attempts, by attempt, agree with the attempts of the command line. */
+/** Checks the rows of attempts against the attempts of the command line. */
 function agree({ log, attempts }: Thread): void {
   const rows = traceRows(log);
   const byId = new Map(rows.map((row) => [row.id, row]));
@@ -277,7 +277,7 @@ function spentWithin({ id }: TraceRow, rows: readonly TraceRow[]): number {
   return tokens;
 }
 
-/** A row is in its parent attempt, and in the iterations of its path. */
+/** Checks that a row is in its parent attempt, and in the iterations of its path. */
 function placed(row: TraceRow, byId: ReadonlyMap<string, TraceRow>, attempt: Attempt): void {
   const around: TraceRow[] = [];
   for (let one = row.parent; one !== null; one = byId.get(one)?.parent ?? null)
@@ -302,7 +302,7 @@ function ordered(rows: readonly TraceRow[]): void {
   }
 }
 
-/** Bars are in the order of time: a row that ended before the start of another ends left of it. */
+/** Checks that bars are in the order of time. */
 function barred(rows: readonly TraceRow[], now: number): void {
   const axis = axisOf(rows, now);
   const times = rows.flatMap(({ startedAt, endedAt, status }) =>
@@ -316,7 +316,7 @@ function barred(rows: readonly TraceRow[], now: number): void {
   }
 }
 
-/** Each node has its runs, and each line leads from an end to a later start. */
+/** Checks that each node has its runs, and that each line leads from an end to a later start. */
 function drawn(rows: readonly TraceRow[]): void {
   const { nodes, edges } = traceGraph(rows);
   const done = rows.filter(

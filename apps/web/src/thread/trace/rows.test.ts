@@ -38,7 +38,7 @@ const shown = (wanted: (row: TraceRow) => unknown[] = ({ kind, status }) => [kin
 
 const loopPath = (iteration: number, child = "LLM_Ask") => [{ in: "Loop_All", child, iteration }];
 
-test("a loop has its iterations, and each iteration its steps, however they overlap", () => {
+test("a loop has its iterations, and each iteration has its steps, also when iterations overlap", () => {
   begin("L", "Loop_All", {}, "Loop");
   for (const index of [0, 1])
     begin(`A${index}`, "LLM_Ask", { path: loopPath(index), parent: "L" }, "LLM");

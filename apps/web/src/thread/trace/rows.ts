@@ -109,7 +109,7 @@ function kindOf({ attempt, step }: Card): TraceRow["kind"] {
   return (isKnown ? constructs[type] : undefined) ?? "attempt";
 }
 
-/** Whether a card is the thread's last step, a question without an answer. */
+/** Tells whether a card is the thread's last step, a question without an answer. */
 const isOpen = ({ step }: Card, { steps, status }: ThreadLog): boolean =>
   step?.number === steps.length && (status === null || !isOver(status));
 
@@ -129,7 +129,7 @@ function statusOf(card: Card, log: ThreadLog): TraceRow["status"] {
   return log.status === "waiting" && asks(attempt, log) ? "parked" : "lost";
 }
 
-/** Whether an attempt, or an attempt in it, asks the thread's open question. */
+/** Tells whether an attempt, or an attempt in it, asks the thread's open question. */
 function asks({ attempt }: Attempt, log: ThreadLog): boolean {
   const parents = new Map(log.cards.map((card) => [card.attempt.attempt, card.attempt.parent]));
   const question = log.cards.findLast(({ step }) => step !== null);

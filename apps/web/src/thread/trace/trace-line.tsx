@@ -140,7 +140,7 @@ const icons: Partial<Record<TraceRow["kind"], LucideIcon>> = {
   retry: RefreshCw,
 };
 
-/** The icon of a row: of its kind when it is done, else of its status. */
+/** The icon of a row's kind when the row is done, else the icon of its status. */
 function Mark({ row: { kind, status } }: { row: TraceRow }) {
   const Icon = icons[kind];
   const isPlain = status === "done" || (kind === "pause" && status === "waiting");

@@ -48,7 +48,7 @@ function changesIn(before: Parts, after: Parts, kind?: string): Change[] {
   });
 }
 
-/** Whether two parts are equal except for their ids. */
+/** Tells whether two parts are equal except for their ids. */
 const isSame = (a: unknown, b: unknown): boolean => textOf(unnamed(a)) === textOf(unnamed(b));
 
 const unnamed = (part: unknown): unknown => {

@@ -27,7 +27,7 @@ function Failures({ name, hash, onClose }: Omit<Props, "isOpen">) {
   const [outcomes, setOutcomes] = useState<ReadonlyMap<string, Outcome>>(new Map());
   const left = chosen.filter((id) => !outcomes.has(id));
   const work = useMutation({
-    // One thread after another, so that a refusal stops nothing that was already started.
+    // Threads start one after another, so that a refusal does not affect started threads.
     mutationFn: async () => {
       for (const id of left) {
         const outcome = await retryThread(id, { on: hash }).catch((error: unknown) => ({

@@ -14,7 +14,7 @@ type Props = {
   onStarted: (runID: string) => void;
 };
 
-/** Asks for params and runs the current text of the document. */
+/** A form for the params that runs the current text of the document. */
 export function RunDialog({ isOpen, ...rest }: Props) {
   return (
     <Dialog

@@ -15,7 +15,7 @@ export type Draft = { text: string; name: string | undefined };
 export const startRun = async ({ text: document, name }: Draft, params: unknown): Promise<string> =>
   (await startThread({ document, name, params })).threadId;
 
-/** The start of a run from a step: its values, and the thread that gives the kept steps; null without kept steps. */
+/** The start of a run from a step: its values, and the thread with the kept steps; null without kept steps. */
 export type Beginning = {
   threadId: string | null;
   steps: number;
