@@ -8,7 +8,7 @@ const count = 10_000;
 const times = 9;
 
 /**
- * A thread of 10,000 steps: the time of the last 1,000 steps and of the first 1,000. Nothing is synced, because the disk would hide a
+ * The time of the last 1,000 steps of 10,000, and of the first 1,000. Nothing is synced, because the disk would hide a
  * difference.
  */
 export const growth: Row = {

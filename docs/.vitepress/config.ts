@@ -4,7 +4,7 @@ import { defineConfig } from "vitepress";
 import { llms, llmsFull } from "./llms.ts";
 import { description, sidebar, title, top } from "./site.ts";
 
-/* The site of the documents of this repository. It loads nothing from elsewhere, also while it is built. */
+/* The site of the documents of this repository. The site and its build load nothing from other hosts. */
 export default defineConfig({
   title,
   description,
@@ -15,7 +15,7 @@ export default defineConfig({
   cacheDir: join(top, ".cache/site"),
   rewrites: { "README.md": "index.md" },
   cleanUrls: true,
-  // Sources, which the site does not have.
+  // Links to sources, which are not part of the site.
   ignoreDeadLinks: [
     /\.(?:ts|tsx|json|yaml)$/,
     /^(?:\.\/|\.\.\/)*(?:apps|examples|packages|scripts|test|bench)\//,

@@ -38,7 +38,7 @@ const rules: Rule[] = [
   },
 ];
 
-/** Reads one file of the reviewed commit and notes findings for a person. */
+/** Reads one file of the reviewed commit and returns findings for a person. */
 export async function readFile(
   { path, blob, changes, tested }: HotSpot,
   here: StepContext,

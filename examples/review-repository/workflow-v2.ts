@@ -5,7 +5,7 @@ import { planReview } from "./plan.ts";
 import { readFile } from "./read.ts";
 import { writeReport } from "./report.ts";
 
-// The second version reads all files concurrently, and a historian looks at the commits.
+// The second version reads all files concurrently, and a historian reads the commits.
 export const descriptor: Descriptor = {
   description: "Reviews the files of a git repository that change most, and its history",
   roles: {

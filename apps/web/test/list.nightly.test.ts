@@ -213,7 +213,7 @@ test("several threads are selected by keys and with Shift, compared, exported an
   await page.keyboard.press("Escape");
 }, 600_000);
 
-test("a server that stops during a retry fails each thread visibly, and the next try starts each thread once", async () => {
+test("a server that stops during a retry fails each thread visibly, and a repeated retry starts each once", async () => {
   const made = await runAll();
   const page = await open(serving, "/?status=failed");
   await listed(page, 2);

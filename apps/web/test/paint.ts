@@ -6,7 +6,7 @@ type Line = { bytesPerSecond: number; latencyMs: number };
 /** A slow line: 400 kbit/s. */
 export const slow: Line = { bytesPerSecond: 50_000, latencyMs: 100 };
 
-/** How a page loaded: milliseconds until its first paint and until an element appeared, and the received KB until then. */
+/** Milliseconds until a page's first paint and until an element appeared, and the KB received until then. */
 export type Loaded = { paintMs: number; shownMs: number; kb: number };
 
 /** Loads a page in a new browser until an element appears. */
@@ -38,7 +38,7 @@ export async function loadOf(
   }
 }
 
-/** Emulates a line. Returns a function for the bytes that the page has received, as they came. */
+/** Emulates a line. Returns a function that counts the received bytes before decompression. */
 async function receivedBy(page: Page, line?: Line): Promise<() => number> {
   const session = await page.context().newCDPSession(page);
   let bytes = 0;

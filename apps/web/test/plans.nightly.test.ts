@@ -157,7 +157,7 @@ test("a plan with a trigger shows its next fires, is paused, changed and deleted
   await row.waitFor({ state: "detached" });
 }, 600_000);
 
-test("a plan whose input has a placeholder of another template language says what to write", async () => {
+test("a placeholder of another template language in an input of a plan has a warning with the right notation", async () => {
   const report = { ...step("report", "look"), inputs: { of: "{{look}}", as: "${look.output}" } };
   const id = await plan(made("Literal", { type: "manual" }, [step("look"), report]));
   const page = await open(serving, `/plans/${id}`);

@@ -68,7 +68,7 @@ const approval = {
   connections: [{ source: "s", target: "a" }],
 };
 
-/** Fails with the option `bad`, unless it is fixed. */
+/** A workflow that fails with the option `bad`, unless `fix` evaluates to "fixed". */
 const fragile = (fix: string) =>
   bundleOf(`
   yield step("check", "an order");

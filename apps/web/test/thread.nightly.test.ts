@@ -18,7 +18,7 @@ const serving = useConsoleProcess("asker", "endless");
 const status = (page: Page, word: string) =>
   page.locator("main header, main").getByText(word, { exact: true }).first().waitFor();
 
-test("a sleeping thread shows the end of its sleep and no question, and continues after its worker was killed", async () => {
+test("a sleeping thread shows its wake-up time and no question, and continues after its worker was killed", async () => {
   await serving.add(
     "sleeper",
     bundleOf(`

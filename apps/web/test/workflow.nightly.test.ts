@@ -123,7 +123,7 @@ test("the list of threads counts the threads of a version and of all versions", 
   await page.getByText(/^12[01] threads$/).waitFor();
 }, 600_000);
 
-/** Fails with the option `bad`, unless it is fixed. */
+/** A workflow that fails with the option `bad`, unless `fix` evaluates to "fixed". */
 const fragile = (fix: string) =>
   bundleOf(`
   yield step("check", "an order");

@@ -5,7 +5,10 @@ export type Fact = readonly [label: ReactNode, value: ReactNode, title?: string]
 
 const column = { item: "", label: "text-small text-faint", value: "" };
 
-/** Classes by layout. `line` puts facts on one line, each value before its label. `row` and `columns` put facts side by side, each value below its label. */
+/**
+ * Classes by layout. `line` puts facts on one line, each value before its label. `row` and `columns` put facts side by
+ * side, each value below its label.
+ */
 const looks = {
   row: { ...column, list: "flex flex-wrap gap-x-8 gap-y-1 max-sm:gap-x-5" },
   columns: {

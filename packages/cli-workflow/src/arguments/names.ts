@@ -43,7 +43,7 @@ export async function forEachThread<Result>(
   return exitCode;
 }
 
-/** Notes the processes left running by a killed worker. */
+/** Prints a note about processes that a killed worker left running. */
 export function noteOrphans(session: Session, { orphans = [] }: { orphans?: Orphan[] }): void {
   const text = orphansText(orphans);
   if (text !== null) session.note(text);
@@ -79,7 +79,7 @@ async function nearestHint({ host }: Session, name: string): Promise<string | nu
   return suggestion === null ? null : `did you mean ${suggestion}?`;
 }
 
-/** Returns the kinds of documents that a file may be: none unless it is JSON or YAML. Notes their warnings. */
+/** Returns the kinds of documents that a file may be: none unless it is JSON or YAML. Prints their warnings. */
 export async function sourcesFor(session: Session, file: string): Promise<SourceKind[]> {
   if (!/\.(json|ya?ml)$/i.test(file)) return [];
   const [{ findIn, stepsSource }, { graphSource }, { planSource }] = await Promise.all([

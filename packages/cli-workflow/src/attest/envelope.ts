@@ -4,13 +4,13 @@ import { notAnEnvelope } from "./errors.ts";
 /** The payload type of in-toto: https://github.com/in-toto/attestation/blob/main/spec/v1/envelope.md */
 export const payloadType = "application/vnd.in-toto+json";
 
-/** A signature as its tool wrote it, a text. `keyid` is a hint, and not signed. */
+/** A signature in the text format of its tool. `keyid` is an unsigned hint. */
 export type Signature = { keyid: string; text: string };
 
 /** The content of a DSSE envelope. */
 export type Envelope = { payloadType: string; payload: Uint8Array; signatures: Signature[] };
 
-/** An envelope as read. `unknown` has the paths of its keys that DSSE does not define. */
+/** A parsed envelope. `unknown` has the paths of its keys that DSSE does not define. */
 export type ReadEnvelope = Envelope & { unknown: string[] };
 
 /**

@@ -18,7 +18,7 @@ export const noSigner = (program: string, packages: string): WorkflowError =>
     `install ${packages}, or use a key of another kind`,
   );
 
-/** `problem` is the message of the signing program. */
+/** A signing program that failed with the message `problem`. */
 export const notSigned = (key: string, problem: string): WorkflowError =>
   WorkflowError.failed(
     "NOT_SIGNED",

@@ -10,7 +10,7 @@ const tool: Tool = { program: "minisign", packages: "minisign 0.10 or newer" };
 /** Tells whether a text is a key or a signature of minisign. */
 export const isMinisign = (text: string): boolean => text.startsWith("untrusted comment:");
 
-/** Signs data; null after Ctrl-C. @throws WorkflowError `NOT_SIGNED`, `NO_SIGNER`. */
+/** Signs data. Returns null after Ctrl-C. @throws WorkflowError `NOT_SIGNED`, `NO_SIGNER`. */
 export const minisignSign = (
   session: Session,
   key: SigningKey,
@@ -33,7 +33,7 @@ export const minisignSign = (
     return { keyid: minisignKeyId(text) ?? "", text };
   });
 
-/** Returns the id of the key of a public key or signature, as minisign shows it; null for a malformed one. */
+/** Returns the id of the key of a public key or signature, in the notation of minisign; null for a malformed text. */
 export function minisignKeyId(text: string): string | null {
   const bytes = Buffer.from(text.split("\n")[1] ?? "", "base64");
   if (bytes.length < 42) return null;

@@ -9,7 +9,7 @@ import { isMinisign, minisignSign } from "./minisign.ts";
 import { sshSign } from "./ssh.ts";
 
 /**
- * Signs a statement with an SSH or minisign key; null after Ctrl-C. The program of the key reads the private key; this
+ * Signs a statement with an SSH or minisign key. Returns null after Ctrl-C. The key's program reads the key; this
  * program does not.
  * @throws WorkflowError `NOT_SIGNED`, `NO_SIGNER`, and the errors of {@link checkKey}.
  */
@@ -36,7 +36,7 @@ export function checkKey({ cwd }: Session, given: string): "ssh" | "minisign" {
   throw notAKey(given, "is not an SSH or minisign key");
 }
 
-/** Returns the first bytes of a file, which tell the kind of a key. */
+/** Returns the first bytes of a file, which identify the kind of a key. */
 function beginningOf({ path, given }: { path: string; given: string }): string {
   try {
     if (!statSync(path).isFile()) throw notAKey(given, "is not a file");

@@ -9,12 +9,12 @@ import type { Signature } from "./envelope.ts";
 import { notSigned } from "./errors.ts";
 import { type Outcome, runTool, type SigningKey, type Tool, withFiles } from "./tool.ts";
 
-/** Keeps a signature of another program from counting as an attestation, and vice versa. */
+/** The signature namespace. It keeps signatures of other programs from counting as attestations, and vice versa. */
 const namespace = "attest@uncaged-workflow";
 const tool: Tool = { program: "ssh-keygen", packages: "OpenSSH 8.2 or newer" };
 const principal = "signer";
 
-/** Signs data; null after Ctrl-C. @throws WorkflowError `NOT_SIGNED`, `NO_SIGNER`. */
+/** Signs data. Returns null after Ctrl-C. @throws WorkflowError `NOT_SIGNED`, `NO_SIGNER`. */
 export const sshSign = (
   session: Session,
   key: SigningKey,
@@ -37,11 +37,11 @@ export const sshSign = (
 
 const armor = /^-----BEGIN SSH SIGNATURE-----\n([\w+/=\n]+)\n-----END SSH SIGNATURE-----\n$/;
 
-/** Returns the fingerprint of the key that a signature names, as OpenSSH shows it; null for other signatures. */
+/** Returns the fingerprint of the key that a signature names, in the notation of OpenSSH; null for other signatures. */
 export function sshKeyId(text: string): string | null {
   const base64 = armor.exec(text)?.[1]?.replaceAll("\n", "") ?? "";
   const bytes = Buffer.from(base64, "base64");
-  // Other texts of the same bytes would pass ssh-keygen.
+  // ssh-keygen also accepts non-canonical texts of the same bytes.
   if (bytes.length < 14 || bytes.toString("base64") !== base64) return null;
   const key = bytes.subarray(14, 14 + bytes.readUInt32BE(10));
   const sum = new Bun.CryptoHasher("sha256").update(key).digest("base64");

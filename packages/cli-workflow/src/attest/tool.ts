@@ -5,7 +5,7 @@ import { exitCodes } from "../output/exit-code.ts";
 import type { Session } from "../session/session.ts";
 import { noSigner } from "./errors.ts";
 
-/** A program that signs and verifies, and how to install it. */
+/** A program that signs and verifies, and the packages that contain it. */
 export type Tool = { program: string; packages: string };
 
 /** The file of a private key, its name as given, and the signal of Ctrl-C. */
@@ -14,7 +14,7 @@ export type SigningKey = { path: string; given: string; signal: AbortSignal };
 /** The prompt of minisign, on stderr. ssh-keygen uses the terminal. */
 const prompt = "Password: ";
 
-/** The end of a program. `problem` is the line of its stderr that states the failure. */
+/** The result of a program. `problem` is the line of its stderr that states the failure. */
 export type Outcome = {
   isDone: boolean;
   isInterrupted: boolean;

@@ -146,7 +146,7 @@ async function bySsh(
   return soundOf(signature, keyid, found.signer || null);
 }
 
-/** The checks of a signature by the key. A wrong `keyid` would hide the signature from programs that look for it. */
+/** The checks of a signature by the key. A wrong `keyid` would hide the signature from programs that search for it. */
 function soundOf({ keyid: hint }: Signature, keyid: string, name: string | null): Signed {
   const isRight = hint === "" || hint === keyid;
   const sound = isRight ? holds : ({ result: "differs", message: `its keyid is ${hint}` } as const);

@@ -10,7 +10,7 @@ export const notOlder = (good: string, bad: string): WorkflowError =>
     "give --good the version that was registered first",
   );
 
-/** An end of the range that is not as stated. */
+/** An end of the range whose result differs from the stated result. */
 export const wrongEnd = (version: string, stated: string, result: string): WorkflowError =>
   WorkflowError.failed(
     "BISECT_RANGE",
@@ -18,7 +18,7 @@ export const wrongEnd = (version: string, stated: string, result: string): Workf
     `give --${stated} another version, or test it alone`,
   );
 
-/** A script that did not judge: it was not found, or ended by a signal. */
+/** A script without a verdict: not found, or ended by a signal. */
 export const scriptFailed = (script: string, how: string): WorkflowError =>
   WorkflowError.failed(
     "BISECT_SCRIPT_FAILED",

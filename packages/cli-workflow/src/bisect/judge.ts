@@ -22,7 +22,7 @@ export const byStatus =
 const skipCode = 125;
 
 /**
- * Runs a command of the shell for each thread: 0 is good, 1 to 124 bad, 125 skips the version. It gets the thread as
+ * Runs a shell command for each thread: exit code 0 is good, 1 to 124 bad, 125 skips. The command gets the thread as
  * JSON on its standard input, the variables `BISECT_VERSION`, `BISECT_THREAD` and `BISECT_STATUS`, and the temporary
  * storage root in place of a host. Its output goes to the standard error.
  *

@@ -25,7 +25,7 @@ test("two versions need no test", async () => {
   });
 });
 
-test("goes around skipped versions, and names the suspects that they hide", async () => {
+test("avoids skipped versions, and lists all versions that may be the first bad one", async () => {
   expect((await search(20, [16, 17, 8])).firstBad).toBe("20");
   const hidden = await search(17, [15, 16]);
   expect([hidden.firstBad, hidden.suspects]).toEqual([null, ["15", "16", "17"]]);

@@ -4,7 +4,7 @@ export type TestResult = "good" | "bad" | "skip";
 /** A tested version, by its hash. */
 export type Tested = { version: string; result: TestResult };
 
-/** The first bad version; null if skipped versions hide it, which are then its `suspects`. */
+/** The first bad version. If skipped versions hide it, `firstBad` is null and `suspects` has the candidates. */
 export type Found = { firstBad: string | null; suspects: string[]; tested: Tested[] };
 
 /**

@@ -10,7 +10,7 @@ export const noRecording = (name: string): WorkflowError =>
     `run it once: uncaged-workflow run ${name} --wait; or name a fixture: --fixture <file>; or let its roles run: --live`,
   );
 
-/** The thread fails even without faults. `problem`: its error. */
+/** The thread fails even without faults. `problem` is its error. */
 export const failsAlone = (problem: string, isLive: boolean): WorkflowError =>
   WorkflowError.failed(
     "CHAOS_FAILED",

@@ -46,7 +46,7 @@ export default defineCommand({
   },
 });
 
-/** Writes a new file of the user, whole or not at all. */
+/** Writes a new file of the user atomically. */
 function write(session: Session, path: string, text: string): void {
   try {
     session.withUsersUmask(() => writeFileSync(path, text, { flag: "wx" }));

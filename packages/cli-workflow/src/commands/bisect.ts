@@ -81,7 +81,7 @@ function judgeOf(session: Session, { script, expectStatus }: Options): Judge {
   );
 }
 
-/** Returns the versions from the good to the bad one, in the order of their registration. */
+/** Returns the versions from the good version to the bad version, in the order of their registration. */
 async function rangeOf(host: Host, workflow: string, { good, bad }: Options): Promise<string[]> {
   const history = (await host.history(workflow)).map(({ hash }) => hash).toReversed();
   const indexOf = async (version: string) => {

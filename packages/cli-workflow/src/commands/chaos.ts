@@ -86,7 +86,7 @@ export default defineCommand({
   },
 });
 
-/** Returns the sources of a version; its bundle where it has none. */
+/** Returns the sources of a version; its bundle if it has no sources. */
 async function sourcesOf({ host }: Session, hash: string) {
   const { sources } = await host.version(hash);
   if (sources.length === 0) return [{ file: `${hash}.esm.js`, text: await host.source(hash) }];

@@ -84,7 +84,7 @@ export default defineCommand({
     }
     const decision = await callDecision(options, options.input);
     const answer = decision ? undefined : await inputOf(options.input, options.token);
-    // With this id the answer counts only once, even if a second worker gets the request after a loss of the first.
+    // With this id the answer counts only once, even if a second worker gets the request after the loss of the first.
     const requestId = crypto.randomUUID();
     const { env, host } = session;
     const given = { env, durability: options.durability };

@@ -23,7 +23,7 @@ type Options = {
   resume?: boolean;
 };
 
-/** Starts plan triggers. Loads their many modules only now, so that the server is reachable sooner. */
+/** Starts plan triggers. Loads the modules of plans on demand, so that the server is reachable sooner. */
 async function startFiring(
   session: Session,
   resumes: boolean,
@@ -113,7 +113,7 @@ export default defineCommand({
   },
 });
 
-/** Notes the outcome of another read of the token file. Programs need it too, so it is not a note for people only. */
+/** Prints the outcome of a reload of the token file. Programs need the outcome too, so it is not a note for people. */
 function noteTokens({ output }: Session, error: unknown): void {
   const text = error === null ? "" : errorText(toErrorRecord(error));
   output.notes.write(

@@ -8,7 +8,7 @@ import { type DatabaseWorkerOptions, runDatabaseWorker } from "../worker/databas
 
 type Options = ClusterWorkerOptions & DatabaseWorkerOptions;
 
-/** Options that only a worker of a Restate cluster, or only one of a database, has. */
+/** Options that only a worker of a Restate cluster, or only a worker of a database, accepts. */
 const ofCluster = {
   ...{ port: "--port", healthPort: "--health-port", listen: "--listen", advertise: "--advertise" },
   ...{ uri: "--uri", stateLimit: "--state-limit", identityKey: "--identity-key" },

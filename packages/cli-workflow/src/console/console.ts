@@ -10,7 +10,7 @@ const { version } = manifest;
 
 /**
  * Starts the console's server, and builds the console if needed. If a server of the same storage root already uses
- * the port, the error says so, without that server's token.
+ * the port, the error reports this without that server's token.
  * @throws WorkflowError the errors of `startServer`.
  */
 export async function serveConsole(

@@ -18,7 +18,7 @@ export class DevConsole {
     this.#session = session;
   }
 
-  /** Opens the console in the browser. Starts a server if none runs. A failure is only noted. */
+  /** Opens the console in the browser. Starts a server if none runs. Prints a note about a failure. */
   async open(): Promise<void> {
     try {
       const [url, entry] = await this.#addresses();

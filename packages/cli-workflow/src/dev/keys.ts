@@ -2,7 +2,7 @@ import type { Session } from "../session/session.ts";
 
 /** The keys that a person presses at a terminal, until `close`. */
 export type Keys = {
-  /** Asks for a line and echoes it at the cursor. Returns null after Escape or Ctrl-C. */
+  /** Reads a line and echoes it at the cursor. Returns null after Escape or Ctrl-C. */
   ask(question: string): Promise<string | null>;
   close(): void;
 };

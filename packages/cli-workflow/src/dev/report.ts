@@ -67,7 +67,7 @@ export class Report {
     this.#write({ kind: "types", problems }, [...lines, next].join("\n"));
   }
 
-  /** Reports once that the types can't be checked, and why. */
+  /** Reports once the reason why the types can't be checked. */
   unchecked(reason: string): void {
     if (this.#isUnchecked) return;
     this.#isUnchecked = true;

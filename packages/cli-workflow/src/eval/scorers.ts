@@ -10,8 +10,8 @@ import { ownProgram } from "../session/own-command.ts";
 import { scorerBroken, scorerTimeout } from "./errors.ts";
 
 /**
- * Messages between this process and a scorer's process, one line of JSON each. The scorer's first line is an error or
- * says that it is ready.
+ * Messages between this process and a scorer's process, one line of JSON each. The scorer's first line is an error or a
+ * ready message.
  */
 export type ScoreRequest = { case: Omit<EvalCase, "fixture">; thread: EvalThread };
 export type ScoreAnswer = { ready: true } | { score: Score } | { error: AttemptError };
@@ -69,7 +69,7 @@ export class Scorers {
     }
   }
 
-  /** @throws WorkflowError `SCORER_FAILED`, `SCORER_TIMEOUT`, `SCORER_BROKEN`. */
+  /** Scores a thread. @throws WorkflowError `SCORER_FAILED`, `SCORER_TIMEOUT`, `SCORER_BROKEN`. */
   async score(given: EvalCase, thread: EvalThread): Promise<Score> {
     const { fixture: _, ...one } = given;
     const scorer = await this.#take();

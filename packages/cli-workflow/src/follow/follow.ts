@@ -109,7 +109,7 @@ export async function waitForThread(
   return outcomeExitCode(view);
 }
 
-/** Waits for a thread as `settled` does. Meanwhile notes failed tries and steps that violate the descriptor. */
+/** Waits for a thread as `settled` does. Meanwhile prints failed tries and steps that violate the descriptor. */
 async function noted(session: Session, ref: ThreadRef, signal: AbortSignal): Promise<ThreadView> {
   if (session.json || session.quiet) return await settled(session.host, ref, { signal });
   const begun = Date.now() - performance.now();
@@ -136,7 +136,7 @@ function leave(session: Session, { threadId }: ThreadRef): number {
   return exitCodes.interrupted;
 }
 
-/** Shows how a thread ended, or its question, and its usage. */
+/** Shows the end of a thread, or its question, and its usage. */
 export async function showEnd(
   session: Session,
   ref: ThreadRef,

@@ -196,7 +196,7 @@ export function attemptText(attempt: Attempt, look: Look & { full: boolean; now:
   return `${head.join("  ")}\n${body.join("")}`;
 }
 
-/** Returns how an attempt's step violates the descriptor. */
+/** Returns the line for a violation of the descriptor by a step. */
 export const warningLine = (problem: string, paint: Paint): string =>
   paint("yellow", oneLine(`warning: ${problem}`));
 

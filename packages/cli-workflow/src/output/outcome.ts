@@ -86,7 +86,7 @@ function questionJson(state: ThreadStatus, step: number): QuestionJson | null {
   };
 }
 
-/** Returns the error of a failed thread, shown below its outcome; "" if its message says everything. */
+/** Returns the error of a failed thread, shown below its outcome; "" if the outcome already shows all of it. */
 export function failureText(state: ThreadStatus, look: Look & { full?: boolean }): string {
   const error = failureOf(state);
   if (!error || !(error.at ?? error.stack ?? error.cause ?? error.errors)) return "";

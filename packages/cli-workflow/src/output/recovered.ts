@@ -5,7 +5,7 @@ import { oneLine } from "./text.ts";
 export const leftText = ({ threadId, workflow, reason }: Recovered["left"][number]): string =>
   `not resumed: ${threadId} of ${oneLine(workflow)}: ${oneLine(reason)}; resume it: uncaged-workflow resume ${threadId}`;
 
-/** Notes the threads that resumed automatically, and the threads that need a person's decision. */
+/** Prints the threads that resumed automatically, and the threads that need a person's decision. */
 export function noteRecovered(
   session: { note: (text: string) => void },
   { resumed, left }: Recovered,

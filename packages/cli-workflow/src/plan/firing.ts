@@ -11,7 +11,7 @@ const lookMs = 1_000;
 
 /**
  * Fires the triggers of a storage root's plans in this process while no service fires them. Begins when a confirmed
- * plan has a trigger and the sandbox has passed its test. With `resumes`, also resumes interrupted runs of plans. Notes
+ * plan has a trigger and the sandbox has passed its test. With `resumes`, also resumes interrupted plan runs. Prints
  * each error once.
  */
 export function fireTriggers(

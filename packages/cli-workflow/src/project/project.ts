@@ -117,7 +117,10 @@ type Manifest = { scripts?: Record<string, string> } & Partial<
   >
 >;
 
-/** Options of a new project. `graph` is the text of an agent graph to start from. `command` are the words that call this program in the project. */
+/**
+ * Options of a new project. `graph` is the text of an agent graph to start from. `command` has the words that call this
+ * program in the project.
+ */
 type ProjectOptions = {
   name?: string;
   template?: TemplateName;
@@ -211,7 +214,7 @@ function contentsOf(
       ...(!isTested && { test: testScript }),
     },
     devDependencies: withoutListed(needed, there),
-    // npm asks before it runs install scripts.
+    // npm runs only confirmed install scripts.
     ...(!isTested && { allowScripts: { bun: true } }),
     ...(listsThere && { uncaged: fields }),
   };

@@ -13,7 +13,7 @@ export const badOption = (option: string, value: string, hint: string): Workflow
 export const usage = (message: string, hint: string): WorkflowError =>
   WorkflowError.usage("USAGE", message, hint);
 
-/** An address as `--host` of `serve`. */
+/** An address given as `--host` of `serve`. */
 export const notAddress = (host: string): WorkflowError =>
   wrongUse(
     `--host names the store, so it can't be the address ${show(host)}`,
