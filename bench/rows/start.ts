@@ -7,7 +7,7 @@ const times = 15;
 
 /**
  * Time from calling `run`, with no live worker, until the first step is on the disk: with the command as npm installs
- * it, and with the standalone binary. The floor starts and ends a Bun that does nothing.
+ * it, and with the standalone binary. The floor starts and ends a Bun without work.
  */
 export const start: Row = {
   name: "start",

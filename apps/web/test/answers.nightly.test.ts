@@ -243,7 +243,7 @@ test("an answer that a lost server did not confirm is kept, and sent once", asyn
   let isLost = true;
   await page.route("**/input", async (route) => {
     const response = await route.fetch();
-    // The server takes the answer, and the connection breaks before its response.
+    // The server accepts the answer, and the connection breaks before its response.
     if (isLost) await route.abort();
     else await route.fulfill({ response });
   });

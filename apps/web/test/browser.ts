@@ -19,7 +19,7 @@ const contexts = new Map<string, BrowserContext>();
 const errors: string[] = [];
 
 /**
- * Gives the tests of a file a browser and a server with bundles, whose threads are in memory. Closes pages after each
+ * Sets up a browser and a server with bundles for the tests of a file. Threads are in memory. Closes pages after each
  * test and asserts that they had no errors.
  */
 export const useConsole = (...names: BundleName[]): Serving => useServer(new Serving(), ...names);

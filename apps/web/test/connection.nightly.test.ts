@@ -29,7 +29,7 @@ test("a notice reports a killed server, and no event is missed when it is back",
   await page.getByText(back).waitFor({ state: "detached" });
 }, 600_000);
 
-test("a page that can't be loaded without a server shows what to do", async () => {
+test("a page that can't be loaded without a server shows the command that starts it", async () => {
   const page = await open(serving);
   await page.getByRole("table", { name: "Threads" }).waitFor();
   const { port } = serving;

@@ -281,7 +281,7 @@ async function save(page: Page): Promise<void> {
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
 }
 
-test("of two tabs that save at once the second sees both versions and chooses", async () => {
+test("of two tabs that save at once, the second shows both versions as a choice", async () => {
   const first = await openTeam();
   const second = await openTeam();
   expect(await currentText()).toBe(textOf("Writer", "Editor"));

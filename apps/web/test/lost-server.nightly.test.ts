@@ -78,7 +78,7 @@ test("a graph survives a server that is lost while it is saved, and is saved onc
   expect(text).toBe(textOf("Writer", "Checker"));
 }, 600_000);
 
-test("a lost server fails a pause and a kill visibly, and the page shows what the server did", async () => {
+test("a lost server fails a pause and a kill visibly, and the page then shows the state of the server", async () => {
   const id = await serving.run("endless", { delayMs: 100 });
   await serving.until(id, "running", 2);
   const page = await open(serving, `/threads/${id}`);
@@ -106,7 +106,7 @@ test("a lost server fails a pause and a kill visibly, and the page shows what th
   await page.getByRole("button", { name: "Retry" }).waitFor();
 }, 600_000);
 
-test("the actions of a plan fail visibly without a server, keep what was typed, and run once", async () => {
+test("the actions of a plan fail visibly without a server, keep typed text, and run once", async () => {
   const id = "wf_lost";
   await create(id);
   const page = await open(serving, `/plans/${id}`);

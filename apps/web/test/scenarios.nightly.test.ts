@@ -116,7 +116,7 @@ describe.each([
   { by: "mouse", handOf: mouse },
   { by: "keyboard", handOf: keyboard },
 ])("by $by alone", ({ by, handOf }) => {
-  test("a person finds what failed today and why, corrects its params, continues before the failed step, and compares", async () => {
+  test("a person finds a failure of today and its cause, corrects the params, continues before the failed step, and compares", async () => {
     const prompt = `Import the orders by ${by}`;
     const failed = await started("orders", { prompt, params: { format: "us" } });
     await serving.until(failed, "failed");

@@ -233,7 +233,7 @@ function Lines({ node, actions, isReadOnly }: LinesProps) {
   );
 }
 
-/** Documents to start from, while there is nothing to lose. */
+/** Documents to start from, shown while the document has at most one node. */
 function Templates({ actions }: { actions: Actions }) {
   const { templates = [] } = useEdited().kind;
   return (

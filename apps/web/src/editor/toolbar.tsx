@@ -143,7 +143,7 @@ function Arrange({ actions }: { actions: Actions }) {
 const textOf = ({ id, title, type, lines }: DrawnNode): string =>
   [id, title, type, ...lines].join("\n").toLowerCase();
 
-/** Searches nodes by their visible text. Enter goes to the next match. */
+/** Searches nodes by their visible text. Enter moves to the next match. */
 function Search({ onShow }: { onShow: (id: string) => void }) {
   const document = useEdited();
   const [text, setText] = useState("");

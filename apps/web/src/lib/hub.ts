@@ -100,7 +100,7 @@ export class Hub {
     }
     try {
       const response = await fetch(this.#urlOf(followers), { signal: abort.signal });
-      // The old connection has delivered nothing since, and the server continues after its cursor.
+      // The old connection has delivered nothing since the request, and the server continues after the cursor.
       before?.abort();
       if (!response.ok || !response.body) return this.#retry(abort, await refusalOf(response));
       this.#report("open");

@@ -4,7 +4,7 @@ import { withoutMarks } from "./format.ts";
 import { waitingPlansQuery } from "./plans.ts";
 import { threadsQuery } from "./threads.ts";
 
-/** Something that waits for the user: a thread's question, a plan to confirm, or a failed step of a plan. */
+/** An item that waits for the user: a thread's question, a plan to confirm, or a failed step of a plan. */
 export type InboxItem = {
   /** Identifies this question: the next question of the thread, and a changed plan, have another key. */
   key: string;
@@ -20,7 +20,7 @@ export type InboxItem = {
   | { kind: "decision"; wanted: WantedDecision }
 );
 
-/** Everything that waits for the user. */
+/** The items that wait for the user. */
 export type Inbox = {
   items: readonly InboxItem[];
   /** Whether the list of threads is incomplete. */

@@ -4,7 +4,7 @@ import type { Inbox } from "./inbox.ts";
 
 const chosenKey = "uncaged-notices";
 
-/** Tells whether the browser has notifications. */
+/** Tells whether the browser supports notifications. */
 const canNotify = (): boolean => typeof Notification === "function";
 
 const isOn = (): boolean =>

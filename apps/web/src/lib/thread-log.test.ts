@@ -87,7 +87,7 @@ describe("the cards of a thread", () => {
     ]);
   });
 
-  test("are cancelled when their thread ends without them", () => {
+  test("are cancelled when their thread ends first", () => {
     event("A", "attempt_start", { role: "slow" });
     log.takeEnd({ status: "completed", result: { returnCode: 0, summary: "" } });
     expect(log.cards[0]?.attempt.status).toBe("cancelled");

@@ -185,7 +185,7 @@ export const isEnded = (status: Status): boolean =>
  */
 export type ForkPoint = { kind: "fork" | "rerun"; number: number };
 
-/** Validates the limit of rounds. An empty text sets none. */
+/** Validates the limit of rounds. An empty text means no limit. */
 export function problemOfRounds(text: string): { maxRounds?: string } {
   const isFine = text.trim() === "" || (Number.isInteger(Number(text)) && Number(text) > 0);
   return isFine ? {} : { maxRounds: "This must be a whole number of at least 1." };

@@ -46,7 +46,7 @@ export function Shell() {
   useGoKeys(() => setHelping(true));
   const isRead = useIsFirstRead();
   useEffect(() => {
-    // Only the list of threads is read before the data of the header.
+    // On other pages, the header's requests do not wait for the content.
     if (path !== "/") reportFirstRead();
   }, [path]);
   return (

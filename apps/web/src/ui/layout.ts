@@ -9,7 +9,7 @@ type LayoutNode = {
   /** The container of the node; null at the top level. A container precedes its nodes. */
   parent: string | null;
   isContainer: boolean;
-  /** The size of the node; the smallest size of a container. */
+  /** The size of the node; the minimum size of a container. */
   size: Size;
   /** Left padding of a container's content; by default the padding in `inset`. */
   lead?: number;

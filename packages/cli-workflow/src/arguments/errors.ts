@@ -72,7 +72,7 @@ export const noProject = (): WorkflowError =>
     'name one and its source: uncaged-workflow add <name> <file>; or list them in uncaged.json: {"workflows": {"review": "review.ts"}}',
   );
 
-/** A confirmation without a terminal to ask at. */
+/** A required confirmation without a terminal. */
 export const notConfirmed = (question: string): WorkflowError =>
   WorkflowError.usage("NOT_CONFIRMED", `${question} no terminal to ask at`, "confirm it: --yes");
 

@@ -20,7 +20,7 @@ export type DevThreads = {
   start: Omit<StartOptions, "workflow" | "name">;
   /** Whether the first version starts a new thread even if threads exist. */
   isNew: boolean;
-  /** The role up to whose last step all steps are kept, even if their source has changed. */
+  /** Keeps all steps up to this role's last step, even if their source has changed. */
   fromRole?: string;
 };
 

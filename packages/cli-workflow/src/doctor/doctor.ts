@@ -22,7 +22,7 @@ const ofRoot: Check<Host>[] = [
 ];
 
 /**
- * Finds everything that prevents threads from running, or soon may. Checks are independent of each other. A check that
+ * Finds problems that prevent threads from running, or soon may. Checks are independent of each other. A check that
  * fails to run is reported as a problem. Changes nothing.
  */
 export async function examine(open: () => Host, env: Environment): Promise<Problem[]> {

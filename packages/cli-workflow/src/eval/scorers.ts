@@ -31,7 +31,7 @@ export const answerFd = 3;
 type Options = { cwd: string; env: Record<string, string>; timeoutMs: number; most: number };
 
 /**
- * A scorer in its own processes, because it may hang, exit or print anything. Each process scores one thread at a time.
+ * A scorer in its own processes, because it may hang, exit or print any text. Each process scores one thread at a time.
  */
 export class Scorers {
   /** Hash of the scorer and all its imports. */

@@ -10,7 +10,7 @@ export type Sink = {
   readonly columns: number;
 };
 
-/** Sinks of a command: results go to `results` (stdout), everything else to `notes` (stderr). */
+/** Sinks of a command: results go to `results` (stdout), all other text to `notes` (stderr). */
 export type Output = { results: Sink; notes: Sink };
 
 /** Thrown when the reader of the results has exited (`… | head -1`); not reported. */

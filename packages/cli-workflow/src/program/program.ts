@@ -160,7 +160,7 @@ function addCommonOptions(command: Command, isQuiet: boolean): void {
   command.helpOption("-h, --help", "show this help");
 }
 
-// Commander prints only help; it throws everything else.
+// Commander prints only help, and throws all errors.
 function silence(command: Command, world: World): Command {
   return command.exitOverride().configureOutput({
     writeOut: (text) => world.output.results.write(text),

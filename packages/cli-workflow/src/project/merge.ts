@@ -8,7 +8,7 @@ const isObject = (value: unknown): value is Entries =>
 
 /**
  * Returns the text of a JSON object with additional entries, with the same indentation. If an entry is an existing
- * object, adds its missing keys. Keeps everything else.
+ * object, adds its missing keys. Keeps all other text.
  * @throws WorkflowError `DOCUMENT_INVALID` with file, line and column.
  */
 export function withEntries(text: string, file: string, entries: Entries): string {

@@ -4,7 +4,7 @@ import type { Rect, Size } from "../../ui/layout.ts";
 import { around } from "./geometry.ts";
 
 type ZoomLimits = {
-  /** Smallest zoom of the first view. Texts are unreadable below it. */
+  /** Minimum zoom of the first view. Texts are unreadable below it. */
   readable: number;
   least: number;
   most: number;

@@ -99,7 +99,7 @@ export function suggestedName(path: string): string {
 /** An upload: the files, and the path of the workflow among them. A bundle is always a single file. */
 export type Upload = { workflow: string; kind: FileKind | null; files: Files };
 
-/** Prepares an upload. A single file gets a plain name; several keep their paths. */
+/** Prepares an upload. A single file gets a plain name; several files keep their paths. */
 export function uploadOf(files: Files, workflow: string): Upload {
   const kind = kindOf(workflow);
   const file = files.get(workflow);

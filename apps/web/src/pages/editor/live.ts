@@ -21,7 +21,7 @@ export function liveNodes(
     if (id === null || id.startsWith("__")) continue;
     const state = stateOf(row);
     const live = liveOf(card, (nodes.get(id)?.run ?? 0) + 1, now);
-    // Without a worker, a running attempt is lost; the run may continue it.
+    // Without a worker, a running attempt is lost, even if the run may continue the attempt.
     nodes.set(id, { ...live, state: state === "running" && isHalted ? "lost" : state });
   }
   return nodes;

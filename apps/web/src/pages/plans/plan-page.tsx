@@ -87,7 +87,7 @@ function OnePlan({ plan }: { plan: PlanView }) {
   );
 }
 
-/** The trigger in words, its next times, and whether anything fires it. */
+/** The trigger in words, its next times, and whether a service fires it. */
 function Trigger({ plan }: { plan: PlanView }) {
   const { preview, trigger, trigger_state: state, next_fire_at: next, fires, draft } = plan;
   const now = useNow(1_000, next !== null);

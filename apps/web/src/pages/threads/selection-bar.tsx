@@ -52,7 +52,7 @@ export function SelectionBar({ isOpen: isShown, selection, onDone }: Props) {
               look="quiet"
               icon={<GitCompare />}
               to="/threads/$id/compare/$other"
-              // The older one comes first.
+              // The older thread comes first.
               params={{ id: second.threadId, other: first.threadId }}
             >
               Compare

@@ -24,7 +24,7 @@ type Props = {
   foot?: ReactNode;
 };
 
-/** Everything about one row of a thread's trace. */
+/** The details of one row of a thread's trace. */
 export function Detail(props: Props) {
   const { row, thread, onForkPoint, canRerun, foot } = props;
   const title = titleOf(row);

@@ -98,7 +98,7 @@ describe("the turns of an attempt", () => {
   });
 });
 
-test("the content of a step is shown unless its error or its outputs have it", () => {
+test("the content of a step is shown unless its error or its outputs contain it", () => {
   const commit = { phase: "done", variables: [] };
   expect(contentOf(cardOf("$n set", commit), true)).toBeNull();
   expect(contentOf(cardOf("Hello", {}, ["llm_token", { delta: "Hello" }]), false)).toBe("Hello");

@@ -78,7 +78,7 @@ function writtenBy({ variables }: Readonly<Record<string, unknown>>): Record<str
   );
 }
 
-/** The content of a step; null if its error shows it, or if it only sums up the outputs of a document's step. */
+/** The content of a step; null if the error shows the content, or the content only repeats the outputs. */
 export function contentOf({ attempt, step }: Card, hasOutputs: boolean): string | null {
   if (!step || step.content === attempt.error?.message) return null;
   const isSummary = isCommit(step.meta) && (hasOutputs || attempt.path.length > 0);

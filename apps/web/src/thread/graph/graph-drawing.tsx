@@ -105,7 +105,7 @@ function nodeAt(node: GraphNode, { nodes }: Layout, isSelected: boolean, leads: 
   };
 }
 
-/** Inner boxes are above outer ones. */
+/** Inner boxes are above outer boxes. */
 const depthOf = (id: string): number => id.split("\n").length;
 
 function nameOf({ label, state, count }: GraphNode): string {
@@ -125,7 +125,7 @@ const edgeAt = (route: Layout["edges"][number], index: number): Edge => ({
   markerEnd: arrow,
 });
 
-/** Smallest zoom of the first view. Texts are hard to read below it. */
+/** Minimum zoom of the first view. Texts are hard to read below it. */
 const readable = 0.75;
 const least = 0.1;
 const margin = 20;

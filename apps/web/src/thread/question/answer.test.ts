@@ -58,7 +58,7 @@ describe("a tool call", () => {
       meta: { for: "tool", tool: "deploy", input: { n: 1 }, stepID: "claude", schema: {}, ...more },
     });
 
-  test("has the step that asks, and as its text only the reason of another question", () => {
+  test("has the asking step, and its text is only the reason of a repeated question", () => {
     const first = 'claude asks to run deploy {"n":1}';
     expect(asked(first)).toMatchObject({ asker: "claude", text: "", call: { tool: "deploy" } });
     const problem = "the last answer was not a decision";

@@ -62,7 +62,7 @@ function decisionOf(schema: unknown): Question["decision"] {
   return property === undefined ? null : { property };
 }
 
-/** Tells whether the answer is a text, parsed as JSON if the question accepts anything. */
+/** Tells whether the answer is a text, parsed as JSON if the question accepts any value. */
 export const takesText = ({ schema }: Question): boolean =>
   schema === null || (isRecord(schema) && schema.type === "string" && !("enum" in schema));
 

@@ -35,7 +35,7 @@ type Props = {
   choices: readonly Choice[];
   /** Time of the timeout in milliseconds since the epoch; null for none. */
   expiresAt?: number | null;
-  /** Whether the question is closed, so that it takes no answer. */
+  /** Whether the question is closed, and accepts no answer. */
   isOver?: boolean;
   asked?: number;
   onSent?: () => void;

@@ -7,7 +7,7 @@ type Part = Path[number];
 /** Constructs without their own attempt, such as one `step.all`, with the attempts in them by place. */
 type Group = { node: TraceNode; members: Map<string, Card>; lastEnd: number };
 
-/** Finds the row around each attempt: its parent, and in it the iteration or the chain of its path. */
+/** Finds the row that contains each attempt: the parent, or the iteration or chain of the attempt's path in it. */
 export class Places {
   readonly top: TraceNode[] = [];
   readonly #nodes: ReadonlyMap<string, TraceNode>;
