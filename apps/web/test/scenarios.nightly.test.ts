@@ -102,7 +102,6 @@ async function check(page: Page, name: string): Promise<void> {
   expect([name, await page.evaluate(tooWide)]).toEqual([name, 0]);
 }
 
-/** Opens an address on a phone, and checks it. */
 async function checkPhone(address: string, name: string, shown: (page: Page) => Locator) {
   const phone = await open(serving, address, { width: 380, height: 780 });
   await shown(phone).first().waitFor();
@@ -116,7 +115,7 @@ describe.each([
   { by: "mouse", handOf: mouse },
   { by: "keyboard", handOf: keyboard },
 ])("by $by alone", ({ by, handOf }) => {
-  test("a person finds a failure of today and its cause, corrects the params, continues before the failed step, and compares", async () => {
+  test("a person finds a failure and its cause, corrects the params, continues before the failed step, and compares", async () => {
     const prompt = `Import the orders by ${by}`;
     const failed = await started("orders", { prompt, params: { format: "us" } });
     await serving.until(failed, "failed");

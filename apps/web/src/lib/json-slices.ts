@@ -102,7 +102,7 @@ function namedIn(member: string): [name: string, rest: string] {
   return [JSON.parse(member.slice(from, end)) as string, member.slice(colon + 1)];
 }
 
-/** Writes a value as JSON in slices. Values that are short are indented. */
+/** Writes a value as JSON in slices. Short values are indented. */
 export function* writing(value: unknown): Sliced<string> {
   if (!isMoreThan(value, piece)) return JSON.stringify(value, null, 2) ?? "undefined";
   const pieces: string[] = [];

@@ -48,7 +48,6 @@ export function ServedProject() {
   );
 }
 
-/** Texts for tokens with restricted rights. */
 const rights = {
   read: { text: "read only", title: "The token has the role read: it changes nothing" },
   answer: {

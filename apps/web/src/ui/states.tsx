@@ -41,7 +41,6 @@ export function Badge({ icon: Icon, look, large = false, children, ...rest }: Ba
   );
 }
 
-/** Icons, words and colours of the states of rows. */
 const rowStates = {
   running: { icon: LoaderCircle, word: "running", look: "text-blue" },
   done: { icon: CircleCheck, word: "done", look: "text-green" },

@@ -79,7 +79,7 @@ async function nearestHint({ host }: Session, name: string): Promise<string | nu
   return suggestion === null ? null : `did you mean ${suggestion}?`;
 }
 
-/** Returns the kinds of documents that a file may be: none unless it is JSON or YAML. Prints the documents' warnings. */
+/** Returns the kinds of documents that a JSON or YAML file may be; none for other files. Prints their warnings. */
 export async function sourcesFor(session: Session, file: string): Promise<SourceKind[]> {
   if (!/\.(json|ya?ml)$/i.test(file)) return [];
   const [{ findIn, stepsSource }, { graphSource }, { planSource }] = await Promise.all([

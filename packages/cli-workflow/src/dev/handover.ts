@@ -68,7 +68,7 @@ export class Handover {
     });
   }
 
-  /** Runs the last thread's version again with some of its steps: `keep` returns how many. */
+  /** Forks the last thread onto a version. `keep` returns the number of steps to keep. */
   repeat(hash: string, keep: (steps: number) => number): Promise<void> {
     return this.#inTurn(async () => {
       const view = await this.#last();

@@ -274,7 +274,7 @@ export async function sandboxFacts(
   }
 }
 
-/** Opens the plans of a command for the server. Reports each damaged plan once. */
+/** Returns a function that opens the plans of a command for the server. It reports each damaged plan once. */
 export function planAccess(session: Session): OpenPlans {
   const named = new Set<string>();
   const onDamaged = (_id: string, error: unknown): void => {

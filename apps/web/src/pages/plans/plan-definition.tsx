@@ -109,7 +109,6 @@ function EditButton({ plan }: { plan: PlanView }) {
 
 type StepDataProps = { plan: PlanView; run: PlanRun | null; id: string };
 
-/** A step with its data in a run. */
 function StepData({ plan, run, id }: StepDataProps) {
   const planned = (plan.draft ?? plan).steps.find((step) => step.id === id);
   const ran = run?.steps.find(({ step_id }) => step_id === id);

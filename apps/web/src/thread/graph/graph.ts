@@ -12,7 +12,7 @@ export type GraphNode = {
   /** The number of finished runs. */
   count: number;
   state: NodeState;
-  /** The row of the newest run; null before the first. */
+  /** The row of the newest run; null before the first run. */
   row: string | null;
   /** Whether the node is a box around other nodes. */
   isGroup: boolean;
@@ -149,7 +149,7 @@ function orderOf(rows: readonly { row: TraceRow; id: string }[]): [from: string,
       open.splice(open.indexOf(one), 1);
       ended.splice(ended.findLastIndex(({ end }) => end <= one.end) + 1, 0, one);
     }
-    // A row is not among the last if another row started after its end and has also ended.
+    // A row is not a last row if another row has started after that row's end and has also ended.
     let lastStart = -Infinity;
     for (let index = ended.length - 1; index >= 0; index -= 1) {
       const one = ended[index];
