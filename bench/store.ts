@@ -21,7 +21,7 @@ import { descriptor } from "./bundle/steps.esm.js";
 /** Path of the bundle that all rows run. */
 export const bundlePath = fileURLToPath(new URL("./bundle/steps.esm.js", import.meta.url));
 
-/** Report of the bundle: when its threads began and ended, in milliseconds on the shared clock. */
+/** Report of the bundle, with the start and end of its threads in milliseconds on the shared clock. */
 export type Report = { began: number; ended: number; rss: number; marks: number[] };
 
 /** Storage root with only the bundle. */

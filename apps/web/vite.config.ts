@@ -39,7 +39,7 @@ function reachableFrom(start: string, modules: Modules): ReadonlySet<string> {
   return reached;
 }
 
-/** Lets the page paint before its styles arrive, and compresses the files of the first view for a slow line. */
+/** Lets the page paint before its styles arrive, and compresses the files of the first view. */
 const quickFirstPaint: Plugin = {
   name: "quick-first-paint",
   apply: "build",

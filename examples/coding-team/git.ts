@@ -7,7 +7,7 @@ const run = promisify(execFile);
 const git = async ({ cwd, env, signal }: StepContext, ...args: string[]): Promise<string> =>
   (await run("git", args, { cwd, env: { ...env }, signal })).stdout.trim();
 
-/** Returns the changes of the team, as git shows them. */
+/** Returns the changes of the team as the output of `git diff --stat`. */
 export const changes = (here: StepContext, base: string, branch: string): Promise<string> =>
   git(here, "diff", "--stat", base, branch);
 

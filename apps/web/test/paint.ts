@@ -3,7 +3,7 @@ import type { Browser, Page } from "playwright-core";
 /** Bytes and milliseconds. */
 type Line = { bytesPerSecond: number; latencyMs: number };
 
-/** A slow line: 400 kbit/s. */
+/** A slow connection: 400 kbit/s. */
 export const slow: Line = { bytesPerSecond: 50_000, latencyMs: 100 };
 
 /** Milliseconds until a page's first paint and until an element appeared, and the KB received until then. */

@@ -58,7 +58,7 @@ test("params of a workflow without a declared input are given as JSON, and shown
   expect(thread.params).toEqual({ files: 4 });
 }, 600_000);
 
-test("a failed start keeps the typed values and the focus; so does a click beside the dialog", async () => {
+test("a failed start and a click outside the dialog keep the typed values and the focus", async () => {
   const page = await open(serving);
   await page.getByRole("button", { name: "Start" }).press("Enter");
   const prompt = page.getByLabel("Prompt");

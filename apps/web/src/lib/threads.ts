@@ -36,7 +36,7 @@ export const threadKeys = {
   one: (id: string) => ["threads", "one", id] as const,
 };
 
-/** The threads of a filter, newest first. A short first page arrives early on a slow line. */
+/** The threads of a filter, newest first. A short first page arrives early on a slow connection. */
 export const threadsQuery = (filter: ThreadFilter, firstSize = pageSize) =>
   infiniteQueryOptions({
     queryKey: [...threadKeys.lists, filter, firstSize],

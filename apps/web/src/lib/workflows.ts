@@ -47,7 +47,7 @@ export const sourceQuery = (version: string, file?: string) =>
       requestText(pathOf("bundles", version, "source"), { query: { file }, signal }),
   });
 
-/** The document of a version, as it was saved: an agent graph or a step workflow. */
+/** The saved document of a version: an agent graph or a step workflow. */
 export const documentQuery = (version: string) =>
   queryOf<SavedDocument>(
     [...workflowKeys.bundle(version), "document"],

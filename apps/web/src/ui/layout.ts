@@ -40,7 +40,7 @@ export type Route = {
   label: Point;
 };
 
-/** The boxes of the nodes, relative to their containers, with the routes of lines and the size of the whole. */
+/** The boxes of the nodes, relative to their containers, with the routes of lines and the size of the drawing. */
 export type LayoutResult = {
   boxes: readonly (readonly [string, Rect])[];
   routes: readonly Route[];

@@ -121,7 +121,7 @@ function endsOf(text: string, pieces: number): number[] {
   const ends: number[] = [];
   for (let from = 0; from < text.length && ends.length < pieces; from = ends.at(-1) ?? 0) {
     const most = from + pieceLetters;
-    // A search backwards in the whole text would read it all for each piece.
+    // A backward search in the whole text would read all of the text for each piece.
     const line = text.slice(from, most).lastIndexOf("\n") + 1;
     ends.push(text.length <= most ? text.length : line > 0 ? from + line : most);
   }

@@ -18,7 +18,7 @@ export const ValueSourceContext = createContext<ValueSource>({
   read: () => Promise.resolve(null),
 });
 
-/** Longer values are loaded on demand, in characters. */
+/** Maximum number of characters of a value that loads without a request by the user. */
 const mostUnasked = 200_000;
 
 type Props = { value: TruncatedValue; children: (full: unknown) => ReactNode };

@@ -167,7 +167,7 @@ test("an attempt without a name shows the time since the last step", () => {
   expect(liveOf([...items, paused], 14_000)).toEqual(["paused, 12s"]);
 });
 
-test("a part of an attempt is shown instead of the whole while it runs", () => {
+test("a part of an attempt is shown instead of the attempt while the part runs", () => {
   const [a, b] = [opened(1000), opened(1500)];
   const items = [
     begin(a, "review", 1000),

@@ -18,7 +18,7 @@ import { History, nothing, type Selection } from "./history.ts";
  * Owns: the text of a document (the only source of truth), the values parsed from it, its history and its selection.
  * Does not own: storage, presentation, meaning (its kind).
  *
- * 1. Every change is an edit of the text, whatever its source, and all edits share one history.
+ * 1. Every change is an edit of the text, regardless of its source, and all edits share one history.
  * 2. While the text is not valid JSON, the drawing is the last valid one: visible, not editable.
  * 3. Unchanged nodes keep their object, so that only changed nodes are drawn again.
  */
@@ -34,7 +34,7 @@ export type DocumentState = {
   readonly drawing: Drawing;
   readonly problems: readonly Problem[];
   readonly selection: Selection;
-  /** The text as it was last saved or opened. */
+  /** The last saved or opened text. */
   readonly saved: string;
   readonly undoable: string | null;
   readonly redoable: string | null;

@@ -9,7 +9,7 @@ type Props = {
   more?: readonly Fact[];
 };
 
-/** A step of a plan, whole. */
+/** All facts of a plan's step. */
 export function StepFacts({ step, more = [] }: Props) {
   const { description, depends_on, inputs, expected_output = null } = step;
   const given = Object.entries(inputs);

@@ -25,7 +25,7 @@ const InterruptedLine = later(async () => (await import("./interrupted-line.tsx"
 const SelectionBar = later(async () => (await import("./selection-bar.tsx")).SelectionBar);
 const ListMenu = later(async () => (await import("./list-menu.tsx")).ListMenu);
 
-/** Number of rows of the first page: early on a slow line. As in public/early.js. */
+/** Number of rows of the first page, small for slow connections. Must equal the number in public/early.js. */
 const firstRows = 12;
 
 export function ThreadsPage() {

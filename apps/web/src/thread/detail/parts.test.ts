@@ -78,7 +78,7 @@ describe("the turns of an attempt", () => {
     expect(tools?.calls[1]).toMatchObject({ status: "failed", output: "gone" });
   });
 
-  test("of two model calls are two, however the calls are reported", () => {
+  test("of two model calls are two, in every form of their events", () => {
     for (const between of [
       ["llm_done", {}],
       ["llm_start", { call_id: "2", model: "m" }],

@@ -26,7 +26,7 @@ describe("the sessions of an editor", () => {
     ]);
   });
 
-  test("are removed one by one, and the last remaining session is selected", () => {
+  test("are removed one by one, and the last of the others is then selected", () => {
     const two = withSession(withSession(readSessions(null, 0), session("a")), session("b"));
     expect(withoutSession(two, "b")).toEqual({ all: [session("a")], selected: "a" });
     expect(withoutSession(two, "a").selected).toBe("b");
