@@ -21,7 +21,7 @@ import { modelAgent } from "../src/llm/agent.ts";
 const schema = z.object({});
 type Any = AgentRole<typeof schema>;
 
-/** Returns a scripted role. The server selects the script by the name in the system prompt. */
+/** Returns a scripted role. The scripted provider selects the script by the name in the system prompt. */
 const member = (name: string, script: ModelScript, tools: (Tool | ToolRegistry)[] = []): Any => {
   const sources = tools.map((one) =>
     "execute" in one ? one : { tools: (context: never) => one.all(context) },
@@ -52,7 +52,7 @@ const shown = (messages: readonly Message[]): string[] =>
     ({ content, is_error }) => `${is_error ? "error: " : ""}${content ?? ""}`,
   );
 
-/** Returns a lead that calls tools once, and the results that it gets. */
+/** Returns a script for a lead that calls tools once, and the list of the tool results. */
 function leading(calls: readonly { tool: string; input: object }[]) {
   const seen: string[] = [];
   const script: ModelScript = {

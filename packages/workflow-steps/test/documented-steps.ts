@@ -72,7 +72,7 @@ const runWorker = `{
   "next": "RETURN"
 }`;
 
-/** The workflow that the last step runs. */
+/** The path of the workflow that the last step runs. */
 export const workerPath = "examples/workflows/vlclaw-worker-spec.json";
 export const worker: WorkflowDocument = {
   version: "3.16",

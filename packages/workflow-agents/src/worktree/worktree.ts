@@ -63,7 +63,7 @@ export type MergeRole = Role<MergeMeta & { worktree: WorktreeMeta }> & {
   readonly descriptor: { description: string; schema: JsonSchema };
 };
 
-/** Places roles in one worktree, as {@link worktree} returns it. */
+/** The function that {@link worktree} returns: it places roles in worktrees. */
 export type Worktree = {
   /** Returns the same role, in the worktree. */
   <R extends Role<object>>(role: R): WorktreeRole<R>;
@@ -75,7 +75,7 @@ export type Worktree = {
 };
 
 /**
- * Returns a git worktree of a thread, or of each of its roles, under the storage root. Roles in it, their commands and
+ * Returns a function that places roles in a git worktree under the storage root: one per thread, or one per role. Roles in it, their commands and
  * their tools have it as `ctx.cwd`. Each step is committed there, and `meta.worktree.commit` names the commit. A
  * repeated step, and a fork, begin with the files of the last execution.
  *
@@ -204,7 +204,7 @@ async function withTree(
   });
 }
 
-/** Returns the journal entries of a worktree's files: the entries that were recorded while the files changed. */
+/** Returns a journal limited to one worktree: the worktree's id is part of each key. */
 const journalOf = (tree: Tree, journal: Journal): Journal => ({
   ...journal,
   read: (key) => journal.read(journalKey(key, tree.id)),
@@ -323,7 +323,10 @@ function slug(text: string): string {
 const busy = new Map<string, { signal: AbortSignal; ended: Promise<unknown> }>();
 const leavingMs = 60_000;
 
-/** Runs work while no other role uses the worktree. Also waits for a role that timed out or whose thread was ended. */
+/**
+ * Runs work alone in a worktree. Waits up to a minute for a role that is being stopped.
+ * @throws WorkflowError if another role uses the worktree.
+ */
 async function alone<T>(path: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   for (let other = busy.get(path); other; other = busy.get(path)) {
     const isLeaving = other.signal.aborted && (await settledWithin(other.ended, leavingMs));

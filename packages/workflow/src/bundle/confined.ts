@@ -70,7 +70,7 @@ function codeOf(program: Program): string[] {
   return outermost(paths.filter((path) => !systemPaths.some((folder) => isInside(path, folder))));
 }
 
-/** Returns the folder of a packed program's files, or the folder of all packages' sources. */
+/** Returns the folder of a packed program's files, or this package's `src` folder. */
 const folderOf = (file: string): string[] =>
   file.endsWith(".ts") ? [dirname(dirname(file))] : [dirname(file)];
 

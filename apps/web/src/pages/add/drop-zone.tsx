@@ -166,7 +166,7 @@ function sorted(seen: readonly [string, File][]): Dropped {
 type Chosen = Dropped & {
   /** The workflow's own file; null if unclear. */
   workflow: string | null;
-  /** Number of changes to the files. */
+  /** Number of changes to the files or to the chosen workflow. */
   change: number;
   /** Whether the files were added. Further files then start a new choice. */
   isDone: boolean;
