@@ -52,7 +52,7 @@ async function attested(root: Root, seed: number, count: number): Promise<Statem
   return made;
 }
 
-test("500 sound threads hold", async () => {
+test("the attestations of 500 valid threads hold", async () => {
   const { root, remove } = emptyRoot();
   const statements = await attested(root, 1, 500);
   const wrong = statements.flatMap((statement) => {
@@ -64,7 +64,7 @@ test("500 sound threads hold", async () => {
   remove();
 });
 
-test("a flipped bit of each file is found, with its file and line", async () => {
+test("a flipped bit of each file is reported with the file and the line", async () => {
   const made = emptyRoot();
   const statements = await attested(made.root, 2, 6);
   for (const [n, statement] of statements.entries()) {
@@ -115,7 +115,7 @@ function* places(value: unknown): Generator<(change: unknown) => void> {
   }
 }
 
-test("a missing, null or retyped field of a statement is one error, or does not hold", async () => {
+test("a missing, null or retyped field of a statement is an error, or the statement does not hold", async () => {
   const { root, remove } = emptyRoot();
   const [statement] = await attested(root, 3, 1);
   const json = JSON.stringify(statement);
@@ -152,7 +152,7 @@ describe.skipIf(Bun.which("ssh-keygen") === null)("ssh-keygen", () => {
     Bun.spawnSync(["ssh-keygen", "-q", "-t", type, "-N", "", "-f", at(type)]);
     await store.ok(["attest", ref.threadId, "--key", type, "-o", `${type}.json`]);
     expect(await verify(`${type}.json`, `${type}.pub`)).toEqual({ code: 0, isFound: false });
-    // A key in ssh-agent, and only there.
+    // The key is only in ssh-agent.
     const socket = at(`${type}.sock`);
     const agent = Bun.spawn(["ssh-agent", "-D", "-a", socket], { stdout: "pipe" });
     await agent.stdout.getReader().read();
@@ -165,7 +165,7 @@ describe.skipIf(Bun.which("ssh-keygen") === null)("ssh-keygen", () => {
     expect(await verify(`agent-${type}.json`, `${type}.pub`)).toEqual({ code: 0, isFound: false });
   });
 
-  test("a flipped bit of an envelope is found", async () => {
+  test("a flipped bit of an envelope is reported", async () => {
     const { threadId } = await recordedThread(openRoot({ path: store.root }), {
       threadId: idOf(9),
       steps: 1,
@@ -186,7 +186,7 @@ describe.skipIf(Bun.which("ssh-keygen") === null)("ssh-keygen", () => {
     }
   });
 
-  test("of twenty calls with one file, one writes it", async () => {
+  test("only one of twenty calls with the same file writes that file", async () => {
     const calls = Array.from({ length: 20 }, () =>
       store.run(["attest", idOf(9), "--key", "flip", "-o", "one.json"]),
     );

@@ -188,7 +188,7 @@ onCluster(`the token of a cluster${missingServer}`, () => {
         return new Response("");
       },
     });
-    // Add a note that maps another port to this cluster.
+    // Add a file that maps another port to this cluster.
     const notes = join(store.folder, "home/.local/state/uncaged-workflow/clusters");
     symlinkSync(folder, join(notes, `${server.port}`));
     const host = `restate://127.0.0.1:${server.port}?admin=${server.port}`;

@@ -130,7 +130,7 @@ test("has the line in the source of the new version in a fork on that version", 
     role: "reader",
     at: { file: "lib/net.ts", line: 3, text: line },
   });
-  // The process that recorded the error decides, not the reader.
+  // The record keeps the line of its own version, whichever version a reader has.
   const before = await store.json<Thread>(["thread", id]);
   expect(before.error?.at).toMatchObject({ file: "lib/net.ts", line: 2 });
 });

@@ -24,7 +24,7 @@ const call = (name: string, args: object) => ({
 type Message = { id?: number; result?: Result; error?: { code: number } };
 type Result = { structuredContent?: Record<string, never>; isError?: boolean };
 
-/** The command `mcp`, spoken to line by line. */
+/** A running command `mcp` that exchanges messages with the test, one per line. */
 class Spoken {
   readonly child: Bun.Subprocess<"pipe", "pipe", "pipe">;
   readonly messages: Message[] = [];
@@ -51,7 +51,7 @@ class Spoken {
   }
 
   write(line: string): void {
-    // A program that has ended does not read the rest.
+    // A program that has ended does not read later lines.
     void Promise.resolve(this.child.stdin.write(`${line}\n`)).catch(() => undefined);
     void Promise.resolve(this.child.stdin.flush()).catch(() => undefined);
   }
@@ -154,7 +154,7 @@ describe("mcp", () => {
     expect((await mcp.end()).code).toBe(0);
   });
 
-  test("ends when a message is larger than it takes", async () => {
+  test("ends when a message exceeds the size limit", async () => {
     const store = await playStore();
     const mcp = new Spoken(store);
     await mcp.ask({ method: "ping" });
@@ -162,7 +162,7 @@ describe("mcp", () => {
     expect(await mcp.child.exited).toBe(0);
   });
 
-  test("refuses wrong usage before it speaks", async () => {
+  test("refuses wrong usage before it prints a message", async () => {
     const store = await playStore();
     const { code, stdout, stderr } = await ended(store.start(["mcp", "--root", ""]));
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

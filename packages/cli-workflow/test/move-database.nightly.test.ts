@@ -21,7 +21,7 @@ describe.skipIf(missingPostgres !== "")(`between a laptop and a database${missin
     removeFolders();
   });
 
-  test("a thread moves to the database, is refused here, and comes back to end here", async () => {
+  test("a thread moves to the database, is refused here, returns, and ends here", async () => {
     const { url } = await emptySchema();
     const there = ["--host", url.replace("uncaged@", "uncaged:secret@")];
     const file = join(store.folder, "asks.esm.js");

@@ -46,7 +46,7 @@ test("push and pull need a running cluster", async () => {
 });
 
 describe.skipIf(missingServer !== "")(`between a laptop and a cluster${missingServer}`, () => {
-  test("a thread moves to the cluster, is refused here, and comes back with its new steps", async () => {
+  test("a thread moves to the cluster, is refused here, and returns with its new steps", async () => {
     const file = join(store.folder, "asks.esm.js");
     writeFileSync(file, asks);
     await store.ok(["add", "asks", file]);

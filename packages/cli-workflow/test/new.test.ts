@@ -203,7 +203,7 @@ describe("new in a folder with files", () => {
 });
 
 describe("new --from", () => {
-  test("makes a graph of an export, builds it, and names what was not taken", async () => {
+  test("creates a graph from an export, builds the graph, and lists the parts that were left out", async () => {
     const store = new Projects();
     writeFileSync(join(store.folder, "flow.json"), JSON.stringify(agentFlow));
     const { code, stderr } = await store.run(["new", "mail", "--from", "flow.json"]);

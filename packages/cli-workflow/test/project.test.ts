@@ -37,7 +37,7 @@ describe("a project", () => {
     expect((await store.at(one).run("verify")).code).toBe(0);
   });
 
-  test("is overridden by --root, which is overridden by nothing", async () => {
+  test("is overridden by the environment variable, and both are overridden by --root", async () => {
     const store = new Projects();
     const folder = store.project("one");
     const named = join(store.folder, "named");

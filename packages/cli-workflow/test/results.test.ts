@@ -131,7 +131,7 @@ test("thread, threads and ps show the same times of a waiting thread", async () 
   expect(ended.waitedMs).toBeGreaterThanOrEqual(thread.waitedMs);
 });
 
-test("a retried try is described identically in --wait, follow and thread", async () => {
+test("a retried attempt is described identically in --wait, follow and thread", async () => {
   const words = "try 1 of 3 failed; next in 20 ms";
   const args = ["run", "giver", "--wait", "--params", '{"flaky":true,"give":"x"}'];
   const { code, stdout, stderr } = await store.run(args);

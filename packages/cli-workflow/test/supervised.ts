@@ -4,7 +4,7 @@ import type { Thread } from "../../server/src/entry/api-types.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import type { Store } from "./program.ts";
 
-/** Notes each execution of a step in a file before its commit: `<name> <step>`. */
+/** A bundle that writes a line `<name> <step>` to a file at each execution of a step, before the commit. */
 const bundle = `export const descriptor = { description: "notes its steps", roles: {} };
 export async function* run({ steps, params }) {
   const { name, log, wait, count, delayMs = 0 } = params;
@@ -106,7 +106,7 @@ export class Supervised {
     return (await response.json()) as T;
   }
 
-  /** Starts a thread that notes its steps under a name. */
+  /** Starts a thread that writes its steps to the file under a name. */
   async run(name: string, options: NotedOptions): Promise<string> {
     const params = { name, log: this.#log, ...options };
     const body = { workflow: "noted", params, maxRounds: 10_000 };
@@ -121,7 +121,7 @@ export class Supervised {
     );
   }
 
-  /** Returns the noted steps of a thread, in their order. */
+  /** Returns the executed steps of a thread, in their order. */
   effects(name: string): number[] {
     if (!existsSync(this.#log)) return [];
     const lines = readFileSync(this.#log, "utf8").trimEnd().split("\n");

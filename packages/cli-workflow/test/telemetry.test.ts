@@ -48,7 +48,7 @@ test("serve sends the trace of a thread from its caller, also after kill -9", as
   const forked = { threadId: await store.ok(["fork", asked.threadId], { env }), hash: "" };
   await store.until(forked.threadId, "completed");
   await traceOf(collector, forked, traceId);
-  // A kill between the collector's response and this note would repeat the spans.
+  // A kill between the collector's response and this record would repeat the spans.
   const noted = () => readFileSync(progress, "utf8").split("\n");
   await until(() => noted().some((line) => line.includes(forked.threadId) && /ended/.test(line)));
   first.child.kill("SIGKILL");

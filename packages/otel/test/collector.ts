@@ -43,7 +43,7 @@ const attributesOf = (list: readonly KeyValue[] = []): Record<string, unknown> =
 
 const millis = (nanos: string | number): number => Math.round(Number(BigInt(nanos) / 1000n) / 1000);
 
-/** Spans in the JSON encoding of OTLP, which {@link spansIn} also makes from the binary one. */
+/** Spans in the JSON encoding of OTLP, also the result of {@link spansIn} for the binary encoding. */
 export type WireSpan = {
   traceId: string;
   spanId: string;
@@ -57,7 +57,7 @@ export type WireSpan = {
   status?: { code?: number };
 };
 
-/** A collector on the loopback address, which accepts OTLP over HTTP as JSON and as protobuf. */
+/** A collector on the loopback address that accepts OTLP over HTTP as JSON and as protobuf. */
 export class Collector {
   readonly spans: Received[] = [];
   /** The last points of each metric. */
@@ -65,7 +65,7 @@ export class Collector {
   /** The bytes of all accepted requests, as text. */
   text = "";
   requests = 0;
-  /** Answers a request instead of the collector, if it returns true. */
+  /** May answer a request instead of the collector. Returns whether it did. */
   fault: Answer = () => false;
   /** Runs between the receipt of spans and their response. */
   beforeResponse: (spans: readonly Received[]) => Promise<void> = async () => undefined;
@@ -123,7 +123,7 @@ export class Collector {
     }
   }
 
-  /** The sum of a metric's points whose attributes have these values. */
+  /** Returns the sum of a metric's points whose attributes have these values. */
   total(name: string, wanted: Record<string, unknown> = {}): number {
     const fits = ({ attributes }: ReceivedPoint) =>
       Object.entries(wanted).every(([key, value]) => attributes[key] === value);
@@ -131,7 +131,7 @@ export class Collector {
     return points.reduce((sum, { value }) => sum + value, 0);
   }
 
-  /** The spans of a thread's trace. */
+  /** Returns the spans of a thread's trace. */
   trace(traceId: string): Received[] {
     return this.spans.filter((span) => span.traceId === traceId);
   }

@@ -41,7 +41,7 @@ const wide = bundleOf(`
   yield { ...step("wide"), attempt: attempt.id };
 `);
 
-test("no prompt, content or secret leaves, and contents only when switched on, masked", async () => {
+test("spans have no prompt, content or secret by default; enabled contents have masked secrets", async () => {
   const env = { PATH: process.env.PATH ?? "", PLANTED_TOKEN: secret };
   const params = { secret: `${prompt} ${secret}`, fails: true };
   const observed = await Observed.start();
@@ -94,7 +94,7 @@ test("a restart sends work that ended meanwhile, and nothing else again", async 
   await collector.stop();
 });
 
-test("a lost file of progress repeats spans with the same ids", async () => {
+test("after the loss of the progress file, spans are sent again with the same ids", async () => {
   const observed = await Observed.start();
   const collector = await Collector.start();
   const telemetry = await observed.telemetry(collector);
@@ -122,7 +122,7 @@ test.each([
   ["does not know the path", 404],
   ["hangs", null],
 ] as const)(
-  "an endpoint that %s is noted once, and gets everything when it works",
+  "an endpoint that %s is reported once, and gets everything when it works",
   async (_, status) => {
     const observed = await Observed.start();
     const collector = await Collector.start();
@@ -180,7 +180,7 @@ test("a change that arrives while its ended thread is sent does not send it agai
   await collector.stop();
 });
 
-test("of two observers of a storage root one sends, and the other follows it", async () => {
+test("one of two observers of a storage root sends, and the other takes over", async () => {
   const observed = await Observed.start();
   const collector = await Collector.start();
   const first = await observed.telemetry(collector);
@@ -197,7 +197,7 @@ test("of two observers of a storage root one sends, and the other follows it", a
   await collector.stop();
 });
 
-test("an accepted request is not sent again when the next one of its attempt fails", async () => {
+test("an accepted request is not sent again when the next request of its attempt fails", async () => {
   const observed = await Observed.start();
   await observed.add("wide", wide);
   const collector = await Collector.start();
@@ -218,7 +218,7 @@ test("an accepted request is not sent again when the next one of its attempt fai
   await collector.stop();
 });
 
-test("without an endpoint nothing is read, and a wrong one is named without its password", async () => {
+test("without an endpoint no thread is read, and an invalid endpoint is reported without its password", async () => {
   const observed = await Observed.start();
   const none = await observed.telemetry({ url: "" });
   await none.stop();
@@ -233,7 +233,7 @@ test("without an endpoint nothing is read, and a wrong one is named without its 
   expect(observed.notes.at(-1)).toContain("use http/protobuf");
 });
 
-test("progress survives a torn line, and a rewrite keeps the marks of ended threads", async () => {
+test("an incomplete line does not lose progress, and a rewrite keeps the entries of ended threads", async () => {
   const observed = await Observed.start();
   const first = Progress.open(observed.path, () => true);
   first.rewrite();

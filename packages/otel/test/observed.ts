@@ -10,7 +10,10 @@ import { startTelemetry } from "../src/entry/index.ts";
 import { spanIdOf, traceIdOf } from "../src/span/ids.ts";
 import type { Collector, Received } from "./collector.ts";
 
-/** Runs two roles at a time, fails one of them and tries it again, and fails in the end if `params.fails`. */
+/**
+ * A workflow with two concurrent roles. One role fails once and is retried. With `params.fails`, the thread fails at
+ * the end.
+ */
 export const team = bundleOf(`
   const { attempts } = options;
   const { params = {} } = input;

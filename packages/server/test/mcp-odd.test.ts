@@ -44,7 +44,7 @@ describe("/mcp", () => {
 });
 
 describe.each([true, false])("a client (modern: %p)", (modern) => {
-  test("that sends rubbish gets errors, and others are served", async () => {
+  test("that sends invalid messages gets errors, and other clients are served", async () => {
     const serving = await Serving.start("counter");
     const post = async (body: string) => {
       const headers = { "Content-Type": "application/json", Accept: accept };
@@ -74,7 +74,7 @@ describe.each([true, false])("a client (modern: %p)", (modern) => {
     expect((await client.tools()).length).toBe(13);
   });
 
-  test("that gives wrong arguments reads which", async () => {
+  test("that gives wrong arguments gets their names", async () => {
     const serving = await Serving.start("counter");
     const client = await McpClient.connect(handlerOf(serving), { modern });
     const messageOf = async (name: string, args: Record<string, unknown>) => {
@@ -127,7 +127,7 @@ describe.each([true, false])("a client (modern: %p)", (modern) => {
     await serving.until(threadId, "running", steps + 1);
   });
 
-  test("that is gone frees its calls", async () => {
+  test("that disconnects frees its calls", async () => {
     const serving = await Serving.start("endless");
     const client = await McpClient.connect(serving, { modern });
     const { threadId } = await client.ok("start_thread", { workflow: "endless" });

@@ -46,7 +46,7 @@ describe("a server with a public https URL", () => {
     }
   });
 
-  test("sets a secure cookie there, and a plain one on this machine", async () => {
+  test("sets a secure cookie at that URL, and a plain cookie on this machine", async () => {
     const serving = await serve({ publicUrl: "https://flows.example.com" });
     const cookieAt = async (Host: string) => {
       const visit = request(`GET /?token=${serving.token}`, { Host });
@@ -72,7 +72,7 @@ describe("a server with a public https URL", () => {
   }, 180_000);
 });
 
-test("allowed names are accepted with and without the port, and only these", async () => {
+test("only allowed names are accepted, with and without the port", async () => {
   const serving = await serve({ allowHosts: ["flows.internal", "box:8080"] });
   const { port } = serving;
   for (const Host of ["flows.internal", `flows.internal:${port}`, "box:8080"]) {
@@ -83,7 +83,7 @@ test("allowed names are accepted with and without the port, and only these", asy
     expect(await outcome(serving, { Host })).toBe("403 FOREIGN_HOST");
 });
 
-test("the audit log has the address that the proxy adds, and without a proxy none", async () => {
+test("the audit log has the address that the proxy adds, and no address without a proxy", async () => {
   const addresses = async (publicUrl: string | undefined) => {
     const serving = new Serving();
     const tokenFile = serving.write("tokens", `ci operate ${"a".repeat(20)}\n`);

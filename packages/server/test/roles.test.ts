@@ -136,7 +136,7 @@ test("a lower role is explained, to programs and to people", async () => {
   });
 });
 
-test("a wrong, a cut and an expired token are refused, an expired one with its own code", async () => {
+test("wrong, truncated and expired tokens are refused; an expired token has its own code", async () => {
   for (const token of ["x", `${tokenOf("reader")}x`, tokenOf("reader").slice(0, -1)]) {
     expect(await outcome(token, "GET", "/api/threads")).toBe("401 WRONG_TOKEN");
   }

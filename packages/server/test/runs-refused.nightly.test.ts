@@ -75,7 +75,7 @@ describe("a workflow in the request", () => {
 });
 
 describe("a checkpoint of an unknown run", () => {
-  test("and a changed checkpoint wins over its run", async () => {
+  test("starts a run, and a changed checkpoint takes precedence over its run", async () => {
     const source = await running.run({ workflowName: "failing" });
     await running.until(source, "failed");
     const checkpoint = { ...(await running.checkpoint(source)), variables: { $n: 12, $m: null } };

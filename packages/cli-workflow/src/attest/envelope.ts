@@ -4,13 +4,13 @@ import { notAnEnvelope } from "./errors.ts";
 /** The payload type of in-toto: https://github.com/in-toto/attestation/blob/main/spec/v1/envelope.md */
 export const payloadType = "application/vnd.in-toto+json";
 
-/** A signature in the text format of its tool. `keyid` is an unsigned hint. */
+/** The text of a signature, as its tool wrote it. `keyid` is an unsigned hint. */
 export type Signature = { keyid: string; text: string };
 
 /** The content of a DSSE envelope. */
 export type Envelope = { payloadType: string; payload: Uint8Array; signatures: Signature[] };
 
-/** A parsed envelope. `unknown` has the paths of its keys that DSSE does not define. */
+/** A parsed envelope. `unknown` lists the paths of keys that DSSE does not define. */
 export type ReadEnvelope = Envelope & { unknown: string[] };
 
 /**
@@ -34,7 +34,7 @@ export const envelopeJson = ({ payloadType: type, payload, signatures }: Envelop
 });
 
 /**
- * Reads an envelope with an in-toto payload. `file` is named in errors.
+ * Parses an envelope with an in-toto payload. `file` is the name of its file, for errors.
  * @throws WorkflowError `NOT_AN_ATTESTATION`
  */
 export function readEnvelope(json: string, file: string): ReadEnvelope {
@@ -73,7 +73,10 @@ function parsed(json: string, file: string): unknown {
   }
 }
 
-/** Decodes base64, standard or URL-safe, as DSSE requires; null for other values and non-canonical texts. */
+/**
+ * Decodes base64, standard or URL-safe, as DSSE requires; null for other values, an empty text, and base64 that is not
+ * canonical.
+ */
 function decoded(value: unknown): Uint8Array | null {
   if (typeof value !== "string" || value === "") return null;
   const bytes = Buffer.from(value, "base64");

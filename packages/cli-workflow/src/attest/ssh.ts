@@ -1,7 +1,7 @@
 /*
- * Signs and verifies with the program ssh-keygen. A signature is the armored text of
- * https://github.com/openssh/openssh-portable/blob/master/PROTOCOL.sshsig. OpenSSH handles passphrases,
- * ssh-agent, security keys and lists of allowed signers.
+ * Signs and verifies with the program ssh-keygen. A signature is an armored text in the format of
+ * https://github.com/openssh/openssh-portable/blob/master/PROTOCOL.sshsig. OpenSSH handles passphrases, ssh-agent,
+ * security keys and lists of allowed signers.
  */
 import { readFileSync } from "node:fs";
 import type { Session } from "../session/session.ts";
@@ -9,12 +9,12 @@ import type { Signature } from "./envelope.ts";
 import { notSigned } from "./errors.ts";
 import { type Outcome, runTool, type SigningKey, type Tool, withFiles } from "./tool.ts";
 
-/** The signature namespace. It keeps signatures of other programs from counting as attestations, and vice versa. */
+/** Signature namespace. It prevents a signature for another purpose from passing as an attestation, and vice versa. */
 const namespace = "attest@uncaged-workflow";
 const tool: Tool = { program: "ssh-keygen", packages: "OpenSSH 8.2 or newer" };
 const principal = "signer";
 
-/** Signs data. Returns null after Ctrl-C. @throws WorkflowError `NOT_SIGNED`, `NO_SIGNER`. */
+/** Returns a signature of data; null after Ctrl-C. @throws WorkflowError `NOT_SIGNED`, `NO_SIGNER`. */
 export const sshSign = (
   session: Session,
   key: SigningKey,
@@ -37,18 +37,20 @@ export const sshSign = (
 
 const armor = /^-----BEGIN SSH SIGNATURE-----\n([\w+/=\n]+)\n-----END SSH SIGNATURE-----\n$/;
 
-/** Returns the fingerprint of the key that a signature names, in the notation of OpenSSH; null for other signatures. */
+/**
+ * Returns the fingerprint of the key in a signature, as OpenSSH shows it; null for a text that is not an SSH signature.
+ */
 export function sshKeyId(text: string): string | null {
   const base64 = armor.exec(text)?.[1]?.replaceAll("\n", "") ?? "";
   const bytes = Buffer.from(base64, "base64");
-  // ssh-keygen also accepts non-canonical texts of the same bytes.
+  // ssh-keygen would also accept base64 that is not canonical.
   if (bytes.length < 14 || bytes.toString("base64") !== base64) return null;
   const key = bytes.subarray(14, 14 + bytes.readUInt32BE(10));
   const sum = new Bun.CryptoHasher("sha256").update(key).digest("base64");
   return `SHA256:${sum.replace(/=+$/, "")}`;
 }
 
-/** Checks a signature of the data with the key that it names. Does not identify the key's owner. */
+/** Verifies a signature of the data with the key in the signature. Does not identify the key's owner. */
 export const checkSsh = (session: Session, text: string, data: Uint8Array): Promise<Outcome> =>
   withFiles([text], async ([file = ""]) => {
     const args = ["-Y", "check-novalidate", "-n", namespace, "-s", file];
@@ -57,7 +59,7 @@ export const checkSsh = (session: Session, text: string, data: Uint8Array): Prom
 
 /**
  * Returns the signer of a signature: a name of an allowed-signers file, or "" for a public key; null with the problem
- * if the file does not allow the signature's key.
+ * if no allowed key verifies the signature.
  */
 export const sshSigner = (
   session: Session,
@@ -78,12 +80,14 @@ export const sshSigner = (
     return { signer: null, problem };
   });
 
-/** The text of an allowed-signers file. `isNamed`: the user gave such a file, not public keys. */
+/** The text of an allowed-signers file. `isNamed` is false if the text was made from a file of public keys. */
 export type SshKeys = { allowed: string; isNamed: boolean };
 
 const publicKey = /^(ssh|ecdsa|sk)-[\w@.-]+ +[A-Za-z0-9+/]+={0,2}( |$)/;
 
-/** Returns the keys in a file of public keys or allowed signers; null if it has none. */
+/**
+ * Returns the keys in a file of public keys or allowed signers; null for a file without keys or with an invalid line.
+ */
 export function sshKeysIn(text: string): SshKeys | null {
   const lines = text.split(/\r?\n/).filter((line) => line.trim() !== "" && !line.startsWith("#"));
   if (lines.length === 0) return null;

@@ -6,9 +6,9 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 
 /*
- * The storage roots of projects in which this user has started something, noted in the user's own folder. An agent that
- * may write to a project can put an `uncaged.json` and a storage root there. Due threads of such a root must not run
- * merely because a user lists threads in that folder.
+ * Records in the user's state folder, one for each storage root with which the user has worked. An agent that may write
+ * to a project can put an `uncaged.json` and a storage root there. Due threads of such a root must not run merely
+ * because a user lists threads in that folder.
  */
 
 const noteOf = (root: string, env: Environment): string => {
@@ -23,7 +23,9 @@ function identityOf(root: string): string | null {
   return stats ? `${stats.dev}:${stats.ino}` : null;
 }
 
-/** Notes that the user works with a storage root. Without a note, threads wake only if the user names the root. */
+/**
+ * Records that the user works with a storage root. Without a record, due threads wake only if the user names the root.
+ */
 export function noteRoot(root: string, env: Environment): void {
   const identity = identityOf(root);
   if (identity === null || isKnownRoot(root, env)) return;
@@ -36,7 +38,7 @@ export function noteRoot(root: string, env: Environment): void {
   }
 }
 
-/** Tells whether the user has worked with this storage root, and it is still the same folder. */
+/** Tells whether the user has worked with a storage root that is still the same folder. */
 export function isKnownRoot(root: string, env: Environment): boolean {
   try {
     return readFileSync(noteOf(root, env), "utf8") === identityOf(root);

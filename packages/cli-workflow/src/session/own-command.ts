@@ -3,14 +3,14 @@ import { basename, delimiter, dirname, join } from "node:path";
 
 const name = "uncaged-workflow";
 
-/** Returns this program's file: its package's file, or the standalone binary itself. */
+/** Returns this program's file: the file of its package, or the standalone binary itself. */
 export const ownFile = (): string =>
   Bun.isStandaloneExecutable ? process.execPath : join(dirname(Bun.main), "../bin", name);
 
 /**
  * Returns the words that call this program in a folder whose `node_modules` links to it: its name if the PATH contains
- * it, else its name through npx, which uses `node_modules`. Without npx, and for a standalone binary, which npm does
- * not install, returns the path of its file.
+ * it, else its name through npx, which uses `node_modules`. Without npx, and for a standalone binary, returns the path
+ * of the program's file.
  */
 export function ownCommand(env: Readonly<Record<string, string>>): string {
   const folders = (env.PATH ?? "").split(delimiter);

@@ -8,8 +8,8 @@ const tokenVariable = "UNCAGED_WORKFLOW_TOKEN";
 export const isServerUrl = (url: string): boolean => /^https?:\/\//i.test(url);
 
 /**
- * Connects to a server. Files are built on this machine and sent. `root` is the storage root of this machine: its
- * workers may not answer.
+ * Connects to a server. Builds files on this machine before sending them. `root` is the storage root of this machine:
+ * processes of its workers may not send answers.
  * @throws WorkflowError the errors of `openRemoteHost`.
  */
 export async function openedServer(

@@ -101,7 +101,7 @@ export class Session {
   readonly #world: World;
   readonly #options: CommonOptions;
   #host: Host | null = null;
-  /** The address of the cluster or server, if the host is one. */
+  /** The address of the cluster or server; null if the host is a storage root. */
   #cluster: string | null = null;
   #project: { found: Project | null } | { error: unknown } = { found: null };
 
@@ -150,7 +150,7 @@ export class Session {
 
   /**
    * The project whose storage root is the host; null if the command names the root.
-   * @throws as `project`.
+   * @throws WorkflowError the errors of `findProject`.
    */
   get hostProject(): Project | null {
     const isNamed = this.#options.root !== undefined || this.#world.env[rootVariable];
@@ -284,8 +284,8 @@ export class Session {
   }
 
   /**
-   * Returns the error of a command. If it did not find something in a missing storage root, says that the root is
-   * missing.
+   * Returns the error to report for a command. A not-found error in a missing storage root becomes an error about the
+   * missing root.
    */
   explained(thrown: unknown): unknown {
     const root = this.#missingRoot;

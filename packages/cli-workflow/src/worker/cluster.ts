@@ -4,7 +4,7 @@ import { ownProgram } from "../session/own-command.ts";
 import type { Session } from "../session/session.ts";
 import { cacheOf } from "./cache.ts";
 
-/** Options of a worker of a Restate cluster. Ports and addresses are those on which the cluster's servers reach it. */
+/** Options of a worker of a Restate cluster. The cluster's servers reach the worker at these ports and addresses. */
 export type ClusterWorkerOptions = {
   port?: number;
   healthPort?: number;
@@ -19,7 +19,7 @@ export type ClusterWorkerOptions = {
 
 const defaultPort = 9080;
 
-/** Drives threads of a Restate cluster until the command is ended. `url` names the cluster. */
+/** Drives threads of a Restate cluster until SIGTERM or Ctrl-C. `url` names the cluster. */
 export async function runClusterWorker(
   session: Session,
   url: string,
@@ -42,7 +42,7 @@ export async function runClusterWorker(
   const cache = options.cache ?? cacheOf(env, wanted === 0 ? `pid-${process.pid}` : String(wanted));
   mkdirSync(cache, { recursive: true, mode: 0o700 });
   const ports = { port: wanted, healthPort, hostname, advertise };
-  // Threads started on another machine can't use a folder of this machine.
+  // The steps of plans use the plan folders of this machine, even for threads that another machine started.
   const site = { planHome: planHome(root, env), planRoot: root, planProgram: ownProgram() };
   // Only the worker needs the token. A thread with the token could use the whole cluster.
   const { [tokenVariable]: _, ...threadEnv } = env;

@@ -15,10 +15,10 @@ export type DatabaseWorkerOptions = {
 };
 
 const defaultThreads = 100;
-/** The variable with the password of the database, which threads must not have. */
+/** The environment variable with the password of the database. Threads must not get the password. */
 const passwordVariable = "PGPASSWORD";
 
-/** Drives threads of a PostgreSQL database until the command is ended. */
+/** Drives threads of a PostgreSQL database until SIGTERM or Ctrl-C. */
 export async function runDatabaseWorker(
   session: Session,
   url: string,
@@ -36,7 +36,7 @@ export async function runDatabaseWorker(
   const signal = session.termination();
   const cache = given ?? cacheOf(env, `pid-${process.pid}`);
   mkdirSync(cache, { recursive: true, mode: 0o700 });
-  // Threads started on another machine can't use a folder of this machine.
+  // The steps of plans use the plan folders of this machine, even for threads that another machine started.
   const site = { planHome: planHome(root, env), planRoot: root, planProgram: ownProgram() };
   // A thread with the password could use the whole database.
   const { [hostVariable]: _, [passwordVariable]: __, ...threadEnv } = env;

@@ -253,7 +253,7 @@ describe("a record", () => {
     expect(() => readEval({ root }, id)).toThrow(`${hash}.jsonl:5: invalid JSON`);
   });
 
-  test("of 10,000 cases is read again at a tenth of the cost", () => {
+  test("of 10,000 cases is read again in at most a tenth of the time", () => {
     const id = "HHHHHHHHHHHHH";
     opened(id).close();
     const path = join(root, "evals", id, `${hash}.jsonl`);

@@ -167,7 +167,7 @@ function bytesFrom(path: string, position: number, most = Number.POSITIVE_INFINI
 function readVersion(path: string, before?: VersionFile): VersionFile | null {
   if (!existsSync(path)) return null;
   const bytes = bytesFrom(path, before?.end ?? 0);
-  // The writing process may have died within the last line.
+  // A crash of the writing process may have left an incomplete last line.
   const whole = bytes.lastIndexOf(newline) + 1;
   const lines = bytes.subarray(0, whole).toString("utf8").split("\n").slice(0, -1);
   let head: Pick<VersionFile, "hash" | "workflow" | "at"> | null = before ?? null;
@@ -199,7 +199,7 @@ function parsed(path: string, line: number, text: string): unknown {
   }
 }
 
-/** The record of an eval that this process runs. A lock keeps other processes out. */
+/** The record of an eval that this process runs. A lock prevents concurrent runs. */
 export class EvalRecord {
   readonly head: EvalHead;
   readonly #folder: string;

@@ -42,8 +42,8 @@ export type EvalChange = { kind: "started" | "known" } | { kind: "done"; run: Ca
 type Job = { hash: string; workflow: string; one: EvalCase; n: number };
 
 /**
- * Runs all cases without a result, and records each result as it arrives. Records each thread's id before its start. So
- * after a crash the next call follows that thread and does not start a second thread.
+ * Runs all cases without a result, and records each result as it arrives. Records each thread's id before the thread
+ * starts, so after a crash the next call follows that thread and does not start a second thread.
  * @throws WorkflowError for an error that affects all cases, such as a full disk.
  */
 export async function runEval(setup: EvalSetup): Promise<void> {

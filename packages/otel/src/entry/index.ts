@@ -8,15 +8,15 @@ import { isWanted } from "../export/settings.ts";
 
 /** Options of {@link startTelemetry}. */
 export type TelemetryOptions = {
-  /** The environment with the variables of the OpenTelemetry specification. */
+  /** The environment, with the variables of the OpenTelemetry specification. */
   env: Readonly<Record<string, string | undefined>>;
-  /** Receives a line for people: a setting that can't be used, or the first failure. */
+  /** Receives a line of text about each invalid setting and about the first failure. */
   note: (text: string) => void;
 };
 
 /**
  * Observes a host and sends a trace for each thread, and metrics, if the environment names an endpoint for OTLP. Loads
- * OpenTelemetry's SDK only then. An endpoint that fails never delays a thread. `stop` takes at most about two seconds.
+ * OpenTelemetry's SDK only then. A failing endpoint never delays a thread. `stop` takes at most about two seconds.
  */
 export async function startTelemetry(
   host: Host,

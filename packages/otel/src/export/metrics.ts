@@ -14,19 +14,19 @@ import { chatAttributes, type EndedWork, isOver } from "../span/spans.ts";
 import { resourceOf, schemaUrl, serviceName } from "./resource.ts";
 import type { Settings, Target } from "./settings.ts";
 
-// The boundaries of the semantic conventions for tokens; for work, from milliseconds to days.
+// Histogram boundaries. The boundaries of tokens come from the semantic conventions.
 const tokenBounds = Array.from({ length: 14 }, (_, power) => 4 ** power);
 const secondBounds = [
   0.01, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400, 604_800,
 ];
 
 type Options = Pick<Settings, "metricsEveryMs"> & {
-  /** The statuses of the threads that have not ended. */
+  /** Returns the statuses of the threads that have not ended. */
   openStatuses: () => Iterable<Status>;
   onError: (error: unknown) => void;
 };
 
-/** Counts the work of threads and sends the counts to a collector, at an interval. */
+/** Counts the work of threads and sends the counts to a collector at an interval. */
 export class Metrics {
   readonly #provider: MeterProvider;
   readonly #tokens;
@@ -57,7 +57,7 @@ export class Metrics {
     });
   }
 
-  /** Counts the work of one attempt. Call it once for each. */
+  /** Counts the work of one attempt. Call it once per attempt. */
   work({ workflow }: ThreadRow, { attempt, calls, unreported }: EndedWork): void {
     const { role, stepID, status, startedAt, endedAt } = attempt;
     const named = nameOf(workflow);
@@ -90,19 +90,19 @@ export class Metrics {
       this.#cost.add(cost, { ...attributes, "uncaged.workflow": workflow });
   }
 
-  /** Counts an ended thread. Call it once for each. */
+  /** Counts an ended thread. Call it once per thread. */
   thread({ workflow, status, createdAt, updatedAt }: ThreadRow): void {
     const attributes = { "uncaged.workflow": nameOf(workflow), "uncaged.status": status };
     this.#threadSeconds.record(Math.max(0, updatedAt - createdAt) / 1000, attributes);
   }
 
-  /** Sends the last counts. Waits for the collector: limit the time. */
+  /** Sends the last counts and waits for the collector. The caller must set a timeout. */
   async stop(): Promise<void> {
     await this.#provider.shutdown();
   }
 }
 
-/** Reports failed exports. Returns the exporter. */
+/** Makes an exporter report failed exports. Returns the exporter. */
 function reporting<Exporter extends PushMetricExporter>(
   exporter: Exporter,
   onError: (error: unknown) => void,

@@ -2,14 +2,17 @@ import { withoutPasswords } from "@uncaged/workflow/internal";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where and how to send one kind of data. */
+/** The URL and the encoding for one kind of data. */
 export type Target = { url: string; isJson: boolean };
 
-/** The settings of the export, from the variables of the OpenTelemetry specification. A null target is switched off. */
+/**
+ * The settings of the export, from the variables of the OpenTelemetry specification. Data with a null target is not
+ * sent.
+ */
 export type Settings = {
   traces: Target | null;
   metrics: Target | null;
-  /** Whether spans have what models wrote, inputs and results of tools, and messages of errors. */
+  /** Whether spans contain the output of models, the inputs and results of tools, and the messages of errors. */
   showsContent: boolean;
   delayMs: number;
   metricsEveryMs: number;
@@ -23,12 +26,12 @@ const positive = (text: string | undefined, otherwise: number): number => {
   return Number.isFinite(number) && number > 0 ? number : otherwise;
 };
 
-/** Whether the environment asks for an export. Reads only the names of the endpoints. */
+/** Tells whether the environment names an endpoint for an export. Does not validate the endpoint. */
 export const isWanted = (env: Environment): boolean =>
   env.OTEL_SDK_DISABLED?.trim().toLowerCase() !== "true" &&
   ["", "TRACES_", "METRICS_"].some((kind) => env[`OTEL_EXPORTER_OTLP_${kind}ENDPOINT`]?.trim());
 
-/** Reads the settings. Calls `note` for each value that can't be used. */
+/** Reads the settings. Calls `note` for each invalid value. */
 export function settingsOf(env: Environment, note: (text: string) => void): Settings {
   const target = (kind: "TRACES" | "METRICS"): Target | null => {
     if (env[`OTEL_${kind}_EXPORTER`]?.trim() === "none") return null;

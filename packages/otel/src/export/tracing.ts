@@ -24,7 +24,7 @@ import type { PlannedSpan } from "../span/spans.ts";
 import { resourceOf, schemaUrl, serviceName } from "./resource.ts";
 import type { Target } from "./settings.ts";
 
-/** Gives the SDK the ids of the next span, which are derived from the thread. */
+/** Provides the ids of the next span to the SDK. The ids are derived from the thread. */
 class DerivedIds implements IdGenerator {
   trace = "";
   span = "";
@@ -61,7 +61,7 @@ function traceOf({ threadId, traceparent }: StartRecord): Trace {
     : { traceId: traceIdOf(threadId), parent: null, isSampled: true };
 }
 
-/** Makes spans with derived ids and sends them to a collector. */
+/** Creates spans with derived ids and sends the spans to a collector. */
 export class Tracing {
   readonly #ids = new DerivedIds();
   readonly #collector = new Collector();
@@ -81,7 +81,7 @@ export class Tracing {
   /**
    * Sends spans of a thread in one request. Sends no spans if the caller's trace is not sampled. `origin` is the start
    * record of the parent of a fork; the root span links to the parent.
-   * @throws the exporter's error when the collector does not accept them
+   * @throws the exporter's error if the collector does not accept the spans.
    */
   async send(start: StartRecord, spans: readonly PlannedSpan[], origin: StartRecord | null) {
     for (const span of spans) this.#make(start, span, origin);

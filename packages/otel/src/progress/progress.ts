@@ -3,23 +3,26 @@ import { appendLines, isRecord, readOwnFile, writeFileAtomic } from "@uncaged/wo
 
 const mostBytes = 16 * 1024 * 1024;
 const rewriteBytes = 1024 * 1024;
-// The change of a new thread may arrive later than its time of creation.
+// Maximum delay between the creation of a thread and the arrival of its first change, in milliseconds.
 const slackMs = 60_000;
 
 /**
- * The exported attempts of threads that have not ended, and the ended threads, in the storage root's `telemetry.jsonl`.
- * A line is written after the collector has accepted spans, so a crash between the two repeats an export, with the same
- * ids.
+ * The progress of the export, in the storage root's `telemetry.jsonl`: the exported attempts of open threads, and the
+ * threads whose export is complete. Each line is written after the collector has accepted the spans, so a crash in
+ * between repeats an export with the same ids.
  */
 export class Progress {
   readonly #path: string;
   readonly #isCaughtUp: () => boolean;
-  /** Threads created before this time are complete unless they are in `#open`. */
+  /**
+   * The export of an ended thread that was created before this time is complete unless the thread is in `#open`.
+   * Milliseconds since the epoch.
+   */
   #since: number;
   readonly #open = new Map<string, Set<string>>();
   /**
-   * The ended threads, with the time of their marks. A mark is kept until late changes of the thread have arrived,
-   * because a change without a mark sends the thread again.
+   * The threads whose export is complete, each with the time of its entry, in milliseconds since the epoch. An entry is
+   * kept until `#since` has passed that time. Before that, a late change would export a thread without an entry again.
    */
   readonly #ended = new Map<string, number>();
   #bytes = 0;
@@ -31,8 +34,8 @@ export class Progress {
   }
 
   /**
-   * Reads the file of a storage root. Without a file, threads that have ended before are not exported. `isCaughtUp`: all
-   * threads created until now, apart from the last minute, are open or ended here.
+   * Reads the file of a storage root. Without a file, threads that ended earlier are not exported. `isCaughtUp` tells
+   * whether `#open` contains every thread with an incomplete export that was created more than a minute ago.
    */
   static open(root: string, isCaughtUp: () => boolean): Progress {
     const path = join(root, "telemetry.jsonl");
@@ -50,7 +53,7 @@ export class Progress {
     try {
       record = JSON.parse(line);
     } catch {
-      // A crash tore the line: its spans are exported again.
+      // A crash cut the line off, so its spans are exported again.
       return;
     }
     if (!isRecord(record)) return;
@@ -68,19 +71,19 @@ export class Progress {
     return this.#since;
   }
 
-  /** The ids of the threads that were open when the file was last written. */
+  /** The ids of the open threads. */
   get open(): string[] {
     return [...this.#open.keys()];
   }
 
-  /** The exported attempts of a thread, which is open from now on. */
+  /** Returns the exported attempts of a thread, and adds the thread to the open threads. */
   exported(thread: string): Set<string> {
     const known = this.#open.get(thread) ?? new Set<string>();
     this.#open.set(thread, known);
     return known;
   }
 
-  /** Whether all spans of a thread are exported. `isOver`: it has ended. */
+  /** Tells whether all spans of a thread are exported. `isOver` tells whether the thread has ended. */
   isComplete(thread: string, createdAt: number, isOver: boolean): boolean {
     if (this.#ended.has(thread)) return true;
     return isOver && createdAt < this.#since && !this.#open.has(thread);
@@ -92,7 +95,7 @@ export class Progress {
     this.#append({ thread, attempts });
   }
 
-  /** Notes that a thread is exported whole, or removed. */
+  /** Records that the export of a thread is complete, or that the thread was removed. */
   end(thread: string): void {
     const now = Date.now();
     this.#end(thread, now);
@@ -111,10 +114,10 @@ export class Progress {
     if (this.#bytes > rewriteBytes) this.rewrite();
   }
 
-  /** Writes a short file. */
+  /** Rewrites the file with only the current entries. */
   rewrite(): void {
     const now = Date.now();
-    // After a clock that was ahead, the time must not stay in the future.
+    // `#since` may come from a clock that was ahead. It must not be in the future.
     if (this.#since > now) this.#since = now - slackMs;
     else if (this.#isCaughtUp()) this.#since = Math.max(this.#since, now - slackMs);
     for (const [thread, at] of this.#ended) {

@@ -13,7 +13,10 @@ export type Amount = {
   cost: number | null;
 };
 
-/** One model call, from its events. `endedAt` is null until it ended, `isWhole` is false for a call that broke off. */
+/**
+ * One model call, from its events. `endedAt` is null for an unfinished call. `isWhole` is false for an unfinished or
+ * aborted call.
+ */
 export type ModelCall = {
   id: string;
   attempt: string | null;

@@ -3,7 +3,10 @@ import type { AttemptError } from "@uncaged/workflow/records";
 const plainName = /^[\p{L}\p{N}_@][\p{L}\p{N} _.:/@$()+-]{0,127}$/u;
 const errorName = /^[A-Za-z_$][\w.$-]{0,99}$/;
 
-/** Returns a name for an attribute; `_OTHER` for a name that is not plain, because a model may name a tool by any text. */
+/**
+ * Returns a name for an attribute; `_OTHER` for a name with other characters, because the name of a tool comes from a
+ * model.
+ */
 export const nameOf = (text: string): string => (plainName.test(text) ? text : "_OTHER");
 
 /** Returns the type of an error. Omits the message, because it may contain prompts. */

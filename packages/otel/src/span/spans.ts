@@ -14,20 +14,23 @@ export type PlannedSpan = {
   start: number;
   end: number;
   attributes: Attributes;
-  /** Set when the work failed: the type, and the message if contents are exported. */
+  /** The type of the error if the work failed, and the message if contents are exported. */
   error?: { type: string; message?: string };
 };
 
-/** The work of one ended attempt, to be exported and counted once: its span, and the spans of its calls and tools. */
+/**
+ * The work of one ended attempt, to be exported and counted once: the span of the attempt, and the spans of its calls
+ * and tools.
+ */
 export type EndedWork = {
   attempt: Attempt;
   spans: PlannedSpan[];
   calls: ModelCall[];
-  /** Spending that its step recorded without reporting model calls, by model. */
+  /** Spending that the step recorded without reporting model calls, by model. */
   unreported: { model: string; amount: Amount }[];
 };
 
-/** The records of a thread that spans are made of. */
+/** The records of a thread from which spans are made. */
 export type ThreadFacts = {
   row: ThreadRow;
   start: StartRecord;
@@ -37,7 +40,7 @@ export type ThreadFacts = {
 
 type ToolTurn = Extract<AttemptTurn, { kind: "tool" }>;
 
-/** Whether a thread has ended for good. */
+/** Tells whether a thread has ended for good. */
 export const isOver = ({ status }: Pick<ThreadRow, "status">): boolean =>
   status === "completed" || status === "failed" || status === "killed";
 
@@ -45,9 +48,9 @@ export const isOver = ({ status }: Pick<ThreadRow, "status">): boolean =>
 const unsettled: ReadonlySet<Attempt["status"]> = new Set(["lost", "parked", "cancelled"]);
 
 /**
- * Returns the work that has ended and is not in `exported`. Leaves out steps that a fork copied: they belong to the
- * trace of the thread that ran them. With `showsContent`, spans also have the texts of models, and the inputs and results
- * of tools, as in the debug log.
+ * Yields the ended work that is not in `exported`. Omits steps that a fork copied, because those steps belong to the
+ * trace of the original thread. With `showsContent`, spans also have the texts of models, and the inputs and results of
+ * tools, as in the debug log.
  */
 export function* endedWork(
   facts: ThreadFacts,

@@ -27,16 +27,16 @@ const restFactor = 20;
 
 type Changed = { row: ThreadRow; readableAt: number };
 
-/** The collector did not accept spans: the same spans are sent again later. */
+/** The error of spans that the collector did not accept. The watcher sends the same spans again later. */
 class NotSent extends Error {}
 
 /**
- * Sends traces and metrics of a host's threads, which it only observes. Its queue is the threads' logs: it holds the
- * ids of changed threads, and reads their records when the collector accepts spans.
+ * Sends traces and metrics of a host's threads, and never changes a thread. Keeps only the ids of changed threads, and
+ * reads the records from the logs at each export.
  *
- * S1 One watcher of a storage root sends at a time: the others wait for its lock.
- * S2 The spans of one request are recorded together when the collector has accepted it. Only a request without a
- *    response is sent again.
+ * S1 One watcher of a storage root sends at a time. Other watchers wait for its lock.
+ * S2 The spans of one request are recorded together after the collector has accepted the request. Only a request that
+ *    the collector has not accepted is sent again.
  */
 export class Watcher {
   readonly #host: Host;
@@ -49,9 +49,9 @@ export class Watcher {
   readonly #changed = new Map<string, Changed>();
   /** The statuses of the threads that have not ended. */
   readonly #open = new Map<string, Status>();
-  /** The attempts that were counted, but that the collector of traces has not accepted. */
+  /** The keys of counted attempts and threads whose spans the collector has not accepted yet. */
   readonly #counted = new Set<string>();
-  /** Whether a change was left out because too many waited. */
+  /** Whether a change was dropped because the queue was full. */
   #wasFull = false;
   /** Whether no change was missed since the last catch-up. */
   #isFollowing = false;
@@ -106,7 +106,7 @@ export class Watcher {
     return metrics && new Metrics(metrics, { metricsEveryMs, openStatuses, onError });
   }
 
-  /** Waits until no other watcher of the storage root sends. Returns null when this one was stopped first. */
+  /** Waits until no other watcher of the storage root sends. Returns null if this watcher is stopped first. */
   async #lock(): Promise<Lock | null> {
     const folder = join(this.#host.root, "run");
     while (!this.#stopped.signal.aborted) {
@@ -129,7 +129,7 @@ export class Watcher {
     );
   }
 
-  /** Notes the first failure. */
+  /** Reports the first failure, and ignores later failures. */
   #noteFirst(problem: string, error: unknown): void {
     if (this.#hasNoted) return;
     this.#hasNoted = true;
@@ -151,7 +151,7 @@ export class Watcher {
           else if (change.kind === "removed") this.#forget(change.threadId);
         }
       } catch {
-        // The next attempt may succeed. It begins with `ready`, and so misses nothing.
+        // The next attempt may succeed. It begins with `ready`, so no change is missed.
       }
       this.#isFollowing = false;
       await this.#rest(retryMs);
@@ -234,7 +234,7 @@ export class Watcher {
     }
   }
 
-  /** Sends the ended work of the changed threads that may be read at this time. */
+  /** Sends the ended work of the changed threads whose logs may be read again at a time. */
   async #sendChanged(now: number): Promise<void> {
     for (const [threadId, { row, readableAt }] of [...this.#changed]) {
       if (readableAt > now) continue;
@@ -260,7 +260,7 @@ export class Watcher {
     if (!row) return this.#progress.end(threadId);
     if (!start) return;
     if (isOver(row)) this.#open.delete(threadId);
-    // The change that reported the end may arrive after the thread was sent whole.
+    // The change that reported the end may arrive after the export of the thread was completed.
     if (this.#progress.isComplete(threadId, row.createdAt, isOver(row))) return;
     const attempts = await this.#host.attempts(row);
     const facts: ThreadFacts = { row, start, attempts, calls: await callsOf(this.#host, row) };
@@ -339,7 +339,10 @@ export class Watcher {
   }
 }
 
-/** Splits the spans of an attempt into requests. The mark of the last part is the id, so the whole attempt has it. */
+/**
+ * Splits the spans of an attempt into requests, each with a mark for the progress file. The mark of the last request is
+ * the id of the attempt, so the id means that all spans were accepted.
+ */
 function partsOf(id: string, spans: readonly PlannedSpan[]) {
   const count = Math.ceil(spans.length / batchSpans);
   return Array.from({ length: count }, (_, at) => ({

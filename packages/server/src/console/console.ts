@@ -11,7 +11,7 @@ type Asset = {
   /** The compressed forms of the file by content coding, the smallest first. */
   packed: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
   type: string;
-  /** The policy of a page, which allows its own styles. */
+  /** The content security policy of a page, which allows the inline styles of that page. */
   policy: string | null;
 };
 

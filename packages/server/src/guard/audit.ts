@@ -29,7 +29,7 @@ export type Audited = {
   caller: Caller | null;
   from?: string | undefined;
   thread?: string | undefined;
-  /** The role that the request needs; undefined if it was refused before. */
+  /** The role that the request needs; undefined if the request was refused before routing. */
   needed?: Role | undefined;
   status: number;
   code?: string | undefined;
@@ -37,7 +37,8 @@ export type Audited = {
 
 /**
  * Appends refused requests, and requests that change something, to `audit.jsonl`. Moves a file of 10 MiB to
- * `audit.1.jsonl`. Records at most one unknown client per second, so that strangers can't push out the other records.
+ * `audit.1.jsonl`. Records at most one unknown client per second, so that unknown clients can't displace the other
+ * records.
  */
 export class AuditLog {
   readonly #folder: string;
@@ -51,7 +52,7 @@ export class AuditLog {
   note({ request, caller, from, thread, needed, status, code }: Audited): void {
     const { method, url } = request;
     const isRead = needed === "read" || method === "GET" || method === "HEAD";
-    // Only refusals of a client's rights are worth a record of a read.
+    // Records a read only if the client had no right to read.
     if (isRead && status !== 401 && status !== 403) return;
     // The answer to a preflight request.
     if (!caller && status < 400) return;
@@ -78,7 +79,7 @@ export class AuditLog {
     return true;
   }
 
-  // A request is not undone because its record can't be written.
+  // The request has already been executed, so a failed write is only reported.
   #append(line: string): void {
     const path = join(this.#folder, "audit.jsonl");
     const bytes = new TextEncoder().encode(line);

@@ -18,8 +18,8 @@ export type Access = {
 
 /**
  * Checks the host, page and token of every request before routing, and returns its caller. A browser with a token in
- * the URL, or with an entry code, gets a cookie and is redirected to the URL without it. Pages of allowed origins send
- * the token in a header, because the cookie is only for the console.
+ * the URL, or with an entry code, gets a cookie and is redirected to the URL without the token or code. Pages of
+ * allowed origins send the token in a header, because the cookie is only for the console.
  */
 export function checkRequest(request: Request, access: Access): Response | Caller {
   const { headers } = request;

@@ -13,7 +13,7 @@ export type Caller = { name: string | null; role: Role; via: "console" | "api" }
 /** The environment of each request in the routes. */
 export type Admitted = {
   caller: Caller;
-  /** The thread of the request and the role that it needs, for the audit log. */
+  /** The thread of the request, and the role that the request needs, for the audit log. */
   noted: { thread?: string | undefined; needed?: Role };
 };
 

@@ -80,7 +80,7 @@ function readSecret(path: string): string {
   }
 }
 
-// A service manager may pass the file as root's, readable by the group.
+// A service manager may pass a file that root owns and the group can read.
 function checkOwner(path: string, { uid, mode }: Stats): void {
   const own = process.getuid?.();
   if (own === undefined) return;

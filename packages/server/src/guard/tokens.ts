@@ -32,7 +32,7 @@ export class Tokens {
     this.#named = named;
   }
 
-  /** Returns the grant of a token, expired or not; null for an unknown token. Compares all in constant time. */
+  /** Returns the grant of a token, expired or not; null for an unknown token. Compares all tokens in constant time. */
   find(given: string): Grant | null {
     const digest = digestOf(given);
     return (

@@ -5,13 +5,13 @@ import { decisionOf } from "@uncaged/workflow/records";
 /** Questions with these reasons ask for a decision, whatever their schema. */
 const reasons = /^(budget|limits|step_failure|tool)$|approv|confirm/i;
 const decisionKeys = ["approve", "approved", "decision"];
-/** Keywords of which a schema has at least one if it says what an answer is. */
+/** Keywords that restrict a value. A schema without any of them allows every value. */
 const shapes = ["type", "enum", "const", "properties", "items", "anyOf", "oneOf", "allOf", "$ref"];
 
 /**
  * Tells whether an answer to a `__wait__` step is a decision that belongs to a person: an approval, a tool call, a yes
- * or no, a higher limit, or the reaction to a failed step of a plan. A model answers it only if it is allowed to. A
- * question whose schema allows every answer may be any of these, so it belongs to a person too.
+ * or no, a higher limit, or the reaction to a failed step of a plan. A model needs permission (`allowApprove`) to give
+ * such an answer. A question whose schema allows every answer may be any of these, so it belongs to a person too.
  */
 export function needsPerson({ role, meta }: Pick<Step, "role" | "meta">): boolean {
   if (role !== "__wait__") return false;

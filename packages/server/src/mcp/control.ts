@@ -24,14 +24,16 @@ import { waitField, waitFor } from "./wait.ts";
 const text = z.string();
 const answerField = z.json().describe("Text, or JSON that fits the question's schema.");
 
-/** Returns an answer as an input of a thread. A text is read by the question's schema. */
+/** Returns an answer as an input of a thread. The host parses a text by the question's schema. */
 function inputOf(answer: z.infer<typeof answerField>, { by }: Call) {
   return typeof answer === "string"
     ? { content: answer, by }
     : { content: JSON.stringify(answer), value: answer, by };
 }
 
-/** Refuses to continue a thread that asks. The host's own error names the command that approves. */
+/**
+ * Refuses to continue a thread that asks a question. The host's own error would tell a model the command that approves.
+ */
 function checkNotAsking(view: ThreadView): void {
   if (view.status !== "waiting" || !isQuestion(view.question)) return;
   throw isAsking(view.threadId, needsPerson(view.question));
@@ -168,11 +170,11 @@ function checkDecisions(
   const step = last === undefined ? undefined : view.steps[last];
   if (allowApprove || last === undefined || !step) return;
   const isAnswered = answer !== undefined && (needsPerson(step) || isDecided(answer));
-  // A role that asks repeats the decision in its own step, after the answer.
+  // A role that asks a person repeats the decision in its own step, after the answer.
   const holdsDecision = isDecision(view, last) || isDecision(view, last - 1);
   const isAnswer = [step, view.steps[last - 1]].some((one) => one?.role === "__input__");
   const decides = isAnswer && (isDecided(edit?.content) || isDecided(edit?.meta?.value));
-  // The meta of a question says whose answer it is.
+  // The meta of a question determines whether the answer belongs to a person.
   const isEdited = edit && (holdsDecision || decides || step.role === "__wait__");
   if (isAnswered || isEdited) throw approvalNotAllowed(view.threadId);
 }

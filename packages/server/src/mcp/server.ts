@@ -81,7 +81,7 @@ export type McpHandler = {
 
 /** Returns a handler of HTTP requests. */
 export function mcpHandler(options: Omit<McpOptions, "role">): McpHandler {
-  // A session keeps its tools, so that the sessions of each role are apart.
+  // A session keeps its tools, so each role has separate sessions.
   const handlerFor = (role: Role) => httpServer(serversFor({ ...options, role }));
   const handlers = {
     read: handlerFor("read"),

@@ -42,7 +42,7 @@ export async function waitFor(
     if (message === told && repeats < repeatEvery) return;
     [told, repeats] = [message, 0];
     const progress = Math.min(seconds, (performance.now() - startedAt) / 1000);
-    // A client that is gone gets no report; its signal ends the wait.
+    // A disconnected client gets no report. Its signal ends the wait.
     void report?.(progress, seconds, message).catch(() => undefined);
   };
   const ticks = report && setInterval(tell, reportEveryMs);

@@ -26,14 +26,14 @@ const signed = <Given extends { by?: AnsweredBy } | undefined>(
   sender: AnsweredBy | undefined,
 ): Given => (given && sender ? { ...given, by: sender } : given);
 
-/** A method of the protocol: who may call it, its arguments, and the call of the host. */
+/** A method of the protocol: the required role, the arguments, and the call of the host. */
 export type RemoteMethod<Arguments = never> = {
   role: Role;
   args: z.ZodType<Arguments>;
   run(args: Arguments, context: CallContext): Promise<unknown>;
 };
 
-// Unknown names are dropped: callers may give objects with more fields, as every host allows.
+// Unknown fields are dropped, because every host accepts objects with additional fields.
 const text = z.string();
 const optionalText = text.optional();
 const number = z.number();
@@ -89,7 +89,7 @@ const bundle = {
   types: optionalText,
 };
 
-/** The changes of a start and of a fork. */
+/** The options that a start and a fork have in common. */
 const thread = {
   name: optionalText,
   prompt: optionalText,

@@ -3,11 +3,13 @@ const keptMs = 10 * 60_000;
 
 type Made = { at: number; result: Promise<unknown> };
 
-/** Makes each change with a key once. Remembers its result for repeated requests, for some minutes. */
+/**
+ * Makes each change with a key once. Keeps the result for repeated requests for 10 minutes, for at most 10,000 keys.
+ */
 export class Once {
   readonly #made = new Map<string, Made>();
 
-  /** Calls `act` unless a request with the same key has called it. A failed change may be repeated. */
+  /** Calls `act`, or returns the result of an earlier call with the same key. A failed change may be repeated. */
   async make(key: string | undefined, act: () => Promise<unknown>): Promise<unknown> {
     if (key === undefined) return await act();
     this.#forget();
@@ -23,7 +25,7 @@ export class Once {
     }
   }
 
-  /** Forgets old results, and the oldest results above the limit. */
+  /** Deletes old results, and the oldest results above the limit. */
   #forget(): void {
     const oldest = performance.now() - keptMs;
     for (const [key, { at }] of this.#made) {

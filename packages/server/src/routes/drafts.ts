@@ -163,7 +163,7 @@ export class Drafts {
   }
 }
 
-/** Returns the name of a draft's file: the name under which an editor saves it, if it is a plain one. */
+/** Returns the name of a draft's file: the name under which an editor saves the draft, if that name is plain. */
 const fileOf = (name = ""): string =>
   /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name) ? `${name}.json` : "document.json";
 

@@ -9,10 +9,10 @@ const readWithinMs = 5_000;
 // A check may read many logs and start many workers.
 const stalledAfterMs = 300_000;
 
-/** Why a server is not ready. */
+/** The reason why a server is not ready. */
 type Reason = "draining" | "store-unreadable" | "store-unwritable" | "wake-loop-stalled";
 
-/** Answers probes: `/healthz` while the process lives, and `/readyz` while it can do its work. */
+/** Answers probes: `/healthz` while the process runs, and `/readyz` while the server can work. */
 export class Health {
   isDraining = false;
   readonly #host: Host;
@@ -26,7 +26,7 @@ export class Health {
     this.#stalledAfterMs = options.stalledAfterMs ?? stalledAfterMs;
   }
 
-  /** Called after each pass of the loop that wakes threads. */
+  /** Records a pass of the loop that wakes threads. */
   looked(): void {
     this.#lookedAt = performance.now();
   }

@@ -118,9 +118,9 @@ const mostReceived = 1024 * 1024 * 1024;
 
 /**
  * Serves a host by HTTP and writes its address and token to the storage root. Reuses the token of the previous server,
- * so that open pages stay signed in. With a token file, the token is new and only for programs of this user.
+ * so that open pages stay signed in. With a token file, creates a new token, which only programs of this user can read.
  * @throws WorkflowError `PORT_IN_USE`, `BAD_HOST`, `BAD_ORIGIN`, `BAD_PUBLIC_URL`, `BAD_ALLOWED_HOST` and
- * `BAD_TOKEN_FILE` (usage), and errors of the disk.
+ *   `BAD_TOKEN_FILE` (usage), and errors of the disk.
  */
 export function startServer(options: ServerOptions): RunningServer {
   const { host, hostname, version, env, cwd, allowOrigins = [], allowHosts = [] } = options;
@@ -151,7 +151,7 @@ export function startServer(options: ServerOptions): RunningServer {
   const mcp = lazyMcp({ host, env, cwd, version, allowApprove: false });
   app.all("/mcp", needs("read"), limited, (call) => {
     const { caller, noted } = admittedTo(call);
-    // The tools depend on the role, so the audit log can't tell reads from changes.
+    // The tools depend on the role, so the audit log can't distinguish reads from changes.
     noted.needed = caller.role;
     return mcp.fetch(call.req.raw, caller);
   });

@@ -40,7 +40,7 @@ async function read(messages: Messages, count: number): Promise<string[]> {
 
 const open = new AbortController().signal;
 
-test("a listener without a cursor begins with reload, and one with a held cursor continues after it", async () => {
+test("a listener without a cursor begins with reload, and a listener with a held cursor continues after that cursor", async () => {
   const feed = new Numbers();
   const first = feed.listen(undefined, open);
   expect(await read(first, 1)).toEqual(["reload c0"]);
@@ -73,7 +73,7 @@ test("a message larger than the limit is held until the next message", async () 
   expect(await read(feed.listen("c0", open), 1)).toEqual(["reload c2"]);
 });
 
-test("an aborted listener ends, and the feed watches again for the next one", async () => {
+test("an aborted listener ends, and the feed watches again for the next listener", async () => {
   const feed = new Numbers();
   const abort = new AbortController();
   const listener = feed.listen(undefined, abort.signal);

@@ -11,7 +11,10 @@ export type Messages = AsyncGenerator<Message, void, undefined>;
 /** Begins a stream before its response; null for a stream that has nothing more to send. */
 export type Open = (signal: AbortSignal) => Messages | null | Promise<Messages | null>;
 
-/** The number of open streams, and the time after which a silent stream gets a comment, or twice as much. */
+/**
+ * `most` is the maximum number of open streams. A stream without messages gets a comment after one to two heartbeats of
+ * `heartbeatMs` milliseconds.
+ */
 export type StreamLimits = { most: number; heartbeatMs: number };
 
 const ending = "the server ends its streams";

@@ -47,7 +47,7 @@ const restarting =
 describe("in Node 20, with a server that is killed and restarted", () => {
   test.each(rules.map((rule, seed) => [rule, seed] as const))("%s", async (rule, seed) => {
     const { code, stderr } = await checkIn(nodeOf(20), program, rule, restarting(seed));
-    // The client says so when a change that must not be made twice was interrupted.
+    // The client reports an interrupted change that must not be made twice with this code.
     if (!stderr.includes("OUTCOME_UNKNOWN"))
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   });

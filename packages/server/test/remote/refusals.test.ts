@@ -137,7 +137,7 @@ describe("a response that is not the server's", () => {
   });
 });
 
-test("a server that is gone is one line", async () => {
+test("the error of a stopped server is one line", async () => {
   const { serving, open } = await behind({});
   const host = await open();
   const url = `http://127.0.0.1:${serving.port}`;
@@ -157,7 +157,7 @@ test("a change that was lost while the server was restarted is not made again", 
   const { port } = serving;
   const before = await serving.host.history("counter");
   let isBack = false;
-  // The proxy asks when it has the server's answer.
+  // The proxy calls this after the server has answered.
   const lost = Promise.withResolvers<void>();
   const loses = (): boolean => {
     lost.resolve();
