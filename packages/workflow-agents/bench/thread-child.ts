@@ -1,6 +1,6 @@
 // Reads a stream in its own process, with the provider's client (`thread-child.ts bare <short> <url>`) or as a role of
 // a thread (`thread-child.ts thread <short> <url> <root> <hash>`). Reads the stream at `short` first, to warm up.
-// Prints the time of the second one as JSON.
+// Prints the time of the second read as JSON.
 import Anthropic from "@anthropic-ai/sdk";
 import { loadBundle } from "../../workflow/src/bundle/store.ts";
 import { DiskStore } from "../../workflow/src/disk/store.ts";

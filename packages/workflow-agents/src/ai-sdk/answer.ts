@@ -72,15 +72,15 @@ function flatUsageOf(usage: object): Usage {
 const count = (value: unknown): number =>
   typeof value === "number" && Number.isFinite(value) ? Math.max(0, value) : 0;
 
-/** Returns the reason why an answer ended: an older specification has it as a text. */
+/** Returns the reason why an answer ended. In older specifications the reason is a text. */
 export const reasonOf = ({ finishReason }: Pick<Finish, "finishReason">): string =>
   typeof finishReason === "string" ? finishReason : finishReason.unified;
 
-/** Whether an answer with this reason is an answer, and not a failure. */
+/** Tells whether an answer with this reason is complete, and not a failure. */
 export const isWhole = (finish: Pick<Finish, "finishReason">): boolean =>
   reasonOf(finish) !== "error" && reasonOf(finish) !== "interrupted";
 
-/** Whether a piece of an answer is a call of a tool that the program runs. */
+/** Tells whether a piece of an answer is a call of a tool that the program runs, not the provider. */
 export const isOwnCall = (piece: { type: string; providerExecuted?: boolean }): boolean =>
   piece.type === "tool-call" && !piece.providerExecuted;
 
@@ -123,7 +123,7 @@ function parsed(text: string): unknown {
 const notConnected =
   /ECONNREFUSED|ConnectionRefused|ENOTFOUND|EAI_AGAIN|FailedToOpenSocket|EHOSTUNREACH/;
 
-/** Whether a failed call cost nothing: the provider declined it, or was not reached. */
+/** Tells whether a failed call cost nothing, because the provider declined the call or was unreachable. */
 export function isFree(error: unknown): boolean {
   if (!isObject(error)) return false;
   const { statusCode: status, cause } = error;

@@ -23,14 +23,14 @@ import { RecordedStream, streamOf } from "./stream.ts";
 type ProviderModel = Exclude<LanguageModel, string>;
 
 /**
- * Returns a model whose answers are recorded in the step that calls it. After a crash, and in a retry, the step gets the
- * recorded answers, and pays only for the rest. Tokens and costs count for the step and its limits.
+ * Returns a model whose answers are recorded in the step that calls it. After a crash, and in a retry, the step gets
+ * the recorded answers, and pays only for the rest. Tokens and costs count for the step and its limits.
  *
  *     const { text } = await generateText({ model: durableModel(anthropic("claude-opus-5-5")), prompt });
  *
- * An answer is found again by its prompt, tools and settings: a changed prompt is a new call. Headers are not recorded.
- * Outside of a step of `durable` or a role of `createRoleModerator` calls are passed on unchanged, because the same code
- * also runs in scripts and tests.
+ * The prompt, tools and settings identify a call, so a changed prompt is a new call. Headers are not recorded. Outside
+ * of a step of `durable` or a role of `createRoleModerator` calls are passed on unchanged, because the same code also
+ * runs in scripts and tests.
  *
  * @throws WorkflowError `BAD_MODEL` for a text; from the running call `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`, and errors of
  *   the model.
@@ -124,7 +124,7 @@ async function generate(
 async function stream(model: Model, options: CallOptions, call: RecordedCall): Promise<Streamed> {
   const payment = await pay(model, options);
   const isRaw = options.includeRawChunks ?? false;
-  // The chunks have the usage of an answer that breaks off.
+  // If an answer breaks off, only the raw chunks have its usage.
   const asked = { ...within(options, payment), includeRawChunks: true };
   const result = await calling(payment, () => model.doStream(asked));
   const recorded = new RecordedStream(model, result.stream, { call, payment, isRaw });

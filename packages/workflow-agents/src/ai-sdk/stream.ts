@@ -95,7 +95,7 @@ export class RecordedStream {
     if (part.type === "finish") await this.#finish(part);
   }
 
-  /** Joins the deltas of a text, of which a replay needs no more than one. */
+  /** Joins the deltas of a text, because a replay needs only one delta. */
   #keep(part: StreamPart): void {
     const last = this.#parts.at(-1);
     if (last && "delta" in last && "delta" in part) {
@@ -123,7 +123,7 @@ export class RecordedStream {
     await this.#call.done({ value: this.#parts, isLast, paid });
   }
 
-  /** Ends a call without a whole answer. */
+  /** Ends a call whose answer is incomplete. */
   async #break(): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;

@@ -11,13 +11,13 @@ import { brief, whole } from "../tools/run.ts";
 /** Options of {@link durableTools}. */
 export type DurableToolsOptions<Tools extends ToolSet> = {
   /**
-   * The tools for which `false` is set do not run again when their process ended during a call: the model learns that
-   * the outcome is unknown. By default such a call runs again.
+   * Set `false` for a tool that must not run again if its process ended during a call. The model is then told that the
+   * outcome is unknown. By default such a call runs again.
    */
   idempotent?: { [Name in keyof Tools]?: boolean };
   /**
    * The tools whose calls, or the calls for which a function returns true, need a person's approval. The thread waits
-   * for it. Outside of a step the call is returned for approval by the SDK. Default: the tool's `needsApproval`.
+   * for the approval. Outside of a step the SDK returns the call for approval. Default: the tool's `needsApproval`.
    */
   approve?: {
     [Name in keyof Tools]?:
@@ -70,7 +70,7 @@ function durableTool(
   if (typeof execute !== "function") return tool;
   const named = { name, tool, isIdempotent, rule };
   const isStreaming = execute.constructor.name === "AsyncGeneratorFunction";
-  // In a step, the call itself asks.
+  // In a step, the recorded call requests the approval instead.
   const outside: Ruled =
     rule === undefined
       ? {}
@@ -99,7 +99,10 @@ async function lastOf(values: AsyncIterable<unknown>): Promise<unknown> {
   return last;
 }
 
-/** A recorded result. The AI SDK shows the model an error's name and message, or another thrown value. */
+/**
+ * A recorded result. A thrown error is recorded by its name and message, because the AI SDK shows both to the model.
+ * Any other thrown value is recorded itself.
+ */
 type Result =
   | { output: unknown }
   | { error: { name: string; message: string } }

@@ -211,7 +211,7 @@ export class MessageAccumulator extends Accumulator {
         return;
       case "content_block_stop":
         return this.#stop(event);
-      default: // The API may add types. Fail for any that adds to the answer.
+      default: // The API may add event types. Fail for a type that adds to the answer.
         nameIn(event.type, "an event's type");
         if ("delta" in event || "content_block" in event) throw unknown("an event", event.type);
     }
@@ -327,7 +327,7 @@ export class MessageAccumulator extends Accumulator {
     if (text !== "") this.text(part.text, text);
   }
 
-  // A signed thought is sent back unchanged and whole.
+  // Signed thinking must be sent back unchanged.
   #thought(part: Part, content: unknown): void {
     const thought = textOfContent(content, "thinking");
     if (thought !== "") this.think(part.text, thought);

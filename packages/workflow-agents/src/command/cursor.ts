@@ -15,7 +15,7 @@ import {
 } from "./reader.ts";
 
 /**
- * Returns Cursor's agent without its screen. Without `force` the agent only proposes changes. It does not report
+ * Returns Cursor's agent without its screen. Without `force` the agent only proposes changes. The agent does not report
  * tokens. Source: https://cursor.com/docs/cli/reference/parameters and …/output-format.
  */
 export function cursor(options: PresetOptions & { force?: boolean } = {}): AgentFn {

@@ -1,7 +1,7 @@
 import type { WorkflowError } from "@uncaged/workflow";
 import { failure, misuse } from "../run/error.ts";
 
-/* The errors of an agent that is a command. `why`: the report of the command, or "". */
+/* The errors of an agent that is a command. `why` is the report of the command, or "". */
 
 export const noCommandName = (): WorkflowError =>
   misuse(

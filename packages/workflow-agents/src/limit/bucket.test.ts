@@ -139,7 +139,7 @@ describe("a call", () => {
     expect(time.msAfter(1, 1e9)).toBe(0);
   });
 
-  test("reserves nothing while it waits, so its death does not delay other calls", () => {
+  test("reserves nothing while it waits, so a killed caller does not delay other calls", () => {
     const time = new Timed();
     time.answer(time.go(), full);
     for (let dead = 0; dead < 500; dead += 1) time.reserve();
@@ -183,7 +183,7 @@ describe("a call", () => {
     expect(time.msAfter(50)).toBe(0);
   });
 
-  test("waits as long as the provider asks, but not a whole day", () => {
+  test("waits as long as the provider requests, but not a whole day", () => {
     const time = new Timed();
     time.answer(time.go(), { ...full, "retry-after": "20" }, 429);
     expect(time.msAfter(1)).toBe(20_000);

@@ -41,7 +41,7 @@ describe("a call", () => {
     await last;
   });
 
-  test("starts in its turn, and learns how long the wait takes", async () => {
+  test("starts in order of arrival, and gets the duration of its wait", async () => {
     const bucket = await closed(undefined, 120);
     const order: number[] = [];
     const waits: [number, string][] = [];
@@ -70,7 +70,7 @@ describe("a call", () => {
     expect(told.toSorted(([a], [b]) => a - b)).toEqual([1, 2, 3].map((n) => [n, n]));
   });
 
-  test("gives up at once when its wait is too long, and the next starts in its place", async () => {
+  test("gives up at once when its wait is too long, and the next call starts in its place", async () => {
     const bucket = await closed(undefined, 60_000);
     const isTooLong = (ms: number) => ms > 5000;
     const error = await failureOf(turnOf(undefined, bucket, { tokens, isTooLong }));
@@ -78,7 +78,7 @@ describe("a call", () => {
     expect((error as TooLong).ms).toBeGreaterThan(50_000);
   });
 
-  test("uses the limits that its own process knows if they cannot be shared", async () => {
+  test("uses the limits of its own process if limits cannot be shared", async () => {
     const broken: SharedValues = { update: async () => false };
     const bucket = await closed(broken, 60_000);
     const isTooLong = () => true;

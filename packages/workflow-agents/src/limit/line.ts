@@ -28,7 +28,7 @@ export class TooLong extends Error {
   }
 }
 
-/** The limits of this process, for the case that it cannot share them with other processes. */
+/** The limits of this process, used if they can't be shared with other processes. */
 const own: SharedValues & { values: Map<string, unknown> } = {
   values: new Map(),
   async update(name, change) {
@@ -73,7 +73,7 @@ type Waiter = {
 const leastAnnouncedMs = 100;
 const lateMs = 1000;
 const turnMs = 100;
-// Another process may learn of a higher limit.
+// Another process may record a higher limit.
 const longestSleepMs = 1000;
 
 /** The calls of this process that wait for one bucket, in their order of arrival. */

@@ -107,7 +107,7 @@ export function modelAgent(
     inAttempt(ctx, () => withRun(runOf(ctx), () => answer(ctx, systemPrompt)));
 }
 
-/** Returns the role's run. Outside a role, returns a run that only knows prices. */
+/** Returns the role's run. Outside a role, returns a run with prices only. */
 function runOf(ctx: ThreadContext): RoleRun {
   const role = outerRun();
   if (role) return role;

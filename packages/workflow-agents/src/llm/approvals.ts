@@ -22,7 +22,7 @@ export type Decision = {
 
 type Tools = { runner: ToolRunner; context: ToolContext };
 
-/** A call to ask for, and the id of its question. Without a schema, its input cannot be changed. */
+/** A call that needs an approval, and the id of its question. Without a schema, its input cannot be changed. */
 export type Asking = {
   use: Pick<ToolUse, "name" | "input">;
   need: Omit<NeededApproval, "schema"> & { schema: NeededApproval["schema"] | null };
@@ -86,7 +86,7 @@ export class Approvals {
   }
 }
 
-/** Asks a person for a call until the answer is a usable decision. */
+/** Asks a person to approve a call until the answer is a valid decision. */
 export async function askApproval(
   step: RecordingStep,
   { use, need, id }: Asking,

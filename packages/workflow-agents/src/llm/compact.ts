@@ -58,9 +58,7 @@ Write down everything that you need to continue the task without the text above:
 const noteOf = (summary: string): string =>
   `The earlier conversation no longer fits. This is your own summary of it:\n\n<summary>\n${summary}\n</summary>\n\nGo on from here.`;
 
-/**
- * The messages of a conversation that stays within its model's window: a summary replaces them when it is nearly full.
- */
+/** The messages of a conversation. When the model's window is nearly full, a summary replaces the messages. */
 export class Compaction {
   readonly messages: Message[];
   readonly #initial: readonly Message[];
@@ -89,7 +87,7 @@ export class Compaction {
     return this.#learned;
   }
 
-  /** Learns the window from a refusal of the conversation. */
+  /** Lowers the summary threshold after the model refused the conversation as too long. */
   refused({ message, status }: ProviderError): void {
     // A limit in bytes, for example of pictures, does not reveal a limit in tokens.
     if (status === tooManyBytes) return;
@@ -118,8 +116,8 @@ export class Compaction {
   }
 
   /**
-   * Makes the model summarise the conversation. If that does not fit either, asks again with long results shortened,
-   * then without the first half, then without the first three quarters.
+   * Makes the model summarise the conversation. If the conversation does not fit into the window, tries again with long
+   * results shortened, then without the first half, then without the first three quarters.
    * @returns null without a summary: the conversation continues unchanged.
    */
   async summary(ask: AskAside, isFull: boolean): Promise<string | null> {

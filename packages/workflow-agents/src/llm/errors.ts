@@ -3,7 +3,10 @@ import type { RedirectError } from "../http/http.ts";
 import { failure, misuse } from "../run/error.ts";
 import { ProviderError } from "./error.ts";
 
-/* The errors of model agents and of their turns. `name`: of the provider. The errors of a service are in error.ts. */
+/*
+ * The errors of model agents and of their turns. `name` is the name of the provider. The errors of a service are in
+ * error.ts.
+ */
 
 export const historyAndMessages = (): WorkflowError =>
   misuse("BAD_HISTORY", "an agent has both history and messages", "use one of them");
@@ -43,7 +46,7 @@ export const notHeader = (variable: string): ProviderError =>
     hint: `write a line for each header, as X-Gateway: blue, or unset ${variable}`,
   });
 
-/** A wait that is longer than the role's deadline; `reason`: its cause. */
+/** A wait that exceeds the role's deadline. `reason` is the cause of the wait. */
 export const waitTooLong = (reason: string, ms: number): ProviderError =>
   new ProviderError(
     "LLM_RATE_LIMIT",

@@ -22,7 +22,7 @@ export type ToolResult = {
 
 /**
  * One block of a message: `{type: "text", text}`, `{type: "tool_use", …ToolUse}`, `{type: "tool_result", …ToolResult}`,
- * a {@link Part}, or one of the provider's own, which is sent back unchanged (`thinking`, signed).
+ * a {@link Part}, or a block in the provider's own format, which is sent back unchanged (signed `thinking`).
  */
 export type Block = { type: string; [field: string]: unknown; [cacheEnd]?: boolean };
 
@@ -140,7 +140,7 @@ export type ModelProvider = {
   maxRetries?: number;
   /**
    * Makes one streamed call.
-   * @throws ProviderError; when `signal` is aborted its reason, with the connection closed.
+   * @throws ProviderError; the reason of `signal` when it is aborted, after closing the connection.
    */
   answer: (
     request: ModelRequest,

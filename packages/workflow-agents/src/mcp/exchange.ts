@@ -12,8 +12,8 @@ const unreadable = -32096;
 const longestPart = 2 ** 20;
 
 /**
- * The messages between the client and one server. An exchange knows the waiting requests. So it finds the request of an
- * answer even if the id is absent or of another type, and reads the answer by the request's method.
+ * The messages between the client and one server. An exchange keeps the waiting requests, so that it finds the request
+ * of an answer even if the id is absent or of another type, and can parse the answer by the request's method.
  *
  * 1. Each request gets one answer: a result that fits its method, or an error.
  * 2. An answer without a known id belongs to the only waiting request. While several wait, it is kept until one is

@@ -33,7 +33,7 @@ const probeMs = 3000;
 const idleMs = 5 * 60_000;
 const longestMs = 2 ** 31 - 1;
 
-/** A server as one thread uses it: connected on demand, and again after it died. */
+/** A server of one thread: connected on demand, and connected again after an exit. */
 export class ThreadServer {
   readonly #options: McpOptions;
   readonly #context: ToolContext;
@@ -48,7 +48,7 @@ export class ThreadServer {
   /** The number of exits of its program since its last answer. */
   #deaths = 0;
   #idle: ReturnType<typeof setTimeout> | undefined;
-  // The error output of the server belongs to the attempt that used it last.
+  // The error output belongs to the attempt that used the server last.
   #inAttempt = AsyncLocalStorage.snapshot();
 
   constructor(options: McpOptions, context: ToolContext) {
@@ -87,7 +87,7 @@ export class ThreadServer {
   }
 
   /**
-   * Sends requests. `running` names them in the error if the server dies. A refusal has the code `failed`.
+   * Sends requests. `running` describes the requests in the error if the server exits. A refusal has the code `failed`.
    *
    * @throws WorkflowError `MCP_UNREACHABLE`, `MCP_DIED`, `MCP_REFUSED`, `failed`.
    */
@@ -131,8 +131,8 @@ export class ThreadServer {
   }
 
   /**
-   * Returns the error of a service, or a proxy in front of it, that answered with a failure status. The server is
-   * alive.
+   * Returns the error of a service, or a proxy in front of it, that answered with a failure status. The server is still
+   * running.
    */
   #refusal(error: SdkHttpError, running: string): WorkflowError {
     const isBusy = error.status === 429 || error.status === 503;
@@ -198,7 +198,7 @@ export class ThreadServer {
     }
   }
 
-  /** Opens the transport to the server. From then on, reports of the server mask the secrets that it got. */
+  /** Opens the transport to the server. From then on, reports about the server mask the secrets that the server got. */
   #transport(address: Address): Transport {
     const { cwd, env } = this.#context;
     const exchange = new Exchange((problem) =>
@@ -246,7 +246,7 @@ export class ThreadServer {
     clearTimeout(this.#idle);
   }
 
-  /** Ends the server's process or session: first on request, then by force. */
+  /** Ends the server's process or session: first by a request, then by a signal. */
   #close(client = this.#client): void {
     if (!client) return;
     this.#forget(client);
@@ -298,7 +298,7 @@ const refusals: Record<string, string> = {
   "roots/list": "a server gets its folders by its arguments",
 };
 
-/** Errors of a living server: it does not support the request, or its answer is unreadable. */
+/** Errors of a running server that does not support the request, or whose answer is unreadable. */
 const answered = new Set<unknown>([
   SdkErrorCode.CapabilityNotSupported,
   SdkErrorCode.MethodNotSupportedByProtocolVersion,
@@ -309,7 +309,10 @@ const answered = new Set<unknown>([
 const isAnswered = (error: unknown): boolean =>
   error instanceof SdkError && answered.has(error.code);
 
-/** Returns whether the server does not know the session of a request, and so has not started to process it. */
+/**
+ * Tells whether the session of a request is unknown to the server, so the server has not started to process the
+ * request.
+ */
 const isSessionGone = (error: unknown, transport: Transport | undefined): boolean =>
   error instanceof SdkHttpError &&
   transport?.sessionId !== undefined &&

@@ -13,7 +13,9 @@ type Decided = {
   reject(item: RunToolApprovalItem, options: { message: string }): void;
 };
 
-/** Asks a person for each interruption of a run, one after the other: the thread waits. Notes the decisions in `state`. */
+/**
+ * Asks a person about each interruption of a run, in sequence, while the thread waits. Adds the decisions to `state`.
+ */
 export async function decide(
   calls: StepCalls,
   state: Decided,
@@ -30,8 +32,8 @@ export async function decide(
 }
 
 /**
- * Asks a person, and returns whether they approve: the thread waits. It replaces the function of this name that an
- * export of Agent Builder leaves to its author.
+ * Asks a person for an approval while the thread waits. Returns true if the person approves. Replaces the function of
+ * the same name that an export of Agent Builder leaves to its author.
  *
  * @throws WorkflowError `NO_APPROVAL` where no thread can wait.
  */
@@ -58,7 +60,7 @@ const decisionSchema = {
   additionalProperties: false,
 };
 
-/** Asks as part of a call. The log has the answer, so a repeated step asks again and gets it. */
+/** Asks as part of a recorded call. A repeated step gets the recorded answer. */
 async function asked<T>(
   calls: StepCalls,
   content: object,

@@ -1,7 +1,7 @@
 import type { AgentOutputItem, RunToolApprovalItem } from "@openai/agents";
 import { publish } from "../run/run.ts";
 
-/** Returns whether an item asks for a person's approval of a hosted MCP tool. */
+/** Tells whether an item requests a person's approval of a hosted MCP tool. */
 export const isApproval = ({ type, providerData }: AgentOutputItem): boolean =>
   type === "hosted_tool_call" && providerData?.type === "mcp_approval_request";
 

@@ -15,7 +15,7 @@ import { ModelTurn } from "./turn.ts";
 const recorded = new WeakSet<object>();
 const models = new WeakMap<Model, Model>();
 
-/** Returns a provider whose models are recorded in the steps that call them. */
+/** Returns a provider whose model calls are recorded in the calling steps. */
 export function recordedProvider(provider: ModelProvider): ModelProvider {
   if (recorded.has(provider)) return provider;
   const made: ModelProvider = {
@@ -26,8 +26,8 @@ export function recordedProvider(provider: ModelProvider): ModelProvider {
 }
 
 /**
- * Returns a model that looks for a recorded answer before it calls `model`, and records each new answer. Outside of
- * steps it is `model` itself.
+ * Returns a model that returns a recorded answer if there is one, and otherwise calls `model` and records the answer.
+ * Outside of steps, calls go directly to `model`. The same model gets the same wrapper.
  */
 export function recordedModel(model: Model, name?: string): Model {
   if (recorded.has(model)) return model;
@@ -39,14 +39,14 @@ export function recordedModel(model: Model, name?: string): Model {
     getStreamedResponse: (request: ModelRequest) => streamed(model, of, request),
     ...(model.getRetryAdvice && { getRetryAdvice: model.getRetryAdvice.bind(model) }),
   };
-  // The SDK checks the class of a model.
+  // The SDK checks the class of a model, so the prototype is the original model.
   const made = Object.assign(Object.create(model) as Model, own);
   recorded.add(made);
   models.set(model, made);
   return made;
 }
 
-/** The name of a model that the author made. */
+/** Returns the name of a model object; "" if unknown. */
 function nameOf(model: object): string {
   const named = model as { _model?: unknown; modelId?: unknown };
   const name = named._model ?? named.modelId;
@@ -89,7 +89,7 @@ async function* streamed(
       if (event.type === "response_done") {
         const { id, usage, ...response } = event.response;
         const output = response.output as AgentOutputItem[];
-        // The answer is durable before the SDK runs its tools.
+        // The answer must be durable before the SDK runs the requested tools.
         await turn.done({ ...response, output, responseId: id, usage: new Usage(usage) });
         turn.report(output, { isStreamed: true });
       }
@@ -101,7 +101,7 @@ async function* streamed(
   }
 }
 
-/** Yields the events of a recorded answer. Each text is one event. */
+/** Yields a recorded answer as stream events, with one event per text. */
 function* eventsOf({ responseId: id = "", ...response }: ModelResponse): Generator<StreamEvent> {
   yield { type: "response_started" };
   for (const item of response.output) {
@@ -110,13 +110,13 @@ function* eventsOf({ responseId: id = "", ...response }: ModelResponse): Generat
   yield { type: "response_done", response: { ...response, id } } as StreamEvent;
 }
 
-/** OpenAI's models with the key and the address in the environment of each thread. */
+/** Provides OpenAI models with the API key and the base URL from the environment of each thread. */
 export class ThreadProvider implements ModelProvider {
   readonly #own = new WeakMap<object, ModelProvider>();
   readonly #outside = {};
 
   async getModel(name?: string): Promise<Model> {
-    // The SDK's provider reads the environment once in its process, which runs several threads.
+    // The SDK's provider reads the environment only once, but threads of one process have different environments.
     const env = currentCalls()?.ctx.env ?? this.#outside;
     const own = this.#own.get(env) ?? new OpenAIProvider({ cacheResponsesWebSocketModels: false });
     this.#own.set(env, own);

@@ -48,7 +48,7 @@ function keptSession(calls: StepCalls, session: Kept): Kept {
   const read = (): Promise<AgentInputItem[]> =>
     (items ??= once({ get: "items" }, () => session.getItems()).then((all) => [...all]));
 
-  /** Returns whether the author's session already ends with items, because a killed execution added them. */
+  /** Tells whether the author's session already ends with the items that a killed execution added. */
   async function endsWith(added: readonly AgentInputItem[]): Promise<boolean> {
     const last = await session.getItems(added.length);
     return JSON.stringify(last) === JSON.stringify(added);

@@ -4,8 +4,8 @@ import { Readable } from "node:stream";
 type Result = StreamedRunResult<never, never>;
 
 /**
- * Returns a streamed result that continues with the results of `next`, until `next` returns null. Everything but the
- * stream comes from the last result.
+ * Returns a streamed result that continues with the results of `next`, until `next` returns null. All properties except
+ * the streams and `completed` come from the newest result.
  */
 export function continued(first: Result, next: (result: Result) => Promise<Result | null>): Result {
   let current = first;

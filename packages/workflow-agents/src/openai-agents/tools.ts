@@ -9,8 +9,8 @@ type Invoke = FunctionTool["invoke"];
 const recorded = new WeakSet<Invoke>();
 
 /**
- * Makes a function tool look for a recorded result before it runs, and record each new result. The tool stays the same
- * object, because the SDK finds the agent of an agent tool by its identity.
+ * Makes a function tool return a recorded result if there is one, and record each new result. Changes the tool in
+ * place, because the SDK finds the agent of an agent tool by the identity of the tool.
  */
 export function recordTool(tool: Tool): void {
   if (tool.type !== "function" || recorded.has(tool.invoke)) return;

@@ -11,8 +11,8 @@ export type AskedCall = {
 };
 
 /**
- * Asks a person for a tool call if it needs an approval: the thread waits. Returns null if the tool may run, or a text
- * for the model. Run it within the call.
+ * Asks a person to approve a tool call if the call needs an approval, while the thread waits. Returns null if the tool
+ * may run, else a text for the model. Call it within the recorded call.
  *
  * @throws WorkflowError `NO_APPROVAL` when the step cannot ask; the signal's reason when it is aborted.
  */

@@ -26,8 +26,8 @@ const input = object({ message: string() });
 
 /**
  * Makes a role a tool of another role's agent. The role gets the message as its prompt and does not see the thread's
- * steps. Its text is the tool's result; the model reads its error. Calls of one turn run in parallel, each in its own
- * attempt within the caller's attempt. The caller's step includes their spending.
+ * steps. The role's text is the tool's result, and the model gets its error. Calls of one turn run in parallel, each in
+ * its own attempt within the caller's attempt. The caller's step includes their spending.
  *
  *     const tools = toolRegistry([asTool(researcher, { name: "researcher", budget: { maxCost: 0.5 } })]);
  *

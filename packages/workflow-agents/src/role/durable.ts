@@ -13,7 +13,9 @@ import {
 import { isStepQuestion, usesAttempt } from "@uncaged/workflow/interpreter";
 import { stepsOf } from "../run/thread-steps.ts";
 
-/** Plays a role as a step of a durable workflow, with its own prompt or the prompt of the thread, and with retries. */
+/**
+ * Plays a role as a step of a durable workflow, with the given prompt or the prompt of the thread, and with retries.
+ */
 export type RoleSteps = <Meta>(
   name: string,
   role: Role<Meta>,

@@ -94,7 +94,7 @@ function isTakenOver(error: unknown, on: FallbackOptions["on"]): error is Workfl
   return on ? on.includes(code) || on.includes(type) : retryable || unavailable.has(code);
 }
 
-/** Runs an agent in its own place, where it finds its own sessions. */
+/** Runs an agent with the memory of the same agent in earlier steps, so that it finds only its own sessions. */
 async function asAgent<T>(at: number, index: number, work: () => Promise<T>): Promise<T> {
   const run = currentRun();
   const others = isObject(run.memory.fallback) ? run.memory.fallback : {};
@@ -107,7 +107,7 @@ async function asAgent<T>(at: number, index: number, work: () => Promise<T>): Pr
   return result;
 }
 
-/** The agent that continues when a role asks its agents again. */
+/** The agent that continues when a role repeats the request to its agents. */
 const chosen = new WeakMap<RoleRun, Map<string, number>>();
 
 /** One use of a fallback in a step. Identifies the recorded choice. */

@@ -38,7 +38,7 @@ async function failureOf(answers: readonly string[]) {
 }
 
 group("a handoff", () => {
-  test("names the next role, which sees the conversation, and without a name the thread ends", async () => {
+  test("names the next role, which gets the conversation; without a name the thread ends", async () => {
     const { run, seen } = desks([
       `bill it\n${block({ handoff: "billing" })}`,
       `billed\n${block({ handoff: "desk" })}`,

@@ -157,7 +157,7 @@ group("a role's step", () => {
 });
 
 group("extraction", () => {
-  test("asks no model when the text fits directly", async () => {
+  test("calls no model when the text fits directly", async () => {
     const extract = reads();
     const { status } = await runThread(twice(planner({ extract })));
     expect(status).toBe("completed");
@@ -195,7 +195,7 @@ group("extraction", () => {
     });
   });
 
-  test("does not ask again for a value that the text does not state, because the answer would be invented", async () => {
+  test("does not request a value again that the text does not state, because the answer would be invented", async () => {
     const extract = reads(reported(null, ["files"]), reported({ files: ["invented.ts"] }));
     const failed = await failureOf(planner({ agent: async () => "Hm.", extract }));
     expect(extract.problems).toHaveLength(1);

@@ -46,7 +46,7 @@ export type RoleSpec<S extends $ZodObject> = {
    * one; or a text that ends with them (`text`), if later roles should read the text.
    */
   answer?: "fields" | "text";
-  /** Reads the fields from a text that is not JSON itself. The role then does not ask the agent for the fields. */
+  /** Reads the fields from a text that is not JSON itself. The role then does not request the fields from the agent. */
   extract?: Extractor;
   /** Repeated requests to the agent or the extractor if its answer does not fit (2). */
   repairs?: number;
@@ -71,8 +71,8 @@ export type AgentRole<S extends $ZodObject> = Role<AgentMeta<S>> & {
 };
 
 /**
- * Makes a role from an agent, a system prompt and a schema. Its step's content is the agent's text, in which secrets of
- * the thread's environment are `***`. Its meta has the fields, each as that text states it, and `usage`, `model` and
+ * Makes a role from an agent, a system prompt and a schema. The step's content is the agent's text, in which secrets of
+ * the thread's environment are `***`. The step's meta has the fields as the text states them, and `usage`, `model` and
  * `cost`.
  *
  *     const planner = role({
@@ -246,7 +246,7 @@ function askedAgain(
   const content = againText(problems, null);
   const said = { role: run.stepID, content: answer, meta: {}, timestamp: Date.now() };
   const steps = [...ctx.steps, said, { ...said, role: "check", content }];
-  // Start with the role's first agent, which knows its own answer.
+  // Start with the role's first agent, whose session contains its own answer.
   run.agents = { started: 0, running: 0 };
   run.remembered = ctx.steps.length;
   return { ...ctx, steps };
@@ -279,7 +279,7 @@ function failWith(error: unknown, text: string | null, run: RoleRun): void {
   attach(error, "kept", { role: run.stepID, ...(raw !== null && { raw }), ...paid });
 }
 
-/** Returns the memory that the agents of the role's last step with the same path kept. */
+/** Returns the agents' memory from the role's last step with the same path. */
 function memoryOf(
   { role: name = "agent", steps }: ThreadContext,
   path: Path | null,

@@ -1,6 +1,6 @@
 import { WorkflowError } from "@uncaged/workflow";
 
-/** Makes an error that fails a role, or that a model gets as a tool's answer. */
+/** Returns an error that fails a role, or that a model gets as a tool's answer. */
 export const failure = (
   code: string,
   message: string,
@@ -12,7 +12,7 @@ export const failure = (
     cause === undefined ? undefined : { cause },
   );
 
-/** Makes an error in a workflow's source or in the start request. */
+/** Returns an error about a workflow's source or the start request. */
 export const misuse = (code: string, message: string, hint: string): WorkflowError =>
   new WorkflowError({ code, kind: "usage", message, hint });
 

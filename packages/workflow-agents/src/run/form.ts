@@ -9,13 +9,13 @@ export type AnswerCheck = {
 };
 
 /**
- * The required form of a role's answer. The role asks for it in the system prompt. An agent whose provider has a mode
- * for it removes that text, and passes the schema to the provider.
+ * The required form of a role's answer. The role requests the form in the system prompt. An agent whose provider has a
+ * structured-output mode removes that text, and passes the schema to the provider.
  */
 export type AnswerForm = AnswerCheck & {
   /** A JSON Schema of the fields. */
   schema: object;
-  /** Whether the answer is only the fields; else a text that ends with them. */
+  /** Whether the answer is only the fields; otherwise a text that ends with the fields. */
   isAlone: boolean;
   /** The last answer of an agent that repeats requests itself, in its own conversation. */
   settled?: string;
@@ -29,8 +29,8 @@ export const withInstruction = (systemPrompt: string, schema: object): string =>
   systemPrompt + instructionOf(schema);
 
 /**
- * Returns a system prompt without the instruction about the form, or null if it has none: then this answer needs no
- * form.
+ * Returns a system prompt without the instruction about the form; null if the prompt has no instruction, because this
+ * answer then needs no form.
  */
 export function withoutInstruction(systemPrompt: string, { schema }: AnswerForm): string | null {
   const instruction = instructionOf(schema);

@@ -10,10 +10,11 @@ export type FailedCall = WorkflowError & {
 };
 
 /**
- * Retry policy of a model call. `attempts` includes the first attempt (3 by default). The delay before the second is
- * `backoff` (1 second). It doubles each time up to `maxDelay` (1 minute), and is randomly up to a quarter shorter. A
- * longer delay that the provider requests takes precedence. `on` selects the errors to retry by code or type, or by a
- * function; by default `retryable` errors. No attempt starts later than `deadline` after the start of the role.
+ * Retry policy of a model call. `attempts` includes the first attempt (3 by default). The delay before the second
+ * attempt is `backoff` (1 second). The delay doubles each time up to `maxDelay` (1 minute), and is randomly up to a
+ * quarter shorter. A longer delay that the provider requests takes precedence. `on` selects the errors to retry by code
+ * or type, or by a function; by default `retryable` errors. No attempt starts later than `deadline` after the start of
+ * the role.
  */
 export type CallRetry = {
   attempts?: number;

@@ -48,7 +48,10 @@ export type RoleRun = {
   reserve: Reserve;
   /** Adds the cost to a call's spending. */
   withCost?: (spent: Spent) => Spent;
-  /** Makes the thread wait until a person raises its limit for such a call. Returns false if it cannot ask for that. */
+  /**
+   * Makes the thread wait until a person raises its limit for such a call. Returns false if the thread cannot ask a
+   * person.
+   */
   raise?: (next: Spent) => Promise<boolean>;
   /** Called for each addition to `spent`. */
   onSpent?: (spent: Spent) => void;
@@ -58,7 +61,7 @@ export type RoleRun = {
   settled?: () => Promise<void>;
   /** Returns the rest of the thread's limit in US dollars, or null without a limit. */
   remaining?: () => number | null;
-  /** Whether there is a limit: then each model call needs a bound for its answer. */
+  /** Whether there is a limit. With a limit, each model call must bound its answer. */
   isLimited?: boolean;
   /** Whether a limit concerns costs. */
   limitsCost?: boolean;
@@ -70,7 +73,7 @@ export type RoleRun = {
   remembered?: number;
   path?: Path;
   agents?: AgentCount;
-  /** The required form of the role's answer, if it asks its agent for one. */
+  /** The required form of the role's answer, if the role requires one. */
   form?: AnswerForm;
   /** The roles that call each other as tools, from the outermost role to this role. */
   roles?: readonly { name: string; role: unknown }[];
@@ -298,7 +301,7 @@ export function cwdOf({ cwd }: ThreadContext, who: string): string {
   throw noCwd(who);
 }
 
-/** Returns a digest with which a later step detects that a text has changed. */
+/** Returns a digest by which a later step detects a changed text. */
 export const digest = (text: string): string =>
   createHash("sha256").update(text.toWellFormed()).digest("base64url").slice(0, 16);
 

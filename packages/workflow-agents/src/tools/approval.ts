@@ -68,7 +68,7 @@ export function approvalRule<Input>(tool: string, given: Approve<Input>): Approv
   };
 }
 
-/** Returns a call's hash, which binds an approval to one input of one tool. */
+/** Returns the hash of a call. The hash binds an approval to one input of one tool. */
 export const callHash = (tool: string, input: unknown): string =>
   digest(JSON.stringify([tool, sorted(input)]));
 

@@ -11,7 +11,7 @@ export const unknownTool = (name: string, known: readonly string[]): WorkflowErr
     `tools: ${known.join(", ") || "none"}`,
   );
 
-/** A tool that an agent names and that its registry lacks. */
+/** A tool that an agent calls and that its registry does not have. */
 export const missingTool = (name: string, known: readonly string[]): WorkflowError =>
   failure("TOOL_UNKNOWN", `unknown tool ${name}; tools: ${known.join(", ")}`);
 

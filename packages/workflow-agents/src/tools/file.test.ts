@@ -100,7 +100,7 @@ describe("no tool leaves the thread's directory", () => {
     expect(openConfined(place, 0)).rejects.toThrow("leads out");
   });
 
-  test("a write into an open folder stays there, even if its name meanwhile leads out", async () => {
+  test("a write into an open folder stays in that folder, even if the folder's name meanwhile leads out", async () => {
     put("folder/a.txt", "inside");
     const folder = await Folder.open(await confinedPath(cwd, "folder"));
     renameSync(join(cwd, "folder"), join(cwd, "moved"));

@@ -70,7 +70,7 @@ function addLines(found: string[], name: string, text: string, expression: RegEx
   for (const [at, line] of text.split("\n").entries()) {
     const number = at + 1;
     const { isHit, isSlow } = timed(expression, line);
-    // Measure twice, because a busy machine may be slow once. JavaScriptCore gives up after a while and reports no
+    // Measures twice, because a busy machine may be slow once. JavaScriptCore gives up after a while and reports no
     // match.
     if (isSlow && timed(expression, line).isSlow) {
       throw searchTooSlow(`${name}:${number}`);
@@ -94,7 +94,7 @@ function expressionOf(pattern: string, plain: boolean, flags: string): RegExp {
     return new RegExp(pattern, `u${flags}`);
   } catch {}
   try {
-    // Without the flag u, an unknown escape is the character itself, as people write it.
+    // Without the flag u, an unknown escape means the character itself, as many users expect.
     return new RegExp(pattern, flags);
   } catch (error) {
     throw invalidExpression(String(error).slice(0, 300));

@@ -50,7 +50,7 @@ export function writeNote(at: TreePlace, note: Note): void {
   renameSync(aside, notePath(at));
 }
 
-/** Returns whether a note's worktree exists and matches git's entry. */
+/** Tells whether a note's worktree exists and matches git's entry. */
 export function isWhole(at: TreePlace, { entry, repository }: Note): boolean {
   if (entry === null || dirname(entry) !== join(repository, "worktrees")) return false;
   const link = firstLine(join(entry, "gitdir"));

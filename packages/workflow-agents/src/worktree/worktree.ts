@@ -249,7 +249,10 @@ function lastIn({ allSteps, steps }: ThreadContext, name: string): WorktreeMeta 
   }, null);
 }
 
-/** Returns where the same step was started before: here, or in the thread that this thread retries. */
+/**
+ * Returns the worktrees in which the same step was started before: in this thread, or in the thread that this thread
+ * retries.
+ */
 function begunBefore(at: TreePlace, { gitDir }: Repository, ctx: ThreadContext): Begun[] {
   const { key, options = {} } = ctx;
   if (key === undefined) return [];
@@ -260,7 +263,9 @@ function begunBefore(at: TreePlace, { gitDir }: Repository, ctx: ThreadContext):
   return begunIn([at, ...sources], gitDir, key);
 }
 
-/** Returns the first place whose execution recorded something. The next execution continues from it, with its files. */
+/**
+ * Returns the first worktree whose execution has records. The next execution continues with the files of that worktree.
+ */
 async function recordedIn(begun: readonly Begun[], ctx: ThreadContext): Promise<Begun | null> {
   const { key, journal } = ctx;
   if (key === undefined || !journal) return null;
