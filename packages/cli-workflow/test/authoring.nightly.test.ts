@@ -27,7 +27,7 @@ test("a new project builds, type-checks and runs immediately", async () => {
   expect(await store.ok(["fork", "@last", "--from-role", "planner", "--follow"])).toContain("kept");
 });
 
-test("a new team of agents type-checks, runs without a key, asks before it writes and costs nothing", async () => {
+test("a new team of agents type-checks, runs without a key, requests an approval before a write, and costs nothing", async () => {
   const store = new Store();
   const { dir } = await store.json<{ dir: string }>(["new", "team", "--template", "agents"]);
   const types = Bun.spawn([tsc, "-p", dir], { stdout: "pipe" });

@@ -289,7 +289,7 @@ describe("in a separate process", () => {
     await onRoot.ok(["kill", id]);
   });
 
-  test("follow in a pipe notes once that the thread is paused, and continues with it", async () => {
+  test("follow in a pipe reports a pause once, and continues with the thread", async () => {
     const { id, open } = await onRoot.playGated(2);
     await onRoot.ok(["pause", id]);
     open();
@@ -344,7 +344,7 @@ describe("all threads of a storage root", () => {
     expect((await all.run(["kill", "--all"])).stderr).toContain(`no thread of ${all.root} runs`);
   });
 
-  test("can't be named together with a thread, and one of both is required", async () => {
+  test("can't be combined with the id of a thread, and one of the two is required", async () => {
     for (const command of ["pause", "kill"]) {
       expect((await all.run([command])).stderr).toContain("missing a thread");
       expect((await all.run([command, "@last", "--all"])).code).toBe(2);

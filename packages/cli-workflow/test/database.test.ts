@@ -50,7 +50,7 @@ describe.skipIf(missingPostgres !== "")(`on a database with a password${missingP
     removeFolders();
   });
 
-  test("a worker drives threads that never see the password, and no command shows it", async () => {
+  test("threads never get the password from a worker, and no command shows the password", async () => {
     const { url: admin, drop } = await emptySchema();
     const role = `user_${process.pid}`;
     const url = await userWithPassword(admin, role);

@@ -130,7 +130,7 @@ test("has the line in the source of the new version in a fork on that version", 
     role: "reader",
     at: { file: "lib/net.ts", line: 3, text: line },
   });
-  // The record keeps the line of its own version, whichever version a reader has.
+  // A record keeps the line of the version that wrote the record, even after a new version is added.
   const before = await store.json<Thread>(["thread", id]);
   expect(before.error?.at).toMatchObject({ file: "lib/net.ts", line: 2 });
 });
@@ -225,7 +225,7 @@ export async function* run() {
   });
 });
 
-test("a thread out of rounds is not completed: exit code 5, and every command says so", async () => {
+test("a thread out of rounds is not completed: the exit code is 5, and every command reports the status", async () => {
   const { code, stdout, stderr } = await store.run([
     ...["run", "reads", "--prompt", "caught", "--max-rounds", "1", "--wait"],
   ]);

@@ -43,7 +43,7 @@ describe("the command that new prints", () => {
       const next = nextOf(stderr);
       expect(next).toStartWith("cd 'my flow' && npx uncaged-workflow add && ");
       const { code, stdout } = await sh(next, store.folder, { ...store.env, ...offline });
-      // The agents template asks for an approval before it writes.
+      // The agents template requests an approval before a write.
       const rest =
         template === "agents" ? { code: 6, said: "waiting: " } : { code: 0, said: "completed: " };
       expect({ code, stdout }).toEqual({

@@ -119,7 +119,7 @@ describe("a project's files, which a step may have written,", () => {
   });
 });
 
-test("an error is one line, and a group without a command says what it needs", async () => {
+test("an error is one line, and a command group without a command names the missing command", async () => {
   for (const [args, code, message] of [
     [["plan"], 2, "error: plan needs a command; hint: see: uncaged-workflow plan --help\n"],
     [["plan", "lst"], 2, /^error: unknown command 'lst'; hint: did you mean list\?\n$/],

@@ -108,7 +108,7 @@ test.skipIf(bubblewrap === null)(
     const plan = await store.plan({ a: [] }, {}, mode);
     const bin = join(store.folder, "weak");
     mkdirSync(bin);
-    // A bubblewrap without a process namespace, in which a step sees the processes of this machine.
+    // A bubblewrap without a process namespace. A step can list the processes of this machine.
     const weak = `#!/bin/bash
 [ "$1" = --help ] && exec ${bubblewrap} "$@"
 args=()

@@ -50,7 +50,7 @@ test("--wait of a thread that throws exits with 1 and prints the message", async
   expect(stderr).toContain("uncaged-workflow retry");
 });
 
-test("--wait of a thread that asks exits with 6, the question and how to answer", async () => {
+test("--wait of a thread that asks exits with 6, and prints the question and the command that answers", async () => {
   const asked = await store.run(["run", "play", "--wait", "--params", '{"ask":2}']);
   expect(asked.code).toBe(6);
   expect(asked.stderr).toContain("waiting: Go on?");

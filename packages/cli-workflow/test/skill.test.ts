@@ -14,7 +14,7 @@ const blocksOf = (text: string) =>
     code,
   }));
 
-test("the skill is short, and its samples and commands work as they stand", async () => {
+test("the skill is short, and its samples and commands work unchanged", async () => {
   const store = new Projects();
   const bin = join(store.folder, "bin");
   mkdirSync(bin);

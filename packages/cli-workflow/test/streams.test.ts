@@ -62,7 +62,7 @@ test("a pipe gets no color, and neither the width nor the ids of a terminal", as
   expect(stdout).toContain(id);
 });
 
-test("an empty list notes on stderr what to do next", async () => {
+test("an empty list suggests the next command on stderr", async () => {
   const { stdout, stderr } = await store.run(["threads", "--status", "corrupt"]);
   expect(stdout).toBe("");
   expect(stderr).toBe("no thread fits; see all: uncaged-workflow threads\n");

@@ -39,7 +39,7 @@ test("threads of every kind and a plan's trigger continue, each once", async () 
   const threads: [name: string, id: string][] = [];
   let line = 0;
   for (const [round, target] of kills.entries()) {
-    // A step that is interrupted twice fails its run, so each run meets one kill at most.
+    // A step that is interrupted twice fails its run, so each run may have at most one kill.
     await until(async () => (await seen()).runs.every(({ status }) => status !== "running"));
     const done = server.effects("runs").length;
     await until(() => server.effects("runs").length >= done + 5);

@@ -206,7 +206,7 @@ test("a resource that is not found has a code and a hint", async () => {
   }
 });
 
-test("a corrupt thread says where its log is damaged", async () => {
+test("the state of a corrupt thread has the position of the damage", async () => {
   const serving = await ServingRoot.start("counter");
   const client = await McpClient.connect(serving);
   const { threadId, hash } = await client.ok("start_thread", { workflow: "counter", wait: 60 });

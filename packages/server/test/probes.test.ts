@@ -28,7 +28,7 @@ test("probes need no token and no known Host, and other paths still do", async (
   expect(posted.status).toBe(403);
 });
 
-test("a server whose store can't be read or written is alive, but not ready", async () => {
+test("a server whose store can't be read or written answers /healthz, but is not ready", async () => {
   const serving = await ServingRoot.start();
   const run = join(serving.path, "run");
   renameSync(run, `${run}-aside`);

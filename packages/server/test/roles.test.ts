@@ -62,7 +62,7 @@ test("every operation refuses each lower role, and no operation refuses its own 
       const names = { read: "reader", answer: "approver", operate: "operator" };
       for (const held of roles) {
         const isLower = roles.indexOf(held) < roles.indexOf(role);
-        // An operation that an operator may do would change what the other tests use.
+        // An allowed operation of an operator would change the data of the other tests.
         if (!isLower && role === "operate") continue;
         // Without the token of a question this operation resumes a run, which needs a higher role.
         const body = path === "/workflow/{runID}/resume" ? { token: "none" } : undefined;

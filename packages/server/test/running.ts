@@ -71,7 +71,7 @@ export class Running {
     return this.serving.ask<Refused>(`/workflow/${path}`, body);
   }
 
-  /** Returns the events of a run to its end, or after one of them. */
+  /** Returns the events of a run up to its end: all events, or the events after an id. */
   events(runID: string, lastEventId?: string): Promise<Sent[]> {
     const from = lastEventId === undefined ? {} : { lastEventId };
     return follow(this.serving, `/workflow/${runID}/events`, from);

@@ -190,7 +190,7 @@ test("without a built console, a page explains that", async () => {
   expect(await page.text()).toContain(isBuilt ? "<script" : "The console is not built here");
 });
 
-test("a storage root that vanishes counts as empty, and may come back", async () => {
+test("a deleted storage root counts as empty, and may be restored", async () => {
   const own = await ServingProcess.start("counter", "endless");
   const id = await own.run("counter");
   await own.until(id, "completed");

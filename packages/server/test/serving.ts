@@ -263,7 +263,10 @@ export class ServingProcess extends ServingRoot {
     return (JSON.parse(text) as Address).token;
   }
 
-  /** Collects the notes of the running server from now on. Returns a function for the notes up to its call. */
+  /**
+   * Collects the lines that the running server prints to stderr from now on. Returns a function that returns the lines
+   * so far.
+   */
   said(): () => string {
     let text = "";
     const collect = async (stream: ReadableStream<Uint8Array> | undefined) => {

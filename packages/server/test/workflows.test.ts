@@ -193,7 +193,7 @@ describe("files sent together", () => {
     expect((await serving.ask("/api/workflows/broken")).status).toBe(404);
   });
 
-  test("must include what they import", async () => {
+  test("must include the imported files", async () => {
     const { "word.ts": _, ...rest } = whole;
     const answer = await send("flow.ts", { files: rest });
     expect(answer.message).toMatch(/^lib\/greeting\.ts:1:\d+: .*"\.\.\/word\.ts"/);

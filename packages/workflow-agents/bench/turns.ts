@@ -12,7 +12,7 @@ import {
 import { modelAgent } from "../src/llm/agent.ts";
 
 /*
- * A role with 200 turns, each with one tool call, of a model that answers at once. The prompt says whether the turns
+ * A role with 200 turns, each with one tool call, of a model that answers at once. The prompt selects whether the turns
  * are recorded. The step has the times of the tool calls, in milliseconds.
  */
 const turns = 200;

@@ -7,7 +7,7 @@ import type { Reply, ReplyTool } from "./wire.ts";
 type Item = { type?: string; content?: unknown; approve?: boolean };
 type Body = { instructions?: string; input?: Item[] };
 
-/** A fault at a request, counted from 1: the worker dies before the answer or during it. */
+/** A fault at a request, counted from 1: the worker exits before the answer or during the answer. */
 export type Fault = { request: number; kind: "asked" | "answering" };
 
 const call = (name: string, input: object = {}): ReplyTool => ({ name, input });
@@ -81,7 +81,7 @@ export class AgentsRuns {
   static async open(): Promise<AgentsRuns> {
     const server: Server = { fault: null, requests: 0, isEnding: false };
     const models = await ModelRuns.open((body) => {
-      // The worker may die before it has read the answer to a concurrent request.
+      // The worker may exit before it has read the answer to a concurrent request.
       if (server.isEnding) return { fault: { kind: "hang" } };
       server.requests += 1;
       const { fault } = server;
@@ -95,7 +95,7 @@ export class AgentsRuns {
     return new AgentsRuns(models, server);
   }
 
-  /** Starts a program, which dies at a request or at a place of the bundle. */
+  /** Starts a program whose process exits at a request or at a place of the bundle. */
   async start(workflow: string, prompt: string, at: Fault | string = ""): Promise<Run> {
     const fault = typeof at === "string" ? null : at;
     Object.assign(this.#server, { fault, requests: 0, isEnding: false } satisfies Server);

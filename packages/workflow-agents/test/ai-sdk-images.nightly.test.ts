@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { settled, type ThreadRef } from "@uncaged/workflow/host";
 import { ModelRuns } from "./model-runs.ts";
 
-/* Answers of models with images, in steps whose process dies. */
+/* Answers of models with images, in steps whose process is killed. */
 setDefaultTimeout(180_000);
 
 const bytesOf = (n: number): Buffer =>
@@ -74,7 +74,7 @@ const streamed = (parts: object[]): string =>
     .map((one) => `data: ${JSON.stringify(one)}\r\n\r\n`)
     .join("");
 
-/** Paints a picture and asks for a frame, then paints the larger one. */
+/** Returns the first picture with a tool call, then the larger picture. */
 function answer({ contents }: Body): object[] {
   const isFramed = contents.some(({ parts }) => parts.some((part) => part.functionResponse));
   if (isFramed) return [{ text: "in its frame" }, inline(pictures[1] as Buffer)];

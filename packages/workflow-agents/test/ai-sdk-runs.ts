@@ -8,7 +8,7 @@ import type { Fault, Reply, ReplyTool } from "./wire.ts";
 
 type Body = { messages?: { role?: string }[]; input?: { role?: string }[] };
 
-/** A fault at a turn, once: the worker dies before the answer or during it, or the server fails. */
+/** A fault at a turn, once: the worker exits before the answer or during the answer, or the server fails. */
 export type AtTurn = { turn: number; kind: "asked" | "answering" } | { turn: number; fault: Fault };
 
 export type Way =
@@ -20,7 +20,7 @@ export type Way =
   | "agent"
   | "agent-stream";
 
-/** Returns the turn that a request asks for: each turn before it is one message of the model. */
+/** Returns the number of the requested turn. Each earlier turn is one message of the model. */
 export const turnOf = ({ messages, input = [] }: Body): number =>
   (messages ?? input).filter(({ role }) => role === "assistant").length + 1;
 
@@ -77,7 +77,7 @@ export class AiSdkRuns {
     return { thinking: `turn ${turn}`, text: `I mark ${turn}. `, tools, fault };
   }
 
-  /** Starts a thread, which dies at a turn or at a place of the bundle. */
+  /** Starts a thread whose process exits at a turn or at a place of the bundle. */
   async start(model: Model, way: Way, at: AtTurn | string = ""): Promise<Run> {
     this.#at = typeof at === "string" ? null : at;
     const die = typeof at === "string" ? at : "";

@@ -7,8 +7,8 @@ import type { Model, Run } from "./model-runs.ts";
 import type { Fault } from "./wire.ts";
 
 /*
- * A program of the AI SDK whose process dies at each of its events. Recorded turns and calls are neither paid for nor
- * run again, and the model sees the conversation of an undisturbed run.
+ * A program of the AI SDK whose process is killed at each of its events. Recorded turns and calls are neither paid for
+ * nor run again, and the model gets the conversation of an undisturbed run.
  */
 setDefaultTimeout(180_000);
 let runs: AiSdkRuns;

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { retryOptions, settled } from "@uncaged/workflow/host";
 import { AiSdkRuns, call } from "./ai-sdk-runs.ts";
 
-/* Programs of the AI SDK in steps, with a few deaths of their processes. */
+/* Programs of the AI SDK in steps, with a few crashes of their processes. */
 setDefaultTimeout(180_000);
 const top = join(import.meta.dir, "../../..");
 let runs: AiSdkRuns;

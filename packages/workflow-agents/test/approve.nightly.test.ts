@@ -11,8 +11,8 @@ import { ModelRuns, type Run } from "./model-runs.ts";
 import type { Reply, ReplyTool } from "./wire.ts";
 
 /*
- * A role with tool calls that need approval. Its process dies or exits at each of the role's events. No call runs
- * without an approval or twice, and the model sees the same conversation as in an undisturbed run.
+ * A role with tool calls that need approval. Its process is killed or exits at each of the role's events. No call runs
+ * without an approval or twice, and the model gets the same conversation as in an undisturbed run.
  */
 setDefaultTimeout(180_000);
 let models: ModelRuns;
@@ -79,8 +79,8 @@ const absences = {
 type Absence = keyof typeof absences;
 
 /**
- * Resumes a thread whose process died. Before each answer, the worker is removed by `absence`. Expects the final ledger
- * to equal the server's counts.
+ * Resumes a thread whose process was killed. Before each answer, the worker is removed by `absence`. Expects the final
+ * ledger to equal the server's counts.
  */
 async function answered(run: Run, absence: Absence, answers: (meta: object) => unknown) {
   const questions: Record<string, unknown>[] = [];

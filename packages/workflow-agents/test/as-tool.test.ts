@@ -153,7 +153,7 @@ describe("a role as a tool", () => {
     expect(isEnded).toBe(true);
   });
 
-  test("asks a person about its own tools, as any role does", async () => {
+  test("asks a person about its own tools, like any role", async () => {
     const paid: number[] = [];
     const pay = tool({
       ...{ name: "pay", description: "Pays", input: z.object({ n: z.number() }), approve: true },
@@ -313,7 +313,7 @@ describe("the budget of a call", () => {
   });
 });
 
-test("a role with its own tools can be a tool, and its tools see its name", async () => {
+test("a role with its own tools can be a tool, and its tools get its name", async () => {
   const roles: string[] = [];
   const who = tool({
     ...{ name: "who", description: "Says who", input: z.object({}) },

@@ -267,7 +267,7 @@ describe.each(models)("the $name agent", (model) => {
     return server;
   }
 
-  test("retries after a 429 when the server says so, and publishes the retry", async () => {
+  test("retries after a 429 with the delay of the server, and publishes the retry", async () => {
     const headers = { "retry-after-ms": "30" };
     const limit: Fault = { kind: "status", status: 429, type: "", message: "slow", headers };
     const server = await serve({ fault: limit }, { text: "now" });

@@ -164,7 +164,7 @@ describe.each(some(models))("a conversation over $name", (one) => {
     }
   });
 
-  test("learns the size of its model's window from one refusal", async () => {
+  test("uses the window size that one refusal of the model reveals", async () => {
     for (const message of [
       "9000 tokens > 4000 maximum",
       "maximum context length is 4,000 tokens",

@@ -46,7 +46,7 @@ function observed() {
   return { seen, run };
 }
 
-test("an agent sees the steps of the log, and after any crash the same steps", async () => {
+test("an agent gets the steps of the log, and the same steps after any crash", async () => {
   const { seen, run } = observed();
   const answers = () => "the boss";
   const options = { prompt: "fix it", answers, now: () => 1 };

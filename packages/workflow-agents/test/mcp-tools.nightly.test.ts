@@ -128,7 +128,7 @@ describe("an MCP server by stdio", () => {
     ]);
   });
 
-  test("that dies in a call is a named error, and restarts for the next call", async () => {
+  test("that exits in a call is a named error, and restarts for the next call", async () => {
     const registry = toolRegistry([stdio()]);
     const died = await registry.run("sums__die", {}, context());
     expect(died.is_error).toBe(true);
@@ -151,7 +151,7 @@ describe("an MCP server by stdio", () => {
     await until(() => !all.some(isAlive));
   }, 180_000);
 
-  test("dies with its children when they hold its output", async () => {
+  test("ends with its child processes when they hold its output", async () => {
     const script = 'sleep 600 & exec "$@"';
     const args = ["-c", script, "sh", process.execPath, program, "stdio", log()];
     const registry = toolRegistry([mcpTools({ name: "sums", command: "sh", args })]);
@@ -159,7 +159,7 @@ describe("an MCP server by stdio", () => {
     expect(died.content).toContain("the MCP server sums died while its tool die ran");
   });
 
-  test("restarts after it died between two calls, once its death was noticed", async () => {
+  test("restarts after an exit between two calls, once the exit was noticed", async () => {
     const registry = toolRegistry([stdio()]);
     await registry.definitions(context());
     process.kill(pids()[0] ?? 0, "SIGKILL");
@@ -230,7 +230,7 @@ describe("an MCP server by HTTP", () => {
     expect(gone).rejects.toMatchObject({ code: "MCP_UNREACHABLE" });
   });
 
-  test("that dies in a call is a named error, and is used again when it is back", async () => {
+  test("that exits in a call is a named error, and is used again after its restart", async () => {
     const url = await startHttp();
     const made = mcpTools({
       name: "sums",

@@ -46,8 +46,8 @@ export class ModelRuns {
   }
 
   /**
-   * Starts a thread in its own folder. The file `die` there tells the bundle where to die. `api` is the server for
-   * OpenAI's models.
+   * Starts a thread in its own folder. The file `die` in that folder selects the place at which the bundle's process
+   * exits. `api` is the server for OpenAI's models.
    */
   async start(
     workflow: string,

@@ -31,12 +31,12 @@ import type { ModelAnswer, ModelProvider, ModelRequest } from "../src/llm/provid
 
 /*
  * Threads whose roles call scripted models, run by the real engine on real files, in this process. Each act of a worker
- * is counted. After the death of a worker, its system calls throw and its waits never end.
+ * is counted. After the simulated crash of a worker, its system calls throw and its waits never end.
  */
 
 export const hash = "C9NMV6V2TQT81";
 
-/** A worker. It dies at act number `left`. */
+/** A worker that crashes at act number `left`. */
 export class Life {
   left: number;
   isDead = false;
@@ -50,7 +50,7 @@ export class Life {
     });
   }
 
-  /** Counts an act. Returns whether the worker is still alive. */
+  /** Counts an act. Returns whether the worker still runs. */
   act(): boolean {
     if (!this.isDead && (this.left -= 1) < 0) {
       this.isDead = true;
@@ -63,7 +63,7 @@ export class Life {
 const lives = new AsyncLocalStorage<Life>();
 const never = new Promise<never>(() => undefined);
 
-/** Counts an act of the current worker. A dead worker waits forever. */
+/** Counts an act of the current worker. A crashed worker waits forever. */
 async function act(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
   if (lives.getStore()?.act() === false) await never;
@@ -71,7 +71,7 @@ async function act(): Promise<void> {
 
 const changing: (keyof Files)[] = ["open", "write", "truncate", "syncData", "rename", "remove"];
 
-/** Installs the real system, except that a dead worker can do nothing and no file is synced. */
+/** Installs the real system, except that a crashed worker can do nothing and no file is synced. */
 export function useMortalSystem(): void {
   const files = { ...realSystem.files } as Record<string, (...given: never[]) => unknown>;
   for (const [name, call] of Object.entries(files)) {
@@ -101,7 +101,7 @@ export type Turn = {
 
 export type Plan = { roles: { name: string; turns: Turn[] }[]; nested: Turn[] };
 
-/** One model call, as its service knows it. */
+/** One model call in the records of its service. */
 export type Served = { reported: Usage; isAnswered: boolean };
 
 const text = { early: null, calls: [] };
@@ -148,12 +148,12 @@ export class World {
     await store.close();
   }
 
-  // A dead worker has not released its claims, so the next worker has its own store.
+  // A crashed worker has not released its claims, so the next worker has its own store.
   #store = (): DiskStore => new DiskStore(this.root, { lockedHash: hash });
 
   /**
-   * Drives a thread until it waits, ends, or its worker dies. A person may answer meanwhile, unless the worker exits
-   * while the thread waits.
+   * Drives a thread until the thread waits or ends, or its worker crashes. A person may answer meanwhile, unless the
+   * worker exits while the thread waits.
    */
   async drive(
     threadId: string,
@@ -269,7 +269,7 @@ export class World {
 }
 
 export type Driving = {
-  /** The number of acts after which the worker dies. */
+  /** The number of acts after which the worker crashes. */
   left?: number;
   /** Whether the worker exits while its thread waits. */
   exits?: () => boolean;

@@ -314,7 +314,7 @@ describe("the fields that a server requires with a tool's result", () => {
   const answer = { sse: [message({ content: "hi" }), end] };
   const refusal = (said: string) => ({ status: 400, json: { error: { message: said } } });
 
-  test("thinking is sent only to a server that asks for it, from then on", async () => {
+  test("thinking is sent only to a server that requires it, from the first refusal on", async () => {
     const thought = called({ reasoning_content: "let me look" });
     const missing = refusal("Missing `reasoning_content` field in the assistant message");
     const run = await played(chat, [{ sse: thought }, missing, { sse: thought }, answer]);
@@ -323,7 +323,7 @@ describe("the fields that a server requires with a tool's result", () => {
     expect(sent).toEqual([0, 0, 1, 2]);
   });
 
-  test("the details of the thinking are sent to a gateway that asks for them", async () => {
+  test("the details of the thinking are sent to a gateway that requires them", async () => {
     const details = [{ type: "reasoning.encrypted", data: "sealed", index: 0 }];
     const missing = refusal("Gemini models require OpenRouter reasoning details to be preserved");
     const turn = { sse: called({ reasoning: "x", reasoning_details: details }) };

@@ -5,8 +5,8 @@ import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { AgentsRuns, type Fault } from "./agents-runs.ts";
 
 /*
- * Programs of OpenAI's Agents SDK whose process dies at each of their events. No answer of a model is paid twice, no
- * finished tool runs again, and each model gets the conversation of an undisturbed run.
+ * Programs of OpenAI's Agents SDK whose process is killed at each of their events. No answer of a model is paid twice,
+ * no finished tool runs again, and each model gets the conversation of an undisturbed run.
  */
 setDefaultTimeout(180_000);
 let runs: AgentsRuns;
@@ -66,7 +66,7 @@ const events = (
 describe.each(Object.entries(programs))(
   "the program %s",
   (program, { requests, marks, summary }) => {
-    test("completes without a death", async () => {
+    test("completes without a crash", async () => {
       const { bodies, result } = await expected(program);
       expect(bodies.length).toBe(requests);
       if (summary !== null) expect(result).toMatchObject({ returnCode: 0, summary });
@@ -79,7 +79,7 @@ describe.each(Object.entries(programs))(
       expect(view).toMatchObject({ status: "completed", result: whole.result as object });
       expect(runs.answered()).toEqual(whole.bodies);
       expect(sessionOf(run.cwd)).toBe(whole.session);
-      // A tool that died, and the calls beside it, may have left a mark without a recorded result.
+      // A killed tool, and the concurrent calls, may have left a mark without a recorded result.
       const dead = typeof at === "string" ? Number(at.split(" ")[1]) : 0;
       const beside = marks.find((group) => group.includes(dead)) ?? [];
       const left = runs.models.marksOf(run).map(Number);

@@ -7,7 +7,10 @@ import { bundlePath, dataPath, infoPath, journalPath } from "../../workflow/src/
 import { ledgerOf } from "../src/ledger/ledger.ts";
 import { AgentsRuns } from "./agents-runs.ts";
 
-/* Programs of OpenAI's Agents SDK in the steps of real workers, with a few deaths. The nightly suite has all of them. */
+/*
+ * Programs of OpenAI's Agents SDK in the steps of real workers, with a few crashes. The nightly suite has a crash at
+ * every event.
+ */
 setDefaultTimeout(120_000);
 let runs: AgentsRuns;
 
@@ -94,7 +97,7 @@ test("an answer that is not a decision approves nothing", async () => {
   expect(runs.models.marksOf(run).sort()).toEqual(["1", "2", "4"]);
 });
 
-test("sessions and agents as tools continue after a death", async () => {
+test("sessions and agents as tools continue after a crash", async () => {
   const run = await runs.start("agents", "team", { request: 6, kind: "asked" });
   const { view } = await runs.finished(run);
   expect(view).toMatchObject({ status: "completed" });
@@ -105,7 +108,7 @@ test("sessions and agents as tools continue after a death", async () => {
   });
 });
 
-test("the example of the guide asks before it refunds", async () => {
+test("the example of the guide requests an approval before a refund", async () => {
   const top = join(import.meta.dir, "../../..");
   const example = join(top, "examples/openai-agents/workflow.ts");
   const guide = readFileSync(join(top, "docs/guides/openai-agents.md"), "utf8");

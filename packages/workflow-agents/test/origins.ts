@@ -9,8 +9,8 @@ export type Request = {
 export type Origin = { url: string; came: Request[]; stop: () => void };
 
 /**
- * Starts a server on its own port, which makes it a separate origin. It redirects as `answer` says and echoes every
- * other request.
+ * Starts a server on its own port, which makes it a separate origin. The server sends the redirect that `answer`
+ * returns, and echoes every other request.
  */
 export function origin(answer: (url: URL) => Response | null = () => null): Origin {
   const came: Request[] = [];

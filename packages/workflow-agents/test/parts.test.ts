@@ -119,7 +119,7 @@ describe.each(models)("to $name", (model) => {
     expect(ran).toBe(1);
   });
 
-  test("an MCP server's pictures and documents are shown, and its sounds and broken parts noted", async () => {
+  test("an MCP server's pictures and documents are shown, and notes replace its sounds and broken parts", async () => {
     const program = join(import.meta.dir, "mcp/server.ts");
     const sums = mcpTools({ name: "sums", command: process.execPath, args: [program, "stdio"] });
     const { run, bodies } = await play([{ tools: [{ name: "sums__seen" }] }, { text: "seen" }], {

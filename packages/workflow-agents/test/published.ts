@@ -51,7 +51,7 @@ export function payloadOf({ events }: Observed, type: string): Record<string, un
   return event.payload;
 }
 
-/** Returns a thread as a role sees it. */
+/** Returns the thread context of a role. */
 export function threadOf(more: Partial<ThreadContext> = {}): ThreadContext {
   const threadId = "01JTEST0000000000000000000";
   const meta = { maxRounds: 10, threadId };

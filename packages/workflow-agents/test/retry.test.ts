@@ -45,7 +45,7 @@ async function play(model: Model, replies: Reply[], retry?: CallRetry) {
 }
 
 describe.each(some(models))("a role of $name", (model) => {
-  test("retries as often as its policy says", async () => {
+  test("retries as often as its policy allows", async () => {
     const replies = [refused(529), refused(500), refused(429), { text: "done" }];
     const run = await play(model, replies, { ...soon, attempts: 4 });
     expect([run.text, run.asked]).toEqual(["done", 4]);
@@ -70,7 +70,7 @@ describe.each(some(models))("a role of $name", (model) => {
     expect(byFunction.text).toBe("ok");
   });
 
-  test("waits as long as the provider asks, up to its deadline", async () => {
+  test("waits as long as the provider requests, up to its deadline", async () => {
     const asks = refused(429, { "retry-after": "1" });
     const run = await play(model, [asks, { text: "ok" }], soon);
     expect(run.text).toBe("ok");

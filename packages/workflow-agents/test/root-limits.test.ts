@@ -127,7 +127,7 @@ describe("a thread under the limits of its storage root", () => {
     expect(bookNow()).toEqual([{ cost: 0.5, unpriced: 0 }]);
   });
 
-  test("waits in its step where a step cannot ask, and reports that once", async () => {
+  test("waits in its step if the step cannot ask, and reports that once", async () => {
     limit(configPath(root), { costPerDay: 0.05 });
     const request = { model, system: "", messages: [], tools: [], maxTokens: 1000 };
     const { result, events } = await spending(async (own) => {

@@ -76,8 +76,8 @@ const idle =
   /(^|\.)(usage|model|created|object|logprobs|sequence_number|role|stop_sequence|item_id|service_tier|annotations)(\.|$)/;
 
 /**
- * Tests mutations of a recorded stream, by seed: the result is the answer, or an error in words that says whether it is
- * retryable. Mutations of unused fields change nothing.
+ * Tests mutations of a recorded stream, by seed: the result is the answer, or an error in words that is marked as
+ * retryable or final. Mutations of unused fields change nothing.
  */
 export function testMutations(seeds: number): void {
   describe.each(allModels)("a stream of $name", (model) => {

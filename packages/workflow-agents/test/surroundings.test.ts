@@ -40,7 +40,7 @@ describe.each(models)("a request of the $name agent", (model) => {
       "X-Of-The-Process: yes\nAuthorization: Bearer foreign";
   }
 
-  test("contains no value of its own process", async () => {
+  test("contains no value of the worker's process", async () => {
     const server = await serve({ text: "ok" });
     const ask = () => model.agent({ maxRetries: 0 })(threadAt(model, server), "");
     expect(await ask()).toBe("ok");
@@ -53,7 +53,7 @@ describe.each(models)("a request of the $name agent", (model) => {
     expect(process.env[`${prefix}_LOG`]).toBe(foreign);
   });
 
-  test("has no key of its own process", async () => {
+  test("has no key of the worker's process", async () => {
     const server = await serve({ text: "ok" });
     setForeign();
     const agent = model.agent({ apiKey: server.key, baseUrl: server.url, maxRetries: 0 });

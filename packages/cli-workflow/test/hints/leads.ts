@@ -26,7 +26,7 @@ export type Situation = {
   mayLack?: boolean;
   /** Whether the situation needs its own store, with `play` in it. */
   isNew?: boolean;
-  /** The action that the hint asks for before its command. */
+  /** The action that the hint requires before its command. */
   first?: (store: Store) => Promise<void>;
   /** Commands of the hint that this test does not run, and the reason. */
   not?: Record<string, string>;

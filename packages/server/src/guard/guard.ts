@@ -167,7 +167,7 @@ const goodForMs = 60_000;
 
 /**
  * Codes that authenticate one browser, once, within a minute. The command that opens a browser must not contain the
- * token, because all users of the machine can see its arguments.
+ * token, because all users of the machine can read the arguments of commands.
  */
 export class EntryCodes {
   /** Expiry time of each code, in milliseconds of the process's monotonic clock. */

@@ -51,10 +51,10 @@ export type Tool<In extends z.ZodObject = z.ZodObject, Out extends z.ZodObject =
   run(access: Access, given: z.output<In>, call: Call): Promise<Answer<z.input<Out>>>;
 };
 
-/** A tool with the schemas that clients see. */
+/** A tool with its published schemas. */
 export type Defined = Tool & { inputSchema: z.ZodObject; outputSchema: z.ZodObject };
 
-/** Infers the types of a tool from its schemas, and makes the schemas that clients see. */
+/** Infers the types of a tool from its schemas, and adds the published schemas. */
 export function defineTool<In extends z.ZodObject, Out extends z.ZodObject>(
   tool: Tool<In, Out>,
 ): Defined {

@@ -64,7 +64,7 @@ export const fires = ({ phase, trigger }: Workflow, isFiring: boolean | null): b
 const waits = ({ metadata, phase }: Workflow, wanted: readonly Wanted[] = []): boolean =>
   phase === "awaiting_confirmation" || metadata?.draft !== undefined || wanted.length > 0;
 
-/** Returns a decision as clients see it. */
+/** Converts a decision to the schema of the API. */
 const decisionOf = (wanted: Wanted): z.infer<typeof wantedSchema> => {
   const { error, expiresAt, runId, stepId, threadId, token, workflowId } = wanted;
   return { workflowId, runId, threadId, stepId, question: token, error, expiresAt };

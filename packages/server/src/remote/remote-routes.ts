@@ -36,7 +36,7 @@ const requestSchema = z.strictObject({
 
 type Given = z.output<typeof requestSchema>;
 
-/** Properties of the server that clients learn from its greeting. */
+/** Properties of the server that its greeting sends to clients. */
 export type Served = { version: string; root: string; heartbeatMs: number };
 
 /** Returns the routes of the protocol of remote hosts (`openRemoteHost`). */

@@ -95,7 +95,10 @@ const withoutBody: MiddlewareHandler = async (call, next) => {
   await next();
 };
 
-/** Notes the thread of a request for the audit log: from the answer, because the path may abbreviate it. */
+/**
+ * Records the thread of a request for the audit log. Takes the id from the answer, because the path may abbreviate the
+ * id.
+ */
 function noteThread(call: Call, answer: unknown): void {
   const named = isRecord(answer) ? (answer.threadId ?? answer.runID ?? answer.runId) : undefined;
   if (typeof named === "string") admittedTo(call).noted.thread = named;

@@ -55,7 +55,7 @@ async function versionOf(
     return await drafts.steps(JSON.stringify(workflow), { file });
   } catch (error) {
     if (!isWorkflowError(error)) throw error;
-    // The server wrote the file, so the client does not know its line numbers.
+    // The server wrote the file, so its line numbers mean nothing to the client.
     throw new WorkflowError(rewritten(error, (text) => text.replace(position, "")));
   }
 }

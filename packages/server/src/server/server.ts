@@ -85,9 +85,9 @@ export type ServerOptions = {
   allowHosts?: readonly string[];
   /** A file of named tokens with roles. Changes of it are read while the server runs. */
   tokenFile?: string;
-  /** Called after each new read of the token file. The error says why the previous tokens were kept. */
+  /** Called after each new read of the token file. An error means that the previous tokens were kept. */
   onTokens?: (error: unknown) => void;
-  /** `patienceS`: the time in seconds after which a client of a stream that reads nothing is disconnected. */
+  /** `patienceS` is the time in seconds after which a client that does not read its stream is disconnected. */
   streams?: Partial<StreamLimits & { patienceS: number }>;
   bodies?: BodyPace;
 };
@@ -112,8 +112,8 @@ const longestDrainMs = 8_000;
 const defaultStreams = { most: 200, heartbeatMs: 10_000, patienceS: 30 };
 // 16 bytes per millisecond are 128 kbit/s.
 const defaultPace: BodyPace = { graceMs: 30_000, bytesPerMs: 16 };
-// In bytes. Larger than the limits of all routes, so that a large body gets an error response from the route, not from
-// the runtime.
+// Maximum request body in bytes. It exceeds the limits of all routes, so that a large body gets an error response from
+// the route, not from the runtime.
 const mostReceived = 1024 * 1024 * 1024;
 
 /**

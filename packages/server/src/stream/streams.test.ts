@@ -40,7 +40,7 @@ test("a client that stops reading gets all messages when it continues, and none 
   });
   let bytes = (await promise).length;
   for (let n = 0; n < 100; n += 1) expect(await (await get("/other")).text()).toBe("here");
-  // In bytes 30 MB, which includes the buffers of the system.
+  // 300 messages have 30 MB, which includes the buffers of the system.
   expect(taken).toBeLessThan(300);
   for await (const part of socket) bytes += (part as Buffer).length;
   expect(taken).toBe(all);

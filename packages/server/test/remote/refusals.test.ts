@@ -11,7 +11,7 @@ afterEach(async () => {
   await stopServing();
 });
 
-/** Returns the code, the kind and the one line of the error of opening a host. */
+/** Returns the code, the kind and the message of the error of opening a host. Expects a message of one line. */
 async function refusalOf(opening: Promise<unknown>) {
   try {
     await opening;
@@ -127,7 +127,7 @@ describe("a response that is not the server's", () => {
     expect(await (await open()).workflows()).toHaveLength(1);
   });
 
-  test("after a change says that its outcome is unknown", async () => {
+  test("after a change is an error about an unknown outcome", async () => {
     const { proxy, open } = await behind({});
     const host = await open();
     proxy.faults = { loses: () => true };

@@ -16,7 +16,7 @@ export type ProcessGroup = {
   end: () => Promise<void>;
 };
 
-// Longest wait for output of processes that the command left behind.
+// Maximum wait for the output of processes that the command left behind, in milliseconds.
 const drainMs = 250;
 const pollMs = 10;
 const lastMs = 200;

@@ -37,7 +37,7 @@ export type SandboxOptions = {
    * Use of bubblewrap: never (`off`, the default), if it works (`auto`), or always, and fail without it (`required`).
    */
   sandbox?: SandboxMode;
-  /** `none`: no network. The default (`on`) allows public addresses and the configured model's address. */
+  /** `none` disables the network. The default (`on`) allows public addresses and the configured model's address. */
   network?: "on" | "none";
   /** Local and private addresses that the command may also reach, each as `host:port`. */
   allow?: readonly string[];
@@ -47,7 +47,7 @@ export type SandboxOptions = {
 type Confined = {
   /** The program: a name on PATH, or a path. */
   program: string;
-  /** The thread's directory, the only user files that the command sees, and the working folder in it. */
+  /** The thread's directory and the working folder in it. The command has access to no other user files. */
   top: string;
   cwd: string;
   /** All variables of the command, and the thread's variables. */
@@ -62,7 +62,8 @@ type Confined = {
 };
 
 /**
- * The start of a sandboxed command: the argv that replaces its program. The caller calls `end` after the command ended.
+ * The start of a sandboxed command: the argv that replaces its program. The caller must call `end` after the command
+ * has ended.
  */
 export type Sandboxed = {
   argv: string[];
@@ -87,8 +88,9 @@ export function checkSandbox(
 }
 
 /**
- * Prepares the start of a command in a sandbox. The command sees the system, its own code, the thread's directory, and
- * a home that lasts for the thread. Returns null for a command without a sandbox, and warns unless the sandbox is off.
+ * Prepares the start of a command in a sandbox. The command has access to the system, its own code, the thread's
+ * directory, and a home that lasts for the thread. Returns null for a command without a sandbox, and warns unless the
+ * sandbox is off.
  *
  * @throws WorkflowError `SANDBOX_MISSING` when a sandbox or `network: "none"` is required but unavailable;
  *   `COMMAND_MISSING`, `COMMAND_REFUSED`

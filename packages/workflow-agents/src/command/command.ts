@@ -53,7 +53,7 @@ export type CommandOptions = SandboxOptions & {
   /** The timeout (30 minutes), and the grace period between SIGTERM and SIGKILL (5 seconds). */
   timeoutMs?: number;
   graceMs?: number;
-  /** The longest answer in characters (10 Mi). With a reader: the maximum output in bytes (unlimited). */
+  /** The maximum length of the answer in characters (10 Mi). With a reader, the maximum output in bytes (unlimited). */
   maxOutput?: number;
   /** Whether a command with a reader may report an empty answer. */
   allowsEmpty?: boolean;
@@ -103,7 +103,7 @@ export function presetAgent(
   return agentOf(given, { isClaude });
 }
 
-/** Settings of presets only. `isClaude`: the command is Claude Code, whose login a sandbox may use. */
+/** Settings of presets only. `isClaude` means that the command is Claude Code, whose login a sandbox may use. */
 type Own = { isClaude?: boolean };
 
 // Proxy settings, for hosts without direct network access.
@@ -115,9 +115,9 @@ type Settings = Required<Omit<CommandOptions, "launch" | keyof SandboxOptions>> 
   Pick<CommandOptions, "launch"> & { sandbox: SandboxOptions & Own };
 
 const longestText = 10 * 1024 * 1024;
-// Longest argument in bytes. Linux allows 128 KiB.
+// Maximum length of an argument in bytes. Linux allows 128 KiB.
 const longestArgument = 100 * 1024;
-/** The longest silence of a command after its answer, in grace periods. */
+/** Maximum silence of a command after its answer, in grace periods. */
 const lingers = 12;
 
 /**
@@ -365,8 +365,8 @@ const limitReached =
   /\b(usage|rate|session|weekly|daily|monthly|spend|5-hour|hour)\s+limit|hit your .*limit|out of extra usage|spending cap|credit balance is too low|quota/i;
 
 /**
- * Returns the prompt and each role's text. For a session, which has seen the first `known` steps: only the later
- * steps, and the prompt if it changed.
+ * Returns the prompt and each role's text. For a session that already has the first `known` steps, returns only the
+ * later steps, and the prompt if it changed.
  */
 function threadText(ctx: ThreadContext, known: number, changed: Changed): string {
   const steps = ctx.steps.slice(known).map((step, at) => stepText(step, known + at + 1));

@@ -17,7 +17,7 @@ export const commandTimeout = (command: string, timeoutMs: number, why: string):
     "retry the thread, or give it a longer timeoutMs",
   );
 
-/** `how`: the end of its process. `isLimit`: whether its account has reached a limit. */
+/** `how` describes the end of the process. `isLimit` tells whether the account of the command has reached a limit. */
 export const commandFailed = (
   command: string,
   { how, why, isLimit }: { how: string; why: string; isLimit: boolean },

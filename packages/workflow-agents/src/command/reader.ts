@@ -23,8 +23,8 @@ export type AgentOutput =
   /** The whole answer. The last one counts. */
   | { kind: "result"; text: string }
   /**
-   * The command's report of its failure. `overBudget`: it used up its `{budget}`. `isUnread`: it answered, but the
-   * answer is unreadable.
+   * The command's report of its failure. `overBudget` means that the command used up its `{budget}`, and `isUnread`
+   * that the answer of the command is unreadable.
    */
   | { kind: "failed"; message: string; overBudget?: boolean; isUnread?: boolean };
 

@@ -18,7 +18,7 @@ export const heardOf = ({ start, steps }: ThreadContext, known: number, system: 
   steps: digest(JSON.stringify(steps.slice(0, known).map(({ role, content }) => [role, content]))),
 });
 
-/** Returns whether a session got these steps: a fork may have edited them. */
+/** Tells whether a session got exactly these steps. A fork may have edited steps. */
 const hasSeen = ({ heard, steps }: Session, ctx: ThreadContext): boolean =>
   heard === undefined || heard.steps === heardOf(ctx, steps, "").steps;
 
@@ -52,7 +52,7 @@ function keptSession({ command, index }: Asked): Session | null {
   return known?.command === command && typeof known.session === "string" ? known : null;
 }
 
-/** Returns the session including its own step, which it already knows. */
+/** Returns the session with its own step counted as known. */
 function withOwnStep(session: Session): Session {
   const { remembered = -1 } = currentRun();
   return session.steps === remembered ? { ...session, steps: remembered + 1 } : session;

@@ -25,7 +25,7 @@ export const isPart = (value: unknown): value is Part =>
 
 const made = (part: Part): Part => Object.assign(part, { [brand]: true });
 
-/** The declared media type, and the name that a model sees. */
+/** The declared media type, and the name for the model. */
 export type PartOptions = { mediaType?: string; name?: string };
 
 /**

@@ -16,7 +16,7 @@ export type Extractor = (
   context: ThreadContext,
 ) => Promise<unknown>;
 
-// Longest text in characters. No model accepts more.
+// Maximum length of a text, in characters. No model accepts more.
 const longestText = 4 * 1024 * 1024;
 const longestAnswer = 4_000;
 

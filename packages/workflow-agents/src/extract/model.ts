@@ -13,11 +13,11 @@ When the text does not state a required field, name it in "missing" and let "fie
 Otherwise "missing" is empty and "fields" has them all.`;
 
 /**
- * Returns an extractor that asks a model for structured output. A small, cheap model is sufficient.
+ * Returns an extractor that requests structured output from a model. A small, cheap model is sufficient.
  *
  *     const planner = role({ …, extract: modelExtractor(anthropicProvider(), { model: "claude-haiku-5-5" }) });
  *
- * Its cost is part of the step.
+ * The cost of the extraction is part of the step.
  */
 export function modelExtractor(provider: ModelProvider, options: ModelExtractorOptions): Extractor {
   const { model, maxTokens = 8_192 } = options;

@@ -29,7 +29,7 @@ const statuses = [301, 302, 303, 307, 308];
 const key = "k-0123456789";
 
 describe.each(statuses)("a redirect with status %i", (status) => {
-  test("within the origin keeps headers, method and body as the Fetch standard says", async () => {
+  test("within the origin keeps headers, method and body as in the Fetch standard", async () => {
     const server = redirecting(() => "there?a=1");
     const headers = { "x-api-key": key, "content-type": "text/csv" };
     for (const method of ["GET", "HEAD", "DELETE", "POST", "PUT"]) {

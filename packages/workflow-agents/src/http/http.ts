@@ -22,8 +22,8 @@ export type HttpInit = RequestInit & {
 };
 
 /**
- * Calls `fetch` without leaking a call's headers or body to another origin (scheme, host and port). Within the origin
- * it follows redirects as the Fetch standard says. A redirect to another origin is followed without any of the call's
+ * Calls `fetch` without leaking a call's headers or body to another origin (scheme, host and port). Within the origin,
+ * redirects are followed as in the Fetch standard. A redirect to another origin is followed without any of the call's
  * headers. They stay removed even if a later redirect returns to the first origin. A call with a body or a credential
  * is not redirected to another origin.
  *

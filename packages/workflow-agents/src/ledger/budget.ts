@@ -24,7 +24,7 @@ type Account = Required<
     | "settled"
   >
 > & {
-  /** Closes the account after the role. `isRecorded`: its step records the spending. */
+  /** Closes the account after the role. `isRecorded` tells whether the step of the role records the spending. */
   close: (isRecorded: boolean) => void;
 };
 
@@ -38,12 +38,12 @@ type Level = {
   /** Spending before the first account. */
   before: () => Tally;
   exceeded: (taken: Taken, next: Tally, model: string) => WorkflowError;
-  /** Makes the thread wait until the limit is raised. Returns false if the thread can't ask for that. */
+  /** Makes the thread wait until the limit is raised. Returns false if the thread can't ask a person. */
   ask?: (taken: Taken, next: Tally, model: string) => Promise<boolean>;
 };
 
-// By thread, identified by its list of steps: concurrent roles share one limit, and no step records the spending of a
-// failed role.
+// The shared accounts by thread, which its list of steps identifies. Concurrent roles share one limit, and no step
+// records the spending of a failed role.
 const open = new WeakMap<object, Shared>();
 const budgets = new AsyncLocalStorage<readonly Level[]>();
 
@@ -112,7 +112,7 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
     const isOver = mine.isRecorded && mine.reserved.size === 0 && mine.spent.length === 0;
     if (isOver) for (const { accounts } of levels) accounts.delete(mine);
   };
-  /** Returns the level that allows the least output, and that output. */
+  /** Returns the level that allows the fewest output tokens, and their number. */
   const tightest = (most: (output: number) => Tally, asked: number) => {
     const all = levels.map((level) => {
       const taken = takenOf(level);

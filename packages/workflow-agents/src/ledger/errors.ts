@@ -18,7 +18,7 @@ export const pricesNotJson = (source: string): WorkflowError =>
 export const pricesNotObject = (source: string): WorkflowError =>
   badPrices(`${source} is not an object of prices by model`);
 
-/** `problem`: a verb phrase. */
+/** `problem` is a verb phrase. */
 export const invalidPrice = (source: string, model: string, problem: string): WorkflowError =>
   badPrices(`${source}: the price of ${JSON.stringify(model)} ${problem}`);
 

@@ -140,7 +140,7 @@ export function withCost(spent: Spent, prices: Prices): Spent {
   return { ...spent, cost: own ?? cost ?? costOf(model, usage, prices, cacheWrites) };
 }
 
-/** Returns the highest cost of a call with these tokens: its input may also be written to the cache. */
+/** Returns the maximum cost of a call with these tokens. The call may also write its whole input to the cache. */
 export function mostCostOf(
   model: string,
   usage: Usage,

@@ -32,7 +32,7 @@ export class RaisedLimits {
     };
   }
 
-  /** Whether the option `onBudget` lets the thread wait, and its step can ask. */
+  /** Whether the option `onBudget` lets the thread wait, and the step can ask a person. */
   get canAsk(): boolean {
     return this.#ctx.questions !== undefined && this.#ctx.options?.onBudget === "wait";
   }

@@ -4,7 +4,10 @@ import { delay } from "../run/delay.ts";
 import { publish } from "../run/run.ts";
 import { rootLimitReached } from "./errors.ts";
 
-/** A call for the storage root's limits, in US dollars: its highest cost, and the lowest useful amount. */
+/**
+ * A call for the storage root's limits: `most` is the maximum cost and `least` the minimum useful amount, in US
+ * dollars.
+ */
 export type RootCall = { call: string; model: string; least: number; most: number };
 
 /** `waits`: whether the call may wait for calls in flight, and for a limit to be raised or reset. */
@@ -30,8 +33,8 @@ export class RootLimit {
   }
 
   /**
-   * Reserves a call's highest cost when calls in flight leave enough. Returns null if a limit is used up: then call
-   * {@link wait}.
+   * Reserves a call's maximum cost when calls in flight leave enough. Returns null if a limit is used up. The caller
+   * must then call {@link wait}.
    * @throws WorkflowError `BUDGET_EXCEEDED` when it must not wait; the signal's reason when it is aborted.
    */
   async reserve(next: RootCall, { waits, signal }: RootWaiting): Promise<RootHold | null> {
@@ -52,7 +55,7 @@ export class RootLimit {
     }
   }
 
-  /** Waits until the limits allow a call. The thread waits if it can ask, else only the step. */
+  /** Waits until the limits allow a call. The whole thread waits if it can ask a person, else only the step. */
   async wait({ call, model, least, most }: RootCall, signal: AbortSignal | undefined) {
     const spending = this.#spending as RootSpending;
     let hasSaid = false;

@@ -42,7 +42,7 @@ type State = z.infer<typeof stateForm>;
 /** The totals up to and including a call. */
 export type Mark = Size;
 
-/** The end of a call's wait, and its reason: a limit, a pause that the provider asked for, or the first answer. */
+/** The end of a call's wait, and its reason: a limit, a pause that the provider requested, or the first answer. */
 export type Opening = { at: number; for: LimitName | "pause" | "first" };
 
 const unitOf = (name: LimitName): keyof Size => (name === "requests" ? name : "tokens");

@@ -7,7 +7,7 @@ export type Access = {
   baseUrl?: string;
   /** Timeout until the start of an answer, per attempt, in milliseconds (10 minutes). */
   timeoutMs?: number;
-  /** Longest silence within an answer, in milliseconds (4 minutes). */
+  /** Maximum silence within an answer, in milliseconds (4 minutes). */
   silenceMs?: number;
   /** Retries of a retryable call, unless the role sets them (2). */
   maxRetries?: number;

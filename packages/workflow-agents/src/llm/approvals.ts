@@ -177,7 +177,7 @@ const edited = (name: string, input: unknown): Decision => ({
   note: `A person has changed the input of this call to ${JSON.stringify(input)}\n\n`,
 });
 
-/** Returns whether an input has a secret. Recorded input has none: its secrets are masked. */
+/** Tells whether an input has a secret. Recorded input has no secret, because secrets are masked in records. */
 export function hasSecret(input: object, env: ToolContext["env"], wasRecorded: boolean): boolean {
   const json = JSON.stringify(input);
   return maskOf(env)(json) !== json || (wasRecorded && json.includes("***"));

@@ -43,12 +43,13 @@ export function compactAtOf(
   return known === undefined ? null : Math.floor(known * compactAt);
 }
 
-/** Asks the model itself for a summary, with the messages so far. */
+/** Requests a summary from the same model, with the messages so far. */
 export type AskAside = (messages: readonly Message[]) => Promise<ModelAnswer>;
 
-// Longest unshortened result, and the start and end that remain of a longer result, in characters.
+// Maximum length of an unshortened result, and the lengths of the start and the end that remain of a longer result, in
+// characters.
 const [longestResult, shownStart, shownEnd] = [6000, 3000, 1000];
-// The longest last exchange that is kept unchanged, in characters.
+// Maximum length of a last exchange that is kept unchanged, in characters.
 const longestTail = 10_000;
 
 const instruction = `Your context is nearly full. It is about to be replaced by a summary, which you write now; call no tool. \

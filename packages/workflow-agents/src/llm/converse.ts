@@ -223,7 +223,7 @@ async function ask(
     // Some servers do not name the model that answered.
     const model = answer.model || request.model;
     const isCounted = answer.usage !== noUsage && !answer.isUncounted;
-    // If a server does not report all usage, the highest possible usage counts toward a limit.
+    // If a server does not report all usage, the maximum usage counts toward a limit.
     const usage = isCounted || !reserved.usage ? answer.usage : reserved.usage;
     const whole = pay({ model, usage });
     if (isCounted || reserved.usage) meter.end(whole);
@@ -287,7 +287,7 @@ const unread = (name: string, piece: string) => {
 // Maximum tokens of an answer without content: the tokens that end its turn.
 const mostOfNothing = 3;
 
-/** Returns whether a model ended its turn without text. Then its previous text is the answer. */
+/** Tells whether a model ended its turn without text. The previous text is then the answer. */
 const isSilence = ({ thinking, unread: pieces, usage, isUncounted }: ModelAnswer): boolean =>
   !pieces &&
   !thinking.trim() &&

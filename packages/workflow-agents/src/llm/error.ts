@@ -59,8 +59,8 @@ const beforeCall: ReadonlySet<ProviderErrorCode> = new Set([
 
 /**
  * A failed model call. `type` and `retryable` follow from `code`. `status` is the HTTP status, `partial` the usage of
- * an answer that broke off. `isFree`: the call cost nothing because the provider was not called or declined. `cause` is
- * never set, because a client's error may quote a key.
+ * an answer that broke off. `isFree` means that the call cost nothing, because the provider was not called or declined
+ * the call. `cause` is never set, because a client's error may quote a key.
  */
 export class ProviderError extends WorkflowError {
   readonly type: ProviderErrorType;

@@ -40,7 +40,7 @@ export const keyMalformed = (name: string): ProviderError =>
     hint: "set the key again, without line breaks, spaces and letters that are not ASCII",
   });
 
-/** `variable`: the variable with additional headers. */
+/** `variable` is the environment variable with additional headers. */
 export const notHeader = (variable: string): ProviderError =>
   new ProviderError("LLM_BAD_REQUEST", `${variable} has a line that is not a header`, {
     hint: `write a line for each header, as X-Gateway: blue, or unset ${variable}`,
@@ -71,7 +71,7 @@ export const turnsRefused = (
 export const emptyAnswer = (name: string): ProviderError =>
   new ProviderError("LLM_EMPTY", `${name} answered with no text`);
 
-/** `kind`: the type of the answer's text. */
+/** `kind` is the type of the answer's text. */
 export const textNotString = (name: string, kind: string): ProviderError =>
   new ProviderError("LLM_BAD_ANSWER", `${name}: the text of the answer is ${kind}, not text`);
 
@@ -108,7 +108,7 @@ export const approvalImpossible = (tool: string): WorkflowError =>
     "use it in a role of createRoleModerator or durable, or without approval",
   );
 
-/** `most`: a number with its unit. */
+/** `most` is a number with its unit. */
 export const answerTooLarge = (name: string, most: string): ProviderError =>
   new ProviderError("LLM_TOO_LARGE", `${name} sent an answer of more than ${most}`);
 

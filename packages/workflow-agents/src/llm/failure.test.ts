@@ -48,7 +48,7 @@ test("validation details are shown whole, because they name the problem", () => 
   expect(verdict(422, { object: "error", message }).said).toContain("stream_options");
 });
 
-test("the delay that Google's services ask for is kept", () => {
+test("the delay that Google's services request is kept", () => {
   const message = "You exceeded your current quota, please check your plan and billing details.";
   const error = { code: 429, message, status: "RESOURCE_EXHAUSTED" };
   const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "34.5s" }];

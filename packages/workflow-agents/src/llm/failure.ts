@@ -49,7 +49,7 @@ function textIn(value: unknown): string {
   return wordIn(value.message) || ("detail" in value ? JSON.stringify(value) : "");
 }
 
-/** Returns the delay that Google's services ask for, in milliseconds. */
+/** Returns the delay that Google's services request, in milliseconds. */
 function delayIn(details: unknown): number | null {
   const list: unknown[] = Array.isArray(details) ? details : [];
   const delays = list.map((one) => wordIn(isObject(one) ? one.retryDelay : ""));

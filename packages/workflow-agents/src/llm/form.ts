@@ -6,7 +6,10 @@ import { ProviderError } from "./error.ts";
 import type { ModelAnswer, ModelRequest } from "./provider.ts";
 import { type SchemaRules, strictSchema, withoutNulls } from "./schema.ts";
 
-/** The way to ask a service for a form: by its own mode for a schema, by a required tool call, or by the prompt. */
+/**
+ * The way to request a form from a service: by the service's mode for schemas, by a required tool call, or by the
+ * prompt.
+ */
 type Way = "schema" | "tool" | "prompt";
 
 /**
@@ -17,7 +20,7 @@ export type Forms = {
   rules: SchemaRules;
   /** Whether the service can force its model to call a tool. */
   hasForcedTool: boolean;
-  /** Whether the model sees the schema of the service's own mode. */
+  /** Whether the service shows the schema of its own mode to the model. */
   isShown: boolean;
 };
 

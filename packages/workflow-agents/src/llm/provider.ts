@@ -4,8 +4,8 @@ import type { ResponseHead } from "../limit/headers.ts";
 import type { ToolDefinition } from "../tools/tools.ts";
 
 /**
- * A model's request to run a tool. `broken` says why its arguments are not a JSON object. Integers beyond 2^53 that a
- * number would round are strings in `input`; then `exact` is the JSON as the model sent it.
+ * A model's request to run a tool. `broken` is the reason why the arguments are not a JSON object. Integers beyond 2^53
+ * that a number would round are strings in `input`; then `exact` is the JSON as the model sent it.
  */
 export type ToolUse = { id: string; name: string; input: object; exact?: string; broken?: string };
 
@@ -114,7 +114,7 @@ export type ModelAnswer = {
   hosted?: HostedCall[];
   stop: Stop;
   finishReason: string;
-  /** The provider's explanation of the stop, for example the reason of a refusal. */
+  /** The provider's explanation of the stop, for example the reason for a refusal. */
   detail?: string;
   usage: Usage;
   /** Whether the service did not report all usage. `usage` has the reported part. */

@@ -37,7 +37,7 @@ type Reserved = Capped & {
 };
 
 /**
- * Reserves a call's highest cost within the thread's limits, and bounds its answer by the remaining amounts. The
+ * Reserves a call's maximum cost within the thread's limits, and bounds its answer by the remaining amounts. The
  * service counts the input only if an estimate by its bytes would exceed a limit.
  */
 export async function reserveCall(
@@ -76,7 +76,7 @@ export async function reserveCall(
   const counting = () => countInput({ ...request, maxTokens }, surroundings);
   const count = await retried(retrying(provider), surroundings.signal, counting).catch(
     (error: unknown) => {
-      // A service of the same protocol may not support counting: then the bytes decide.
+      // A service of the same protocol may not support counting. The estimate by bytes then decides.
       const status = error instanceof ProviderError ? error.status : null;
       if ([404, 405, 501].includes(status ?? 0)) return mostInput;
       throw error;
@@ -113,7 +113,7 @@ export function inputBound({ system, tools, messages, format = { type: "none" } 
 
 const texts = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
 
-/** Returns whether a request is only text: the tokens of a picture or a document do not follow from its bytes. */
+/** Tells whether a request has only text. The tokens of a picture or a document do not follow from its bytes. */
 const isText = ({ messages }: ModelRequest): boolean =>
   messages
     .flatMap(blocksOf)
@@ -122,7 +122,7 @@ const isText = ({ messages }: ModelRequest): boolean =>
         texts.has(type) || (type === "tool_result" && typeof content === "string" && !parts),
     );
 
-/** Makes the thread wait until its limit allows a whole answer. Returns false if it cannot ask for that. */
+/** Makes the thread wait until its limit allows a whole answer. Returns false if the thread cannot ask a person. */
 export async function raised({ maxTokens = outputIfUnbounded }: ModelRequest, answer: ModelAnswer) {
   const usage = { ...answer.usage, output_tokens: maxTokens };
   return (await currentRun().raise?.({ model: answer.model, usage, cost: null })) ?? false;

@@ -3,8 +3,8 @@ import { publish } from "../run/run.ts";
 import type { CallPolicy, Retrying } from "../run/retry.ts";
 import { ProviderError } from "./error.ts";
 
-// The longest accepted delay in milliseconds. A longer delay means a daily limit or an outage: fail so that a person
-// notices.
+// Maximum accepted delay in milliseconds. A longer delay means a daily limit or an outage, so the call fails and a
+// person notices.
 const longestAsked = 10 * 60_000;
 
 /** Makes a call, and repeats it for the errors and with the delays of a policy. Publishes each delay when it starts. */

@@ -20,7 +20,7 @@ import { failureInBody } from "./failure.ts";
 import type { ModelAnswer, ModelSink } from "./provider.ts";
 import { answerTooLarge, callRedirected, serverSilent } from "./errors.ts";
 
-// Longest wait for the end of a whole answer. A connection that ended properly can be reused.
+// Maximum wait for the end of a complete answer, in milliseconds. A connection that ended properly can be reused.
 const lastWaitMs = 1000;
 const mostOfError = 64 * 1024;
 // An event with a few characters has about 150 more bytes.

@@ -10,5 +10,5 @@ export type Address =
 
 type Env = Readonly<Record<string, string>>;
 
-/** An MCP server: a command that speaks by stdin and stdout, or a URL (streamable HTTP). */
+/** An MCP server: a command that uses stdin and stdout, or a URL (streamable HTTP). */
 export type McpOptions = Address & { name: string };

@@ -11,7 +11,7 @@ type Kept = Session & { runCompaction?: Compacting };
 const sessions = new WeakMap<StepCalls, Map<Session, Kept>>();
 
 /**
- * Returns a session as a step sees it. Its items are read once and recorded, because a repeated step must send the same
+ * Returns the session for a step. The items are read once and recorded, because a repeated step must send the same
  * requests. A change is made once to the author's session, however often the step is repeated.
  */
 export function stepSession(calls: StepCalls, session: Session): Session {

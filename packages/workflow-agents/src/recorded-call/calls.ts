@@ -27,7 +27,10 @@ type Entry = { call: string; execution: string; since: number } & (
 type Done = Pick<Extract<Entry, { kind: "done" }>, "value" | "isLast" | "paid">;
 type Known = { done: ReadonlyMap<string, Done>; begun: ReadonlySet<string> };
 
-/** A result to record. `isLast`: it ends its conversation, so a failed execution without a later call asks again. */
+/**
+ * A result to record. `isLast` means that the result ends its conversation, so after a failed execution without a later
+ * call it is requested again.
+ */
 export type CallResult = { value: unknown; isLast?: boolean; paid?: readonly Spent[] };
 
 /** A call in progress. It ends with `done` or `failed`. */
@@ -97,8 +100,8 @@ export class StepCalls {
   }
 
   /**
-   * Whether a tool call with this signal was stopped with its step or its program. A tool's own timeout ends only the
-   * tool; its reason differs from a program's reason.
+   * Tells whether a tool call with this signal was stopped with its step or its program. A tool's own timeout ends only
+   * the tool, and has a different abort reason.
    */
   isStopped(signal: AbortSignal | undefined): boolean {
     if (this.ctx.signal?.aborted) return true;
@@ -116,8 +119,8 @@ export class StepCalls {
   /**
    * Begins a call. `content` identifies it.
    *
-   * @throws the reason of the step's signal: without this check, a program that does not know the signal would make
-   *   paid calls while its worker shuts down.
+   * @throws the reason of the step's signal: without this check, a program that ignores the signal would make paid
+   *   calls while its worker shuts down.
    */
   async open(kind: Kind, content: unknown): Promise<RecordedCall> {
     this.ctx.signal?.throwIfAborted();

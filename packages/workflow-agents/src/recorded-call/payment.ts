@@ -19,18 +19,19 @@ export type Payment = {
   readonly isCapped: boolean;
   /** Counts the usage of the answer so far. */
   update(model: string, usage: Usage): void;
-  /** Ends a call with its usage, and returns its spending. Without usage the highest possible usage counts. */
+  /** Ends a call with its usage, and returns its spending. Without usage the maximum usage counts. */
   whole(model: string, usage: Usage | null): Spent[];
   /** Ends a call that cost nothing: it was not made, or the provider declined it. */
   free(): void;
   /** Ends a call whose answer broke off: the usage so far counts. */
   broken(): void;
-  /** Waits until a person raises the limits for the whole answer. Returns false if the thread cannot ask. */
+  /** Waits until a person raises the limits for the whole answer. Returns false if the thread cannot ask a person. */
   raised(model: string, usage: Usage): Promise<boolean>;
 };
 
 /**
- * Reserves the highest cost of a call within the limits of the run around the code, and records its start in the journal.
+ * Reserves the maximum cost of a call within the limits of the run around the code, and records its start in the
+ * journal.
  *
  * @throws WorkflowError `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`; the signal's reason when it is aborted.
  */

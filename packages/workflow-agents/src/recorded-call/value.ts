@@ -1,5 +1,5 @@
 /*
- * Values as JSON that keep what JSON drops or changes: bytes, dates, URLs, undefined, big integers and numbers that are
+ * Converts values to JSON without the losses of JSON: bytes, dates, URLs, undefined, big integers and numbers that are
  * not finite. Such a value is an object with the only key `$`.
  */
 import { resultNotJson } from "../tools/errors.ts";

@@ -25,7 +25,7 @@ export type RoleToolOptions = {
 const input = object({ message: string() });
 
 /**
- * Makes a role a tool of another role's agent. The role gets the message as its prompt and does not see the thread's
+ * Makes a role a tool of another role's agent. The role gets the message as its prompt, and does not get the thread's
  * steps. The role's text is the tool's result, and the model gets its error. Calls of one turn run in parallel, each in
  * its own attempt within the caller's attempt. The caller's step includes their spending.
  *
@@ -65,7 +65,7 @@ export function asTool(
   };
 }
 
-/** Returns the thread as a called role sees it. The journal of the thread has the key of the call. */
+/** Returns the thread for a called role. The journal of the thread has the key of the call. */
 function called(
   name: string,
   message: string,

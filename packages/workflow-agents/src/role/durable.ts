@@ -24,7 +24,7 @@ export type RoleSteps = <Meta>(
 ) => StepCall<RoleResult<Meta>>;
 
 /**
- * Lets a durable workflow play roles. A role sees the log before its step.
+ * Lets a durable workflow play roles. A role gets the log before its step.
  *
  *     export const run = durable(async function* (step, input, options) {
  *       const play = roleSteps(step, input, options);
@@ -85,7 +85,7 @@ export function roleSteps(
   };
 }
 
-/** Removes the questions of running steps: other roles see only the result. */
+/** Removes the questions of running steps, because other roles get only the result. */
 const withoutStepQuestions = (steps: readonly Step[]): Step[] =>
   steps.filter((step, at) => {
     const before = steps[at - 1];

@@ -177,8 +177,8 @@ async function execute<S extends $ZodObject>(
 }
 
 /**
- * Returns the agent's text, without the secrets of the environment, and its fields. Asks the agent again if the fields
- * do not fit, unless the agent does that itself.
+ * Returns the agent's text, without the secrets of the environment, and its fields. Repeats the request if the fields
+ * do not fit, unless the agent repeats it itself.
  */
 async function answered<S extends $ZodObject>(
   { agent, form, extract: extractor, repairs = 2 }: MadeRole<S>,

@@ -45,7 +45,7 @@ test("all work of a thread shares its limit, including failed work", async () =>
   expect(await paid(threadOf({ maxTokens: 3000 }), { stepID: "LLM_C" }, work(1000))).toBeDefined();
 });
 
-test("an observer sees the work's events first, and decides whether to keep them", async () => {
+test("an observer gets the work's events before their publication, and decides whether to keep the events", async () => {
   const observed: unknown[] = [];
   const intercept = (event: object) => observed.push(event) > 0;
   await paid(threadOf(), { stepID: "LLM_A", intercept }, async () =>

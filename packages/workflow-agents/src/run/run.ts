@@ -42,8 +42,8 @@ export type RoleRun = {
   stepID: string;
   spent: Spent[];
   /**
-   * Reserves the highest cost of a limited call before it starts. Waits while calls in flight may leave enough of the
-   * limit. May reserve less output than requested. Throws when the call would still exceed a limit.
+   * Reserves the maximum cost of a limited call before the call starts. Waits while calls in flight may leave enough of
+   * the limit. May reserve less output than requested. Throws when the call would still exceed a limit.
    */
   reserve: Reserve;
   /** Adds the cost to a call's spending. */
@@ -86,8 +86,9 @@ export type RoleRun = {
 };
 
 /**
- * The least output that a call accepts (default: all), and whether it waits for other calls (default: yes). `atRoot`
- * replaces the amount to reserve from the storage root's limits, for a command whose cost is known only at its end.
+ * The minimum output that a call accepts (default: all), and whether the call waits for other calls (default: yes).
+ * `atRoot` replaces the amount to reserve from the storage root's limits, for a command whose cost is known only at its
+ * end.
  */
 export type ReserveOptions = {
   least?: number;
@@ -305,6 +306,6 @@ export function cwdOf({ cwd }: ThreadContext, who: string): string {
 export const digest = (text: string): string =>
   createHash("sha256").update(text.toWellFormed()).digest("base64url").slice(0, 16);
 
-/** Returns a step as an agent reads it. */
+/** Returns a step as text for an agent. */
 export const stepText = ({ role, content }: Step, number: number): string =>
   `<step number="${number}" role="${role}">\n${content}\n</step>`;

@@ -6,7 +6,7 @@ import { failure } from "../run/error.ts";
 const noAnswer = (message: string, hint?: string): WorkflowError =>
   failure("NO_ANSWER", message, hint);
 
-/** `what`: the part of the agent's or provider's script to add. */
+/** `what` is the part to add to the script. */
 export const noAnswerFor = (system: string, what: string): WorkflowError =>
   noAnswer(
     `the script has no answer to the system prompt that begins ${JSON.stringify(system.slice(0, 60))}`,

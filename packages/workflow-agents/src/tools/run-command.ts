@@ -11,7 +11,7 @@ import { argvOrCommand, commandTimeout, noProgram } from "./errors.ts";
 
 /**
  * `env` names the variables that commands get in addition to the harmless variables. `timeoutMs` (2 minutes) is the
- * default of calls, `longestMs` (10 minutes) the longest timeout of a call, `graceMs` (2 seconds) the time between
+ * default of calls, `longestMs` (10 minutes) the maximum timeout of a call, `graceMs` (2 seconds) the time between
  * SIGTERM and SIGKILL; `maxOutput` is 30,000 bytes.
  */
 export type RunCommandOptions = SandboxOptions & {

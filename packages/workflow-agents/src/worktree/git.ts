@@ -40,7 +40,7 @@ type GitOptions = {
 const timeoutMs = 10 * 60_000;
 const graceMs = 2000;
 const mostOutput = 64 * 1024 * 1024;
-/** Longest wait for the lock of another process, in milliseconds. */
+/** Maximum wait for the lock of another process, in milliseconds. */
 const lockedMs = 30_000;
 
 // Git's messages for a lock that another process has or just had, and for a worktree that another process is making.

@@ -122,7 +122,7 @@ export class Tree {
     const args = ["worktree", "add", "-f", "-f", "--detach", "--no-checkout", this.path, commit];
     await mkdir(join(repository.gitDir, "worktrees"), { recursive: true });
     await git(this.#context, { repository: repository.gitDir }, args);
-    // Git created it through our own directory. An agent's git must know only the repository.
+    // Git created it through our own directory. The agent's own git commands must use only the repository.
     const made = entryIn(this.#owner);
     this.#note = { ...this.#note, entry: made && (await realpath(made)) };
     await this.#link();
@@ -236,7 +236,7 @@ export class Tree {
     return nested.map((path) => `${JSON.stringify(path)} is a repository of its own`);
   }
 
-  /** Whether the worktree's history has a commit. */
+  /** Tells whether the worktree's history has a commit. */
   async has(commit: string): Promise<boolean> {
     const args = ["merge-base", "--is-ancestor", commit, "HEAD"];
     return (await this.#git(args, { answers: [0, 1] })).code === 0;

@@ -13,7 +13,10 @@ import {
   toolRegistry,
 } from "../../src/entry/index.ts";
 
-/* Roles with tools that need an approval. A tool leaves a mark. The file `die` selects where the process dies. */
+/*
+ * Roles with tools that need an approval. A tool leaves a mark. The file `die` selects the place at which the process
+ * exits.
+ */
 
 function dieAt(cwd: string, place: string): void {
   const file = join(cwd, "die");
@@ -34,7 +37,7 @@ const tools = toolRegistry([
   tool({ name: "mark", ...made, idempotent: false }),
   tool({ name: "deploy", ...made, approve: true, idempotent: false }),
   tool({ name: "pay", ...made, approve: ({ n }) => n > 5 }),
-  // The model does not see this rule, because JSON Schema can't express it.
+  // The model does not get this rule, because JSON Schema can't express it.
   tool({ name: "few", ...made, input: input.refine(({ n }) => n < 5, "too many"), approve: true }),
   tool({ name: "late", ...made, approve: { within: "1s" } }),
   tool({ name: "lenient", ...made, approve: { within: "1s", otherwise: "approve" } }),

@@ -17,8 +17,8 @@ import { durableRunner } from "../../src/entry/openai-agents.ts";
 import { FileSession } from "./file-session.ts";
 
 /*
- * Programs of OpenAI's Agents SDK. The prompt selects the program. Its tools leave marks. The file `die` in the thread's
- * folder selects where the process dies.
+ * Programs of OpenAI's Agents SDK. The prompt selects the program. Its tools leave marks. The file `die` in the
+ * thread's folder selects the place at which the process exits.
  */
 
 function dieAt(place: string): void {
