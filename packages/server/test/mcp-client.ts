@@ -84,7 +84,7 @@ export class McpClient {
     return data;
   }
 
-  /** Returns the code of a failed call; its text if it did not fail. */
+  /** Returns the error code of a failed call, or the text of a successful call. */
   async code(name: string, args: Record<string, unknown> = {}): Promise<string> {
     const { isError, text, data } = await this.call(name, args);
     return isError ? data.error.code : `no error: ${text}`;

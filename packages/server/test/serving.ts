@@ -56,7 +56,10 @@ type Address = { port: number; token: string };
 /** A server in this process over a store in memory; its threads run in this process too. */
 export class Serving {
   readonly folder = realpathSync(mkdtempSync(join(tmpdir(), "uw-server-")));
-  /** The folder that the host names as its root. It holds the server's address, and the records of graphs and evals. */
+  /**
+   * The folder that the host names as its root. The folder contains the server's address, and the records of graphs and
+   * evals.
+   */
   readonly path = join(this.folder, "root");
   /** Additional environment variables for the server's threads. */
   more: Record<string, string> = {};

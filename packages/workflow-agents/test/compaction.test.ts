@@ -30,7 +30,7 @@ const textOf = (body: object): string => JSON.stringify((body as Body).messages)
 const isSummary = (body: object): boolean => textOf(body).includes("Your context is nearly full");
 const countOf = (text: string, part: string): number => text.split(part).length - 1;
 
-/** Returns a model that looks `times` times and then ends. It counts the looks in its input, including summaries. */
+/** Returns a model that calls the tool `look` until its input, including summaries, has `times` looks. */
 const looking =
   (times: number, asSummary: (text: string) => Reply = noted) =>
   (body: object): Reply => {

@@ -27,8 +27,8 @@ const known = ["id", "prompt", "params", "expected", "answers", "metadata", "fix
 const mostProblems = 20;
 
 /**
- * Reads the cases of a data set in JSON Lines. The id of a case defaults to its line number, its prompt to the prompt
- * of its fixture. Skips empty lines. Accepts a byte order mark and Windows line ends.
+ * Reads the cases of a data set in JSON Lines. The id of a case defaults to the line number, and the prompt to the
+ * prompt of the case's fixture. Skips empty lines. Accepts a byte order mark and Windows line ends.
  *
  * @param file the name of the data set, for messages
  * @throws WorkflowError `BAD_DATASET` with each wrong line, as `file:line:column: message` with `locate`.

@@ -117,7 +117,7 @@ export class GraphRuns {
       }
       return logs;
     } catch (error) {
-      // The parent thread was removed. This thread has copies of its steps, but not of its log lines.
+      // The parent thread was removed. This thread has copies of the parent's steps, but not of its log lines.
       if (isWorkflowError(error) && error.kind === "missing") return [];
       throw error;
     }

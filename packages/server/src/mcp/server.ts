@@ -36,7 +36,7 @@ const instructions =
   "`wait`, read its failure or question with get_thread, fix the workflow's source, add it again, then retry or fork " +
   "the thread `on` the workflow. Ask the user before you answer a question with needsPerson.";
 
-/** Options of an MCP server. Its clients get the tools of their role. */
+/** Options of an MCP server. Clients of the server get the tools of `role`. */
 export type McpOptions = Access & { version: string; role: Role };
 
 /** Returns a function that makes a server for each connection; all of them share one limit of calls. */

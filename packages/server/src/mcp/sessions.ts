@@ -10,10 +10,10 @@ const mostSessions = 100;
 /**
  * The sessions that clients open by `initialize` (protocol versions before 2026-07-28). A session keeps the client's
  * name, and lets the client cancel a call by a second request. The least recently used session ends when there are too
- * many; its client is then served without a session, as after a restart of the server.
+ * many; the client of that session is then served without a session, as after a restart of the server.
  */
 export class Sessions {
-  /** By id, the least recently used first. */
+  /** The open sessions by id, with the least recently used session first. */
   readonly #open = new Map<string, Transport>();
   readonly #make: () => McpServer;
 

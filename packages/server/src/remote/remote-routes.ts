@@ -87,7 +87,9 @@ export function remoteRoutes(context: Context, served: Served) {
   return app;
 }
 
-/** Returns the response for an error. Unlike the responses of other routes, it contains the kind of the error. */
+/**
+ * Returns the response for an error. Unlike the responses of other routes, the response contains the kind of the error.
+ */
 function refusal(request: Request, thrown: unknown, { root }: Host): Response {
   const { status, headers, body } = errorResponseTo(request, thrown, root);
   if (status === 500) console.error(thrown);

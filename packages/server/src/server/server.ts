@@ -65,7 +65,7 @@ export type ServerOptions = {
   env: Record<string, string>;
   cwd: string;
   version: string;
-  /** The displayed name of the host: the URL of a cluster. Defaults to its folder. */
+  /** The displayed name of the host, such as the URL of a cluster. Default: the folder of the host. */
   hostName?: string;
   /** Whether to resume threads that were interrupted within the last day. */
   resume?: boolean;

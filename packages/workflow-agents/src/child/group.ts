@@ -101,7 +101,8 @@ class Group {
   async #end(): Promise<void> {
     const leader = await this.#leader;
     const group = leader ?? this.#pid;
-    // A namespace ends before the process that waits for it. Its group appears a moment after its leader.
+    // A namespace ends before the process that waits for it. The group of a namespace appears a moment after the
+    // group's leader.
     const isGone = () => (leader === null ? !signalGroup(group, 0) : this.#hasExited());
     const latest = performance.now() + this.#graceMs;
     let isAsked = false;

@@ -252,7 +252,7 @@ function spentIn(line: Fields, model: string, answers: Answers): Spent[] {
         cache_write_tokens: countOf(used.cacheCreationInputTokens),
       };
       const cost = dollarsOf(used.costUSD);
-      // After a broken stream, its total omits counted usage or includes an estimate.
+      // After a broken stream, the total of Claude Code omits counted usage or includes an estimate.
       const own = answers.of(name);
       const hasAll = totalTokens(own) > 0 && inputOf(own) >= inputOf(usage);
       if (!hasAll || isEqual(own, usage)) return { model: name, usage, cost };

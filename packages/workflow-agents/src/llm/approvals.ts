@@ -22,7 +22,10 @@ export type Decision = {
 
 type Tools = { runner: ToolRunner; context: ToolContext };
 
-/** A call that needs an approval, and the id of its question. Without a schema, its input cannot be changed. */
+/**
+ * A call that needs an approval, and the id of its question. Without a schema, a person cannot change the input of the
+ * call.
+ */
 export type Asking = {
   use: Pick<ToolUse, "name" | "input">;
   need: Omit<NeededApproval, "schema"> & { schema: NeededApproval["schema"] | null };
@@ -31,7 +34,7 @@ export type Asking = {
 
 /**
  * The decisions on the tool calls of one conversation. A question is identified by its step, its conversation, the
- * call's hash, and a number for equal calls. So an approval cannot apply to another input.
+ * call's hash, and a number for equal calls. Therefore an approval cannot apply to another input.
  */
 export class Approvals {
   readonly #step: RecordingStep;

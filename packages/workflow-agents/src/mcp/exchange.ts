@@ -16,8 +16,8 @@ const longestPart = 2 ** 20;
  * of an answer even if the id is absent or of another type, and can parse the answer by the request's method.
  *
  * 1. Each request gets one answer: a result that fits its method, or an error.
- * 2. An answer without a known id belongs to the only waiting request. While several wait, it is kept until one is
- *    left.
+ * 2. An answer without a known id belongs to the only waiting request. While several requests wait, the answer is kept
+ *    until one request is left.
  * 3. An unreadable message is reported, and does not end the connection.
  */
 export class Exchange {

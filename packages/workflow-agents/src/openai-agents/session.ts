@@ -12,7 +12,7 @@ const sessions = new WeakMap<StepCalls, Map<Session, Kept>>();
 
 /**
  * Returns the session for a step. The items are read once and recorded, because a repeated step must send the same
- * requests. A change is made once to the author's session, however often the step is repeated.
+ * requests. Each change is applied to the author's session only once, however often the step is repeated.
  */
 export function stepSession(calls: StepCalls, session: Session): Session {
   const known = sessions.get(calls) ?? new Map<Session, Kept>();

@@ -165,8 +165,8 @@ function assistantOf(
 }
 
 /**
- * `next` is a name that arrived after the whole arguments: it belongs to the next call, if more arguments follow.
- * `extra` has Google's signature of a call: Google refuses the result without it.
+ * `next` is a name that arrived after the whole arguments. The name belongs to the next call if more arguments follow.
+ * `extra` has Google's signature of a call: Google refuses a result without this signature.
  */
 type Call = {
   index: number | null;

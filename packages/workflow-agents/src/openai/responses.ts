@@ -40,8 +40,9 @@ import { blockNotSendable } from "./errors.ts";
 const encrypted = "reasoning.encrypted_content" as const;
 
 /**
- * Builds a request of the Responses API. The service does not store the conversation, so the request contains it. If
- * the model supports it (`isEncrypted`), its reasoning is returned encrypted and is sent with the next turn.
+ * Builds a request of the Responses API. The service does not store the conversation, so the request contains it. With
+ * `isEncrypted`, for models that support encryption, the service returns encrypted reasoning, which is sent with the
+ * next turn.
  */
 export function bodyOf(request: Asked, isEncrypted: boolean): ResponseCreateParamsStreaming {
   const { model, system, messages, maxTokens, temperature, thinking, effort, format } = request;

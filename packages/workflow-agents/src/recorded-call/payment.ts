@@ -21,7 +21,7 @@ export type Payment = {
   update(model: string, usage: Usage): void;
   /** Ends a call with its usage, and returns its spending. Without usage the maximum usage counts. */
   whole(model: string, usage: Usage | null): Spent[];
-  /** Ends a call that cost nothing: it was not made, or the provider declined it. */
+  /** Ends a call that cost nothing because the call was not made or the provider declined the call. */
   free(): void;
   /** Ends a call whose answer broke off: the usage so far counts. */
   broken(): void;

@@ -14,7 +14,9 @@ export type RoleToolOptions = {
   name: string;
   /** The description for models (default: the role's own). */
   description?: string;
-  /** The limit of one call, including its nested calls. Its spending also counts toward the thread's limit. */
+  /**
+   * The limit of one call, including its nested calls. The spending of the call also counts toward the thread's limit.
+   */
   budget?: Limits;
   /** Maximum depth of nested role calls from here on, including this call (3 by default). */
   maxDepth?: number;

@@ -295,7 +295,8 @@ export class AgentReport {
 
 /**
  * Returns the thread's directory.
- * @throws WorkflowError `NO_CWD` when it has none; `who` names its user: "a command needs one".
+ * @throws WorkflowError `NO_CWD` if the thread has no directory. `who` is the reason in the message: "a command needs
+ *   one".
  */
 export function cwdOf({ cwd }: ThreadContext, who: string): string {
   if (cwd !== undefined) return cwd;

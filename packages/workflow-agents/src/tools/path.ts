@@ -5,8 +5,8 @@ import { brokenLink, missingParent, outside, zeroByte } from "./errors.ts";
 
 /*
  * Keeps a tool's paths inside the thread's directory, even through links. A path is checked by its real target, opened
- * (open.ts) without following a last link, and checked again after the open. So a link that is created in between is
- * not followed either.
+ * (open.ts) without following a last link, and checked again after the open. Therefore a link that is created in
+ * between is not followed either.
  */
 
 /** A path below `root`. `root` and `path` are real paths without links. `name` is relative to `root`. */

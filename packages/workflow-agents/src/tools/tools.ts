@@ -36,11 +36,12 @@ export type ToolExecution = ToolContext & {
 
 /**
  * A tool. `name` has letters, digits, `_` and `-`, at most 64. `execute` gets the model's arguments as parsed by the
- * Zod schema `input`. It returns text, a JSON value, pictures and documents (`image`, `file`), or a list of these.
- * `{result, …}` shows the model only the `result` and returns the whole to the tool's caller. The model gets the errors
- * of `execute`, including the hint of a `WorkflowError`. `timeoutMs` is for tools that take longer than the registry
- * allows. With `idempotent: false` a call that was running when its process ended does not run again: the model is told
- * that the outcome is unknown. With `approve` a person decides on all or some of its calls before they run.
+ * Zod schema `input`. `execute` returns text, a JSON value, pictures and documents (`image`, `file`), or a list of
+ * these. `{result, …}` shows the model only the `result` and returns the whole to the tool's caller. The model gets the
+ * errors of `execute`, including the hint of a `WorkflowError`. `timeoutMs` is for tools that take longer than the
+ * registry allows. With `idempotent: false` a call that was running when its process ended does not run again: the
+ * model is told that the outcome is unknown. With `approve` a person decides on all or some of its calls before they
+ * run.
  */
 export type Tool<Schema extends $ZodType = $ZodType> = {
   name: string;

@@ -12,7 +12,8 @@ import {
 
 /**
  * A repository: its git directory, and the git directory and the folder of the checkout in which a thread works.
- * `prefix` is the place in the checkout, `""` or ending with a slash. `isBare`: there is no checkout.
+ * `prefix` is the place in the checkout, `""` or ending with a slash. `isBare` means that the repository has no
+ * checkout.
  */
 export type Repository = {
   gitDir: string;
