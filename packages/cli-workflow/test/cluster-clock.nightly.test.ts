@@ -127,7 +127,7 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
       () => "it takes threads",
     );
     expect(first.problems()).toEqual([expect.stringMatching(/ ahead of .*; it drives nothing; /)]);
-    // Without other workers it still answers commands, but it must give its threads back.
+    // Without other workers, the worker still answers commands, but must give its threads back.
     expect(await driver()).toBe(first.pid);
     const second = await worker(new OffClock(0));
     writeFileSync(path, "");

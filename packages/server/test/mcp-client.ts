@@ -4,7 +4,7 @@ import { expect } from "bun:test";
 import { type McpOptions, mcpHandler } from "../src/mcp/server.ts";
 import type { Serving } from "./serving.ts";
 
-/** The result of a tool, as programs read it. */
+/** The result of a tool in the form for programs. */
 export type Result = {
   isError: boolean;
   text: string;

@@ -59,7 +59,7 @@ async function output(words: string[], env: Record<string, string | undefined>) 
 
 type Calls = ((results: string[]) => [tool: string, input: object])[];
 
-/** Runs Claude Code on a script of tool calls. Returns the result of each call as its model reads it. */
+/** Runs Claude Code on a script of tool calls. Returns the result of each call in the form for the model. */
 async function claudeCalls(server: object, script: Calls): Promise<string[]> {
   const results: string[] = [];
   const model = await anthropicServer(({ messages, tools }): Reply => {

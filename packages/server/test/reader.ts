@@ -24,7 +24,6 @@ export class Reader {
     });
   }
 
-  /** The received text. */
   get text(): string {
     return this.#text;
   }

@@ -94,7 +94,6 @@ export class Serving {
     for (const name of names) await this.add(name, bundles[name]);
   }
 
-  /** The served host. */
   get host(): Host {
     return (this.#host ??= this.openHost());
   }

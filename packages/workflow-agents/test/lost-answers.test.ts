@@ -81,7 +81,7 @@ describe("an answer of Claude Code is accepted, with a warning,", () => {
     expect([text, spent]).toEqual(["the answer", [expect.objectContaining({ usage })]]);
   });
 
-  test("where it never ends", async () => {
+  test("if the command never ends", async () => {
     const script = `${init() + result("the answer")}sleep 600\n`;
     const { notes, text } = await claude(script, { graceMs: 50 });
     expect(text).toBe("the answer");
@@ -89,7 +89,7 @@ describe("an answer of Claude Code is accepted, with a warning,", () => {
   });
 });
 
-describe("an answer of Claude Code is not taken", () => {
+describe("an answer of Claude Code is not accepted", () => {
   test.each([
     ["from an aside before a call", message("I look.", call) + read + result("")],
     ["from text before a call", message("I look.", call) + read],
@@ -139,7 +139,7 @@ describe("an answer of Claude Code is not taken", () => {
     expect([on.error, on.text]).toEqual([null, "the answer"]);
   });
 
-  test("where Claude Code wrote it in place of a model", async () => {
+  test("if Claude Code wrote the answer in place of a model", async () => {
     const said = { id: "m", model: "<synthetic>", content: [{ type: "text", text: "Not now." }] };
     const { error } = await claude(line({ type: "assistant", message: said }) + result("Not now."));
     expect(error).toMatchObject({ message: 'the command "claude" failed: Not now.' });

@@ -153,7 +153,7 @@ async function problemOf(
     if (text.trim() === "") return { text };
     // A client can't distinguish doubled or reordered parts from a model's own text.
     if (names.some((name) => /doubled|moved|split/.test(name))) return null;
-    // The stream has no end, or its whole end.
+    // The only change cuts the stream off at its end.
     const isCut = more.length === 0 && first.startsWith("cut");
     return text === last || (!isCut && isMadeOf(text, last)) ? null : { text };
   }

@@ -37,7 +37,7 @@ export type EvalHead = {
   version: 1;
   id: string;
   createdAt: number;
-  /** The cluster that has the threads; absent if the storage root has them. */
+  /** The cluster with the threads; absent if the threads are in the storage root. */
   cluster?: string;
   dataset: { file: string; hash: string };
   scorer: { file: string; hash: string };

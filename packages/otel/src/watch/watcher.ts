@@ -234,7 +234,7 @@ export class Watcher {
     }
   }
 
-  /** Sends the ended work of the changed threads whose logs may be read again at a time. */
+  /** Sends the ended work of the changed threads whose logs may be read again at the time `now`. */
   async #sendChanged(now: number): Promise<void> {
     for (const [threadId, { row, readableAt }] of [...this.#changed]) {
       if (readableAt > now) continue;

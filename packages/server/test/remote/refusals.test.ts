@@ -192,7 +192,7 @@ test("a kill that was lost while the server was restarted ends the thread, and a
       },
     };
     const killing = host.control(ref, { kind: "kill", env: {} });
-    // Handled below, when the server is back.
+    // The test awaits this promise after the restart of the server.
     killing.catch(() => undefined);
     await lost.promise;
     await serving.end();

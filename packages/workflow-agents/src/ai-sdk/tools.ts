@@ -100,8 +100,8 @@ async function lastOf(values: AsyncIterable<unknown>): Promise<unknown> {
 }
 
 /**
- * A recorded result. A thrown error is recorded by its name and message, because the AI SDK shows both to the model.
- * Any other thrown value is recorded itself.
+ * A recorded result. For a thrown error, the name and the message are recorded, because the AI SDK shows both to the
+ * model. Any other thrown value is recorded unchanged.
  */
 type Result =
   | { output: unknown }

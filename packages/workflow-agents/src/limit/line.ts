@@ -168,7 +168,7 @@ class Line {
     this.#timer = setTimeout(() => void this.#look(), delay);
   }
 
-  /** Reports a call's wait, which may be too long for it. */
+  /** Reports the wait of a call. Ends the call if the wait is too long. */
   #announce(waiter: Waiter, opening: Opening, given: number): void {
     const { call, fail } = waiter;
     const ms = Math.ceil(given);

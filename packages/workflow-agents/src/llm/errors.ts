@@ -93,7 +93,7 @@ export const unknownEnd = (name: string, finishReason: string | null): ProviderE
 export const contextFull = (): ProviderError =>
   new ProviderError("LLM_CONTEXT_FULL", "the model's context was full before its answer");
 
-/** An answer that the thread's limit has cut after a number of tokens. */
+/** An answer that the thread's limit cut off after a number of tokens. */
 export const cutByLimit = (name: string, tokens: number): WorkflowError =>
   failure(
     "BUDGET_EXCEEDED",

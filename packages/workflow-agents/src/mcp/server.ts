@@ -104,7 +104,7 @@ export class ThreadServer {
     try {
       const answer = await send(client, limits).catch(async (error) => {
         if (signal.aborted || !isSessionGone(error, client.transport)) throw error;
-        // The request has not run: the server forgot the session, for example in a restart.
+        // The request has not run, because the server has lost the session, for example in a restart.
         this.#forget(client);
         client = await this.#connected();
         return await send(client, limits);

@@ -15,9 +15,9 @@ import { decoded, encoded } from "./value.ts";
 type Kind = "model" | "tool" | "approval" | "session";
 
 /**
- * A record of a call in a step's journal. `call` is its id in the step, `execution` the execution of the step that
- * recorded it, and `since` the number of calls whose results that execution had when the call began. `again` is a result
- * of an earlier execution, and `failed` a call without a result.
+ * A record of one call in a step's journal. `call` is its id in the step, `execution` the execution of the step that
+ * recorded it, and `since` the number of calls whose results that execution had when the call began. `again` is a
+ * result of an earlier execution, and `failed` a call without a result.
  */
 type Entry = { call: string; execution: string; since: number } & (
   | { kind: "done"; value: unknown; isLast?: true; paid?: readonly Spent[] }
@@ -56,14 +56,16 @@ export type RecordedCall = {
   alone(): Promise<void>;
 };
 
-/** A running call: its id, the call whose work made it, and the number of calls in it that wait to be alone. */
+/**
+ * A running call: its id, the calling call, and the number of calls within it that wait in {@link RecordedCall.alone}.
+ */
 type Running = { id: string; parent: Running | null; waiting: number };
 
 const inside = new AsyncLocalStorage<Running>();
 
 /**
- * The recorded calls of one execution of a step. Calls are found again by their content: a call with another prompt, or
- * another input, is a new call. Equal calls are distinguished by the call whose work made them, and by their order in it.
+ * The recorded calls of one execution of a step. The content of a call identifies it, so a call with another prompt or
+ * another input is a new call. Equal calls are distinguished by the calling call and by their order within that call.
  */
 export class StepCalls {
   readonly ctx: ThreadContext;

@@ -1,6 +1,6 @@
 /*
  * Converts values to JSON and back without loss. A value that JSON can't represent (bytes, a date, a URL, undefined, a
- * big integer, a number that is not finite) becomes an object with the only key `$`.
+ * big integer, -0, a number that is not finite) becomes an object with the only key `$`.
  */
 import { resultNotJson } from "../tools/errors.ts";
 

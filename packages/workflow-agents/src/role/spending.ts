@@ -92,7 +92,7 @@ export async function paid<T>(
     if (run.spent.length > 0) attach(error, "spent", runSpending(run));
     throw error;
   } finally {
-    // No step of `ctx.steps` will ever record it.
+    // `ctx.steps` does not grow, so none of its steps will record the spending.
     close(false);
   }
 }

@@ -54,7 +54,7 @@ export async function changeFile(
   return { name: place.name, created, undoId };
 }
 
-/** Returns the change of a call whose result was lost, if the file is still as the call left it. */
+/** Returns the change of a call whose result was lost, if the file has not changed since the call. */
 export async function changedBefore(
   { blobs }: ToolContext,
   { place: { name }, bytes: now, call }: Call & { place: ConfinedPath; bytes: Uint8Array },
