@@ -4,7 +4,7 @@ import { notAnEnvelope } from "./errors.ts";
 /** The payload type of in-toto: https://github.com/in-toto/attestation/blob/main/spec/v1/envelope.md */
 export const payloadType = "application/vnd.in-toto+json";
 
-/** The text of a signature, as its tool wrote it. `keyid` is an unsigned hint. */
+/** A signature in the text format of its tool. `keyid` is an unsigned hint. */
 export type Signature = { keyid: string; text: string };
 
 /** The content of a DSSE envelope. */
