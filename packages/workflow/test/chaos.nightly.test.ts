@@ -19,6 +19,7 @@ setDefaultTimeout(3_600_000);
 const folder = mkdtempSync(join(tmpdir(), "uncaged-chaos-test-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+const first = Number(process.env.TEST_SEED ?? 1);
 const sound = Number(process.env.SOUND ?? 500);
 const runsOfEach = 30;
 const perDefect = Number(process.env.PER ?? 20);
@@ -66,7 +67,7 @@ const shown = (program: Program, { diverged }: ChaosResult): string =>
 
 test("sound workflows cause no false alarms", async () => {
   const alarms: string[] = [];
-  for (let seed = 1; seed <= sound; seed += 1) {
+  for (let seed = first; seed < first + sound; seed += 1) {
     const kind = seed % 10;
     const makes = kind === 0 ? plainProgram : kind < 3 ? moderatedProgram : durableProgram;
     const program = makes(seed);
@@ -83,7 +84,7 @@ test.each(defects.map((defect): [string, Defect] => [defect.kind, defect]))(
   "a planted defect is found on its line: %s",
   async (kind, defect) => {
     const missed: string[] = [];
-    for (let seed = 1; seed <= perDefect; seed += 1) {
+    for (let seed = first; seed < first + perDefect; seed += 1) {
       const program = durableProgram(seed, defect);
       const name = `${kind}${seed}`;
       const found = await chaosOf(program, name, { seed, isLive: defect.live, runs: null });

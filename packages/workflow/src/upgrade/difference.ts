@@ -1,5 +1,5 @@
 import { END, type RoleOutput, type Step } from "../contract/contract.ts";
-import { messageOf } from "../contract/error.ts";
+import { codeIn, messageOf } from "../contract/error.ts";
 import { isRecord } from "../contract/show.ts";
 import type { Probe } from "./probe.ts";
 import {
@@ -10,12 +10,19 @@ import {
   silence,
 } from "./recording.ts";
 
-/** Whether a version fails after recorded steps after which the thread continued or returned. */
+/**
+ * Whether a version fails after recorded steps after which the thread continued or returned. A thread that has used all
+ * its steps is at its own limit, which is not a failure of the version.
+ */
 export function isBroken({ end, asked }: Probe, { end: reason }: Recording): boolean {
+  if (end.by !== "threw") return end.by === "silent";
+  if (end.isDivergence) return true;
   const isSound = reason === null || reason === "returned";
-  if (end.by === "threw") return end.isDivergence || (isSound && asked.length === 0);
-  return end.by === "silent";
+  return isSound && asked.length === 0 && !(reason === null && isAtLimit(end.thrown));
 }
+
+const isAtLimit = (thrown: unknown): boolean =>
+  isRecord(thrown) && codeIn(thrown) === "ROUND_LIMIT";
 
 /** Returns the difference of a version whose action after `count` recorded steps is not the recorded action. */
 export function difference(

@@ -57,14 +57,16 @@ export async function each(
 }
 
 /**
- * Whether a resume repeats failed work in place of the recorded step: work whose failure was dropped, or work whose
- * failure the step handles, and which other work hides.
+ * Whether a resume repeats failed work in place of the recorded step: work whose failure was dropped, work of a child
+ * workflow that ended with a dropped failure, or work whose failure the step handles, and which other work hides.
  */
 function isRepeated(steps: readonly Step[], count: number, probes: readonly Probe[]): boolean {
   if (probes.some(({ isUnhandled }) => isUnhandled)) return true;
   const dropped = new Set(steps.slice(0, count).flatMap(failedIn));
   const asked = probes[0]?.asked ?? [];
-  return asked.length > 0 && asked.every((role) => dropped.has(role));
+  const repeated = asked.filter((role) => dropped.has(role));
+  if (repeated.some((role) => role.startsWith(`${steps[count]?.role}/`))) return true;
+  return repeated.length > 0 && repeated.length === asked.length;
 }
 
 /** The number of tasks in flight, by role. */

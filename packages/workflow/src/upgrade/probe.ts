@@ -49,8 +49,12 @@ const later = setTimeout;
 const cancel = clearTimeout;
 const turn = setImmediate;
 
-/** An opened attempt. `isOuter`: another attempt was opened in it. */
-type Task = { role: string; path: string; isOuter: boolean; isSkipped: boolean };
+/** An opened attempt, with the attempts opened in it. */
+type Task = { role: string; path: string; inner: Task[]; isSkipped: boolean };
+
+/** Whether a task is work of its own: neither skipped nor the container of work in flight. */
+const isLeaf = ({ inner, isSkipped }: Task): boolean =>
+  !isSkipped && inner.every((task) => task.isSkipped);
 
 /** Whether a task of a role has started, and no later task on its path has started. */
 function isLastOnPath(tasks: readonly Task[], role: string): boolean {
@@ -91,7 +95,7 @@ export async function probe(
 ): Promise<Probe> {
   const tasks: Task[] = [];
   const yielded: RoleOutput[] = [];
-  const leaves = () => tasks.filter(({ isOuter, isSkipped }) => !isOuter && !isSkipped);
+  const leaves = () => tasks.filter(isLeaf);
   const given = () => (wanted && yielded.find((output) => isSameStep(output, wanted))) ?? null;
   const isWanted = () => {
     if (wanted === null) return false;
@@ -167,9 +171,8 @@ function begin(
 function attemptsOf(tasks: Task[], working: ReadonlySet<string> | null): Attempts {
   return {
     open({ role, path = [] }: AttemptSpec) {
-      const task: Task = { role, path: JSON.stringify(path), isOuter: false, isSkipped: false };
-      const parent = inside.getStore();
-      if (parent) parent.isOuter = true;
+      const task: Task = { role, path: JSON.stringify(path), inner: [], isSkipped: false };
+      inside.getStore()?.inner.push(task);
       tasks.push(task);
       const isWorking = working?.has(role) ?? true;
       return {
