@@ -164,7 +164,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   F21: {
     "packages/workflow/src/bundle/store.test.ts": [
       "refuses a bundle with one changed byte",
-      "refuses a bundle that is missing",
+      "refuses a missing bundle",
     ],
     "packages/workflow/src/local/upkeep/verify.test.ts": [
       "a bundle that was edited in place is reported",
