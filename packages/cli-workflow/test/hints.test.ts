@@ -148,7 +148,7 @@ test("each hint was shown, and its commands work", () => {
       "Open the address that <code>uncaged-workflow serve</code> printed in its terminal.": goesOn,
       "run it once: uncaged-workflow run … --wait; or name a fixture: --fixture <file>; or let its roles run: --live":
         "of chaos without a recording, in its own tests",
-      "run it once without faults, and see why: uncaged-workflow logs @last":
+      "run the workflow without faults and read its log: uncaged-workflow logs @last":
         "of a run of chaos that hangs, in its own tests",
       "run uncaged-workflow doctor": "of a fault of the disk that has no name",
     }),
