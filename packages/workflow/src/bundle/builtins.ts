@@ -17,7 +17,8 @@ const builtins: ReadonlySet<string> = new Set([
 
 /**
  * Returns whether a bundle may import a module: only Node's built-in modules are allowed. The list is from
- * https://nodejs.org/docs/latest-v22.x/api/modules.html#built-in-modules. The runtime's own list depends on the runtime:
- * Bun's also has `bun:sqlite` and `ws`. With it, a bundle would be valid on one machine and invalid on another.
+ * https://nodejs.org/docs/latest-v22.x/api/modules.html#built-in-modules. The runtime's own list depends on the
+ * runtime: Bun's also has `bun:sqlite` and `ws`. With it, a bundle would be valid on one machine and invalid on
+ * another.
  */
 export const isBuiltin = (specifier: string): boolean => builtins.has(specifier);

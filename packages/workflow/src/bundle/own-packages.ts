@@ -97,8 +97,9 @@ export async function lentFiles(
 }
 
 /**
- * Writes a `tsconfig.json` that extends `base` and maps import paths to files; returns its path. A plugin of the bundler
- * is not used for this: it would lose the `sideEffects` of the packages, and the bytes of two builds would differ.
+ * Writes a `tsconfig.json` that extends `base` and maps import paths to files; returns its path. A plugin of the
+ * bundler is not used for this: it would lose the `sideEffects` of the packages, and the bytes of two builds would
+ * differ.
  */
 export function writeConfig(folder: string, base: string, files: Record<string, string>): string {
   const lent = Object.entries(files).map(([specifier, file]) => [specifier, [file]] as const);

@@ -41,8 +41,8 @@ export type PrepareOptions = {
 };
 
 /**
- * Makes a bundle from a file: uses an `.esm.js` file unchanged, and builds a `.ts`, `.mts` or `.tsx` file or a source of
- * a kind in `sources`. Then checks the bundle's code and loads the bundle in a child process. Writes nothing to a
+ * Makes a bundle from a file: uses an `.esm.js` file unchanged, and builds a `.ts`, `.mts` or `.tsx` file or a source
+ * of a kind in `sources`. Then checks the bundle's code and loads the bundle in a child process. Writes nothing to a
  * storage root.
  *
  * @throws WorkflowError the errors of `readSource`, `buildBundle`, `inspectBundle` and the kind of source;

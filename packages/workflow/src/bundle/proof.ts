@@ -1,7 +1,8 @@
 /*
  * XXH64 names a bundle, and SHA-256 proves its identity: collisions of XXH64 are easy to make.
  *
- * Owns: the places that record the SHA-256 of a bundle, and their precedence. Does not own: reading and writing bundles.
+ * Owns: the places that record the SHA-256 of a bundle, and their precedence. Does not own: reading and writing
+ * bundles.
  *
  * P1 The first record decides. Later bytes with the same hash and another SHA-256 are never accepted.
  * P2 The order of the records is: the registry, the start record of the newest thread, the seal beside the bundle.

@@ -32,7 +32,10 @@ const isCode = /\.[cm]?[jt]sx?$/;
 /** An import by a relative path. `clause` is the text between `import` and `from`. */
 type RelativeImport = { file: string; clause: string };
 
-/** The author's files in a version's sources: the modules in the source's folder and their relative imports, recursively. */
+/**
+ * The author's files in a version's sources: the modules in the source's folder and their relative imports,
+ * recursively.
+ */
 class Modules {
   readonly #sources: Sources;
   readonly #entries: readonly string[];

@@ -102,8 +102,8 @@ export class SourceMap {
   }
 
   /**
-   * Returns the first mention of a role in the author's sources: as a returned or chosen text, else as any text, else as
-   * a word. Returns null without a mention.
+   * Returns the first mention of a role in the author's sources: as a returned or chosen text, else as any text, else
+   * as a word. Returns null without a mention.
    */
   mentionOf(role: string): ErrorPosition | null {
     return this.#ask(({ map, ignored }) => {
@@ -185,8 +185,8 @@ export class SourceMap {
 }
 
 /**
- * Returns the text of a source's line at a position, cut to 200 characters, and the surrounding lines if none of them is
- * longer.
+ * Returns the text of a source's line at a position, cut to 200 characters, and the surrounding lines if none of them
+ * is longer.
  */
 export function linesAt(
   content: string,

@@ -11,8 +11,8 @@ const scanner = new Bun.Transpiler({ loader: "js" });
 export const exportsOf = (source: string): string[] => scanner.scan(source).exports;
 
 /**
- * Returns the imports, including each `import()`, and the exports of a module without syntax errors, with their offsets.
- * An export from a destructuring pattern is missing: {@link exportsOf} has its name.
+ * Returns the imports, including each `import()`, and the exports of a module without syntax errors, with their
+ * offsets. An export from a destructuring pattern is missing: {@link exportsOf} has its name.
  */
 export function lexModule(source: string): {
   imports: readonly Import[];

@@ -38,7 +38,9 @@ export function fileWarnings(code: string, map: SourceMap): string[] {
   return [...found.values()];
 }
 
-/** Returns a warning for each read of process state by the author's code, or a function that it calls, at module level. */
+/**
+ * Returns a warning for each read of process state by the author's code, or a function that it calls, at module level.
+ */
 export function readWarnings(
   reads: readonly ReadAtLoad[],
   map: SourceMap | undefined,
