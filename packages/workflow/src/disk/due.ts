@@ -84,7 +84,7 @@ export function listDue(root: Root, until: number): Due[] {
   return found.sort((a, b) => a.at - b.at);
 }
 
-/** Whether any thread of a storage root is due. Cheap when no thread is due. */
+/** Returns whether any thread of a storage root is due. Cheap when no thread is due. */
 export function isAnythingDue(root: string): boolean {
   try {
     const now = system.clock.now();
@@ -107,8 +107,8 @@ export const misplacedDue = (root: Root): string[] =>
   );
 
 /**
- * Whether an entry wakes a sleeping thread in time: an entry for its wake time, or, once that time has passed, an entry
- * within the delay after a failed wake.
+ * Returns whether an entry wakes a sleeping thread in time: an entry for its wake time, or, once that time has passed,
+ * an entry within the delay after a failed wake.
  */
 export function isListedDue(root: Root, due: Due, moments: readonly number[]): boolean {
   const now = system.clock.now();
@@ -128,7 +128,7 @@ export function nextDue(root: Root): number | null {
   return null;
 }
 
-/** Whether every sleeping thread has an entry (D3). */
+/** Returns whether every sleeping thread has an entry (D3). */
 export const isDueComplete = (root: Root): boolean => system.files.exists(completePath(root));
 
 /** Records that every sleeping thread has an entry. */
@@ -140,10 +140,10 @@ export function noteDueComplete(root: Root): void {
 
 const completePath = (root: Root): string => join(dueDir(root), "complete");
 
-/** Whether a name is the name of an hour's folder. */
+/** Returns whether a name is the name of an hour's folder. */
 export const isDueHour = (name: string): boolean => /^[0-9]{1,10}$/.test(name);
 
-/** Whether a name is the name of an entry. */
+/** Returns whether a name is the name of an entry. */
 export const isDueEntry = (name: string): boolean => dueIn(name).length > 0;
 
 const hoursIn = (root: Root): number[] => namesIn(dueDir(root)).filter(isDueHour).map(Number);

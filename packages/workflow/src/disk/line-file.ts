@@ -55,7 +55,7 @@ export class LineFile {
     return 0;
   }
 
-  /** Whether a line ends at a position, or the position is 0. */
+  /** Returns whether a line ends at a position, or the position is 0. */
   endsAt(position: number): boolean {
     const before = () => withFile(this.path, (fd) => byteAt(fd, position - 1));
     return position === 0 || ifThere(before) === newline;

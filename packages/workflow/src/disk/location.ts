@@ -41,7 +41,7 @@ export function readLocation(root: Root, thread: Thread): Location | null {
   return location.moves === 0 ? null : { ...location, host: null };
 }
 
-/** Whether a thread has had a journal here. @throws WorkflowError `LOG_CORRUPT`. */
+/** Returns whether a thread has had a journal here. @throws WorkflowError `LOG_CORRUPT`. */
 export const hasJournalNote = (root: Root, thread: Thread): boolean =>
   readNote(root, thread)?.here === true;
 

@@ -25,7 +25,7 @@ export class LogTrust {
     return this.#unsynced.size > 0;
   }
 
-  /** Whether a log must be renewed before it is continued. */
+  /** Returns whether a log must be renewed before it is continued. */
   isSuspect(threadId: string): boolean {
     return this.#unsynced.has(threadId) || (this.#distrustsCache && !this.#trusted.has(threadId));
   }

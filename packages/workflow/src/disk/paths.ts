@@ -91,7 +91,7 @@ export const workerLogPath = (root: Root, hash: string) => join(root, "run", `${
 const blobsEnding = ".blobs";
 const sharedEnding = ".shared";
 
-/** Whether a text is a valid name of a shared value. */
+/** Returns whether a text is a valid name of a shared value. */
 export const isSharedName = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
 export const isSharedFile = (name: string): boolean =>
   name.endsWith(sharedEnding) && isSharedName(name.slice(0, -sharedEnding.length));

@@ -8,7 +8,7 @@ import { pausedPath, type Root, threadsDir } from "./paths.ts";
 
 type Thread = { hash: string; threadId: string };
 
-/** Whether a thread is paused, or will pause at its next yield. */
+/** Returns whether a thread is paused, or will pause at its next yield. */
 export const isPaused = (root: Root, { hash, threadId }: Thread): boolean =>
   system.files.exists(pausedPath(root, hash, threadId));
 

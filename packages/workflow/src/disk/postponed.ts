@@ -13,7 +13,7 @@ export function notePostponed(root: Root, info: ThreadInfo, until: number): void
   writeFileAtomic(postponedPath(root, hash, threadId), `${JSON.stringify({ until, records })}\n`);
 }
 
-/** Whether a thread is postponed. An unreadable note does not count. */
+/** Returns whether a thread is postponed. An unreadable note does not count. */
 export function isPostponed(root: Root, info: ThreadInfo, now: number): boolean {
   const bytes = readOwnFile(postponedPath(root, info.hash, info.threadId), mostBytes);
   if (bytes === null) return false;

@@ -77,9 +77,9 @@ function triesOf(root: Root, ref: { hash: string; threadId: string }, steps: num
 }
 
 /**
- * Whether a log was changed after its worker's last write: its inode is newer than the last lines of this log and of
- * the debug log. A copy can't preserve the change time of an inode. A worker that renews a log records its start in the
- * debug log.
+ * Returns whether a log was changed after its worker's last write: its inode is newer than the last lines of this log
+ * and of the debug log. A copy can't preserve the change time of an inode. A worker that renews a log records its start
+ * in the debug log.
  */
 function isRestored(root: Root, { hash, threadId }: ThreadRef): boolean {
   const path = dataPath(root, hash, threadId);

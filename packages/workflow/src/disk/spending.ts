@@ -181,7 +181,7 @@ export class SpendingBook {
     return hasCounted;
   }
 
-  /** Whether no worker of a hash is running: it would hold its lock. */
+  /** Returns whether no worker of a hash is running: it would hold its lock. */
   #isFree(hash: string): boolean {
     const lock = takeLock(lockPath(this.#root, hash), 0);
     lock?.release();

@@ -35,7 +35,9 @@ export function checkHere(root: Root, ref: ThreadRef): void {
   if (host) throw movedError(ref.threadId, host.name);
 }
 
-/** Whether a thread's log already has an answer with this `requestId`. False for answers without a `requestId`. */
+/**
+ * Returns whether a thread's log already has an answer with this `requestId`. False for answers without a `requestId`.
+ */
 export function hasTaken(root: Root, { hash, threadId }: ThreadRef, input: InputRequest): boolean {
   const id = requestIdOf(input);
   if (id === undefined) return false;
@@ -73,7 +75,7 @@ export function quietWakingTime(root: Root, ref: ThreadRef): number | null {
   }
 }
 
-/** Whether a thread with this id has a log. */
+/** Returns whether a thread with this id has a log. */
 export const isCreated = (root: Root, hash: string, threadId: string): boolean =>
   system.files.exists(dataPath(root, hash, checkThreadId(threadId)));
 

@@ -30,7 +30,7 @@ export type Trashed = ThreadRef & { at: number; folder: string };
 const movedName = "moved";
 const trashedName = /^(\d{1,16})-([0-9A-Z]{13})-([0-9A-Z]{26})$/;
 
-/** Whether a folder in the trash belongs to a thread. */
+/** Returns whether a folder in the trash belongs to a thread. */
 export const isTrashedThread = (name: string): boolean => {
   const [, , hash = "", threadId = ""] = trashedName.exec(name) ?? [];
   return isHash(hash) && isThreadId(threadId);

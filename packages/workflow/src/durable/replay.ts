@@ -330,7 +330,7 @@ export class Progress {
     return output;
   }
 
-  /** Whether a yielded value comes from a step, rather than from a plain `yield` of the workflow. */
+  /** Returns whether a yielded value comes from a step, rather than from a plain `yield` of the workflow. */
   isOffered(yielded: unknown): boolean {
     return yielded === this.#offered;
   }

@@ -29,12 +29,12 @@ export class Failures {
     this.#report = report;
   }
 
-  /** Whether the next attempt at a thread is due. */
+  /** Returns whether the next attempt at a thread is due. */
   isOver(threadId: string): boolean {
     return (this.#failures.get(threadId)?.until ?? 0) <= system.clock.elapsed();
   }
 
-  /** Whether a thread that the store lists as runnable may be driven. */
+  /** Returns whether a thread that the store lists as runnable may be driven. */
   mayDrive(threadId: string): boolean {
     return this.#failures.get(threadId)?.isKeptOut !== false || this.isOver(threadId);
   }

@@ -148,7 +148,7 @@ export class StoredRows {
   }
 }
 
-/** Whether a thread stays unchanged until another process claims it. */
+/** Returns whether a thread stays unchanged until another process claims it. */
 const rests = ({ state, owner }: ThreadInfo): boolean =>
   state.kind === "ended" || (state.kind === "waiting" && owner === null);
 

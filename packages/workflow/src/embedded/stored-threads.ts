@@ -285,10 +285,10 @@ export class StoredThreads {
   }
 }
 
-/** Whether only threads that run or are claimed can have a status. */
+/** Returns whether only threads that run or are claimed can have a status. */
 const isDriven = (status: Status): boolean => status === "running" || status === "interrupted";
 
-/** Whether a thread's log allows one of the statuses. A corrupt thread may be in any state. */
+/** Returns whether a thread's log allows one of the statuses. A corrupt thread may be in any state. */
 function mayHave({ state }: ThreadInfo, statuses: ReadonlySet<Status> | null): boolean {
   if (!statuses || statuses.has("corrupt")) return true;
   return statuses.values().some((status) => endings.has(status) === (state.kind === "ended"));

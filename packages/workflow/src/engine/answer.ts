@@ -311,7 +311,7 @@ export function timeoutStep(wait: WaitMeta): RoleOutput {
   return { role: INPUT, content: "", meta };
 }
 
-/** Whether the time to answer a question has passed. */
+/** Returns whether the time to answer a question has passed. */
 export const isOver = ({ expiresAt }: WaitMeta, now: number): boolean =>
   expiresAt !== undefined && now >= expiresAt;
 
