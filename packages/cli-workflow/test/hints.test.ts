@@ -141,7 +141,7 @@ test("each hint was shown, and its commands work", () => {
       "ask the user to decide: uncaged-workflow thread …; or to start this server with --allow-approve":
         "of a tool of mcp",
       "find its worker: uncaged-workflow ps": isRace,
-      "find it: uncaged-workflow ps": isRace,
+      "find the process: uncaged-workflow ps": isRace,
       "see how: uncaged-workflow thread …": isRace,
       "resume it yourself: uncaged-workflow resume …": isRace,
       "uncaged-workflow add … greet.ts": "an example of the console",

@@ -1,10 +1,10 @@
 /*
- * Owns: the folder `due/` of a storage root, which names the threads that continue at a given time: an empty file
- * `due/<hour>/<time>.<hash>.<threadId>` for each, in hours and milliseconds since the epoch. Does not own: whether a
- * thread sleeps; only its log decides.
+ * Owns: the folder `due/` of a storage root, which lists the threads that continue at a given time. The entry of a
+ * thread is an empty file `due/<hour>/<time>.<hash>.<threadId>`, in hours and milliseconds since the epoch. Does not
+ * own: whether a thread sleeps; only its log decides.
  *
- * D1 An entry is durable before the step that sleeps is committed. A crash may leave a superfluous entry, but never a
- *    missing one.
+ * D1 An entry is durable before the step that sleeps is committed. After a crash an entry may be superfluous, but is
+ *    never missing.
  * D2 Before acting on an entry, read the log, and remove the entry when the log disagrees. The entry of a continued
  *    thread is removed once the newline of its answer is durable: until then readers may show the thread asleep. If the
  *    newline can't be made durable, the entry is postponed.
@@ -39,7 +39,7 @@ export function duePath(root: Root, { hash, threadId, at }: Due): string {
   return join(dueDir(root), String(hourOf(moment)), `${moment}.${hash}.${threadId}`);
 }
 
-/** Adds an entry, durable on return. `made` holds the folders known to be durable. */
+/** Adds an entry, durable on return. `made` contains the folders that are known to be durable. */
 export function addDue(root: Root, due: Due, made?: Set<string>): void {
   const path = duePath(root, due);
   const folder = dirname(path);
@@ -62,7 +62,7 @@ export function addDue(root: Root, due: Due, made?: Set<string>): void {
 /** Removes an entry, if it exists. */
 export const removeDue = (root: Root, due: Due): void => removeFile(duePath(root, due));
 
-/** Postpones a thread that could not be woken to a time, by default in a minute. */
+/** Postpones a thread that could not be woken until a time, by default in a minute. */
 export function postponeDue(root: Root, due: Due, until = system.clock.now() + tryAgainMs): void {
   try {
     addDue(root, { ...due, at: until });
@@ -98,7 +98,7 @@ export function isAnythingDue(root: string): boolean {
   }
 }
 
-/** Returns the paths of entries in the folder of a wrong hour, where a scan may find them too late. */
+/** Returns the paths of entries in the folder of a wrong hour, where `listDue` may find them too late. */
 export const misplacedDue = (root: Root): string[] =>
   hoursIn(root).flatMap((hour) =>
     namesOf(root, hour)
@@ -116,7 +116,7 @@ export function isListedDue(root: Root, due: Due, moments: readonly number[]): b
   return due.at <= now && moments.some((at) => at <= now + tryAgainMs);
 }
 
-/** Returns the time of the first entry, in milliseconds since the epoch; null when there is none. */
+/** Returns the time of the first entry, in milliseconds since the epoch; null without an entry. */
 export function nextDue(root: Root): number | null {
   for (const hour of hoursIn(root).sort((a, b) => a - b)) {
     let next = Number.POSITIVE_INFINITY;
@@ -160,7 +160,7 @@ function dueIn(name: string): Due[] {
   return isSound && rest.length === 0 ? [{ at: Number(at), hash, threadId }] : [];
 }
 
-// D5
+// Leaves out paused threads (D5).
 const wakingIn = (root: Root, name: string): Due[] =>
   dueIn(name).filter((due) => !isPaused(root, due));
 

@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-describe("writing a file whole", () => {
+describe("replacing a file", () => {
   test("creates it in mode 0600 under any umask, without temporary files", () => {
     const umask = process.umask(0);
     try {

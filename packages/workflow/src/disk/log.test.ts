@@ -17,7 +17,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 function read(bytes: Uint8Array | string): ThreadLog {
   writeFileSync(path, bytes);
   const log = readLog(path);
-  if (log.kind !== "thread") throw new Error(`it is ${log.kind}`);
+  if (log.kind !== "thread") throw new Error(`the log is ${log.kind}`);
   return log;
 }
 
@@ -171,7 +171,7 @@ describe("a long log", () => {
   });
 });
 
-describe("a path that is not a plain file", () => {
+describe("a path that is not a regular file", () => {
   test("is not followed when it is a symbolic link", () => {
     writeFileSync(join(folder, "target"), logOf(startLine));
     symlinkSync(join(folder, "target"), path);

@@ -1,6 +1,6 @@
 /*
- * Owns: the empty file `logs/<hash>/<threadId>.paused`, which a thread has from a pause to the resume. Without a worker
- * it distinguishes a paused thread from a thread whose worker was lost.
+ * Owns: the empty file `logs/<hash>/<threadId>.paused`, which a thread has from a pause to the resume. While no worker
+ * drives the thread, the file distinguishes a paused thread from a thread whose worker was lost.
  */
 import { system } from "../system/system.ts";
 import { removeFile, syncFolder, writeFileAtomic } from "./files.ts";

@@ -18,7 +18,7 @@ export function readRegistryState(root: Root): RegistryState {
   return { text, version: xxh64(encode(text)).toString(16) };
 }
 
-/** Yields the changes of a storage root until `signal` is aborted. @see ThreadStore.watch */
+/** Yields the changes of a storage root until `signal` is aborted. Implements `ThreadStore.watch`. */
 export async function* watchStore(
   root: Root,
   signal: AbortSignal,

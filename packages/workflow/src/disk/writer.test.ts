@@ -349,7 +349,7 @@ describe("opening a log", () => {
   const open = () =>
     LogWriter.open(path, { size: statSync(path).size, sum: 0n, isEnded: true }, durableWriting());
 
-  test("follows no symbolic link", () => {
+  test("refuses a symbolic link", () => {
     writeFileSync(join(folder, "target"), firstLog);
     symlinkSync(join(folder, "target"), path);
     expect(open).toThrow("it is a symbolic link");
@@ -371,7 +371,7 @@ describe("opening a log", () => {
     await writer.close();
   });
 
-  test("that is removed soon refuses appends, even without syncs", async () => {
+  test("that is then removed refuses appends, even without syncs", async () => {
     const writer = LogWriter.create(path, first, { syncer: null });
     rmSync(path);
     const appendAll = async () => {
