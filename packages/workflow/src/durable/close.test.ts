@@ -39,7 +39,7 @@ test("work still running at the close causes no unhandled rejection", async () =
   expect((await thread.next()).done).toBe(true);
 });
 
-test("the program may return a whole result, which the engine checks", async () => {
+test("the program may return a result with a return code, which the engine checks", async () => {
   const program: DurableProgram = async function* (step) {
     yield* step("a", () => "");
     return { returnCode: 3, summary: "no" };

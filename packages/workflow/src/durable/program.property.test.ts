@@ -8,7 +8,7 @@ import type { DurableProgram } from "./durable.ts";
 /** Number of tries, and whether the backoff is an hour or zero. */
 type Retry = { attempts: number; isLong: boolean };
 
-/** A random program, as data: it can run repeatedly. */
+/** A random program as data, which can run repeatedly. */
 type Part =
   | { do: "step"; role: string; returns: unknown; fails: boolean; retry: Retry }
   | { do: "all"; members: { role: string; ticks: number; fails: boolean }[]; named: boolean }

@@ -177,7 +177,7 @@ describe("step.all with retry", () => {
     }
   });
 
-  test("sleeps only when nothing is in flight, then continues with the rest", async () => {
+  test("sleeps only when no member is in flight, then continues with the failed members", async () => {
     const order: string[] = [];
     const failed = new Set<string>();
     const once = (name: string) => () => {
