@@ -23,7 +23,7 @@ export class Failures {
   readonly #failures = new Map<string, Failure>();
   #problem = "";
 
-  /** `report` gets a line for each thread and error code, and a line while the store does not answer. */
+  /** @param report Receives a line for each thread and error code, and a line when the store stops answering. */
   constructor(store: ThreadStore, report: (line: string) => void) {
     this.#store = store;
     this.#report = report;
@@ -61,7 +61,7 @@ export class Failures {
     await this.#postpone(ref, toErrorRecord(error).code);
   }
 
-  /** Reports that the store does not answer. Reports it again only after an answer. */
+  /** Reports that the store does not answer, once until it answers again. */
   silent(error: unknown): void {
     const { code, message } = toErrorRecord(error);
     if (this.#problem === code) return;
