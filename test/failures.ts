@@ -118,7 +118,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   },
   F15: {
     "packages/workflow/src/disk/writer.test.ts": [
-      "of 65 MiB is refused and writes nothing",
+      "of 65 MiB is refused without a write",
       "with a content of ",
     ],
     "packages/workflow/src/disk/log.test.ts": [

@@ -28,7 +28,7 @@ const define = {
   ...portableNames,
 };
 const noExport = /No matching export in "(.*)" for import "(.*)"/;
-/** Names of this project's packages. Positions in them are not the author's code. */
+/** Matches the names of this project's packages. Their code is not the author's code. */
 const runtimeName = /^@uncaged\/workflow(-(agents|steps|graph|plan|restate))?$/;
 const runtimeFolders = new Map<string, boolean>();
 

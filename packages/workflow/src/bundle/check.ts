@@ -33,7 +33,7 @@ export function checkBytes(bytes: Uint8Array, file: string): Finding[] {
   return [{ rule: "utf-8", message, file, ...positionOf(before, before.length) }];
 }
 
-/** Like {@link checkBytes}, for a decoded source. */
+/** Returns the breaches like {@link checkBytes}, for a decoded source. */
 export function checkSource(source: string, file: string): Finding[] {
   try {
     const names = exportsOf(source);

@@ -43,7 +43,7 @@ export function makeTemporary(prefix: string): string {
   }
 }
 
-/** Runs a function in a temporary folder, then removes the folder. The folder's path has no symbolic links. */
+/** Runs a function with the real path of a new temporary folder, then removes the folder. */
 export async function inTemporary<T>(
   prefix: string,
   act: (folder: string) => Promise<T>,
@@ -209,7 +209,7 @@ export type Channel = {
  */
 export function openChannel(): Channel {
   const [token, request] = process.argv.splice(2);
-  // Bubblewrap sets PWD.
+  // Hide the variables that `runChild` and bubblewrap (`PWD`) have set.
   for (const name of ["BUN_FEATURE_FLAG_NO_ORPHANS", "PWD"]) delete process.env[name];
   const write = writeSync;
   const stringify = JSON.stringify;

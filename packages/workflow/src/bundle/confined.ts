@@ -63,7 +63,7 @@ function unnamed(folder: Handle, content: string | Buffer): number {
   return descriptor;
 }
 
-/** Returns the files and folders of a program, except those of the operating system. */
+/** Returns the files and folders of a program, except files of the operating system. */
 function codeOf(program: Program): string[] {
   const file = fileOf(program);
   const own = file === null ? [] : [...folderOf(file), ...packagesFor(file)];

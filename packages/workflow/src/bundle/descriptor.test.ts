@@ -201,7 +201,7 @@ describe("the descriptor's YAML", () => {
     expect(readDescriptor(descriptorYaml(hard), "x.yaml")).toEqual(hard);
   });
 
-  test("has no anchors when two roles share one schema", async () => {
+  test("repeats a schema that two roles share, instead of using an anchor", async () => {
     const schema = { type: "string" };
     const role = { description: "", schema };
     expect(descriptorYaml({ description: "x", roles: { a: role, b: role } })).not.toContain("&");

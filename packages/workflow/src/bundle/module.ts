@@ -10,7 +10,7 @@ import {
   topLevelFailed,
 } from "./errors.ts";
 
-/** An error during the load of a module, and its position in that module if known. */
+/** An error thrown while a module was loaded, and its position in the module if known. */
 export type LoadProblem = { message: string; position: SourcePosition | null };
 
 /** Describes an error thrown by the `import` of `path`, with the innermost position of its stack in `path`. */
@@ -75,7 +75,7 @@ const asyncGeneratorFunction: unknown = Object.getPrototypeOf(async function* ()
  * Checks that a loaded module exports a bundle. Does not check the descriptor's content, because `add` has checked it.
  * {@link checkRun} checks the return value of a `run` that is a plain function.
  *
- * @throws WorkflowError `BUNDLE_REFUSED`; its message names no file.
+ * @throws WorkflowError `BUNDLE_REFUSED`; the caller adds the file's name to the message.
  */
 export function toBundle(module: object): Bundle {
   const exported: { run?: unknown; descriptor?: unknown } = module;

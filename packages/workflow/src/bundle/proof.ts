@@ -86,9 +86,9 @@ function besideRegistry(root: Root, hash: string): Proof[] {
 }
 
 /**
- * Adds the SHA-256 to each version of a registry that lacks it, unless there is no record of it and the bundle is
- * missing or does not match its hash. Returns the same registry if nothing changed. `known` has the SHA-256 of bundles
- * that the caller has read, by hash.
+ * Adds the SHA-256 to the versions of a registry that lack it, from a record or else from a bundle that matches its
+ * hash. Returns the same registry if nothing changed. `known` has the SHA-256 of bundles that the caller has read, by
+ * hash.
  */
 export function withProofs(
   root: Root,

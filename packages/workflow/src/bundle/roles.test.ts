@@ -59,7 +59,7 @@ test("a role that moved to another file or is not found has changed", () => {
   expect(changedBy(workflow, "gone", '"fine"', '"good"')).toEqual(["gone"]);
 });
 
-test("a changed library file changes every role, an added library file changes no role", () => {
+test("every role changes with a changed library file, but not with an added library file", () => {
   expect(changed("library = 1", "library = 2")).toEqual(["planner", "writer", "critic"]);
   const more = { ...workflow, "../node_modules/lib/other.js": "export const more = 1;" };
   const versions = [workflow, more].map((files) => new Map(Object.entries(files))) as [

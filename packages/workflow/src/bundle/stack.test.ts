@@ -92,7 +92,7 @@ describe("an error of a minified bundle", () => {
     },
   );
 
-  test("has file, line and column, but no text, when the map lacks the sources", async () => {
+  test("has file, line and column without the line's text when the map lacks the sources", async () => {
     const { at } = await thrown("C000000000000", "no text");
     expect(at).toEqual({
       file: expect.stringMatching(/flow\.ts$/),

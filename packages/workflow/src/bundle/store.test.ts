@@ -105,7 +105,7 @@ describe("putBundle", () => {
     expect(stored()).toEqual(before);
   });
 
-  test("leaves one bundle and no temporary files after twenty concurrent calls", async () => {
+  test("leaves only the files of one bundle after twenty concurrent calls", async () => {
     const hashes = await Promise.all(Array.from({ length: 20 }, () => put(source)));
     expect(new Set(hashes).size).toBe(1);
     expect(readdirSync(bundlesDir(root))).toHaveLength(2);

@@ -56,7 +56,7 @@ export type Plan = {
 /** One run of the workflow under faults. */
 export type Run = {
   steps: Step[];
-  /** For each step, the number of steps in the log when its work began; null where unknown. */
+  /** For each step, the number of steps in the log when its work began; null if unknown. */
   openedAt: (number | null)[];
   /** The end record; null for a thread that waits for an answer. */
   end: EndRecord | null;

@@ -146,7 +146,7 @@ export class Executions {
     }
   }
 
-  /** Returns the executions, except slots within a role that committed no step, and slots that contain such steps. */
+  /** Returns the executions by slot, without slots that contain steps, and without parts of a role without a step. */
   counted(): Execution[] {
     const within = new Set(
       [...this.#attempts.values()].flatMap((one) => (one.within ? one.slot : [])),

@@ -5,7 +5,7 @@ import type { RootSpending } from "./spending.ts";
 
 /**
  * Output of one role, from one `yield`. A workflow that opens attempts sets `attempt` to the id of the attempt that
- * produced it; the engine gives every other step an attempt.
+ * produced it; the engine adds an attempt to every other step.
  */
 export type RoleOutput = {
   role: string;
@@ -154,7 +154,7 @@ export type END = typeof END;
 /**
  * Meta of a `__wait__` step. `for` names the expected answer; an answer's value must fit `schema`. After `expiresAt`
  * (milliseconds since the epoch) no answer is accepted and the thread continues with `onTimeout` as the value. With
- * `sleep` the step asks no question: the thread continues at `expiresAt`. An answer with a token must have this
+ * `sleep` the step does not ask a question: the thread continues at `expiresAt`. An answer with a token must have this
  * `token`. Other keys are kept.
  */
 export type WaitMeta = {

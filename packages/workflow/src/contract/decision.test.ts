@@ -79,7 +79,7 @@ describe("a decision", () => {
     expect(decisionOf(value)).toBe(null);
   });
 
-  test("is never a value without a boolean or one of these words", () => {
+  test("is never parsed from a value without a boolean or one of these words", () => {
     const isWord = (one: unknown) =>
       typeof one === "boolean" ||
       (typeof one === "string" && words.includes(one.trim().toLowerCase()));

@@ -11,8 +11,8 @@ export type Orphan = { pid: number; command: string; ended: "SIGTERM" | "SIGKILL
 
 /**
  * Payloads of the event types that the command line and the console show. Values that may be long are `unknown`: a
- * recorded event may hold a `TruncatedValue` instead. The engine writes `worker_start`, `attempt_start`, `attempt_end`
- * and `journal`; step workflows, roles and agents publish the other types.
+ * recorded event may contain a `TruncatedValue` instead. The engine writes `worker_start`, `attempt_start`,
+ * `attempt_end` and `journal`; step workflows, roles and agents publish the other types.
  */
 export type EventPayloads = {
   /** A worker starts to drive the thread, after `steps` committed steps: attempts still open are lost. */

@@ -20,7 +20,7 @@ test("a number is rounded when parsing changes its integer or makes it infinite"
     "1e21",
   ];
   expect([...exact, "0.1", "1.5e3", "9007199254740993.5"].filter(isRounded)).toEqual([]);
-  // A JavaScript number holds the smallest 64-bit integer, but writes it as -9223372036854776000.
+  // A JavaScript number can represent the smallest 64-bit integer, but is written as -9223372036854776000.
   const rounded = ["9007199254740993", "-9007199254740993", "-9223372036854775808"];
   rounded.push("123456789012345678901", "1e400");
   expect(rounded.filter(isRounded)).toEqual(rounded);

@@ -1,6 +1,6 @@
 /*
- * Numbers in JSON texts that a JavaScript number can't hold: integers beyond 2^53 that would be rounded, and numbers
- * beyond the maximum.
+ * Numbers in JSON texts that a JavaScript number can't represent: integers beyond 2^53 that would be rounded, and
+ * numbers beyond the maximum.
  */
 import { maxJsonDepth } from "./json.ts";
 import { isRecord } from "./show.ts";

@@ -26,8 +26,8 @@ type Walk = { keys: (string | number)[]; parents: object[]; depth: number; lengt
  * are too deep or too long. As in JSON, properties that are `undefined`, have a symbol as key or can't be listed are
  * left out.
  *
- * Reads each property once and calls no `toJSON`: a getter or a Proxy that returns another value the next time can't
- * put unchecked data into the log. Never throws.
+ * Reads each property once and does not call `toJSON`: a getter or a Proxy that returns another value the next time
+ * can't put unchecked data into the log. Never throws.
  *
  * @param name Name of the value in the reason: `meta` in `meta.files[2] is a function`.
  */

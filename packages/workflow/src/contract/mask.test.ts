@@ -100,7 +100,7 @@ describe("masking", () => {
 });
 
 describe("masking a text that arrives in chunks", () => {
-  test("holds back a possible prefix of a secret", () => {
+  test("delays a possible prefix of a secret", () => {
     const mask = maskOf({ A_KEY: "abcabcabd", B_TOKEN: "xyzxyzxyz" });
     const texts = ["", "no", "is a", "is abcabc", "abcabcabc", "is xyzxyzxy"];
     expect(texts.map((text) => mask.pending(text))).toEqual([0, 0, 1, 6, 6, 8]);

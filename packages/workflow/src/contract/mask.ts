@@ -3,7 +3,7 @@ import { urlPassword } from "./url.ts";
 /**
  * Masks the secrets of an environment in a text: `mask(text)`. `value` masks the texts of a JSON value. `pending`
  * counts the characters at the end of a text that may be the start of a secret. `stream` masks a text that arrives in
- * chunks. It holds the pending characters back, so it also masks a secret that spans two chunks.
+ * chunks. It delays the pending characters, so it also masks a secret that spans two chunks.
  */
 export type Mask = {
   (text: string): string;

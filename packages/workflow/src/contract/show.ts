@@ -1,4 +1,4 @@
-/** Formats a user's text for an error message: one line, no control characters, truncated. */
+/** Formats a user's text for an error message: on one line, without control characters, truncated. */
 export function show(text: string): string {
   const short = text.length > 80 ? `${text.slice(0, 80)}…` : text;
   return JSON.stringify(short).replace(

@@ -8,8 +8,9 @@ export type RootLimits = { costPerDay?: number; costPerMonth?: number };
 export type CallToPay = { call: string; least: number; most: number };
 
 /**
- * Result of a reservation. `reserved`: `amount` US dollars are reserved. `busy`: calls in flight hold the remainder and
- * may release enough. `spent`: a limit, set in `file`, is used up until a time in milliseconds since the epoch.
+ * Result of a reservation. `reserved`: `amount` US dollars are reserved. `busy`: calls in flight have reserved the
+ * remainder and may release enough. `spent`: a limit, set in `file`, is used up until a time in milliseconds since the
+ * epoch.
  */
 export type RootReservation =
   | { kind: "reserved"; amount: number }

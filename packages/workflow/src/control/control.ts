@@ -73,7 +73,7 @@ export type ForkRequest = {
 /** Request to start a thread with the caller's `threadId`. Repeated requests start one thread. */
 export type StartRequest = Surroundings & {
   threadId: string;
-  /** Whether the caller chose the id, so that a thread of another version may already have it. */
+  /** Whether a user chose the id. Then a thread of another version may already have it. */
   isGiven?: boolean;
   workflow: string;
   /**
@@ -97,7 +97,7 @@ export type ResumeRequest = Surroundings;
 /**
  * An answer to a waiting thread. `content` is the text as given. Without a `value` the text is parsed by the question's
  * schema; without a schema, exact JSON is parsed and any other text stays text. `meta.token` must be the question's
- * token. A repeated answer with the same `meta.requestId` gets the same reply and has no further effect. `by` is the
+ * token. A repeated answer with the same `meta.requestId` gets the same reply and is otherwise ignored. `by` is the
  * sender, `api` by default; a `by` in `meta` is ignored.
  */
 export type InputRequest = {
@@ -108,7 +108,8 @@ export type InputRequest = {
 };
 
 /**
- * Request to answer a question. `question` is the number of its `__wait__` step; it is refused for another question.
+ * Request to answer a question. `question` is the number of its `__wait__` step: the request is refused if another
+ * question is open.
  */
 export type AnswerRequest = Surroundings & { input: InputRequest; question?: number };
 

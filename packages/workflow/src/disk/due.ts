@@ -10,7 +10,7 @@
  *    newline can't be made durable, the entry is postponed.
  * D3 Without the file `due/complete` threads may lack an entry. The host then reads their logs, adds the missing
  * entries and writes the file.
- * D4 Checking for due threads reads only the names of the hours and the names in the current hour.
+ * D4 Checking for due threads reads only the names of the hours, and the names in the current and past hours.
  * D5 A paused thread keeps its entry, but is not due.
  */
 import { dirname, join } from "node:path";

@@ -148,7 +148,7 @@ export const restoredTwice = (threadId: string): WorkflowError =>
     `remove it first: uncaged-workflow thread rm ${threadId}`,
   );
 
-/** A name that matches no thread in the trash. */
+/** A text that does not match a thread in the trash. */
 export const notInTrash = (text: string): WorkflowError =>
   WorkflowError.missing(
     "NOT_IN_TRASH",

@@ -44,7 +44,7 @@ describe("replacing a file", () => {
     ]);
   });
 
-  test("leaves no file when the rename fails", () => {
+  test("removes the temporary file when the rename fails", () => {
     mkdirSync(join(path, "full"), { recursive: true });
     expect(() => writeFileAtomic(path, "new")).toThrow(`can't write ${path}`);
     expect(readdirSync(folder)).toEqual(["a.txt"]);

@@ -235,7 +235,7 @@ export function copyFileAtomic(from: string, path: string): void {
   }
 }
 
-/** Like {@link writeFileAtomic}, but syncs on a thread of the system's pool. */
+/** Replaces a file like {@link writeFileAtomic}, but syncs on a thread of the system's pool. */
 export async function writeFileLater(path: string, content: Uint8Array | string): Promise<void> {
   const { files } = system;
   const aside = asideName(path);

@@ -130,7 +130,7 @@ describe("the lines of a file, backward", () => {
 });
 
 describe("waiting for a change", () => {
-  /** In milliseconds, longer than the timeout of a test. */
+  /** A time in milliseconds that is longer than the timeout of a test. */
   const forever = 3_600_000;
 
   async function changed(paths: string[], atMostMs: number, signal?: AbortSignal): Promise<void> {

@@ -52,7 +52,7 @@ describe("a log cut at any byte of its last three records (F1)", () => {
     }
   });
 
-  test("filled with zeros is broken: no crash does that to a synced record", () => {
+  test("filled with zeros is broken, because a crash can't do that to a synced record", () => {
     const before = logOf(startLine, stepLine("a"));
     for (const zeros of [Buffer.alloc(30), Buffer.concat([Buffer.alloc(30), logOf("")])]) {
       const log = read(Buffer.concat([before, zeros]));

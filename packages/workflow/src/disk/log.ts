@@ -24,7 +24,7 @@ export type LogOutline = LogFacts & {
   steps: number;
   /** Waiting time of the thread up to its last record, in milliseconds. */
   waitedMs: number;
-  /** Sum of the last record; null when the log has no sums. */
+  /** Sum of the last record; null in a log without sums. */
   sum: Sum | null;
   size: number;
   torn: number;
@@ -64,7 +64,7 @@ export const scanLog = (path: string, onStep: OnStep): LogOutline | Unreadable =
 /** Reads a log like {@link readLog}, but keeps only the outline. */
 export const outlineLog = (path: string): LogOutline | Unreadable => fold(path, {});
 
-/** Reads the start record of a log; null when its first line is not a start record. Reads no more bytes than needed. */
+/** Reads the start record of a log; null when its first line is not a start record. Reads only the first line. */
 export function readStart(path: string): StartRecord | null {
   return withFile(path, (fd) => {
     const [window] = windowsOf(fd, { size: 4 * 1024 });

@@ -37,7 +37,7 @@ export function leftInRoot(
   return leftBecause(thread, facts, { now: system.clock.now(), root: rootMark(root), env });
 }
 
-/** Returns the reason against an automatic resume in the log's file of an unclaimed thread; null if there is none. */
+/** Returns the reason against an automatic resume that an unclaimed thread's log file shows; null if there is none. */
 export const leftByLog = (root: Root, ref: ThreadRef): string | null =>
   isRestored(root, ref) ? "its log was restored from a copy" : null;
 

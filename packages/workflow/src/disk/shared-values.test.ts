@@ -33,7 +33,7 @@ async function value(): Promise<unknown> {
 }
 
 describe("a shared value", () => {
-  test("loses no change of concurrent processes", async () => {
+  test("keeps all changes of concurrent processes", async () => {
     const script = `
       const { sharedIn } = await import(${JSON.stringify(join(import.meta.dir, "shared-values.ts"))});
       const shared = sharedIn(${JSON.stringify(root)});

@@ -162,7 +162,7 @@ export class SpendingBook {
     return book;
   }
 
-  // Counts calls in flight whose workers have ended (M4). Returns false if there are none.
+  // Counts calls in flight whose workers have ended (M4). Returns false without such calls.
   #countLost(book: Book): boolean {
     const gone = new Map<string, boolean>();
     const isGone = (hash: string): boolean => {

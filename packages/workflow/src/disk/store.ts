@@ -64,7 +64,7 @@ import { storeClosed } from "../store/errors.ts";
 
 /** Options of the store of a storage root. */
 export type DiskStoreOptions = {
-  /** The bundle whose lock this process holds: claims on its threads need no further lock. */
+  /** The bundle whose lock this process holds: claims on its threads do not need another lock. */
   lockedHash?: string;
   /** Whether the previous worker crashed, so that the page cache may have bytes that are not on the disk. */
   distrustsCache?: boolean;

@@ -103,7 +103,7 @@ describe("the file of values", () => {
     },
   );
 
-  test("that can't be written keeps no value, and does not throw", () => {
+  test("that can't be written drops values, and does not throw", () => {
     writeFileSync(join(folder, "precious"), "precious");
     symlinkSync(join(folder, "precious"), path);
     expect(new ValuesFile(path).keep("[1]")).toBeNull();

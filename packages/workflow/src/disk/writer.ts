@@ -287,7 +287,7 @@ export class LogWriter {
     throw refusal;
   }
 
-  /** Checks that the log is still a plain file with one name and the length that this writer left. */
+  /** Checks that the log is still a regular file with one name and the length that this writer left. */
   #checkAlone(): void {
     let size: number;
     try {

@@ -131,7 +131,7 @@ test("any program, interrupted anywhere, reaches the same end without repeating 
   );
 });
 
-test("any program, with a changed role in its log, stops there and yields nothing", async () => {
+test("any program with a changed role in its log stops at the changed step and does not yield", async () => {
   await fc.assert(
     fc.asyncProperty(programs, fc.nat(), async (parts, at) => {
       const whole = await run(new Interpreter().program(parts), options);

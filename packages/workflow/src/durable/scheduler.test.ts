@@ -244,7 +244,7 @@ test("an unanswered question is an error", async () => {
   expect(asked).rejects.toThrow("no answer");
 });
 
-test("S7: each commit finds its task in any order; open tasks remain, and no more is read", () => {
+test("S7: each commit finds its task in any order; open tasks remain, and later commits are not read", () => {
   const names = fc.uniqueArray(fc.string({ maxLength: 3 }), { maxLength: 6 });
   fc.assert(
     fc.property(names, fc.nat(6), fc.gen(), (keys, done, pick) => {

@@ -95,7 +95,7 @@ export type PortAt = { node: string; port: string };
 export type Completion = {
   /** The inserted text: "$plan", "goal". */
   text: string;
-  /** Its meaning: "variable of plan", "param". */
+  /** The meaning of the text: "variable of plan", "param". */
   detail: string;
 };
 

@@ -31,7 +31,7 @@ const mostSeen = 10_000;
 export class StoreActivity implements Activity {
   readonly lookEveryMs = 1_000;
   readonly #store: ThreadStore;
-  /** For each thread that was seen claimed, the time until which it counts as driven, by the monotonic clock. */
+  /** The times until which threads with an earlier claim count as driven, by the monotonic clock. */
   readonly #claimed = new Map<string, number>();
   #busyUntil = 0;
 

@@ -126,7 +126,7 @@ export class OwnCommands implements Commands {
 
   #scheduleWake(): void {
     this.#stopWaking = system.clock.after(wakeEveryMs, () => {
-      // A thread that could not be woken is due again in a minute.
+      // Ignore errors: a thread that could not be woken is due again in a minute.
       void this.wake({ env: this.#env })
         .catch(() => undefined)
         .then(() => this.#isClosed || this.#scheduleWake());

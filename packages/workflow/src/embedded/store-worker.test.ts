@@ -70,7 +70,9 @@ describe("a host that does not drive threads, with a worker of its store", () =>
   }
 });
 
-/** The workers that ran and aborted the role of `held`, which runs until its signal is aborted or `release` is called. */
+/**
+ * The workers that ran and aborted the role of `held`, which runs until its signal is aborted or `release` is called.
+ */
 const [runs, ends] = [[] as string[], [] as string[]];
 let release = (): void => undefined;
 const held = bundle(`

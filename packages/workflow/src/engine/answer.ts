@@ -34,7 +34,7 @@ type Compiled = { validate: (value: unknown) => string | null } | { problem: str
 /** Compiles the schema of a question. */
 export type SchemaJudge = (schema: JsonSchema) => Promise<Compiled>;
 
-/** Returns the problem of a `__wait__` step's schema, or null. */
+/** Returns the problem of a `__wait__` step's schema, null without a problem. */
 export async function schemaProblem(wait: WaitMeta, judge: SchemaJudge): Promise<string | null> {
   if (wait.schema === undefined) return null;
   const compiled = await judge(wait.schema);

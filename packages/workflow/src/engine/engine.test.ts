@@ -342,7 +342,7 @@ describe("the engine", () => {
     expect(roles()).toEqual([INPUT, "after yes", "__end__"]);
   });
 
-  test("fails a question with an invalid schema", async () => {
+  test("ends a thread as failed when a question's schema is invalid", async () => {
     const { engine, lines } = drive(asking, {}, { judge: async () => ({ problem: "it is odd" }) });
     await engine.done;
     expect(last(lines).content).toBe("step 1: meta.schema is not a JSON Schema: it is odd");

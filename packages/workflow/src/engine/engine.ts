@@ -8,7 +8,7 @@
  * E2 Only the engine calls `next()`, one call at a time per thread.
  * E3 Kill aborts the signal, writes the end, then calls `return()` with a timeout: it waits behind a pending `next()`.
  * E4 The engine must not rely on the `finally` of a generator that never advanced: it does not run.
- * E5 Replaying recorded steps has no effect and writes no record.
+ * E5 Replaying recorded steps has no effect and does not write records.
  * E6 A thread gets exactly one end record. The exit of a process never counts as an outcome.
  */
 import { opensAttempts } from "../contract/attempt.ts";
