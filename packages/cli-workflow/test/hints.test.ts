@@ -141,14 +141,14 @@ test("each hint was shown, and its commands work", () => {
       "ask the user to decide: uncaged-workflow thread …; or to start this server with --allow-approve":
         "of a tool of mcp",
       "find its worker: uncaged-workflow ps": isRace,
-      "find it: uncaged-workflow ps": isRace,
+      "find the process: uncaged-workflow ps": isRace,
       "see how: uncaged-workflow thread …": isRace,
       "resume it yourself: uncaged-workflow resume …": isRace,
       "uncaged-workflow add … greet.ts": "an example of the console",
       "Open the address that <code>uncaged-workflow serve</code> printed in its terminal.": goesOn,
       "run it once: uncaged-workflow run … --wait; or name a fixture: --fixture <file>; or let its roles run: --live":
         "of chaos without a recording, in its own tests",
-      "run it once without faults, and see why: uncaged-workflow logs @last":
+      "run the workflow without faults and read its log: uncaged-workflow logs @last":
         "of a run of chaos that hangs, in its own tests",
       "run uncaged-workflow doctor": "of a fault of the disk that has no name",
     }),

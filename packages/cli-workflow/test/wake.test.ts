@@ -115,6 +115,6 @@ test("lists show until when a thread sleeps, and it can't be answered", async ()
   const refused = await store.run(["resume", id, "--input", "yes"]);
   expect(refused.code).toBe(1);
   expect(refused.stderr).toMatch(
-    /is sleeping until 20\S+Z: it has no question; hint: wait until then/,
+    /is sleeping until 20\S+Z: it is not waiting for an answer; hint: wait until then/,
   );
 });

@@ -280,12 +280,12 @@ describe("a failed build is one error with its position", () => {
     expect(error.hint).toBe(hint);
   });
 
-  test("a module of Bun's own", async () => {
+  test("a module that only Bun has", async () => {
     const { message } = await errorOf(
       build({ "flow.ts": 'import { file } from "bun"; file("x");' }),
     );
     expect(message).toBe(
-      `${at("flow.ts")}:1:22: imports "bun", which is Bun's own: a bundle imports Node's only`,
+      `${at("flow.ts")}:1:22: imports "bun", which only Bun has: import Node's built-in modules only`,
     );
   });
 

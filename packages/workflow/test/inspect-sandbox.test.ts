@@ -119,7 +119,7 @@ describe.each(users)("the top level of a bundle that $user adds", ({ as, isHere 
     const memory = "for (;;) said.push(Buffer.alloc(1 << 20, 1));";
     expect(await loaded(memory, { as, maxMemory: 300 << 20 })).toEqual({
       code: "BUNDLE_LOAD_FAILED",
-      message: "b: took more than 300 MiB to load",
+      message: "b: used more than 300 MiB to load",
     });
     const inChild = `spawn("sh", ["-c", "x=$(head -c 400000000 /dev/zero | tr '\\\\0' a); sleep 60"]);
       await new Promise(() => {});`;

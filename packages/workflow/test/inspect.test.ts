@@ -195,12 +195,20 @@ describe("a bundle that fails to load is one error with its position", () => {
       'import { nope } from "node:fs"; nope;',
       "b.esm.js: Export named 'nope' not found in module 'node:fs'.",
     ],
-    ["exits", "process.exit(0)", "b.esm.js: its process ended with code 0 while it was loaded"],
-    ["aborts", "process.abort()", "b.esm.js: its process was ended by SIGABRT while it was loaded"],
+    [
+      "exits",
+      "process.exit(0)",
+      "b.esm.js: the process ended with code 0 while loading the bundle",
+    ],
+    [
+      "aborts",
+      "process.abort()",
+      "b.esm.js: the process was ended by SIGABRT while loading the bundle",
+    ],
     [
       "kills itself",
       "process.kill(process.pid, 'SIGKILL')",
-      "b.esm.js: its process was ended by SIGKILL while it was loaded",
+      "b.esm.js: the process was ended by SIGKILL while loading the bundle",
     ],
   ];
   for (const [name, source, message] of throwing) {
@@ -233,7 +241,7 @@ describe("a bundle that fails to load is one error with its position", () => {
   test.if(process.platform === "linux")("a bundle that allocates memory without end", async () => {
     const source = "const all = []; for (;;) all.push(new Uint8Array(1 << 20).fill(1));";
     expect(await refusal(source, { maxMemory: 200 << 20 })).toEqual(
-      failed("b.esm.js: took more than 200 MiB to load"),
+      failed("b.esm.js: used more than 200 MiB to load"),
     );
   });
 
@@ -277,7 +285,7 @@ describe("exports are checked on the loaded module", () => {
     ],
     ["nothing", descriptor, "run is undefined, not an async generator function"],
     ["no descriptor", "export async function* run() {}", "descriptor is undefined, not an object"],
-    ["a default", `${end} export default 1;`, "there must be no default export"],
+    ["a default", `${end} export default 1;`, "default export not allowed"],
   ];
   for (const [name, source, message] of exported) {
     test(`${name} is refused`, async () => {

@@ -128,7 +128,7 @@ describe("a bundle that breaks the rules", () => {
       `${file}:1:15: imports "zod", which is not a Node built-in (builtins-only), and 4 more`,
     );
     expect(details).toHaveLength(5);
-    expect(details?.[1]).toStartWith(`${file}:2:1: there must be no default export`);
+    expect(details?.[1]).toStartWith(`${file}:2:1: default export not allowed`);
   });
 
   test("is not run", async () => {
@@ -147,7 +147,7 @@ describe("a source whose bundle breaks the rules is reported with the author's o
       `${sound}\nexport const load = (x: string) =>\n  import(x);`,
     );
     expect((await refusal(file)).message).toBe(
-      `${file}:5:3: import() is not allowed: import at the top, and bundle what you import (no-dynamic-import)`,
+      `${file}:5:3: import() is not allowed: import at the top, and bundle the imported module (no-dynamic-import)`,
     );
   });
 

@@ -52,7 +52,9 @@ describe("a thread that sleeps, and whose worker was killed", () => {
     for (const act of [answer, () => resumeThread(store.root, ref, { env }), answer]) {
       expect(await codeOf(act())).toBe("SLEEPING");
     }
-    expect(await messageOf(answer())).toMatch(/is sleeping until 20\S+Z: it has no question$/);
+    expect(await messageOf(answer())).toMatch(
+      /is sleeping until 20\S+Z: it is not waiting for an answer$/,
+    );
     expect(store.roles(ref)).toEqual([undefined, "__wait__"]);
     const [live] = await listLive(store.root);
     expect(live).toMatchObject({ status: "waiting", sleepingUntil: expect.any(Number) });

@@ -121,7 +121,7 @@ describe("a foreign write to a live log (F9)", () => {
     await store.whenStatus(ref, "corrupt");
     // The writer may end its line after the foreign text.
     expect(readFileSync(path, "utf8").trimEnd()).toEndWith(foreign.trimEnd());
-    await until(() => store.notes(ref).includes("broken off"));
+    await until(() => store.notes(ref).includes("aborted: "));
   });
 });
 

@@ -1,4 +1,4 @@
-// The process in which `build.ts` builds: Bun's bundler, isolated from the user's environment.
+// The process that `build.ts` starts to run Bun's bundler, isolated from the user's environment.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
@@ -20,7 +20,7 @@ import { buildFailed, macroInSource, secondFile } from "./errors.ts";
 
 const { request, answer } = openChannel();
 const { source, tsconfig, out, resolve, within } = request as BuildRequest;
-/** Prompts are often Markdown files, which Bun would convert to HTML. */
+/** Loaders by file extension. By default, Bun would convert Markdown files, such as prompts, to HTML. */
 const loader = { ".md": "text" } as const;
 const define = {
   "process.env.NODE_ENV": '"production"',
@@ -28,7 +28,7 @@ const define = {
   ...portableNames,
 };
 const noExport = /No matching export in "(.*)" for import "(.*)"/;
-/** Names of this project's packages. Positions in them are not the author's code. */
+/** Matches the names of this project's packages. Their code is not the author's code. */
 const runtimeName = /^@uncaged\/workflow(-(agents|steps|graph|plan|restate))?$/;
 const runtimeFolders = new Map<string, boolean>();
 
@@ -46,9 +46,11 @@ try {
   answer({ refused: toErrorRecord(known) } satisfies BuildAnswer);
 }
 
-// A macro runs code during the build. Only Bun's command can forbid it (`--no-macros`), so that command builds first,
-// without output, and reports macros and all ordinary errors. A standalone binary contains that command. Returns the
-// author's files and their imports.
+/**
+ * Refuses a source with macros or build errors; returns the author's files and their imports. A macro runs code during
+ * the build. Only the command `bun build` can forbid macros (`--no-macros`), so it builds the source first. This
+ * program's executable contains the command.
+ */
 function refuseMacros(): Inputs {
   const defines = Object.entries(define).map(([name, value]) => `--define=${name}:${value}`);
   const lendable = [...own.names, ...Object.keys(resolve)];
@@ -104,7 +106,7 @@ function problemsIn(printed: string): string[] {
 
 function inOurWords(message: string): string {
   const module = /^Browser build cannot import Bun builtin: (".*?")/.exec(message)?.[1];
-  if (module) return `imports ${module}, which is Bun's own: a bundle imports Node's only`;
+  if (module) return `imports ${module}, which only Bun has: import Node's built-in modules only`;
   return message.replace(/\. Maybe you need to "bun install"\?$/, "");
 }
 
@@ -138,7 +140,7 @@ async function build(lent: Record<string, string>): Promise<string[]> {
   return Object.keys(inputs).map((path) => resolvePath(path));
 }
 
-/** Tells whether a file belongs to one of this project's packages, by the nearest `package.json`. */
+/** Returns whether a file belongs to one of this project's packages, by the nearest `package.json` with a name. */
 function isOwnFile(path: string): boolean {
   const folder = dirname(path);
   const known = runtimeFolders.get(folder);
@@ -159,15 +161,15 @@ function packageName(path: string): string | null {
 }
 
 /**
- * Tells whether a source of the map was not written by the author: a file of this program, or a module generated from
- * another file.
+ * Returns whether a source of the map is not the author's code: it is a file of this project's packages, or a module
+ * generated from another file.
  */
 function isRuntime(name: string): boolean {
   const path = resolvePath(dirname(source), name);
   return (path === source && dirname(source) === out) || isOwnFile(path);
 }
 
-/** Adds the author's files that the code holds as data, such as prompts, to a source map. */
+/** Adds the author's data files that the code contains, such as prompts, to a source map. */
 async function withTexts(map: string, inputs: string[]): Promise<string> {
   const parsed = JSON.parse(map) as { sources: string[]; sourcesContent: (string | null)[] };
   const data = inputs.filter((path) => isData.test(path) && !/(^|\/)node_modules\//.test(path));
@@ -178,7 +180,7 @@ async function withTexts(map: string, inputs: string[]): Promise<string> {
   return JSON.stringify(parsed);
 }
 
-/** Refuses imports of files outside of the folder. */
+/** Refuses imports of files outside of the folder, except the `lent` files. */
 function checkInside(folder: string, inputs: Inputs, lent: Record<string, string>): void {
   const isInside = (path: string) => resolvePath(path).startsWith(join(folder, "/"));
   const problems = Object.entries(inputs)

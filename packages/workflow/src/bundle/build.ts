@@ -14,15 +14,12 @@ import {
   sourceTooLarge,
 } from "./errors.ts";
 
-/**
- * A built bundle. `map` is its source map, with paths relative to the source's folder. `inputs` are the paths of all
- * files that it was built from.
- */
+/** A built bundle. `map` is its source map, with paths relative to the source's folder. `inputs` are all files read. */
 export type Built = { code: Uint8Array; map: string; inputs: string[] };
 
 /**
  * Request to `build-child`, which writes `code.js` and `code.map` into the folder `out`. `resolve` maps packages that
- * may be missing in the source's folder to files; no other file outside of `within` may be imported.
+ * may be missing in the source's folder to files. Imports of any other file outside of `within` fail.
  */
 export type BuildRequest = {
   source: string;
@@ -39,12 +36,13 @@ const timeoutMs = 120_000;
 const maxMemory = 4 * 2 ** 30;
 
 /**
- * Builds a source into one minified ES module with its original names, which imports only Node's own modules.
+ * Builds a source into one minified ES module that imports only Node's built-in modules. Functions and classes keep
+ * their names.
  *
  * The same source gives the same bytes in every folder and environment: only the project's own `tsconfig.json` and
  * `node_modules` reach the build. No code of the source runs. Without a `node_modules` the source may import
  * `@uncaged/workflow`, which resolves to the running copy.
- * @param within a folder to which imports are limited, except for the running program's own packages
+ * @param within the folder to which imports are limited, except for the running program's own packages
  * @throws WorkflowError the errors of `statSource`; `BUILD_FAILED` with file, line and column.
  */
 export async function buildBundle(file: string, within?: string): Promise<Built> {
@@ -58,7 +56,7 @@ export async function buildBundle(file: string, within?: string): Promise<Built>
 }
 
 /**
- * Builds a module generated from another kind of source, as {@link buildBundle} builds a file.
+ * Builds a module generated from another kind of source, like {@link buildBundle}.
  *
  * @param text the text of the original source
  * @param file the name of the original source as the user gave it, for messages
@@ -87,7 +85,7 @@ const textOf = (path: string): Promise<string | null> => readFile(path, "utf8").
 
 type Source = Pick<BuildRequest, "source" | "resolve" | "within"> & { tsconfig: string | null };
 
-// `shown` converts the build's paths to the user's paths.
+// `shown` replaces the build's paths in a message by the user's paths.
 async function buildIn(
   out: string,
   { source, tsconfig, resolve, within }: Source,
@@ -100,7 +98,7 @@ async function buildIn(
   const env = { NODE_ENV: "production", NO_COLOR: "1" };
   const end = await runChild({ program: "build-child", request, cwd, env, timeoutMs, maxMemory });
   if (end.by !== "answer") {
-    const how = end.by === "exit" ? end.how : `passed its limit of ${end.by}`;
+    const how = end.by === "exit" ? end.how : `exceeded its ${end.by} limit`;
     const problem = shown(`${source}: the build ${how}`);
     throw buildFailed([problem], buildHint(problem));
   }
@@ -142,9 +140,9 @@ const firstConfig = (folders: string[]): string | null =>
   folders.map((folder) => join(folder, "tsconfig.json")).find(existsSync) ?? null;
 
 /**
- * A source's text as a module that can be built. `resolve` maps its imported packages to files of the running program,
- * because the source's own folder may lack them. `roles` maps each role to the position of its description in the text,
- * for errors of that role.
+ * A TypeScript module generated from a source of another kind. `resolve` maps its imported packages to files of the
+ * running program, because the source's own folder may lack them. `roles` maps each role to the position of its
+ * description in the source, for errors of that role.
  */
 export type SourceModule = {
   code: string;
@@ -167,7 +165,11 @@ export type SourceKind = {
   module(text: string, file: string): Promise<SourceModule>;
 };
 
-/** @throws WorkflowError `NO_SUCH_FILE`, `NOT_A_FILE`, `BAD_PATH`, `EMPTY_FILE`, and the errors of the disk. */
+/**
+ * Checks that a path is a file with content.
+ *
+ * @throws WorkflowError `NO_SUCH_FILE`, `NOT_A_FILE`, `BAD_PATH`, `EMPTY_FILE`, and the errors of the disk.
+ */
 export async function statSource(path: string): Promise<void> {
   try {
     checkStats(path, await stat(path));
@@ -177,9 +179,9 @@ export async function statSource(path: string): Promise<void> {
 }
 
 /**
- * Reads a file that the user named, at most `maxBytes`. Never waits for a FIFO.
+ * Reads a file that the user named, of at most `maxBytes`. Refuses a named pipe (FIFO) without waiting for a writer.
  *
- * @throws WorkflowError as `statSource`, and `FILE_TOO_LARGE`.
+ * @throws WorkflowError the errors of `statSource`, and `FILE_TOO_LARGE`.
  */
 export async function readSource(path: string, maxBytes: number): Promise<Uint8Array> {
   let file: FileHandle | undefined;

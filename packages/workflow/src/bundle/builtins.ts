@@ -1,4 +1,4 @@
-/** Modules that may be imported with and without the prefix `node:`. */
+/** Modules that a bundle may import with or without the prefix `node:`. */
 const named = `
   assert assert/strict async_hooks buffer child_process cluster console constants crypto dgram
   diagnostics_channel dns dns/promises domain events fs fs/promises http http2 https inspector
@@ -16,8 +16,9 @@ const builtins: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Tells whether a bundle may import a module: only Node's built-in modules are allowed. The list is from
- * https://nodejs.org/docs/latest-v22.x/api/modules.html#built-in-modules. The runtime's own list has more
- * (`bun:sqlite`, `ws`), and would make a bundle valid on one machine and invalid on another.
+ * Returns whether a bundle may import a module: only Node's built-in modules are allowed. The list is from
+ * https://nodejs.org/docs/latest-v22.x/api/modules.html#built-in-modules. The runtime's own list depends on the
+ * runtime: Bun's also has `bun:sqlite` and `ws`. With it, a bundle would be valid on one machine and invalid on
+ * another.
  */
 export const isBuiltin = (specifier: string): boolean => builtins.has(specifier);

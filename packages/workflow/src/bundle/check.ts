@@ -6,7 +6,7 @@ import type { SourceMap } from "./source-map.ts";
 import { exportsOf, lexModule, positionOf } from "./syntax.ts";
 import { bundleRefused } from "./errors.ts";
 
-/** Rules for a bundle's source. */
+/** A rule for a bundle's code. */
 export type Rule =
   | "utf-8"
   | "syntax"
@@ -33,7 +33,7 @@ export function checkBytes(bytes: Uint8Array, file: string): Finding[] {
   return [{ rule: "utf-8", message, file, ...positionOf(before, before.length) }];
 }
 
-/** Like {@link checkBytes}, for a decoded source. */
+/** Returns the breaches like {@link checkBytes}, for a decoded source. */
 export function checkSource(source: string, file: string): Finding[] {
   try {
     const names = exportsOf(source);
@@ -56,15 +56,15 @@ function breachesIn(source: string, names: readonly string[]): Breach[] {
     const isListed = source.slice(each.exportStart, each.start).includes("{");
     found.push({
       rule: "no-default-export",
-      message: "there must be no default export: export run and descriptor by name",
+      message: "default export not allowed: export run and descriptor by name",
       offset: isListed ? each.start : each.exportStart,
     });
   }
-  // `export * from` a built-in may export any name, so the names are checked after loading the module.
+  // `export * from` a built-in module may export any name: `toBundle` checks the names after loading.
   if (exports.some(({ type }) => type === "reexport-all")) return found;
   for (const name of ["run", "descriptor"]) {
     if (names.includes(name)) continue;
-    found.push({ rule: "named-exports", message: `exports no ${name}`, offset: source.length });
+    found.push({ rule: "named-exports", message: `missing export ${name}`, offset: source.length });
   }
   return found;
 }
@@ -72,11 +72,11 @@ function breachesIn(source: string, names: readonly string[]): Breach[] {
 function breachOf({ type, specifier, importStart, start }: Import): Breach | null {
   if (type === "import-meta") return null;
   if (type === "dynamic") {
-    const message = "import() is not allowed: import at the top, and bundle what you import";
+    const message = "import() is not allowed: import at the top, and bundle the imported module";
     return { rule: "no-dynamic-import", message, offset: importStart };
   }
   if (isBuiltin(specifier)) return null;
-  const what = /^bun(:|$)/.test(specifier) ? "is Bun's own" : "is not a Node built-in";
+  const what = /^bun(:|$)/.test(specifier) ? "only Bun has" : "is not a Node built-in";
   const message = `imports ${JSON.stringify(specifier)}, which ${what}`;
   // `start` is after the opening quote.
   return { rule: "builtins-only", message, offset: start - 1 };
@@ -89,7 +89,7 @@ function syntaxFinding(thrown: unknown, file: string): Finding {
 }
 
 /**
- * Refuses a bundle that breaks rules. `map` is its source map if the bundle was built from a source.
+ * Refuses a bundle with findings. `map` is its source map if the bundle was built from a source.
  *
  * @throws WorkflowError `BUNDLE_REFUSED`.
  */
@@ -97,7 +97,7 @@ export function refuse(findings: readonly Finding[], file: string, map?: SourceM
   if (findings.length === 0) return;
   throw bundleRefused(
     findings.map((finding) => {
-      // Lines of built code are useless to the author: show the source's line, or only the file.
+      // The author can't use lines of built code: show the source's line, or only the file.
       const at = map && !map.original(finding) ? file : positionIn(file, finding, map);
       return `${at}: ${finding.message} (${finding.rule})`;
     }),

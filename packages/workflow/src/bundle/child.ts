@@ -18,16 +18,17 @@ export type ChildTask = {
   cwd: string;
   env?: Record<string, string>;
   timeoutMs: number;
-  /** Maximum memory of the process and its descendants in bytes. Enforced where the system reports it (Linux). */
+  /** Maximum memory of the process and its descendants in bytes. Enforced on Linux only. */
   maxMemory: number;
-  /** Sandbox mode (none by default), and the files visible in the sandbox besides `cwd`. */
+  /** Sandbox mode (`off` by default), and the files visible in the sandbox besides `cwd`. */
   sandbox?: { mode: SandboxMode; files: readonly string[] };
-  /** Kills the program when aborted. */
+  /** Kills the program when the signal is aborted. */
   signal?: AbortSignal;
   /** Called with each report before the answer. A report restarts the time limit. */
   onReport?: (report: unknown) => void;
 };
 
+/** The reason why a child process ended: its answer, its exit before an answer, or an exceeded limit. */
 export type ChildEnd =
   | { by: "answer"; answer: unknown }
   | { by: "exit"; how: string }
@@ -42,7 +43,7 @@ export function makeTemporary(prefix: string): string {
   }
 }
 
-/** Runs a function in a temporary folder, then removes the folder. The folder's path has no symbolic links. */
+/** Runs a function with the real path of a new temporary folder, then removes the folder. */
 export async function inTemporary<T>(
   prefix: string,
   act: (folder: string) => Promise<T>,
@@ -58,12 +59,12 @@ export async function inTemporary<T>(
 const maxAnswer = 8 << 20;
 
 /**
- * Runs a program of this folder in its own process group, and in a sandbox if `sandbox` is set. The program gets no
- * input and only the given environment, and its output is discarded. Kills the whole group after the answer (see {@link
- * openChannel}) or when a limit is exceeded. Bun also ends the program when this process dies.
+ * Runs a program of this package in its own process group, and in a sandbox if `sandbox` is set. The program gets no
+ * input and only the given environment; its output is discarded. It answers through {@link openChannel}. Kills the
+ * whole group after the answer or when a limit is exceeded. Bun also ends the program when this process dies.
  *
- * @throws WorkflowError `SANDBOX_MISSING`, `SANDBOX_FAILED` when the sandbox could not be set up. The abort reason of the
- * signal.
+ * @throws WorkflowError `SANDBOX_MISSING`, or `SANDBOX_FAILED` when the sandbox could not be set up. Throws the reason
+ * of `signal` when it is aborted.
  */
 export async function runChild(task: ChildTask): Promise<ChildEnd> {
   const { cwd, env, program, sandbox = { mode: "off", files: [] } } = task;
@@ -97,8 +98,8 @@ export async function runChild(task: ChildTask): Promise<ChildEnd> {
 const mostComplaint = 4096;
 
 /**
- * Collects error output, and returns a function that returns bubblewrap's error message, if any. Bubblewrap writes its
- * message before the program can write.
+ * Collects the error output. Returns a function that returns bubblewrap's error message in it; null if it has none.
+ * Bubblewrap writes its message before the program can write.
  */
 function complaintOf({ stderr }: ChildProcess): () => string | null {
   let text = "";
@@ -120,11 +121,11 @@ async function endOf(child: ChildProcess, token: string, onReport: OnReport): Pr
   return { by: "exit", how: signal ? `was ended by ${signal}` : `ended with code ${code}` };
 }
 
-/** Returns the signal that killed the program in bubblewrap, from the exit code. */
+/** Returns the signal that killed the program in bubblewrap, from bubblewrap's exit code. */
 const signalIn = (code: number | null): string | undefined =>
   Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0];
 
-// A line is a report or the answer when it starts with the token, which only the child's entry knows.
+// A line that starts with the token is a report or the answer: only `openChannel` of the child knows the token.
 async function answerIn(child: ChildProcess, token: string, onReport: OnReport): Promise<unknown> {
   const channel = child.stdio[3];
   if (!channel || !("setEncoding" in channel)) throw new Error("the child has no channel");
@@ -177,7 +178,7 @@ function watchBounds(child: ChildProcess, { timeoutMs, maxMemory, signal }: Chil
 
 const memoryPollMs = 20;
 
-/** Returns the resident memory of a process and its descendants; 0 where the system does not report it. */
+/** Returns the resident memory of a process and its descendants in bytes; 0 where the system does not report it. */
 async function residentBytes(pid: number | undefined): Promise<number> {
   const tree = pid === undefined ? [] : await readTree(pid);
   return tree.reduce((sum, { resident }) => sum + resident, 0);
@@ -195,7 +196,7 @@ async function killGroup(child: ChildProcess): Promise<void> {
 
 const channel = 3;
 
-/** A child's connection to its parent. `answer` answers the request once; reports come before the answer. */
+/** A child's connection to its parent. The parent ignores answers and reports after the first answer. */
 export type Channel = {
   request: unknown;
   answer: (value: unknown) => void;
@@ -203,12 +204,12 @@ export type Channel = {
 };
 
 /**
- * Returns the parent's request to this child, and the functions that send it JSON. Call it before any foreign code
- * runs: foreign code must not see the request, and may replace functions that the answer uses.
+ * Returns the parent's request to this child, and functions that send JSON to the parent. Call it before any foreign
+ * code runs: foreign code must not see the request, and may replace built-in functions that `answer` uses.
  */
 export function openChannel(): Channel {
   const [token, request] = process.argv.splice(2);
-  // Bubblewrap sets PWD.
+  // Hide the variables that `runChild` and bubblewrap (`PWD`) have set.
   for (const name of ["BUN_FEATURE_FLAG_NO_ORPHANS", "PWD"]) delete process.env[name];
   const write = writeSync;
   const stringify = JSON.stringify;

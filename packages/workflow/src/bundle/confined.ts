@@ -10,13 +10,14 @@ import { commandOf, fileOf, type Program } from "../system/programs.ts";
 /** A command line in a sandbox, and the open descriptors of its process from number 4 on. */
 export type Confined = Disposable & { argv: string[]; descriptors: number[] };
 
-/** First descriptor after the answer channel's. */
+/** First descriptor after the descriptor of the answer channel. */
 const firstDescriptor = 4;
 const temporaryBytes = 16 << 20;
 
 /**
- * Prepares the start of one of this package's programs in bubblewrap. The program sees the system, its own code and `files`
- * read-only, and the writable folder `cwd`. It has no network. Returns null when no sandbox is available.
+ * Returns the command line that starts one of this package's programs in bubblewrap. The program can read the system,
+ * its own code and `files`, and can write to the folder `cwd`. It has no network. Returns null when `mode` is `off`, or
+ * is `auto` and no sandbox is available.
  *
  * @throws WorkflowError `SANDBOX_MISSING`
  */
@@ -54,7 +55,7 @@ export async function confined(
 
 type Task = { program: Program; args: readonly string[]; cwd: string; files: readonly string[] };
 
-/** Opens a new file and unlinks its name. */
+/** Returns the descriptor of a new file without a name in `folder`. */
 function unnamed(folder: Handle, content: string | Buffer): number {
   folder.write("file", content);
   const descriptor = folder.descriptor("file");
@@ -62,7 +63,7 @@ function unnamed(folder: Handle, content: string | Buffer): number {
   return descriptor;
 }
 
-/** Returns the files and folders of a program, except those of the operating system. */
+/** Returns the files and folders of a program, except files of the operating system. */
 function codeOf(program: Program): string[] {
   const file = fileOf(program);
   const own = file === null ? [] : [...folderOf(file), ...packagesFor(file)];

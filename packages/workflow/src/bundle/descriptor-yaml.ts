@@ -9,7 +9,7 @@ export const descriptorYaml = (descriptor: Descriptor): string =>
   stringify(descriptor, { aliasDuplicateObjects: false, lineWidth: 100 });
 
 /**
- * Parses a descriptor from YAML; `file` is named in errors.
+ * Parses a descriptor from YAML. Errors name `file`.
  *
  * @throws WorkflowError `BAD_DESCRIPTOR`, with line and column for invalid YAML.
  */

@@ -42,7 +42,7 @@ describe("a descriptor is checked as data", () => {
     expect(await checkDescriptor(value)).not.toHaveProperty("missing");
   });
 
-  test("it may limit the rounds of its threads", async () => {
+  test("a descriptor may limit the rounds of its threads to a whole number from 1 to 1000000", async () => {
     expect(await checkDescriptor({ ...sound, maxRounds: 100_000 })).toHaveProperty("maxRounds");
     for (const maxRounds of [0, 1.5, -1, 1_000_001, "5", null]) {
       expect(await problem({ ...sound, maxRounds })).toBe(
@@ -57,7 +57,7 @@ describe("a descriptor is checked as data", () => {
   const cycle: Record<string, unknown> = { description: "x", roles: {} };
   cycle.self = cycle;
   const cases: [string, unknown, string][] = [
-    ["nothing", undefined, "descriptor is undefined"],
+    ["undefined", undefined, "descriptor is undefined"],
     ["null", null, "descriptor must be an object, not null"],
     [
       "an input that is not a schema",
@@ -69,7 +69,11 @@ describe("a descriptor is checked as data", () => {
       { ...sound, input: { type: "nothing" } },
       'descriptor.input.type must be "array", "boolean", "integer", "null", "number", "object" or "string"',
     ],
-    ["no description", { roles: {} }, "descriptor.description must be a string, and is missing"],
+    [
+      "a missing description",
+      { roles: {} },
+      "descriptor.description must be a string, and is missing",
+    ],
     [
       "a role without a schema",
       { description: "x", roles: { a: { description: "" } } },
@@ -83,9 +87,9 @@ describe("a descriptor is checked as data", () => {
     ["a BigInt", withSchema({ maximum: 1n }), "descriptor.roles.a.schema.maximum is a bigint"],
     ["NaN", withSchema({ enum: [1, Number.NaN] }), "descriptor.roles.a.schema.enum[1] is NaN"],
     [
-      "half a character",
+      "a lone surrogate",
       withSchema({ title: "\ud800" }),
-      'descriptor holds half of a surrogate pair at "title"',
+      'descriptor has a lone surrogate at "title"',
     ],
     ["__proto__", withSchema(JSON.parse('{"__proto__":1}')), "descriptor has a key __proto__"],
     ["a cycle", cycle, "descriptor.self contains itself"],
@@ -107,7 +111,7 @@ describe("a descriptor is checked as data", () => {
     [
       "an unknown draft",
       withSchema({ $schema: "http://json-schema.org/draft-04/schema#" }),
-      "descriptor.roles.a.schema.$schema names no draft that is known (06, 07, 2019-09, 2020-12)",
+      "descriptor.roles.a.schema.$schema is not a supported draft (06, 07, 2019-09, 2020-12)",
     ],
     [
       "1 MiB of text",
@@ -123,15 +127,17 @@ describe("a descriptor is checked as data", () => {
     expect(await problem(withSchema({ pattern: "(" }))).toContain("descriptor.roles.a.schema");
   });
 
-  test("a role's name without a letter, or with a line break, is refused", async () => {
+  test("a role's name that is blank, too long, or has a line break is refused", async () => {
     for (const name of ["", " ", "a\nb", "x".repeat(201)]) {
       const roles = { [name]: { description: "", schema: true } };
-      expect(await problem({ description: "x", roles })).toContain("a role's name must be");
+      expect(await problem({ description: "x", roles })).toContain(
+        "must have a name of 1 to 200 characters",
+      );
     }
   });
 });
 
-test("deep nesting is accepted whole or refused, and never breaks the check or the YAML", async () => {
+test("a deeply nested schema is refused, or accepted and unchanged by a round trip through YAML", async () => {
   for (const depth of [50, 300, 5000]) {
     let schema: object = { type: "string" };
     for (let i = 0; i < depth; i++) schema = { properties: { p: schema } };
@@ -146,7 +152,7 @@ test("deep nesting is accepted whole or refused, and never breaks the check or t
 describe("the schemas of each draft compile", () => {
   const schemas: Record<string, unknown> = {
     "a boolean": true,
-    "none named": { type: ["string", "null"], items: [{ type: "string" }] },
+    "no draft named": { type: ["string", "null"], items: [{ type: "string" }] },
     "draft 06": { $schema: "http://json-schema.org/draft-06/schema#", exclusiveMinimum: 1 },
     "draft 07": {
       $schema: "http://json-schema.org/draft-07/schema#",
@@ -167,7 +173,7 @@ describe("the schemas of each draft compile", () => {
     test(name, async () => expect(await problem(withSchema(schema))).toBeNull());
   }
 
-  test("two roles may have schemas of the same $id", async () => {
+  test("two roles may have schemas with the same $id", async () => {
     const schema = { $id: "https://example.com/s", type: "string" };
     const role = { description: "", schema };
     expect(await problem({ description: "x", roles: { a: role, b: { ...role } } })).toBeNull();
@@ -181,7 +187,7 @@ describe("the schemas of each draft compile", () => {
 });
 
 describe("the descriptor's YAML", () => {
-  test("reads back as written", async () => {
+  test("reads back unchanged", async () => {
     const hard = toDescriptor({
       description: "yes: no\n# not a comment\n  é \u2028 \"quoted\" 'x' \t",
       roles: {
@@ -195,33 +201,33 @@ describe("the descriptor's YAML", () => {
     expect(readDescriptor(descriptorYaml(hard), "x.yaml")).toEqual(hard);
   });
 
-  test("has no anchors where one schema is used twice", async () => {
+  test("repeats a schema that two roles share, instead of using an anchor", async () => {
     const schema = { type: "string" };
     const role = { description: "", schema };
     expect(descriptorYaml({ description: "x", roles: { a: role, b: role } })).not.toContain("&");
   });
 
   const broken: [string, string, string][] = [
-    ["no YAML", "description: [1\n", "x.yaml:2:1: "],
+    ["invalid YAML", "description: [1\n", "x.yaml:2:1: "],
     [
       "the same key twice",
       "description: a\ndescription: b\n",
       "x.yaml:2:1: Map keys must be unique",
     ],
-    ["nothing", "", "x.yaml: descriptor must be an object, not null"],
+    ["an empty file", "", "x.yaml: descriptor must be an object, not null"],
     [
-      "another shape",
+      "a description of another type",
       "description: 3\nroles: {}\n",
       "x.yaml: descriptor.description must be a string, not a number",
     ],
     [
-      "exponentially many aliases",
+      "a text whose aliases expand exponentially",
       `a: &a [${"x,".repeat(9)}x]\nb: &b [${"*a,".repeat(9)}*a]\nc: &c [${"*b,".repeat(9)}*b]\nd: [${"*c,".repeat(9)}*c]\n`,
       "x.yaml: Excessive alias count",
     ],
   ];
   for (const [name, text, message] of broken) {
-    test(`${name} is reported with its file`, () => {
+    test(`${name} is reported with the file's name on one line`, () => {
       const error = thrownBy(() => readDescriptor(text, "x.yaml"));
       if (!isWorkflowError(error)) throw error;
       expect(error.message).toStartWith(message);

@@ -12,7 +12,7 @@ const maxDescriptorLength = 1 << 20;
  * Checks a bundle's exported descriptor, and returns it as data: a deep copy with all of its keys. Compiles its JSON
  * Schemas once to check them.
  *
- * @throws WorkflowError `BAD_DESCRIPTOR`, naming the path: `descriptor.roles.planner.schema …`.
+ * @throws WorkflowError `BAD_DESCRIPTOR`, with the path in the message: `descriptor.roles.planner.schema …`.
  */
 export async function checkDescriptor(value: unknown): Promise<Descriptor> {
   const descriptor = toDescriptor(value);
@@ -29,7 +29,7 @@ async function checkSchema(schema: JsonSchema, path: JsonPath): Promise<void> {
   if ("message" in compiled) throw bad([...path, ...compiled.path], compiled.message);
 }
 
-/** Like {@link checkDescriptor}, without compiling the schemas. */
+/** Checks a descriptor like {@link checkDescriptor}, but without compiling its schemas. */
 export function toDescriptor(value: unknown): Descriptor {
   const descriptor = toData(value) as Descriptor;
   demand("an object", descriptor, []);
@@ -68,7 +68,7 @@ function demand(kind: keyof typeof kinds, value: unknown, path: JsonPath): void 
 function checkRoleName(name: string, path: JsonPath): void {
   if (name === START || name === END) throw bad(path, "is a reserved role");
   if (name.trim() === "" || name.length > 200 || /\p{Cc}/u.test(name)) {
-    throw bad(path, "a role's name must be 1 to 200 characters, none of them a control character");
+    throw bad(path, "must have a name of 1 to 200 characters without control characters");
   }
 }
 
@@ -79,7 +79,7 @@ function toData(value: unknown): unknown {
   return JSON.parse(written.json, (key, item: unknown) => {
     if (key === "__proto__") throw bad([], "has a key __proto__");
     const isWhole = key.isWellFormed() && (typeof item !== "string" || item.isWellFormed());
-    if (!isWhole) throw bad([], `holds half of a surrogate pair at ${JSON.stringify(key)}`);
+    if (!isWhole) throw bad([], `has a lone surrogate at ${JSON.stringify(key)}`);
     return item;
   });
 }

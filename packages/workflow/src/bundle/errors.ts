@@ -1,7 +1,7 @@
 import { foundProblems, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 
-/* The errors of bundles and their sources: reading, building, checking, loading. */
+/* Errors of reading, building, checking and loading bundles and their sources. */
 
 const workInRun =
   "do the work in run: a bundle's top level runs, without input, whenever it is loaded";
@@ -64,7 +64,7 @@ export const notABundle = (path: string, isData: boolean): WorkflowError =>
     "give an .esm.js file, or a .ts, .mts or .tsx file to build",
   );
 
-/** A failed build with these problems, each `file:line:column: message`. */
+/** A failed build. Each problem is `file:line:column: message`. */
 export const buildFailed = (problems: string[], hint: string): WorkflowError =>
   new WorkflowError({
     code: "BUILD_FAILED",
@@ -83,7 +83,7 @@ export const secondFile = (source: string, second: string): WorkflowError =>
 
 const mostDetails = 1000;
 
-/** A bundle with these problems, each `file:line:column: message (rule)`. */
+/** A refused bundle. Each problem is `file:line:column: message (rule)`. */
 export const bundleRefused = (problems: readonly string[]): WorkflowError =>
   new WorkflowError({
     code: "BUNDLE_REFUSED",
@@ -115,7 +115,7 @@ export const runReturnsOther = (found: string): WorkflowError =>
 export const descriptorNotObject = (found: string): WorkflowError =>
   badExports(`descriptor is ${found}, not an object`);
 
-export const defaultExported = (): WorkflowError => badExports("there must be no default export");
+export const defaultExported = (): WorkflowError => badExports("default export not allowed");
 
 export const badDescriptor = (
   message: string,
@@ -123,7 +123,7 @@ export const badDescriptor = (
 ): WorkflowError =>
   new WorkflowError({ code: "BAD_DESCRIPTOR", message: message.slice(0, 2000), hint });
 
-/** `at` is the `file:line:column` of the top level that threw. */
+/** `at` is the place of the error as `file:line:column`, or the file. */
 export const topLevelFailed = (at: string, problem: string): WorkflowError =>
   WorkflowError.failed("BUNDLE_LOAD_FAILED", `${at}: ${problem}`, workInRun);
 
@@ -138,7 +138,7 @@ export const loadTimeout = (hash: string, timeoutMs: number): WorkflowError =>
 export const loadBlocked = (hash: string): WorkflowError =>
   WorkflowError.failed(
     "BUNDLE_LOAD_FAILED",
-    `the bundle ${hash} blocked its worker while loading: the worker was ended`,
+    `the bundle ${hash} blocked its worker while loading: the worker was killed`,
     workInRun,
   );
 
@@ -172,7 +172,7 @@ export const bundleDiffers = (path: string, record: string): WorkflowError =>
     "add the original file again to restore it: uncaged-workflow add <name> <file>",
   );
 
-/** An intact bundle; `file` contains the wrong record. */
+/** A bundle that a record in `file` contradicts. The record is wrong, not the bundle. */
 export const recordDiffers = (path: string, record: string, file: string): WorkflowError =>
   sumDiffers(path, record, `restore ${file} from a backup`);
 
@@ -190,7 +190,7 @@ export const sandboxFailed = (problem: string): WorkflowError =>
     "repair the sandbox, or load without it: --sandbox off",
   );
 
-/** A temporary folder that can't be used, as `doctor` reports it. */
+/** An unusable temporary folder, in the form that `doctor` reports. */
 export const temporaryProblem = (folder: string) => ({
   code: "TMPDIR_UNUSABLE",
   message: `the temporary folder ${folder} is not readable and writable: no bundle can be built or added`,

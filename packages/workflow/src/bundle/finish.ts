@@ -9,16 +9,16 @@ const debugId = /\n*\/\/# debugId=[0-9A-F]+\s*$/;
 type BuiltMap = { mappings: string; sources: string[]; ignoreList?: number[]; debugId?: string };
 
 /**
- * Values for Bun's option `define`: Bun would write the absolute `__dirname` and `__filename` of each CommonJS file
- * into the code. The names defined here refer to the bundle itself at run time.
+ * Values for Bun's option `define`. Without them, Bun would write the absolute `__dirname` and `__filename` of each
+ * CommonJS file into the code. These names refer to the bundle itself at run time.
  */
 export const portableNames = { __dirname: dirname, __filename: filename };
 
 /**
  * Converts Bun's output to a bundle: removes the debug id (a digest over paths), defines {@link portableNames}, and
- * turns each `import("node:fs")` into a static import, because bundles may not use `import()`; packages use it to
- * support browsers. Classes and functions keep their names. Additions are separate lines and replacements keep their
- * length, so the map stays valid. Adds this program's sources, selected by `isRuntime`, to the map's `ignoreList`.
+ * restores the names of classes and functions. Turns each `import()` of a built-in module, which packages use to
+ * support browsers, into a static import: bundles may not use `import()`. Additions are separate lines and replacements
+ * keep the length, so the map stays valid. Adds the sources selected by `isRuntime` to the map's `ignoreList`.
  */
 export function finishBuild(
   code: string,
@@ -66,7 +66,7 @@ function importedBuiltins(code: string): { start: number; end: number; module: s
   });
 }
 
-// Returns a name short enough to replace `import("fs")` together with its parentheses.
+// The name must be short enough to replace `import("fs")` together with its parentheses.
 function unusedName(code: string, taken: string[]): string {
   for (let number = 0; ; number++) {
     const name = `$i${number}`;

@@ -2,7 +2,7 @@ import { toBase32 } from "../contract/base32.ts";
 import { xxh64 } from "../record/xxh64.ts";
 
 /**
- * Returns the hash that names a bundle: XXH64, seed 0, of its bytes (not of its text: invalid UTF-8 counts).
+ * Returns the hash that names a bundle: the XXH64, with seed 0, of its bytes, which need not be valid UTF-8.
  *
  * @example hashOf(new Uint8Array()) // "EYHPV6X8XHTCS"
  */

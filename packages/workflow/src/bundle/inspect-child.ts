@@ -1,4 +1,4 @@
-// The process in which `inspect.ts` loads a bundle: foreign code runs here.
+// The process that `inspect.ts` starts to load a bundle. Foreign code runs in it.
 import { pathToFileURL } from "node:url";
 import { isWorkflowError, toErrorRecord } from "../contract/error.ts";
 import { checkRun, loadProblem, type LoadProblem, positionsIn, toBundle } from "./module.ts";
@@ -35,7 +35,7 @@ const endWatch = watchReads((what) => {
 
 try {
   const module = (await import(pathToFileURL(request.path).href)) as object;
-  // The runtime reports an unhandled rejection one turn later.
+  // The runtime reports an unhandled rejection in the next turn of the event loop.
   await nextTurn();
   endWatch();
   const bundle = toBundle(module);
@@ -54,8 +54,8 @@ try {
 }
 
 /**
- * Reports reads of this process's environment variables and working directory; returns a function that stops the
- * reports.
+ * Calls `onRead` for each read of this process's environment variables and working directory. Returns a function that
+ * ends the reports.
  */
 function watchReads(onRead: (what: string) => void): () => void {
   const { env } = process;

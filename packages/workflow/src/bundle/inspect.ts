@@ -10,7 +10,7 @@ import { bundleRefused } from "./errors.ts";
 /** Request to `inspect-child`. */
 export type InspectRequest = { path: string };
 
-/** A read of process state while a bundle was loaded, and the positions in the bundle that led to it. */
+/** A read of process state while a bundle was loaded, with the bundle's positions on the stack. */
 export type ReadAtLoad = { what: string; positions: SourcePosition[] };
 
 /** Response of `inspect-child`. */
@@ -26,17 +26,17 @@ type InspectOptions = {
   sandbox?: SandboxMode;
   file?: string;
   map?: SourceMap;
-  /** Called with the bundle's reads of process state at module level. */
+  /** Receives the bundle's reads of process state at module level. */
   onReads?: (reads: ReadAtLoad[]) => void;
 };
 
 /**
- * Loads a bundle in a child process and checks its exports; returns its descriptor. `file` is its name in messages,
- * `map` its source map.
+ * Loads a bundle in a child process, checks its exports, and returns its descriptor. `file` is the bundle's name in
+ * messages, `map` its source map.
  *
- * Its top level runs there, for at most `timeoutMs` (10 seconds) and in at most 1 GiB, with no environment, no input
- * and an empty working directory. In a sandbox (`auto`) it also sees no files of the user and has no network. Without a
- * sandbox this prevents accidents, not attacks: the process has the rights of the user.
+ * The bundle's top level runs in the child for at most `timeoutMs` (10 seconds by default) and with at most `maxMemory`
+ * (1 GiB), without environment and input, in an empty working directory. In a sandbox it also has no network and can't
+ * read the user's files. Without a sandbox this prevents accidents, not attacks: the child has the rights of the user.
  * @throws WorkflowError `BUNDLE_LOAD_FAILED`, `BUNDLE_REFUSED` (its exports), `BAD_DESCRIPTOR`, `SANDBOX_MISSING`.
  */
 export async function inspectBundle(
@@ -73,6 +73,6 @@ export async function inspectBundle(
 
 function describe(end: Exclude<ChildEnd, { by: "answer" }>, time: number, memory: number): string {
   if (end.by === "time") return `was not loaded within ${time / 1000} s`;
-  if (end.by === "exit") return `its process ${end.how} while it was loaded`;
-  return `took more than ${Math.round(memory / 2 ** 20)} MiB to load`;
+  if (end.by === "exit") return `the process ${end.how} while loading the bundle`;
+  return `used more than ${Math.round(memory / 2 ** 20)} MiB to load`;
 }

@@ -6,9 +6,9 @@ const renamed =
 const identifier = /^[\p{ID_Start}$_][\p{ID_Continue}$]*/u;
 
 /**
- * Restores the source names of classes and functions that the bundler has renamed because two modules use the same
- * name: `error.name` and `retry.on` must see the author's names. Returns a line of code for the end of the bundle; ""
- * when no name changed.
+ * Returns a line of code for the end of a bundle that restores the names of classes and functions: `error.name` and
+ * `retry.on` must see the author's names, but the bundler renames one of two equal names. Returns "" when the bundler
+ * has renamed nothing.
  */
 export function keptNames(code: string, map: string): string {
   const found = new Map<string, string>();
@@ -17,7 +17,7 @@ export function keptNames(code: string, map: string): string {
     const name = groups.declared ?? groups.listed ?? "";
     const original = nameAt(index + text.length - name.length);
     if (original === null || original === name) continue;
-    // Keep a name that has different originals in several scopes.
+    // Don't restore a name that has different originals in several scopes.
     found.set(name, found.has(name) && found.get(name) !== original ? name : original);
   }
   const renames = [...found].filter(([name, original]) => name !== original);
@@ -26,20 +26,18 @@ export function keptNames(code: string, map: string): string {
     ([name, original]) =>
       `[typeof ${name}=="function"&&${name},${JSON.stringify(name)},${JSON.stringify(original)}]`,
   );
-  // Keep a name that the class or function has set itself.
+  // Don't replace a `name` that the class or function defines itself.
   return `for(const[value,from,name]of[${entries.join()}])if(value&&value.name===from&&Object.getOwnPropertyDescriptor(value,"name")?.writable===false)Object.defineProperty(value,"name",{value:name,configurable:true});\n`;
 }
 
-/**
- * Returns a function from an offset to the identifier in the sources; null for an offset without an entry in the map.
- */
+/** Returns a function that maps an offset to the identifier in the sources; null without an entry in the map. */
 function originalNames(code: string, text: string): (offset: number) => string | null {
   const map = new TraceMap(text);
   const starts = [0];
   for (let at = code.indexOf("\n"); at >= 0; at = code.indexOf("\n", at + 1)) starts.push(at + 1);
   const sources = new Map<number, string[]>();
   let line = 0;
-  // Callers pass ascending offsets.
+  // Callers must pass ascending offsets, because `line` only grows.
   return (offset) => {
     while ((starts[line + 1] ?? Number.POSITIVE_INFINITY) <= offset) line += 1;
     const column = offset - (starts[line] ?? 0);

@@ -10,10 +10,10 @@ import {
   topLevelFailed,
 } from "./errors.ts";
 
-/** An error while a module was loaded, and its position in that module if known. */
+/** An error thrown while a module was loaded, and its position in the module if known. */
 export type LoadProblem = { message: string; position: SourcePosition | null };
 
-/** Describes an error of an `import` of `path`, with the innermost position in `path` of its stack. */
+/** Describes an error thrown by the `import` of `path`, with the innermost position of its stack in `path`. */
 export function loadProblem(thrown: unknown, path: string): LoadProblem {
   try {
     const error =
@@ -24,7 +24,7 @@ export function loadProblem(thrown: unknown, path: string): LoadProblem {
   }
 }
 
-/** Converts a load problem to an error with file, line and column, in the author's source if there is a source map. */
+/** Converts a load problem to an error with file, line and column, of the author's source if there is a source map. */
 export function loadFailed(
   { position, message }: LoadProblem,
   file: string,
@@ -35,7 +35,7 @@ export function loadFailed(
   return topLevelFailed(positionIn(file, position, map), `${message}${line}`);
 }
 
-/** Formats a position as `file:line:column`, in the author's source if there is a source map. */
+/** Formats a position as `file:line:column`, of the author's source if there is a source map. */
 export function positionIn(
   file: string,
   position: SourcePosition | null,
@@ -46,7 +46,7 @@ export function positionIn(
   return `${at.file}:${at.line}:${at.column}`;
 }
 
-/** Returns the position of Bun's syntax error (a BuildMessage); null for any other error. */
+/** Returns the position of a syntax error of Bun (a `BuildMessage`); null for any other error. */
 export function syntaxPlace(error: unknown): SourcePosition | null {
   const position = isRecord(error) ? error.position : null;
   if (!isRecord(position)) return null;
@@ -54,7 +54,7 @@ export function syntaxPlace(error: unknown): SourcePosition | null {
   return line > 0 ? { line, column: Math.max(1, Number(position.column)) } : null;
 }
 
-/** Returns the innermost position in `path` of an error's stack. */
+/** Returns the innermost position of an error's stack in `path`; null without one. */
 export function stackPlace(error: unknown, path: string): SourcePosition | null {
   const stack = error instanceof Error ? error.stack : undefined;
   return typeof stack === "string" ? (positionsIn(stack, path)[0] ?? null) : null;
@@ -72,10 +72,10 @@ export function positionsIn(stack: string, path: string): SourcePosition[] {
 const asyncGeneratorFunction: unknown = Object.getPrototypeOf(async function* () {});
 
 /**
- * Checks that a loaded module exports a bundle. The descriptor's content was checked by `add`. The return value of a
- * `run` that is a plain function is checked by {@link checkRun}.
+ * Checks that a loaded module exports a bundle. Does not check the descriptor's content, because `add` has checked it.
+ * {@link checkRun} checks the return value of a `run` that is a plain function.
  *
- * @throws WorkflowError `BUNDLE_REFUSED`; its message names no file.
+ * @throws WorkflowError `BUNDLE_REFUSED`; the caller adds the file's name to the message.
  */
 export function toBundle(module: object): Bundle {
   const exported: { run?: unknown; descriptor?: unknown } = module;
@@ -93,7 +93,7 @@ const isRun = (value: unknown): value is Bundle["run"] =>
   [asyncGeneratorFunction, Function.prototype].includes(Object.getPrototypeOf(value));
 
 /**
- * Calls a `run` that is a plain function, to check that it returns a generator. Errors are ignored, because it may need
+ * Calls a `run` that is a plain function, to check that it returns a generator. Ignores its errors, because it may need
  * a thread.
  *
  * @throws WorkflowError `BUNDLE_REFUSED`

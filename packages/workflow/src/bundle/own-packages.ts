@@ -3,8 +3,8 @@ import { dirname, join, resolve as resolvePath } from "node:path";
 import { entryFiles, libraryName } from "../document/entry-files.ts";
 
 /**
- * Packages that a source may import without installing them, because the build uses the running copies:
- * `@uncaged/workflow`, and in the packed command all packages of its library; with the peers of these packages.
+ * Packages of the running program that a source may import without installing them: `@uncaged/workflow`, and in the
+ * packed command all packages of its library. `names` also has the peer dependencies of these packages.
  */
 export type OwnPackages = {
   names: readonly string[];
@@ -21,7 +21,7 @@ const forBundles = [coreName, `${coreName}/interpreter`, `${coreName}/records`];
 /** The author's packages that this project's packages patch. A bundle must contain only the author's copy. */
 const peers = ["@openai/agents"];
 
-/** @param folder into which the packed command may extract its library for one build */
+/** Returns the packages of the running program. The packed command extracts its library into `folder`. */
 export async function findOwnPackages(folder: string): Promise<OwnPackages> {
   const library = join(import.meta.dir, libraryName);
   if (!existsSync(library)) {
@@ -58,13 +58,13 @@ function resolved(specifier: string, folder: string): string | null {
 
 const coreFiles = once(() => entryFiles(import.meta, forBundles));
 
-/** Files of a build by path, each with its imports, from Bun's metafile. */
+/** Files of a build with their imports, by path, from Bun's metafile. */
 type Inputs = Bun.BuildMetafile["inputs"];
 
 /**
- * Returns the files of imports that a build left unresolved: the imports in `resolve`, and packages of this project
- * that an importing file can't resolve. All importing files then share one copy: the copy of another importing file,
- * first of the author's files, or else the running copy.
+ * Returns the files for imports that a build left unresolved: the imports in `resolve`, and packages of this project
+ * that an importing file can't resolve. All importing files then share one copy: the first that an importing file
+ * resolves, with the author's files first, or else the running copy.
  */
 export async function lentFiles(
   own: OwnPackages,
@@ -80,7 +80,7 @@ export async function lentFiles(
   for (const [file, { imports }] of Object.entries(inputs)) {
     for (const { path, external } of imports) if (external) add(path, file);
   }
-  // The build did not read these files.
+  // The metafile lacks the imports of these files, because the build did not read them.
   for (const file of Object.values(resolve)) for (const name of forBundles) add(name, file);
   const files: Record<string, string> = { ...resolve };
   for (const [specifier, folders] of importers) {
@@ -97,8 +97,8 @@ export async function lentFiles(
 }
 
 /**
- * Writes a `tsconfig.json` that extends another `tsconfig.json` by files for import paths, and returns its path. A
- * plugin that resolves these imports would lose the `sideEffects` of their packages, and the bytes of two builds would
+ * Writes a `tsconfig.json` that extends `base` and maps import paths to files; returns its path. A plugin of the
+ * bundler is not used for this: it would lose the `sideEffects` of the packages, and the bytes of two builds would
  * differ.
  */
 export function writeConfig(folder: string, base: string, files: Record<string, string>): string {
@@ -114,7 +114,7 @@ type Config = {
   compilerOptions?: { baseUrl?: string; paths?: Record<string, string[]> };
 };
 
-/** Returns the `paths` of a `tsconfig.json` as absolute paths: `extends` replaces them instead of merging. */
+/** Returns the `paths` of a `tsconfig.json` as absolute paths. A config that extends it must repeat them. */
 function pathsOf(file: string): Record<string, string[]> {
   const { baseUrl, paths, folder } = settingsOf(file);
   const base = baseUrl ?? folder;

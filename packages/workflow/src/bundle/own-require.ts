@@ -1,8 +1,8 @@
 let isOwn = false;
 
 /**
- * Loads a module of this program, even when a bundle is further up the stack, which makes the guard of `require` refuse
- * other loads.
+ * Runs a function that requires a module of this program. The guard of `require` allows it even when a bundle is on
+ * the stack.
  */
 export function requireOwn<T>(load: () => T): T {
   isOwn = true;
@@ -13,5 +13,5 @@ export function requireOwn<T>(load: () => T): T {
   }
 }
 
-/** Tells whether the current `require` belongs to this program. */
+/** Returns whether the current `require` belongs to this program. */
 export const isOwnRequire = (): boolean => isOwn;

@@ -7,8 +7,9 @@ const takesAll: Validate = () => null;
 const known = new WeakMap<Pick<Bundle, "descriptor">, Promise<Validate>>();
 
 /**
- * Checks the params of a new thread against its bundle's `descriptor.input`. A prompt without params is accepted,
- * because the workflow may parse it. `workflow` is the workflow's name, for the hint.
+ * Checks the params of a new thread against its bundle's `descriptor.input`. Accepts a prompt without params, because
+ * the workflow may parse the prompt. `workflow` is the workflow's name, for the hint.
+ *
  * @throws WorkflowError `PARAMS_INVALID` (usage), with all missing and invalid params.
  */
 export async function checkStartParams(

@@ -26,23 +26,24 @@ const maxTextSize = 16 << 20;
 
 /** Options for making a bundle from a file. */
 export type PrepareOptions = {
-  /** Path of a `.d.ts` file to keep beside the bundle. */
+  /** Path of a `.d.ts` file to store beside the bundle. */
   types?: string;
   /** Kinds of sources other than TypeScript; the first matching kind makes the module. */
   sources?: readonly SourceKind[];
   /** A folder to which imports of a TypeScript source are limited. */
   within?: string;
-  /** Whether the bundle is loaded in a sandbox (`auto`: where bubblewrap works). */
+  /** Whether to load the bundle in a sandbox (default `auto`: if bubblewrap works). */
   sandbox?: SandboxMode;
-  /** Called with the paths of the files that the bundle was built from, once known. */
+  /** Receives the paths of the files that the bundle was built from, before the bundle is checked. */
   onInputs?: (files: string[]) => void;
-  /** Called for code that may not work in a started thread, with file, line and column. */
+  /** Receives a warning with file, line and column for code that may not work in a started thread. */
   onWarning?: (warning: string) => void;
 };
 
 /**
- * Makes a bundle from a file: uses an `.esm.js` unchanged, and builds a `.ts`, `.mts`, `.tsx` or a source of a kind in
- * `sources`. Then checks the bundle's code and loads the bundle in a child process. Writes nothing to a storage root.
+ * Makes a bundle from a file: uses an `.esm.js` file unchanged, and builds a `.ts`, `.mts` or `.tsx` file or a source
+ * of a kind in `sources`. Then checks the bundle's code and loads the bundle in a child process. Writes nothing to a
+ * storage root.
  *
  * @throws WorkflowError the errors of `readSource`, `buildBundle`, `inspectBundle` and the kind of source;
  * `NOT_A_BUNDLE` (usage); `BUNDLE_REFUSED` with the first finding in the message and all in `details`.
@@ -78,8 +79,8 @@ export async function prepareBundle(
 const mapComment = "sourceMappingURL=";
 
 /**
- * Returns the source map of a bundle: inline, or in a file of the same folder that the bundle's comment or the bundle's
- * file name identifies. An unreadable map is ignored: it is optional.
+ * Returns the source map of a bundle: inline, or from a file of the same folder that the bundle's comment or the
+ * bundle's file name identifies. Ignores an unreadable map.
  */
 async function mapBeside(file: string, bytes: Uint8Array): Promise<SourceMap | undefined> {
   const code = new TextDecoder().decode(bytes);
@@ -104,7 +105,7 @@ function inlineText(url: string): string | null {
 }
 
 async function fileText(folder: string, name: string): Promise<string | null> {
-  // Look only in the bundle's folder: a foreign comment may name any file of this machine.
+  // Read only files in the bundle's folder: the comment of a foreign bundle may name any file of this machine.
   if (name === "" || name !== basename(name)) return null;
   try {
     return new TextDecoder().decode(await readSource(join(folder, name), maxBundleSize));

@@ -1,13 +1,13 @@
 /*
  * XXH64 names a bundle, and SHA-256 proves its identity: collisions of XXH64 are easy to make.
  *
- * Owns: the places where the SHA-256 of a bundle is recorded, and their precedence. Does not own: reading and writing
+ * Owns: the places that record the SHA-256 of a bundle, and their precedence. Does not own: reading and writing
  * bundles.
  *
- * P1 The first record decides. A later file with other bytes is never accepted from any source.
- * P2 Records in their order: the registry, the start record of the newest thread, the seal beside the bundle.
- * P3 A bundle without any record, of an earlier version of the format, is accepted by its hash alone. It gets its first
- *    record from the next start of a thread, the next change of the registry, or the next `add`.
+ * P1 The first record decides. Later bytes with the same hash and another SHA-256 are never accepted.
+ * P2 The order of the records is: the registry, the start record of the newest thread, the seal beside the bundle.
+ * P3 A bundle of an earlier version of the format may have no record. It is accepted by its hash alone, and gets its
+ *    first record from the next start of a thread, the next change of the registry, or the next `add`.
  */
 import { readStart } from "../disk/log.ts";
 import { placeOf } from "../registry/parse.ts";
@@ -29,19 +29,23 @@ import { hashOf } from "./hash.ts";
 import { sealIn } from "./seal.ts";
 import { bundleDiffers, recordDiffers } from "./errors.ts";
 
-/** A recorded SHA-256 of a bundle, and the file and line of the record. `isSuspect`: the file was damaged or edited. */
+/** A recorded SHA-256 of a bundle, and the record's `file:line`. `isSuspect`: the file was damaged or edited. */
 export type Proof = { sha256: string; where: string; isSuspect?: boolean };
 
 /** Maximum size of a stored descriptor, in bytes. */
 export const maxDescriptorBytes = 8 * 1024 * 1024;
 
-/** Returns the records of a bundle's SHA-256, the decisive record first. Unreadable files are skipped. */
+/** Returns the records of a bundle's SHA-256, the decisive record first. Skips unreadable files. */
 export const proofsOf = (root: Root, hash: string): Proof[] => [
   ...inRegistry(root, hash),
   ...besideRegistry(root, hash),
 ];
 
-/** @throws WorkflowError `BUNDLE_CHANGED` when the bytes differ from the recorded bytes. */
+/**
+ * Checks a bundle's bytes against all records of its SHA-256; returns the SHA-256.
+ *
+ * @throws WorkflowError `BUNDLE_CHANGED`
+ */
 export function checkProven(root: Root, hash: string, bytes: Uint8Array): string {
   const own = sha256(bytes);
   const proofs = proofsOf(root, hash);
@@ -82,8 +86,9 @@ function besideRegistry(root: Root, hash: string): Proof[] {
 }
 
 /**
- * Adds the SHA-256 to each version of a registry, except versions whose bundle is missing or does not match its hash.
- * Returns the same registry if none was missing. `known` has the SHA-256 of bundles that the caller has read.
+ * Adds the SHA-256 to the versions of a registry that lack it, from a record or else from a bundle that matches its
+ * hash. Returns the same registry if nothing changed. `known` has the SHA-256 of bundles that the caller has read, by
+ * hash.
  */
 export function withProofs(
   root: Root,

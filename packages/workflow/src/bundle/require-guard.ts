@@ -4,7 +4,7 @@ import { type LoadProblem, stackPlace } from "./module.ts";
 import { isOwnRequire } from "./own-require.ts";
 import { requireRefused } from "./errors.ts";
 
-/** Node and Bun resolve every `require` with this function, in any kind of module. */
+/** Part of the class `Module`: Node and Bun resolve every `require` with this function, in any kind of module. */
 type Loader = {
   _resolveFilename: (
     this: unknown,
@@ -17,15 +17,15 @@ type Loader = {
 const guarded = new Map<string, (refused: LoadProblem) => void>();
 
 /**
- * Makes each `require` of a bundle throw unless it names a Node built-in, for the life of this process. `onRefused`
- * also gets the refusals that the bundle catches.
+ * Makes each `require` of a bundle throw unless it names a Node built-in module, for the life of this process.
+ * `onRefused` receives every refusal, also if the bundle catches the error.
  */
 export function guardRequires(
   path: string,
   onRefused: (refused: LoadProblem) => void = () => undefined,
 ): void {
   if (guarded.size === 0) install(Module as unknown as Loader);
-  // With a symbolic link a stack may show either path: the bundle's folder and name are the same in both.
+  // With a symbolic link, a stack may have either path. Both end with the bundle's folder and file name.
   guarded.set(`/${path.split("/").slice(-2).join("/")}`, onRefused);
 }
 
@@ -39,10 +39,10 @@ function install(loader: Loader): void {
 }
 
 /**
- * Refuses a `require` when a bundle is on the stack or owns it: the engine omits functions with a tail call from the
- * stack, and `createRequire` accepts any owner.
+ * Refuses a `require` when a bundle is on the stack or owns it. Each check alone misses cases: a stack omits functions
+ * that ended with a tail call, and `createRequire` accepts any owner.
  *
- * @throws WorkflowError `BUNDLE_REFUSED` when a guarded bundle requires.
+ * @throws WorkflowError `BUNDLE_REFUSED`
  */
 function refuseToBundle(request: string, owner: string): void {
   const error = requireRefused(request);

@@ -17,7 +17,7 @@ const step = (role: string, meta: RoleOutput["meta"] = {}): RoleOutput => ({
 });
 
 describe("the check of a step against the descriptor", () => {
-  test("names a missing role", () => {
+  test("names a role that is not in the descriptor, even if it has the name of an inherited property", () => {
     expect(of().violationOf(step("coder"))).toEqual({
       of: "role",
       problem: 'the role "coder" is not in the descriptor, which names "any", "object", "planner"',
@@ -27,12 +27,12 @@ describe("the check of a step against the descriptor", () => {
     }
   });
 
-  test("ignores the parts of a role", () => {
+  test("ignores the parts of a role in the descriptor", () => {
     expect(of().violationOf(step("planner/Set_A", { files: 1 }))).toBeNull();
     expect(of().violationOf(step("coder/Set_A"))).not.toBeNull();
   });
 
-  test("names the path in the schema that the meta breaks", async () => {
+  test("needs compiled schemas, and names the violated keyword's path in the schema", async () => {
     const schemas = of();
     expect(schemas.violationOf(step("planner", { files: 1 }))).toBeUndefined();
     await schemas.compile();
@@ -44,12 +44,12 @@ describe("the check of a step against the descriptor", () => {
     expect(schemas.violationOf(step("planner", { files: [] }))).toBeNull();
   });
 
-  test("does not compile schemas that accept everything", () => {
+  test("does not need compiled schemas for roles whose schemas accept every object", () => {
     expect(of().violationOf(step("any", { a: 1 }))).toBeNull();
     expect(of().violationOf(step("object", { a: 1 }))).toBeNull();
   });
 
-  test("ignores the records of helpers, and the reserved roles", async () => {
+  test("ignores data of durable helpers, failed durable steps, and reserved roles", async () => {
     const closed = { ...files, additionalProperties: false };
     const schemas = of({ roles: { planner: { description: "plans", schema: closed } } });
     await schemas.compile();
@@ -60,13 +60,13 @@ describe("the check of a step against the descriptor", () => {
     expect(schemas.violationOf(step("__wait__", { for: "it" }))).toBeNull();
   });
 
-  test("is skipped for a descriptor without roles, or with strict: false", () => {
+  test("is skipped with strict: false, or without roles and strict: true", () => {
     expect(of({ roles: {} }).violationOf(step("coder"))).toBeNull();
     expect(of({ strict: false }).violationOf(step("coder"))).toBeNull();
     expect(of({ roles: {}, strict: true }).violationOf(step("coder"))).not.toBeNull();
   });
 
-  test("does not fail where an old bundle has no roles, or a schema that does not compile", async () => {
+  test("accepts steps of a bundle without roles, or with a schema that does not compile", async () => {
     const odd = new RoleSchemas({ description: "x" } as Descriptor);
     expect(odd.violationOf(step("a"))).toBeNull();
     const broken = of({ roles: { a: { description: "", schema: { type: "nothing" } } } });

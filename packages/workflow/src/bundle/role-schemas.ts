@@ -3,7 +3,7 @@ import { isRecord, show } from "../contract/show.ts";
 import { compileSchema, type Validate } from "./schema.ts";
 
 const fitsAll: Validate = () => null;
-/** Keywords that do not constrain a value known to be an object. */
+/** Keywords that do not constrain a value. */
 const annotations = new Set(["$schema", "$id", "$comment", "title", "description", "examples"]);
 const longestProblem = 1000;
 
@@ -11,8 +11,7 @@ const longestProblem = 1000;
 export type StepViolation = { of: "role" | "meta"; problem: string };
 
 /**
- * Checks yielded steps against the roles of a bundle's descriptor. The schemas are compiled once for all threads of a
- * bundle, at the first step that needs one.
+ * Checks yielded steps against the roles of a bundle's descriptor. All threads of a bundle share the compiled schemas.
  */
 export class RoleSchemas {
   readonly isStrict: boolean;
@@ -28,7 +27,7 @@ export class RoleSchemas {
     // A bundle added by an older version may have any value here.
     this.#roles = isRecord(roles) ? roles : {};
     this.isStrict = strict === true;
-    // A descriptor without roles is not checked.
+    // Without `strict`, steps are checked only if the descriptor has roles.
     this.#isChecked = this.isStrict || (strict !== false && Object.keys(this.#roles).length > 0);
     for (const [role, { schema }] of Object.entries(this.#roles)) {
       if (saysNothing(schema)) this.#silent.add(role);
@@ -36,8 +35,8 @@ export class RoleSchemas {
   }
 
   /**
-   * Returns a step's breach of the descriptor; null when there is none, undefined when {@link compile} must be awaited
-   * first. Ignores data of helpers in the meta.
+   * Returns a step's breach of the descriptor; null without a breach, undefined when {@link compile} must be awaited
+   * first. Ignores the data that durable helpers add to the meta.
    */
   violationOf({ role, meta }: RoleOutput): StepViolation | null | undefined {
     if (this.#silent.has(role)) return null;
@@ -45,7 +44,7 @@ export class RoleSchemas {
     const named = Object.hasOwn(this.#roles, role) ? this.#roles[role] : undefined;
     if (named === undefined) {
       const [whole = ""] = role.split("/", 1);
-      // The descriptor does not cover parts of a role, such as a step of a child workflow.
+      // The descriptor does not cover parts of a role, such as the steps of a child workflow.
       if (whole !== role && Object.hasOwn(this.#roles, whole)) return null;
       const names = Object.keys(this.#roles).map(show).join(", ").slice(0, longestProblem);
       const problem = `the role ${show(role)} is not in the descriptor, which names ${names || "none"}`;
@@ -60,7 +59,7 @@ export class RoleSchemas {
     return { of: "meta", problem: `the role ${show(role)}: ${problem}`.slice(0, longestProblem) };
   }
 
-  /** Compiles the schemas, once. An invalid schema, in a bundle of an older version, is ignored. */
+  /** Compiles the schemas, once. Ignores an invalid schema: a bundle added by an older version may have one. */
   compile(): Promise<void> {
     this.#compiling ??= this.#compile();
     return this.#compiling;
@@ -77,7 +76,7 @@ export class RoleSchemas {
   }
 }
 
-/** Tells whether a schema accepts every plain object, and so need not be compiled. */
+/** Returns whether a schema accepts every plain object, and so need not be compiled. */
 function saysNothing(schema: unknown): boolean {
   if (!isRecord(schema)) return schema !== false;
   for (const key of Object.keys(schema)) {

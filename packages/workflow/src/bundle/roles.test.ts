@@ -3,7 +3,7 @@ import { changedRoles } from "./roles.ts";
 
 type Files = Record<string, string>;
 
-/** Returns the roles among `roles` changed by replacing a text in every file. */
+/** Returns the roles that change when `from` is replaced by `to` in every file. `roles` are separated by spaces. */
 function changedBy(files: Files, roles: string, from = "", to = ""): string[] {
   const after = Object.entries(files).map(
     ([file, text]) => [file, text.replace(from, to)] as const,
@@ -37,7 +37,7 @@ const workflow: Files = {
 const changed = (from: string, to: string) =>
   changedBy(workflow, "planner writer critic", from, to);
 
-test("a role in its own file changes with that file and its imports", () => {
+test("a role in its own file changes with that file and its imports, and so do the roles of the importing file", () => {
   expect(changed("Tone.dry", "Tone[0]")).toEqual(["writer", "critic"]);
   expect(changed("await ask", "ask")).toEqual(["planner", "critic"]);
   expect(changed("async (text: string)", "async (text: any)")).toEqual(["planner", "critic"]);
@@ -51,7 +51,7 @@ test("a role in the workflow's own file changes with that file; roles in other f
   expect(changed("steps.length < 3", "steps.length < 4")).toEqual(["critic"]);
 });
 
-test("a role moved to another file has changed", () => {
+test("a role that moved to another file or is not found has changed", () => {
   expect(changed('import { planner } from "./roles/planner"', "const planner = 1")).toEqual([
     "planner",
     "critic",
@@ -59,7 +59,7 @@ test("a role moved to another file has changed", () => {
   expect(changedBy(workflow, "gone", '"fine"', '"good"')).toEqual(["gone"]);
 });
 
-test("a changed library changes every role, an added or removed one none", () => {
+test("every role changes with a changed library file, but not with an added library file", () => {
   expect(changed("library = 1", "library = 2")).toEqual(["planner", "writer", "critic"]);
   const more = { ...workflow, "../node_modules/lib/other.js": "export const more = 1;" };
   const versions = [workflow, more].map((files) => new Map(Object.entries(files))) as [
@@ -69,13 +69,13 @@ test("a changed library changes every role, an added or removed one none", () =>
   expect(changedRoles(...versions, ["planner", "critic"])).toEqual([]);
 });
 
-test("a part of a role belongs to the files of its names", () => {
+test("a part of a role belongs to the files of all names in its path", () => {
   expect(changedBy(workflow, "writer/0 planner/writer", "await ask", "ask")).toEqual([
     "planner/writer",
   ]);
 });
 
-test("a role of a document changes with the document, not with its layout", () => {
+test("a role of a JSON workflow changes with the generated module, not with the layout of the JSON", () => {
   const flow = {
     "module.ts": 'export const { run } = flow(JSON.parse("[1]"));',
     "flow.json": "[1]",

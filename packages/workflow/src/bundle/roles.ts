@@ -6,16 +6,16 @@ export type Sources = ReadonlyMap<string, string>;
 
 /**
  * Returns the roles that may behave differently in another version, by comparing files. A role imported under its name
- * (`import { planner } from "./planner.ts"`) belongs to that file; any other role belongs to the workflow's own file. A
- * role has changed when its file has changed, or a file that its file imports by a relative path, recursively. A
- * changed library changes every role.
+ * (`import { planner } from "./planner.ts"`) belongs to the imported file; any other role belongs to the workflow's own
+ * file. A role has changed when its file has changed, or a file that it imports by a relative path, recursively. A
+ * changed library file changes every role.
  */
 export function changedRoles(before: Sources, after: Sources, roles: readonly string[]): string[] {
   const files = new Set([...before.keys(), ...after.keys()]);
   const edited = new Set([...files].filter((file) => before.get(file) !== after.get(file)));
   if (edited.size === 0) return [];
   const versions = [new Modules(before), new Modules(after)];
-  // The imports of the author's files decide which files of a library are present.
+  // A library file that only one version has is not a change of the library: the author's imports select its files.
   const isLibrary = (file: string) =>
     isCode.test(file) &&
     before.has(file) &&
@@ -29,10 +29,13 @@ export function changedRoles(before: Sources, after: Sources, roles: readonly st
 
 const isCode = /\.[cm]?[jt]sx?$/;
 
-/** An import by a relative path: the file, and the text between `import` and the path. */
+/** An import by a relative path. `clause` is the text between `import` and `from`. */
 type RelativeImport = { file: string; clause: string };
 
-/** The author's files in a version's sources: the first module and its relative imports, recursively. */
+/**
+ * The author's files in a version's sources: the modules in the source's folder and their relative imports,
+ * recursively.
+ */
 class Modules {
   readonly #sources: Sources;
   readonly #entries: readonly string[];
@@ -48,7 +51,7 @@ class Modules {
     return this.#imports.has(file);
   }
 
-  /** Returns the file that defines a role, and all its imports. */
+  /** Returns the files that define a role, and their relative imports, recursively. */
   filesOf(role: string): string[] {
     const names = role.split("/");
     const defining = [...this.#imports.values()].flat().filter(({ clause }) => {

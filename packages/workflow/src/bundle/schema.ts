@@ -7,17 +7,17 @@ import { show } from "../contract/show.ts";
 /** Returns the reason why a value does not fit the schema, on one line; null when it fits. */
 export type Validate = (value: unknown) => string | null;
 
-/** A compiled schema, or the path and message of its problem. */
+/** A compiled schema, or its problem: the path in the schema and a message. */
 export type CompiledSchema = { validate: Validate } | { path: JsonPath; message: string };
 
-// Keywords and formats unknown to ajv are ignored, as JSON Schema requires.
+// `strict: false` ignores unknown keywords, as JSON Schema requires. Formats are not checked.
 const common: Options = {
   strict: false,
   validateFormats: false,
   addUsedSchema: false,
   logger: false,
   unicodeRegExp: true,
-  // A property may have the name of an inherited property, such as `constructor`.
+  // Otherwise inherited properties, such as `constructor`, count as properties of a value.
   ownProperties: true,
 };
 
@@ -34,8 +34,8 @@ const loaded = new Map<string, Promise<Ajv>>();
 /**
  * Compiles a JSON Schema of draft 06, 07, 2019-09 or 2020-12, by its `$schema` (07 without `$schema`). The validator
  * reports the first reason why a value does not fit, or every reason with `all`. `name` is the value's name in a
- * reason. `of` is the schema's name, for the path of the violated keyword. Every `$ref` must point into the schema
- * itself: no schema is fetched.
+ * reason. With `of`, the schema's name, a reason ends with the path of the violated keyword. Every `$ref` must point
+ * into the schema itself.
  */
 export async function compileSchema(
   schema: JsonSchema,
@@ -46,7 +46,7 @@ export async function compileSchema(
   if (draft === null) {
     return {
       path: ["$schema"],
-      message: "names no draft that is known (06, 07, 2019-09, 2020-12)",
+      message: "is not a supported draft (06, 07, 2019-09, 2020-12)",
     };
   }
   if (typeof schema === "object" && "$async" in schema) {
@@ -78,7 +78,7 @@ function reason(error: ErrorObject, name: string, of: string | undefined): strin
 
 const mostAllowed = 10;
 
-/** Returns the message of an error; adds the allowed values, which ajv's message omits. */
+/** Returns the message of an error, with the allowed values, which ajv's message omits. */
 function problemIn({ keyword, message = "", params }: ErrorObject): string {
   const { allowedValue, allowedValues } = params as {
     allowedValue?: unknown;
@@ -119,14 +119,14 @@ function problemOf(ajv: Ajv, error: unknown): { path: JsonPath; message: string 
   return { path: [], message: `does not compile: ${messageOf(error)}` };
 }
 
-// Parses a JSON pointer (RFC 6901).
+/** Parses a JSON pointer (RFC 6901). */
 const keysOf = (pointer: string) =>
   pointer
     .split("/")
     .slice(1)
     .map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
 
-/** Compiles the schema of a `__wait__`, or returns its problem. */
+/** Compiles the answer schema of a `__wait__` step, or returns its problem. */
 export async function compileForAnswer(
   schema: JsonSchema,
 ): Promise<{ validate: Validate } | { problem: string }> {

@@ -2,8 +2,8 @@ import { isRecord } from "../contract/show.ts";
 import { isSha256, sha256 } from "../record/sha256.ts";
 
 /**
- * The first line of a stored descriptor: the SHA-256 of the bundle, and of each file beside it. `descriptor` is the
- * SHA-256 of the line up to this key and of the following text, so it covers the whole file.
+ * The first line of a stored descriptor: the SHA-256 of the bundle and of each file beside it. `descriptor` is the
+ * SHA-256 of the other sums and of the following text, so it covers the whole file.
  *
  *     # uncaged-workflow {"bundle":"…","map":"…","descriptor":"…"}
  */
@@ -11,7 +11,7 @@ export type Seal = { bundle: string; descriptor: string; types?: string; map?: s
 
 const mark = "# uncaged-workflow ";
 
-/** Adds the seal as the first line of a descriptor's text, where it is a YAML comment. */
+/** Adds a seal to a descriptor's text, as a YAML comment in the first line. */
 export function sealedDescriptor(text: string, seal: Omit<Seal, "descriptor">): string {
   const descriptor = sumOf(text, seal);
   return `${mark}${JSON.stringify({ ...seal, descriptor })}\n${text}`;

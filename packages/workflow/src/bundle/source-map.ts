@@ -18,27 +18,27 @@ const linesAround = 2;
 const otherPackage = /(^|[/\\])node_modules[/\\]/;
 
 /**
- * Key of an extension of source maps: for a source that is data, the position of each role's description as `[source,
- * line, column]`.
+ * Key that this package adds to source maps. If the source is data, such as JSON, its value maps each role to the
+ * position of its description as `[source, line, column]`.
  */
 const rolesKey = "x_uncaged_roles";
 
-/** A position in a source text; both count from 1, columns in UTF-16 code units. */
+/** A position in a source text. Lines and columns count from 1, columns in UTF-16 code units. */
 export type SourcePosition = { line: number; column: number };
 
 /** Positions of roles in a source that is data, by role name. */
 export type RolePositions = Readonly<Record<string, SourcePosition>>;
 
-/** A position in the sources. `origin` is the author's code, a package, or this program's runtime code. */
+/** A position in the sources. `origin`: the author's code, a package, or this project's runtime code. */
 export type Original = { at: ErrorPosition; origin: "author" | "package" | "runtime" };
 
-/** Maps positions in a built bundle to the author's sources. Parsed at first use. */
+/** Maps positions in a built bundle to the author's sources. Parses its text at the first use. */
 export class SourceMap {
   readonly text: string;
   readonly #folder: string;
   #parsed: Parsed | null | undefined;
 
-  /** @param folder The folder of its sources; "" when unknown. */
+  /** @param folder The folder of the sources; "" when unknown. */
   constructor(text: string, folder = "") {
     this.text = text;
     this.#folder = folder;
@@ -54,7 +54,7 @@ export class SourceMap {
     }
   }
 
-  /** Tells whether a text is a source map of one file. */
+  /** Returns whether a text is a source map of one file. */
   static isMap(text: string): boolean {
     try {
       const { version, mappings, sources } = JSON.parse(text) as Record<string, unknown>;
@@ -64,7 +64,7 @@ export class SourceMap {
     }
   }
 
-  /** Returns the original position; null when the map lacks it, or is damaged. */
+  /** Returns the original position; null when the map lacks it or is damaged. */
   original({ line, column }: SourcePosition): Original | null {
     return this.#ask(({ tracing, map, ignored }) => {
       const found = tracing.originalPositionFor(map, { line, column: Math.max(0, column - 1) });
@@ -79,7 +79,7 @@ export class SourceMap {
     });
   }
 
-  /** Returns the author's name for the identifier at this position; null when the map has none. */
+  /** Returns the author's name for the identifier at a position; null when the map lacks it or is damaged. */
   nameAt({ line, column }: SourcePosition): string | null {
     return this.#ask(({ tracing, map }) => {
       const segment = tracing.traceSegment(map, line - 1, column - 1);
@@ -91,7 +91,7 @@ export class SourceMap {
     });
   }
 
-  /** Returns the position of a role's description, if the source is data. */
+  /** Returns the position of a role's description if the source is data; null otherwise. */
   ofRole(role: string): ErrorPosition | null {
     return this.#ask(({ map, roles }) => {
       const [index, line, column] = (Object.hasOwn(roles, role) && roles[role]) || [-1, 0, 0];
@@ -102,8 +102,8 @@ export class SourceMap {
   }
 
   /**
-   * Returns the first mention of a role in the author's sources: as the result of an expression, else as a text, else
-   * as a word. Null without one.
+   * Returns the first mention of a role in the author's sources: as a returned or chosen text, else as any text, else
+   * as a word. Returns null without a mention.
    */
   mentionOf(role: string): ErrorPosition | null {
     return this.#ask(({ map, ignored }) => {
@@ -125,7 +125,7 @@ export class SourceMap {
     });
   }
 
-  /** The source that is data; null if there is none. */
+  /** The path of the source that is data; null if there is none. */
   get document(): string | null {
     try {
       const json = JSON.parse(this.text) as { sources: string[]; [rolesKey]?: object };
@@ -169,10 +169,10 @@ export class SourceMap {
     }
   }
 
-  // Synchronous, because the end of an attempt is recorded before the end of its thread.
+  // Synchronous, because the end of an attempt must be recorded before the end of its thread.
   #parse(): Parsed | null {
     try {
-      // Keep this literal name: the published build includes the package under it.
+      // Keep this literal name: it makes the published build include the package.
       const tracing = requireOwn(() => require("@jridgewell/trace-mapping") as Tracing);
       const json = JSON.parse(this.text) as SourceMapInput & { [rolesKey]?: Parsed["roles"] };
       const map = new tracing.TraceMap(json);
@@ -184,7 +184,10 @@ export class SourceMap {
   }
 }
 
-/** Returns the text of the line of a source at a position, and its surrounding lines, shortened for people. */
+/**
+ * Returns the text of a source's line at a position, cut to 200 characters, and the surrounding lines if none of them
+ * is longer.
+ */
 export function linesAt(
   content: string,
   { line, column }: SourcePosition,

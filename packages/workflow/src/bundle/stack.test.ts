@@ -25,7 +25,7 @@ export const any = () => Promise.any([middle("a"), middle("b")]);
 
 type MapKind = "own" | "none" | "damaged" | "no text" | "broken mappings";
 
-/** Makes a minified bundle of the source under a hash, and returns the error of its function. */
+/** Builds the source to a minified bundle with a hash, calls its function `name`, and returns the rewritten error. */
 async function thrown(hash: string, map: MapKind, name = "outer"): Promise<AttemptError> {
   const entry = join(sources, "flow.ts");
   writeFileSync(entry, source);
@@ -53,7 +53,7 @@ function mapOf(text: string, kind: MapKind): string {
 }
 
 describe("an error of a minified bundle", () => {
-  test("has the author's file, line and text, and the names of the functions", async () => {
+  test("has the author's file, line and text, and the original function names", async () => {
     const { at, stack } = await thrown("A000000000000", "own");
     expect(at).toMatchObject({
       line: 3,
@@ -67,12 +67,12 @@ describe("an error of a minified bundle", () => {
     expect(stack).not.toContain(root);
   });
 
-  test("has the chain of its causes, each with its own line", async () => {
+  test("has its cause, with the cause's own line", async () => {
     const { cause } = await thrown("A000000000001", "own");
     expect(cause).toMatchObject({ name: "RangeError", message: "deeper", at: { line: 3 } });
   });
 
-  test("has the parts of an AggregateError", async () => {
+  test("has the errors of an AggregateError, each with its own line", async () => {
     const { name, at, errors } = await thrown("A000000000002", "own", "any");
     expect({ name, at }).toEqual({ name: "AggregateError", at: undefined });
     expect(errors?.map(({ message }) => message)).toEqual(["no a", "no b"]);
@@ -80,16 +80,19 @@ describe("an error of a minified bundle", () => {
   });
 
   const unmapped: MapKind[] = ["none", "damaged", "broken mappings"];
-  test.each(unmapped)("names the bundle by its hash, and no folder: %s", async (kind) => {
-    const hash = `B00000000000${unmapped.indexOf(kind)}`;
-    const { at, stack } = await thrown(hash, kind);
-    expect(at).toMatchObject({ file: `${hash}.esm.js`, line: 1 });
-    expect(at?.text).toContain("TypeError");
-    expect(stack).toMatch(new RegExp(`${hash}\\.esm\\.js:1:\\d+`));
-    expect(stack).not.toContain(root);
-  });
+  test.each(unmapped)(
+    "names the bundle by its hash, without a folder (source map: %s)",
+    async (kind) => {
+      const hash = `B00000000000${unmapped.indexOf(kind)}`;
+      const { at, stack } = await thrown(hash, kind);
+      expect(at).toMatchObject({ file: `${hash}.esm.js`, line: 1 });
+      expect(at?.text).toContain("TypeError");
+      expect(stack).toMatch(new RegExp(`${hash}\\.esm\\.js:1:\\d+`));
+      expect(stack).not.toContain(root);
+    },
+  );
 
-  test("has file and line where the map has no text", async () => {
+  test("has file, line and column without the line's text when the map lacks the sources", async () => {
     const { at } = await thrown("C000000000000", "no text");
     expect(at).toEqual({
       file: expect.stringMatching(/flow\.ts$/),
@@ -120,7 +123,7 @@ describe("any thrown value", () => {
     undefined,
     Symbol("s"),
     new AggregateError([deep, deep]),
-  ])("fits an event, and has a name and a message (%#)", (value) => {
+  ])("becomes an error of bounded size with a name and a message (%#)", (value) => {
     const error = errorOf(value, (record) => StackMapper.of(root, "D000000000000").rewrite(record));
     expect([typeof error.name, typeof error.message]).toEqual(["string", "string"]);
     expect(JSON.stringify(error).length).toBeLessThan(10_000);

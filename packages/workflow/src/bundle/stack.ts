@@ -8,13 +8,13 @@ import { maxBundleSize } from "../disk/bundle-files.ts";
 const mostFrames = 30;
 const frameLine = /^(\s*at )(?:(.*) \()?(.*?):(\d+):(\d+)\)?$/;
 
-/** A line of a stack. `isKept`: it belongs to the author or to the platform. */
+/** A line of a stack. `isKept`: its code belongs to the bundle, except runtime code, or to the platform. */
 type Frame = { line: string; isKept: boolean; original: Original | null };
 
 /**
  * Rewrites errors of a bundle: maps stacks, the throwing position and function names to the author's sources, by the
- * source map beside the bundle. Without a map they refer to the bundle, as `<hash>.esm.js`. Paths of the storage root
- * and of this program are removed. Bundle and map are read at the first error.
+ * source map beside the bundle. Without a map, errors refer to the bundle as `<hash>.esm.js`. Removes the bundle's path
+ * and lines of this program. Reads the bundle and the map at the first error.
  */
 export class StackMapper {
   readonly #paths: { bundle: string; map: string };
@@ -32,9 +32,7 @@ export class StackMapper {
     return new StackMapper({ bundle: bundlePath(root, hash), map: mapPath(root, hash) });
   }
 
-  /**
-   * Rewrites an error with its causes and parts. An error without a position gets the position of the role, if known.
-   */
+  /** Rewrites an error with its causes and parts. An error without a position gets the role's position, if known. */
   rewrite(error: AttemptError, role: string | null = null): AttemptError {
     const rewritten = this.#rewriteOne(error);
     const ofRole = rewritten.at || role === null ? null : this.#sourceMap?.ofRole(role);
@@ -86,7 +84,7 @@ export class StackMapper {
     return { at: { ...at, ...linesAt(this.#bundle, position) }, origin };
   }
 
-  /** Replaces `async O` by `async fetchAll` if the map knows the function's name at its definition. */
+  /** Replaces a minified name, such as `async O`, by the original, `async fetchAll`, if the map has it. */
   #originalName(shown: string, position: SourcePosition): string {
     const map = this.#sourceMap;
     const [, before = "", name] =
@@ -120,7 +118,7 @@ function textAt(path: string): string {
 
 const mostTried = 200;
 
-/** Returns the position of the name of the last function defined before a position; null when none is found. */
+/** Returns the position of the last definition of a function or class `name` before a position; null without one. */
 function definition(
   code: string,
   name: string,

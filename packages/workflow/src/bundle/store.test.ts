@@ -59,7 +59,7 @@ describe("putBundle", () => {
     expect(statSync(descriptorPath(root, hash)).mode & 0o777).toBe(0o600);
   });
 
-  test("writes existing bytes into new files, because the first write may not be synced", async () => {
+  test("writes the same bytes into new files when called again", async () => {
     const hash = await put(source);
     const paths = [bundlePath(root, hash), descriptorPath(root, hash)];
     const before = paths.map((path) => ({
@@ -73,7 +73,7 @@ describe("putBundle", () => {
     }
   });
 
-  test("restores a changed bundle, and a lost descriptor", async () => {
+  test("restores a changed bundle and a lost descriptor", async () => {
     const hash = await put(source);
     await writeFile(bundlePath(root, hash), "changed");
     await rm(descriptorPath(root, hash));
@@ -88,7 +88,7 @@ describe("putBundle", () => {
     expect(await Bun.file(typesPath(root, hash)).text()).toBe("export {};");
   });
 
-  test("keeps the first files beside a bundle, even after they were read", async () => {
+  test("keeps the first files beside a bundle, and restores a lost file only from the first content", async () => {
     const first = { descriptor, types: "export {};", map: '{"sources":["first.ts"]}' };
     const hash = await putBundle(root, bytes(source), first);
     const stored = () =>
@@ -105,7 +105,7 @@ describe("putBundle", () => {
     expect(stored()).toEqual(before);
   });
 
-  test("twenty concurrent calls store it once, without partial files", async () => {
+  test("leaves only the files of one bundle after twenty concurrent calls", async () => {
     const hashes = await Promise.all(Array.from({ length: 20 }, () => put(source)));
     expect(new Set(hashes).size).toBe(1);
     expect(readdirSync(bundlesDir(root))).toHaveLength(2);
@@ -113,11 +113,11 @@ describe("putBundle", () => {
 });
 
 describe("readBundle", () => {
-  test("returns the bytes", async () => {
+  test("returns the stored bytes", async () => {
     expect(await readBundle(root, await put(source))).toEqual(bytes(source));
   });
 
-  test("refuses a bundle that is missing", async () => {
+  test("refuses a missing bundle", async () => {
     const { code, kind } = await errorOf(readBundle(root, "EYHPV6X8XHTCS"));
     expect([code, kind]).toEqual(["BUNDLE_MISSING", "missing"]);
   });
@@ -130,7 +130,7 @@ describe("readBundle", () => {
     expect(message).toContain(bundlePath(root, hash));
   });
 
-  test("follows no symbolic link", async () => {
+  test("refuses a symbolic link", async () => {
     const hash = await put(source);
     await writeFile(join(root, "other.js"), source);
     await rm(bundlePath(root, hash));
@@ -140,7 +140,7 @@ describe("readBundle", () => {
 });
 
 describe("loadBundle", () => {
-  test("returns run and descriptor", async () => {
+  test("returns the exports run and descriptor", async () => {
     const bundle = await loadBundle(root, await put(source));
     expect(bundle.descriptor).toEqual(descriptor);
     const step = await bundle.run({ prompt: "", steps: [] }, { threadId: "", maxRounds: 1 }).next();
@@ -174,7 +174,7 @@ describe("loadBundle", () => {
     );
   });
 
-  test("a running bundle can't require a package, even in a root reached through a link", async () => {
+  test("refuses a package that a running bundle requires, even in a root opened through a link", async () => {
     const lazy = source.replace(
       "yield",
       'try { require("yaml") } catch (error) { throw error } yield',

@@ -31,10 +31,11 @@ export type SideFiles = { descriptor: Descriptor; types?: string; map?: string }
 
 /**
  * Stores a bundle and returns its hash. The first call decides the files beside the bundle: storing the same bundle
- * again, for example for each run of a document, only adds missing files. Existing files are rewritten with the same
- * bytes, because an earlier write may have failed to reach the disk while the cache still shows it.
+ * again, as each run of a document does, only adds missing files. It rewrites existing files with the same bytes,
+ * because an earlier write may be in the page cache without having reached the disk.
  *
- * The bundle is written last: once it exists, all files beside it are durable.
+ * Writes the bundle last: once it exists, all files beside it are durable.
+ *
  * @throws WorkflowError `HASH_COLLISION`, and the errors of the disk.
  */
 export async function putBundle(root: Root, bytes: Uint8Array, beside: SideFiles): Promise<string> {
@@ -60,8 +61,8 @@ export async function putBundle(root: Root, bytes: Uint8Array, beside: SideFiles
 }
 
 /**
- * Returns a file beside a bundle: the stored one if it is unchanged since it was first stored, else the given one.
- * `known` is the recorded sum of the first stored file. It is used when the file is lost and no new file is given.
+ * Returns a file beside a bundle: the stored file if it is the first stored file, else the given file. `known` is the
+ * recorded SHA-256 of the first stored file. It is returned alone when that file is lost and no file is given.
  */
 function sideFile(
   path: string,
@@ -77,8 +78,8 @@ function sideFile(
 }
 
 /**
- * Checks that a bundle with this SHA-256 may be stored under a hash: it must equal the recorded SHA-256, or without a
- * record the SHA-256 of the stored bundle, if any.
+ * Checks that a bundle with the SHA-256 `own` may be stored under a hash: `own` must equal the recorded SHA-256, or
+ * without a record the SHA-256 of the stored bundle, if any.
  *
  * @throws WorkflowError `HASH_COLLISION`
  */
@@ -97,8 +98,8 @@ const storedSeal = (root: Root, hash: string) => {
 };
 
 /**
- * Returns the problems of the files beside a bundle with this SHA-256, each with its path. Empty for a bundle of an
- * earlier version of the format, whose descriptor lacks a seal.
+ * Returns the problems of the files beside a bundle, each with its path. `bundle` is the bundle's SHA-256, if known. A
+ * descriptor of an earlier version of the format lacks the seal: its files have no problems.
  *
  * @throws WorkflowError the errors of the disk
  */
@@ -110,7 +111,7 @@ export function sideProblems(
   const path = descriptorPath(root, hash);
   const { seal } = storedSeal(root, hash);
   if (seal === null) return [];
-  if (seal === "broken") return [{ path, message: "it is not the descriptor that was stored" }];
+  if (seal === "broken") return [{ path, message: "it differs from the stored descriptor" }];
   const problems: { path: string; message: string }[] = [];
   if (bundle !== null && seal.bundle !== bundle) {
     problems.push({ path, message: "it is the descriptor of another bundle" });
@@ -123,7 +124,7 @@ export function sideProblems(
     const bytes = readOwnFile(file, maxSideBytes);
     if (bytes === null) problems.push({ path: file, message: "it is missing" });
     else if (sha256(bytes) !== wanted)
-      problems.push({ path: file, message: "it is not the file that was stored" });
+      problems.push({ path: file, message: "it differs from the stored file" });
   }
   return problems;
 }
@@ -131,7 +132,7 @@ export function sideProblems(
 /**
  * Reads a stored bundle and verifies its hash and its recorded SHA-256.
  *
- * @throws WorkflowError `BUNDLE_MISSING` (missing), `BUNDLE_CHANGED`, and the errors of the disk.
+ * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`, and the errors of the disk.
  */
 export async function readBundle(root: Root, hash: string): Promise<Uint8Array> {
   const bytes = readHashed(root, hash);
@@ -139,7 +140,7 @@ export async function readBundle(root: Root, hash: string): Promise<Uint8Array> 
   return bytes;
 }
 
-/** Reads a stored bundle and verifies its XXH64. @throws WorkflowError as {@link readBundle}. */
+/** Reads a stored bundle and verifies its hash alone. @throws WorkflowError the errors of {@link readBundle}. */
 export function readHashed(root: Root, hash: string): Uint8Array {
   const path = bundlePath(root, hash);
   const bytes = readOwnFile(path, maxBundleSize);
@@ -150,7 +151,7 @@ export function readHashed(root: Root, hash: string): Uint8Array {
 }
 
 /**
- * Verifies a stored bundle and loads it into this process: its top level runs. `prepare` is called before that.
+ * Verifies a stored bundle, calls `prepare`, and loads the bundle into this process, which runs its top level.
  *
  * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED`, `BUNDLE_LOAD_FAILED`, `BUNDLE_REFUSED`.
  */

@@ -4,21 +4,21 @@ import type { SourcePosition } from "./source-map.ts";
 const scanner = new Bun.Transpiler({ loader: "js" });
 
 /**
- * Returns the names that an ES module exports, with Bun's parser, which checks the syntax of the whole module.
+ * Returns the names that an ES module exports. Checks the syntax of the whole module, because it uses Bun's parser.
  *
  * @throws BuildMessage, or an AggregateError of BuildMessages, for a syntax error.
  */
 export const exportsOf = (source: string): string[] => scanner.scan(source).exports;
 
 /**
- * Returns the imports, each `import()` and the exports of a module without syntax errors, with their offsets.
- * An export whose name is in a pattern is missing: see {@link exportsOf}.
+ * Returns the imports, including each `import()`, and the exports of a module without syntax errors, with their
+ * offsets. An export from a destructuring pattern is missing: {@link exportsOf} has its name.
  */
 export function lexModule(source: string): {
   imports: readonly Import[];
   exports: readonly Export[];
 } {
-  // The lexer supports neither a `#!` line nor Unicode's spaces and line ends. Offsets stay the same.
+  // The lexer supports neither a `#!` line nor Unicode spaces. The replacements keep all offsets.
   const plain = source
     .replace(/^#!.*/, (line) => " ".repeat(line.length))
     .replace(/[\u1680\u2000-\u200a\u202f\u205f\u3000\ufeff]/g, " ");
@@ -26,7 +26,7 @@ export function lexModule(source: string): {
   return { imports, exports };
 }
 
-/** Unicode line ends are valid in strings, where the lexer reports an error for a line end. */
+/** Line ends that the lexer does not support. Unlike `\n`, they are valid in string literals. */
 const unicodeLineEnds = /[\u2028\u2029]/g;
 
 function parseLines(source: string): ReturnType<typeof parse> {

@@ -6,7 +6,7 @@ const mostWarnings = 20;
 const place = /\b__uncaged(Dirname|Filename)\b/g;
 const metaPlace = /^import\.meta\.(url|dirname|filename|resolve)\b/;
 
-/** Returns the first 20 distinct warnings. */
+/** Returns the first 20 distinct warnings, and the number of the others as a last text. */
 export function bounded(warnings: readonly string[]): string[] {
   const all = [...new Set(warnings)];
   const rest = all.length - mostWarnings;
@@ -14,8 +14,8 @@ export function bounded(warnings: readonly string[]): string[] {
 }
 
 /**
- * Warns of modules that look for files relative to themselves, once per file: a bundle does not contain the files
- * beside its sources.
+ * Returns a warning for each source file that uses its own path, for example to read files beside it: a bundle does not
+ * contain these files.
  */
 export function fileWarnings(code: string, map: SourceMap): string[] {
   const found = new Map<string, string>();
@@ -38,7 +38,9 @@ export function fileWarnings(code: string, map: SourceMap): string[] {
   return [...found.values()];
 }
 
-/** Warns of process state read at module level by the author's code or its callees: no thread runs there. */
+/**
+ * Returns a warning for each read of process state by the author's code, or a function that it calls, at module level.
+ */
 export function readWarnings(
   reads: readonly ReadAtLoad[],
   map: SourceMap | undefined,

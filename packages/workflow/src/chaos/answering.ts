@@ -7,10 +7,10 @@ import type { AnswerRoles } from "./executions.ts";
 type Recording = { fixture: Fixture | null; isLive: boolean; name: string };
 
 /**
- * Returns the options of a thread whose roles a fixture answers, and the function that selects the roles: all of them,
- * or of a live thread the roles that called a model in the recording.
+ * Returns the thread options with the fixture, and a function that selects the roles that the fixture answers: all
+ * roles, or in a live thread only the roles that called a model in the recording.
  *
- * @throws WorkflowError `CHAOS_FAILED` when the workflow's roles can't be answered.
+ * @throws WorkflowError `CHAOS_FAILED` when the thread is not live and a fixture can't answer the workflow's roles.
  */
 export function answering(
   run: WorkflowFn,
@@ -31,7 +31,7 @@ export function answering(
   return { answers, options: { fixture } };
 }
 
-/** Whether a step used tokens. A scripted agent uses none. */
+/** Returns whether a step used tokens. Steps of a scripted agent use none. */
 const isPaid = ({ meta }: RoleOutput): boolean => {
   const mark = meta.__durable__;
   const spent = isRecord(mark) && isRecord(mark.spent) ? mark.spent : {};

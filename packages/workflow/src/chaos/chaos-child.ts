@@ -1,4 +1,4 @@
-// The process in which `chaos.ts` runs a workflow: foreign code runs here.
+// The process that `chaos.ts` starts to run a workflow. Foreign code runs in it.
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { openChannel } from "../bundle/child.ts";
@@ -22,7 +22,7 @@ import { runAll } from "./rounds.ts";
 
 const { request: given, answer: send } = openChannel();
 const answer = (value: ChaosAnswer): void => send(value);
-/** The time in a thread's id. */
+/** Returns the time in a thread's id; null for an invalid id. */
 const timeOf = (threadId: string): number | null =>
   isThreadId(threadId) ? ulidTime(threadId) : null;
 const { folder } = given as { folder: string };

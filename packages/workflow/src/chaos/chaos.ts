@@ -12,46 +12,47 @@ import type { Facts } from "./rounds.ts";
 
 /** Options of {@link runChaos}. */
 export type ChaosOptions = {
-  /** The workflow's name, and the code of its bundle. */
+  /** The workflow's name. */
   workflow: string;
+  /** The code of the workflow's bundle. */
   code: string;
-  /** The author's sources, in which roles are looked up. */
+  /** The author's sources, which are searched for roles. */
   sources: readonly SourceFile[];
   prompt: string;
   params?: unknown;
   maxRounds?: number;
   options?: Record<string, unknown>;
-  /** Answers the thread's questions, and its roles unless `isLive`. */
+  /** The recording that answers the thread's questions and roles. */
   fixture: Fixture | null;
-  /** Whether the roles really run, except roles that called a model in the fixture. */
+  /** Whether the roles run. The fixture then answers only the roles that called a model. */
   isLive: boolean;
-  /** The folder whose copy is the working folder of live roles; null for an empty folder. */
+  /** The folder that is copied to the working folder of live roles; null for an empty working folder. */
   files: string | null;
   seed: number;
   /** The number of runs; null for one run for each fault. */
   runs: number | null;
   /** The number of the only run to make; null for all runs. */
   only: number | null;
-  /** Ends the runs. */
+  /** Aborts the runs. */
   signal?: AbortSignal;
 };
 
-/** A run that differs from the undisturbed run, with the source positions of the roles. */
+/** A difference between runs with faults and the undisturbed run, with the source positions of the roles. */
 export type ChaosDivergence = {
-  /** The number of the run with the fewest faults; 0 for an undisturbed run. */
+  /** The number of the run to repeat, which has the fewest faults; 0 for an undisturbed run. */
   run: number;
   /** The number of runs that differ in this way. */
   runs: number;
-  /** The faults of the run, in words; empty when undisturbed runs differ. */
+  /** Descriptions of the run's faults; empty when undisturbed runs differ. */
   faults: string[];
-  /** The number of the first step that differs, from 1; the end counts as a step. Null for a file. */
+  /** The number of the first step that differs, from 1; the end counts as a step. Null when a file differs. */
   step: number | null;
   undisturbed: string | null;
   faulted: string | null;
   /** The role to check, and its position as `file:line:column`; null when unknown. */
   role: string | null;
   path: string | null;
-  /** The roles that ran again before it. */
+  /** The roles that ran more than once for one step. */
   repeated: { role: string; path: string | null }[];
 };
 
@@ -65,7 +66,7 @@ export type ChaosResult = {
   end: Facts["end"];
 };
 
-/** The request to the child process, in a file, because a fixture may be long. */
+/** The request to the child process. It is passed in a file, because a fixture may be long. */
 export type ChaosRequest = {
   hash: string;
   sha256: string;
@@ -84,14 +85,14 @@ export type ChaosAnswer = { facts: Facts } | { error: ErrorRecord };
 
 const timeoutMs = 30 * 60_000;
 const maxMemory = 4 * 2 ** 30;
-/** The id of each thread: roles see it, so it must not differ between runs. */
+/** The id of the thread in each run. Roles see it, so it must not differ between runs. */
 const threadId = "01CHA0S0000000000000000000";
 
 /**
- * Runs a workflow many times in a separate process and storage root, with faults at each boundary, and compares each
- * run with an undisturbed run.
+ * Runs a workflow many times in a separate process and storage root, with faults at commits, roles and answers, and
+ * compares each run with an undisturbed run.
  *
- * @throws WorkflowError `CHAOS_FAILED`. The signal's abort reason.
+ * @throws WorkflowError `CHAOS_FAILED`. Throws the reason of `signal` when it is aborted.
  */
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const { workflow, code, prompt, params, maxRounds, fixture, isLive, seed, runs, only } = options;
@@ -123,7 +124,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
 
 const howOf = (end: { by: "exit"; how: string } | { by: "time" | "memory" }): string => {
   if (end.by === "exit") return end.how;
-  return end.by === "time" ? "took longer than 30 minutes" : "took more than 4 GiB";
+  return end.by === "time" ? "took longer than 30 minutes" : "used more than 4 GiB of memory";
 };
 
 function withPositions(facts: Facts, sources: readonly SourceFile[]): ChaosResult {
@@ -133,7 +134,7 @@ function withPositions(facts: Facts, sources: readonly SourceFile[]): ChaosResul
     repeated: facts.repeated.map((one) => ({ ...one, path: pathOf(one.role) })),
     diverged: facts.diverged.map(({ again, isEffect, ...own }) => {
       const ofRole = own.role === null ? null : pathOf(own.role);
-      // A moderator decides which role is next; an end has no role.
+      // The moderator decides the path. An end does not have a role, so `run` is the last choice.
       const path = isEffect
         ? ofRole
         : (moderatorPosition(sources) ?? ofRole ?? runPosition(sources));

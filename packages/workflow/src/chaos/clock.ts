@@ -4,13 +4,13 @@ import { Random } from "./random.ts";
 
 const { Date: RealDate } = globalThis;
 
-/** A Monday morning: the start time of the first process when no recording gives one. */
+/** The start time of the first process without a recording: a Monday morning. */
 const monday = RealDate.UTC(2026, 0, 5, 9);
 
 /**
- * The clock and the random numbers of a simulated process. They depend only on the seed and, within a role, on its
- * step, so chance does not explain a repetition that differs. Time passes only within roles; it passes everywhere when
- * the workflow's roles are unknown (`isKnown` is false).
+ * The clock and the random numbers of a simulated process. A role gets the same random numbers each time it runs for a
+ * step, so a different output is not due to chance. Time passes only within roles, or everywhere when the workflow's
+ * roles are unknown (`isKnown` is false).
  */
 export class Surprise {
   isKnown = true;
@@ -19,7 +19,7 @@ export class Surprise {
   #since = system.clock.elapsed();
   #random = new Random(0);
 
-  /** @param first The time of the first process; null for any time. */
+  /** @param first The start time of the first process; null for a default. */
   constructor(first: number | null) {
     this.#first = first ?? monday;
   }
@@ -45,7 +45,7 @@ export class Surprise {
     return Math.floor(this.#first + this.#offset + elapsed);
   }
 
-  /** Sets the clock, in milliseconds after the first time of this process, and starts another sequence of numbers. */
+  /** Sets the clock to `offset` milliseconds after the start of the first process, and sets the random numbers. */
   begin(offset: number, random: Random): void {
     this.#offset = offset;
     this.#since = system.clock.elapsed();

@@ -7,42 +7,46 @@ import type { Run } from "./drive.ts";
 import type { FilesIn } from "./folder.ts";
 
 /**
- * The first difference between a run and an undisturbed run. `step` counts from 1; the end counts as the step after the
- * last. Null for a file. A side is null where it has no step.
+ * The first difference between a run and an undisturbed run. `step` is the number of the step, from 1; the end counts
+ * as one more step; null when a file differs. A side is null if its run lacks the step or the file.
  */
 export type Difference = {
   step: number | null;
   undisturbed: Side | null;
   faulted: Side | null;
-  /** Whether the varying output of an earlier step may be the reason. */
+  /** Whether the varying output of an earlier step may be the cause. */
   isExplained: boolean;
 };
 
 /**
- * One side of a difference: the role of the step, or `__end__`; null for a file. `text` describes it; runs are
- * compared by `key`. `cause` is the subject of a question, or the role that an error of a replay names.
+ * The step, end or file of one run in a difference. `role` is the step's role, `__end__` for an end, null for a file.
+ * `text` is for people; comparisons use `key`. `cause` is the subject of a question, or the role that an error of a
+ * replay names.
  */
 export type Side = { role: string | null; text: string; key: string; cause?: string };
 
-/** Differences that undisturbed runs have too. */
+/** Differences between undisturbed runs. They are ignored in runs with faults. */
 export type Varying = {
-  /** Roles whose outputs differ. Only their names are compared. */
+  /** Roles whose outputs differ. Of their steps, only the role names are compared. */
   readonly roles: Set<string>;
   readonly files: Set<string>;
-  /** Whether names of files differ. Then only files of the undisturbed run are compared. */
+  /** Whether the names of files differ. Then only files of the undisturbed run are compared. */
   hasNames: boolean;
-  /** Whether the end follows from varying outputs. */
+  /** Whether ends differ after varying outputs. */
   isEnd: boolean;
-  /** Whether the path follows from varying outputs. */
+  /** Whether paths differ after varying outputs. */
   isPath: boolean;
 };
 
-/** A step, and the place of its work in the run. `id` is unique among the steps of a run. */
+/**
+ * A step and its index in the run. `openedAt` is the number of steps in the log when its work began. `id` is unique
+ * among the steps of a run.
+ */
 type Placed = { step: Step; id: string; at: number; openedAt: number };
 
 /**
- * Compares a run with an undisturbed run; null when they are equal. Concurrent steps may be in any order. After a step
- * with a varying output, another path or end counts as equal if undisturbed runs have it too.
+ * Returns the first difference between a run and an undisturbed run; null when they are equal. Ignores the order of
+ * concurrent steps. After a varying output, also ignores another path or end if undisturbed runs vary in it too.
  */
 export function differenceOf(whole: Run, run: Run, varying: Varying): Difference | null {
   const found = pathDifference(whole, run, varying);
@@ -56,7 +60,7 @@ export function differenceOf(whole: Run, run: Run, varying: Varying): Difference
 
 const nothing: Pick<Varying, "roles"> = { roles: new Set() };
 
-/** Compares the ends of two runs with the same steps. */
+/** Returns the difference between the ends of two runs with the same steps; null when they are equal. */
 export function endDifference({ steps, end }: Run, run: Run): Difference | null {
   const [undisturbed, faulted] = [endSide(end), endSide(run.end)];
   if (undisturbed?.text === faulted?.text) return null;
@@ -64,8 +68,8 @@ export function endDifference({ steps, end }: Run, run: Run): Difference | null 
 }
 
 /**
- * Compares undisturbed runs. Returns the parts that vary because a role gives another output each time, and the
- * differences that no role explains.
+ * Compares undisturbed runs. Returns the parts that vary because a role's output varies, and for each other run the
+ * difference that no varying output explains.
  */
 export function varyingIn(
   whole: Run,
@@ -87,7 +91,7 @@ export function varyingIn(
   return { varying, unexplained: others.map(learn) };
 }
 
-/** Returns the roles whose n-th steps differ between runs, also where the runs take different paths. */
+/** Returns the roles whose n-th steps differ between runs, also if the runs have different paths. */
 function varyingRoles(runs: readonly Run[]): Set<string> {
   const outputs = new Map<string, string>();
   const roles = new Set<string>();
@@ -105,7 +109,7 @@ function varyingRoles(runs: readonly Run[]): Set<string> {
   return roles;
 }
 
-/** Whether a run has the step, or the file, of a side. A side without either is a missing file. */
+/** Returns whether a run contains the step or file of a side. If the side is null, returns whether it lacks `file`. */
 export function hasSide({ steps, files }: Run, side: Side | null, file: Side | null): boolean {
   if (side === null) return files?.has(fileOf(file)) === false;
   if (side.role !== null) return steps.some((step) => identityOf(step) === side.key);
@@ -113,8 +117,7 @@ export function hasSide({ steps, files }: Run, side: Side | null, file: Side | n
 }
 
 /**
- * Records an output of one role, or a content of a file, that counts as equal. Returns false for any other kind of
- * difference.
+ * Adds the role or the file of a difference to the varying parts. Returns false for a difference of paths or ends.
  */
 export function noteVarying({ step, undisturbed, faulted }: Difference, varying: Varying): boolean {
   if (step === null) {
@@ -128,7 +131,7 @@ export function noteVarying({ step, undisturbed, faulted }: Difference, varying:
   return true;
 }
 
-/** Compares the steps of two runs. */
+/** Returns the first difference between the steps of two runs; null when they are equal. */
 function pathDifference(
   whole: Run,
   run: Run,
@@ -177,7 +180,7 @@ const fileSide = (file: string, content: string): Side => {
 
 const fileOf = (side: Side | null): string => side?.text.split(": ")[0] ?? "";
 
-/** Failed tries and sleeps are the engine's reaction to faults. */
+/** Returns whether a step is part of the comparison. Failed tries and sleeps are reactions to faults. */
 const isOwn = (step: Step, index: number, steps: readonly Step[]): boolean =>
   tryOf(step) === null &&
   sleepsUntil(step) === null &&
@@ -194,9 +197,7 @@ function placedIn({ steps, openedAt }: Run, varying: Pick<Varying, "roles">): Pl
   });
 }
 
-/**
- * Whether a step may come before a step that was earlier in the undisturbed run: their work overlapped in either run.
- */
+/** Returns whether two steps may have another order than in the undisturbed run: their work overlapped in a run. */
 function mayPass(early: Placed, late: Placed, before: readonly Placed[]): boolean {
   if (late.openedAt <= early.at) return true;
   const [first, second] = [late, early].map(({ id }) => before.find((one) => one.id === id));
@@ -205,7 +206,9 @@ function mayPass(early: Placed, late: Placed, before: readonly Placed[]): boolea
 
 const longest = 80;
 
-/** Returns the sides of two steps, or of a step and an end. Shows two steps of one role from where they differ. */
+/**
+ * Returns the sides of two steps, or of a step and an end. Two steps with equal texts get texts with the difference.
+ */
 function sidesOf(
   one: Placed,
   other: Placed | undefined,
@@ -231,7 +234,7 @@ const sideOf = (step: RoleOutput): Side => {
   const what = typeof meta.for === "string" ? meta.for : undefined;
   const text = content === "" ? "" : ` ${JSON.stringify(content.slice(0, longest))}`;
   const whole = `${role}${what === undefined ? "" : ` for ${what}`}${text}`;
-  // A question has the role `__wait__`, and its subject in the source.
+  // The source contains the subject of a question, not the role `__wait__`.
   return { role, text: whole, key: identityOf(step), ...(what !== undefined && { cause: what }) };
 };
 
@@ -241,7 +244,7 @@ function endSide(end: EndRecord | null): Side | null {
   const how = reason === "returned" ? `returned ${returnCode}` : reason;
   const data = value === undefined ? "" : ` with ${JSON.stringify(value).slice(0, longest)}`;
   const text = `${how} ${JSON.stringify(end.content.slice(0, 2 * longest))}${data}`;
-  // Both messages end with the role that the workflow reached.
+  // Both messages end with the role that the workflow has reached.
   const isReplay = /^step \d+ of the log is |^the fixture of \S+ has no answer /.test(end.content);
   const cause = isReplay ? /"([^"]+)"$/.exec(end.content)?.[1] : undefined;
   return { role: END, text, key: text, ...(cause !== undefined && { cause }) };

@@ -22,13 +22,13 @@ import { Random } from "./random.ts";
 /** The parts that all runs of a workflow share. */
 export type Scene = {
   hash: string;
-  /** Empties the storage root and the working folder, and returns the parts of the root. */
+  /** Resets the storage root and the working folder, and returns the parts of the root. */
   reset: () => ThreadsParts["place"];
-  /** Loads another copy of the module, or returns the last copy for a second thread of its process. */
+  /** Loads another copy of the module. With `isSecond`, returns the last copy, as for a second thread of a process. */
   load: (isSecond: boolean) => Promise<LoadedBundle>;
   /** The start of the thread. Its id is the same in each run, because roles see it. */
   request: StartRequest;
-  /** Answers questions, and roles when the request's options contain it. */
+  /** The recording that answers questions. It also answers roles if the request's options contain it. */
   fixture: Fixture | null;
   surprise: Surprise;
   seed: number;
@@ -36,18 +36,18 @@ export type Scene = {
   answers: AnswerRoles;
   /** The working folder of live roles; null when a recording answers all roles. */
   folder: WorkFolder | null;
-  /** The time in milliseconds that roles of a killed process may continue. */
+  /** The time in milliseconds for which roles of a killed process may continue. */
   patienceMs: number;
 };
 
-/** A run to make. */
+/** The plan of a run. */
 export type Plan = {
   /** The number of the run, which determines the clock and the random numbers of its processes after the first. */
   number: number;
-  /** The time of the start, in hours from now. It also determines the random numbers of the first process. */
+  /** The start time in hours, from the first start time. It also determines the first process's random numbers. */
   hour?: number;
   faults?: readonly Fault[];
-  /** The records of a log to continue, instead of a start. */
+  /** The records of a log to continue; without it, the run starts a thread. */
   log?: readonly string[];
   /** Whether the thread runs in a process that has run another thread. */
   isSecond?: boolean;
@@ -56,7 +56,7 @@ export type Plan = {
 /** One run of the workflow under faults. */
 export type Run = {
   steps: Step[];
-  /** For each step, the number of steps in the log when its work began; null where unknown. */
+  /** For each step, the number of steps in the log when its work began; null if unknown. */
   openedAt: (number | null)[];
   /** The end record; null for a thread that waits for an answer. */
   end: EndRecord | null;
@@ -64,7 +64,7 @@ export type Run = {
   boundaries: Boundaries;
   /** The faults that occurred. */
   faults: readonly Fault[];
-  /** Whether the workflow handled an injected error without failing: its path then differs. */
+  /** Whether the workflow handled an injected error without failing: its path may then differ. */
   hasCaught: boolean;
   /** The files of the working folder at the end; null when a recording answers all roles. */
   files: FilesIn | null;
@@ -77,7 +77,7 @@ export type Run = {
 const hourMs = 3_600_000;
 /** Maximum number of hours between the end of a process and the start of the next process. */
 const longestLeap = 200;
-/** More processes than any plan of faults can end. */
+/** Maximum number of processes of a run. No plan of faults ends so many. */
 const mostLives = 100;
 /** Maximum number of retries of a failed thread; each injected error needs a retry. */
 const mostRetries = 8;
@@ -91,7 +91,7 @@ class Driver {
   readonly #scene: Scene;
   readonly #given: Plan;
   readonly #plan: FaultPlan;
-  // A fixed clock: the clock that roles see leaps, which would expire claims.
+  // A fixed clock: the leaps of the clock that roles see would expire claims.
   readonly #memory = new Memory({ now: () => 0 });
   readonly #executions: Executions;
   readonly #place: ThreadsParts["place"];
@@ -138,7 +138,7 @@ class Driver {
     const { number, hour = 0, isSecond = false } = this.#given;
     const [plan, executions] = [this.#plan, this.#executions];
     const isFirst = this.#lives === 0;
-    // The first process runs like the process of an undisturbed run.
+    // The first process gets the clock and the random numbers of an undisturbed run.
     const name = isFirst ? `hour ${hour}` : `run ${number} process ${this.#lives}`;
     const random = new Random(seed, name);
     const leap = (1 + random.below(longestLeap)) * hourMs + random.below(hourMs);
@@ -162,10 +162,13 @@ class Driver {
     return Math.min(leap, Math.max(0, (at - this.#scene.surprise.now()) / 2));
   }
 
-  /** Takes one action on the thread: starts, resumes, answers, wakes or retries it. */
+  /**
+   * Takes one action on the thread: starts, resumes, answers, wakes or retries it, or waits for a change. Returns
+   * `done` at the end of the run, and `again` when the process is dead.
+   */
   async #goOn(life: Life): Promise<"done" | "again" | "next"> {
     const changed = life.changed;
-    // The workflow needs turns of the event loop too.
+    // Let the workflow run: it needs turns of the event loop too.
     await system.clock.turn();
     if (life.isDead) return "again";
     if (life.unacknowledged > 0) return "next";
@@ -226,7 +229,7 @@ class Driver {
     return "next";
   }
 
-  /** Retries a thread that an injected error has failed, as the command `retry` does. Returns whether it did. */
+  /** Retries a thread that failed with an injected error, as the command `retry` does. Returns false otherwise. */
   async #retry(life: Life, steps: readonly Step[], end: EndRecord): Promise<boolean> {
     const { hash, request } = this.#scene;
     const { reason, error } = end.meta;

@@ -18,31 +18,31 @@ import { system } from "../system/system.ts";
 import type { Fault, FaultPlan } from "./faults.ts";
 import type { Random } from "./random.ts";
 
-/** The executions of a role for one of its steps. `times` counts only bodies that began. */
+/** The executions of a role for one step. `times` excludes executions that failed before the role's code began. */
 export type Execution = { slot: string; role: string; times: number };
 
-/** Decides which roles a recording answers. */
+/** Changes the options of `run` so that a recording answers only some of the roles. */
 export type AnswerRoles = (options: WorkflowOptions) => WorkflowOptions;
 
 /**
  * An execution in progress. `isFrozen`: it waits for a call of a dead process, so it never continues. Its random
- * numbers depend on its slot, so chance does not explain a repetition that differs.
+ * numbers depend on its slot, so a repetition gets the same numbers.
  */
 type Running = {
   isFrozen: boolean;
   readonly random: Random;
   readonly since: number;
   readonly slot: string;
-  /** The executions within it. */
+  /** The executions that began within this execution. */
   readonly parts: Set<Running>;
 };
 
 const running = new AsyncLocalStorage<Running>();
 
-/** An attempt that the workflow opened. `within` is the slot around it, null at the top. */
+/** An attempt that the workflow opened. `within` is the slot of the surrounding execution; null at the top. */
 type Attempt = { place: string; slot: string; within: string | null };
 
-/** Returns the running role's random numbers, and the time since it began; undefined outside of roles. */
+/** Returns the running role's random numbers, and the time since the role began; undefined outside of roles. */
 export const runningRole = (): { random: Random; elapsedMs: number } | undefined => {
   const one = running.getStore();
   return one && { random: one.random, elapsedMs: system.clock.elapsed() - one.since };
@@ -55,19 +55,20 @@ type ExecutionsParts = {
   /** Returns the number of steps in the log. */
   steps: () => number;
   answers: AnswerRoles;
-  /** Returns the random numbers of a slot, from their beginning. */
+  /** Returns a new generator of a slot's random numbers. */
   randomOf: (slot: string) => Random;
 };
 
 /**
- * Counts the real executions of each role in one run, over all its processes and retries, and injects the faults of
- * roles. A slot is one step of a role: executions of a slot repeat each other.
+ * Counts the executions of each role in one run, over all its processes and retries, and injects the faults of roles. A
+ * slot identifies one step of a role: a second execution of a slot is a repetition.
  */
 export class Executions {
-  /** By slot, in the order of the first executions. */
+  /** Executions by slot, in the order of the first executions. */
   readonly #all = new Map<string, Execution>();
-  /** The slots within a role that have their own steps, and the slots around them, such as the slot of a loop. */
+  /** Slots with a committed step. */
   readonly #stepSlots = new Set<string>();
+  /** Slots around a slot with a committed step, such as the slot of a loop. */
   readonly #containers = new Set<string>();
   /** The time of the longest execution. */
   longestMs = 0;
@@ -79,7 +80,7 @@ export class Executions {
   /** The number of steps at the first attempt of a slot. */
   readonly #openedAt = new Map<string, number>();
   readonly #running = new Set<Running>();
-  /** Faults whose error was thrown and is not recorded yet, by role. */
+  /** Faults whose error was thrown but is not yet recorded, by role. */
   readonly #unrecorded = new Map<string, Fault>();
   readonly #answers: AnswerRoles;
   readonly #randomOf: (slot: string) => Random;
@@ -91,7 +92,7 @@ export class Executions {
     this.#randomOf = randomOf;
   }
 
-  /** Returns a workflow whose roles are counted. */
+  /** Returns a workflow that runs like `run`, counts the executions of its roles, and has the faults of roles. */
   watch(run: WorkflowFn): WorkflowFn {
     const watched: WorkflowFn = (input, given) => {
       const options = this.#answers(given);
@@ -103,7 +104,7 @@ export class Executions {
     return Object.assign(watched, run);
   }
 
-  /** Called for each durable record after the start record. */
+  /** Notes a durable record. Call it for each record after the start record. */
   recorded(step: RoleOutput & { attempt?: string }): void {
     const { role, attempt } = step;
     const opened = this.#attempts.get(attempt ?? "");
@@ -133,9 +134,9 @@ export class Executions {
   }
 
   /**
-   * Resolves when no execution that could still have an effect is in progress, at the latest after `patienceMs`, in
-   * which every execution of an undisturbed run ended. A later execution waits for a commit or an answer, as a loop
-   * does.
+   * Resolves when no execution that may still have an effect is in progress, at the latest after `patienceMs`. In
+   * undisturbed runs every execution takes less time, so an execution that is still in progress then waits for a commit
+   * or an answer.
    */
   async settled(patienceMs: number): Promise<void> {
     const isAtWork = ({ isFrozen, parts }: Running) => !isFrozen && parts.size === 0;
@@ -145,7 +146,7 @@ export class Executions {
     }
   }
 
-  /** Returns the executions of roles, without roles that only run others. */
+  /** Returns the executions by slot, without slots that contain steps, and without parts of a role without a step. */
   counted(): Execution[] {
     const within = new Set(
       [...this.#attempts.values()].flatMap((one) => (one.within ? one.slot : [])),
@@ -224,7 +225,7 @@ export class Executions {
     this.#all.set(slot, { slot, role, times: (before?.times ?? 0) + 1 });
   }
 
-  /** Counts the steps of a workflow that opens no attempts: its work for a step is the code before the yield. */
+  /** Counts the executions in a workflow without attempts: the code before a yield is the execution for its step. */
   #counted(generator: ReturnType<WorkflowFn>): ReturnType<WorkflowFn> {
     const next = async (...given: [] | [unknown]) => {
       const at = this.#steps();

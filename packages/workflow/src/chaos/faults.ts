@@ -1,6 +1,6 @@
 import { Random } from "./random.ts";
 
-/** Faults at the commit of a step. */
+/** Faults at the commit of a record. */
 const commitKinds = ["killBefore", "killAfter", "diskFull", "syncFails", "slowDisk"] as const;
 /** Faults of one execution of a role. */
 const roleKinds = ["providerError", "cutStream", "lateAnswer"] as const;
@@ -31,7 +31,7 @@ export type Boundaries = {
   questions: readonly number[];
 };
 
-/** Returns each fault at each boundary, sorted by kind (kills first), then by the order of the run. */
+/** Returns each fault at each boundary, sorted by kind (kills first), then by the order in the run. */
 export function singleFaults({ records, slots, questions }: Boundaries): Fault[] {
   const numbers = Array.from({ length: records }, (_, index) => index + 1);
   return [
@@ -45,8 +45,8 @@ export function singleFaults({ records, slots, questions }: Boundaries): Fault[]
 const mostFaults = 4;
 
 /**
- * Returns the faults of a run, counted from 1. The first runs have one fault each, kills first, until each fault has
- * had a run. Later runs have two to four faults, derived from the seed.
+ * Returns the faults of a run; runs are counted from 1. The first runs have one fault each, kills first, until each
+ * fault has had a run. Later runs have two to four faults, derived from the seed.
  */
 export function faultsOf(boundaries: Boundaries, seed: number, run: number): Fault[] {
   const single = singleFaults(boundaries);
@@ -91,21 +91,21 @@ export class FaultPlan {
     this.#open = [...faults];
   }
 
-  /** Returns the fault at the commit of a record, and counts it as occurred. */
+  /** Returns the fault at the commit of a record, and counts it as occurred; null without a fault. */
   atCommit(record: number): CommitKind | null {
     const is = (fault: Fault) => "record" in fault && fault.record === record;
     const fault = this.#take((one) => is(one) && commitKinds.includes(one.kind as CommitKind));
     return (fault?.kind as CommitKind | undefined) ?? null;
   }
 
-  /** Returns the fault of the answer to a question, and counts it as occurred. */
+  /** Returns the fault of the answer to a question, and counts it as occurred; null without a fault. */
   atAnswer(record: number): AnswerKind | null {
     const is = (fault: Fault) => "record" in fault && fault.record === record;
     const fault = this.#take((one) => is(one) && answerKinds.includes(one.kind as AnswerKind));
     return (fault?.kind as AnswerKind | undefined) ?? null;
   }
 
-  /** Whether the start is requested twice. */
+  /** Returns whether the start is requested twice, and counts this fault as occurred. */
   atStart(): boolean {
     return this.#take(({ kind }) => kind === "startTwice") !== null;
   }
@@ -133,6 +133,6 @@ export class FaultPlan {
   }
 }
 
-/** Whether the workflow itself sees a fault, as a role's error. */
+/** Returns whether the workflow itself sees a fault, as an error of a role. */
 export const isSeen = ({ kind }: Fault): boolean =>
   kind === "providerError" || kind === "cutStream";

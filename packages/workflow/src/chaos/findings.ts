@@ -4,8 +4,8 @@ import type { Run } from "./drive.ts";
 import { faultText } from "./faults.ts";
 
 /**
- * A run that differs from the undisturbed run. `role` is the role to check: the role that ran again if an output or a
- * file differs, else the role whose step differs.
+ * A difference between runs with faults and the undisturbed run. `role` is the role to check: the role that ran again
+ * if an output or a file differs, else the role whose step differs.
  */
 export type Divergence = {
   run: number;
@@ -16,19 +16,22 @@ export type Divergence = {
   undisturbed: string | null;
   faulted: string | null;
   role: string | null;
-  /** Whether outputs or files differ, and not the path. */
+  /** Whether an output or a file differs, and not the path or the end. */
   isEffect: boolean;
   /** The roles that ran more than once for one step. */
   again: string[];
 };
 
-/** Whether the steps are the same, and an output or a file differs. */
+/** Returns whether an output or a file differs, and not the path or the end. */
 export const isEffect = ({ step, undisturbed, faulted }: Difference): boolean =>
   step === null || (undisturbed?.role === faulted?.role && faulted?.role !== END);
 
 type Found = Divergence & { sides: string };
 
-/** The runs that differ. Of several runs with the same difference, keeps the run with the fewest faults. */
+/**
+ * The runs that differ. Of several runs with the same difference, keeps the run with the fewest repeated roles, then
+ * with the fewest faults.
+ */
 export class Findings {
   readonly #found = new Map<string, Found>();
   readonly #whole: Run;
@@ -43,7 +46,7 @@ export class Findings {
     const again = [...new Set(repeated.map(({ role }) => role))];
     const roles = [faulted?.cause, faulted?.role, undisturbed?.cause, undisturbed?.role];
     const own = roles.flatMap((role) => (role && !role.startsWith("__") ? [role] : []));
-    // A role that only one of the runs has says more than the role after it.
+    // A role that only one of the runs has is a better hint than the role after it.
     const only = own.find((role) => !(hasRole(run, role) && hasRole(this.#whole, role)));
     const found: Found = {
       ...{ run: number, runs: 1, step, isEffect: isEffect(difference), again },
@@ -57,12 +60,12 @@ export class Findings {
     this.#keep(key, found);
   }
 
-  /** Returns the findings, ordered by their number of faults. */
+  /** Returns the findings, ordered by the number of repeated roles, then of faults. */
   all(): Divergence[] {
     const all = [...this.#found.values()].sort(byFaults);
     const kept: Found[] = [];
     for (const one of all) {
-      // A role that ran again alone explains the finding better than several roles.
+      // A finding with one repeated role explains the difference better than a finding with several.
       const known = kept.find((other) => isExplainedBy(one, other));
       if (known) known.runs += one.runs;
       else kept.push({ ...one });
@@ -87,6 +90,6 @@ const isExplainedBy = (one: Found, other: Found): boolean =>
   one.sides === other.sides &&
   (one.isEffect ? other.role !== null && one.again.includes(other.role) : one.role === other.role);
 
-/** Whether a run has a step of a role, or a question with that subject. */
+/** Returns whether a run has a step of a role, or a question with this name as its subject. */
 const hasRole = ({ steps }: Run, name: string): boolean =>
   steps.some(({ role, meta }) => role === name || meta.for === name);

@@ -2,7 +2,7 @@ import { cpSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync } from 
 import { join } from "node:path";
 import { sha256 } from "../record/sha256.ts";
 
-/** Files by their paths in a folder, each with its size and a part of its hash. */
+/** The size and a part of the SHA-256 of each file in a folder, as text by path. */
 export type FilesIn = ReadonlyMap<string, string>;
 
 const mostFiles = 10_000;
@@ -13,20 +13,20 @@ export class WorkFolder {
   readonly #path: string;
   readonly #from: string | null;
 
-  /** @param from The folder whose copy each run gets; null for an empty folder. */
+  /** @param from The folder that each run gets a copy of; null for an empty working folder. */
   constructor(path: string, from: string | null) {
     this.#path = path;
     this.#from = from;
   }
 
-  /** Restores the folder's first content. */
+  /** Restores the initial content of the folder. */
   reset(): void {
     rmSync(this.#path, { recursive: true, force: true });
     mkdirSync(this.#path, { recursive: true });
     if (this.#from !== null) cpSync(this.#from, this.#path, { recursive: true });
   }
 
-  /** Reads the folder's files, except git's own. */
+  /** Reads at most 10,000 files of the folder, except files in `.git`. */
   files(): FilesIn {
     const found = new Map<string, string>();
     const visit = (path: string): void => {

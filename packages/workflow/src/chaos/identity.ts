@@ -3,13 +3,13 @@ import { isRecord } from "../contract/show.ts";
 import { worktreeIn } from "../contract/worktree.ts";
 import { stepIdentity } from "../testing/replay-everywhere.ts";
 
-/** Keys of a meta that count, measure or name an execution. A repetition has other values. */
+/** Keys of a meta that count, measure or identify an execution. A repetition has other values. */
 const ofExecution: ReadonlySet<string> = new Set([
   ...["usage", "cost", "model", "models", "token", "durationMs", "eventSeq", "runID", "requestId"],
   "failures",
 ]);
 
-/** Returns the compared parts of a step: without times, spending, and the numbers of its execution. */
+/** Returns the parts of a step that are compared, as text: without times, spending, and the ids of its execution. */
 export function identityOf(step: RoleOutput): string {
   const worktree = worktreeIn(step);
   const entries = Object.entries(step.meta).flatMap(([key, value]): [string, unknown][] => {
@@ -26,10 +26,10 @@ export function identityOf(step: RoleOutput): string {
   return stepIdentity({ role: step.role, content, meta: Object.fromEntries(entries) });
 }
 
-/** The time at the end of the content of a step workflow's step. */
+/** Matches the duration at the end of the content of a step in a step workflow. */
 const time = /(, |: )?\d+(\.\d+)? s$/;
 
-/** Returns a function that removes a key of an object. */
+/** Returns a function that removes a key from an object. */
 const without =
   (name: string) =>
   (value: unknown): unknown => {

@@ -20,8 +20,8 @@ export type LifeParts = {
 };
 
 /**
- * A simulated worker process: the worker's own threads over a store, and its own copy of the module. Its death is like
- * `kill -9`: generators and roles stop at their next call of the store, and no `finally` runs.
+ * A simulated worker process: the `Threads` of a worker over a store, and its own copy of the module. Its death is like
+ * `kill -9`: generators and roles stop at their next call of the store, and no `finally` block runs.
  */
 export class Life implements Mortal {
   readonly threads: Threads;
@@ -65,18 +65,18 @@ export class Life implements Mortal {
     return new Promise(() => undefined);
   }
 
-  /** Waits for a call, at most until the death of this process. */
+  /** Resolves with the result of a call, or with `dead` if this process dies first. */
   async call<T>(work: Promise<T>): Promise<T | "dead"> {
     work.catch(() => undefined);
     return await Promise.race([work, this.#death.promise]);
   }
 
-  /** Resolves at the next change of a thread. Take it before the state is read. */
+  /** Resolves at the next change of a thread. Get it before you read the state. */
   get changed(): Promise<void> {
     return this.#changed.promise;
   }
 
-  /** Ends a process that no longer drives a thread. */
+  /** Releases the threads of a process that is alive. */
   async close(): Promise<void> {
     if (!this.#isDead) await this.threads.release();
   }

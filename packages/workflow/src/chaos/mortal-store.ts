@@ -13,12 +13,12 @@ export type Mortal = {
   frozen(): Promise<never>;
 };
 
-/** Called for each durable record of a data log, with its number: the start record has 0. */
+/** Receives each durable record of a data log with its number; the start record has 0. */
 export type OnRecord = (record: string, number: number) => void;
 
 const slowTurns = 25;
 
-/** Returns a store for a process with planned deaths and disk faults. */
+/** Returns a store that injects the kills and the disk faults of a plan into a process. */
 export function mortalStore(
   store: ThreadStore,
   process: Mortal,
@@ -39,7 +39,7 @@ export function mortalStore(
 function mortalClaim(claim: Claim, process: Mortal, plan: FaultPlan, onRecord: OnRecord): Claim {
   let records = claim.thread.records;
   const lost = new AbortController();
-  /** Fails a write, which ends the claim. */
+  /** Releases the claim and throws a disk error. */
   async function fail(code: string): Promise<never> {
     await claim.release();
     lost.abort();
@@ -71,7 +71,7 @@ function mortalClaim(claim: Claim, process: Mortal, plan: FaultPlan, onRecord: O
     process.die();
     return await process.frozen();
   }
-  // The signal of the claim itself would run the `finally` blocks of a dead process.
+  // Replace the signal of the claim: it would run the `finally` blocks of a dead process.
   return guarded(claim, process, { append, lost: lost.signal });
 }
 

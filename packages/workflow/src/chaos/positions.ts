@@ -2,8 +2,8 @@
 export type SourceFile = { file: string; text: string };
 
 /**
- * Returns the position of a role in the author's sources, as `file:line:column`; null when none is found. It looks for
- * the step or the role's definition by name, so a role with a computed name has no position.
+ * Returns the position of a role in the author's sources, as `file:line:column`; null if it is not found. Searches for
+ * the step or the role's definition by name, so it does not find a role with a computed name.
  */
 export function rolePosition(sources: readonly SourceFile[], role: string): string | null {
   const name = role.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
@@ -22,18 +22,20 @@ export function rolePosition(sources: readonly SourceFile[], role: string): stri
   ]);
 }
 
-/** Returns the position of the moderator that chooses the roles; null when there is none. */
+/** Returns the position of the moderator that chooses the roles; null if it is not found. */
 export const moderatorPosition = (sources: readonly SourceFile[]): string | null =>
   matchIn(sources.filter(isOwn), ["(?<![\\w$.-])moderator\\s*(?:\\([^)]*\\)\\s*\\{|:)"]);
 
-/** Returns the position of the workflow's `run`; null when none is found. */
+/** Returns the position of the workflow's `run`; null if it is not found. */
 export const runPosition = (sources: readonly SourceFile[]): string | null =>
   matchIn(sources.filter(isOwn), ["\\bexport\\s+(?:const|async\\s+function\\*?)\\s*run\\b"]);
 
-/** Whether a source is in the author's own folder. */
+/** Returns whether a source is in the author's own folder. */
 const isOwn = ({ file }: SourceFile): boolean => !/^\.\.|(^|\/)node_modules\//.test(file);
 
-/** Returns the position of the first pattern with a match outside of comments. The author's own folder comes first. */
+/**
+ * Returns the position of the first pattern that matches outside of comments. Searches the author's own folder first.
+ */
 function firstOf(sources: readonly SourceFile[], patterns: readonly string[]): string | null {
   const others = sources.filter((one) => !isOwn(one) && !one.file.includes("node_modules/"));
   return matchIn(sources.filter(isOwn), patterns) ?? matchIn(others, patterns);

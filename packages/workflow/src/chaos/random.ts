@@ -5,7 +5,7 @@ export class Random {
   #c: number;
   #count = 1;
 
-  /** Different names give independent sequences of one seed. */
+  /** @param name Selects one of the independent sequences of a seed. */
   constructor(seed: number, name = "") {
     const hash = Bun.hash.xxHash64(name, BigInt(seed));
     this.#a = Number(hash & 0xffffffffn) | 0;
@@ -24,6 +24,7 @@ export class Random {
     return Math.floor(this.number() * limit);
   }
 
+  /** Returns true with a probability from 0 to 1. */
   chance(probability: number): boolean {
     return this.number() < probability;
   }
@@ -38,7 +39,7 @@ export class Random {
     return typical * (x < 0.9 ? x * 2 : 2 + (x - 0.9) * 80);
   }
 
-  // sfc32
+  // The algorithm is sfc32 (Small Fast Counter, 32 bits).
   #next(): number {
     const sum = (((this.#a + this.#b) | 0) + this.#count) | 0;
     this.#count = (this.#count + 1) | 0;

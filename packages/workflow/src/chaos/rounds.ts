@@ -14,29 +14,32 @@ import { drive, type Plan, type Run, type Scene } from "./drive.ts";
 import { neverEnds } from "./errors.ts";
 import { faultsOf, isSeen, singleFaults } from "./faults.ts";
 
-/** The facts of all runs. */
+/** The result of all runs. */
 export type Facts = {
   runs: number;
   /** The number of injected faults. */
   faults: number;
-  /** The roles that ran more than once for one step, with the most executions. */
+  /** The roles that ran more than once for one step, each with its highest number of executions. */
   repeated: { role: string; times: number }[];
   diverged: Divergence[];
   /** The run to repeat: the first divergent run, else the run with the most repetitions. 0: an undisturbed run. */
   worst: number;
-  /** How the undisturbed run ended; null when it waits. */
+  /** The end of the undisturbed run; null when it waits. */
   end: { reason: string; summary: string } | null;
 };
 
-/** `only`: the single run to make. `runs`: by default, one for each fault at the boundaries. */
+/**
+ * The runs to make: only the run with the number `only`, or as many as `runs`. By default, one for each fault, but at
+ * least 50 and at most 500.
+ */
 export type Rounds = { runs: number | null; only: number | null };
 
 const leastRuns = 50;
 const mostRuns = 500;
 const longestRunMs = 60_000;
 /**
- * Undisturbed runs, at other times of the day, week and year, and with other random numbers. The second run shares the
- * process of the first.
+ * Plans of undisturbed runs, at other times of the day, week and year, and with other random numbers. The second run
+ * shares the process of the first.
  */
 const plansOfWholes: Plan[] = [
   { number: 0 },
@@ -74,7 +77,7 @@ function numbersOf({ runs, only }: Rounds, faults: number): number[] {
   return Array.from({ length: count }, (_, index) => index + 1);
 }
 
-/** Makes a run, with a time limit. @throws WorkflowError `CHAOS_FAILED` */
+/** Makes a run, with a time limit. @throws WorkflowError `CHAOS_FAILED` when the run exceeds the limit */
 async function inTime(scene: Scene, plan: Plan): Promise<Run> {
   const late = Promise.withResolvers<never>();
   const cancel = system.clock.after(longestRunMs, () => late.reject(neverEnds(longestRunMs)));
@@ -103,7 +106,7 @@ class Session {
     this.findings = new Findings(whole);
   }
 
-  /** Makes a run under its faults. Returns false when it never ends: its roles may still run then. */
+  /** Makes a run under its faults. Returns false when it fails or does not end in time: its roles may still run. */
   async round(number: number): Promise<boolean> {
     const [scene, whole] = [this.#scene, this.#whole];
     const faults = faultsOf(whole.boundaries, scene.seed, number);
@@ -144,8 +147,8 @@ class Session {
   }
 
   /**
-   * Returns the difference of a run if a second run of the same faults has it too. Any other difference of an output is
-   * due to chance, such as a measured time.
+   * Returns the difference of a run. A difference of an output or a file must also occur in a second run with the same
+   * faults: otherwise it is due to chance, such as a measured time, and counts as varying.
    */
   async #confirmed(plan: Plan, run: Run): Promise<Difference | null> {
     let difference = await this.#difference(plan.number, run);
@@ -159,9 +162,9 @@ class Session {
   }
 
   /**
-   * Compares a run with the undisturbed run. If the workflow itself handled an injected error, compares it with a run
-   * that has the same errors and no other fault. Where outputs vary, it also continues the run's own log once more,
-   * which must lead to the same end.
+   * Compares a run with the undisturbed run, or, if the workflow itself handled an injected error, with a run that has
+   * the same errors and no other faults. If paths or ends vary, also continues the run's log in another run, which must
+   * have the same end.
    */
   async #difference(number: number, run: Run): Promise<Difference | null> {
     const [scene, varying] = [this.#scene, this.#varying];

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { answererIn, answererText } from "./answerer.ts";
 
-test("reads the answerer from a record, even in the older format of plans", () => {
+test("the answerer is read from a record, also in the older format of plans, and shown as text", () => {
   const by = { kind: "channel", name: "telegram:7" } as const;
   expect(answererIn({ by })).toEqual(by);
   expect(answererIn({ by: { kind: "later" } as never })).toBeNull();

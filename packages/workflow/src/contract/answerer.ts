@@ -2,8 +2,8 @@ import { type AnsweredBy, answererKinds, type InputMeta } from "./contract.ts";
 import { isRecord } from "./show.ts";
 
 /**
- * Returns the person or program that answered an `__input__` step; null if the log does not record it. Older plans
- * wrote a text into the answer's value: `console`, a channel's name and its sender's id, or a login name.
+ * Returns the person or program that sent the answer in an `__input__` step; null if it is not recorded. Older versions
+ * of plans recorded a text in the answer's value: `console`, a channel's name and its sender's id, or a login name.
  */
 export function answererIn(meta: InputMeta): AnsweredBy | null {
   const { by, value } = meta;

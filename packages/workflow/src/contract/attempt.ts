@@ -1,14 +1,14 @@
 import { fromBase32, toBase32 } from "./base32.ts";
 
 /**
- * One construct around a task: `in` is its name, `child` the task or chain in it, `iteration` its iteration from 0. A
- * child workflow has `run`, the id of its run, instead.
+ * One construct around a task, such as a loop: `in` is its name, `child` the task or chain in it, `iteration` its
+ * iteration from 0. If the construct is a child workflow, it has only `run`, the id of its run.
  */
 export type PathPart =
   | { in: string; child: string; iteration?: number }
   | { in: string; run: string };
 
-/** Position of a task, outermost construct first. Empty at the top of a workflow. */
+/** The constructs around a task, the outermost first. Empty at the top of a workflow. */
 export type Path = readonly PathPart[];
 
 /** The failed attempt at the same step before this attempt, and the delay between them. */
@@ -21,40 +21,41 @@ export type AfterAttempt = { attempt: string; delay_ms: number };
 export type AttemptSpec = { role: string; path?: Path; title?: string; after?: AfterAttempt };
 
 /**
- * Outcome of an attempt. An attempt with its own step ends by committing that step, which carries the attempt's id.
- * `committed` by `end` is for a child attempt whose result is part of its parent's step.
+ * Outcome of an attempt. An attempt with its own step ends when that step, which has the attempt's id, is committed.
+ * Call `end` with `committed` only for a child attempt whose result is part of its parent's step.
  */
 export type AttemptOutcome = "committed" | "failed" | "skipped" | "cancelled";
 
 /** Number of a failed try, from 1; the maximum number of tries; the delay until the next try in milliseconds. */
 export type RetriedTry = { try: number; of: number; delay_ms: number };
 
-/** One execution of one role, in progress. It ends with the committed step that carries its id, or with `end`. */
+/** One execution of one role, in progress. It ends when the step with its id is committed, or with `end`. */
 export type OpenAttempt = {
-  /** Undefined on a host that records no attempts. */
+  /** Undefined on a host that does not record attempts. */
   readonly id: string | undefined;
   readonly path: Path;
   /** Runs a function in the attempt's async context: every event published in it carries the attempt's id. */
   run<T>(fn: () => T): T;
   /**
    * Ends an attempt that does not commit its own step. Only the first end counts. An attempt whose step is committed
-   * has already ended. `retry` describes the next attempt, if any, after a failure.
+   * has already ended. `retry` describes the failed try if another try follows.
    */
   end(outcome: AttemptOutcome, error?: unknown, retry?: RetriedTry): void;
 };
 
 /**
- * Opens attempts: `options.attempts`. A workflow that runs several roles concurrently opens an attempt for each, runs
- * the role in it, and yields the step with the attempt's id:
+ * Opens attempts. A workflow gets it as `options.attempts`. A workflow that runs several roles concurrently opens an
+ * attempt for each, runs the role in it, and yields the step with the attempt's id:
  *
  *     const attempt = options.attempts.open({ role: "reader" });
  *     const content = await attempt.run(() => read(file));
  *     yield { role: "reader", content, meta: {}, attempt: attempt.id };
  *
- * A workflow that opens no attempts has one attempt for each `next()`. An attempt opened in the async context of
- * another attempt is its child.
+ * In a workflow that does not open attempts, each `next()` is one attempt. An attempt opened in the async context of
+ * another attempt is a child of that attempt.
  */
 export type Attempts = {
+  /** Opens an attempt. */
   open(spec: AttemptSpec): OpenAttempt;
   /** Id of the attempt in whose async context the code runs; null outside of attempts. */
   readonly current?: string | null;
@@ -62,7 +63,9 @@ export type Attempts = {
   readonly outermost?: string | null;
 };
 
-/** Opens an attempt; a stub on a host without attempts. `options` are the options of `run`, or a role's context. */
+/**
+ * Opens an attempt; returns a stub on a host without attempts. `options`: the options of `run`, or a role's context.
+ */
 export function openAttempt(options: { attempts?: Attempts }, spec: AttemptSpec): OpenAttempt {
   const { path = [] } = spec;
   return (
@@ -71,8 +74,8 @@ export function openAttempt(options: { attempts?: Attempts }, spec: AttemptSpec)
 }
 
 /**
- * Marks a role that runs in the attempt opened by its caller, `ctx.attempt`. Any other role may call several marked
- * roles, each of which then opens a child of that attempt.
+ * Marks a role that runs in the attempt `ctx.attempt`, which its caller has opened. An unmarked role may call several
+ * marked roles: each of these then opens a child attempt.
  */
 export const usesAttempt: unique symbol = Symbol.for("uncaged.workflow.usesAttempt") as never;
 
@@ -99,7 +102,7 @@ const randomDigits = 4;
 
 const whole = (number: number): number => number - (number % 1);
 
-/** Clamps a time to the range of an id's digits, for any clock setting. */
+/** Converts a time to whole milliseconds within the range of an id's digits. */
 function boundedTime(now: number): number {
   const latest = 32 ** timeDigits - 1;
   return now >= 0 && now <= latest ? whole(now) : now > latest ? latest : 0;

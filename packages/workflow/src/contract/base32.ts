@@ -12,7 +12,7 @@ export function toBase32(value: number, length: number): string {
   return text;
 }
 
-/** Whether a text consists of Crockford Base32 digits. */
+/** Returns whether a text consists of Crockford Base32 digits. */
 export const isBase32 = (text: string): boolean => /^[0-9A-HJKMNP-TV-Z]*$/.test(text);
 
 /** Decodes a number from Crockford Base32. */

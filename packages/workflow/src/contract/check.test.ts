@@ -20,7 +20,7 @@ const nested = (levels: number): unknown => {
 };
 
 describe("a step", () => {
-  test("is accepted with its text and a deep copy", () => {
+  test("is returned as JSON and as a deep copy when it is valid", () => {
     const files = ["a.ts"];
     const checked = checkStep(withMeta({ files }));
     files.push("b.ts");
@@ -50,7 +50,7 @@ describe("a step", () => {
     expect(reasonOf(withMeta(new Map()))).toBe("meta is an instance of Map, not a plain object");
   });
 
-  test("that is a generator is refused with the advice to delegate to it", () => {
+  test("that is a generator is refused with the advice to write yield*", () => {
     const inner = (async function* () {})();
     expect(reasonOf(inner)).toBe("the step is a generator: write yield* instead of yield");
   });
@@ -99,21 +99,21 @@ describe("meta", () => {
     expect(checked.ok && Object.hasOwn(checked.step.meta.meta as object, "__proto__")).toBe(true);
   });
 
-  test("has 0 for -0", () => {
+  test("is returned with 0 instead of -0", () => {
     expect(jsonOf(withMeta({ n: -0 }))).toContain('{"n":0}');
   });
 
-  test("may be made without a prototype", () => {
+  test("may be an object without a prototype", () => {
     expect(jsonOf(withMeta(Object.assign(Object.create(null), { a: 1 })))).toContain('{"a":1}');
   });
 
-  test("is refused when it contains itself, and named once", () => {
+  test("is refused with the path when it contains itself", () => {
     const ring: Record<string, unknown> = {};
     ring.next = { back: [ring] };
     expect(metaReason(ring)).toBe("meta.files.next.back[0] contains itself");
   });
 
-  test("may hold the same value twice", () => {
+  test("may contain the same value twice", () => {
     const shared = { a: 1 };
     expect(jsonOf(withMeta({ x: shared, y: shared }))).toContain('{"x":{"a":1},"y":{"a":1}}');
   });
@@ -124,7 +124,7 @@ describe("meta", () => {
     expect(reasonOf(withMeta(nested(100_000)))).toContain("is nested deeper than 1000");
   });
 
-  test("that would exhaust memory is refused early", () => {
+  test("with too long JSON is refused before the JSON is complete", () => {
     let bomb: unknown = "x".repeat(1000);
     for (let i = 0; i < 100; i++) bomb = [bomb, bomb];
     expect(metaReason(bomb)).toContain("longer than 64 Mi characters");
@@ -161,7 +161,7 @@ describe("meta", () => {
     expect(metaReason(proxy)).toContain("meta.files can't be read");
   });
 
-  test("is not written by a bundle's replacement of JSON", () => {
+  test("is written correctly after a bundle has replaced JSON.stringify and added toJSON", () => {
     const spoiled = Array.prototype as { toJSON?: unknown };
     const { stringify } = JSON;
     try {
@@ -174,7 +174,7 @@ describe("meta", () => {
     }
   });
 
-  test("is the text of JSON.stringify for every JSON value", () => {
+  test("gives the same text as JSON.stringify for every JSON value", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue()), (meta) => {
         expect(jsonOf(withMeta(meta))).toBe(JSON.stringify(withMeta(meta)));
@@ -236,7 +236,7 @@ describe("a result", () => {
     return checked.ok ? "accepted" : checked.reason;
   };
 
-  test("has only a return code from 0 to 255 and a summary", () => {
+  test("keeps its return code from 0 to 255 and its summary, and loses unknown keys", () => {
     expect(checkResult({ returnCode: -0, summary: "s", extra: 1n })).toEqual({
       ok: true,
       result: { returnCode: 0, summary: "s" },
@@ -244,7 +244,7 @@ describe("a result", () => {
     expect(resultReason({ returnCode: 255, summary: "" })).toBe("accepted");
   });
 
-  test("is refused when it is anything else", () => {
+  test("is refused when its return code or summary is invalid or can't be read", () => {
     expect(resultReason(undefined)).toBe("the result is undefined, not {returnCode, summary}");
     expect(resultReason({ summary: "s" })).toBe("returnCode is undefined, not a number");
     for (const returnCode of [256, -1, 1.5, Number.NaN]) {

@@ -12,11 +12,12 @@ export type Refused = { ok: false; reason: string };
  */
 export type CheckedStep = { ok: true; step: RoleOutput; json: string; attempt?: string } | Refused;
 
+/** A valid result, or the reason why it is invalid. */
 export type CheckedResult = { ok: true; result: WorkflowResult } | Refused;
 
 /**
- * Checks a yielded value: a string role and content, and a plain object meta that `toJson` accepts. Drops other keys.
- * Runs once for every step, so it compiles no schema.
+ * Checks a yielded value: `role` and `content` must be strings, `meta` a plain object that `toJson` accepts. Drops
+ * other keys. Does not compile schemas, because it runs for every step.
  *
  * Reads every property once and makes the text from these reads, so a getter, a `toJSON` or a Proxy can't put an
  * unchecked value into the log. Never throws.
@@ -29,7 +30,7 @@ export function checkStep(value: unknown): CheckedStep {
   }
 }
 
-/** Checks a generator's return value; drops keys that a result does not have. Never throws. */
+/** Checks a generator's return value, and drops unknown keys. Never throws. */
 export function checkResult(value: unknown): CheckedResult {
   try {
     return judgeResult(value);
@@ -97,7 +98,7 @@ function problemOfRole(role: unknown): string | null {
   if (role === "") return "role is empty";
   if (controlCharacter.test(role)) return `role ${show(role)} has a control character`;
   if (role.startsWith("__") && role !== WAIT) {
-    return `role ${show(role)} is reserved: a workflow may yield no role that begins with "__" but ${WAIT}`;
+    return `role ${show(role)} is reserved: of the roles that begin with "__", a workflow may yield only ${WAIT}`;
   }
   return null;
 }

@@ -5,7 +5,7 @@ import type { RootSpending } from "./spending.ts";
 
 /**
  * Output of one role, from one `yield`. A workflow that opens attempts sets `attempt` to the id of the attempt that
- * produced it; the engine gives every other step an attempt.
+ * produced it; the engine adds an attempt to every other step.
  */
 export type RoleOutput = {
   role: string;
@@ -28,8 +28,8 @@ export type WorkflowResult<Value = unknown> = {
 export type Step = RoleOutput & { timestamp: number };
 
 /**
- * Input to a workflow. `steps` is empty for a new thread and holds every committed step after a resume or a fork; a
- * workflow continues after them. `params` is the structured input, if any.
+ * Input to a workflow. `steps` is empty for a new thread. After a resume or a fork it contains all committed steps, and
+ * the workflow continues after these steps. `params` is the structured input, if any.
  */
 export type ThreadInput = {
   prompt: string;
@@ -44,7 +44,7 @@ export type ThreadInput = {
 export type Blobs = {
   /** Stores bytes. Resolves with their id once they are durable, or with null when the thread has too many blobs. */
   put(bytes: Uint8Array): Promise<string | null>;
-  /** Returns the blob with an id; null when there is none. */
+  /** Returns the blob with an id; null when it is missing. */
   get(id: string): Promise<Uint8Array | null>;
   /** Lists the ids of all blobs, unordered. */
   ids(): Promise<string[]>;
@@ -54,14 +54,14 @@ export type Blobs = {
  * The second argument of `run`.
  *
  * `signal` is aborted when the thread is killed and when its worker shuts down. `cwd` and `env` come from the command
- * that started the thread. A host always gives `cwd`; it is optional for callers that implement only the bare contract,
- * and required in `ctx` and in the options of `durable`. One process runs many threads, so a workflow must read these
- * and never `process.cwd()` or `process.env`. `forkFrom` names the parent thread of a fork, the number of copied steps
- * in `steps`, and in `origin` the root thread if the parent is itself a fork. `attempts` assigns events to concurrent
- * roles. `blobs` stores bytes beside the thread's log, `journal` records the work of an uncommitted step, `shared`
- * holds values of all threads of the machine, `pause` is for a `run` with the property {@link drainsOnPause}.
- * `worktrees` is the folder of the thread's git worktrees; the workflow creates it, and it is deleted with the thread.
- * All other keys of the starter's `parameters.options` are here under their own names.
+ * that started the thread. Every host of this package sets `cwd`; the type is optional for callers that implement only
+ * the bare contract. One process runs many threads, so a workflow must use `cwd` and `env`, never `process.cwd()` or
+ * `process.env`. `forkFrom` has the parent thread of a fork, the number of copied steps in `steps`, and in `origin` the
+ * root thread if the parent is itself a fork. `attempts` assigns events to concurrent roles. `blobs` stores bytes
+ * beside the thread's log, `journal` records the work of an uncommitted step, `shared` has values that all threads of
+ * the machine share, `pause` is for a `run` with the property {@link drainsOnPause}. `worktrees` is the folder of the
+ * thread's git worktrees; the workflow creates it, and it is deleted with the thread. All other keys are options from
+ * the start of the thread.
  */
 export type WorkflowOptions = {
   threadId: string;
@@ -83,12 +83,13 @@ export type WorkflowOptions = {
   [option: string]: unknown;
 };
 
-/** Returns the folder of a thread. All hosts in this package set it. */
+/** Returns the working folder of a thread. Every host of this package sets it. */
 export const folderOf = ({ cwd }: { cwd?: string }): string => cwd as string;
 
 /**
- * Pause requests for a `run` with the property {@link drainsOnPause}. A pause does not stop it at its next yield. While
- * `isWanted` returns true it starts no work, yields the results in flight, and then awaits `over`.
+ * Pause requests for a `run` with the property {@link drainsOnPause}. The engine does not stop such a `run` at its next
+ * yield. While `isWanted` returns true, the `run` must not start new work; it yields the results of the work in flight,
+ * and then awaits `over`.
  */
 export type Pause = { isWanted: () => boolean; over: () => Promise<void> };
 
@@ -107,7 +108,7 @@ export type RecordedAnswers = (
   member?: number | null,
 ) => RoleOutput | null;
 
-/** The bundle contract: `run` is an async generator function, or returns a generator; never a promise. */
+/** The type of a bundle's `run`: an async generator function, or a function that returns an async generator. */
 export type WorkflowFn<Value = unknown> = (
   input: ThreadInput,
   options: WorkflowOptions,
@@ -121,9 +122,9 @@ export type JsonSchema = boolean | { [keyword: string]: unknown };
 
 /**
  * A bundle's description of itself. `maxRounds` is the default limit of its threads (100 without it). `input` is the
- * schema of `params`: forms are made from it, and other params are refused. A step gets a warning when its role is not
- * in `roles` or its meta does not fit the role's schema. With `strict` such a step fails the thread; with `strict:
- * false` steps are not checked.
+ * schema of `params`: hosts make forms from it, and refuse params that do not fit. A step gets a warning when its role
+ * is not in `roles` or its meta does not fit the role's schema. With `strict` such a step fails the thread; with
+ * `strict: false` steps are not checked.
  */
 export type Descriptor = {
   description: string;
@@ -138,22 +139,22 @@ export type Bundle = { run: WorkflowFn; descriptor: Descriptor };
 
 /** Role of the prompt: the first message that a moderator sees. */
 export const START = "__start__" as const;
-/** A moderator returns this to stop. Also the role of a log's last record. */
+/** Role of the last record of a log. A moderator returns it to end the thread. */
 export const END = "__end__" as const;
-/** Role of a step that asks for an answer from outside. */
+/** Role of a step that asks a question or sleeps. */
 export const WAIT = "__wait__" as const;
-/** Role of the step that holds the answer. */
+/** Role of the step after a `__wait__` step, with the answer. */
 export const INPUT = "__input__" as const;
 
-/** Role of the first message that a moderator sees. */
+/** Role of the prompt: the first message that a moderator sees. */
 export type START = typeof START;
-/** Role of the last record of a log; a moderator returns it to end the thread. */
+/** Role of the last record of a log. A moderator returns it to end the thread. */
 export type END = typeof END;
 
 /**
  * Meta of a `__wait__` step. `for` names the expected answer; an answer's value must fit `schema`. After `expiresAt`
  * (milliseconds since the epoch) no answer is accepted and the thread continues with `onTimeout` as the value. With
- * `sleep` the step asks no question: the thread continues at `expiresAt`. An answer with a token must have this
+ * `sleep` the step does not ask a question: the thread continues at `expiresAt`. An answer with a token must have this
  * `token`. Other keys are kept.
  */
 export type WaitMeta = {
@@ -178,7 +179,7 @@ export type AnsweredBy = { kind: (typeof answererKinds)[number]; name?: string }
 /**
  * Meta of an `__input__` step. `value` is the answer, parsed when it is JSON. `timedOut` is true when no answer came in
  * time, and after a `sleep`. `requestId` is the sender's own id, which makes repeated requests idempotent. `by` is the
- * answerer, as reported by the program that took the answer. Other keys are kept.
+ * answerer, as reported by the program that received the answer. Other keys are kept.
  */
 export type InputMeta = {
   for?: string;

@@ -39,7 +39,7 @@ describe("a decision", () => {
     [{ decision: "Rejected", approved: false }, "reject", ""],
     [{ decision: "reject", note: 7 }, "reject", ""],
     [{ decision: "approve", more: "is ignored" }, "approve", ""],
-  ])("is %p", (value, decision, note) => {
+  ])("can be %p", (value, decision, note) => {
     expect(decisionOf(value) as unknown).toEqual({ decision, note });
   });
 
@@ -79,7 +79,7 @@ describe("a decision", () => {
     expect(decisionOf(value)).toBe(null);
   });
 
-  test("is only one of these words or a boolean", () => {
+  test("is never parsed from a value without a boolean or one of these words", () => {
     const isWord = (one: unknown) =>
       typeof one === "boolean" ||
       (typeof one === "string" && words.includes(one.trim().toLowerCase()));
@@ -95,7 +95,7 @@ describe("the value that answers a question", () => {
   const schema = { properties: { decision: { enum: ["approve", "reject"] }, note: {} } };
   const short = { properties: { decision: { enum: ["reject", "approve"] } } };
 
-  test("is the decision in the question's form", () => {
+  test("to an approval is the decision, with a note if the question's schema has it", () => {
     const given = { decision: "Yes", note: "go", more: 1 };
     expect(decidedValue({ for: "approval", schema }, given)).toEqual({
       decision: "approve",
@@ -111,7 +111,7 @@ describe("the value that answers a question", () => {
     }
   });
 
-  test("to a tool call is a decision, optionally with an input or a reason", () => {
+  test("about a tool call is a decision, optionally with an input or a reason", () => {
     const wait = { for: "tool", schema: { properties: { approve: { type: "boolean" } } } };
     expect(decidedValue(wait, "yes")).toEqual({ approve: true });
     expect(decidedValue(wait, { decision: "reject", note: "why" })).toEqual({
@@ -123,7 +123,7 @@ describe("the value that answers a question", () => {
     for (const value of ["fine", {}, null, 1]) expect(decidedValue(wait, value)).toBe(null);
   });
 
-  test("is any value for other questions", () => {
+  test("of another kind may be any value", () => {
     const others: (JsonSchema | undefined)[] = [
       undefined,
       true,

@@ -1,13 +1,13 @@
 import type { WaitMeta } from "./contract.ts";
 import { isRecord } from "./show.ts";
 
-/** A person's decision on an approval. */
+/** A person's decision on a question that asks for an approval. */
 export type ApprovalDecision = { decision: "approve" | "reject"; note: string };
 
 /**
  * Parses a decision from an answer: a word, a boolean, or an object with `decision` or a boolean `approved`, and
- * optionally a `note`. Words are trimmed and match in any case. Returns null for any other answer, even if `decision`
- * and `approved` contradict each other. Null must never count as an approval.
+ * optionally a `note`. Words are trimmed and match in any case. Returns null for any other answer, also if `decision`
+ * and `approved` contradict each other. Callers must never count null as an approval.
  */
 export function decisionOf(value: unknown): ApprovalDecision | null {
   if (typeof value !== "object") return decided(wordOf(value), "");
@@ -66,7 +66,8 @@ function callDecision(value: unknown): unknown {
 }
 
 /**
- * Whether a question is an approval: its schema has a `decision` of approve or reject, and at most a `note` beside it.
+ * Returns whether a question asks for an approval: its schema has a `decision` of `approve` or `reject`, and no other
+ * field but `note`.
  */
 export function isApproval({ schema }: WaitMeta): boolean {
   if (!isRecord(schema) || !isRecord(schema.properties)) return false;

@@ -7,7 +7,7 @@ const units: Readonly<Record<string, number>> = {
   w: 604_800_000,
 };
 
-/** Milliseconds, or a text such as `"90s"`, `"1h 30m"`, `"2d"`, in ms, s, m, h, d and w. */
+/** Milliseconds, or a text such as `"90s"`, `"1h 30m"`, `"2d"`, with the units ms, s, m, h, d and w. */
 export type Duration = number | string;
 
 /** The latest time of a JavaScript date, in milliseconds since the epoch. */

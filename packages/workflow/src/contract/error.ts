@@ -8,7 +8,7 @@ const brand = Symbol.for("uncaged.workflow.error");
 
 /**
  * An error as JSON: on the control socket and in `--json` output. When `message` is only the first of several findings,
- * `details` holds all, one line each.
+ * `details` has all findings, one line each.
  */
 export type ErrorRecord = {
   code: string;
@@ -29,10 +29,11 @@ const ofKind =
  * An error that a user can act on: `message` states the problem and its place, `hint` the remedy, both without the
  * passwords of URLs. Its kind is `failed` unless another is given.
  *
- * It is recognised by a brand instead of its class, because each bundle carries its own copy of this file.
+ * {@link isWorkflowError} recognizes it by a brand instead of its class, because each bundle contains its own copy of
+ * this file.
  */
 export class WorkflowError extends Error {
-  // Without initial values: bundles carry this class.
+  // `declare` makes these fields need no code: bundles contain this class.
   declare readonly code: string;
   declare readonly kind: ErrorKind;
   declare readonly hint: string | undefined;
@@ -51,15 +52,15 @@ export class WorkflowError extends Error {
     Object.defineProperty(this, brand, { value: true });
   }
 
-  /** The operation failed in the current state. */
+  /** Makes an error for an operation that failed in the current state. */
   static readonly failed = /* @__PURE__ */ ofKind("failed");
-  /** The call is wrong and must be changed. */
+  /** Makes an error for a wrong call, which the caller must change. */
   static readonly usage = /* @__PURE__ */ ofKind("usage");
-  /** The named thing does not exist. */
+  /** Makes an error for a thing that does not exist. */
   static readonly missing = /* @__PURE__ */ ofKind("missing");
 }
 
-/** Whether a value is a {@link WorkflowError} of this or of another copy of the package. */
+/** Returns whether a value is a {@link WorkflowError} of this or of another copy of the package. */
 export function isWorkflowError(value: unknown): value is WorkflowError {
   return typeof value === "object" && value !== null && brand in value;
 }
@@ -74,8 +75,7 @@ export function toErrorRecord(error: unknown): ErrorRecord {
 }
 
 /**
- * Combines findings into one error: `message` has the first finding and the number of further findings, `details` has
- * all.
+ * Combines findings into one error: `message` has the first finding and the number of the others, `details` has all.
  */
 export function foundProblems(problems: readonly string[]): {
   message: string;
@@ -101,7 +101,9 @@ export function messageOf(thrown: unknown): string {
   return line.length > 2000 ? `${line.slice(0, 2000)}…` : line;
 }
 
-// Clients of databases and HTTP services throw plain objects: use their message instead of their class.
+/**
+ * Returns the message of a thrown value, also of a plain object: clients of databases and HTTP services throw these.
+ */
 function thrownText(thrown: unknown): string {
   if (typeof thrown !== "object" || thrown === null) return String(thrown);
   const { message, name } = thrown as { message?: unknown; name?: unknown };
@@ -141,14 +143,14 @@ const plainNames: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Returns the name of a thrown object; undefined when it has none. An error whose class sets no name gets the name of
- * its class. Rethrows errors of a getter.
+ * Returns the name of a thrown object; undefined without a name. An error whose class does not set `name` gets the name
+ * of its class. Rethrows errors of a getter.
  */
 export function errorName(thrown: object): string | undefined {
   const { name } = thrown as { name?: unknown };
   if (thrown instanceof Error && plainNames.has(name) && !Object.hasOwn(thrown, "name")) {
     const own: unknown = thrown.constructor?.name;
-    // A minifier makes shorter names.
+    // Ignore names of one or two characters: a minifier has made them.
     if (typeof own === "string" && /^[A-Z]\w{2,}$/.test(own)) return own;
   }
   return typeof name === "string" && name !== "" ? name : undefined;

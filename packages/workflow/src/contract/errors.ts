@@ -20,7 +20,7 @@ export const badFixture = (problem: string): WorkflowError =>
   WorkflowError.usage(
     "BAD_FIXTURE",
     `invalid fixture: ${problem}`,
-    "export one: uncaged-workflow thread <id> --fixture",
+    "export a fixture: uncaged-workflow thread <id> --fixture",
   );
 
 /** A question with `within` and `expiresAt`. */
@@ -38,7 +38,7 @@ export const badDeadline = (question: string, within: string, hint: string): Wor
     hint,
   );
 
-/** A sent value that is not an answer. `waits`: the start of the message. */
+/** A value that is not an answer, sent to a waiting generator. `waits` is the start of the message. */
 export const noAnswer = (waits: string): WorkflowError =>
   WorkflowError.failed(
     "NO_ANSWER",

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { truncated } from "./event.ts";
 
-test("values above 10 KB of JSON are truncated to their beginning", () => {
+test("a value is replaced by a marker with a preview when its JSON is longer than 10 KB", () => {
   const fits = "x".repeat(10 * 1024 - 2);
   expect(truncated(fits)).toBe(fits);
   expect(truncated(`${fits}x`)).toEqual({
@@ -19,6 +19,6 @@ test("the size of an object is the size of its JSON", () => {
   expect(truncated(large)).toMatchObject({ _truncated: true, type: "object", length: 12_011 });
 });
 
-test("values without JSON are unchanged", () => {
+test("undefined, which JSON can't represent, is unchanged", () => {
   expect(truncated(undefined)).toBeUndefined();
 });

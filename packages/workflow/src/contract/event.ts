@@ -11,8 +11,8 @@ export type Orphan = { pid: number; command: string; ended: "SIGTERM" | "SIGKILL
 
 /**
  * Payloads of the event types that the command line and the console show. Values that may be long are `unknown`: a
- * recorded event may hold a `TruncatedValue` instead. The engine writes `worker_start`, `attempt_start`, `attempt_end`
- * and `journal`; step workflows, roles and agents publish the other types.
+ * recorded event may contain a `TruncatedValue` instead. The engine writes `worker_start`, `attempt_start`,
+ * `attempt_end` and `journal`; step workflows, roles and agents publish the other types.
  */
 export type EventPayloads = {
   /** A worker starts to drive the thread, after `steps` committed steps: attempts still open are lost. */
@@ -48,7 +48,7 @@ export type EventPayloads = {
     model: string;
     usage: unknown;
     cost_usd: number | null;
-    /** `open`: the call continues. `whole`: all of its tokens are counted. `broken`: it ended before that. */
+    /** `open`: the call continues. `whole`: all tokens are counted. `broken`: the call ended before that. */
     state: "open" | "whole" | "broken";
   };
   llm_token: { delta: string };
@@ -236,9 +236,9 @@ export type TruncatedValue = {
 };
 
 /**
- * Returns a value as an event may hold it: itself, or its marker when its JSON is longer than 10 KB. Recording an event
- * also truncates such values, and keeps the whole value. So use this function only for values that are recorded in full
- * elsewhere.
+ * Returns a value in the form for an event: the value itself, or its marker when its JSON is longer than 10 KB. Use it
+ * only for values that are recorded in full elsewhere: recording an event truncates its other values too, but keeps
+ * them in full in the file of values.
  */
 export function truncated<T>(value: T): T | TruncatedValue {
   if (typeof value === "string" && value.length * 6 + 2 <= longestShown) return value;
@@ -246,7 +246,7 @@ export function truncated<T>(value: T): T | TruncatedValue {
   return json.length <= longestShown ? value : markerOf(json);
 }
 
-/** Returns the marker of a value with this JSON. */
+/** Returns the marker of a value, from its JSON. */
 export function markerOf(json: string): TruncatedValue {
   const type = json.startsWith('"') ? "string" : "object";
   const preview = `${json.slice(0, previewLength)}...`;

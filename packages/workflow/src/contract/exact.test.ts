@@ -10,7 +10,7 @@ import {
   roundedIn,
 } from "./exact.ts";
 
-test("a number is rounded when its integer changes by parsing", () => {
+test("a number is rounded when parsing changes its integer or makes it infinite", () => {
   const exact = [
     "0",
     "-1",
@@ -20,7 +20,7 @@ test("a number is rounded when its integer changes by parsing", () => {
     "1e21",
   ];
   expect([...exact, "0.1", "1.5e3", "9007199254740993.5"].filter(isRounded)).toEqual([]);
-  // A JavaScript number holds the smallest 64-bit integer, but writes it as -9223372036854776000.
+  // A JavaScript number can represent the smallest 64-bit integer, but is written as -9223372036854776000.
   const rounded = ["9007199254740993", "-9007199254740993", "-9223372036854775808"];
   rounded.push("123456789012345678901", "1e400");
   expect(rounded.filter(isRounded)).toEqual(rounded);
@@ -40,7 +40,7 @@ describe("parseExact", () => {
     expect(roundedIn('{"id":1,"text":"9007199254740993"}')).toBeNull();
   });
 
-  test("returns their texts, or converted values", () => {
+  test("returns the texts of rounded numbers, or converted values", () => {
     const found = { "9007199254740993": '"9007199254740993' };
     const [id, huge] = ["9007199254740993", "-1e400"];
     expect(parseExact(json)).toEqual({ ...found, a: [1, { id }, huge, 1e300] });
@@ -51,7 +51,7 @@ describe("parseExact", () => {
     expect(parseExact('{"a":1}', () => "none")).toEqual({ a: 1 });
   });
 
-  test("keeps keys that objects inherit", () => {
+  test("keeps keys with the names of inherited properties", () => {
     const text = '{"__proto__":{"id":9007199254740993},"constructor":[9007199254740993]}';
     expect(JSON.stringify(parseExact(text, rawNumber))).toBe(text);
   });
@@ -89,7 +89,7 @@ describe("exactJson", () => {
     expect(exactJson(text)).toEqual({ value });
   });
 
-  test("leaves any other text unchanged", () => {
+  test("returns null for any other text", () => {
     const texts = [
       ..."|yes|007|1.0|1.10|1e3|+5|-0|0x10|NaN|Infinity|1e400|9007199254740993".split("|"),
       ...['"yes"', "True", "{", "[1,]", '{"a":1,"a":1}', '{"a":12345678901234567890}', "[1e999]"],
@@ -100,7 +100,7 @@ describe("exactJson", () => {
   });
 });
 
-test("losslessJson parses all JSON without loss", () => {
+test("losslessJson parses JSON in any notation, and returns null for JSON that parsing would change", () => {
   const read = ['"yes"', "1.0", "1e3", " 5 "].map((text) => losslessJson(text)?.value);
   expect(read).toEqual(["yes", 1, 1_000, 5]);
   for (const text of ["yes", "007", "9007199254740993", "1e400", '{"a":1,"a":1}', ""])

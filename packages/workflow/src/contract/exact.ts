@@ -1,6 +1,6 @@
 /*
- * Numbers in JSON texts that a JavaScript number can't hold: integers beyond 2^53 that would be rounded, and numbers
- * beyond the maximum.
+ * Numbers in JSON texts that a JavaScript number can't represent: integers beyond 2^53 that would be rounded, and
+ * numbers beyond the maximum.
  */
 import { maxJsonDepth } from "./json.ts";
 import { isRecord } from "./show.ts";
@@ -9,7 +9,7 @@ const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
 /** Matches every JSON text with a number that would be rounded, and some other JSON texts. */
 const candidate = /\d{16}|[eE]\+?\d{3}/;
 
-/** Whether a number's text is an integer whose digits JavaScript would change, or is out of range. */
+/** Returns whether parsing changes a number: it is an integer whose digits change, or out of range. */
 export function isRounded(text: string): boolean {
   const number = Number(text);
   if (!Number.isFinite(number)) return true;
@@ -32,12 +32,12 @@ export function* allRounded(json: string): Generator<{ text: string; offset: num
   }
 }
 
-/** Returns the first number of a JSON text that parsing would round; null when there is none. */
+/** Returns the first number of a JSON text that parsing would round; null without such a number. */
 export const roundedIn = (json: string): { text: string; offset: number } | null =>
   allRounded(json).next().value ?? null;
 
 /**
- * Parses JSON. `long` returns the value for each number that parsing would round: by default its text.
+ * Parses JSON. `long` converts the text of each number that parsing would round; by default, the value is the text.
  *
  * @throws SyntaxError
  */
@@ -67,7 +67,7 @@ export function parseExact(
  */
 export const rawNumber = (text: string): unknown => raw.rawJSON?.(text) ?? Number(text);
 
-/** Whether a value comes from {@link rawNumber}. */
+/** Returns whether a value comes from {@link rawNumber}. */
 export const isRawNumber = (value: unknown): boolean => raw.isRawJSON?.(value) ?? false;
 
 // Node 20 has neither function.
@@ -79,9 +79,9 @@ const raw = JSON as unknown as {
 const literals: ReadonlySet<string> = new Set(["true", "false", "null"]);
 
 /**
- * Parses a text that is the exact form of a JSON value: an object, an array, a boolean, null, or a number as JSON
- * writes it. Returns null for any other text, including a string in quotes, `007`, `1.0`, an integer above 2^53, or an
- * object with a duplicate key.
+ * Parses a text that is the exact form of a JSON value: an object, an array, a boolean, null, or a number as
+ * `JSON.stringify` writes it. Returns null for any other text, such as a string in quotes, `007`, `1.0`, an integer
+ * above 2^53, or an object with a duplicate key.
  */
 export function exactJson(text: string): { value: unknown } | null {
   const trimmed = text.trim();

@@ -2,7 +2,7 @@ import type { RoleOutput } from "./contract.ts";
 import { isRecord } from "./show.ts";
 import { badFixture } from "./errors.ts";
 
-/** `format` of a fixture. Other values in a thread's options are not fixtures. */
+/** The value of a fixture's `format`. It distinguishes a fixture from other values of the option `fixture`. */
 export const fixtureFormat = "uncaged-workflow-fixture";
 
 /**
@@ -29,7 +29,7 @@ export const answersFromFixture: unique symbol = Symbol.for(
   "uncaged.workflow.answersFromFixture",
 ) as never;
 
-/** Returns the fixture in a thread's options; null when there is none. @throws WorkflowError `BAD_FIXTURE`. */
+/** Returns the fixture in a thread's options; null without a fixture. @throws WorkflowError `BAD_FIXTURE`. */
 export function fixtureIn({ fixture }: Readonly<Record<string, unknown>>): Fixture | null {
   return isRecord(fixture) && fixture.format === fixtureFormat ? checkFixture(fixture) : null;
 }

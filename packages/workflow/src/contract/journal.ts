@@ -1,12 +1,12 @@
 import type { Usage } from "./usage.ts";
 
-/** A record of an earlier execution. `failed` means that this execution ended with a failure. */
+/** A record of an earlier execution. `failed` means that the earlier execution failed. */
 export type JournalEntry = { entry: unknown; failed: boolean };
 
 /**
  * One model call paid by the thread: its known usage, and its cost in US dollars, null when a price is unknown. A call
  * is `open` while it runs, and `broken` when it ended before all of its tokens were counted. `call` is the `call_id` of
- * its `llm_start`.
+ * its event `llm_start`.
  */
 export type PaidCall = {
   call: string;
@@ -19,9 +19,9 @@ export type PaidCall = {
 };
 
 /**
- * Progress records of a step, from which the next execution continues: after a crash, in a retry, and in a fork that
- * keeps all steps of a thread, as `retry` does. Records are found by the step's idempotency key. Model calls are
- * recorded beside them, by their events.
+ * Progress records of a step, from which the step's next execution continues: after a crash, in a retry, and in a fork
+ * that keeps all steps of a thread, as `retry` does. A `key` is the step's idempotency key. Model calls are recorded
+ * separately, by their events.
  */
 export type Journal = {
   /** Returns the records of earlier executions under a key, oldest first, without records of the running execution. */

@@ -1,7 +1,7 @@
 import { messageOf } from "./error.ts";
 import { isPlainObject, kindOf, show } from "./show.ts";
 
-// Captured before a bundle is loaded: records must not use built-ins that a bundle has replaced (rfc 0021).
+// Captured before a bundle is loaded: records must not use built-ins that a bundle has replaced (RFC 0021).
 const { stringify } = JSON;
 const { keys: keysOf } = Object;
 const { isArray } = Array;
@@ -9,7 +9,7 @@ const { isFinite } = Number;
 
 /** Maximum nesting depth of values; the value itself is the first level. */
 export const maxJsonDepth = 1000;
-/** Maximum length of a JSON text in characters, the same as for a log's longest record. */
+/** Maximum length of a JSON text in characters, equal to the maximum length of a log's record. */
 export const maxJsonLength = 64 * 1024 * 1024;
 
 /** A value as JSON text, or the reason why it is not valid JSON, with the path to the cause. */
@@ -17,7 +17,7 @@ export type JsonText = { ok: true; json: string } | { ok: false; reason: string 
 
 class Refusal extends Error {}
 
-/** Position of a walk: the first `depth` keys lead to it, through the first `depth` parents. */
+/** State of the writer: the first `depth` keys and parents lead to the current value; `length` is the length so far. */
 type Walk = { keys: (string | number)[]; parents: object[]; depth: number; length: number };
 
 /**
@@ -26,8 +26,8 @@ type Walk = { keys: (string | number)[]; parents: object[]; depth: number; lengt
  * are too deep or too long. As in JSON, properties that are `undefined`, have a symbol as key or can't be listed are
  * left out.
  *
- * Reads each property once and calls no `toJSON`: a getter or a Proxy that returns another value the next time can't
- * put unchecked data into the log. Never throws.
+ * Reads each property once and does not call `toJSON`: a getter or a Proxy that returns another value the next time
+ * can't put unchecked data into the log. Never throws.
  *
  * @param name Name of the value in the reason: `meta` in `meta.files[2] is a function`.
  */
@@ -43,8 +43,8 @@ export function toJson(value: unknown, name: string): JsonText {
 }
 
 /**
- * Writes internal data as JSON. Calls no `toJSON`: a bundle shares its worker's process, and its changes of
- * `Object.prototype` must reach neither a log nor an answer.
+ * Writes internal data as JSON. Does not call `toJSON`: a bundle runs in its worker's process, and a `toJSON` that it
+ * adds to `Object.prototype` must not change a log or an answer.
  */
 export function jsonText(data: unknown): string {
   const written = toJson(data, "data");
@@ -118,7 +118,7 @@ function counted(walk: Walk, piece: string): string {
 const tooLong = (): Refusal =>
   new Refusal(`makes the JSON longer than ${maxJsonLength / 1024 / 1024} Mi characters`);
 
-/** Looks for a cycle only at the maximum depth, so that normal values need no check. */
+/** Returns the refusal of a value at the maximum depth. Cycles are found only here, so other values need no check. */
 function tooDeep(walk: Walk, value: object): Refusal {
   const seen = new Set<object>();
   for (const [depth, parent] of [...walk.parents.slice(0, walk.depth), value].entries()) {

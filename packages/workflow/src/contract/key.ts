@@ -1,8 +1,8 @@
 import type { WorkflowOptions } from "./contract.ts";
 
 /**
- * Returns the idempotency key of the n-th step of a name (from 1). The key contains the root thread's id, so all forks
- * and retries share it. It has only ASCII characters, so it fits in a header.
+ * Returns the idempotency key of the n-th step of a role, counted from 1. The key contains the root thread's id, so all
+ * forks and retries share it. It has only ASCII characters, so it fits in an HTTP header.
  */
 export function stepKey(
   { threadId, forkFrom }: Pick<WorkflowOptions, "threadId" | "forkFrom">,

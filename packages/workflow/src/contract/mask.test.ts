@@ -16,7 +16,7 @@ test.each(none.split(" "))("%s is not the name of a secret", (name) => {
   expect(maskOf({ [name]: value })(`it is ${value}.`)).toBe(`it is ${value}.`);
 });
 
-test("the password in an address is a secret, the address is not", () => {
+test("the password in a URL is a secret, the rest of the URL is not", () => {
   const mask = maskOf({ DATABASE_URL: "postgres://ada:hunter2%2Fhunter2@db.local:5432/app" });
   expect(mask("connecting to postgres://ada:hunter2%2Fhunter2@db.local:5432/app")).toBe(
     "connecting to postgres://ada:***@db.local:5432/app",
@@ -24,12 +24,12 @@ test("the password in an address is a secret, the address is not", () => {
   expect(mask("no user has hunter2/hunter2")).toBe("no user has ***");
 });
 
-test("each password in a list of addresses is a secret", () => {
+test("each password in a list of URLs is a secret", () => {
   const mask = maskOf({ BROKERS: "amqp://:first-secret@a,amqp://u:other-secret@b x://c:80/d@e" });
   expect(mask("first-secret other-secret 80/d")).toBe("*** *** 80/d");
 });
 
-test("all named variables are secrets, except model names", () => {
+test("named variables with at least 6 characters are secrets, except model names", () => {
   const env = { GREETING: "hello there", PIN: "1234", CODE: "s3cret", OPENAI_MODEL: "gpt-large" };
   expect(maskOf(env, Object.keys(env))("hello there 1234 s3cret gpt-large")).toBe(
     "*** 1234 *** gpt-large",
@@ -37,7 +37,7 @@ test("all named variables are secrets, except model names", () => {
   expect(maskOf(env, ["__proto__", "NONE"])("hello there s3cret")).toBe("hello there s3cret");
 });
 
-test("headers are secrets by their own names", () => {
+test("headers with secret names are secrets", () => {
   const lines = "Authorization: Bearer abc12345678\nX-Team: the-builders\ncookie: id=0123456789";
   const mask = maskOf({ ANTHROPIC_CUSTOM_HEADERS: lines });
   expect(mask("abc12345678, the-builders, id=0123456789")).toBe("***, the-builders, ***");
@@ -70,7 +70,7 @@ describe("masking", () => {
     expect(maskOf({ TOKEN: "1", AUTH: "true" })("1 true")).toBe("1 true");
   });
 
-  test("finds a secret in JSON text, and each of its lines", () => {
+  test("masks a secret that JSON has escaped, and each line of a secret", () => {
     const secret = 'pass"word\n\\1';
     const text = JSON.stringify({ error: `no: ${secret}` });
     expect(maskOf({ DB_PASSWORD: secret })(text)).toBe('{"error":"no: ***"}');
@@ -83,11 +83,11 @@ describe("masking", () => {
     expect(mask("12345678abcd 12345678")).toBe("*** ***");
   });
 
-  test("escapes special characters of secrets", () => {
+  test("masks secrets with special characters of regular expressions", () => {
     expect(maskOf({ SECRET: "$&.*+?^(1)" })("is $&.*+?^(1) it")).toBe("is *** it");
   });
 
-  test("keeps JSON valid when a number or a bracket is a secret", () => {
+  test("changes only the texts and keys of a JSON value", () => {
     const mask = maskOf({ PIN_TOKEN: "12345678", ODD_KEY: '","secret":"' });
     const given = { a: ["is 12345678", 12345678, null], "12345678": true, b: ["", "secret"] };
     expect(mask.value(given)).toEqual({
@@ -99,8 +99,8 @@ describe("masking", () => {
   });
 });
 
-describe("a text that arrives in chunks", () => {
-  test("holds back a possible prefix of a secret", () => {
+describe("masking a text that arrives in chunks", () => {
+  test("delays a possible prefix of a secret", () => {
     const mask = maskOf({ A_KEY: "abcabcabd", B_TOKEN: "xyzxyzxyz" });
     const texts = ["", "no", "is a", "is abcabc", "abcabcabc", "is xyzxyzxy"];
     expect(texts.map((text) => mask.pending(text))).toEqual([0, 0, 1, 6, 6, 8]);

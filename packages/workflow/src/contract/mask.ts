@@ -3,7 +3,7 @@ import { urlPassword } from "./url.ts";
 /**
  * Masks the secrets of an environment in a text: `mask(text)`. `value` masks the texts of a JSON value. `pending`
  * counts the characters at the end of a text that may be the start of a secret. `stream` masks a text that arrives in
- * chunks. It holds the pending characters back, so it also masks a secret that spans two chunks.
+ * chunks. It delays the pending characters, so it also masks a secret that spans two chunks.
  */
 export type Mask = {
   (text: string): string;
@@ -17,7 +17,7 @@ const secretName =
 const headerLine = /^\s*([^:\s]+)\s*:\s*(.*\S)/gm;
 const secretHeader = /COOKIE/i;
 const shortestSecret = 8;
-/** Minimum length in characters of explicitly named secrets. */
+/** Minimum length of explicitly named secrets, in characters. */
 const shortestNamed = 6;
 /** Names of models must stay readable: prices are found by the names in the events of model calls. */
 const modelName = /(^|_)MODEL$/i;
@@ -101,7 +101,7 @@ function escaped(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
 }
 
-/** Masks nothing. */
+/** A mask that changes nothing. */
 export const noMask: Mask = maskOf({});
 
 function secretsOf(name: string, value: string): string[] {

@@ -1,18 +1,19 @@
 import { isBase32 } from "./base32.ts";
 import { badName, badThreadId } from "./errors.ts";
 
-/** Workflow names: valid as a file name on every system and as an argument in every shell. */
+/** Matches workflow names, which are valid as a file name on every system and as an argument in every shell. */
 const workflowName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-/** Names that Windows reserves for devices, with or without an extension. */
+/** Matches names that Windows reserves for devices, with or without an extension. */
 const deviceName = /^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)/i;
-/** A ULID in its canonical upper case. */
+/** Matches a ULID in its canonical upper case. */
 export const threadIdPattern = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
 
+/** Returns whether a text has the form of a bundle's hash. */
 export const isHash = (text: string): boolean => text.length === 13 && isBase32(text);
-/** Whether a text may be a hash or a prefix of a hash, of at least 4 digits. */
+/** Returns whether a text has the form of a hash, or of a prefix of a hash with at least 4 digits. */
 export const isHashPrefix = (text: string): boolean =>
   text.length >= 4 && text.length <= 13 && isBase32(text);
-/** Whether a value has the form of a thread's id, a ULID. */
+/** Returns whether a value has the form of a thread's id, a ULID. */
 export const isThreadId = (id: unknown): id is string =>
   typeof id === "string" && threadIdPattern.test(id);
 
@@ -24,8 +25,9 @@ export function checkWorkflowName(name: string): string {
 
 const devEnding = "@dev";
 
-/** Returns the name of the versions that `dev` makes of a workflow's source. */
+/** Returns the name under which `dev` registers the versions of a workflow's source. */
 export const devNameOf = (name: string): string => `${name}${devEnding}`;
+/** Returns whether a name is a result of {@link devNameOf}. */
 export const isDevName = (name: string): boolean => name.endsWith(devEnding);
 
 /**

@@ -5,33 +5,33 @@ import { type Answer, answerOf, sentInput, type WaitRequest, waitOutput } from "
 export type Answered<T = unknown> = { asked: WaitMeta; answer: Answer<T> };
 
 /**
- * Questions of a running step. The thread waits for the answer, and both are in the log before the step. If the process
- * ends meanwhile, the next execution of the step asks under the same id and gets the answer at once.
+ * Questions of a running step. The thread waits for the answer; the log has question and answer before the step. If the
+ * process ends meanwhile, the next execution of the step asks with the same id and gets the answer at once.
  */
 export type Questions = {
   /** Returns the answer in the log to the question with this id. */
   answered(id: string): Answered | undefined;
   /**
-   * Asks for `what`, unless the log has the answer.
+   * Asks for `what` and waits for the answer. Returns the answer at once if the log has it.
    * @throws the abort reason of the thread's signal.
    */
   ask(id: string, what: string, request: WaitRequest): Promise<Answered>;
 };
 
-/** Whether a step is a question that the work of another, uncommitted step asks. */
+/** Returns whether a step is a question asked by another step that is still running. */
 export const isStepQuestion = ({ role, meta }: RoleOutput): boolean =>
   role === WAIT && typeof meta.stepQuestion === "string";
 
 /** Asks a running step's question; resolves with the `__input__` step. */
 export type AskOutside = (wait: RoleOutput) => Promise<RoleOutput>;
 
-/** Questions of steps and their answers: a fold of the log. */
+/** The questions of running steps and their answers, collected from the log. */
 export class QuestionLog {
   readonly #answers = new Map<string, Answered>();
   readonly #inputs = new Map<string, RoleOutput>();
   #asked: WaitMeta | null = null;
 
-  /** Takes a committed step. Returns whether it is a question of a step, or the answer to one. */
+  /** Adds a committed step. Returns whether it is a question of a running step, or the answer to such a question. */
   take(step: RoleOutput): boolean {
     const asked = this.#asked;
     this.#asked = isStepQuestion(step) ? (step.meta as WaitMeta) : null;
@@ -41,12 +41,12 @@ export class QuestionLog {
     return true;
   }
 
-  /** Returns the answer to a queued question if another step has asked the same and the log has the answer. */
+  /** Returns the `__input__` step for a question if the log already has it, because an equal question was asked. */
   given({ meta }: RoleOutput): RoleOutput | undefined {
     return this.#inputs.get(String(meta.stepQuestion));
   }
 
-  /** Returns the questions interface of a step. `ask` asks a new question. */
+  /** Returns the `Questions` of a step. `ask` asks a question that the log does not answer. */
   for(ask: AskOutside, signal: AbortSignal | undefined): Questions {
     const answered = (id: string) => this.#answers.get(id);
     return {
@@ -71,10 +71,10 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pro
   });
 }
 
-/** A question to yield, and the callback for its answer. */
+/** A question to yield, and the callback that receives its answer. */
 export type OpenQuestion = { wait: RoleOutput; answer: (input: RoleOutput) => void };
 
-/** Questions of one running task, for a generator that yields them. */
+/** The queue of questions that a running task has asked, for the generator that yields them. */
 export class AskedMeanwhile {
   readonly #queue: OpenQuestion[] = [];
   #wake: (() => void) | null = null;

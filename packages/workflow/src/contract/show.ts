@@ -1,4 +1,4 @@
-/** Formats a user's text for an error message: one line, no control characters, truncated. */
+/** Formats a user's text for an error message: on one line, without control characters, truncated. */
 export function show(text: string): string {
   const short = text.length > 80 ? `${text.slice(0, 80)}…` : text;
   return JSON.stringify(short).replace(
@@ -22,11 +22,11 @@ export function kindOf(value: unknown): string {
 export const shown = (value: unknown): string =>
   typeof value === "string" ? show(value) : typeof value === "number" ? `${value}` : kindOf(value);
 
-/** Whether a value is an object of any class, but not an array. */
+/** Returns whether a value is an object of any class, but not an array. */
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Whether a value is an object made by `{}`, in any realm, or an object without a prototype. */
+/** Returns whether a value is an object made by `{}`, in any realm, or an object without a prototype. */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (!isRecord(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

@@ -1,4 +1,4 @@
-/** Limits on the spending of all threads of a storage root, in US dollars per day and month of UTC. */
+/** Limits on the spending of all threads of a storage root, in US dollars per UTC day and UTC month. */
 export type RootLimits = { costPerDay?: number; costPerMonth?: number };
 
 /**
@@ -8,8 +8,9 @@ export type RootLimits = { costPerDay?: number; costPerMonth?: number };
 export type CallToPay = { call: string; least: number; most: number };
 
 /**
- * Result of a reservation. `reserved`: `amount` US dollars are reserved. `busy`: calls in flight hold the remainder and
- * may release enough. `spent`: a limit, set in `file`, is used up until a time in milliseconds since the epoch.
+ * Result of a reservation. `reserved`: `amount` US dollars are reserved. `busy`: calls in flight have reserved the
+ * remainder and may release enough. `spent`: a limit, set in `file`, is used up until a time in milliseconds since the
+ * epoch.
  */
 export type RootReservation =
   | { kind: "reserved"; amount: number }
@@ -24,11 +25,11 @@ export type SpentLimit = {
   until: number;
 };
 
-/** Common spending of all threads of a storage root, under its limits. */
+/** The spending of all threads of a storage root, and the reservations under its limits. */
 export type RootSpending = {
   /**
-   * Returns the US dollars that are neither spent nor reserved; null without a limit. @throws WorkflowError when the
-   * limits can't be read
+   * Returns the US dollars that are neither spent nor reserved; null without a limit.
+   * @throws WorkflowError when the limits can't be read
    */
   left(): number | null;
   /** Reserves the cost of a call. @throws WorkflowError when the limits or the spending can't be read */

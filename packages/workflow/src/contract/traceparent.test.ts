@@ -21,7 +21,7 @@ test("a later version may append fields", () => {
 });
 
 test.each([
-  ["no text", undefined],
+  ["undefined", undefined],
   ["an empty text", ""],
   ["a number", 7],
   ["version ff", `ff-${traceId}-${spanId}-01`],
@@ -30,7 +30,7 @@ test.each([
   ["a span id of zeros", `00-${traceId}-${"0".repeat(16)}-01`],
   ["a short trace id", `00-${traceId.slice(1)}-${spanId}-01`],
   ["more fields in version 00", `00-${traceId}-${spanId}-01-more`],
-  ["no flags", `00-${traceId}-${spanId}`],
+  ["a text without flags", `00-${traceId}-${spanId}`],
   ["a line break", `00-${traceId}-${spanId}-01\n`],
   ["a very long text", `cc-${traceId}-${spanId}-01-${"x".repeat(600)}`],
 ])("%s is ignored", (_, text) => expect(readTraceparent(text)).toBeNull());

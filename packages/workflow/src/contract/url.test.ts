@@ -10,7 +10,7 @@ test.each([
   expect(withoutPasswords(text)).toBe(shown);
 });
 
-test("errors of every source are free of URL passwords", () => {
+test("messages, hints and details of errors are shown without the passwords of URLs", () => {
   const url = "postgres://ada:s3cret@db";
   const error = new WorkflowError({ code: "X", message: url, hint: url, details: [url] });
   expect(JSON.stringify([error, toErrorRecord(error), String(error)])).not.toContain("s3cret");

@@ -62,7 +62,7 @@ export function sleepsUntil(step: Pick<RoleOutput, "role" | "meta"> | null): num
   return wakesAt(step);
 }
 
-/** Whether a step asks a question; a sleep does not. */
+/** Returns whether a step is a `__wait__` step that asks a question, not a sleep. */
 export const isQuestion = ({ role, meta }: Pick<RoleOutput, "role" | "meta">): boolean =>
   role === WAIT && meta.sleep !== true;
 
@@ -80,7 +80,7 @@ export function answerOf<T>(input: { content: string; meta: InputMeta }): Answer
 }
 
 /**
- * Checks the value sent to the `yield` of a `__wait__`, and returns it as the `__input__` step.
+ * Checks the value sent to the `yield` of a `__wait__` step, and returns it as the `__input__` step.
  *
  * @throws WorkflowError `NO_ANSWER` for any other value.
  */

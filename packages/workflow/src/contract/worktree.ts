@@ -3,7 +3,7 @@ import { isRecord } from "./show.ts";
 
 /**
  * Meta under the key `worktree` of a step whose role worked in a git worktree of the thread. `name` identifies the
- * worktree, `repository` is the repository's git directory, `branch` is the ref for people. `commit` holds the files
+ * worktree, `repository` is the repository's git directory, `branch` is the ref for people. `commit` contains the files
  * after the step, `tree` is git's hash of these files, and `base` the commit before the step.
  */
 export type WorktreeMeta = {
@@ -32,8 +32,8 @@ export function worktreeIn({ meta }: Pick<RoleOutput, "meta">): WorktreeMeta | n
 }
 
 /**
- * Git settings for a thread's worktrees. They override the user's settings: git runs no hooks or other programs, signs
- * no commits, keeps the bytes of files, and syncs its writes.
+ * Git settings for a thread's worktrees. They override the user's settings: git does not run hooks or other programs,
+ * does not sign commits, keeps the bytes of files, and syncs its writes.
  */
 export const gitSettings: readonly string[] = [
   ...["-c", "core.hooksPath=/dev/null"],
@@ -50,9 +50,9 @@ export const gitSettings: readonly string[] = [
   ...["-c", "worktree.useRelativePaths=false"],
 ];
 
-/** Git variables for a thread's worktrees: git reaches no other repository and never prompts. */
+/** Git variables for a thread's worktrees: git can't reach other repositories and never prompts. */
 export const gitVariables: Readonly<Record<string, string>> = {
-  // Allow no protocol: a repository's settings choose the program that connects to a remote.
+  // Disallow all protocols: a repository's settings choose the program that connects to a remote.
   GIT_ALLOW_PROTOCOL: "none",
   GIT_NO_LAZY_FETCH: "1",
   GIT_TERMINAL_PROMPT: "0",

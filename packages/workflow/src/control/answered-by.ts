@@ -11,7 +11,7 @@ export const answeredBy = z.strictObject({
 });
 
 /**
- * Sender of an answer as it is recorded; `api` when the request does not name one.
+ * Returns the sender of an answer, as it is recorded: of the kind `api` when the request does not name the sender.
  * @throws WorkflowError `BAD_REQUEST` (usage)
  */
 export function answererOf({ by }: { by?: unknown }): AnsweredBy {

@@ -27,11 +27,11 @@ export const defaultMaxRounds = 100;
 /** Maximum value of a thread's maxRounds. */
 export const mostRounds = 1_000_000;
 
-/** Whether a value is a valid maxRounds. */
+/** Returns whether a value is a valid maxRounds. */
 export const isRounds = (value: unknown): value is number =>
   Number.isInteger(value) && (value as number) >= 1 && (value as number) <= mostRounds;
 
-/** Options of `run` that the engine sets: a starter may not use these names. */
+/** Options of `run` that the engine sets. Of these names, a start request may contain only `cwd`. */
 export const engineOptions: ReadonlySet<string> = new Set([
   "threadId",
   "maxRounds",
@@ -42,20 +42,20 @@ export const engineOptions: ReadonlySet<string> = new Set([
   "attempts",
 ]);
 
-/** Time at which a committed step is acknowledged: after `fdatasync`, or once the operating system has the bytes. */
+/** The moment when a committed step is acknowledged: `step` after `fdatasync`, `os` after the write. */
 export type Durability = "step" | "os";
 
-/** Environment of a thread; must not be logged. `secrets` are names of variables in `env`. */
+/** Environment of a thread, which must not be logged. `secrets` are the names of variables in `env` to mask. */
 export type Surroundings = {
   env: Record<string, string>;
   secrets?: readonly string[];
   durability?: Durability;
 };
 
-/** Replacement of parts of a step. `by` is the sender when the step is an answer, `api` by default. */
+/** A change of parts of a step. `by` is the sender when the step is an answer, `api` by default. */
 export type StepEdit = { content?: string; meta?: Record<string, unknown>; by?: AnsweredBy };
 
-/** Source and copied steps of a fork, and the changes after them. */
+/** The source of a fork, the steps to copy, and changes. */
 export type ForkRequest = {
   hash: string;
   threadId: string;
@@ -73,7 +73,7 @@ export type ForkRequest = {
 /** Request to start a thread with the caller's `threadId`. Repeated requests start one thread. */
 export type StartRequest = Surroundings & {
   threadId: string;
-  /** Whether the caller chose the id, so that a thread of another version may already have it. */
+  /** Whether a user chose the id. Then a thread of another version may already have it. */
   isGiven?: boolean;
   workflow: string;
   /**
@@ -84,21 +84,21 @@ export type StartRequest = Surroundings & {
   maxRounds?: number;
   params?: unknown;
   options?: Record<string, unknown>;
-  /** An initial `__input__` step, which begins a rerun; a fork has its own. */
+  /** An initial `__input__` step, which begins a rerun; a fork has `fork.input` instead. */
   input?: InputRequest;
   fork?: ForkRequest;
-  /** The caller's W3C trace context. An invalid one is ignored. */
+  /** The caller's W3C trace context. An invalid value is ignored. */
   traceparent?: string;
 };
 
-/** Request to resume a thread, with the environment for it. */
+/** Request to resume a thread, with its environment. */
 export type ResumeRequest = Surroundings;
 
 /**
  * An answer to a waiting thread. `content` is the text as given. Without a `value` the text is parsed by the question's
- * schema; without a schema, exact JSON is parsed and anything else stays text. `meta.token` must be the question's
- * token. An answer with a `meta.requestId` that was accepted before gets the same reply and has no further effect. `by`
- * is the sender, `api` by default; a `by` in `meta` is ignored.
+ * schema; without a schema, exact JSON is parsed and any other text stays text. `meta.token` must be the question's
+ * token. A repeated answer with the same `meta.requestId` gets the same reply and is otherwise ignored. `by` is the
+ * sender, `api` by default; a `by` in `meta` is ignored.
  */
 export type InputRequest = {
   content: string;
@@ -107,7 +107,10 @@ export type InputRequest = {
   by?: AnsweredBy;
 };
 
-/** `question` is the number of the answered `__wait__` step. The answer is refused if another question is open. */
+/**
+ * Request to answer a question. `question` is the number of its `__wait__` step: the request is refused if another
+ * question is open.
+ */
 export type AnswerRequest = Surroundings & { input: InputRequest; question?: number };
 
 /** Variables from a folder's `.env` file for woken threads, or the reason why the file can't be read. */
@@ -116,7 +119,7 @@ export type FolderEnv = { env: Record<string, string> } | { error: ErrorRecord }
 /** Request to wake due threads that were started in one of these folders, or without a folder. */
 export type WakeRequest = Surroundings & { folders: Record<string, FolderEnv> };
 
-/** Woken threads, threads that could not be woken, and whether more are due. */
+/** Response to a wake request: woken threads, threads that could not be woken, and whether more threads are due. */
 export type WokenHere = {
   woken: string[];
   failed: { threadId: string; error: ErrorRecord }[];
@@ -126,11 +129,11 @@ export type WokenHere = {
 /** A host: a unique id, and a name for people. */
 export type HostIdentity = { id: string; name: string };
 
-/** Location of a thread: `host`, or this host when `host` is null. `moves` is the number of its moves. */
+/** Location of a thread: `host`, or this host when `host` is null. `moves` is the number of moves of the thread. */
 export type Location = {
   moves: number;
   host: HostIdentity | null;
-  /** Time of its departure or arrival, in milliseconds since the epoch. */
+  /** Time of the last departure or arrival, in milliseconds since the epoch. */
   at: number;
   /** Present when the thread was paused at its departure. */
   paused?: true;
@@ -142,12 +145,13 @@ export type RemoveRequest = { force: boolean };
 /** Request to release a thread that continues on another host. */
 export type LeaveRequest = { to: HostIdentity };
 
-/** `started` is false when the thread existed already. */
+/** Response to a start request. `started` is false when the thread existed already. */
 export type Started = { threadId: string; started: boolean };
 
+/** Status of a thread that a worker drives. */
 export type LiveStatus = "running" | "paused" | "waiting";
 
-/** A worker's report of a driven thread. */
+/** A worker's report of a thread that it drives. */
 export type LiveThread = {
   threadId: string;
   status: LiveStatus;
@@ -169,7 +173,7 @@ export type LiveThread = {
 /** A worker's process id, and its reports of all driven threads. */
 export type LiveThreads = { pid: number; threads: LiveThread[] };
 
-/** `orphans` are processes that outlived a killed worker. */
+/** Response to a control request. `orphans` are processes that outlived a killed worker. */
 export type Controlled = { threadId: string; orphans?: Orphan[] };
 
 /** The body of a response with a 4xx or 5xx status. */

@@ -53,12 +53,12 @@ const fork = z.looseObject({
   anew: z.boolean().optional(),
 });
 
-/** A starter may set the folder, but no other option of the engine. */
+/** Options of a start request. Of the options that the engine sets, only `cwd` is allowed. */
 const options = z
   .looseObject({ cwd: z.string().optional() })
   .refine(
     (given) => Object.keys(given).every((name) => name === "cwd" || !engineOptions.has(name)),
-    "has an option that only the engine may give",
+    "has an option that only the engine may set",
   );
 
 const start = surroundings.extend({
@@ -82,8 +82,8 @@ const leaving = z.looseObject({ to: z.looseObject({ id: z.string(), name: z.stri
 const removal = z.looseObject({ force: z.boolean() });
 
 /**
- * Parses the body of a request.
- * @throws WorkflowError `BAD_REQUEST` (usage).
+ * Returns a function that parses the body of a request and throws a WorkflowError `BAD_REQUEST` (usage) if it is
+ * invalid.
  */
 const reader =
   <Request>(schema: z.ZodType) =>

@@ -38,7 +38,7 @@ test("a blob is a file readable only by its owner, under the hash of its bytes",
   expect(await again.ids()).toEqual([String(id)]);
 });
 
-test("concurrent blobs are all kept, even if they have the same bytes", async () => {
+test("blobs stored concurrently are all kept, even if they have the same bytes", async () => {
   const blobs = threadBlobs(root, hash, threadId);
   const puts = Array.from({ length: 40 }, (_, n) => blobs.put(bytesOf(String(n % 20))));
   const ids = await Promise.all(puts);
@@ -47,7 +47,7 @@ test("concurrent blobs are all kept, even if they have the same bytes", async ()
   expect(readdirSync(folder)).toHaveLength(20);
 });
 
-test("invalid and unknown ids give null", async () => {
+test("invalid and unknown ids return null", async () => {
   const blobs = threadBlobs(root, hash, threadId);
   writeFileSync(join(root, "secret"), "secret");
   expect(await blobs.get("../../../secret")).toBeNull();
@@ -65,7 +65,7 @@ test("damage is reported, and repaired by storing the same bytes again", async (
   expect(await blobs.get(id)).toEqual(bytesOf("as it was"));
 });
 
-test("a link in a blob's place is not followed", async () => {
+test("a symbolic link in place of a blob is not followed", async () => {
   const blobs = threadBlobs(root, hash, threadId);
   const id = String(await blobs.put(bytesOf("mine")));
   rmSync(join(folder, id));
@@ -74,7 +74,7 @@ test("a link in a blob's place is not followed", async () => {
   expect(blobs.get(id)).rejects.toMatchObject({ code: "PLANTED_LINK" });
 });
 
-test("the bytes are durable before their name, and both before the id", async () => {
+test("the bytes are synced before the file gets its name, and its folder is synced before the id is returned", async () => {
   const order: string[] = [];
   const own = system.files;
   const files: Files = {
@@ -101,7 +101,7 @@ test("the bytes are durable before their name, and both before the id", async ()
   expect(order).toEqual(["bytes", "name", "folder"]);
 });
 
-test("only the blobs that a step names are copied", async () => {
+test("a fork copies only the blobs that its steps name", async () => {
   const blobs = threadBlobs(root, hash, threadId);
   const [one, two] = [await blobs.put(bytesOf("1")), await blobs.put(bytesOf("2"))].map(String);
   const copied = threadBlobs(root, hash, other);

@@ -6,7 +6,7 @@ import { makeFolder, readOwnFile, syncFolder, writeFileAtomic, writeFileLater } 
 import { blobsDir, namesIn, type Root } from "./paths.ts";
 import { blobDamaged } from "./errors.ts";
 
-// In bytes, the same limit as for a thread's values: undo data must not fill the disk.
+// Maximum size of a thread's blobs in bytes, the same limit as for a thread's values: undo data must not fill the disk.
 const mostBytes = 256 * 1024 * 1024;
 
 /** Lists the ids of a thread's blobs, unordered. */
@@ -14,8 +14,8 @@ export const blobIds = (root: Root, hash: string, threadId: string): string[] =>
   namesIn(blobsDir(root, hash, threadId)).filter(isBlobId);
 
 /**
- * Returns the blobs of a thread, one file each. A blob and its name are durable before `put` resolves. Existing blobs
- * are not written again, and no blob ever changes.
+ * Returns the blobs of a thread, one file each. A blob and its name are durable before `put` resolves. A blob never
+ * changes; an existing blob is not written again.
  */
 export function threadBlobs(root: Root, hash: string, threadId: string): Blobs {
   const folder = blobsDir(root, hash, threadId);
@@ -40,7 +40,9 @@ export function threadBlobs(root: Root, hash: string, threadId: string): Blobs {
   };
 }
 
-/** Reads a blob's file; null when it is missing. @throws WorkflowError `BLOB_DAMAGED` when bytes differ from the id. */
+/**
+ * Reads a blob's file; null when it is missing. @throws WorkflowError `BLOB_DAMAGED` when the bytes don't match the id.
+ */
 export function readBlob(path: string, id: string): Uint8Array | null {
   const bytes = readOwnFile(path, mostBytes);
   if (bytes === null || blobIdOf(bytes) === id) return bytes;
@@ -59,7 +61,7 @@ const sizeOfAll = (folder: string): number =>
 
 type Thread = { hash: string; threadId: string };
 
-/** Copies blobs from one thread to another. Blobs missing in the source are skipped. Durable on return. */
+/** Copies blobs from one thread to another. Skips blobs that are missing in the source. Durable on return. */
 export function copyBlobs(
   root: Root,
   { ref, ids }: { ref: Thread; ids: readonly string[] },

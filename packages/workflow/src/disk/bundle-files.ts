@@ -7,7 +7,7 @@ export const maxBundleSize = 64 << 20;
 
 /**
  * Writes a bundle's files, the code last: once the code exists, the other files are durable. Rewrites existing files,
- * because an earlier write may have failed to reach the disk although the cache shows it.
+ * because an earlier write may be in the page cache without having reached the disk.
  */
 export function writeBundleFiles(
   root: Root,

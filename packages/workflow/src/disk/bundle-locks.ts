@@ -1,7 +1,7 @@
 import { type Lock, takeLock } from "./lock.ts";
 import { lockPath, type Root } from "./paths.ts";
 
-/** Locks of this process on the threads of bundles, reference-counted by claims. */
+/** Locks of this process on the threads of bundles. Each lock counts the claims that need it. */
 export class BundleLocks {
   readonly #root: Root;
   readonly #heldHash: string | undefined;
@@ -26,6 +26,7 @@ export class BundleLocks {
     return lock !== null;
   }
 
+  /** Releases a lock when its last claim is released. */
   release(hash: string): void {
     const known = this.#locks.get(hash);
     if (!known) return;
@@ -35,6 +36,7 @@ export class BundleLocks {
     known.lock.release();
   }
 
+  /** Returns whether another process holds a lock. */
   isHeldElsewhere(hash: string): boolean {
     const isFree = this.take(hash);
     if (isFree) this.release(hash);

@@ -21,7 +21,7 @@ import type { LogWriter } from "./writer.ts";
 import type { Writing } from "./writing.ts";
 import { endedError } from "../record/errors.ts";
 
-/** Dependencies of a claim on a thread of a storage root. `onRelease` gets whether a sync of the log has failed. */
+/** Dependencies of a claim on a thread of a storage root. `isSuspect`: a sync of the log or the journal has failed. */
 export type DiskClaimParts = {
   root: Root;
   thread: ThreadInfo;
@@ -73,7 +73,7 @@ export class DiskClaim implements Claim {
     this.#events = new EventFile(infoPath(root, hash, threadId), values);
     this.#journal = parts.journal;
     this.#dueAt = dueOf(thread.state);
-    // A storage root of an earlier version may lack the entry.
+    // An earlier version may have committed the sleep without an entry in `due/`.
     if (this.#dueAt !== null) this.#addDue(this.#dueAt);
   }
 
@@ -121,7 +121,7 @@ export class DiskClaim implements Claim {
     return this.#parts.writer.settle();
   }
 
-  /** Fences the claim: its holder is notified and can no longer write. */
+  /** Fences the claim: notifies its holder, which can no longer write. */
   async fenced(): Promise<void> {
     this.#isOver = true;
     this.#lost.abort();
@@ -152,7 +152,7 @@ export class DiskClaim implements Claim {
     addDue(root, { ...this.ref, at }, writing.made);
   }
 
-  // Remove the entry only after a sync: a loss of power must not show the thread asleep again (disk/due.ts, D2).
+  // Remove the entry only after a sync: after a power failure the log may show the thread asleep (disk/due.ts, D2).
   #forgetDue(at: number): void {
     const { root, writer } = this.#parts;
     this.#forgetting = this.#forgetting.then(async () => {

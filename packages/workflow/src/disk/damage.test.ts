@@ -246,7 +246,7 @@ describe("the end of a log", () => {
 });
 
 describe("a log without sums", () => {
-  test("whose last record lacks only its newline continues after it", () => {
+  test("whose last record lacks only its newline can continue after this record", () => {
     const log = logOf(startLine, stepLine("a"));
     for (const bytes of [
       log.subarray(0, -1),
@@ -258,7 +258,7 @@ describe("a log without sums", () => {
     }
   });
 
-  test("whose last record is overwritten with invalid bytes is broken there", () => {
+  test("whose last record is overwritten with invalid bytes is broken at this record", () => {
     const log = logOf(startLine, stepLine("a"));
     for (const end of ["xx", "}}", "\0\0", '""']) {
       const bytes = Buffer.concat([log.subarray(0, -2), Buffer.from(end)]);
@@ -271,7 +271,7 @@ describe("a log without sums", () => {
     expect(readLog(path)).toMatchObject({ sum: null, broken: null, end: { content: "done" } });
   });
 
-  test("that has one record with a sum is broken there", () => {
+  test("that has a record with a sum is broken at this record", () => {
     const sealed = sealedLogOf(startLine, stepLine("a"));
     const bytes = Buffer.concat([logOf(startLine), sealed.subarray(sealed.indexOf("\n") + 1)]);
     expect(seen(bytes).broken?.line).toBe(2);

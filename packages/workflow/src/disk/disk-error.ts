@@ -3,7 +3,7 @@ import { WorkflowError } from "../contract/error.ts";
 const freeSpace = "free some space; nothing that was committed is lost";
 const checkMode = "check the owner and the mode of the storage root";
 
-/** Code, message and hint of an error, by the system's code. */
+/** Code, message and hint of errors, by the system's error code. */
 const causes: Record<string, [code: string, message: string, hint: string]> = {
   ENOSPC: ["DISK_FULL", "the disk is full", freeSpace],
   EDQUOT: ["DISK_FULL", "the disk quota is used up", freeSpace],
@@ -36,15 +36,15 @@ const causes: Record<string, [code: string, message: string, hint: string]> = {
   EIO: ["DISK_ERROR", "the disk reported an error", "check the disk before you continue"],
 };
 
-/** Returns the system's code of an error (`ENOSPC`), or null when it has none. */
+/** Returns the system's code of an error, such as `ENOSPC`; null without a code. */
 export function systemCode(error: unknown): string | null {
   if (typeof error !== "object" || error === null || !("code" in error)) return null;
   return typeof error.code === "string" ? error.code : null;
 }
 
 /**
- * Converts a file system error to a message with the failed operation, the path and a hint. Returns a `WorkflowError`
- * unchanged.
+ * Converts a file system error to an error with the failed operation, the path and a hint. Returns a `WorkflowError`
+ * unchanged. `doing` is the verb of the operation: `write`.
  */
 export function diskError(error: unknown, doing: string, path: string): WorkflowError {
   if (error instanceof WorkflowError) return error;

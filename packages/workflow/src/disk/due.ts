@@ -1,16 +1,16 @@
 /*
- * Owns: the folder `due/` of a storage root, which names the threads that continue at a given time: an empty file
- * `due/<hour>/<time>.<hash>.<threadId>` for each, in hours and milliseconds since the epoch. Does not own: whether a
- * thread sleeps; only its log decides.
+ * Owns: the folder `due/` of a storage root, which lists the threads that continue at a given time. The entry of a
+ * thread is an empty file `due/<hour>/<time>.<hash>.<threadId>`, in hours and milliseconds since the epoch. Does not
+ * own: whether a thread sleeps; only its log decides.
  *
- * D1 An entry is durable before the step that sleeps is committed. A crash may leave a superfluous entry, but never a
- *    missing one.
+ * D1 An entry is durable before the step that sleeps is committed. After a crash an entry may be superfluous, but is
+ *    never missing.
  * D2 Before acting on an entry, read the log, and remove the entry when the log disagrees. The entry of a continued
  *    thread is removed once the newline of its answer is durable: until then readers may show the thread asleep. If the
  *    newline can't be made durable, the entry is postponed.
  * D3 Without the file `due/complete` threads may lack an entry. The host then reads their logs, adds the missing
  * entries and writes the file.
- * D4 Checking for due threads reads only the names of the hours and the names in the current hour.
+ * D4 Checking for due threads reads only the names of the hours, and the names in the current and past hours.
  * D5 A paused thread keeps its entry, but is not due.
  */
 import { dirname, join } from "node:path";
@@ -39,7 +39,7 @@ export function duePath(root: Root, { hash, threadId, at }: Due): string {
   return join(dueDir(root), String(hourOf(moment)), `${moment}.${hash}.${threadId}`);
 }
 
-/** Adds an entry, durable on return. `made` holds the folders known to be durable. */
+/** Adds an entry, durable on return. `made` contains the folders that are known to be durable. */
 export function addDue(root: Root, due: Due, made?: Set<string>): void {
   const path = duePath(root, due);
   const folder = dirname(path);
@@ -62,7 +62,7 @@ export function addDue(root: Root, due: Due, made?: Set<string>): void {
 /** Removes an entry, if it exists. */
 export const removeDue = (root: Root, due: Due): void => removeFile(duePath(root, due));
 
-/** Postpones a thread that could not be woken to a time, by default in a minute. */
+/** Postpones a thread that could not be woken until a time, by default in a minute. */
 export function postponeDue(root: Root, due: Due, until = system.clock.now() + tryAgainMs): void {
   try {
     addDue(root, { ...due, at: until });
@@ -84,7 +84,7 @@ export function listDue(root: Root, until: number): Due[] {
   return found.sort((a, b) => a.at - b.at);
 }
 
-/** Whether any thread of a storage root is due. Cheap when no thread is due. */
+/** Returns whether any thread of a storage root is due. Cheap when no thread is due. */
 export function isAnythingDue(root: string): boolean {
   try {
     const now = system.clock.now();
@@ -98,7 +98,7 @@ export function isAnythingDue(root: string): boolean {
   }
 }
 
-/** Returns the paths of entries in the folder of a wrong hour, where a scan may find them too late. */
+/** Returns the paths of entries in the folder of a wrong hour, where `listDue` may find them too late. */
 export const misplacedDue = (root: Root): string[] =>
   hoursIn(root).flatMap((hour) =>
     namesOf(root, hour)
@@ -107,8 +107,8 @@ export const misplacedDue = (root: Root): string[] =>
   );
 
 /**
- * Whether an entry wakes a sleeping thread in time: an entry for its wake time, or, once that time has passed, an entry
- * within the delay after a failed wake.
+ * Returns whether an entry wakes a sleeping thread in time: an entry for its wake time, or, once that time has passed,
+ * an entry within the delay after a failed wake.
  */
 export function isListedDue(root: Root, due: Due, moments: readonly number[]): boolean {
   const now = system.clock.now();
@@ -116,7 +116,7 @@ export function isListedDue(root: Root, due: Due, moments: readonly number[]): b
   return due.at <= now && moments.some((at) => at <= now + tryAgainMs);
 }
 
-/** Returns the time of the first entry, in milliseconds since the epoch; null when there is none. */
+/** Returns the time of the first entry, in milliseconds since the epoch; null without an entry. */
 export function nextDue(root: Root): number | null {
   for (const hour of hoursIn(root).sort((a, b) => a - b)) {
     let next = Number.POSITIVE_INFINITY;
@@ -128,7 +128,7 @@ export function nextDue(root: Root): number | null {
   return null;
 }
 
-/** Whether every sleeping thread has an entry (D3). */
+/** Returns whether every sleeping thread has an entry (D3). */
 export const isDueComplete = (root: Root): boolean => system.files.exists(completePath(root));
 
 /** Records that every sleeping thread has an entry. */
@@ -140,10 +140,10 @@ export function noteDueComplete(root: Root): void {
 
 const completePath = (root: Root): string => join(dueDir(root), "complete");
 
-/** Whether a name is the name of an hour's folder. */
+/** Returns whether a name is the name of an hour's folder. */
 export const isDueHour = (name: string): boolean => /^[0-9]{1,10}$/.test(name);
 
-/** Whether a name is the name of an entry. */
+/** Returns whether a name is the name of an entry. */
 export const isDueEntry = (name: string): boolean => dueIn(name).length > 0;
 
 const hoursIn = (root: Root): number[] => namesIn(dueDir(root)).filter(isDueHour).map(Number);
@@ -160,7 +160,7 @@ function dueIn(name: string): Due[] {
   return isSound && rest.length === 0 ? [{ at: Number(at), hash, threadId }] : [];
 }
 
-// D5
+// Leaves out paused threads (D5).
 const wakingIn = (root: Root, name: string): Due[] =>
   dueIn(name).filter((due) => !isPaused(root, due));
 

@@ -3,7 +3,7 @@ import { isThreadId } from "../contract/names.ts";
 import { show } from "../contract/show.ts";
 import type { Root } from "./paths.ts";
 
-/* The errors of a storage root: the folder itself, its files, its locks and the logs of its threads. */
+/* Errors of a storage root: of its folder, files, locks and logs of threads. */
 
 export const noHome = (variable: string): WorkflowError =>
   WorkflowError.usage(
@@ -12,7 +12,7 @@ export const noHome = (variable: string): WorkflowError =>
     `set ${variable} to a folder`,
   );
 
-/** A path that begins with `~`. */
+/** A path that begins with `~`, without a home folder. */
 export const noHomeFor = (path: string): WorkflowError =>
   WorkflowError.usage(
     "NO_HOME",
@@ -20,7 +20,7 @@ export const noHomeFor = (path: string): WorkflowError =>
     "give the path without ~, or set HOME",
   );
 
-/** `toChange`, here and below: the imperative that selects another storage root. */
+/** A path with a character that module imports can't have. `toChange`: the imperative that selects another root. */
 export const badRootPath = (root: Root, sign: string, toChange: string): WorkflowError =>
   WorkflowError.failed(
     "ROOT_UNUSABLE",
@@ -69,7 +69,7 @@ const notOurs = (code: string, message: string): WorkflowError =>
 export const fileNotOurs = (path: string): WorkflowError =>
   notOurs("NOT_OURS", `${path} belongs to another user`);
 
-/** `size` and `most` in bytes. */
+/** `size` and `most` are in bytes. */
 export const fileTooLarge = (path: string, size: number, most: number): WorkflowError =>
   notOurs("FILE_TOO_LARGE", `${path} has ${size} bytes, more than ${most}`);
 
@@ -115,7 +115,7 @@ export const locationUnreadable = (path: string): WorkflowError =>
 export const locationOfOther = (path: string, owner: string): WorkflowError =>
   badLocation(`${path} belongs to the thread ${owner}`);
 
-/** A thread that has moved, by its mark in `moved/`. */
+/** A missing location of a thread that has a mark in `moved/`. */
 export const locationMissing = (path: string): WorkflowError =>
   badLocation(`${path} is missing, but the thread has moved`);
 
@@ -126,12 +126,12 @@ export const badFilePosition = (cursor: string, path: string): WorkflowError =>
     "read from the start",
   );
 
-/** Another process holds the threads of the bundle. */
+/** A thread of a bundle whose lock another process holds. */
 export const threadClaimed = (threadId: string): WorkflowError =>
   WorkflowError.failed(
     "THREAD_CLAIMED",
     `${threadId}: another process drives the threads of its bundle`,
-    "find it: uncaged-workflow ps",
+    "find the process: uncaged-workflow ps",
   );
 
 export const startPending = (threadId: string): WorkflowError =>
@@ -148,7 +148,7 @@ export const restoredTwice = (threadId: string): WorkflowError =>
     `remove it first: uncaged-workflow thread rm ${threadId}`,
   );
 
-/** A name that matches no thread in the trash. */
+/** A text that does not match a thread in the trash. */
 export const notInTrash = (text: string): WorkflowError =>
   WorkflowError.missing(
     "NOT_IN_TRASH",
@@ -166,7 +166,7 @@ export const recordTooLarge = (bytes: number): WorkflowError =>
 export const logClosed = (path: string): WorkflowError =>
   WorkflowError.failed("LOG_CLOSED", `the log ${path} is closed`, "start the thread again");
 
-/** `size` and `expected` in bytes. */
+/** `size` and `expected` are in bytes. */
 export const foreignWrite = (path: string, size: number, expected: number): WorkflowError =>
   WorkflowError.failed(
     "FOREIGN_WRITE",

@@ -15,8 +15,8 @@ const fullNote = (now: number): string =>
 
 /**
  * A thread's debug log and its long values, as files. The log is not synced. It is open only during writes, because a
- * worker may have more threads than open files. Drops lines that can't be written, or that would make the file longer
- * than 256 MiB. Never throws.
+ * worker may have more threads than it may open files. Drops lines that can't be written, or that would make the file
+ * longer than 256 MiB. Never throws.
  */
 export class EventFile implements Pick<Claim, "event" | "keepValue" | "lastSeq"> {
   readonly #path: string;
@@ -24,7 +24,7 @@ export class EventFile implements Pick<Claim, "event" | "keepValue" | "lastSeq">
   readonly #onWrite: () => void;
   #isFull = false;
 
-  /** `onWrite` is called when the log has grown. */
+  /** @param onWrite Called when the log has grown. */
   constructor(
     path: string,
     valuesPath: string | null = null,
@@ -42,7 +42,7 @@ export class EventFile implements Pick<Claim, "event" | "keepValue" | "lastSeq">
         if (event) return event.seq;
       }
     } catch {
-      // A debug log that can't be read can't be written either.
+      // If the debug log can't be read, it can't be written either.
     }
     return 0;
   }

@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-describe("writing a file whole", () => {
+describe("replacing a file", () => {
   test("creates it in mode 0600 under any umask, without temporary files", () => {
     const umask = process.umask(0);
     try {
@@ -44,7 +44,7 @@ describe("writing a file whole", () => {
     ]);
   });
 
-  test("leaves no file when the rename fails", () => {
+  test("removes the temporary file when the rename fails", () => {
     mkdirSync(join(path, "full"), { recursive: true });
     expect(() => writeFileAtomic(path, "new")).toThrow(`can't write ${path}`);
     expect(readdirSync(folder)).toEqual(["a.txt"]);

@@ -14,8 +14,8 @@ import { diskError, systemCode } from "./disk-error.ts";
 import { fileNotOurs, fileTooLarge } from "./errors.ts";
 
 /**
- * Opens a file of the storage root, and with `O_CREAT` creates it with mode 0600. Follows no symbolic link, waits for
- * no FIFO and accepts only a plain file; for writing, only a file without additional hard links.
+ * Opens a file of the storage root, and with `O_CREAT` creates it with mode 0600. Does not follow a symbolic link, does
+ * not wait for a FIFO, and accepts only a regular file; for writing, only a file without additional hard links.
  * @throws the system's error; `ENXIO` for any other kind of file.
  */
 export function openOwnFile(path: string, flags: number): number {
@@ -32,7 +32,7 @@ export function openOwnFile(path: string, flags: number): number {
 export const notPlain = (): Error =>
   Object.assign(new Error("not a regular file with one name"), { code: "ENXIO" });
 
-/** Opens a file of the storage root, by default for reading, calls `use` with it and closes it. */
+/** Opens a file of the storage root, by default for reading, calls `use` with its descriptor and closes it. */
 export function withFile<T>(path: string, use: (fd: number) => T, flags = O_RDONLY): T {
   const fd = openOwnFile(path, flags);
   try {
@@ -42,7 +42,7 @@ export function withFile<T>(path: string, use: (fd: number) => T, flags = O_RDON
   }
 }
 
-/** Yields the items that `read` reads from an open file; none when the file is missing. */
+/** Yields the items that `read` reads from a file; nothing when the file is missing. */
 export function* whileOpen<T>(path: string, read: (fd: number) => Iterable<T>): Generator<T> {
   const fd = ifThere(() => openOwnFile(path, O_RDONLY));
   if (fd === null) return;
@@ -66,7 +66,7 @@ export function ifThere<T>(read: () => T): T | null {
 /** Returns the length of an open file in bytes. */
 export const sizeOf = (fd: number): number => system.files.statOpen(fd).size;
 
-/** Fills a buffer from a position on; returns the number of bytes read. */
+/** Fills a buffer from a position in a file; returns the number of bytes read. */
 export function readFully(fd: number, buffer: Uint8Array, position: number): number {
   let length = 0;
   while (length < buffer.length) {
@@ -94,7 +94,7 @@ const newline = 10;
 
 /**
  * Appends whole lines, without a sync. Starts a new line if a crash left a partial line. Returns the position of the
- * first line; null when the file would exceed `largest` bytes. A partial write is undone.
+ * first line; null when the file would exceed `largest` bytes. Undoes a partial write.
  * @throws the system's error.
  */
 export function appendLines(path: string, lines: Uint8Array, largest: number): number | null {
@@ -116,8 +116,8 @@ export function appendLines(path: string, lines: Uint8Array, largest: number): n
 }
 
 /**
- * Makes a folder, mode 0700, and its parents. The folder's name is durable on return, even when another process made
- * the folder and ended before it could sync. The existence of a file therefore proves that its folders are durable.
+ * Makes a folder with mode 0700, and its parents. The folder's name is durable on return, even when another process
+ * made the folder and ended before its sync. So the existence of a file proves that its folders are durable.
  */
 export function makeFolder(folder: string): void {
   try {
@@ -134,7 +134,7 @@ function makeOne(folder: string): void {
   syncParent(parent, made !== undefined);
 }
 
-// The parent of another user's folder may be unreadable.
+// An existing folder may be in an unreadable folder of another user: ignore this error.
 function syncParent(parent: string, isOurs: boolean): void {
   try {
     system.files.syncFolder(parent);
@@ -164,13 +164,13 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** Removes the remains of a failed write if possible. Ignores errors: the caller reports the failed write. */
+/** Removes a file if possible, such as the remains of a failed write. Ignores errors. */
 export function removeQuietly(path: string, isSynced = false): void {
   try {
     system.files.remove(path);
     if (isSynced) system.files.syncFolder(dirname(path));
   } catch {
-    // On a read-only disk the removal of a missing file fails too.
+    // The remaining file does no harm.
   }
 }
 
@@ -235,7 +235,7 @@ export function copyFileAtomic(from: string, path: string): void {
   }
 }
 
-/** Like {@link writeFileAtomic}, but syncs on a thread of the system's pool. */
+/** Replaces a file like {@link writeFileAtomic}, but syncs on a thread of the system's pool. */
 export async function writeFileLater(path: string, content: Uint8Array | string): Promise<void> {
   const { files } = system;
   const aside = asideName(path);
@@ -256,7 +256,7 @@ export async function writeFileLater(path: string, content: Uint8Array | string)
 }
 
 /**
- * Reads a small file of the storage root; null when it is missing. Never holds more than `maxBytes`.
+ * Reads a file of at most `maxBytes` of the storage root; null when it is missing.
  * @throws WorkflowError `NOT_A_FILE`, `NOT_OURS`, `FILE_TOO_LARGE`, `PLANTED_LINK` and the errors of the disk.
  */
 export function readOwnFile(path: string, maxBytes: number): Uint8Array<ArrayBuffer> | null {

@@ -34,7 +34,7 @@ describe("finding a thread", () => {
   });
 
   for (const text of ["", "nothing", "../x", "@first", "0".repeat(300), "\0", "\n"]) {
-    test(`finds none by ${JSON.stringify(text).slice(0, 20)}`, () => {
+    test(`fails for ${JSON.stringify(text).slice(0, 20)}`, () => {
       expect(pick(text)).toBe("missing THREAD_NOT_FOUND");
     });
   }

@@ -1,4 +1,4 @@
-/* Owns: the file `identity.json` of a storage root, which has the root's id. */
+/* Owns: the file `identity.json` of a storage root, which contains the root's id. */
 import { isRecord } from "../contract/show.ts";
 import { system } from "../system/system.ts";
 import { readOwnFile, writeFileAtomic } from "./files.ts";
@@ -14,7 +14,7 @@ import { noRootId } from "./errors.ts";
 
 const mostBytes = 64 * 1024;
 
-/** Returns the identity of a storage root. Its id is created at first use. @throws WorkflowError `ROOT_UNUSABLE`. */
+/** Returns the identity of a storage root. Creates its id at the first call. @throws WorkflowError `ROOT_UNUSABLE`. */
 export async function identityOfRoot(root: Root, machine: string): Promise<HostIdentity> {
   createRoot(root);
   const path = identityPath(root);
@@ -36,8 +36,8 @@ export async function identityOfRoot(root: Root, machine: string): Promise<HostI
 }
 
 /**
- * Returns a fingerprint of a storage root that no copy shares: it covers the root's id, its path, the file
- * `identity.json` itself, and the machine. Null before the root has an identity.
+ * Returns a fingerprint of a storage root that differs from the fingerprint of a copy: a hash of the root's id, its
+ * path, the inode of `identity.json`, and the machine. Null before the root has an identity.
  */
 export function rootMark(root: Root): string | null {
   const path = identityPath(root);
@@ -52,8 +52,8 @@ export function rootMark(root: Root): string | null {
 }
 
 /**
- * Returns the environment identity for a new thread of a storage root; undefined when the root's identity can't be
- * created.
+ * Returns the record of a new thread's environment: the root's fingerprint and the names of variables; undefined when
+ * the root's identity can't be created.
  */
 export async function startedInRoot(
   root: Root,
@@ -74,5 +74,5 @@ const newId = (): string =>
     .map((part) => part.toString(16).padStart(8, "0"))
     .join("");
 
-// Wait without a limit: the lock ends with its process.
+// Wait without a limit: the system releases the lock when its process ends.
 const noLimit = () => undefined;

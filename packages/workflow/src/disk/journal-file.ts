@@ -11,9 +11,7 @@ import { checkRecordSize, type LogEnd, LogWriter, type TornTail, truncateTail } 
 import type { Writing } from "./writing.ts";
 import { journalCorrupt } from "../record/errors.ts";
 
-/**
- * Options for writing a thread's journal. `isSuspect`: the system's cache may show records that are not on the disk.
- */
+/** Options for writing a thread's journal. `isSuspect`: the page cache may have records that are not on the disk. */
 type JournalWriting = { writing: Writing; isSuspect: boolean };
 
 /** Checks the chain of a journal, but not the content of its records. */
@@ -29,7 +27,7 @@ class Chain extends ChainFold<unknown> {
 
 /** Writes a thread's journal. The first record creates the file, and a note beside the thread that a journal exists. */
 export class JournalFile {
-  /** The torn tail of a crashed writer that was cut off; null if no tail was cut off. */
+  /** The torn tail of a crashed writer, which was cut off; null without a torn tail. */
   readonly cut: TornTail | null;
   readonly #root: Root;
   readonly #ref: ThreadRef;
@@ -62,7 +60,7 @@ export class JournalFile {
     return this.#writer?.isSuspect ?? false;
   }
 
-  /** Appends a record, durable when this resolves. @throws WorkflowError as `LogWriter.append` does */
+  /** Appends a record, durable when this resolves. @throws WorkflowError the errors of `LogWriter.append` */
   async append(record: string): Promise<void> {
     if (this.#writer) return await this.#writer.append(record);
     const writer = this.#end ? this.#open() : this.#create(record);

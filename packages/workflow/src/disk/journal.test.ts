@@ -67,13 +67,13 @@ describe("a journal", () => {
     ]);
   });
 
-  test("assigns a call to the last attempt that took it over", () => {
+  test("assigns a call to the last attempt that reuses its result", () => {
     const taken = (attempt: string, ...calls: string[]) =>
       text({ kind: "entry", key: "k", entry: 1, attempt, taken: calls });
     writeFileSync(path, sealedLogOf(...records.map(text), taken("x", "c1"), taken("y", "c1", "z")));
     const { calls, attempts } = readJournal(path, null).fold;
     expect(calls.get("c1")?.attempt).toBe("y");
-    // The journal has no calls that another thread paid for.
+    // Calls that another thread paid for are not in the journal.
     expect([attempts.get("x")?.isForeign, attempts.get("y")?.isForeign]).toEqual([false, true]);
   });
 
@@ -171,7 +171,7 @@ describe("damage to a journal", () => {
   });
 });
 
-test("a fold continues at its end", () => {
+test("a fold that takes the lines one by one has the same head as a fold of the file", () => {
   writeFileSync(path, whole);
   const all = readJournal(path, null).fold;
   const fold = new JournalFold(path, null);

@@ -11,8 +11,8 @@ import { journalPath, type Root } from "./paths.ts";
 export type ReadJournal = { fold: JournalFold; end: FileEnd | null; broken: Break | null };
 
 /**
- * Reads the valid part of a journal, even during writes. `head` is the journal's head in the thread's log. With
- * `withUnended` a last record without its newline counts.
+ * Reads the valid part of a journal, also during writes. `head` is the journal's head in the thread's log. With
+ * `withUnended`, a last record without its newline counts.
  * @throws the system's error for an existing but unreadable file.
  */
 export function readJournal(
@@ -26,8 +26,8 @@ export function readJournal(
 }
 
 /**
- * Returns the break in the journal of a thread of a storage root; null when it is valid, or never existed. `head` is
- * the journal's head in the thread's log.
+ * Returns the break in a thread's journal; null when the journal is valid or never existed. `head` is the journal's
+ * head in the thread's log.
  * @throws the system's error for an existing but unreadable file.
  */
 export function checkJournal(root: Root, ref: ThreadRef, head: JournalHead | null): Break | null {
@@ -35,7 +35,7 @@ export function checkJournal(root: Root, ref: ThreadRef, head: JournalHead | nul
   return broken ?? lostJournal(root, ref);
 }
 
-/** Returns the break for a journal that is missing although the thread's location notes it. */
+/** Returns the break for a journal that is missing although the thread's location file notes it; null otherwise. */
 export function lostJournal(root: Root, ref: ThreadRef): Break | null {
   const isThere = system.files.exists(journalPath(root, ref.hash, ref.threadId));
   if (isThere || !hasJournalNote(root, ref)) return null;

@@ -41,7 +41,7 @@ describe("the lines of a file, forward", () => {
     expect(values()).toEqual([]);
   });
 
-  test("are yielded once each, and only when complete", () => {
+  test("are yielded once each, when they are complete", () => {
     const reader = new Reader();
     const text = '{"a":1}\n{"b":"ü"}\n[3]\n';
     const seen: unknown[] = [];
@@ -53,7 +53,7 @@ describe("the lines of a file, forward", () => {
     expect(reader.position).toBe(Buffer.byteLength(text));
   });
 
-  test("continue at a position, even when a reader stopped in the middle", () => {
+  test("continue at a position, also after a reader stopped between two lines", () => {
     writeFileSync(path, "1\n2\n3\n");
     const reader = new Reader();
     for (const value of reader.lines()) if (value === 2) break;
@@ -61,7 +61,7 @@ describe("the lines of a file, forward", () => {
     expect(values(new Reader(2))).toEqual([2, 3]);
   });
 
-  test("have undefined for invalid JSON, and for lines without a wanted text", () => {
+  test("have the value undefined for invalid JSON, and for lines without a wanted text", () => {
     writeFileSync(path, "1\n{\n3\n");
     expect(values()).toEqual([1, undefined, 3]);
     const held = [...new LineFile(path).forward(0, ["3"])].map(({ value }) => value);
@@ -89,8 +89,8 @@ describe("the lines of a file, forward", () => {
     expect(() => values(reader)).toThrow("is shorter than the part already read");
   });
 
-  // Files of this kind report a size of one page and contain less, like a log that is cut between the size query and
-  // the read.
+  // Files of this kind report a size of one page but contain less, like a log that is truncated between the size query
+  // and the read.
   const shorter = "/sys/devices/system/cpu/online";
   test.if(existsSync(shorter))("end when a file is shorter than its reported size", () => {
     expect([...new LineFile(shorter).forward()]).toHaveLength(1);
@@ -114,7 +114,7 @@ describe("the lines of a file, backward", () => {
     expect(new LineFile(path).end()).toBe(forward.at(-1)?.position ?? 0);
   });
 
-  test("skip a torn line, and have undefined for invalid JSON", () => {
+  test("skip a torn line, and have the value undefined for invalid JSON", () => {
     writeFileSync(path, `1\n\n{\n4\n${"x".repeat(9000)}`);
     expect(backward().map(({ value }) => value)).toEqual([4, undefined, undefined, 1]);
     expect(new LineFile(path).end()).toBe(7);
@@ -130,7 +130,7 @@ describe("the lines of a file, backward", () => {
 });
 
 describe("waiting for a change", () => {
-  /** Longer than the limit of a test. */
+  /** A time in milliseconds that is longer than the timeout of a test. */
   const forever = 3_600_000;
 
   async function changed(paths: string[], atMostMs: number, signal?: AbortSignal): Promise<void> {
@@ -139,12 +139,12 @@ describe("waiting for a change", () => {
     watch.close();
   }
 
-  test("ends at the bound when nothing changes", async () => {
+  test("ends at the timeout when nothing changes", async () => {
     writeFileSync(path, "");
     await changed([path], 10);
   });
 
-  test("ends when the file is written, long before the bound", async () => {
+  test("ends when the file is written, long before the timeout", async () => {
     writeFileSync(path, "");
     const waiting = changed([path], 600_000);
     appendFileSync(path, "1\n");

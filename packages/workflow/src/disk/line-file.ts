@@ -2,15 +2,15 @@ import { type Line, lineOffsets, linesOf, newline, valueOf, type Window } from "
 import { byteAt, ifThere, readFully, sizeOf, whileOpen, withFile } from "./files.ts";
 import { replacedError } from "../record/errors.ts";
 
-// In bytes. Larger windows make the garbage collector run during parsing.
+// Sizes are in bytes. With larger windows, the garbage collector runs during parsing.
 const windowSize = 512 * 1024;
 const pieceSize = 64 * 1024;
 const firstPiece = 4 * 1024;
 
 /**
- * A file of lines that another process may append to. Text after its last newline is ignored, and a missing file has no
- * lines. It is open only while a generator runs, so that a reader can leave at any line and a later reader, even in
- * another process, can continue after it.
+ * A file of lines that another process may append to. Ignores the text after the last newline. A missing file is like
+ * an empty file. The file is open only while a generator runs, so a reader can stop at any line, and a later reader,
+ * even in another process, can continue after this line.
  */
 export class LineFile {
   readonly path: string;
@@ -20,8 +20,8 @@ export class LineFile {
   }
 
   /**
-   * Yields the lines after a position. Lines that contain none of the texts in `holding` get the value undefined.
-   * `onRead` is called after each read of the file.
+   * Yields the lines after a position. With `holding`, only lines that contain one of these texts are parsed; the value
+   * of other lines is undefined. Calls `onRead` after each read of the file.
    * @throws WorkflowError `LOG_REPLACED` when the file is shorter than the position.
    */
   forward(from = 0, holding?: readonly string[], onRead?: () => void): Generator<Line> {
@@ -35,7 +35,7 @@ export class LineFile {
     });
   }
 
-  /** Returns the text after the last line, which ends at this position; empty if another line has been added. */
+  /** Returns the text after the last line, which ends at `from`; empty if another line has been added. */
   rest(from: number): Buffer {
     const read = (fd: number) => {
       for (const { bytes, rest } of windowsOf(fd, { from })) return bytes.length > 0 ? null : rest;
@@ -55,13 +55,13 @@ export class LineFile {
     return 0;
   }
 
-  /** Whether a line ends at a position, or the position is 0. */
+  /** Returns whether a line ends at a position, or the position is 0. */
   endsAt(position: number): boolean {
     const before = () => withFile(this.path, (fd) => byteAt(fd, position - 1));
     return position === 0 || ifThere(before) === newline;
   }
 
-  /** Counts the lines up to a position, and returns the start of the last line; null when no line ends there. */
+  /** Returns the number of lines up to a position and the start of the last line; null when no line ends there. */
   countTo(to: number): { count: number; lastStart: number } | null {
     const lines = { count: 0, lastStart: 0 };
     if (to === 0) return lines;
@@ -81,7 +81,7 @@ export class LineFile {
 
 type WindowsOptions = { from?: number; to?: number; size?: number };
 
-/** Yields a part of a file in windows of whole lines. Memory: one window, or the longest line. */
+/** Yields a part of a file in windows of whole lines. Needs memory for one window, or for the longest line. */
 export function* windowsOf(
   fd: number,
   { from = 0, to = Number.POSITIVE_INFINITY, size = windowSize }: WindowsOptions = {},
@@ -92,7 +92,7 @@ export function* windowsOf(
     const length = Math.min(capacity, total - start);
     const buffer = Buffer.allocUnsafe(length);
     const read = readFully(fd, buffer, start);
-    // A file that is cut during the read is shorter than its reported size.
+    // A file that is truncated during the read is shorter than its reported size.
     const isLast = read < length || start + read >= total;
     const end = buffer.subarray(0, read).lastIndexOf(newline) + 1;
     if (end === 0 && !isLast) {
@@ -107,7 +107,7 @@ export function* windowsOf(
   }
 }
 
-/** Reads in windows from the end. A line that starts before its window waits for the preceding window. */
+/** Yields the lines, last first. Reads windows from the end; a line may span several windows. */
 function* backwardOf(fd: number): Generator<Line> {
   let from = sizeOf(fd);
   let rest: Buffer = Buffer.alloc(0);

@@ -18,7 +18,7 @@ afterEach(() => rmSync(root, { recursive: true, force: true }));
 const withJournal = () => writeFileSync(journalPath(root, thread.hash, thread.threadId), "");
 const noted = () => JSON.parse(readFileSync(path, "utf8")) as Record<string, unknown>;
 
-/** The location of a thread as seen by a program without support for journals. */
+/** Reads the location of a thread like an older version without support for journals: the host's name, or null. */
 function olderReader(): string | null {
   const { moves, host } = noted() as { moves: unknown; host: { name?: unknown } | null };
   if (!Number.isSafeInteger(moves)) throw new Error("not a location");
@@ -28,7 +28,7 @@ function olderReader(): string | null {
 
 const newer = "a newer version of uncaged-workflow";
 
-test("a thread with a journal is here, and elsewhere for a program without journals", () => {
+test("a thread with a journal is on this host, but an older version treats it as moved", () => {
   withJournal();
   noteJournal(root, thread);
   expect(noted()).toEqual({
@@ -43,14 +43,14 @@ test("a thread with a journal is here, and elsewhere for a program without journ
   expect(hasJournalNote(root, thread)).toBe(true);
 });
 
-test("a moved thread without a journal is here for every program", () => {
+test("a thread that has moved here without a journal is on this host for every version", () => {
   writeLocation(root, thread, { moves: 2, host: null, at: 1 });
   const { threadId } = thread;
   expect([olderReader(), noted()]).toEqual([null, { threadId, moves: 2, host: null, at: 1 }]);
   expect(hasJournalNote(root, thread)).toBe(false);
 });
 
-test("a move keeps its count, with a journal before or after it", () => {
+test("a journal noted before or after a move does not change the number of moves", () => {
   writeLocation(root, thread, { moves: 2, host: null, at: 1 });
   withJournal();
   noteJournal(root, thread);

@@ -1,16 +1,16 @@
 /*
  * Owns: the file `logs/<hash>/<threadId>.location.json`, which a thread has once it has moved between hosts, or has a
- * journal. Does not own: the order in which a thread is moved (host/move.ts).
+ * journal. Does not own: the steps of a move (host/move.ts).
  *
  * A thread is on one host at a time. While this file names another host, the local copy of the thread is only read and
  * copied. Each change replaces the whole file, and is durable on return.
  *
- * The empty file `moved/<threadId>` is written first, so that a moved thread without its note is not mistaken for a
- * local thread.
+ * The empty file `moved/<threadId>` is written first, so that a moved thread whose location file is lost is not
+ * mistaken for a local thread.
  *
- * A program without support for journals would repeat the work that a step's journal records. So the file of a local
- * thread with a journal names a host that does not exist, and has the key `here`: such a program treats the thread as
- * moved.
+ * An older version without support for journals would repeat the work that a step's journal records. So the location
+ * file of a local thread with a journal names a host that does not exist, and has the key `here`: an older version
+ * treats the thread as moved.
  */
 import { dirname } from "node:path";
 import { isRecord } from "../contract/show.ts";
@@ -24,7 +24,7 @@ type Thread = { hash: string; threadId: string };
 
 const mostBytes = 64 * 1024;
 
-/** The host named for a local thread with a journal. */
+/** The nonexistent host in the location file of a local thread with a journal. */
 const newerVersion: HostIdentity = {
   id: "newer-version",
   name: "a newer version of uncaged-workflow",
@@ -41,11 +41,11 @@ export function readLocation(root: Root, thread: Thread): Location | null {
   return location.moves === 0 ? null : { ...location, host: null };
 }
 
-/** Whether a thread has had a journal here. @throws WorkflowError `LOG_CORRUPT`. */
+/** Returns whether a thread has had a journal on this host. @throws WorkflowError `LOG_CORRUPT`. */
 export const hasJournalNote = (root: Root, thread: Thread): boolean =>
   readNote(root, thread)?.here === true;
 
-/** Records in the note that a thread has a journal; durable on return. */
+/** Records in the location file that a thread has a journal; durable on return. */
 export function noteJournal(root: Root, thread: Thread): void {
   const noted = readNote(root, thread);
   if (noted?.here) return;
@@ -68,9 +68,9 @@ function readNote(root: Root, { hash, threadId }: Thread): Note | null {
 }
 
 /**
- * Reads the location before driving a thread.
+ * Reads the location of a thread before a worker drives it.
  *
- * @throws WorkflowError `LOG_CORRUPT` when the note is damaged, or missing although the thread has moved
+ * @throws WorkflowError `LOG_CORRUPT` when the location file is damaged, or missing although the thread has moved
  */
 export function sureLocation(root: Root, thread: Thread): Location | null {
   const location = readLocation(root, thread);
@@ -79,11 +79,11 @@ export function sureLocation(root: Root, thread: Thread): Location | null {
   throw locationMissing(path);
 }
 
-/** Returns the name of the host that a thread has moved to; null while it is here. */
+/** Returns the name of the host that a thread has moved to; null while it is on this host. */
 export const movedTo = (root: Root, thread: Thread): string | null =>
   readLocation(root, thread)?.host?.name ?? null;
 
-/** Writes the location beside the copied files of another host's thread. */
+/** Writes or removes the location file beside the copied files of a thread, as its location requires. */
 export function noteLocation(root: Root, thread: Thread, location: Location | null): void {
   if (location?.host) writeNote(root, thread, location);
   else removeFile(locationPath(root, thread.hash, thread.threadId));

@@ -53,7 +53,7 @@ describe("a lock", () => {
     await child.exited;
   });
 
-  test("is held by a stopped process", async () => {
+  test("is kept by a suspended process", async () => {
     const child = holder();
     expect(await firstLine(child)).toBe("held");
     child.kill("SIGSTOP");
@@ -102,27 +102,27 @@ describe("a lock", () => {
     lock?.release();
   });
 
-  test("is refused at a symbolic link, without changing the target", () => {
+  test("is refused for a symbolic link, without changing the target", () => {
     writeFileSync(join(folder, "target"), "precious");
     symlinkSync(join(folder, "target"), path);
     expect(() => takeLock(path, 0)).toThrow("is not a lock file");
     expect(readFileSync(join(folder, "target"), "utf8")).toBe("precious");
   });
 
-  test("is refused at a dangling link, without creating the target", () => {
+  test("is refused for a dangling symbolic link, without creating the target", () => {
     symlinkSync(join(folder, "target"), path);
     expect(() => takeLock(path, 0)).toThrow("is not a lock file");
     expect(existsSync(join(folder, "target"))).toBe(false);
   });
 
-  test("is refused at another file's second name, without changing it", () => {
+  test("is refused for a hard link to another file, without changing the file", () => {
     writeFileSync(join(folder, "target"), "precious".repeat(200));
     linkSync(join(folder, "target"), path);
     expect(() => takeLock(path, 0)).toThrow("is not a lock file");
     expect(readFileSync(join(folder, "target"), "utf8")).toBe("precious".repeat(200));
   });
 
-  test("is refused at a FIFO", () => {
+  test("is refused for a FIFO", () => {
     Bun.spawnSync(["mkfifo", path]);
     expect(() => takeLock(path, 0)).toThrow("is not a lock file");
   });

@@ -11,20 +11,20 @@ const pollMs = 2;
 export type Lock = { release(): void };
 
 /**
- * Takes the lock that the file represents, or returns null when it is still held after `waitMs` milliseconds.
+ * Locks a file; returns null when another holder still has the lock after `waitMs` milliseconds.
  *
- * Uses `flock(2)`: the lock belongs to the open file. It always ends with the process, and other opens and closes of
- * the file, even by a bundle in this process, do not release it.
+ * Uses `flock(2)`: the lock belongs to the open file. It always ends with the process. Other opens and closes of the
+ * file, also by a bundle in this process, do not release it.
  *
- * Blocks the thread while it waits.
- * @throws WorkflowError `NOT_A_LOCK`; `NO_LOCKS` where the file system has none; the errors of the disk.
+ * Blocks the event loop while it waits.
+ * @throws WorkflowError `NOT_A_LOCK`; `NO_LOCKS` if the file system does not support locks; the errors of the disk.
  */
 export function takeLock(path: string, waitMs: number): Lock | null {
   const deadline = system.clock.elapsed() + waitMs;
   for (;;) {
     const fd = open(path);
     const isLocked = lock(fd, path);
-    // The lock is void if the file was removed after the open.
+    // The lock is useless if the file was removed after the open: other processes lock a new file.
     if (isLocked && isAt(path, fd)) return { release: () => system.files.close(fd) };
     system.files.close(fd);
     if (isLocked) continue;
@@ -34,8 +34,8 @@ export function takeLock(path: string, waitMs: number): Lock | null {
 }
 
 /**
- * Waits for the lock without blocking the thread, because this process may hold it. Calls `onWait` before each retry;
- * `onWait` throws to give up.
+ * Waits for a lock without blocking the event loop, because this process may hold the lock. Calls `onWait` before each
+ * retry; `onWait` throws to give up.
  */
 export async function waitForLock(path: string, onWait: () => void): Promise<Lock> {
   for (;;) {
@@ -46,7 +46,7 @@ export async function waitForLock(path: string, onWait: () => void): Promise<Loc
   }
 }
 
-/** Checks whether the file system of a folder supports locks. Changes nothing. @throws WorkflowError `NO_LOCKS`. */
+/** Checks that the file system of a folder supports locks. Changes nothing. @throws WorkflowError `NO_LOCKS`. */
 export function requireLocks(folder: string): void {
   const fd = system.files.open(folder, O_RDONLY);
   try {
@@ -70,7 +70,7 @@ function open(path: string): number {
   }
 }
 
-/** Locks an open file; false when it is already locked. */
+/** Locks an open file; returns false when it is already locked. */
 function lock(fd: number, path: string): boolean {
   try {
     return system.files.lock(fd);

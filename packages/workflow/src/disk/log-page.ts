@@ -5,14 +5,14 @@ import { badFilePosition } from "./errors.ts";
 
 const pageBytes = 1024 * 1024;
 
-/** Paths of a thread's logs. */
+/** Functions that return the paths of a thread's logs. */
 export const logPath: Record<LogName, (root: Root, hash: string, threadId: string) => string> = {
   data: dataPath,
   journal: journalPath,
   events: infoPath,
 };
 
-/** Reads a page of whole lines of a log, from a cursor on. @throws WorkflowError `BAD_POSITION` */
+/** Reads a page of whole lines of a log, starting at a cursor. @throws WorkflowError `BAD_POSITION` */
 export function readPage(path: string, cursor?: string): LogPage {
   const file = new LineFile(path);
   const from = cursor === undefined ? 0 : positionOf(cursor, file);

@@ -17,7 +17,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 function read(bytes: Uint8Array | string): ThreadLog {
   writeFileSync(path, bytes);
   const log = readLog(path);
-  if (log.kind !== "thread") throw new Error(`it is ${log.kind}`);
+  if (log.kind !== "thread") throw new Error(`the log is ${log.kind}`);
   return log;
 }
 
@@ -52,7 +52,7 @@ describe("a log cut at any byte of its last three records (F1)", () => {
     }
   });
 
-  test("filled with zeros is broken: no crash does that to a synced record", () => {
+  test("filled with zeros is broken, because a crash can't do that to a synced record", () => {
     const before = logOf(startLine, stepLine("a"));
     for (const zeros of [Buffer.alloc(30), Buffer.concat([Buffer.alloc(30), logOf("")])]) {
       const log = read(Buffer.concat([before, zeros]));
@@ -171,7 +171,7 @@ describe("a long log", () => {
   });
 });
 
-describe("a path that is not a plain file", () => {
+describe("a path that is not a regular file", () => {
   test("is not followed when it is a symbolic link", () => {
     writeFileSync(join(folder, "target"), logOf(startLine));
     symlinkSync(join(folder, "target"), path);

@@ -15,8 +15,8 @@ import {
 import { bodyOf, type Sum } from "../record/sum.ts";
 
 /**
- * A log's outline, for lists. `size` counts the bytes of its complete records; `torn` the bytes after them. With
- * `broken`, `steps` counts the steps before the break.
+ * A log's outline, for lists. `size` is the number of bytes of its complete records, `torn` the number of bytes after
+ * them. With `broken`, `steps` counts the steps before the break.
  */
 export type LogOutline = LogFacts & {
   kind: "thread";
@@ -24,25 +24,28 @@ export type LogOutline = LogFacts & {
   steps: number;
   /** Waiting time of the thread up to its last record, in milliseconds. */
   waitedMs: number;
-  /** Sum of the last record; null when the log has no sums. */
+  /** Sum of the last record; null in a log without sums. */
   sum: Sum | null;
   size: number;
   torn: number;
   /** False when the file ends with a complete record that lacks its newline. */
   isEnded: boolean;
-  /** The journal's head in the last record that names a head; null if no record does. */
+  /** The journal's head from the last record that has one; null if no record has one. */
   journal: JournalHead | null;
 };
 
+/** A log with its steps. */
 export type ThreadLog = Omit<LogOutline, "steps"> & { steps: Step[] };
 
-/** A log without a valid first record: never completed (`empty`, so the thread was never acknowledged), or broken. */
+/**
+ * A log without a valid first record: `empty` if the first record is incomplete (the thread was never acknowledged).
+ */
 export type Unreadable = { kind: "empty"; torn: number } | { kind: "headless"; broken: Break };
 
 /**
- * Reads a thread's log, even during writes. A record without its newline may not be durable yet, and is ignored: only
- * the next driver of the thread accepts it (`withUnended`), if its sum is valid. Memory: the steps, and a window of 512
- * KiB (or the longest line).
+ * Reads a thread's log, also during writes. Ignores a record without its newline, because it may not be durable yet.
+ * Only the next driver of the thread accepts it, with `withUnended`, if its sum is valid. Needs memory for the steps
+ * and for a window of 512 KiB or the longest line.
  * @throws the system's error when the file can't be opened or read.
  */
 export function readLog(path: string, withUnended = false): ThreadLog | Unreadable {
@@ -52,16 +55,16 @@ export function readLog(path: string, withUnended = false): ThreadLog | Unreadab
 }
 
 /**
- * Like {@link readLog}, but keeps only the outline. `onStep` gets each step with its text, without its sum and closing
- * brace. Stops when `onStep` returns false.
+ * Reads a log like {@link readLog}, but keeps only the outline. `onStep` receives each step with its text, without the
+ * sum and the closing brace. Stops when `onStep` returns false.
  */
 export const scanLog = (path: string, onStep: OnStep): LogOutline | Unreadable =>
   fold(path, { onStep });
 
-/** Like {@link readLog}, but keeps only the outline. */
+/** Reads a log like {@link readLog}, but keeps only the outline. */
 export const outlineLog = (path: string): LogOutline | Unreadable => fold(path, {});
 
-/** Reads the start record of a log; null when its first line is not a start record. Reads no more bytes than needed. */
+/** Reads the start record of a log; null when its first line is not a start record. Reads only the first line. */
 export function readStart(path: string): StartRecord | null {
   return withFile(path, (fd) => {
     const [window] = windowsOf(fd, { size: 4 * 1024 });
@@ -71,14 +74,15 @@ export function readStart(path: string): StartRecord | null {
 }
 
 /**
- * The end of a log: a step or an end record; `record` is null for a log with only its start record. `empty`: the log
- * has no complete line yet. `unclear`: only the whole log shows its end. `size` counts the bytes of its complete lines.
+ * The end of a log. `record` is a step or an end record; null for a log with only its start record. `empty`: the log
+ * does not have a complete line yet. `unclear`: the last line is invalid, so the whole log must be read. `size` is the
+ * number of bytes of the complete lines.
  */
 export type LogLast =
   | { kind: "record"; record: Step | EndRecord | null; size: number }
   | { kind: "empty" | "unclear" };
 
-/** Reads the last complete line of a log from the end of the file. Earlier lines may be broken. */
+/** Reads the last complete line of a log, from the end of the file. Does not check earlier lines. */
 export function readLast(path: string): LogLast {
   const [line] = new LineFile(path).backward();
   if (!line) return { kind: "empty" };
@@ -108,8 +112,8 @@ function fold(path: string, { withUnended = false, onStep }: FoldOptions): LogOu
 export type FileEnd = { size: number; torn: number; isEnded: boolean };
 
 /**
- * Folds the records of a file. `onRecord` returns false to stop. With `withUnended` a complete record without its
- * newline counts.
+ * Folds the records of a file into `facts`. `onRecord` returns false to stop. With `withUnended`, a complete record
+ * without its newline counts.
  * @throws the system's error when the file can't be opened or read.
  */
 export function foldFile<Entry>(

@@ -75,7 +75,7 @@ test("a hash is 13 digits of Crockford Base32", () => {
   }
 });
 
-test("a thread's id is a match of its pattern", () => {
+test("isThreadId accepts exactly the texts that match threadIdPattern", () => {
   const digits = fc.string({
     unit: fc.constantFrom("0", "7", "8", "A", "Z", "I", "L", "O", "U", " ", "é"),
     maxLength: 30,

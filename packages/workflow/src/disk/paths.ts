@@ -3,12 +3,12 @@ import { isHash, isThreadId } from "../contract/names.ts";
 import { system } from "../system/system.ts";
 import { diskError, systemCode } from "./disk-error.ts";
 
-/** An absolute path checked by `openRoot`. */
+/** The absolute path of a storage root, checked by `openRoot`. */
 export type Root = string & { readonly __root: true };
 
-/** Path of the registry. All paths here need checked ids and hashes. */
+/** Path of the registry. The functions of this file do not check ids and hashes: their callers must. */
 export const registryPath = (root: Root) => join(root, "workflow.yaml");
-/** Path of the registry before its last change. */
+/** Path of the file with the registry before its last change. */
 export const backupPath = (root: Root) => join(root, "workflow.yaml.bak");
 export const bundlesDir = (root: Root) => join(root, "bundles");
 export const bundlePath = (root: Root, hash: string) => join(root, "bundles", `${hash}.esm.js`);
@@ -24,7 +24,7 @@ export const infoPath = (root: Root, hash: string, threadId: string) =>
 /** Path of a thread's journal: progress of uncommitted steps, and costs of model calls. */
 export const journalPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.journal.jsonl`);
-/** Path of the file that marks a thread that should stop at its next yield. */
+/** Path of the file that marks a thread that must pause at its next yield, or is paused. */
 export const pausedPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.paused`);
 /** Path of the file that postpones a thread that could not be driven. */
@@ -55,28 +55,28 @@ export const threadFiles = (
 });
 export const locationPath = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}.location.json`);
-/** Folder with an empty file for each thread that has moved between hosts. */
+/** Path of the folder with an empty file for each thread that has moved between hosts. */
 export const movedDir = (root: Root) => join(root, "moved");
 export const movedPath = (root: Root, threadId: string) => join(root, "moved", threadId);
-/** Folder of a thread's blobs, one file each. */
+/** Path of the folder of a thread's blobs, one file each. */
 export const blobsDir = (root: Root, hash: string, threadId: string) =>
   join(root, "logs", hash, `${threadId}${blobsEnding}`);
-/** File with the storage root's id, which other hosts use as its name. */
+/** Path of the file with the storage root's id, by which other hosts know it. */
 export const identityPath = (root: Root) => join(root, "identity.json");
-/** Folder in which `gc` keeps unused files for a day. */
+/** Path of the folder for removed threads, and for unused files, which `gc` keeps for a day. */
 export const trashDir = (root: Root) => join(root, "trash");
-/** Folder of due entries: the threads that continue at a given time. */
+/** Path of the folder of due entries: the threads that continue at a given time. */
 export const dueDir = (root: Root) => join(root, "due");
 export const runDir = (root: Root) => join(root, "run");
-/** File name of a socket in `runDir`: a whole path may be too long for a Unix socket. */
+/** Returns the name of a worker's socket in `runDir`. A whole path may be too long for a Unix socket. */
 export const socketName = (hash: string) => `${hash}.sock`;
 export const lockPath = (root: Root, hash: string) => join(root, "run", `${hash}.lock`);
 export const workerInfoPath = (root: Root, hash: string) => join(root, "run", `${hash}.holder`);
 export const registryLockPath = (root: Root) => join(root, "run", "registry.lock");
-/** Path of the lock for starting a thread with a caller's id, across versions. */
+/** Path of the lock for starting or removing a thread with this id, in any version. */
 export const startLockPath = (root: Root, threadId: string) =>
   join(root, "run", `${threadId}.lock`);
-/** Path of the lock of the `dev` process that registers versions under a workflow's {@link devNameOf} name. */
+/** Path of the lock of the `dev` process of a workflow. `name` is a result of {@link devNameOf}. */
 export const devLockPath = (root: Root, name: string) => join(root, "run", `${name}.lock`);
 /** Path of the file with the HTTP server's address and token. */
 export const serverPath = (root: Root) => join(root, "run", "server.json");
@@ -91,8 +91,9 @@ export const workerLogPath = (root: Root, hash: string) => join(root, "run", `${
 const blobsEnding = ".blobs";
 const sharedEnding = ".shared";
 
-/** Whether a text is a valid name of a shared value. */
+/** Returns whether a text is a valid name of a shared value. */
 export const isSharedName = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
+/** Returns whether a file name is the name of a shared value's file. */
 export const isSharedFile = (name: string): boolean =>
   name.endsWith(sharedEnding) && isSharedName(name.slice(0, -sharedEnding.length));
 
@@ -116,7 +117,7 @@ export const storedHashes = (root: Root): string[] =>
 /** Lists the hashes with a folder of logs, even an empty folder. */
 export const loggedHashes = (root: Root): string[] => namesIn(logsDir(root)).filter(isHash).sort();
 
-/** Lists the ids of one bundle's threads, unordered, because sorting many ids takes long. */
+/** Lists the ids of one bundle's threads. They are unordered, because sorting many ids takes long. */
 export const threadIdsOf = (root: Root, hash: string): string[] =>
   stems(threadsDir(root, hash), ".data.jsonl").filter(isThreadId);
 
@@ -133,7 +134,7 @@ export const blobFolders = (root: Root, hash: string): string[] =>
 const stems = (folder: string, ending: string): string[] =>
   namesIn(folder).flatMap((name) => (name.endsWith(ending) ? name.slice(0, -ending.length) : []));
 
-/** Returns the files in `bundles/` by hash, the bundle itself first; it may be missing. */
+/** Returns the files in `bundles/` by hash. The bundle itself is first, if it exists. */
 export function bundleFiles(root: Root): Map<string, string[]> {
   const found = namesIn(bundlesDir(root)).filter((name) => bundleFile.test(name));
   const isBundle = (path: string) => Number(path.endsWith(bundleEnding));

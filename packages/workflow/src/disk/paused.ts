@@ -1,6 +1,6 @@
 /*
- * Owns: the empty file `logs/<hash>/<threadId>.paused`, which a thread has from a pause to the resume. Without a worker
- * it distinguishes a paused thread from a thread whose worker was lost.
+ * Owns: the empty file `logs/<hash>/<threadId>.paused`, which a thread has from a pause to the resume. While no worker
+ * drives the thread, the file distinguishes a paused thread from a thread whose worker was lost.
  */
 import { system } from "../system/system.ts";
 import { removeFile, syncFolder, writeFileAtomic } from "./files.ts";
@@ -8,7 +8,7 @@ import { pausedPath, type Root, threadsDir } from "./paths.ts";
 
 type Thread = { hash: string; threadId: string };
 
-/** Whether a thread is paused, or will pause at its next yield. */
+/** Returns whether a thread is paused, or will pause at its next yield. */
 export const isPaused = (root: Root, { hash, threadId }: Thread): boolean =>
   system.files.exists(pausedPath(root, hash, threadId));
 

@@ -5,15 +5,13 @@ import { postponedPath, type Root } from "./paths.ts";
 
 const mostBytes = 1024;
 
-/**
- * Postpones a thread to a time, in milliseconds since the epoch. The note is void once the thread has another record.
- */
+/** Postpones a thread until a time in milliseconds since the epoch, or until its log has another record. */
 export function notePostponed(root: Root, info: ThreadInfo, until: number): void {
   const { hash, threadId, records } = info;
   writeFileAtomic(postponedPath(root, hash, threadId), `${JSON.stringify({ until, records })}\n`);
 }
 
-/** Whether a thread is postponed. An unreadable note does not count. */
+/** Returns whether a thread is postponed. Ignores an unreadable note. */
 export function isPostponed(root: Root, info: ThreadInfo, now: number): boolean {
   const bytes = readOwnFile(postponedPath(root, info.hash, info.threadId), mostBytes);
   if (bytes === null) return false;

@@ -68,7 +68,7 @@ test("each event comes before its step, and the rest before the end", () => {
   ]);
 });
 
-test("reading continues after any item, and ends at any later item", () => {
+test("a read can begin after any item, and end at any later item", () => {
   writeWhole();
   const items = all();
   for (const [at, { position }] of items.entries()) {
@@ -80,7 +80,7 @@ test("reading continues after any item, and ends at any later item", () => {
   }
 });
 
-test("a reading left in the middle continues there", () => {
+test("a reader that stopped in the middle of a log continues there", () => {
   writeWhole();
   const log = reader();
   const found: string[] = [];
@@ -95,7 +95,7 @@ test("a reading left in the middle continues there", () => {
   expect(log.facts.end?.meta.returnCode).toBe(0);
 });
 
-test("items written in between are read once, in any order of writes", () => {
+test("items written between two reads are read once, with each event before its step", () => {
   const log = reader();
   const found: string[] = [];
   const read = () => found.push(...[...log.read()].map(shown));
@@ -118,7 +118,7 @@ test("items written in between are read once, in any order of writes", () => {
   expect(found).toEqual(["start", "event 1", "step 1", "event 2", "step 2", "event 3", "end"]);
 });
 
-test("a reader after the end knows the end", () => {
+test("a reader that begins after the end knows the end and the number of steps", () => {
   writeWhole();
   const last = all().at(-1)?.position;
   const behind = reader(last);
@@ -127,7 +127,7 @@ test("a reader after the end knows the end", () => {
   expect(behind.facts.steps).toBe(2);
 });
 
-test("it stops at an invalid record, and names its line", () => {
+test("a reader stops at an invalid record, and names its line", () => {
   write(data, startLine, stepLine("a"), "{}", stepLine("b"));
   const log = reader();
   expect([...log.read()].map(shown)).toEqual(["start", "step 1"]);
@@ -135,20 +135,20 @@ test("it stops at an invalid record, and names its line", () => {
   expect([...log.read()]).toEqual([]);
 });
 
-test("a log that continues after its end is broken, and has no end", () => {
+test("a log that continues after its end record is broken, and the end does not count", () => {
   write(data, startLine, stepLine("a"), endLine, stepLine("b"));
   const log = reader();
   expect([...log.read()].map(shown)).toEqual(["start", "step 1"]);
   expect(log.facts).toMatchObject({ end: null, broken: { line: 4 } });
 });
 
-test("a missing thread has no items", () => {
+test("a missing log is read as empty", () => {
   const log = reader();
   expect([...log.read()]).toEqual([]);
   expect(log.exists).toBe(false);
 });
 
-test("only line ends are positions", () => {
+test("a position that is not at the end of a line is refused", () => {
   writeWhole();
   const size = readFileSync(data).length;
   for (let bytes = 1; bytes <= size + 1; bytes += 1) {
@@ -159,7 +159,7 @@ test("only line ends are positions", () => {
   expect(thrown(() => reader({ data: 0, info: 3 }))).toBe("BAD_POSITION");
 });
 
-test("another reading continues from a mark, without reading earlier lines", () => {
+test("a second reader continues from a mark without counting earlier lines, unless the log was replaced", () => {
   const whole = sealedLogOf(startLine, stepLine("a"), stepLine("b"), stepLine("c"), endLine);
   const lines = whole.toString().split("\n");
   const upTo = (count: number) =>
@@ -188,7 +188,7 @@ test("another reading continues from a mark, without reading earlier lines", () 
   }
 });
 
-test("its newest position is after all complete lines", () => {
+test("the newest position of a reader is after all complete lines", () => {
   expect(reader().newest()).toEqual({ data: 0, info: 0 });
   writeWhole();
   const end = all().at(-1)?.position;

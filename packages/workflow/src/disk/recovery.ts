@@ -14,7 +14,7 @@ import { dataPath, infoPath, resumesPath, type Root } from "./paths.ts";
 import { notRecovered } from "../record/errors.ts";
 
 const mostBytes = 4096;
-/** In milliseconds, longer than a worker's delay between the time in a record and the record's write. */
+/** A time in milliseconds that is longer than a worker's delay between a record's timestamp and its write. */
 const restoredMs = 2_000;
 
 type Environment = Readonly<Record<string, string>>;
@@ -37,7 +37,7 @@ export function leftInRoot(
   return leftBecause(thread, facts, { now: system.clock.now(), root: rootMark(root), env });
 }
 
-/** Returns the reason against an automatic resume that the log of an unclaimed thread gives; null if there is none. */
+/** Returns the reason against an automatic resume that an unclaimed thread's log file shows; null if there is none. */
 export const leftByLog = (root: Root, ref: ThreadRef): string | null =>
   isRestored(root, ref) ? "its log was restored from a copy" : null;
 
@@ -48,7 +48,7 @@ export function checkUnrestored(root: Root, ref: ThreadRef): void {
 }
 
 /**
- * Counts an automatic resume; durable on return. For the worker that has claimed the thread.
+ * Counts an automatic resume; durable on return. Only the worker that has claimed the thread may call it.
  * @throws WorkflowError `NOT_RECOVERED`
  */
 export function noteRecovery(
@@ -77,9 +77,9 @@ function triesOf(root: Root, ref: { hash: string; threadId: string }, steps: num
 }
 
 /**
- * Whether a log was changed after its worker's last write: its inode is newer than the last lines of this log and of
- * the debug log. A copy can't preserve the change time of an inode. A worker that renews a log records its start in the
- * debug log.
+ * Returns whether a log was restored from a copy: its inode changed after the time in the last lines of the log and of
+ * the debug log. A copy can't preserve the change time of an inode. A worker that renews a log, which changes the inode
+ * too, records its start in the debug log.
  */
 function isRestored(root: Root, { hash, threadId }: ThreadRef): boolean {
   const path = dataPath(root, hash, threadId);
@@ -88,7 +88,7 @@ function isRestored(root: Root, { hash, threadId }: ThreadRef): boolean {
   return stat === null || stat.ctimeMs - last > restoredMs;
 }
 
-/** Returns the time in the last line of a log; 0 if there is none. */
+/** Returns the time in the last line of a log that has a time; 0 without such a line. */
 function lastTime(path: string): number {
   try {
     for (const { value } of new LineFile(path).backward()) {

@@ -52,7 +52,7 @@ describe("cutting a torn tail", () => {
     expect(readdirSync(folder).sort()).toEqual([`${threadId}.data.jsonl`]);
   });
 
-  test("follows no symbolic link", () => {
+  test("refuses a symbolic link", () => {
     writeFileSync(join(folder, "target"), "precious");
     symlinkSync(join(folder, "target"), path);
     expect(() => truncateTail(path, threadId, 0, 8)).toThrow("it is a symbolic link");

@@ -33,7 +33,7 @@ function refusal(open: () => unknown): string | undefined {
 }
 
 describe("the storage root", () => {
-  test("is the path, else the variable, else in the home folder", () => {
+  test("is the given path, else the variable's path, else a folder in the home folder", () => {
     const env = { [rootVariable]: join(folder, "named"), HOME: folder };
     expect(openRoot({ path: join(folder, "given"), env }) as string).toBe(join(folder, "given"));
     expect(openRoot({ env }) as string).toBe(join(folder, "named"));
@@ -41,7 +41,7 @@ describe("the storage root", () => {
     expect(openRoot({ env: { HOME: folder, [rootVariable]: "" } }) as string).toContain(".uncaged");
   });
 
-  test("expands a ~ that the shell has left", () => {
+  test("may have a path that begins with ~", () => {
     const at = (env: Record<string, string>, path?: string) => openRoot({ env, path }) as string;
     expect(at({ HOME: folder }, "~/roots/a")).toBe(join(folder, "roots/a"));
     expect(at({ HOME: folder, [rootVariable]: "~/b" })).toBe(join(folder, "b"));

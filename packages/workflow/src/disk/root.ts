@@ -14,15 +14,15 @@ import {
   rootOpen,
 } from "./errors.ts";
 
-/** Environment variable for the path of the storage root. */
+/** Name of the environment variable for the path of the storage root. */
 export const rootVariable = "UNCAGED_WORKFLOW_STORAGE_ROOT";
 
-/** Environment variable for the cluster on which threads run. */
+/** Name of the environment variable for the host of threads, such as the URL of a cluster. */
 export const hostVariable = "UNCAGED_WORKFLOW_HOST";
 
 /**
- * Selects a storage root: the given folder, else the folder that an environment sets (by default this process's
- * environment), else the folder of a project.
+ * Selects a storage root: `path`, else the folder in the variable of `env` (by default, this process's environment),
+ * else the folder of a project.
  */
 export type RootOptions = {
   path?: string;
@@ -34,7 +34,8 @@ export type RootOptions = {
  * Returns the storage root: `path`, else `UNCAGED_WORKFLOW_STORAGE_ROOT`, else the project's root, else
  * `~/.uncaged/workflow`.
  *
- * Writes nothing: a missing root counts as empty, and {@link createRoot} makes it.
+ * Does not write: a missing root counts as empty, and {@link createRoot} makes it.
+ *
  * @throws WorkflowError `NO_HOME`, `ROOT_UNUSABLE`, `ROOT_NOT_A_FOLDER`, `ROOT_NOT_OURS`, `ROOT_OPEN_TO_OTHERS`.
  */
 export function openRoot(options: RootOptions = {}): Root {
@@ -50,7 +51,7 @@ export function openRoot(options: RootOptions = {}): Root {
   return root;
 }
 
-/** Makes the root and its missing folders, mode 0700. A new root is excluded from git. */
+/** Makes the root and its missing folders, with mode 0700. Excludes a new root from git. */
 export function createRoot(root: Root): void {
   // The folder `run` is created last: if it exists, the other folders are durable.
   if (system.files.exists(runDir(root))) return;
@@ -59,7 +60,7 @@ export function createRoot(root: Root): void {
   for (const folder of [bundlesDir(root), logsDir(root), runDir(root)]) makeFolder(folder);
 }
 
-/** The selected storage root, and the imperative for a hint to change it. */
+/** The selected storage root. `toChange`: the beginning of a hint that selects another root. */
 type Chosen = { path: string; toChange: string };
 
 function chosen({ path, env = process.env, project }: RootOptions): Chosen {
@@ -72,7 +73,7 @@ function chosen({ path, env = process.env, project }: RootOptions): Chosen {
   throw noHome(rootVariable);
 }
 
-/** Expands a `~` that the shell did not expand to the home folder: in `--root=~/x` and in quotes. */
+/** Expands a `~` to the home folder: a shell does not expand it in `--root=~/x` and in quotes. */
 function inHome(path: string, { HOME }: Environment): string {
   if (path !== "~" && !path.startsWith("~/")) return path;
   if (HOME) return join(HOME, path.slice(1));
@@ -83,7 +84,7 @@ const longestPath = process.platform === "darwin" ? 1023 : 4095;
 const longestName = "/logs/0000000000000/.00000000000000000000000000.journal.jsonl.00000000.tmp"
   .length;
 
-/** Refuses a root from which no bundle could be loaded, or in which no log could be written. */
+/** Refuses a root from which bundles can't be loaded, or in which logs can't be written. */
 function checkPath(root: Root, toChange: string): void {
   // Bun parses `?` as the start of a query and `\` as a slash.
   const sign = /[?\\]/.exec(root);
@@ -96,7 +97,7 @@ function checkRoot(root: Root, found: FileStat, toChange: string): void {
   if (!found.isDirectory()) throw rootNotAFolder(root, toChange);
   if (process.geteuid && found.uid !== process.geteuid()) throw rootNotOurs(root, toChange);
   if ((found.mode & 0o022) === 0) return;
-  // Other users may need access to a folder that is not a storage root yet, like /tmp.
+  // A folder that is not a storage root yet, such as /tmp, must keep its mode: suggest another folder.
   const isOurs = system.files.exists(runDir(root));
   const hint = isOurs
     ? `run: chmod 700 ${root}`

@@ -20,7 +20,7 @@ const ref = { hash, threadId: "01KQXKW18CT8G75T53R8F4G7YG" };
 const own = { owner: "test", leaseMs };
 const timesOf = () => listDue(root, Number.POSITIVE_INFINITY).map(({ at }) => at);
 
-/** Opens a store whose previous process was lost before it removed the entry of a continued thread. */
+/** Opens a store whose previous process was lost before it removed the due entry of a continued thread. */
 async function afterLoss() {
   const at = Date.now() - 1000;
   const first = new DiskStore(root);
@@ -40,7 +40,7 @@ async function afterLoss() {
   return { store, due };
 }
 
-test("the entry of a continued thread is removed after its log is rewritten", async () => {
+test("the due entry of a continued thread is removed after its log is renewed", async () => {
   const { store, due } = await afterLoss();
   const { ino } = statSync(path);
   const text = readFileSync(path, "utf8");
@@ -51,7 +51,7 @@ test("the entry of a continued thread is removed after its log is rewritten", as
   await store.close();
 });
 
-test("the entry of a continued thread is postponed while its log has a torn tail", async () => {
+test("the due entry of a continued thread is postponed while its log has a torn tail", async () => {
   const { store, due } = await afterLoss();
   appendFileSync(path, '{"role":');
   expect(await due(Date.now())).toEqual([]);

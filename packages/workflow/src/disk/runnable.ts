@@ -12,7 +12,7 @@ import { readThread } from "./thread-info.ts";
 import { LogWriter } from "./writer.ts";
 import { durableWriting } from "./writing.ts";
 
-/** Queries to a storage root's store about its threads. */
+/** The store's knowledge of its threads. */
 export type KnownThreads = {
   info: (ref: ThreadRef) => ThreadInfo | null;
   list: () => Promise<ThreadInfo[]>;
@@ -21,7 +21,7 @@ export type KnownThreads = {
   trust: LogTrust;
 };
 
-/** Lists the threads that a worker may drive now. @see ThreadStore.runnable */
+/** Lists the threads that a worker may drive now. Implements `ThreadStore.runnable`. */
 export async function runnableThreads(
   root: Root,
   { now, limit, hashes, onlyDue = false }: RunnableOptions,
@@ -60,8 +60,8 @@ const dueOf = (info: ThreadInfo | null): number | null =>
   info?.state.kind === "waiting" ? info.state.dueAt : null;
 
 /**
- * Replaces an entry that the log contradicts. If the thread needs no new entry, the old entry stays until the log is
- * durable (disk/due.ts, D2).
+ * Replaces a due entry that the log contradicts. If the thread does not need a new entry, the old entry stays until the
+ * log is durable (disk/due.ts, D2).
  */
 async function correct(root: Root, entry: Due, known: KnownThreads): Promise<void> {
   const isSettled = known.info(entry) === null || (await settles(root, entry, known));
@@ -89,7 +89,9 @@ async function settles(root: Root, ref: ThreadRef, known: KnownThreads): Promise
   }
 }
 
-/** Rewrites a suspect log. Leaves a log with a torn tail to the next claim, which reports it. */
+/**
+ * Renews a suspect log. Leaves a log with a torn tail to the next claim, which reports the tail; then returns false.
+ */
 function renews(root: Root, { hash, threadId }: ThreadRef, { locks }: KnownThreads): boolean {
   if (!locks.take(hash)) return false;
   try {

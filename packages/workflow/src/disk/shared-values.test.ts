@@ -33,7 +33,7 @@ async function value(): Promise<unknown> {
 }
 
 describe("a shared value", () => {
-  test("loses no change of concurrent processes", async () => {
+  test("keeps all changes of concurrent processes", async () => {
     const script = `
       const { sharedIn } = await import(${JSON.stringify(join(import.meta.dir, "shared-values.ts"))});
       const shared = sharedIn(${JSON.stringify(root)});
@@ -63,14 +63,14 @@ describe("a shared value", () => {
     expect(await value()).toBe(1);
   });
 
-  test("can't be changed while it is locked, and the wait is short", async () => {
+  test("can't be changed while another process holds its lock, and the wait is short", async () => {
     const lock = takeLock(path, 0);
     expect(await shared.update(name, plusOne)).toBe(false);
     lock?.release();
     expect(await shared.update(name, plusOne)).toBe(true);
   });
 
-  test("can't be too long, a folder, a link, or have another name", async () => {
+  test("can't be changed if it is too long, its file is a folder or a link, or its name is invalid", async () => {
     expect(await shared.update(name, () => "x".repeat(70_000))).toBe(false);
     expect(await value()).toBeUndefined();
     rmSync(path);
@@ -86,7 +86,7 @@ describe("a shared value", () => {
     expect(readdirSync(runDir(root))).toEqual(before);
   });
 
-  test.skipIf(process.getuid?.() === 0)("can't be written in a read-only folder", async () => {
+  test.skipIf(process.getuid?.() === 0)("can't be changed in a read-only folder", async () => {
     chmodSync(runDir(root), 0o500);
     expect(await shared.update(name, plusOne)).toBe(false);
     chmodSync(runDir(root), 0o700);

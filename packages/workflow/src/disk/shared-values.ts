@@ -6,12 +6,12 @@ import { type Lock, waitForLock } from "./lock.ts";
 import { isSharedName, type Root, sharedPath } from "./paths.ts";
 
 const mostBytes = 64 * 1024;
-// A process that holds the lock for longer has been stopped.
+// A process that holds the lock for longer has been suspended.
 const mostWaitMs = 250;
 
 /**
- * Returns the values shared by the threads of a storage root: one file for each, under its own lock, held for one
- * change. Nothing is synced, and a partial write of a crash counts as a missing value.
+ * Returns the values that the threads of a storage root share. Each value is a file, which is locked during a change.
+ * Does not sync the files: after a crash, a partially written value counts as missing.
  */
 export const sharedIn = (root: Root): SharedValues => ({
   async update(name, change) {

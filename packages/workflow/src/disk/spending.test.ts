@@ -27,7 +27,7 @@ const [hash, otherHash] = ["0000000000001", "0000000000002"];
 const book = () => JSON.parse(readFileSync(spendingPath(root), "utf8")) as Book;
 const bookOf = (of = hash) => new SpendingBook(root, of);
 
-/** Reserves a call of one dollar, and ends it with its cost. */
+/** Reserves one dollar for a call, and ends the call with its cost. */
 async function pay(spending: SpendingBook, call: string, cost: number | null): Promise<void> {
   const reply = await spending.reserve("T", { costPerMonth: 1000 }, { call, least: 0, most: 1 });
   expect(reply).toEqual({ kind: "reserved", amount: 1 });
@@ -42,7 +42,7 @@ describe("the spending of a storage root", () => {
     expect(existsSync(spendingPath(root))).toBe(false);
   });
 
-  test("counts a call once: first its reservation, then its cost, or nothing", async () => {
+  test("counts a call once: first its reservation, then its cost, or nothing if it is not made", async () => {
     const spending = bookOf();
     const limits = { costPerDay: 1 };
     const call = { least: 0.1, most: 0.8 };
@@ -67,7 +67,7 @@ describe("the spending of a storage root", () => {
     expect(book().days).toEqual({ "2026-11-28": { cost: 0, unpriced: 1 } });
   });
 
-  test("restarts with each day and month of UTC", async () => {
+  test("restarts with each UTC day and UTC month", async () => {
     const spending = bookOf();
     for (const call of ["a", "b"]) await pay(spending, call, 1);
     const call = { call: "c", least: 0.5, most: 1 };

@@ -1,12 +1,12 @@
 /*
  * Owns: `run/spending.json`, the spending of a storage root's threads by day, and the model calls in flight.
  *
- * M1 The file is a cache of the logs. When it is missing or unreadable, it is rebuilt from them (disk/spent-in-logs).
- * M2 While it exists, each call is in it before it is made, and its cost when the call ends: a call is either in flight
- *    or counted.
- * M3 It is replaced as a whole under its lock, and durable before the lock is released.
+ * M1 The file is a cache of the logs. When it is missing or unreadable, it is rebuilt from the logs (spent-in-logs.ts).
+ * M2 While the file exists, it has each call before the call is made, and the call's cost when the call has ended: a
+ *    call is either in flight or counted.
+ * M3 Each change replaces the whole file under its lock, and is durable before the lock is released.
  * M4 A call in flight whose worker has ended counts with the cost in its thread's journal.
- * M5 A call counts on the day of UTC on which it ends.
+ * M5 A call counts on the UTC day on which it ends.
  */
 import { isRecord } from "../contract/show.ts";
 import type { CallToPay, RootLimits, SpentLimit } from "../contract/spending.ts";
@@ -26,7 +26,7 @@ type Flying = ThreadRef & { cost: number };
 /** The content of `run/spending.json`. */
 export type Book = {
   version: 1;
-  /** Spending by day of UTC, as `2026-11-28`. */
+  /** Spending by UTC day, such as `2026-11-28`. */
   days: Record<string, Spent>;
   /** Calls in flight and their reservations, by id. */
   calls: Record<string, Flying>;
@@ -36,14 +36,14 @@ export type Book = {
 
 const mostBytes = 64 * 1024 * 1024;
 const dayMs = 86_400_000;
-/** Time within which a worker counts a call that has ended. */
+/** Maximum time in milliseconds between the end of a call and its count by the worker. */
 const soonMs = 60_000;
 const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
-/** Usage of a call: US dollars, null when its price is unknown, and tokens. */
+/** Usage of a call: its cost in US dollars, null when the price is unknown, and its tokens. */
 export type Paid = { cost: number | null; tokens: number };
 
-/** Result of a reservation, like `RootReservation` without the file that sets a used-up limit. */
+/** Result of a reservation: a `RootReservation` without the file that sets a used-up limit. */
 type Reservation =
   | { kind: "reserved"; amount: number }
   | { kind: "busy" }
@@ -53,7 +53,7 @@ type Reservation =
 export class SpendingBook {
   readonly #root: Root;
   readonly #hash: string;
-  /** Calls of this process in flight. */
+  /** The ids of calls of this process in flight. */
   readonly #own = new Set<string>();
   #last: Promise<unknown> = Promise.resolve();
 
@@ -68,7 +68,7 @@ export class SpendingBook {
   }
 
   /**
-   * Returns the unreserved remainder of the limits. Reads without the lock: the value can change at any time anyway.
+   * Returns the unreserved remainder of the limits. Reads without the lock, because the value may change at any time.
    */
   left(limits: RootLimits): number {
     const book = this.#read() ?? emptyBook();
@@ -92,7 +92,7 @@ export class SpendingBook {
     return reply;
   }
 
-  /** Records the start of a call that may have no reservation. */
+  /** Records the start of a call, also of a call without a reservation. */
   async begin(threadId: string, call: string): Promise<void> {
     this.#own.add(call);
     if (!this.isKept) return;
@@ -121,7 +121,7 @@ export class SpendingBook {
     });
   }
 
-  /** Applies changes in sequence, in the order of the calls. @throws WorkflowError the errors of the disk */
+  /** Applies changes one after the other. @throws WorkflowError the errors of the disk */
   #change<T>(act: (book: Book) => T): Promise<T> {
     const changed = this.#last.then(() => this.#locked(act));
     this.#last = changed.catch(() => undefined);
@@ -148,7 +148,7 @@ export class SpendingBook {
     return bytes && bookIn(Buffer.from(bytes).toString("utf8"));
   }
 
-  // M1
+  // Rebuilds the book from the logs (M1).
   async #fromLogs(): Promise<Book> {
     const now = system.clock.now();
     const book = emptyBook();
@@ -162,7 +162,7 @@ export class SpendingBook {
     return book;
   }
 
-  // M4
+  // Counts calls in flight whose workers have ended (M4). Returns false without such calls.
   #countLost(book: Book): boolean {
     const gone = new Map<string, boolean>();
     const isGone = (hash: string): boolean => {
@@ -181,7 +181,7 @@ export class SpendingBook {
     return hasCounted;
   }
 
-  /** Whether no worker of a hash is running: it would hold its lock. */
+  /** Returns whether no worker of a hash is running: a running worker holds the hash's lock. */
   #isFree(hash: string): boolean {
     const lock = takeLock(lockPath(this.#root, hash), 0);
     lock?.release();
@@ -209,7 +209,7 @@ const reservedIn = ({ calls }: Book): number =>
 /** Unreserved remainder of a limit, and the time of its reset. */
 type Room = SpentLimit & { room: number };
 
-/** Returns the limit with the smallest remainder; of two used-up limits, the limit with the later reset. */
+/** Returns the limit with the smallest remainder; if both limits are used up, the monthly limit, which resets later. */
 function roomIn({ days }: Book, { costPerDay, costPerMonth }: RootLimits): Room {
   const now = system.clock.now();
   const today = dayOf(now);
@@ -250,7 +250,7 @@ function reservation(
   const left = addCost(room, -reserved) ?? 0;
   const wanted = Math.min(most, room);
   if (left >= wanted) return { kind: "reserved", amount: wanted };
-  // Commands hold tiny reservations for a long time: do not wait for them.
+  // Commands have tiny reservations for a long time: do not wait for their release.
   if (reserved < wanted / 10 && left >= least) return { kind: "reserved", amount: left };
   return { kind: "busy" };
 }

@@ -11,7 +11,7 @@ import { foldFile, readLog } from "./log.ts";
 import { dataPath, journalPath, loggedHashes, type Root, threadIdsOf } from "./paths.ts";
 import { trashedThreads } from "./trash.ts";
 
-/** A payment and its time: for a model call in the journal, or for a step without recorded calls. */
+/** Spending and its time: of a model call in the journal, or of a step without recorded calls. */
 export type SpentAt = {
   at: number;
   cost: number | null;
@@ -22,8 +22,8 @@ export type SpentAt = {
 const restEveryMs = 8;
 
 /**
- * Yields the spending of a storage root's threads from a time on, including the trash. Leaves out the copied steps of a
- * fork, which another thread paid for. A damaged log counts up to the damage.
+ * Yields the spending of a storage root's threads since a time, including threads in the trash. Leaves out the copied
+ * steps of a fork, which another thread paid for. Reads a damaged log up to the damage.
  */
 export async function* spentInLogs(root: Root, since: number): AsyncGenerator<SpentAt> {
   let restedAt = system.clock.elapsed();
@@ -37,7 +37,7 @@ export async function* spentInLogs(root: Root, since: number): AsyncGenerator<Sp
   }
 }
 
-/** Returns a call's payment in a thread's journal; null if it has none. */
+/** Returns the spending of a call in a thread's journal; null if the call is not recorded. */
 export function journalCall(root: Root, ref: ThreadRef, call: string): SpentAt | null {
   const trashed = trashedThreads(root).find(({ threadId }) => threadId === ref.threadId);
   const files = trashed ? filesIn(root, ref, trashed.folder) : filesIn(root, ref);

@@ -64,18 +64,18 @@ import { storeClosed } from "../store/errors.ts";
 
 /** Options of the store of a storage root. */
 export type DiskStoreOptions = {
-  /** The bundle whose lock this process holds: claims on its threads need no further lock. */
+  /** The bundle whose lock this process holds: claims on its threads do not need another lock. */
   lockedHash?: string;
-  /** The previous worker crashed, so the system's cache may show bytes that are not on the disk. */
+  /** Whether the previous worker crashed, so that the page cache may have bytes that are not on the disk. */
   distrustsCache?: boolean;
 };
 
 const createTimeoutMs = 5_000;
 
 /**
- * The thread store of a storage root. A claim holds until its process ends: the lock of the thread's bundle, which the
- * system releases with the process, excludes other processes. So there are no leases, and another process can't fence a
- * live holder.
+ * The thread store of a storage root. A claim lasts until its process ends: the lock of the thread's bundle, which the
+ * system releases when the process ends, excludes other processes. So claims do not need leases, and another process
+ * can't fence a live holder.
  */
 export class DiskStore implements ThreadStore {
   readonly maxRecordBytes = maxRecordBytes;
@@ -92,7 +92,7 @@ export class DiskStore implements ThreadStore {
     this.#trust = new LogTrust(options.distrustsCache);
   }
 
-  /** Whether a log stayed unsynced after a failed sync, so that the next process must not trust the system's cache. */
+  /** Whether a log is still unsynced after a failed sync, so that the next process must not trust the page cache. */
   get hasUnsynced(): boolean {
     return this.#trust.hasUnsynced;
   }
@@ -184,7 +184,7 @@ export class DiskStore implements ThreadStore {
       void writer.close();
       return { created: true, thread: info, claim: null };
     }
-    // Copied steps name the journal of their source.
+    // The copied steps of a fork may contain the head of the source's journal.
     const [journalHead = null] = [start, ...steps].map(takeHead);
     const log = { start: start as unknown as StartRecord, steps, end: null, journal: journalHead };
     const journal = new JournalFile(this.#root, ref, { writing, isSuspect: false });
@@ -385,7 +385,7 @@ export class DiskStore implements ThreadStore {
     return durability === "os" ? { ...this.#writing, syncer: null } : this.#writing;
   }
 
-  // Each process makes the name of a folder durable once.
+  // A process syncs the name of a folder only once.
   #makeFolder(folder: string): void {
     const { made } = this.#writing;
     if (made?.has(folder) && system.files.exists(folder)) return;

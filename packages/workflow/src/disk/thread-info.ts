@@ -13,7 +13,7 @@ import { corruptError, notFound } from "../record/errors.ts";
 
 type Facts = { start: StartRecord; end: EndRecord | null; last: Step | null };
 
-/** Returns a thread as a list shows it, from its log alone: without a pause, an owner or a move. */
+/** Returns a thread's entry in a list, from its log alone: without its pause, owner and move. */
 export const infoOf = (ref: ThreadRef, { start, end, last }: Facts, steps: number): ThreadInfo => ({
   hash: ref.hash,
   threadId: ref.threadId,
@@ -28,7 +28,9 @@ export const infoOf = (ref: ThreadRef, { start, end, last }: Facts, steps: numbe
 });
 
 /**
- * Reads a thread's log. @throws WorkflowError `THREAD_NOT_FOUND`, `LOG_CORRUPT`, `NEWER_LOG`, or the error of the disk.
+ * Reads a thread's log.
+ *
+ * @throws WorkflowError `THREAD_NOT_FOUND`, `LOG_CORRUPT`, `NEWER_LOG`, and the errors of the disk
  */
 export function readThread(path: string, threadId: string): ThreadLog {
   let log: ThreadLog | Unreadable;
@@ -45,8 +47,10 @@ export function readThread(path: string, threadId: string): ThreadLog {
 
 const brokenOf = (log: Pick<ThreadLog, "broken"> | Unreadable) =>
   ("broken" in log && log.broken) || { line: 1, offset: 0, reason: "no start record" };
+
 /**
- * Reads a thread from its files; null when it is missing. A damaged thread has no steps: its claim reports the damage.
+ * Reads a thread's entry in a list from its files; null when the thread is missing. For a damaged log, returns an entry
+ * without steps: a claim reports the damage.
  */
 export function readInfo(root: Root, ref: ThreadRef, owner: string | null): ThreadInfo | null {
   const { hash, threadId } = ref;

@@ -17,13 +17,13 @@ import { dataPath, loggedHashes, type Root, startLockPath, threadsDir } from "./
 import { notInTrash, restoredTwice, startPending } from "./errors.ts";
 import { movedError, notFound } from "../record/errors.ts";
 
-/** Finds the thread with this exact id; null when there is none. */
+/** Finds the thread with this exact id; null when it is missing. */
 export function threadWithId(root: Root, threadId: string): ThreadRef | null {
   const hash = loggedHashes(root).find((one) => system.files.exists(dataPath(root, one, threadId)));
   return hash === undefined ? null : { hash, threadId };
 }
 
-/** Reads the notes beside a thread's log. @throws WorkflowError `LOG_CORRUPT` when the note of its host is damaged */
+/** Reads the notes beside a thread's log. @throws WorkflowError `LOG_CORRUPT` when the location file is damaged */
 export const notedOf = (root: Root, ref: ThreadRef): Noted => ({
   movedTo: movedTo(root, ref),
   paused: isPaused(root, ref),
@@ -35,7 +35,9 @@ export function checkHere(root: Root, ref: ThreadRef): void {
   if (host) throw movedError(ref.threadId, host.name);
 }
 
-/** Whether a thread's log already has an answer with this `requestId`. False for answers without a `requestId`. */
+/**
+ * Returns whether a thread's log already has an answer with this `requestId`. False for answers without a `requestId`.
+ */
 export function hasTaken(root: Root, { hash, threadId }: ThreadRef, input: InputRequest): boolean {
   const id = requestIdOf(input);
   if (id === undefined) return false;
@@ -57,14 +59,14 @@ export function wakingTime(root: Root, ref: ThreadRef): number | null {
   return at === null || movedTo(root, ref) !== null ? null : at;
 }
 
-/** Like {@link wakingTime}, but uses only the log: the thread may be on another host. */
+/** Returns the wake time like {@link wakingTime}, but from the log alone: the thread may have moved to another host. */
 export function lastWakingTime(root: Root, { hash, threadId }: ThreadRef): number | null {
   const last = ifThere(() => readLast(dataPath(root, hash, threadId)));
   if (last?.kind !== "record" || last.record === null || isEnd(last.record)) return null;
   return wakesAt(last.record);
 }
 
-/** Like {@link wakingTime}, but returns null for an unreadable thread: it can't be woken. */
+/** Returns the wake time like {@link wakingTime}, but null for an unreadable thread, which can't be woken. */
 export function quietWakingTime(root: Root, ref: ThreadRef): number | null {
   try {
     return wakingTime(root, ref);
@@ -73,14 +75,14 @@ export function quietWakingTime(root: Root, ref: ThreadRef): number | null {
   }
 }
 
-/** Whether a thread with this id has a log. */
+/** Returns whether a thread with this id has a log. */
 export const isCreated = (root: Root, hash: string, threadId: string): boolean =>
   system.files.exists(dataPath(root, hash, checkThreadId(threadId)));
 
 const startTimeoutMs = 5_000;
 
 /**
- * Runs a function under a lock that keeps workers of all versions from creating a thread with this id.
+ * Runs a function under a lock that prevents workers of all versions from creating a thread with this id.
  * @throws WorkflowError `START_PENDING`.
  */
 export async function withThreadId<T>(
@@ -127,7 +129,7 @@ function toTrash(root: Root, hash: string, threadId: string): void {
 export async function restoreThread(root: Root, threadId: string): Promise<ThreadRef> {
   if (!system.files.exists(root)) throw notInTrash(threadId);
   return await withThreadId(root, threadId, () => {
-    // If several threads in the trash have this id, take the thread that was removed first.
+    // If several threads in the trash have this id, restore the thread that was removed first.
     const trashed = trashedThreads(root).findLast((one) => one.threadId === threadId);
     if (!trashed) throw notInTrash(threadId);
     if (threadWithId(root, threadId)) throw restoredTwice(threadId);
@@ -140,10 +142,10 @@ export async function restoreThread(root: Root, threadId: string): Promise<Threa
 }
 
 /**
- * Records that a thread without a driver has moved to another host. Returns the record, or the existing record. Durable
- * on return. After that this host only reads and copies the thread.
+ * Records that a thread without a driver has moved to another host. Returns the location, which may have existed.
+ * Durable on return. After that, this host only reads and copies the thread.
  *
- * @throws WorkflowError `THREAD_MOVED` when it is on a third host, and the errors of the disk.
+ * @throws WorkflowError `THREAD_MOVED` when the thread is on a third host, and the errors of the disk.
  */
 export function noteLeft(
   root: Root,

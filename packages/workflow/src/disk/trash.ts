@@ -30,19 +30,19 @@ export type Trashed = ThreadRef & { at: number; folder: string };
 const movedName = "moved";
 const trashedName = /^(\d{1,16})-([0-9A-Z]{13})-([0-9A-Z]{26})$/;
 
-/** Whether a folder in the trash belongs to a thread. */
+/** Returns whether a folder in the trash belongs to a thread. */
 export const isTrashedThread = (name: string): boolean => {
   const [, , hash = "", threadId = ""] = trashedName.exec(name) ?? [];
   return isHash(hash) && isThreadId(threadId);
 };
 
-/** Lists the threads in the trash, the last removed first. Folders without a log, left by a crash, are skipped. */
+/** Lists the threads in the trash, the last removed first. Skips folders without a log, which a crash has left. */
 export const trashedThreads = (root: Root): Trashed[] =>
   foldersOfThreads(root).filter(({ hash, threadId, folder }) =>
     system.files.exists(join(folder, basename(dataPath(root, hash, threadId)))),
   );
 
-/** Lists the empty folders in the trash: left by a crash, or targets of a move in progress. */
+/** Lists the empty folders in the trash: a crash has left them, or a move to them is in progress. */
 export const emptyFolders = (root: Root): string[] =>
   foldersOfThreads(root)
     .map(({ folder }) => folder)
@@ -58,7 +58,7 @@ function foldersOfThreads(root: Root): Trashed[] {
     .sort((a, b) => b.at - a.at);
 }
 
-/** Moves all files of a thread to the trash. The caller holds the locks of its bundle and of its id. */
+/** Moves all files of a thread to the trash. The caller holds the locks of the thread's bundle and id. */
 export function moveToTrash(root: Root, { hash, threadId }: ThreadRef): void {
   makeOwnFolder(trashDir(root));
   let at = system.clock.now();
@@ -90,7 +90,7 @@ export function finishRemovals(root: Root): void {
   }
 }
 
-/** Moves a thread back. The caller holds the lock of its id and has checked that no other thread has it. */
+/** Restores a thread from the trash. The caller holds the lock of its id, and has checked that the id is unused. */
 export function moveFromTrash(root: Root, trashed: Trashed): void {
   const { hash, threadId, folder } = trashed;
   takeRest(root, trashed);
@@ -127,7 +127,7 @@ function takeRest(root: Root, { hash, threadId, folder }: Omit<Trashed, "at">): 
   for (const changed of [folder, trashDir(root), from]) syncFolder(changed);
 }
 
-/** Lists the names of a thread's files in `logs/`, after its log was moved. */
+/** Lists the names of a thread's files in `logs/`. */
 const restOf = (root: Root, { hash, threadId }: ThreadRef): string[] =>
   namesIn(threadsDir(root, hash)).filter((name) => name.startsWith(`${threadId}.`));
 

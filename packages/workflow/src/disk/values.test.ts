@@ -65,7 +65,7 @@ describe("a value", () => {
     expect(valueAt(path, at) === json).toBe(true);
   });
 
-  test("starts only at a line start, and ends at its end", () => {
+  test("is read only from the start of its line, up to the line's end", () => {
     const values = new ValuesFile(path);
     values.keep('["one",1]');
     values.keep('{"two":2}');
@@ -79,7 +79,7 @@ describe("a value", () => {
 });
 
 describe("the file of values", () => {
-  test("has at most 256 MiB; short values still fit", () => {
+  test("has at most 256 MiB, so a short value may still fit", () => {
     const most = 256 * 1024 * 1024;
     writeFileSync(path, "");
     truncateSync(path, most - 21);
@@ -103,7 +103,7 @@ describe("the file of values", () => {
     },
   );
 
-  test("that can't be written keeps no value, and does not throw", () => {
+  test("that can't be written drops values, and does not throw", () => {
     writeFileSync(join(folder, "precious"), "precious");
     symlinkSync(join(folder, "precious"), path);
     expect(new ValuesFile(path).keep("[1]")).toBeNull();

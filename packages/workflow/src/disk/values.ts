@@ -3,16 +3,17 @@ import { xxh64 } from "../record/xxh64.ts";
 import { windowsOf } from "./line-file.ts";
 import { newline, valueOf } from "../record/lines.ts";
 
-// In bytes, the same limit as for the debug log that refers to this file: diagnostics must not fill the disk.
+// Maximum size in bytes, the same limit as for the debug log that refers to this file: diagnostics must not fill the
+// disk.
 const largestFile = 256 * 1024 * 1024;
 const longestLine = 32 * 1024 * 1024;
 const mostRemembered = 256;
 const pieceSize = 64 * 1024;
 
 /**
- * Writer of a thread's file of values, `.values.jsonl`: each value that is too long for its event, as one line of JSON.
- * An event refers to the byte offset of the line. A line is in the file before `keep` returns, and so before any event
- * that refers to it. Nothing is synced.
+ * Writer of a thread's file of values, `.values.jsonl`, with each value that is too long for its event as one line of
+ * JSON. An event refers to a value by the byte offset of its line. The line is in the file before `keep` returns, and
+ * so before any event that refers to it. The file is not synced.
  */
 export class ValuesFile {
   readonly #path: string;
@@ -23,8 +24,8 @@ export class ValuesFile {
   }
 
   /**
-   * Appends a value's JSON and returns its byte offset. Recently written values are not written again. Returns null
-   * when its line has more than 32 MiB, the file would exceed 256 MiB, or the write fails. Never throws.
+   * Appends a value's JSON and returns its byte offset. Does not write a recently written value again. Returns null
+   * when the line has more than 32 MiB, the file would exceed 256 MiB, or the write fails. Never throws.
    */
   keep(json: string): number | null {
     if (json.length > longestLine) return null;
@@ -50,8 +51,7 @@ export class ValuesFile {
 }
 
 /**
- * Returns the JSON of the value at a byte offset of a file of values; null when no value starts there. Reads only that
- * value.
+ * Returns the JSON of the value at a byte offset of a file of values; null when no value starts there.
  * @throws the system's error for an existing but unreadable file.
  */
 export function valueAt(path: string, at: number): string | null {

@@ -25,8 +25,8 @@ const open = () => {
   watch = watchLogs(root, ({ threadId }) => reported.push(threadId));
 };
 
-/** Writes a file repeatedly until a change is reported: watching a folder starts with a delay. */
-async function writeUntilTold(path: string): Promise<void> {
+/** Writes a file repeatedly until a change is reported, because watching a folder starts with a delay. */
+async function writeUntilReported(path: string): Promise<void> {
   mkdirSync(threadsDir(root, ref.hash), { recursive: true });
   for (let tries = 0; tries < 400 && reported.length === 0; tries += 1) {
     watch.ensure();
@@ -35,9 +35,9 @@ async function writeUntilTold(path: string): Promise<void> {
   }
 }
 
-test("it reports a changed log, even in a new folder", async () => {
+test("a changed log is reported, even in a new folder", async () => {
   open();
-  await writeUntilTold(dataPath(root, ref.hash, ref.threadId));
+  await writeUntilReported(dataPath(root, ref.hash, ref.threadId));
   expect(reported[0]).toBe(ref.threadId);
 });
 
@@ -48,6 +48,6 @@ test("an unreadable folder of logs is skipped, and watched once it is readable",
   open();
   watch.ensure();
   rmSync(logs);
-  await writeUntilTold(dataPath(root, ref.hash, ref.threadId));
+  await writeUntilReported(dataPath(root, ref.hash, ref.threadId));
   expect(reported[0]).toBe(ref.threadId);
 });

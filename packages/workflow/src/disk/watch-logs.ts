@@ -7,8 +7,8 @@ const logFile = /^([0-9A-Z]{26})\.(.+)$/;
 
 /**
  * Calls `onFile` when a file of a thread was written, created or removed, if the system reports the change. `file` is
- * the name without the thread's id, such as `data.jsonl`. A file of a new folder may be reported twice. `ensure`
- * watches folders that could not be watched before.
+ * the name without the thread's id, such as `data.jsonl`. A file in a new folder may be reported twice. `ensure` starts
+ * to watch folders that could not be watched before.
  */
 export function watchLogs(
   root: Root,
@@ -50,7 +50,7 @@ export function watchLogs(
   return { ensure, close };
 }
 
-// Empty on errors: an unreadable folder may be readable at the next call.
+// Returns an empty list on errors: an unreadable folder may be readable at the next call.
 function hashesIn(root: Root): string[] {
   try {
     return loggedHashes(root);

@@ -18,7 +18,7 @@ export function readRegistryState(root: Root): RegistryState {
   return { text, version: xxh64(encode(text)).toString(16) };
 }
 
-/** Yields the changes of a storage root until `signal` is aborted. @see ThreadStore.watch */
+/** Yields the changes of a storage root until `signal` is aborted. Implements `ThreadStore.watch`. */
 export async function* watchStore(
   root: Root,
   signal: AbortSignal,
@@ -48,7 +48,7 @@ export async function* watchStore(
       if (!ref && version !== registry) yield { kind: "registry" };
       registry = version;
       if (changed.size > 0) continue;
-      // Some file systems do not report every change.
+      // Also compare the sizes of files: some file systems do not report every change.
       const before = ref && sizesOf(root, ref);
       const cancel = system.clock.after(watchEveryMs, ring);
       await wake.promise;

@@ -1,8 +1,8 @@
 import { system } from "../system/system.ts";
 
 /**
- * Waits for changes of files. A missing file is watched as soon as it exists. Some file systems report no changes, so
- * every wait has a timeout.
+ * Waits for changes of files. Each wait starts to watch files that were missing before. Every wait has a timeout,
+ * because some file systems do not report changes.
  */
 export class FileWatch {
   readonly #signal: AbortSignal | undefined;
@@ -17,7 +17,7 @@ export class FileWatch {
     this.#watch();
   }
 
-  /** Resolves when a file has changed since the last call resolved, after a timeout, or when the signal is aborted. */
+  /** Resolves after a change since the last call resolved, after a timeout, or when the signal is aborted. */
   async changed(atMostMs: number): Promise<void> {
     if (this.#signal?.aborted) return;
     this.#watch();

@@ -1,8 +1,7 @@
 /*
- * Owns: the folder `worktrees/<threadId>/` of a thread that works in git worktrees. It also owns the files in it that a
- * host reads: the notes `<name>.json`, which name the repository of the worktree `<name>/`, and `.commits.json`, the
- * commits named by a fork's copied steps. Does not own: the content of a worktree, and the rest of a note
- * (workflow-agents).
+ * Owns: the folder `worktrees/<threadId>/` of a thread that works in git worktrees, and the files in it that a host
+ * reads: the notes `<name>.json`, which name the repository of the worktree `<name>/`, and `.commits.json`, the commits
+ * in a fork's copied steps. Does not own: the content of a worktree, and the other fields of a note (workflow-agents).
  */
 import { join } from "node:path";
 import type { Step } from "../contract/contract.ts";
@@ -28,6 +27,7 @@ const mostBytes = 16 * 1024 * 1024;
 export class CopiedCommits {
   readonly #commits = new Map<string, WorktreeMeta>();
 
+  /** Adds the commit of a copied step, if it has one. */
   add(step: Step): void {
     const worktree = worktreeIn(step);
     if (worktree) this.#commits.set(worktree.commit, worktree);
@@ -42,14 +42,14 @@ export class CopiedCommits {
   }
 }
 
-/** Returns the commits that a thread's copied steps name. */
+/** Returns the commits in a thread's copied steps. */
 export function copiedCommits(root: Root, threadId: string): WorktreeMeta[] {
   const found = jsonIn(join(worktreesDir(root, threadId), copiedName));
   if (!Array.isArray(found)) return [];
   return found.flatMap((one: unknown) => worktreeIn({ meta: { worktree: one } }) ?? []);
 }
 
-/** Returns the worktrees of a thread by name, each with the git directory of its repository. */
+/** Returns the worktrees of a thread, each with its path and the git directory of its repository. */
 export function notedWorktrees(
   root: Root,
   threadId: string,

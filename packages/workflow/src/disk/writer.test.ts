@@ -242,7 +242,7 @@ describe("an append", () => {
     ["EFBIG", "FILE_TOO_LARGE"],
     ["EIO", "DISK_ERROR"],
   ] as const) {
-    test(`that fails with ${code} leaves no part of a record, and the next record is complete (L2)`, async () => {
+    test(`that fails with ${code} does not leave a part of a record, and the next record is complete (L2)`, async () => {
       let refusing = false;
       const disk = faultyDisk({
         most: 9,
@@ -264,7 +264,7 @@ describe("an append", () => {
     });
   }
 
-  test("that can't be undone is the last (L2)", async () => {
+  test("that can't be undone is the last append (L2)", async () => {
     const disk = faultyDisk({
       most: 9,
       before: (call, number) => {
@@ -283,7 +283,7 @@ describe("an append", () => {
   });
 
   for (const later of [false, true]) {
-    test(`whose ${later ? "later " : ""}sync fails is the last (L3)`, async () => {
+    test(`whose ${later ? "later " : ""}sync fails is the last append (L3)`, async () => {
       let broken = false;
       const disk = faultyDisk({
         before: (call) => {
@@ -310,7 +310,7 @@ describe("an append", () => {
     ["longer", () => appendFileSync(path, `${stepLine("foreign")}\n`)],
     ["shorter", () => truncateSync(path, 10)],
   ] as const) {
-    test(`to a log that another process made ${what} is refused and writes nothing (L4)`, async () => {
+    test(`to a log that another process made ${what} is refused without a write (L4)`, async () => {
       const writer = LogWriter.create(path, first, durableWriting());
       await writer.append(stepLine("a"));
       meddle();
@@ -333,7 +333,7 @@ describe("an append", () => {
     });
   }
 
-  test("of 65 MiB is refused and writes nothing", async () => {
+  test("of 65 MiB is refused without a write", async () => {
     const writer = LogWriter.create(path, first, durableWriting());
     const line = stepLine("x".repeat(65 * 1024 * 1024));
     expect(line.length).toBeGreaterThan(maxRecordBytes);
@@ -349,19 +349,19 @@ describe("opening a log", () => {
   const open = () =>
     LogWriter.open(path, { size: statSync(path).size, sum: 0n, isEnded: true }, durableWriting());
 
-  test("follows no symbolic link", () => {
+  test("refuses a symbolic link", () => {
     writeFileSync(join(folder, "target"), firstLog);
     symlinkSync(join(folder, "target"), path);
     expect(open).toThrow("it is a symbolic link");
   });
 
-  test("refuses a file with a second name", () => {
+  test("refuses a file with a second hard link", () => {
     writeFileSync(join(folder, "target"), firstLog);
     linkSync(join(folder, "target"), path);
     expect(open).toThrow("not a regular file with one name");
   });
 
-  test("that later gets a second name is not written again", async () => {
+  test("that later gets a second hard link refuses appends", async () => {
     const writer = LogWriter.create(path, first, durableWriting());
     linkSync(path, join(folder, "target"));
     expect(await codeOf(writer.append(stepLine("a")))).toBe("NOT_A_FILE");
@@ -371,7 +371,7 @@ describe("opening a log", () => {
     await writer.close();
   });
 
-  test("that is removed soon refuses appends, even without syncs", async () => {
+  test("that is then removed refuses appends, even without syncs", async () => {
     const writer = LogWriter.create(path, first, { syncer: null });
     rmSync(path);
     const appendAll = async () => {

@@ -30,7 +30,7 @@ const newline = encode("\n");
 export type LogEnd = { size: number; sum: Sum | null };
 /** Adds a record to a new log: its JSON text, or a copied record as bytes without the closing brace. */
 export type AddRecord = (record: string | Uint8Array) => void;
-/** Approximate number of bytes of a new log that are written at once. */
+/** Approximate size in bytes of one write to a new log. */
 const pieceSize = 256 * 1024;
 type KnownEnd = LogEnd & { isEnded: boolean };
 
@@ -39,11 +39,11 @@ type KnownEnd = LogEnd & { isEnded: boolean };
  *
  * L1 A record is durable before `append` resolves. Its newline is written after the sync, and readers ignore a record
  * without its newline.
- * L2 A failed append removes the partial record. If that fails, every later append is refused.
- * L3 After a failed sync nothing is written: the pages may be lost although the cache shows them as clean.
+ * L2 A failed append removes the partial record. If the removal fails, every later append is refused.
+ * L3 After a failed sync every later append is refused: pages may be lost although the page cache marks them as clean.
  * L4 If the file's length differs from the recorded length, another writer has changed the file, and this writer stops.
  * L5 Records appended during a sync are synced together, and only the last record gets its newline after the sync. A
- * log that needs L1 for each record appends the next record when the last one is durable.
+ * caller that needs L1 for each record appends a record only when the previous record is durable.
  */
 export class LogWriter {
   readonly #path: string;
@@ -53,7 +53,7 @@ export class LogWriter {
   #sum: Sum | null;
   #refusal: WorkflowError | null = null;
   #last: Promise<void> | null = null;
-  /** Records to write once the last records are durable. */
+  /** Records to write when the commit in progress has ended. */
   #next: { records: string[]; done: Promise<void> } | null = null;
   #isSuspect = false;
 
@@ -66,8 +66,8 @@ export class LogWriter {
   }
 
   /**
-   * Makes a log of the records that `fill` adds. The log appears complete or not at all, even when `fill` throws. It is
-   * durable on return.
+   * Creates a log with the records that `fill` adds. The log appears complete or not at all, even when `fill` throws.
+   * Durable on return if records are synced.
    */
   static create(path: string, fill: (add: AddRecord) => void, writing: Writing): LogWriter {
     const fillFile = (writer: LogWriter) => {
@@ -97,8 +97,8 @@ export class LogWriter {
   }
 
   /**
-   * Copies a log with this end to a new file, and renames the new file over the log. Needed after a failed sync, even
-   * if a lost process did not report the failure: the system's cache may show bytes that are not on the disk.
+   * Copies a log with this end to a new file, and renames the new file to the log's name. Needed after a failed sync,
+   * also of a lost process that did not report the failure: the page cache may have bytes that are not on the disk.
    */
   static renew(path: string, { size, sum, isEnded }: KnownEnd, writing: Writing): LogWriter {
     const read = (fd: number) => {
@@ -160,7 +160,7 @@ export class LogWriter {
     }
   }
 
-  /** Whether a sync failed: the log must then be renewed before it continues. */
+  /** Whether a sync has failed: the log must then be renewed before it continues. */
   get isSuspect(): boolean {
     return this.#isSuspect;
   }
@@ -200,8 +200,8 @@ export class LogWriter {
   }
 
   /**
-   * Makes the last record's newline durable if records are synced; resolves with whether that succeeded. Without a
-   * durable newline, readers miss that record after a power loss until the thread continues. Never rejects.
+   * Makes the last record's newline durable if records are synced. Resolves with false on a failure; never rejects.
+   * Without a durable newline, readers miss the record after a power failure until the thread continues.
    */
   async settle(): Promise<boolean> {
     await this.#idle();
@@ -287,7 +287,7 @@ export class LogWriter {
     throw refusal;
   }
 
-  /** Checks that the log is still a plain file with one name and the length that this writer left. */
+  /** Checks that the log is still a regular file with one name and the length that this writer left. */
   #checkAlone(): void {
     let size: number;
     try {
@@ -323,10 +323,7 @@ export class LogWriter {
   }
 }
 
-/**
- * Gives a durable log its name. After a failure a new log does not exist; a renewed log exists with its old or its new
- * file.
- */
+/** Gives a synced file the name of its log. After a failure a new log does not exist, but a renewed log exists. */
 function giveName(
   aside: string,
   path: string,
@@ -356,12 +353,12 @@ function truncateSynced(fd: number, size: number): void {
   system.files.sync(fd);
 }
 
-/** The length of the truncated tail, and the file that keeps it. */
+/** The length of a truncated tail in bytes, and the file with its bytes. */
 export type TornTail = { bytes: number; keptIn: string };
 
 /**
- * Truncates a log after its first `size` bytes: a partial record of a crash that was never acknowledged. The bytes are
- * first saved beside the log in `<threadId>.torn-<size>`.
+ * Truncates a log after its first `size` bytes: the rest is a partial record of a crash, which was never acknowledged.
+ * First saves the cut bytes beside the log, in `<threadId>.torn-<size>`.
  *
  * Only the process that holds the hash's lock may call this.
  * @throws WorkflowError the errors of the disk; the log is then unchanged.

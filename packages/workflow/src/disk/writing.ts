@@ -1,19 +1,17 @@
 import { system } from "../system/system.ts";
 
-/**
- * Write options of a process. Without a `syncer` it does not sync. `made` holds the folders whose names are durable.
- */
+/** Write options of a process. Without a `syncer` it does not sync. `made`: the folders whose names are durable. */
 export type Writing = {
   syncer: Syncer | null;
   made?: Set<string>;
 };
 
-/** Returns options that sync each step. */
+/** Returns write options that sync each step. */
 export const durableWriting = (): Writing => ({ syncer: new Syncer(), made: new Set() });
 
 /**
- * Syncs the logs of a process. Syncs a single log in place, which is fastest. When several logs are written in turn,
- * their syncs run in parallel on the thread pool: the disk combines them, and other workflows continue.
+ * Syncs the logs of a process. Syncs a single log synchronously, which is fastest. When several logs are written in
+ * turn, their syncs run in parallel on the thread pool: the disk combines them, and other threads continue.
  */
 export class Syncer {
   #last: object | null = null;

@@ -6,17 +6,17 @@ import { documentInvalid } from "./errors.ts";
 /** Maximum length of a text in characters. The YAML library takes seconds for longer texts. */
 const longest = { JSON: 10 * 1024 * 1024, YAML: 2 * 1024 * 1024 };
 
-/** A position in a text, counted from 1; a column is one UTF-16 unit, as editors count. */
+/** A position in a text. Lines and columns count from 1; a column is one UTF-16 code unit, as in editors. */
 export type Position = { line: number; column: number };
 
 /** The value of a text, and the position of each of its parts. */
 export type ReadDocument = { document: unknown; positionOf: (path: DocumentPath) => Position };
 
 /**
- * Parses a document: YAML when `file` ends in `.yaml` or `.yml`, else JSON. Its content is not checked. For a path that
+ * Parses a document: YAML when `file` ends in `.yaml` or `.yml`, else JSON. Does not check the content. For a path that
  * does not exist, `positionOf` returns the position of the nearest existing parent.
  *
- * @throws WorkflowError `code`, as `file:line:column: message`.
+ * @throws WorkflowError with `code`, and a message of the form `file:line:column: problem`.
  */
 export function readDocument(text: string, file: string, code = "DOCUMENT_INVALID"): ReadDocument {
   const kind = /\.ya?ml$/i.test(file) ? "YAML" : "JSON";
@@ -33,7 +33,7 @@ export function readDocument(text: string, file: string, code = "DOCUMENT_INVALI
   }
 }
 
-/** Fault of a part of a document. */
+/** A problem of the part of a document at `path`. */
 export type DocumentProblem = { path: DocumentPath; message: string };
 
 /** Formats problems as `file:line:column: message`, in the order of the text. */

@@ -6,8 +6,8 @@ export const libraryName = "library.tar";
 
 /**
  * Returns the files of entry points by their import names, for builds. `from` is the `import.meta` of the caller; the
- * entry points belong to the caller's package or its dependencies. Empty in the packed command, whose library has the
- * entry points.
+ * entry points belong to the caller's package or its dependencies. Returns an empty object in the packed command, whose
+ * library contains the entry points.
  */
 export function entryFiles(
   from: { dir: string },

@@ -31,7 +31,7 @@ export function readJson(text: string): Read {
   return { value: parsed(text), offsetOf: (path) => offsetIn(tree, path) };
 }
 
-// Runs before any parser that recurses for each level.
+// Must run before the parsers, which recurse for each level.
 function checkDepth(text: string): void {
   let depth = 0;
   for (const { 0: sign, index } of text.matchAll(/"(?:[^"\\\n]|\\.)*"?|[[\]{}]/g)) {
@@ -55,7 +55,7 @@ function checkObjects(tree: Node): void {
   }
 }
 
-// The syntax tree would treat `__proto__` as the prototype.
+// A value made from the syntax tree would have the value of `__proto__` as its prototype.
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -24,7 +24,7 @@ export const deepestText = 500;
 export const roundedNumber = (text: string): string =>
   `the number ${show(text)} can't be kept exactly: write it as a string, in quotes`;
 
-/** Refuses a duplicate key in one object. */
+/** Refuses a duplicate key among the keys of one object. */
 export function checkKeys(keys: readonly (readonly [name: string, offset: number])[]): void {
   const seen = new Map<string, number>();
   for (const [name, offset] of keys) {

@@ -23,7 +23,7 @@ const mostAliases = 100;
 
 const tooDeep = `it is nested more than ${deepestText} deep`;
 
-/** Parses YAML 1.2 as far as JSON can represent it: aliases are repeated, tags are refused. */
+/** Parses YAML 1.2 that JSON can represent: replaces aliases by copies of their values, and refuses tags. */
 export function readYaml(text: string): Read {
   const document = parsed(text);
   checkNodes(document);
@@ -53,7 +53,7 @@ function checkNodes({ contents }: Document): void {
   for (let place = waiting.pop(); place; place = waiting.pop()) {
     const { node, depth } = place;
     if (isScalar(node) && typeof node.value === "number" && !Number.isFinite(node.value)) {
-      throw new Unreadable(startOf(node), "JSON does not have this number");
+      throw new Unreadable(startOf(node), "JSON can't represent this number");
     }
     if (isScalar(node) && typeof node.value === "number" && isRounded(node.source ?? "")) {
       throw new Unreadable(startOf(node), roundedNumber(node.source ?? ""));
@@ -75,7 +75,7 @@ function valueOf(document: Document): unknown {
     if (error instanceof TypeError) throw new Unreadable(0, "an alias contains itself");
     if (!(error instanceof ReferenceError)) throw error;
     const isBomb = error.message.startsWith("Excessive alias count");
-    throw new Unreadable(0, isBomb ? "its aliases repeat too much" : messageOf(error));
+    throw new Unreadable(0, isBomb ? "too many aliases" : messageOf(error));
   }
 }
 

@@ -10,7 +10,7 @@ function gate<T>(): { opened: Promise<T>; open: (value: T) => void; fail: (error
 }
 
 describe("step.all", () => {
-  test("runs its work concurrently and commits it as it finishes", async () => {
+  test("runs its work concurrently and commits each result as it finishes", async () => {
     const slow = gate<string>();
     const quick = gate<number>();
     const thread = durable(async function* (step) {
@@ -28,7 +28,7 @@ describe("step.all", () => {
     expect((await thread.next()).value).toEqual({ returnCode: 0, summary: "read 7.0" });
   });
 
-  test("accepts calls by name, each a step of that name", async () => {
+  test("accepts an object of calls", async () => {
     const program: DurableProgram = async function* (step) {
       const { a, b, ok } = yield* step.all({
         a: step("reader", () => 1),
@@ -121,6 +121,6 @@ describe("step.all", () => {
       yield* step.all([step.all([])]);
       return "";
     };
-    expect(summary(await run(program))).toContain("step.all takes calls of step and step.wait");
+    expect(summary(await run(program))).toContain("step.all accepts calls of step and step.wait");
   });
 });

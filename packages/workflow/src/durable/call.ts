@@ -10,7 +10,7 @@ export type StepContext = {
   signal: AbortSignal;
   cwd: string;
   env: Readonly<Record<string, string>>;
-  /** Attempt of this work. A role that runs an agent uses it as its own. */
+  /** Attempt of this work. A role that runs an agent uses it as its own attempt. */
   attempt: OpenAttempt;
   /** Opens attempts for several roles that this work runs concurrently. */
   attempts: Attempts | undefined;
@@ -19,7 +19,7 @@ export type StepContext = {
    * Pass it to operations that must not happen twice, such as a payment.
    */
   key: string;
-  /** Asks questions during the work; its step is committed afterwards. */
+  /** Asks questions during the work. The work's step is committed after their answers. */
   questions: Questions;
   /** The log before this step, or before all steps of a `step.all`. Read only. */
   steps: readonly Step[];
@@ -31,7 +31,7 @@ export type StepFn<T> = (context: StepContext) => T | Promise<T>;
 /** A part of a durable workflow that returns a `T`, for custom generators: `yield* part(step)`. */
 export type Steps<T> = AsyncGenerator<RoleOutput, T, unknown>;
 
-/** A step that has not run yet: `yield*` runs it, `step.all` takes a list of them, and `await` throws. */
+/** A step that has not run yet: `yield*` runs it, `step.all` accepts a list of such calls, and `await` throws. */
 export type StepCall<T> = { [Symbol.asyncIterator](): Steps<T>; then(use: never): never };
 
 type Result<C> = C extends StepCall<infer T> ? T : never;
@@ -57,14 +57,14 @@ type Results<F> = {
  *
  * **`yield* step.all({reader: work, critic: work})`** runs the work in parallel and commits each as it finishes. It
  * also accepts calls, or a list of calls. A replay runs only the calls missing in the log. When one fails, the others
- * finish and are committed before its error is thrown. A list may also hold a `step.wait`, which asks its question when
- * all work is done.
+ * finish and are committed before its error is thrown. A list may also contain a `step.wait`, which asks its question
+ * when all work is done.
  *
  * **`yield* step.wait("approval", {schema})`** asks for an answer from outside; `{for: "approval"}` as the only
  * argument has the same effect.
  *
- * **`yield* step.sleep("1h")`**, also with milliseconds or a Date, continues after that time; no process needs to
- * run meanwhile. A time in the past continues at once.
+ * **`yield* step.sleep("1h")`**, also with milliseconds or a Date, continues after that time. Meanwhile no process
+ * needs to run. With a time in the past, the workflow continues at once.
  *
  * An error of `work` is thrown into the workflow as a {@link StepFailure}. When the workflow catches it and continues
  * with another step, the failure is committed too, so that a replay takes the same path; otherwise nothing is recorded

@@ -25,7 +25,7 @@ test("the program's finally blocks run when the thread is closed", async () => {
   expect(closed).toEqual(["closed"]);
 });
 
-test("work still running at the close causes no unhandled rejection", async () => {
+test("work that fails after the close does not cause an unhandled rejection", async () => {
   const late = gate<string>();
   const workflow = durable(async function* (step) {
     yield* step.all({ a: () => "", b: () => late.opened });
@@ -34,12 +34,12 @@ test("work still running at the close causes no unhandled rejection", async () =
   const thread = workflow({ prompt: "", steps: [] }, { threadId: "t", maxRounds: 9 });
   await thread.next();
   await thread.return({ returnCode: 1, summary: "killed" });
-  late.fail(new Error("nobody listens"));
+  late.fail(new Error("too late"));
   await Promise.resolve();
   expect((await thread.next()).done).toBe(true);
 });
 
-test("the program may return a whole result, which the engine checks", async () => {
+test("the program may return a result with a return code, which the engine checks", async () => {
   const program: DurableProgram = async function* (step) {
     yield* step("a", () => "");
     return { returnCode: 3, summary: "no" };

@@ -31,7 +31,7 @@ describe("a step", () => {
     });
   });
 
-  test("returns its work's value, equal on the first run and on a replay", async () => {
+  test("returns its work's value, which is equal on the first run and on a replay", async () => {
     const values: unknown[] = [
       "",
       "text",
@@ -101,7 +101,7 @@ describe("a step", () => {
     expect((await bare.next()).value).toMatchObject({ content: "false undefined undefined" });
   });
 
-  test("that was described but not run is reported at the end", async () => {
+  test("that was called without yield* is reported at the end", async () => {
     const program: DurableProgram = async function* (step) {
       yield* step("first", () => "");
       void step("second", () => "");

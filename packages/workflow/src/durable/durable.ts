@@ -40,7 +40,7 @@ export type ValueOf<Returned> = Returned extends string
     : Returned;
 
 /**
- * Makes a workflow of imperative code that survives a crash, a resume and a fork.
+ * Makes a workflow from imperative code. The workflow survives a crash, a resume and a fork.
  *
  *     export const run = durable(async function* (step, input) {
  *       const plan = yield* step("planner", () => ask(`plan: ${input.prompt}`));
@@ -51,13 +51,13 @@ export type ValueOf<Returned> = Returned extends string
  *     });
  *
  * The program runs from its start each time, and steps found in the log are not repeated. Code between steps must
- * therefore depend only on the input and on the values of steps. A replay that meets a step other than the recorded
- * step stops and yields nothing (`DIVERGED`), even if the program catches the error. A plain `yield` is also a step; it
- * is skipped when the log has it. Parts can be factored out into generators: `yield* review(step, plan)`.
+ * therefore depend only on the input and on the values of steps. A replay that reaches another step than the recorded
+ * step stops with `DIVERGED`, even if the program catches the error. A plain `yield` is also a step; it is skipped when
+ * the log has it. Parts can be factored out into generators: `yield* review(step, plan)`.
  *
  * The program's `finally` blocks run when the thread is closed.
  *
- * @throws WorkflowError from the running thread: `DIVERGED`, `STEP_NOT_RUN` when `step` was called without `yield*`,
+ * @throws WorkflowError while the thread runs: `DIVERGED`, `STEP_NOT_RUN` when `step` was called without `yield*`,
  * `NO_ANSWER`. Uncaught errors of a step's work are thrown unchanged.
  */
 export function durable<Returned extends Returnable>(

@@ -1,4 +1,4 @@
-// Checked by tsc: a missing error is an error.
+// `tsc` checks this file: it reports an error if an expected error is missing.
 import { expect, test } from "bun:test";
 import type { ResultOf } from "../contract/contract.ts";
 import type { Answer } from "../contract/wait.ts";
@@ -78,7 +78,7 @@ test("misuse does not compile", () => {
     yield* step.wait({ schema: true });
     // @ts-expect-error: a schema is an object or a boolean
     yield* step.wait("a", { schema: "string" });
-    // @ts-expect-error: a list holds calls
+    // @ts-expect-error: a list contains calls
     yield* step.all([() => ""]);
     const { a } = yield* step.all({ a: () => 1 });
     // @ts-expect-error: a number is not a string

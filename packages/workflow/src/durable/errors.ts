@@ -2,7 +2,7 @@ import { WorkflowError } from "../contract/error.ts";
 import { durationHint } from "../contract/duration.ts";
 import { show } from "../contract/show.ts";
 
-/* The logs of threads record these errors. */
+/* Errors of durable workflows. The logs of threads record them. */
 
 const returned = (shape: string): string =>
   `return a string, {${shape}} or a value that survives JSON`;
@@ -29,7 +29,7 @@ export const contentNotJson = (role: string, cause: unknown): WorkflowError =>
   badStepValue(
     role,
     "has a JSON value, but its content is not JSON",
-    "make the content JSON, or fork before it",
+    "make the content JSON, or fork before this step",
     cause,
   );
 
@@ -37,23 +37,23 @@ export const fixtureUnsupported = (): WorkflowError =>
   WorkflowError.failed(
     "FIXTURE_UNSUPPORTED",
     "this version does not support fixtures",
-    "build it again, with createRoleModerator or durable; or run it without one",
+    "build the workflow again with createRoleModerator or durable, or run it without a fixture",
   );
 
-/** `n`: the number of the execution, from 1. */
+/** A fixture without the n-th execution of a role, counted from 1. */
 export const noRecordedAnswer = (threadId: string, role: string, n: number): WorkflowError =>
   WorkflowError.failed(
     "NO_RECORDED_ANSWER",
     `the fixture of ${threadId} has no answer for execution ${n} of role ${show(role)}`,
-    "use the fixture of a thread that took this path, or none to run the role",
+    "use the fixture of a thread with the same path, or run the role without a fixture",
   );
 
-/** `taken`: the number of recorded steps that the workflow followed. `did`: its next action. */
+/** `taken`: the number of recorded steps that the workflow has repeated. `did`: its next action. */
 export const diverged = (taken: number, found: string, did: string): WorkflowError =>
   WorkflowError.failed(
     "DIVERGED",
     `step ${taken + 1} of the log is ${found}, but the workflow ${did}`,
-    "between steps, use no clock, random number, environment or file; or fork before it",
+    "do not use the clock, random numbers, the environment or files between steps, or fork before this step",
   );
 
 const notRun = (role: string, problem: string): WorkflowError =>

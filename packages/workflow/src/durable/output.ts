@@ -8,9 +8,9 @@ import { contentNotJson, reservedMeta, valueNotJson } from "./errors.ts";
 
 /**
  * Key of the helper's own data in a step's meta, if role, content and meta do not suffice. `returned` is the type of
- * the work's return value; without it, the value is the text if meta is empty, else content and meta. `member` is the
- * index among steps of one name in a `step.all`, from 0. `failure` is the thrown error. `retry` has the number of a
- * failed try, the number of tries, and the time of the next try. `spent` is the spending of a work whose meta has none.
+ * the work's return value; without it, the value is the content if meta is empty, else content and meta. `member` is
+ * the index among steps of one name in a `step.all`, from 0. `failure` is the thrown error. `retry` has the number of a
+ * failed try, the number of tries, and the time of the next try. `spent` is the work's spending if its meta lacks it.
  */
 const mark = "__durable__";
 type Mark = {
@@ -21,7 +21,7 @@ type Mark = {
   spent?: Record<string, unknown>;
 };
 
-/** A failed try before another try, which starts at a time in milliseconds since the epoch. */
+/** A failed try before another try. `at` is the start of the next try, in milliseconds since the epoch. */
 export type FailedTry = { try: number; of: number; delayMs: number; at: number };
 
 /**
@@ -61,7 +61,7 @@ export function failureOutput(
 /** Returns the key of a step among concurrent steps: its role, and its index in a `step.all`. */
 export const memberKey = (role: string, member: number | null): string => `${member ?? ""} ${role}`;
 
-/** Returns the next try's data from the record of a failed try; null for any other record. */
+/** Returns the failed try that a step records; null for any other step. */
 export const tryOf = ({ meta }: RoleOutput): FailedTry | null =>
   (meta[mark] as Mark | undefined)?.retry ?? null;
 
@@ -79,7 +79,7 @@ export function valueOf({ role, content, meta: recorded, attempt }: RoleOutput):
   return returned === "output" || !isEmpty(meta) ? { content, meta } : content;
 }
 
-/** Returns a step's index among steps of its name in a `step.all`, or null when it is the only one. */
+/** Returns a step's index among steps of its name in a `step.all`; null when no other step has its name. */
 export function memberOf({ meta }: RoleOutput): number | null {
   return (meta[mark] as Mark | undefined)?.member ?? null;
 }
@@ -116,6 +116,7 @@ function parsed(role: string, content: string): unknown {
   }
 }
 
+/** The recorded fields of a failure. */
 export type StepFailureRecord = { name: string; message: string; code?: string };
 
 /**
@@ -135,6 +136,7 @@ export class StepFailure extends Error {
     if (cause instanceof Error && typeof cause.stack === "string") this.stack = cause.stack;
   }
 
+  /** Converts a value thrown by a role's work to a failure. Never throws. */
   static of(role: string, thrown: unknown): StepFailure {
     const message = messageOf(thrown);
     try {
@@ -143,7 +145,7 @@ export class StepFailure extends Error {
         return new StepFailure(role, { name, message, code: codeIn(thrown) }, thrown);
       }
     } catch {
-      // The getter threw; the message is known.
+      // A getter of the thrown value threw. The message is already known.
     }
     return new StepFailure(role, { name: "Error", message }, thrown);
   }

@@ -8,7 +8,7 @@ import type { DurableProgram } from "./durable.ts";
 /** Number of tries, and whether the backoff is an hour or zero. */
 type Retry = { attempts: number; isLong: boolean };
 
-/** A random program, as data: it can run repeatedly. */
+/** A random program as data, which can run repeatedly. */
 type Part =
   | { do: "step"; role: string; returns: unknown; fails: boolean; retry: Retry }
   | { do: "all"; members: { role: string; ticks: number; fails: boolean }[]; named: boolean }
@@ -131,7 +131,7 @@ test("any program, interrupted anywhere, reaches the same end without repeating 
   );
 });
 
-test("any program, with a changed role in its log, stops there and yields nothing", async () => {
+test("any program with a changed role in its log stops at the changed step and does not yield", async () => {
   await fc.assert(
     fc.asyncProperty(programs, fc.nat(), async (parts, at) => {
       const whole = await run(new Interpreter().program(parts), options);

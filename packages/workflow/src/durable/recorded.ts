@@ -12,9 +12,9 @@ import { memberKey, memberOf, tryOf } from "./output.ts";
 import { fixtureUnsupported, noRecordedAnswer } from "./errors.ts";
 
 /**
- * Returns the options of `run`: a thread's options, and the answers of the fixture in them, if any.
+ * Returns the options of `run`: a thread's options, with the answers of their fixture, if any.
  *
- * @throws WorkflowError `BAD_FIXTURE`; `FIXTURE_UNSUPPORTED` for a `run` that would execute its roles regardless.
+ * @throws WorkflowError `BAD_FIXTURE`; `FIXTURE_UNSUPPORTED` for a `run` that executes its roles despite a fixture.
  */
 export function withRecorded(run: WorkflowFn, options: WorkflowOptions): WorkflowOptions {
   const fixture = fixtureIn(options);
@@ -39,12 +39,12 @@ function recordedAnswers({ steps, threadId }: Fixture): RecordedAnswers {
 function keyOf(step: RoleOutput): string | null {
   const { role, meta } = step;
   if (role === INPUT || tryOf(step) !== null || isStepQuestion(step)) return null;
-  // The role returned a question.
+  // A role returned this question.
   if (role === WAIT) return typeof meta.role === "string" ? memberKey(meta.role, null) : null;
   return memberKey(role, memberOf(step));
 }
 
-// The recorded thread owns the spending and the files of its steps.
+// Removes the spending and the worktree of a step: they belong to the recorded thread.
 function withoutTraces({ role, content, meta }: RoleOutput): RoleOutput {
   const { usage: _usage, cost: _cost, models: _models, worktree: _worktree, ...rest } = meta;
   return { role, content, meta: rest };

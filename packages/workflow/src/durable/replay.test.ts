@@ -17,7 +17,7 @@ describe("a replay that differs from the log", () => {
     return "message" in outcome ? outcome.message : "";
   }
 
-  test("stops, names both roles and the step, and yields nothing", async () => {
+  test("stops with an error that names both roles and the step, and does not yield", async () => {
     expect(await divergence(way("planner", "reviewer", "tester"))).toBe(
       'step 2 of the log is "coder", but the workflow came to "reviewer"',
     );
@@ -30,7 +30,7 @@ describe("a replay that differs from the log", () => {
     );
   });
 
-  test("stops in a step.all missing in the log", async () => {
+  test("stops in a step.all whose steps are not in the log", async () => {
     const program: DurableProgram = async function* (step) {
       yield* step.all({ planner: () => "", reader: () => "", critic: () => "" });
       return "";
@@ -60,7 +60,7 @@ describe("a replay that differs from the log", () => {
     );
   });
 
-  test("stays stopped when the workflow catches the error and continues", async () => {
+  test("stops even when the workflow catches the error and continues", async () => {
     let ran = 0;
     const stubborn: DurableProgram = async function* (step) {
       for (const name of ["x", "planner", "coder", "tester", "y"]) {

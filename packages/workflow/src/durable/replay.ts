@@ -28,8 +28,8 @@ import { pause, type Policy, Tries, withoutDelays, withTimeout } from "./tries.t
 import { diverged, stepNotRun } from "./errors.ts";
 
 /**
- * Recorded steps, taken in the order of the log. A divergence is final: every later call throws the same error, even if
- * the workflow has caught it.
+ * The recorded steps of a thread, which the workflow takes in the order of the log. A divergence is final: every later
+ * call throws the same error, even if the workflow has caught it.
  */
 export class Replay {
   /** The log up to the workflow's position: taken steps, and steps committed since. */
@@ -45,11 +45,12 @@ export class Replay {
     this.#steps = steps;
   }
 
+  /** Throws the divergence, if any. */
   check(): void {
     if (this.#divergence !== null) throw this.#divergence;
   }
 
-  /** Returns the next recorded step. Also takes the questions of a running step, which precede that step. */
+  /** Returns the next recorded step. First takes the questions of this step's work, which precede the step. */
   peek(): RoleOutput | undefined {
     this.check();
     for (let next = this.#next; next && isStepQuestion(next); next = this.#next) {
@@ -63,7 +64,7 @@ export class Replay {
     return this.#steps[this.#taken];
   }
 
-  /** Whether the last taken step is a question. */
+  /** Whether the last taken step is a `__wait__` step. */
   get #isAsked(): boolean {
     return this.#steps[this.#taken - 1]?.role === WAIT;
   }
@@ -85,25 +86,25 @@ export class Replay {
     return this.accept();
   }
 
+  /** Takes the next recorded step; undefined at the end of the log. */
   accept(): RoleOutput | undefined {
     const next = this.peek();
     if (next !== undefined) this.#accept(next);
     return next;
   }
 
-  /** Adds a committed step. Without a timestamp it gets the current time. */
+  /** Adds a committed step to the history. Without a timestamp it gets the current time. */
   record(step: RoleOutput & { timestamp?: number }): void {
     this.history.push({ timestamp: Date.now(), ...step });
     this.questions.take(step);
   }
 
+  /** The number of taken steps. */
   get taken(): number {
     return this.#taken;
   }
 
-  /**
-   * Takes a recorded sleep of this name if it is the next step in the log. Returns the end of the sleep if it is over.
-   */
+  /** Takes a recorded sleep of this name if it is the next step. Returns its end if the sleep is over, else null. */
   takeSleep(what: string): number | null {
     const next = this.peek();
     const until = next === undefined ? null : sleepsUntil(next);
@@ -128,14 +129,16 @@ export class Replay {
     return undefined;
   }
 
-  /** Makes the last call of `step` throw this error and ends the workflow with it, even if the workflow catches it. */
+  /**
+   * Throws an error that ends the workflow even if the workflow catches it. Sets its stack to the last call of `step`.
+   */
   fail(error: WorkflowError): never {
     if (this.at) error.stack = this.at.stack;
     this.#divergence = error;
     throw error;
   }
 
-  /** Throws when recorded steps remain that the workflow did not take. */
+  /** Throws when recorded steps remain that the workflow has not taken. */
   finish(): void {
     if (this.peek() !== undefined) this.diverge("ended");
   }
@@ -164,8 +167,8 @@ export type Outcome =
 export type StepWork = { role: string; fn: StepFn<unknown>; policy: Policy };
 
 /**
- * The work of one step: its index among steps of its name in a `step.all`, its number among all such steps from 1, its
- * key, and its tries.
+ * The work of one step. `member` is its index among steps of its name in a `step.all`, `n` its number among all steps
+ * with this name and index, from 1, and `key` its idempotency key.
  */
 export type Work = {
   role: string;
@@ -187,14 +190,14 @@ export function nextIn(counts: Map<string, number>, key: string): number {
 /** Progress of one run of a durable workflow. */
 export class Progress {
   readonly replay: Replay;
-  /** The described calls that have not run. */
+  /** The calls of `step` that have not run. */
   readonly idle = new Set<{ readonly at: Error }>();
   readonly #context: Omit<StepContext, "attempt" | "steps" | "key" | "questions">;
   /** The arguments of `run`. */
   readonly #run: { input: ThreadInput; options: WorkflowOptions };
   readonly #counts = new Map<string, number>();
   readonly #members = new Map<string, number>();
-  /** A fixture's answers, which replace the work of steps. */
+  /** The answers of a fixture, which replace the work of steps. */
   readonly #recorded: RecordedAnswers | null;
   readonly #isUndelayed: boolean;
   #failures: RoleOutput[] = [];
@@ -209,7 +212,7 @@ export class Progress {
     this.#isUndelayed = withoutDelays in options;
   }
 
-  /** Whether a fixture replaces the work of steps. Then waits take no time. */
+  /** Whether a fixture replaces the work of steps. Then sleeps end at once. */
   get isRecorded(): boolean {
     return this.#recorded !== null;
   }
@@ -286,7 +289,7 @@ export class Progress {
     );
   }
 
-  /** Returns the output of a fixture that replaces the work, if any. */
+  /** Returns the recorded output that replaces the work; null without a fixture. */
   #answer({ role, member, n }: Work): RoleOutput | null {
     try {
       return this.#recorded?.(role, n, member) ?? null;
@@ -300,8 +303,7 @@ export class Progress {
     let failure = StepFailure.of(role, thrown);
     let retry: FailedTry | null = null;
     try {
-      // Do not retry work that was aborted with its thread: a resume repeats the work.
-      // A failure in a fixture is final.
+      // Do not retry work that was aborted with its thread: a resume repeats it. A failure in a fixture is final.
       const isFinal = this.isRecorded && thrown instanceof StepFailure;
       if (!this.signal.aborted && !isFinal) retry = tries.failed(failure, attempt);
     } catch (error) {
@@ -330,12 +332,12 @@ export class Progress {
     return output;
   }
 
-  /** Whether a yielded value comes from a step, rather than from a plain `yield` of the workflow. */
+  /** Returns whether a yielded value comes from a step, rather than from a plain `yield` of the workflow. */
   isOffered(yielded: unknown): boolean {
     return yielded === this.#offered;
   }
 
-  /** Checks a workflow that has returned: throws when steps of the log remain, or a described step did not run. */
+  /** Checks a workflow that has returned: throws when steps of the log remain, or a call of `step` did not run. */
   finish(): void {
     this.replay.finish();
     for (const { at } of this.idle) {

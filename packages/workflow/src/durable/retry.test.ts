@@ -177,7 +177,7 @@ describe("step.all with retry", () => {
     }
   });
 
-  test("sleeps only when nothing is in flight, then continues with the rest", async () => {
+  test("sleeps only when no member is in flight, then continues with the failed members", async () => {
     const order: string[] = [];
     const failed = new Set<string>();
     const once = (name: string) => () => {
@@ -257,7 +257,7 @@ describe("invalid options", () => {
     [null, "options is null, not an object"],
   ];
   for (const [options, message] of bad) {
-    test(`are one error: ${message}`, async () => {
+    test(`end the thread before the step runs: ${message}`, async () => {
       const { program, tries } = flaky(0, options as StepOptions);
       const outcome = await run(program);
       expect(outcome).toMatchObject({ status: "failed", error: { code: "BAD_STEP_OPTIONS" } });
@@ -282,13 +282,13 @@ describe("ctx.key", () => {
     return { seen, steps: outcome.steps };
   };
 
-  test("has the thread, the step's name and its number", async () => {
+  test("contains the thread, the step's name and its number", async () => {
     const { seen, steps } = await keys();
     expect(seen).toEqual(["T:pay:1", "T:pay:2", "T:pay:3", "T:zahle%20f%C3%BCr:1"]);
     expect((await keys({}, steps.slice(0, 2))).seen).toEqual(seen.slice(2));
   });
 
-  test("comes from the root thread in a fork, and in a fork of a fork", async () => {
+  test("contains the root thread in a fork, and in a fork of a fork", async () => {
     const forkFrom = { threadId: "A", steps: 0 };
     expect((await keys({ forkFrom })).seen[0]).toBe("A:pay:1");
     expect((await keys({ forkFrom: { ...forkFrom, origin: "B" } })).seen[0]).toBe("B:pay:1");

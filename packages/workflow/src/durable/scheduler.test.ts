@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { concurrently, recorded, Scheduler, type Turn } from "./scheduler.ts";
 
-/** Actions of one task, as data: tests try orderings with all durations of every part. */
+/** Actions of one task, as data. */
 type Act =
   | { do: "work"; ticks: number }
   | { do: "publish" }
@@ -132,7 +132,7 @@ test("S3: a task that fails during a wait does not wait for the answer", async (
   expect(await asking).toBe("yes");
 });
 
-test("S4: all tasks run, up to the limit at once, each taken when there is room", async () => {
+test("S4: all tasks run, at most the limit at once, and each is taken when it can start", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(ticks, { maxLength: 12 }), fc.nat(4), async (lengths, limit) => {
       let running = 0;
@@ -193,7 +193,7 @@ test("S4: an iterable that throws is a failure like any other", async () => {
   expect(concurrently(broken())).rejects.toThrow("no more");
 });
 
-test("S5: after cancel items are still read; after close a late result changes nothing", async () => {
+test("S5: after cancel items are still read; after close a late result has no effect", async () => {
   const scheduler = new Scheduler<string>();
   scheduler.publish("before");
   scheduler.cancel("enough");
@@ -244,7 +244,7 @@ test("an unanswered question is an error", async () => {
   expect(asked).rejects.toThrow("no answer");
 });
 
-test("S7: each commit finds its task in any order; open tasks remain, and no more is read", () => {
+test("S7: each commit finds its task in any order; open tasks remain, and later commits are not read", () => {
   const names = fc.uniqueArray(fc.string({ maxLength: 3 }), { maxLength: 6 });
   fc.assert(
     fc.property(names, fc.nat(6), fc.gen(), (keys, done, pick) => {

@@ -2,19 +2,18 @@
  * Scheduler of concurrent work that commits results in sequence.
  *
  * Owns: the one queue between concurrent tasks and the generator that yields their commits; the set of tasks in flight;
- * the limit; cancellation. Does not own: the work of a task, the content of an item, or its record. May call: the
- * tasks. Is called by: `step.all`, step workflows, and any other generator of concurrent steps. Invariants, cited by
- * the tests:
+ * the limit; cancellation. Does not own: the work of a task, the content of an item, or its record. Calls: the tasks.
+ * Called by: `step.all`, step workflows, and any other generator of concurrent steps. The tests cite these invariants:
  *
- * - **S1** Items leave the queue in the order in which they were put in, one at a time, to one reader.
+ * - **S1** One reader gets the items one at a time, in the order in which they were added to the queue.
  * - **S2** `commit` resolves when the reader requests the next item. The engine requests the next item of a generator
  * when the last step is durable, so a task continues only after a durable commit.
  * - **S3** While a wait is open no task is in flight and none starts. Tasks in flight finish first, and their items
  * come before the item of the wait. One wait at a time.
- * - **S4** At most `limit` tasks of one `concurrently` run, and a task is taken from its iterable when there is room
- * for it.
- * - **S5** `cancel` only aborts the signal: items put in are still read. After `close` the queue accepts no items, and
- * unread commits never settle: a late result changes nothing.
+ * - **S4** At most `limit` tasks of one `concurrently` run at once. A task is taken from the iterable only when it can
+ * start.
+ * - **S5** `cancel` only aborts the signal: items in the queue are still read. After `close` the queue does not accept
+ * items, and unread commits never settle, so a late result has no effect.
  * - **S6** A failure passed to `close` is thrown after all earlier items. The scheduler closes when its reader ends.
  * - **S7** A recorded commit belongs to the open task with its key, in any order of tasks. Tasks that stay open must
  * still run.
@@ -29,7 +28,7 @@ export class Scheduler<Item, Answer = undefined> {
   #isClosed = false;
   #failure: { error: unknown } | null = null;
 
-  /** @param flight Tasks of the outer scheduler: a wait then holds the tasks of both. */
+  /** @param flight The tasks in flight of an outer scheduler: a wait then blocks the tasks of both schedulers. */
   constructor(flight: Flight = new Flight()) {
     this.flight = flight;
   }
@@ -39,16 +38,17 @@ export class Scheduler<Item, Answer = undefined> {
     return this.#abort.signal;
   }
 
+  /** Adds an item to the queue. */
   publish(item: Item): void {
     this.#put({ item, settle: null });
   }
 
-  /** Puts in an item and resolves when it is durable (S2). */
+  /** Adds an item to the queue and resolves when it is durable (S2). */
   commit(item: Item): Promise<void> {
     return new Promise((resolve) => this.#put({ item, settle: () => resolve() }));
   }
 
-  /** Puts in a question and resolves with the answer of the reader. */
+  /** Adds a question to the queue and resolves with the answer of the reader. */
   ask(item: Item): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const settle = (answer: Answer | undefined): void =>
@@ -70,6 +70,7 @@ export class Scheduler<Item, Answer = undefined> {
     }
   }
 
+  /** Aborts the signal (S5). */
   cancel(reason?: unknown): void {
     this.#abort.abort(reason);
   }
@@ -80,7 +81,7 @@ export class Scheduler<Item, Answer = undefined> {
     this.#isClosed = true;
     this.#failure = failure ?? null;
     this.cancel();
-    // Its tasks may hang forever: they must not block waits of an outer scheduler.
+    // The tasks of this scheduler may hang forever: they must not block waits of an outer scheduler.
     for (const turn of this.#turns) turn.leave();
     this.#wake?.();
   }
@@ -126,6 +127,7 @@ export class Flight {
     return then();
   }
 
+  /** Changes the number of tasks in flight. */
   count(tasks: 1 | -1): void {
     this.#count += tasks;
     if (this.#count === 0) this.#onIdle?.();
@@ -162,17 +164,19 @@ export class Turn {
     this.#isOver = isOver;
   }
 
+  /** Counts the task as in flight once no wait is open. */
   enter(): Promise<void> {
     return this.#flight.whenClear(() => this.#count());
   }
 
+  /** Ends the task's time in flight. */
   leave(): void {
     if (!this.#isCounted) return;
     this.#isCounted = false;
     this.#flight.count(-1);
   }
 
-  /** Runs the subtasks of this task, which is not in flight meanwhile. */
+  /** Runs the subtasks of this task. The task is not in flight meanwhile. */
   async aside<T>(inner: () => Promise<T>): Promise<T> {
     this.leave();
     try {
@@ -185,7 +189,7 @@ export class Turn {
     }
   }
 
-  /** Waits alone, after all tasks in flight have finished (S3). */
+  /** Runs a wait alone, after all tasks in flight have finished (S3). */
   wait<T>(wait: () => Promise<T>): Promise<T> {
     this.leave();
     return this.#flight.alone(wait, () => this.#count());
@@ -199,8 +203,9 @@ export class Turn {
 }
 
 /**
- * `limit` is the maximum number of tasks at once; the default of 0 means unlimited. `signal` aborts them. A failure
- * aborts the other tasks' signal and is thrown at once; with `settle` all tasks end.
+ * Options of {@link concurrently}. `limit` is the maximum number of tasks at once; the default of 0 means unlimited.
+ * `signal` aborts the tasks. With `onFailure: "abort"`, the default, a failure aborts the other tasks' signal and is
+ * thrown at once; with `settle` all tasks end.
  */
 export type ConcurrencyOptions = {
   limit?: number;
@@ -282,7 +287,7 @@ export function* recorded<Task, Commit>(
   }
 }
 
-/** Limits the number of working tasks; all other tasks queue. */
+/** Limits the number of tasks that work at once. The other tasks wait in a queue. */
 export class Limit {
   #free: number;
   readonly #waiting: (() => void)[] = [];

@@ -19,7 +19,7 @@ import { sleepTime } from "./time.ts";
 import { recorded, Scheduler } from "./scheduler.ts";
 import { policyOf, type StepOptions, type Tries } from "./tries.ts";
 
-/** Work under a name: a function, or a described step. A function runs as a step of that name. */
+/** A value in an object for `step.all`: a function, which runs as a step with its key as name, or a call. */
 type Named = StepFn<unknown> | StepCall<unknown>;
 
 /** A member of a `step.all`: work, or a question to ask when all work is done. */
@@ -131,7 +131,7 @@ async function* runStep(progress: Progress, described: StepWork): Steps<unknown>
   }
 }
 
-/** Sleeps through a long backoff. */
+/** Lets the thread sleep through a long backoff. */
 async function* sleepFor(progress: Progress, what: string, tries: Tries): Steps<void> {
   const until = tries.at;
   yield* runSleep(progress, what, () => until, tries.next);
@@ -175,7 +175,7 @@ async function* runNamed(progress: Progress, named: [string, Member][]): Steps<u
 
 function memberIn(progress: Progress, call: StepCall<unknown>): Member {
   if (!(call instanceof Call) || call.member === null) {
-    throw new TypeError("step.all takes calls of step and step.wait, or an object of functions");
+    throw new TypeError("step.all accepts calls of step and step.wait, or an object of functions");
   }
   progress.idle.delete(call);
   return call.member;
@@ -229,7 +229,7 @@ async function* runAll(progress: Progress, members: readonly Member[]): Steps<un
   return values;
 }
 
-/** Takes a group's results from the log and removes them from `open`. Returns the first failure. */
+/** Takes a group's results from the log and removes their members from `open`. Returns the first failure. */
 function takeAll(progress: Progress, open: Map<string, Open>, values: unknown[]): Error | null {
   const { replay } = progress;
   let failure: Error | null = null;

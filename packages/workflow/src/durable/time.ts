@@ -2,7 +2,7 @@ import { type Duration, durationMs, latestTime } from "../contract/duration.ts";
 import { shown } from "../contract/show.ts";
 import { badSleep } from "./errors.ts";
 
-/** Returns a function that computes the end of a sleep at its start. @throws WorkflowError `BAD_SLEEP` (usage). */
+/** Returns a function that returns the end of a sleep that starts now. @throws WorkflowError `BAD_SLEEP` (usage). */
 export function sleepTime(time: Duration | Date): () => number {
   if (time instanceof Date) {
     const at = time.getTime();

@@ -6,9 +6,10 @@ import { type FailedTry, type StepFailure, tryOf } from "./output.ts";
 import { badStepOptions, stepTimeout } from "./errors.ts";
 
 /**
- * Retry policy of a step. `attempts` includes the first attempt. The delay before the second is `backoff` (default one
- * second). It doubles each time up to `maxDelay` (default 100 times the backoff). `on` selects the failures to retry,
- * by a list of codes or names, or by a predicate; by default all except permanent errors.
+ * Retry policy of a step. `attempts` includes the first attempt. The delay before the second attempt is `backoff` (by
+ * default one second). The delay doubles each time up to `maxDelay` (by default 100 times the backoff). `on` selects
+ * the failures to retry, by a list of codes or names, or by a predicate; by default all failures except permanent
+ * errors.
  */
 export type RetryPolicy = {
   attempts: number;
@@ -17,10 +18,10 @@ export type RetryPolicy = {
   on?: readonly string[] | ((failure: StepFailure) => boolean);
 };
 
-/** Options of a step's work. After `timeout` its signal is aborted and the attempt fails. */
+/** Options of a step's work. After `timeout` the work's signal is aborted and the attempt fails. */
 export type StepOptions = { retry?: RetryPolicy; timeout?: Duration };
 
-/** Checked step options, in milliseconds. */
+/** Checked step options, with times in milliseconds. */
 export type Policy = {
   attempts: number;
   backoffMs: number;
@@ -91,7 +92,7 @@ export function policyOf(role: string, options: StepOptions = {}): Policy {
 /** Key in the options of `run` that skips the delays between tries, for tests. */
 export const withoutDelays: unique symbol = Symbol.for("uncaged.workflow.withoutDelays") as never;
 
-/** Minimum length of a backoff that is a sleep, in milliseconds: a sleep needs no process. */
+/** Minimum backoff in milliseconds for which the thread sleeps. A sleeping thread does not need a process. */
 const longBackoffMs = 10_000;
 
 /** Tries of one step: the number of failures, and the time of the next try. */
@@ -120,6 +121,7 @@ export class Tries {
     return this.any ? Math.max(0, this.#at - Date.now()) : 0;
   }
 
+  /** Whether the remaining delay is so long that the thread sleeps. */
   get mustSleep(): boolean {
     return this.leftMs >= longBackoffMs;
   }
@@ -129,7 +131,7 @@ export class Tries {
     if (until !== null && this.#at <= until) this.#at = 0;
   }
 
-  /** The failed try before the next try, for the attempt of the next try. */
+  /** The failed attempt before the next try, in the form of `AttemptSpec`; undefined without one. */
   get after(): { attempt: string; delay_ms: number } | undefined {
     const attempt = this.#attempt;
     return attempt === undefined ? undefined : { attempt, delay_ms: this.#delayMs };
@@ -140,7 +142,7 @@ export class Tries {
     return `try ${this.#failed + 1} of ${this.#policy.attempts} of ${this.#role}`;
   }
 
-  /** Takes the record of a failed try; returns false for the step's result. Tries copied by a fork are not counted. */
+  /** Adds a recorded failed try; returns false for the step's result. Tries copied by a fork do not count. */
   take(record: RoleOutput, isCopied: boolean): boolean {
     const found = tryOf(record);
     if (found === null) return false;
@@ -152,7 +154,7 @@ export class Tries {
     return true;
   }
 
-  /** Returns the record of a failure before another try; null when there is none. */
+  /** Adds a failure. Returns its record if another try follows, else null. */
   failed(failure: StepFailure, attempt: string | undefined): FailedTry | null {
     const { attempts, backoffMs, maxDelayMs } = this.#policy;
     if (this.#failed + 1 >= attempts || !isRetried(failure, this.#policy.on)) return null;
@@ -195,7 +197,7 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
 
 type Aside = <T>(wait: () => Promise<T>) => Promise<T>;
 
-/** Timer that pauses while its task waits aside. */
+/** A timer that stops while its task waits through `aside`. */
 class Countdown {
   readonly #onOver: () => void;
   #leftMs: number;
@@ -236,8 +238,8 @@ class Countdown {
 }
 
 /**
- * Runs work with its own signal, which is aborted with the given signal and after a timeout. Fails at once after a
- * timeout, even if the work ignores the signal. Time spent waiting `aside` does not count.
+ * Runs work with its own signal, which is aborted with the given signal and after a timeout. Fails at once after the
+ * timeout, even if the work ignores the signal. Time spent in a wait through `aside` does not count.
  */
 export async function withTimeout<T>(
   role: string,

@@ -105,7 +105,7 @@ describe("step.wait", () => {
     expect(summary(timedOut)).toBe('{"value":{"ok":false},"content":"","timedOut":true}');
   });
 
-  test("can be answered within a time from the question", async () => {
+  test("can limit the time to answer", async () => {
     const within = (request: WaitRequest): DurableProgram =>
       async function* (step) {
         return (yield* step.wait<string>("word", request)).value;
@@ -135,7 +135,7 @@ describe("step.wait", () => {
     expect(both).toMatchObject({ error: { code: "BAD_WAIT" } });
   });
 
-  test("accepts the name as a key", async () => {
+  test("accepts the name of the answer as the key for", async () => {
     const named: DurableProgram = async function* (step) {
       return (yield* step.wait<string>({ for: "word", content: "Which?" })).value;
     };
@@ -158,7 +158,7 @@ describe("step.wait", () => {
     expect(summary(await run(asking, { steps }))).toContain('"yes"');
   });
 
-  test("does not take an answer that follows no question", async () => {
+  test("refuses an answer in the log that does not follow a question", async () => {
     const twice: DurableProgram = async function* (step) {
       yield* step.wait("approval");
       return (yield* step.wait<string>("approval")).value;

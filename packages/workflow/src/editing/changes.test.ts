@@ -41,7 +41,7 @@ describe("an edit of the text", () => {
     expect(edited(pretty, ...changes)).toContain('"nodes": [],');
   });
 
-  test("inserts in the format of the neighbours", () => {
+  test("inserts items in the format of their neighbours", () => {
     const value = { id: "d" };
     expect(edited(pretty, { path: ["nodes", 3], value, insert: true })).toContain(
       '{ "id": "c", "x": 3 },\n    {\n      "id": "d"\n    }\n  ],',
@@ -66,7 +66,7 @@ describe("an edit of the text", () => {
     expect(JSON.parse(edited(pretty, ...changes)).nodes).toHaveLength(2);
   });
 
-  test("keeps the text's line ends and blanks", () => {
+  test("uses the text's line ends and indentation", () => {
     const text = '{\r\n\t"a": [\r\n\t\t1\r\n\t]\r\n}';
     expect(edited(text, { path: ["a", 1], value: { b: 2 } })).toBe(
       '{\r\n\t"a": [\r\n\t\t1,\r\n\t\t{\r\n\t\t\t"b": 2\r\n\t\t}\r\n\t]\r\n}',
@@ -80,7 +80,7 @@ describe("an edit of the text", () => {
   });
 });
 
-/** A reference implementation of changes to a list of objects. */
+/** Reference implementation of changes to a list. */
 function listAfter(list: readonly unknown[], changes: readonly Change[]): unknown[] {
   const removed = new Set(changes.flatMap(({ path, value }) => (value === undefined ? path : [])));
   const at = (index: number) =>

@@ -52,7 +52,7 @@ export function editsOf(text: string, changes: readonly Change[]): TextEdit[] {
   return withoutNested(edits).map(shortened);
 }
 
-/** Trims the common start and end, so that typing into a long text makes a small edit. */
+/** Trims the common start and end of the removed and inserted text, so that typing into a long text is a small edit. */
 function shortened({ offset, removed, inserted }: TextEdit): TextEdit {
   const most = Math.min(removed.length, inserted.length);
   let start = 0;
@@ -184,8 +184,9 @@ function containerEdits(text: string, style: Style, container: TextNode, plan: P
 
 type Look = {
   separator: string;
-  /** Whitespace between the brackets and the items. */
+  /** Whitespace after the opening bracket. */
   before: string;
+  /** Whitespace before the closing bracket. */
   after: string;
   write: (item: Plan["inserted"][number]) => string;
 };

@@ -49,11 +49,11 @@ export type DrawnNode = {
   /** A type of the palette, which defines the node's icon. */
   type: string;
   title: string;
-  /** Text of its body: a few short lines. */
+  /** The few short lines of text in the node's body. */
   lines: readonly string[];
-  /** Upper left corner, relative to its container; null if the layout places it. */
+  /** Upper left corner, relative to the container; null if the layout places the node. */
   at: Point | null;
-  /** Id of its container. */
+  /** Id of the node's container; null at the top. */
   parent: string | null;
   isContainer: boolean;
   /** Whether the user can neither delete nor copy the node. */
@@ -88,14 +88,14 @@ export type Problem = {
 /** The new place of a moved node, and its new container. */
 export type NodePosition = { id: string; at: Point; parent: string | null };
 
-/** A port of a node. */
+/** A reference to a port of a node, by their ids. */
 export type PortAt = { node: string; port: string };
 
-/** A completion in an expression. */
+/** A suggested completion of an expression. */
 export type Completion = {
   /** The inserted text: "$plan", "goal". */
   text: string;
-  /** Its meaning: "variable of plan", "param". */
+  /** The meaning of the text: "variable of plan", "param". */
   detail: string;
 };
 
@@ -122,13 +122,13 @@ export type NodeForm = {
   /** Dotted paths ("input", "data.value") of fields that are expressions or maps of expressions. */
   expressions?: readonly string[];
   /**
-   * The edit for a field's new value; by default the value is set at its path. For edits that change more, such as
-   * lines. `path` starts at the form's value.
+   * Returns the edit for a field's new value, if it changes more than the value, such as lines. Without this function,
+   * an edit sets the value at its path. `path` starts at the form's value.
    */
   edit?: (path: DocumentPath, value: unknown) => Edit | Refused;
 };
 
-/** An additional action on nodes, with an optional key of the editor. */
+/** An additional action on nodes, with an optional keyboard shortcut. */
 export type EditAction = { label: string; key?: string; edit: Edit };
 
 /**
@@ -143,7 +143,9 @@ export type DocumentEditing = {
   read: (document: unknown) => Drawing;
   /** Returns all problems of a document. */
   check: (document: unknown) => readonly Problem[];
-  /** The name of a document's format, such as "a step workflow", for a refusal; null for this kind's own format. */
+  /**
+   * Returns the name of another format, such as "a step workflow", for a refusal; null for a document of this format.
+   */
   recognize: (document: unknown) => string | null;
   /** Adds a node. With `isChosen` the user has dropped it at the point; otherwise the layout may move the node. */
   add: (
@@ -153,7 +155,7 @@ export type DocumentEditing = {
     parent: string | null,
     isChosen?: boolean,
   ) => Edit | Refused;
-  /** Removes nodes and lines. */
+  /** Removes nodes and lines, by their ids. */
   remove: (document: unknown, nodes: readonly string[], edges: readonly string[]) => Edit | Refused;
   /** Moves nodes. Without this function, only the layout places nodes. */
   move?: (document: unknown, positions: readonly NodePosition[]) => Edit;
@@ -179,7 +181,9 @@ export type DocumentEditing = {
   actions?: (document: unknown, nodes: readonly string[]) => readonly EditAction[];
   /** Returns the names in scope in a field of a node's form. */
   complete?: (document: unknown, node: string, path: DocumentPath) => readonly Completion[];
-  /** The expression of a run's value in a field of the node `field`; null if no expression refers to it. */
+  /**
+   * Returns the expression that refers to a run's value in a field of the node `field`; null if it can't refer to it.
+   */
   expressionOf?: (document: unknown, value: RunValue, field: string) => string | null;
   /** Inserts an expression into the text of a field, by default at the caret. */
   insert?: (text: string, caret: number, expression: string, path: DocumentPath) => Inserted;

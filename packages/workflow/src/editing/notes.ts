@@ -27,7 +27,7 @@ const drawn = ({ id, text, at, index }: Note): DrawnNode => ({
   ...{ parent: null, isContainer: false, isFixed: false, ports: [] },
 });
 
-/** Adds notes to the end of the document's list. */
+/** Returns the changes that append notes to the document's list, and the ids of the new notes. */
 function added(document: unknown, notes: readonly { text: string; at: Point }[]) {
   const known = new Set(notesIn(document).map(({ id }) => id));
   const length = isRecord(document) && Array.isArray(document.notes) ? document.notes.length : null;
@@ -44,14 +44,14 @@ function added(document: unknown, notes: readonly { text: string; at: Point }[])
   return { changes, select: made.map(({ id }) => prefix + id) };
 }
 
-/** Joins the edit of notes and the edit of other nodes. */
+/** Combines the changes of notes with the edit of other nodes. */
 function joined(label: string, notes: readonly Change[], edit: Edit | Refused | null) {
   if (edit === null || "refused" in edit)
     return notes.length > 0 ? { label, changes: notes } : edit;
   return notes.length > 0 ? { ...edit, label, changes: [...edit.changes, ...notes] } : edit;
 }
 
-/** Adds notes to a kind of document, in the field `notes`, which engines ignore. */
+/** Returns the operations of a format of documents, extended by notes in the field `notes`, which engines ignore. */
 export function withNotes(kind: DocumentEditing): DocumentEditing {
   const chosen = (document: unknown, ids: readonly string[]) =>
     notesIn(document).filter(({ id }) => ids.includes(id));

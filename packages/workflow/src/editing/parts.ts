@@ -19,7 +19,7 @@ export function shortened(text: string, longest: number): string {
   return line.length > longest ? `${line.slice(0, longest - 1)}…` : line;
 }
 
-/** Whether two values are equal as JSON, ignoring the order of keys. */
+/** Returns whether two values are equal as JSON, ignoring the order of keys. */
 export function isSame(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true;
   if (typeof one !== "object" || typeof other !== "object" || !one || !other) return false;

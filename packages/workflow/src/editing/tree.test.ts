@@ -19,7 +19,7 @@ const expectedPlace = ({ offset, length, children = [] }: Node): Place => ({
 
 const blanks = fc.constantFrom("", " ", "\n\t", "\r\n  ");
 
-test("finds all values of any text where a full parser finds them", () => {
+test("finds the values of any JSON text at the same positions as a full parser", () => {
   fc.assert(
     fc.property(
       fc.json({ maxDepth: 4 }),
@@ -39,7 +39,7 @@ test("finds all values of any text where a full parser finds them", () => {
 test("finds values after quotes, brackets and backslashes in texts, and the last of duplicate names", () => {
   const text = '{"a\\\\": "]}\\"", "\\u0062": [1, {"c" :-1.5e3}], "b" : [ true , null ]}';
   const root = treeOf(text);
-  if (!root) throw new Error("it is a string");
+  if (!root) throw new Error("missing root");
   const at = (...path: (string | number)[]) => {
     const { node, depth } = deepest(root, path);
     return [node.value, depth];
@@ -50,10 +50,10 @@ test("finds values after quotes, brackets and backslashes in texts, and the last
   expect(root.children[1]?.children[1]?.value).toEqual([1, { c: -1500 }]);
 });
 
-test("finds the value at the caret by its path", () => {
+test("finds the path of the value at the caret", () => {
   const text = '{ "nodes": [ { "id": "a" }, { "id": "b", "data": { "n": [1, 22] } } ] }';
   const root = treeOf(text);
-  if (!root) throw new Error("it is a string");
+  if (!root) throw new Error("missing root");
   const at = (part: string, within = 0) => pathAt(root, text.indexOf(part) + within);
   expect(at('"id": "b"', 2)).toEqual(["nodes", 1, "id"]);
   expect(at('"b"', 1)).toEqual(["nodes", 1, "id"]);
@@ -63,6 +63,6 @@ test("finds the value at the caret by its path", () => {
   expect(pathAt(root, text.length)).toEqual([]);
 });
 
-test("finds no values in a blank text", () => {
+test("returns undefined for a blank text", () => {
   expect([treeOf(""), treeOf(" \n")]).toEqual([undefined, undefined]);
 });

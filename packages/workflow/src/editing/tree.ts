@@ -73,8 +73,8 @@ const types: Readonly<Record<string, TextNode["type"]>> = { "{": "object", "[": 
 let last: { text: string; root: TextNode | undefined } = { text: "", root: undefined };
 
 /**
- * Returns the root of a JSON text's values with their positions; undefined for a blank text. Skips values that are not
- * read, so that a field of one of 5,000 nodes is found quickly. Caches the tree of the last text.
+ * Returns the root of a JSON text's values with their positions; undefined for a blank text. Parses a value only when
+ * it is read, so that finding one field of a large document is fast. Caches the tree of the last text.
  */
 export function treeOf(text: string): TextNode | undefined {
   if (last.text !== text) {

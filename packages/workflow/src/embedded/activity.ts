@@ -2,12 +2,12 @@ import type { LiveFacts, ThreadRef } from "../record/thread.ts";
 import type { ThreadInfo, ThreadStore } from "../store/store.ts";
 import { system } from "../system/system.ts";
 
-/** A thread that is driven or paused. `facts` changes with its status. */
+/** A thread that is driven or paused. `facts` is a text that changes with the thread's status. */
 export type ActiveThread = ThreadRef & { facts: string };
 
 /** Finds the threads of a store that workers drive. */
 export interface Activity {
-  /** Interval in milliseconds of checks for changes that the store does not report. */
+  /** Interval of checks for changes that the store does not report, in milliseconds. */
   readonly lookEveryMs: number;
   /** Returns the driver's facts; null when the thread is not driven. `info` is the thread in the store. */
   find(ref: ThreadRef, info: ThreadInfo | null): LiveFacts | null;
@@ -31,7 +31,7 @@ const mostSeen = 10_000;
 export class StoreActivity implements Activity {
   readonly lookEveryMs = 1_000;
   readonly #store: ThreadStore;
-  /** The times at which threads were last seen claimed, by the monotonic clock. */
+  /** The times until which threads with an earlier claim count as driven, by the monotonic clock. */
   readonly #claimed = new Map<string, number>();
   #busyUntil = 0;
 
@@ -83,5 +83,5 @@ async function activeIn(store: ThreadStore): Promise<ThreadInfo[]> {
     .sort((a, b) => (a.threadId < b.threadId ? -1 : 1));
 }
 
-/** Returns the process id at the end of an owner's name; 0 when the name has none. */
+/** Returns the process id at the end of an owner's name; 0 without a process id. */
 const pidOf = (owner: string): number => Number(/(\d+)$/.exec(owner)?.[1] ?? 0);

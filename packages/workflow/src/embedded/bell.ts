@@ -5,6 +5,7 @@ export class Bell {
   #ring = Promise.withResolvers<void>();
   readonly #others = new Set<Bell>();
 
+  /** Wakes the waiting callers, and rings the joined bells. */
   ring(): void {
     const { resolve } = this.#ring;
     this.#ring = Promise.withResolvers();
@@ -17,7 +18,7 @@ export class Bell {
     return this.#ring.promise;
   }
 
-  /** Waits for a ring, at most `ms` milliseconds. Rings this bell after that time. */
+  /** Waits for `ring`, a result of {@link next}, at most `ms` milliseconds. Rings this bell after that time. */
   async within(ring: Promise<void>, ms: number): Promise<void> {
     const cancel = system.clock.after(ms, () => this.ring());
     await ring;

@@ -5,7 +5,7 @@ import type { Environment } from "../system/port.ts";
 
 /** Starts and controls the threads of a store, for a host. */
 export interface Commands {
-  /** Creates a thread, unless the id is taken. `folder` is the folder where it starts; `env` the caller's environment. */
+  /** Creates a thread, unless a thread with its id exists. */
   start(hash: string, request: UnsentStart, from: Caller): Promise<void>;
   control(ref: ThreadRef, command: ThreadCommand): Promise<Controlled & { resumed?: string[] }>;
   /** Removes a thread. `force`: even a driven thread. @throws WorkflowError `THREAD_NOT_FOUND`, `THREAD_RUNNING` */
@@ -22,6 +22,6 @@ export type UnsentStart = Omit<StartRequest, "env" | "secrets">;
 /** The caller of a start: its folder, null if unknown, and its environment. */
 export type Caller = { folder: string | null; env: Environment };
 
-/** Parses a request, as a worker does from its socket. */
+/** Checks a request, like a worker that receives it on its socket. */
 export const parsed = <Request>(read: (body: string) => Request, request: unknown): Request =>
   read(requestText(request));

@@ -97,17 +97,18 @@ export class Drivers implements Activity {
     return this.#live;
   }
 
-  /** Stops a thread whose claim has ended. */
+  /** Renews the claim of a thread. Stops the thread if its claim was lost. */
   async check(threadId: string): Promise<void> {
     await this.#leases.check(threadId);
   }
 
-  /** Fails the thread that caused an uncaught error; null unless this process has driven only one thread. */
+  /** A function that fails the thread that caused an uncaught error; null unless only one thread was driven. */
   get failOnly(): ((thrown: unknown) => void) | null {
     const [only, ...others] = this.#byHash.values();
     return others.length === 0 ? (only?.failOnly ?? null) : null;
   }
 
+  /** Records an uncaught error in the driven threads. */
   noteUncaught(thrown: unknown): void {
     for (const threads of this.#byHash.values()) threads.noteUncaught(thrown);
   }
@@ -137,14 +138,16 @@ export class Drivers implements Activity {
     return { status, pid: system.processes.pid, role, ...(pausing && { pausing }) };
   }
 
-  /** Stops driving all threads; each can be resumed. */
+  /** Stops driving all threads. The threads can be resumed. */
   async close(): Promise<void> {
     await Promise.all([...this.#byHash.values()].map((threads) => threads.release()));
     if (this.#temporary !== null) system.files.removeTree(this.#temporary);
     this.#temporary = null;
   }
 
-  /** Spending limits belong to one storage root, not to the folder of one of several workers. */
+  /**
+   * Returns the place of a bundle's threads, without spending limits if the folder belongs to one of several workers.
+   */
   #placeOf(root: Root, hash: string): ThreadsParts["place"] {
     const { spending, ...place } = placeIn(root, hash);
     return this.#parts.folder === undefined && spending ? { ...place, spending } : place;

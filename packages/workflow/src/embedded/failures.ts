@@ -23,18 +23,18 @@ export class Failures {
   readonly #failures = new Map<string, Failure>();
   #problem = "";
 
-  /** `report` gets a line for each thread and error code, and a line while the store does not answer. */
+  /** @param report Receives a line for each thread and error code, and a line when the store stops answering. */
   constructor(store: ThreadStore, report: (line: string) => void) {
     this.#store = store;
     this.#report = report;
   }
 
-  /** Whether the next attempt at a thread is due. */
+  /** Returns whether the next attempt at a thread is due. */
   isOver(threadId: string): boolean {
     return (this.#failures.get(threadId)?.until ?? 0) <= system.clock.elapsed();
   }
 
-  /** Whether a thread that the store lists as runnable may be driven. */
+  /** Returns whether a thread that the store lists as runnable may be driven. */
   mayDrive(threadId: string): boolean {
     return this.#failures.get(threadId)?.isKeptOut !== false || this.isOver(threadId);
   }
@@ -61,7 +61,7 @@ export class Failures {
     await this.#postpone(ref, toErrorRecord(error).code);
   }
 
-  /** Reports that the store does not answer. Reports it again only after an answer. */
+  /** Reports that the store does not answer, once until it answers again. */
   silent(error: unknown): void {
     const { code, message } = toErrorRecord(error);
     if (this.#problem === code) return;

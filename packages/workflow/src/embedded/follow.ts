@@ -30,7 +30,7 @@ const outageMs = 60_000;
 /** Time until a failed watch starts again, in milliseconds. */
 const retryMs = 1_000;
 
-/** @see Host.observe */
+/** Implements `Host.observe`. */
 export async function* observe(
   following: Following,
   ref: ThreadRef,
@@ -41,7 +41,7 @@ export async function* observe(
   const from = positionOf(cursor);
   const data = new StoredLines(store, ref, "data");
   const info = new StoredLines(store, ref, "events");
-  // The data log first: an event is in the debug log before its step is in the data log.
+  // Read the data log first: an event is in the debug log before its step is in the data log.
   const refresh = async (): Promise<void> => {
     await data.refresh();
     if (events) await info.refresh();
@@ -87,7 +87,7 @@ export async function* observe(
   }
 }
 
-/** @see Host.log */
+/** Implements `Host.log`. */
 export async function* logOf(
   following: Following,
   ref: ThreadRef,
@@ -128,7 +128,7 @@ export async function* logOf(
   }
 }
 
-/** @see Host.changes */
+/** Implements `Host.changes`. */
 export async function* changesOf(
   following: Following,
   signal: AbortSignal,
@@ -179,7 +179,7 @@ export async function* changesOf(
   }
 }
 
-/** The time since a reader last reached its store. */
+/** The time for which a reader has not reached its store. */
 class Outage {
   readonly #store: ThreadStore;
   #since: number | null = null;
@@ -188,6 +188,7 @@ class Outage {
     this.#store = store;
   }
 
+  /** Records that the store has answered. */
   end(): void {
     this.#since = null;
   }
@@ -200,7 +201,7 @@ class Outage {
   }
 }
 
-/** A watch of a store, of one thread or of all. */
+/** A watch of one thread or of all threads of a store. */
 class Watched {
   readonly #following: Following;
   readonly #stop = new AbortController();
@@ -220,7 +221,7 @@ class Watched {
     this.#leave = following.bell.join(this.#bell);
   }
 
-  /** Starts a watch. Resolves once no later change can be missed. Calls `onChange` for each change. */
+  /** Starts a watch, which calls `onChange` for each change. Resolves once no later change can be missed. */
   static async begin(
     following: Following,
     signal: AbortSignal | undefined,

@@ -21,12 +21,14 @@ export class Leases {
     this.#onLost = onLost;
   }
 
+  /** Adds the claim of a driven thread. */
   add(live: Live, claim: Claim): void {
     const renewedAt = system.clock.elapsed();
     this.#held.set(claim.ref.threadId, { live, claim, renewedAt });
     this.#plan(this.#leaseMs / 3);
   }
 
+  /** Removes a claim that has ended. */
   remove({ ref, fence }: Claim): void {
     const held = this.#held.get(ref.threadId);
     if (held?.claim.fence === fence) this.#held.delete(ref.threadId);
@@ -67,7 +69,7 @@ export class Leases {
     return answers.every((answer) => answer !== null);
   }
 
-  /** Returns whether each claim holds; null when the store did not answer. */
+  /** Renews claims in the store. Returns for each whether it is still valid; null when the store did not answer. */
   async #ask(claims: readonly Claim[]): Promise<(boolean | null)[]> {
     const asked = this.#store.renewAll
       ? this.#store.renewAll(claims)

@@ -8,6 +8,6 @@ export const notedIn = (info: ThreadInfo | null): Noted => ({
   paused: info?.paused ?? false,
 });
 
-/** Whether an error is about a missing thread. */
+/** Returns whether an error is about a missing thread. */
 export const isMissing = (error: unknown): boolean =>
   isWorkflowError(error) && error.code === "THREAD_NOT_FOUND";

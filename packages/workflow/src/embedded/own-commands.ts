@@ -25,7 +25,7 @@ export class OwnCommands implements Commands {
   #isClosed = false;
   #stopWaking = (): void => undefined;
 
-  /** `env`: the environment of due threads that continue. */
+  /** @param env The environment of due threads that continue. */
   constructor(store: ThreadStore, threads: StoredThreads, drivers: Drivers, env: Environment) {
     this.#store = store;
     this.#threads = threads;
@@ -105,7 +105,7 @@ export class OwnCommands implements Commands {
     const query = { status: ["interrupted", "paused"] as const, limit: most };
     const { rows } = await this.#threads.page(query, null);
     const isDriven = new Set(this.#drivers.live().map(({ threadId }) => threadId));
-    const reason = "its store can't tell whether another process drives it";
+    const reason = "its store does not show whether another process drives it";
     const left = rows
       .filter(({ threadId }) => !isDriven.has(threadId))
       .map(({ hash, threadId, workflow }) => ({ hash, threadId, workflow, reason }));
@@ -126,7 +126,7 @@ export class OwnCommands implements Commands {
 
   #scheduleWake(): void {
     this.#stopWaking = system.clock.after(wakeEveryMs, () => {
-      // A thread that could not be woken is due again in a minute.
+      // Ignore errors: a thread that could not be woken is due again in a minute.
       void this.wake({ env: this.#env })
         .catch(() => undefined)
         .then(() => this.#isClosed || this.#scheduleWake());

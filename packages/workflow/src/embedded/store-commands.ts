@@ -25,7 +25,9 @@ import type { StoredWorkflows } from "./stored-workflows.ts";
  */
 const heldMs = 3_000;
 const [firstWaitMs, longestWaitMs] = [5, 100];
-/** The lease of a command's claim, in milliseconds. After a crash of the command its thread is held for that time. */
+/**
+ * The lease of a command's claim, in milliseconds. After a crash of the command its thread stays claimed until then.
+ */
 const leaseMs = 10_000;
 
 const commandOwner = "command ";
@@ -50,13 +52,13 @@ export class StoreCommands implements Commands {
     this.#activity = activity;
   }
 
-  // Workers have their own environment.
+  // Ignores the caller's environment: threads get the environment of their worker.
   async start(hash: string, given: UnsentStart): Promise<void> {
     const request = parsed(startRequest, { ...given, env: {} });
     const { bundle, ...facts } = await this.#workflows.facts(hash);
     const thread = await newThread(this.#store, hash, facts, request);
     const { lacksBundle = false } = await this.#store.create(thread);
-    // Another host may have removed the bundle before the thread was there.
+    // Another host may have removed the bundle before the thread existed.
     if (lacksBundle) await this.#store.putBundle(bundle);
   }
 
@@ -130,7 +132,9 @@ export class StoreCommands implements Commands {
     }
   }
 
-  /** Acts on a thread's claim, and releases it. Returns false when another process holds or has claimed the thread. */
+  /**
+   * Claims a thread, calls `act` and releases the claim. Returns false when another process holds or takes the claim.
+   */
   async #acted(
     info: ThreadInfo,
     takeOver: boolean,
@@ -176,7 +180,7 @@ export class StoreCommands implements Commands {
     return rows;
   }
 
-  // Workers wake and recover threads.
+  // The workers wake and recover threads.
   async wake() {
     return { woken: [], failed: [], next: null };
   }

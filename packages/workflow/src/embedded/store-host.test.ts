@@ -78,7 +78,7 @@ test("a host over a memory store wakes sleeping threads, keeps versions, and col
   }
 });
 
-test("a bundle that is removed beside a start, a name or a collection is put back or kept", async () => {
+test("a bundle removed during a start or a registration is restored; a bundle named during a collection is kept", async () => {
   const memory = new Memory();
   const store = memoryStore(memory);
   const removed: string[] = [];

@@ -37,8 +37,8 @@ export type StoreHostOptions = {
   /** Environment of threads that continue automatically when they are due; empty by default. */
   env?: Environment;
   /**
-   * False for a host that drives no threads: it acts only by writes to the store. Workers drive the threads, in their
-   * own environment ({@link driveStore}).
+   * Whether the host drives threads in this process (default true). Otherwise it only writes to the store, and workers
+   * drive the threads in their own environment ({@link driveStore}).
    */
   drives?: boolean;
 };

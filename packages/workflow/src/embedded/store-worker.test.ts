@@ -57,7 +57,7 @@ async function put(memory: Memory, host: Host, text: string, name?: string): Pro
   return hash;
 }
 
-describe("a host that drives nothing, and a worker of its store", () => {
+describe("a host that does not drive threads, with a worker of its store", () => {
   // A role that blocks this process blocks the host as well.
   const rules = hostContract().filter(({ name }) => !name.includes("blocks its worker"));
   for (const { name, check } of rules) {
@@ -71,7 +71,7 @@ describe("a host that drives nothing, and a worker of its store", () => {
 });
 
 /**
- * Runs a role until its signal is aborted, or until `release` is called. Records which workers began and aborted it.
+ * The workers that ran and aborted the role of `held`, which runs until its signal is aborted or `release` is called.
  */
 const [runs, ends] = [[] as string[], [] as string[]];
 let release = (): void => undefined;
@@ -121,7 +121,7 @@ test("a kill stops a running role, whose result is not recorded", async () => {
   expect(await host.read(ref)).toMatchObject({ status: "killed", steps: [] });
 });
 
-test("one of twenty concurrent kills ends a thread, and the others find it ended", async () => {
+test("one of twenty concurrent kills ends a thread, and the others fail because it has ended", async () => {
   const memory = new Memory();
   const hosts = [openHost(memory), openHost(memory)];
   const [host] = hosts as [Host];

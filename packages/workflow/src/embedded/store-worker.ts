@@ -25,7 +25,7 @@ export type StoreWorkerOptions = {
    * Whether bundles own this process: their output goes to the logs of their threads, and they can't end the process.
    */
   isolate?: boolean;
-  /** Called with one line for a thread that this worker can't drive, for example without its bundle. */
+  /** Receives one line for each thread that this worker can't drive, for example because its bundle is missing. */
   report?: (line: string) => void;
   /** Name of this worker in lists: unique, with the process id as its last word. */
   owner?: string;
@@ -42,14 +42,18 @@ export type StoreWorkerOptions = {
 
 /** A worker that drives threads of a store until `drain` or `close`. */
 export type StoreWorker = {
+  /** The number of driven threads. */
   readonly count: number;
   /**
-   * Releases every thread at its next yield, so that other workers continue it. Resolves when all are released. Aborts
-   * a role that still runs after 10 seconds; another worker runs that role again.
+   * Releases every thread at its next yield, so that other workers continue it. Resolves when all threads are released.
+   * Aborts roles that still run after 10 seconds; other workers run these roles again.
    */
   drain(): Promise<void>;
-  /** Releases every thread at its next yield, and claims none until `accept`, for example while its clock is wrong. */
+  /**
+   * Releases every thread at its next yield. Does not claim threads until `accept`, for example while a clock is wrong.
+   */
   hold(): void;
+  /** Claims threads again after `hold`. */
   accept(): void;
   /** Drains, and releases the resources of the worker. The store stays open. */
   close(): Promise<void>;
@@ -61,12 +65,12 @@ const pollMs = 1_000;
  * Pauses between two searches, in milliseconds. They grow while other workers' changes cause searches without a result.
  */
 const [firstPauseMs, longestPauseMs] = [20, 160];
-/** Interval of checks of driven threads that others have changed, in milliseconds. */
+/** Interval of checks of driven threads that other processes have changed, in milliseconds. */
 const lookMs = 500;
-/** A thread that continues without an answer within this time in milliseconds keeps its claim. */
+/** A waiting thread that continues without an answer within this time in milliseconds keeps its claim. */
 const soonMs = 1_000;
 const drainMs = 10_000;
-/** Number of threads claimed at once: leaves threads to other workers. */
+/** Maximum number of threads claimed at once, which leaves threads to other workers. */
 const atOnce = 8;
 const mostKept = 1_000;
 
@@ -110,7 +114,7 @@ class Worker implements StoreWorker {
   /** The time at which the next thread released by this worker is due. */
   #dueAt = Number.POSITIVE_INFINITY;
   #isDraining = false;
-  /** Whether the worker claims no further threads: it drains, or `hold` was called. */
+  /** Whether the worker does not claim threads, because it drains or `hold` was called. */
   #isHeld = false;
 
   constructor(
@@ -142,7 +146,7 @@ class Worker implements StoreWorker {
     return this.#drivers.driven.size;
   }
 
-  /** Returns once changes of the store wake this worker. */
+  /** Starts the worker. Resolves once changes of the store wake it. */
   async begin(): Promise<void> {
     if (this.#options.isolate === true) isolateBundles(this.#drivers);
     await this.#store.runnable({ now: system.clock.now(), limit: 1 });
@@ -204,7 +208,7 @@ class Worker implements StoreWorker {
     }
   }
 
-  /** Starts to drive some runnable threads. Returns whether it found one. */
+  /** Starts to drive some runnable threads. Returns false if it found none. */
   async #take(): Promise<boolean> {
     const busy = this.count + this.#opening.size;
     const free = Math.min(atOnce, this.#limit - busy);
@@ -230,7 +234,7 @@ class Worker implements StoreWorker {
     return ours.length > 0;
   }
 
-  /** Returns threads that the store still counts as held by this worker although the worker has stopped them. */
+  /** Returns threads that the store still counts as claimed by this worker although the worker has stopped them. */
   async #lostClaims(): Promise<ThreadRef[]> {
     const lost: ThreadRef[] = [];
     for (const [threadId, ref] of this.#broken) {
@@ -290,7 +294,7 @@ class Worker implements StoreWorker {
 
   async #keepAll(): Promise<void> {
     for (const threadId of this.#toKeep) {
-      // A host computes a missing entry.
+      // Ignore errors: a host computes a missing entry.
       await this.#threads.keep(threadId).catch(() => undefined);
       this.#toKeep.delete(threadId);
     }
@@ -335,7 +339,7 @@ class Worker implements StoreWorker {
     } else if (!this.#opening.has(threadId)) this.#bell.ring();
   }
 
-  /** Finds the driven threads that were paused, resumed, ended, removed or claimed by others. */
+  /** Checks driven threads that other processes may have paused, resumed, ended, removed or claimed. */
   async #look(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;

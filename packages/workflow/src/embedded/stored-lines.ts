@@ -52,7 +52,7 @@ export class StoredLines implements Lines {
     yield* [...this.forward()].toReversed();
   }
 
-  /** Returns nothing: a store returns only whole lines. */
+  /** Returns an empty buffer, because a store returns only whole lines. */
   rest(): Buffer {
     return none;
   }
@@ -87,13 +87,14 @@ export class StoredLines implements Lines {
 /** The logs of a thread, which cache the lines that they have read. */
 export type StoredLogs = Readonly<Record<LogName, StoredLines>>;
 
+/** Returns the logs of a thread, without reading them. */
 export const storedLogs = (store: ThreadStore, ref: ThreadRef): StoredLogs => ({
   data: new StoredLines(store, ref, "data"),
   journal: new StoredLines(store, ref, "journal"),
   events: new StoredLines(store, ref, "events"),
 });
 
-/** Reads the first record of a thread; null when it is unreadable. @throws WorkflowError `THREAD_NOT_FOUND` */
+/** Reads the start record of a thread; null when it is unreadable. @throws WorkflowError `THREAD_NOT_FOUND` */
 export async function firstRecord(
   store: ThreadStore,
   { hash, threadId }: ThreadRef,

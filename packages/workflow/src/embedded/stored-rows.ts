@@ -23,7 +23,7 @@ export type FoldedLog = { facts: LogFold; steps: Step[] };
 /** The stored facts of a resting thread. Rows are as of the thread's last record. */
 type Kept = IndexedThread & Pick<ThreadInfo, "createdAt" | "paused" | "movedTo"> & { format: 1 };
 
-/** Limits of the logs kept in memory: number of threads, total size and size of each in bytes. */
+/** Limits of the logs kept in memory: number of threads, total size in bytes, and size of a thread's logs in bytes. */
 const [mostLogs, mostBytes, longestLog] = [200, 64 * 1024 * 1024, 8 * 1024 * 1024];
 /** Number of threads whose logs are read concurrently. */
 const atOnce = 8;
@@ -40,12 +40,12 @@ export class StoredRows {
     this.#activity = activity;
   }
 
-  /** Returns a listed thread; null when it is missing. */
+  /** Returns a thread for a list; null when it is missing. */
   async one(info: ThreadInfo): Promise<IndexedThread | null> {
     return (await this.many([info])).get(info.threadId) ?? null;
   }
 
-  /** Returns listed threads by id, without missing threads. */
+  /** Returns threads for a list by id. Leaves out missing threads. */
   async many(infos: readonly ThreadInfo[]): Promise<Map<string, IndexedThread>> {
     const { index } = this.#store;
     const resting = infos.filter(rests);
@@ -148,7 +148,7 @@ export class StoredRows {
   }
 }
 
-/** Whether a thread stays unchanged until another process claims it. */
+/** Returns whether a thread stays unchanged until another process claims it. */
 const rests = ({ state, owner }: ThreadInfo): boolean =>
   state.kind === "ended" || (state.kind === "waiting" && owner === null);
 
@@ -170,7 +170,7 @@ export function folded(
   return { facts, steps };
 }
 
-/** Returns the role that a thread runs before this step, by its debug log; null if unknown. */
+/** Returns the role that runs for the step with this number, by the debug log; null if unknown. */
 function runningRole({ events }: StoredLogs, step: number): string | null {
   for (const { record } of eventsIn(events.backward())) {
     const { step: next = 0, stepID, type, payload } = record;

@@ -44,7 +44,7 @@ const [pageLength, longestPage] = [200, 1_000];
 const mostMatches = 100;
 const endings: ReadonlySet<Status> = new Set(["completed", "failed", "killed"]);
 
-/** The threads of a store, in the form of a host. */
+/** The threads of a store, in the form in which a host returns them. */
 export class StoredThreads {
   readonly #store: ThreadStore;
   readonly #activity: Activity;
@@ -70,7 +70,7 @@ export class StoredThreads {
     }
   }
 
-  /** Returns all threads, or the threads of a bundle, newest first. */
+  /** Returns all threads, newest first. */
   async all(): Promise<ThreadInfo[]> {
     return (await Array.fromAsync(this.pages())).flat();
   }
@@ -120,7 +120,7 @@ export class StoredThreads {
     return found?.hash === ref.hash ? ((await this.#rows.one(found))?.row ?? null) : null;
   }
 
-  /** Returns the rows of listed threads by id, without missing threads. */
+  /** Returns the rows of threads by id. Leaves out missing threads. */
   async rows(infos: readonly ThreadInfo[]): Promise<Map<string, ThreadRow>> {
     const found = await this.#rows.many(infos);
     return new Map([...found].map(([threadId, { row }]) => [threadId, row]));
@@ -136,7 +136,7 @@ export class StoredThreads {
     for await (const page of this.pages({ hash })) yield* (await this.#rows.many(page)).values();
   }
 
-  /** `selectors` match the query's workflow. */
+  /** Implements `Host.threads`. `selectors` match the query's workflow. */
   async page(query: ThreadQuery, selectors: readonly Selector[] | null): Promise<ThreadPage> {
     const { limit = 20, offset = 0, before, status, search = "", paged = true } = query;
     const isCounted =
@@ -167,7 +167,7 @@ export class StoredThreads {
     return index ? await index.count() : (await this.all()).length;
   }
 
-  /** `selectors` match the query's workflow. @see Host.summary */
+  /** Implements `Host.summary`. `selectors` match the query's workflow. */
   async summary(
     query: ThreadFilter,
     selectors: readonly Selector[] | null,
@@ -231,6 +231,7 @@ export class StoredThreads {
     }
   }
 
+  /** Implements `Host.attempts`. */
   async attempts(ref: ThreadRef): Promise<readonly Attempt[]> {
     // Read the driver first: if the thread ends in the meantime, its log has the end.
     const driver = this.#activity.find(ref, await this.#store.find(ref.threadId));
@@ -247,7 +248,7 @@ export class StoredThreads {
 
   /** Returns a reader of a thread's logs, and the logs. */
   async reader(ref: ThreadRef) {
-    // The data log first: an event is in the debug log before its step is in the data log.
+    // Read the data log first: an event is in the debug log before its step is in the data log.
     const data = new StoredLines(this.#store, ref, "data");
     const info = new StoredLines(this.#store, ref, "events");
     await data.refresh();
@@ -255,6 +256,7 @@ export class StoredThreads {
     return { data, info, reader: new LogReader({ data, info }) };
   }
 
+  /** Implements `Host.value`. */
   async value({ hash, threadId }: ThreadRef, at: number): Promise<string> {
     const json = await this.#store.readValue({ hash, threadId }, at);
     if (json !== null) return json;
@@ -267,7 +269,7 @@ export class StoredThreads {
     throw notFound(threadId);
   }
 
-  /** Returns the events of copied steps, from the source of a fork or an earlier source. */
+  /** Returns the events of a fork's copied steps, from its source or an earlier source. */
   async #eventsOfCopied(data: StoredLines, forkFrom: ForkFrom): Promise<CopiedEvents> {
     const wanted: Map<string, EventRecord[]> = copiedAttempts(data, forkFrom);
     const seen = new Set<string>();
@@ -285,10 +287,10 @@ export class StoredThreads {
   }
 }
 
-/** Whether only threads that run or are claimed can have a status. */
+/** Returns whether only threads that run or are claimed can have a status. */
 const isDriven = (status: Status): boolean => status === "running" || status === "interrupted";
 
-/** Whether a thread's log allows one of the statuses. A corrupt thread may be in any state. */
+/** Returns whether a thread's log allows one of the statuses. A corrupt thread may be in any state. */
 function mayHave({ state }: ThreadInfo, statuses: ReadonlySet<Status> | null): boolean {
   if (!statuses || statuses.has("corrupt")) return true;
   return statuses.values().some((status) => endings.has(status) === (state.kind === "ended"));

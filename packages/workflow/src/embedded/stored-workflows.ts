@@ -29,7 +29,7 @@ import { bundleChanged, bundleMissing } from "../bundle/errors.ts";
 import { sourceNotFound } from "../host/errors.ts";
 import { hashCollision } from "../registry/errors.ts";
 
-/** The bundles and the registry of a store, in the form of a host. */
+/** The bundles and the registry of a store, in the form in which a host returns them. */
 export class StoredWorkflows {
   readonly #store: ThreadStore;
 
@@ -71,7 +71,7 @@ export class StoredWorkflows {
     const { unchanged } = await this.#change((registry) =>
       register(registry, registered, hash, system.clock.now(), expected),
     );
-    // Another host may have removed the bundle before it was named.
+    // Another host may have removed the bundle before the registry named it.
     if (!(await this.#store.readBundle(hash))) await this.#put(bundle);
     return { name: registered, hash, unchanged };
   }
@@ -191,7 +191,7 @@ export class StoredWorkflows {
     if (there && hashOf(there.code) === hash && sha256(there.code) !== sha256(bytes)) {
       throw hashCollision(hash);
     }
-    // Files beside a bundle are written once, with the first registration.
+    // The first call decides the files beside a bundle.
     const first = there && sha256(there.code) === sha256(bytes) ? there : null;
     await this.#store.putBundle({
       ...{ hash, code: bytes, descriptor: first?.descriptor ?? descriptorYaml(descriptor) },

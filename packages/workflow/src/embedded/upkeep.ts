@@ -15,7 +15,7 @@ import type { ThreadStore } from "../store/store.ts";
 import { isMissing } from "./noted.ts";
 import { StoredLines } from "./stored-lines.ts";
 
-/** @see Host.verify */
+/** Implements `Host.verify`. */
 export async function verify(
   store: ThreadStore,
   pages: AsyncIterable<readonly ThreadRef[]>,
@@ -58,7 +58,7 @@ export async function verify(
   return { checked, problems, withoutSums };
 }
 
-/** `used` returns the bundles that have threads. @see Host.collect */
+/** Implements `Host.collect`. `used` returns the hashes of the bundles that have threads. */
 export async function collect(
   store: ThreadStore,
   used: () => Promise<string[]>,
@@ -68,7 +68,7 @@ export async function collect(
   const named = text === "" ? [] : hashesOf(parseRegistry(text).registry);
   const needed = new Set([...named, ...(await used())]);
   const isRemoved = async (hash: string): Promise<boolean> => {
-    // Another host may have started a thread of the bundle, or named it.
+    // Another host may have started a thread of the bundle, or registered the bundle.
     if (store.removeUnused) return await store.removeUnused(hash);
     await store.removeBundle(hash);
     return true;

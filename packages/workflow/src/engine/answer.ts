@@ -24,7 +24,8 @@ import {
   wrongToken,
 } from "./errors.ts";
 
-// In milliseconds. Timers are short, because a timer stops while the machine sleeps and ignores changes of the clock.
+// Maximum duration of a timer in milliseconds. A timer stops while the machine sleeps, and ignores changes of the
+// clock.
 const longestTimer = 10_000;
 
 /** A compiled schema, or the problem of the schema. `validate` returns the reason for an invalid value, else null. */
@@ -33,7 +34,7 @@ type Compiled = { validate: (value: unknown) => string | null } | { problem: str
 /** Compiles the schema of a question. */
 export type SchemaJudge = (schema: JsonSchema) => Promise<Compiled>;
 
-/** Returns the problem of a `__wait__` step's schema, or null. */
+/** Returns the problem of a `__wait__` step's schema, null without a problem. */
 export async function schemaProblem(wait: WaitMeta, judge: SchemaJudge): Promise<string | null> {
   if (wait.schema === undefined) return null;
   const compiled = await judge(wait.schema);
@@ -55,12 +56,13 @@ type Committing = {
   threadId: string;
   /** Commits an `__input__` step. @throws WorkflowError when the thread has ended, or the log can't be written. */
   commit: (output: RoleOutput) => Promise<Step>;
-  /** Called when no step can be committed. */
+  /** Called when a step can't be committed. */
   onBroken: (error: unknown) => void;
 };
 
 /** Tag of a refused answer in the debug log. */
 export const refusedTag = "7GX2W9QA";
+/** Returns the text of a refused answer in the debug log. */
 export const refusedNote = (reason: string): string => `answer refused: ${reason}`;
 
 const done = Promise.resolve();
@@ -82,10 +84,10 @@ export class Answers {
   readonly #engine: Committing;
   readonly #given: Map<string, Promise<void>>;
   #question: Question | null = null;
-  /** The check in progress of an answer; it never rejects. */
+  /** The check of an answer in progress; the promise never rejects. */
   #taking: Promise<void> | null = null;
 
-  /** `steps` are the committed steps. Answers among them count as accepted. */
+  /** @param steps The committed steps. Answers among them count as accepted. */
   constructor(steps: readonly Step[], parts: AnswerParts, engine: Committing) {
     this.#parts = parts;
     this.#engine = engine;
@@ -103,7 +105,7 @@ export class Answers {
     this.#question = { wait, number, answer: Promise.withResolvers(), over: new AbortController() };
   }
 
-  /** Resolves with the committed answer, or its replacement after a timeout. */
+  /** Resolves with the committed `__input__` step: an answer, or the step for a timeout. */
   async answered(): Promise<Step> {
     const question = this.#question as Question;
     void this.#timeOut(question);
@@ -117,9 +119,9 @@ export class Answers {
   }
 
   /**
-   * Accepts an answer. Its step is durable when this resolves.
+   * Accepts an answer. Its step is durable when this resolves. Logs a refusal.
    * @throws WorkflowError `NOT_WAITING`, `STALE_ANSWER`, `ANSWER_TOKEN`, `ANSWER_LATE`, `NOT_A_DECISION`,
-   * `ANSWER_INVALID`; the refusal is logged.
+   * `ANSWER_INVALID`.
    */
   give(input: InputRequest, question?: number): Promise<void> {
     const id = requestIdOf(input);
@@ -180,7 +182,7 @@ export class Answers {
     const question = this.#question;
     if (!question || this.#taking || !isOver(question.wait, this.#parts.now())) return false;
     const { wait } = question;
-    const what = wait.sleep === true ? "it has slept" : `no answer to ${wait.for} in time`;
+    const what = wait.sleep === true ? "the sleep has ended" : `no answer to ${wait.for} in time`;
     this.#parts.note("M3T8KD0V", what);
     const step = timeoutStep(wait);
     try {
@@ -264,7 +266,7 @@ export async function readAnswer(
   return { input: { ...decided, ...json }, violation: asJson };
 }
 
-/** Returns the reason why a JSON text can't be kept exactly; null for any other text. */
+/** Returns the problem of a JSON text with a number that parsing would round; null for any other text. */
 function roundedNumber(text: string): string | null {
   const rounded = roundedIn(text);
   if (rounded === null) return null;
@@ -311,11 +313,11 @@ export function timeoutStep(wait: WaitMeta): RoleOutput {
   return { role: INPUT, content: "", meta };
 }
 
-/** Whether the time to answer a question has passed. */
+/** Returns whether the time to answer a question has passed. */
 export const isOver = ({ expiresAt }: WaitMeta, now: number): boolean =>
   expiresAt !== undefined && now >= expiresAt;
 
-/** Error for a sleeping thread, which can neither be answered nor resumed. */
+/** Returns the error for a sleeping thread, which can be neither answered nor resumed. */
 export const sleeping = (threadId: string, { expiresAt }: WaitMeta) =>
   threadSleeps(threadId, isoTime(expiresAt));
 

@@ -40,7 +40,7 @@ function answers(steps: Step[] = []) {
       (error: Error) => error.message,
     );
   };
-  /** Gives several concurrent answers to one question. */
+  /** Sends several concurrent answers to one question. */
   const giveAll = (...values: string[]) => {
     given.ask({ for: "pause", stepID: "Pause_A", schema: true }, (asked += 1));
     const outcomes = values.map((value) =>
@@ -95,7 +95,7 @@ describe("answers", () => {
     expect(taken()).toBe(2);
   });
 
-  test("to a closed question are stale, even beside an answer to the open question", async () => {
+  test("to a closed question are refused, even together with an answer to the open question", async () => {
     const { given, taken } = answers();
     const give = (number: number, requestId?: string) =>
       given.give({ content: `to ${number}`, meta: { requestId } }, number).then(
@@ -134,7 +134,7 @@ describe("the text of an answer", () => {
   };
   const string = { type: "string" };
 
-  test("without a schema is exact JSON, or text", async () => {
+  test("without a schema is parsed as exact JSON, or else stays text", async () => {
     for (const schema of [undefined, true, {}, { description: "anything" }]) {
       for (const json of [{ ok: true }, [1, "a"], false, null, 5, Number.MAX_SAFE_INTEGER])
         expect(await read(schema, JSON.stringify(json))).toEqual({ json });
@@ -143,7 +143,7 @@ describe("the text of an answer", () => {
     }
   });
 
-  test("stays text for a schema that takes text", async () => {
+  test("stays text for a schema that accepts text", async () => {
     for (const text of ["5", "007", "true", "null", '{"a":1}', '"quoted"', ""]) {
       expect(await read(string, text)).toBe(text);
       expect(await read({ type: ["string", "number"] }, text)).toBe(text);
@@ -153,7 +153,7 @@ describe("the text of an answer", () => {
     expect(await read({ ...string, minLength: 3 }, "12")).toContain("3 characters");
   });
 
-  test("is JSON for a schema that takes no text", async () => {
+  test("is parsed as JSON for a schema that does not accept text", async () => {
     expect(await read({ type: "number" }, "1.0")).toEqual({ json: 1 });
     expect(await read({ type: "boolean" }, "true")).toEqual({ json: true });
     expect(await read({ enum: ["yes", "no"] }, '"yes"')).toEqual({ json: "yes" });

@@ -18,7 +18,7 @@ export type AttemptParts = {
   onStart: (id: string, payload: EventPayloads["attempt_start"]) => void;
   /** Records the end of an attempt that does not commit its own step. */
   onEnd: (id: string, payload: EventPayloads["attempt_end"]) => void;
-  /** Removes the start of a committed or unused attempt if none of its events was recorded. Returns whether it did. */
+  /** Removes the start of a committed or unused attempt. Returns false if an event of the attempt was recorded. */
   takeBack: (id: string) => boolean;
   /** Runs a function in the async context of an attempt. */
   enter: <T>(id: string, fn: () => T) => T;
@@ -31,7 +31,7 @@ export type AttemptParts = {
   now: () => number;
 };
 
-/** The failed attempt, where known, and its error. */
+/** An error, with its attempt and role if known. */
 export type Failure = { attempt?: string; role?: string; error: AttemptError };
 
 const mostFailures = 20;
@@ -39,14 +39,14 @@ const mostFailures = 20;
 const unknownRole = { role: null };
 
 /**
- * Attempts of one thread that have not ended. A workflow that opens attempts names one in each step that it yields. For
- * any other workflow the engine opens an attempt at each `next()`: the next step, and every event before it, belong to
- * that attempt.
+ * Attempts of one thread that have not ended. A workflow that opens attempts sets an attempt's id in each step that it
+ * yields. For any other workflow the engine opens an attempt at each `next()`: the next step, and every event before
+ * it, belong to this attempt.
  */
 export class ThreadAttempts {
-  /** `options.attempts` of the workflow. */
+  /** The workflow's `options.attempts`. */
   readonly forWorkflow: Attempts;
-  /** Attempt of the running `next()`, for events outside of any other attempt; null when there is none. */
+  /** Attempt of the running `next()`, for events outside of any other attempt; null without one. */
   pulled: string | null = null;
   readonly #parts: AttemptParts;
   readonly #nextId: () => string;
@@ -55,7 +55,7 @@ export class ThreadAttempts {
   /** Failed attempts whose step may still follow, because the workflow has caught the failure. */
   readonly #ended = new Set<string>();
   #opensOwn: boolean;
-  /** Errors of attempts. The workflow may rethrow the errors since the last commit. */
+  /** The last errors of attempts, which the workflow may rethrow. */
   readonly #failures: (Failure & { thrown: unknown })[] = [];
   #latest: Failure | null = null;
 
@@ -76,27 +76,27 @@ export class ThreadAttempts {
     };
   }
 
-  /** Called before the generator's `next()`. */
+  /** Opens the attempt of the next `next()`, unless the workflow opens its attempts itself. */
   pull(): void {
     if (this.#opensOwn) return;
     this.pulled = this.#nextId();
     this.#parts.onStart(this.pulled, unknownRole);
   }
 
-  /** Returns the attempt of a step, given the attempt `named` in the step; undefined when the step has none. */
+  /** Returns the attempt of a step; undefined without one. `named` is the attempt's id in the step. */
   of(named: string | undefined): string | undefined {
     const isOurs = named !== undefined && (this.#open.has(named) || this.#ended.has(named));
     if (!isOurs) return this.pulled ?? undefined;
     if (this.pulled !== null) {
       this.#opensOwn = true;
-      // Unused: the workflow opens its attempts itself.
+      // This attempt is unused, because the workflow opens its attempts itself.
       this.#drop(this.pulled, "skipped");
       this.pulled = null;
     }
     return named;
   }
 
-  /** Called when the step of an attempt is in the log. */
+  /** Ends an attempt whose step is in the log. */
   committed(id: string): void {
     this.#latest = null;
     if (this.pulled === id) this.pulled = null;
@@ -104,13 +104,13 @@ export class ThreadAttempts {
     this.#parts.takeBack(id);
   }
 
-  /** Called when the generator has returned and its work since the last step is complete. */
+  /** Ends the attempt of a `next()` with which the generator has returned. */
   returned(): void {
     if (this.pulled !== null) this.#drop(this.pulled, "committed");
     this.pulled = null;
   }
 
-  /** Called when the generator has thrown. */
+  /** Ends the attempt of a `next()` with which the generator has thrown. */
   threw(error: unknown): void {
     if (this.pulled !== null) this.#end(this.pulled, "failed", error);
     this.pulled = null;
@@ -122,7 +122,7 @@ export class ThreadAttempts {
     if (id !== null) this.#end(id, "failed", thrown);
   }
 
-  /** Called when the step of an attempt was refused. */
+  /** Ends an attempt whose step was refused. */
   refused(id: string, role: string, error: unknown): void {
     this.#end(id, "failed", error, role);
   }
@@ -144,7 +144,7 @@ export class ThreadAttempts {
     return errorOf(thrown, (error) => this.#parts.rewrite(error, role));
   }
 
-  /** Called when the thread has ended: cancels the open attempts. */
+  /** Cancels the open attempts when the thread ends. */
   close(): void {
     if (this.pulled !== null) this.#drop(this.pulled, "cancelled");
     for (const id of this.#open.keys()) this.#drop(id, "cancelled");
@@ -211,12 +211,12 @@ function causesOf(thrown: unknown): unknown[] {
       one = one.cause;
     }
   } catch {
-    // The getter threw.
+    // A getter of the error threw.
   }
   return chain;
 }
 
-/** Returns the recorded failure among causes, thrown by a durable workflow during a replay. */
+/** Returns the step of the first error in a chain that a durable workflow has thrown again during a replay. */
 function replayedIn(chain: readonly unknown[]): FailedStep | undefined {
   return chain.flatMap((one) => (one instanceof Error && failedStepOf(one)) || [])[0];
 }

@@ -77,14 +77,14 @@ const endings: [string, WorkflowFn, number?][] = [
   ],
 ];
 for (const [what, run, maxRounds] of endings) {
-  test(`a workflow that ${what} right after its first step is warned of that step before its end`, async () => {
+  test(`a warning about the first step comes before the end of a workflow that then ${what}`, async () => {
     const { engine, written } = drive(run, maxRounds);
     await engine.done;
     expect(written).toEqual(["planner", "warns of planner", "__end__"]);
   });
 }
 
-test("a thread killed while its failure waits for the step checks has one end", async () => {
+test("a thread that is killed while its failure waits for the checks of steps gets one end record", async () => {
   const thrown = Promise.withResolvers<void>();
   const { engine, written } = drive(async function* () {
     yield step;
@@ -97,7 +97,7 @@ test("a thread killed while its failure waits for the step checks has one end", 
   expect(written.filter((role) => role === "__end__")).toHaveLength(1);
 });
 
-test("a thread released while its failure waits for the step checks has no end", async () => {
+test("a thread that is released while its failure waits for the checks of steps does not get an end record", async () => {
   const thrown = Promise.withResolvers<void>();
   const { engine, check, written } = drive(async function* () {
     yield step;

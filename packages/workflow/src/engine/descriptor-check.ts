@@ -20,7 +20,7 @@ export class DescriptorCheck {
     this.#warn = warn;
   }
 
-  /** Returns the reason why a step may not be committed, or null. */
+  /** Returns the reason why a step may not be committed; null if it may be committed. */
   refusal(step: RoleOutput): string | null {
     return this.#schemas.isStrict ? (this.#schemas.violationOf(step)?.problem ?? null) : null;
   }
@@ -33,7 +33,7 @@ export class DescriptorCheck {
     else if (violation !== null) this.#report(step.role, violation, attempt);
   }
 
-  /** Resolves when all committed steps are checked; null when they already are. */
+  /** Resolves when all committed steps are checked; null when they are already checked. */
   settled(): Promise<void> | null {
     return this.#pending;
   }

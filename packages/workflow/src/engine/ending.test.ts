@@ -12,7 +12,7 @@ test("the end record has the error's name and message", () => {
   });
 });
 
-test("any thrown value makes an end record", () => {
+test("any thrown value is converted to an end record", () => {
   const trap = () => {
     throw new Error("trapped");
   };

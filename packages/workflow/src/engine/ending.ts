@@ -31,6 +31,7 @@ const endOf = (content: string, meta: EndRecord["meta"], timestamp: number): End
 export const returned = ({ summary, returnCode, value }: WorkflowResult, now: number): EndRecord =>
   endOf(summary, { returnCode, reason: "returned", ...(value !== undefined && { value }) }, now);
 
+/** Returns the end record of a thread that has reached its maxRounds. */
 export const outOfRounds = (steps: number, now: number): EndRecord =>
   endOf(stoppedAt(steps), { returnCode: 0, reason: "maxRounds" }, now);
 
@@ -44,10 +45,10 @@ export const killed = (now: number): EndRecord =>
 const longestKept = 1024 * 1024;
 
 /**
- * Returns the end record of a thread that failed at a step, from 1. The record has the message, the thrown value in the
- * format of an attempt's error, the hint of a `WorkflowError`, and the error's property `kept`: a plain object of JSON
- * values in which a role can store, for example, an invalid response. A `kept` that is not JSON or longer than 1 Mi
- * characters is left out. Never throws.
+ * Returns the end record of a thread that failed at the step with the number `step`, from 1. The record has the
+ * message, the thrown value in the format of an attempt's error, the hint of a `WorkflowError`, and the error's
+ * property `kept`: a plain object of JSON values in which a role can store, for example, an invalid response. Leaves
+ * out a `kept` that is not JSON or is longer than 1 Mi characters. Never throws.
  */
 export function failed(
   thrown: unknown,
@@ -82,7 +83,7 @@ function keptOf(thrown: unknown, mask: Mask): Record<string, unknown> | null {
   return JSON.parse(mask(text.json)) as Record<string, unknown>;
 }
 
-/** Describes an outcome in words. */
+/** Formats an outcome as text. */
 export function describeOutcome(outcome: Outcome): string {
   switch (outcome.kind) {
     case "ended":
@@ -90,6 +91,6 @@ export function describeOutcome(outcome: Outcome): string {
     case "released":
       return "released by the worker";
     case "brokenOff":
-      return `broken off: ${messageOf(outcome.error)}`;
+      return `aborted: ${messageOf(outcome.error)}`;
   }
 }

@@ -176,7 +176,7 @@ describe("the engine", () => {
     expect(last(lines).content).toContain("step 2: content is a bigint");
   });
 
-  test("fails a run that returns no generator", async () => {
+  test("ends a thread as failed when run does not return a generator", async () => {
     const { engine, lines } = drive((() => Promise.resolve(1)) as unknown as WorkflowFn);
     await engine.done;
     expect(last(lines).content).toContain("did not return an async generator");
@@ -198,7 +198,7 @@ describe("the engine", () => {
     expect(last(lines).meta).toEqual({ returnCode: 0, reason: "maxRounds" });
   });
 
-  test("E3: kill writes the end at once, aborts the signal, and then runs the finally", async () => {
+  test("E3: kill writes the end at once, aborts the signal, and then runs the finally blocks", async () => {
     const order: string[] = [];
     const { engine, lines } = drive(async function* (_input, { signal }) {
       try {
@@ -218,7 +218,7 @@ describe("the engine", () => {
     expect(lines).toHaveLength(1);
   });
 
-  test("kill does not wait for a role that ignores it, and logs the timeout", async () => {
+  test("kill does not wait for a role that ignores the signal, and logs the timeout", async () => {
     const { engine, lines, notes } = drive(async function* () {
       await new Promise(() => undefined);
       yield step("never");
@@ -342,7 +342,7 @@ describe("the engine", () => {
     expect(roles()).toEqual([INPUT, "after yes", "__end__"]);
   });
 
-  test("fails a question with an invalid schema", async () => {
+  test("ends a thread as failed when a question's schema is invalid", async () => {
     const { engine, lines } = drive(asking, {}, { judge: async () => ({ problem: "it is odd" }) });
     await engine.done;
     expect(last(lines).content).toBe("step 1: meta.schema is not a JSON Schema: it is odd");

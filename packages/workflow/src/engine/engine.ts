@@ -6,9 +6,9 @@
  *
  * E1 A step is durable before the next `next()`.
  * E2 Only the engine calls `next()`, one call at a time per thread.
- * E3 Kill aborts the signal, writes the end, then `return()`s with a bound: `return()` waits behind a pending `next()`.
+ * E3 Kill aborts the signal, writes the end, then calls `return()` with a timeout: it waits behind a pending `next()`.
  * E4 The engine must not rely on the `finally` of a generator that never advanced: it does not run.
- * E5 Replaying recorded steps has no effect and writes no record.
+ * E5 Replaying recorded steps has no effect and does not write records.
  * E6 A thread gets exactly one end record. The exit of a process never counts as an outcome.
  */
 import { opensAttempts } from "../contract/attempt.ts";
@@ -37,10 +37,11 @@ import { notLive, notWaiting, stepRefused } from "./errors.ts";
 type Pulled = IteratorResult<RoleOutput, unknown>;
 const soon = Promise.resolve();
 
-/** Drives one thread from its committed steps on. */
+/** Drives one thread, starting after its committed steps. */
 export class ThreadEngine {
   /** The last committed step. */
   last: Step | null;
+  /** The number of committed steps. */
   steps: number;
   readonly #thread: EngineThread;
   readonly #parts: EngineParts;
@@ -54,7 +55,7 @@ export class ThreadEngine {
   readonly #settled = Promise.withResolvers<Outcome>();
   #generator: Generator | null = null;
   #state: EngineState = { kind: "running" };
-  /** The requested pause, if any; it resolves when the thread is resumed. */
+  /** The requested pause, if any; its promise resolves when the thread is resumed. */
   #pause: PromiseWithResolvers<void> | null = null;
 
   constructor(thread: EngineThread, parts: EngineParts) {
@@ -85,6 +86,7 @@ export class ThreadEngine {
     return this.#settled.promise;
   }
 
+  /** The thread's status. */
   get status(): LiveStatus {
     switch (this.#state.kind) {
       case "waiting":
@@ -121,7 +123,7 @@ export class ThreadEngine {
     return this.#state.kind !== "released" && this.#state.kind !== "ended";
   }
 
-  /** Attempt of the running `next()`; null while the workflow opens its own, or none runs. */
+  /** Attempt of the running `next()`; null if the workflow opens its attempts itself, or no `next()` runs. */
   get attempt(): string | null {
     return this.#attempts.pulled;
   }
@@ -131,7 +133,7 @@ export class ThreadEngine {
     return this.#pause !== null;
   }
 
-  /** Stops the thread at its next yield. */
+  /** Requests a pause at the thread's next yield. */
   pause(): void {
     this.#pause ??= Promise.withResolvers();
   }
@@ -163,8 +165,9 @@ export class ThreadEngine {
   }
 
   /**
-   * Answers the question of step `question`, or the open question; the `__input__` step is durable when this resolves.
-   * @throws WorkflowError for a refused answer; the refusal is logged.
+   * Answers the question of step `question`, or the open question. The `__input__` step is durable when this resolves.
+   * Logs a refusal.
+   * @throws WorkflowError for a refused answer
    */
   answer(input: InputRequest, question?: number): Promise<void> {
     return this.#answers.give(input, question);
@@ -313,7 +316,7 @@ export class ThreadEngine {
     }
   }
 
-  // An ended thread keeps its state.
+  // Don't change the state of an ended thread.
   #become(kind: "running" | "parked" | "waiting"): void {
     if (!this.over) this.#state = { kind };
   }

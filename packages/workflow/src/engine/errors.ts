@@ -10,7 +10,7 @@ const refused = (code: string, threadId: string, message: string): WorkflowError
     `see the question and the steps: uncaged-workflow thread ${threadId}`,
   );
 
-/** `named` and `open`: the numbers of the questions' steps. */
+/** `named` and `open` are the numbers of the questions' steps. */
 export const staleAnswer = (threadId: string, named: number, open: number): WorkflowError =>
   refused(
     "STALE_ANSWER",
@@ -21,7 +21,7 @@ export const staleAnswer = (threadId: string, named: number, open: number): Work
 export const wrongToken = (threadId: string, question: string): WorkflowError =>
   refused("ANSWER_TOKEN", threadId, `the answer's token does not match ${question}`);
 
-/** `until`: the time at which the question expired. */
+/** `until` is the time when the question expired. */
 export const lateAnswer = (threadId: string, question: string, until: string): WorkflowError =>
   refused(
     "ANSWER_LATE",
@@ -43,7 +43,7 @@ export const notADecision = (question: string, given: string): WorkflowError =>
     'answer with one of these words, or with {"decision": "reject", "note": "why"}',
   );
 
-/** The worker is about to release the thread. */
+/** A thread that the worker is releasing. */
 export const notLive = (threadId: string): WorkflowError =>
   refused("NOT_LIVE", threadId, "the worker is releasing the thread");
 
@@ -54,7 +54,7 @@ export const notWaiting = (threadId: string): WorkflowError =>
 export const threadSleeps = (threadId: string, until: string): WorkflowError =>
   WorkflowError.failed(
     "SLEEPING",
-    `${threadId} is sleeping until ${until}: it has no question`,
+    `${threadId} is sleeping until ${until}: it is not waiting for an answer`,
     `wait until then; see its steps: uncaged-workflow thread ${threadId}`,
   );
 
@@ -63,7 +63,7 @@ export const stepRefused = (step: number, problem: string): WorkflowError =>
   WorkflowError.failed(
     "STEP_REFUSED",
     `step ${step}: ${problem}`,
-    "make the role and the descriptor agree; it is strict, so the step was not committed",
+    "make the role and the strict descriptor agree, then retry the thread",
   );
 
 export const noGenerator = (): WorkflowError =>

@@ -9,8 +9,8 @@ const mostCauses = 8;
 const mostErrors = 5;
 
 /**
- * Converts a thrown value to an attempt's error, with the whole chain of its causes. A value without a name gets its
- * type as its name. `rewrite` maps stacks of the bundle to its sources. Never throws.
+ * Converts a thrown value to an attempt's error, with the chain of its causes. A value without a name gets its type as
+ * its name. `rewrite` maps stacks of the bundle to its sources. Never throws.
  */
 export function errorOf(
   thrown: unknown,
@@ -27,7 +27,7 @@ export function errorLine(error: AttemptError): string {
   return `${name}: ${message}${where}`.trimEnd();
 }
 
-/** Maximum length in characters. An event truncates longer values, which would make the error invalid. */
+/** Maximum length of an error's JSON in characters. An event truncates longer values: the error would be invalid. */
 const longest = 9000;
 
 /** Shortens an error to the size of an event: removes the least important parts first, starting with inner errors. */
@@ -47,7 +47,7 @@ function fitted(error: AttemptError): AttemptError {
   return shorter.map((make) => make()).find(isShort) ?? bare(alone);
 }
 
-/** Converts a thrown value. `above` holds the error and its ancestors, to detect a cycle. */
+/** Converts a thrown value. `above` contains the value and the errors around it, to detect a cycle. */
 function recordOf(thrown: unknown, above: readonly unknown[]): AttemptError {
   const message = messageOf(thrown).slice(0, longestMessage);
   const record: AttemptError = { name: nameOf(thrown), message };
@@ -74,10 +74,7 @@ function partsOf({ errors }: Record<string, unknown>): unknown[] {
   return Array.isArray(errors) ? (errors.slice(0, mostErrors) as unknown[]) : [];
 }
 
-/**
- * Returns the name of a thrown value. The value may be anything: a Proxy that throws at each access, an error whose
- * name is not a string.
- */
+/** Returns the name of any thrown value, also of a Proxy that throws at each access. Never throws. */
 export function nameOf(thrown: unknown): string {
   try {
     if (!isRecord(thrown)) return typeof thrown;

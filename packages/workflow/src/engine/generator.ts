@@ -3,6 +3,7 @@ import { withRecorded } from "../durable/recorded.ts";
 import { system } from "../system/system.ts";
 import { noGenerator } from "./errors.ts";
 
+/** The generator of a workflow. */
 export type Generator = ReturnType<WorkflowFn>;
 
 /** Dependencies of closing a generator. */
@@ -29,8 +30,8 @@ export function beginGenerator(
 }
 
 /**
- * Closes a generator so that its `finally` runs. `return()` waits behind a pending `next()`, so this function waits for
- * at most `closingMs`. Logs errors of `return()`. Never throws.
+ * Closes a generator so that its `finally` blocks run. Waits for at most `closingMs`, because `return()` waits behind a
+ * pending `next()`. Logs errors of `return()`. Never throws.
  */
 export async function closeGenerator(
   generator: Generator,
@@ -68,7 +69,7 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
 /** Result of a halted wait. */
 export const stopped = Symbol("stopped");
 
-/** Stops a thread that waits for a promise that may never settle. */
+/** Ends the wait of a thread for a promise that may never settle. */
 export class Halt {
   #isOn = false;
   #onHalt: (() => void) | null = null;

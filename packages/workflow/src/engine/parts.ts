@@ -24,7 +24,7 @@ export type EngineThread = {
   steps: Step[];
   params?: unknown;
   options: WorkflowOptions;
-  /** Creation time, in milliseconds since the epoch; by default now. */
+  /** Creation time, in milliseconds since the epoch; by default the current time. */
   createdAt?: number;
 };
 

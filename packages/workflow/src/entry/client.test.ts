@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { builtinModules } from "node:module";
 import { join } from "node:path";
 
-test("the client imports no module of a runtime", async () => {
+test("the client does not import modules of a runtime", async () => {
   const found: string[] = [];
   const builtins: Bun.BunPlugin = {
     name: "builtins",

@@ -1,5 +1,5 @@
 /**
- * A host over HTTP, for every runtime with `fetch`: Node, Deno, Bun, browsers and workers. Imports no module of a
+ * A host over HTTP, for every runtime with `fetch`: Node, Deno, Bun, browsers and workers. Does not import modules of a
  * runtime.
  *
  * @module

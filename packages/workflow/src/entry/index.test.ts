@@ -24,7 +24,7 @@ async function bundled(source: string): Promise<string> {
 
 const importOf = (module: string): string => JSON.stringify(join(import.meta.dir, module));
 
-test("a bundle with only createRoleModerator is below 8 KB and imports nothing", async () => {
+test("a bundle with only createRoleModerator is below 8 KB and does not import modules", async () => {
   const text = await bundled(`
     import { createRoleModerator, END } from ${importOf("index.ts")};
     export const run = createRoleModerator({ roles: {}, moderator: () => END });
@@ -42,7 +42,7 @@ test("a bundle with only durable is below 24 KB", async () => {
   expect(text.length).toBeLessThan(24 * 1024);
 });
 
-test("the entry points for authors, front ends, readers and tests import no platform modules", async () => {
+test("the entry points for authors, front ends, readers and tests do not import modules of a runtime", async () => {
   for (const module of ["index.ts", "interpreter.ts", "records.ts", "testing.ts"]) {
     const text = await bundled(`export * from ${importOf(module)};`);
     expect(text.length).toBeGreaterThan(4000);

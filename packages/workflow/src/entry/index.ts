@@ -1,6 +1,6 @@
 /**
- * The contract and its helpers, for authors of workflows. Pure: it imports no Node module, and a bundle includes
- * only the parts that it uses.
+ * The contract and its helpers, for authors of workflows. Pure: it does not import Node modules. A bundle includes only
+ * the parts that it uses.
  *
  * @module
  */

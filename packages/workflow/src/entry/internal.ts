@@ -1,6 +1,6 @@
 /**
  * Parts that the host shares with the command line, the server, the evals, the service of plans and the worker of a
- * cluster. Only packages of the same version may import it: it changes in any version. Needs Bun.
+ * cluster. Only packages of the same version may import them, because any version may change them. Needs Bun.
  *
  * @module
  */
@@ -74,7 +74,8 @@ export { temporaryProblem } from "../bundle/errors.ts";
 // Runs under faults
 export { type ChaosDivergence, type ChaosResult, runChaos } from "../chaos/chaos.ts";
 export type { SourceFile } from "../chaos/positions.ts";
-// Upgrades
+
+// Checks of a version on recorded threads
 export {
   type CheckedThread,
   checkJson,

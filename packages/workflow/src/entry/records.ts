@@ -1,6 +1,6 @@
 /**
- * Attempts, questions and answers, computed from the records and events of a thread. For programs that show threads,
- * including programs in a browser. Pure.
+ * Attempts, questions and answers, computed from the records and events of a thread, for programs that show threads.
+ * Pure; runs in browsers.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
  * Starts commands in a sandbox of bubblewrap or in a container, and opens folders that a sandboxed process may have
- * written to. Linux only; elsewhere {@link findBubblewrap} finds none.
+ * written to. Linux only; on other systems {@link findBubblewrap} returns a problem.
  *
  * @module
  */

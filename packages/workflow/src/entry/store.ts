@@ -1,6 +1,6 @@
 /**
- * `@uncaged/workflow/store`: for a thread store on other machines, and a worker that drives its threads. Only packages
- * of the same version may import it: it changes in any version. Needs Bun.
+ * Parts for thread stores on other machines, and for workers that drive their threads. Only packages of the same
+ * version may import them, because any version may change them. Needs Bun.
  */
 
 // The store

@@ -18,5 +18,5 @@ export { type ReplayOptions, replayEverywhere } from "../testing/replay-everywhe
 export { type HostRule, hostContract } from "../host/host-contract.ts";
 export type { HostUnderTest } from "../host/host-trial.ts";
 
-// Stand-ins
+// Clocks
 export { settableClock, type TestClock } from "../testing/clock.ts";
