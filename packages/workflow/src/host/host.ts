@@ -122,7 +122,7 @@ export interface Host {
 
   // Upkeep
 
-  /** Checks all stored data without changing it, and reports each violation. */
+  /** Checks all stored data without changing it, and reports each problem. */
   verify(options?: VerifyOptions): Promise<Verification>;
   /** Deletes unused data. */
   collect(options?: CollectOptions): Promise<Garbage>;
@@ -231,7 +231,9 @@ export type ForkOptions = {
   name?: string;
   /** An answer to the last kept step, which must be a question. */
   input?: InputRequest;
-  /** The `__input__` step that begins a rerun of a step workflow after the kept steps. It answers no question. */
+  /**
+   * The `__input__` step that begins a rerun of a step workflow after the kept steps. It does not answer a question.
+   */
   rerun?: InputRequest;
   /**
    * Repeats the step in progress without its recorded turns and tool results. By default `keep` then selects all steps.
@@ -328,7 +330,7 @@ export type HostChange =
   | { kind: "removed"; threadId: string }
   | { kind: "workflows" };
 
-/** A violation in the stored data: file, line (from 1), offset (in bytes) and message. */
+/** A problem in the stored data: file, line (from 1), offset (in bytes) and message. */
 export type Problem = { path: string; line?: number; offset?: number; message: string };
 
 /**
