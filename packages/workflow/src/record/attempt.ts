@@ -30,7 +30,7 @@ export type ErrorPart = {
   error: AttemptError;
 };
 
-/** The parts of an error, in the order in which they are shown. */
+/** Returns an error, its parts and its causes, in display order. */
 export function errorParts(
   error: AttemptError,
   relation: ErrorPart["relation"] = "thrown",
@@ -43,7 +43,7 @@ export function errorParts(
   ];
 }
 
-/** A retry of a model call, or of the step itself; the latter has the failed attempt. */
+/** A retry of a model call or of a step. `attempt` is the failed attempt of a step, absent for a model call. */
 export type Retry = { at: number; delayMs: number | null; error: string; attempt?: string };
 
 /**

@@ -3,7 +3,7 @@ import { type Tally, tallyOf } from "./tally.ts";
 
 /**
  * The part of a thread's spending that belongs to one attempt, by model. `saved`: another thread paid for it. `lost`:
- * the attempt led to no step. `running`: the attempt has not ended.
+ * the attempt did not lead to a step. `running`: the attempt has not ended.
  */
 export type SpendingPart = {
   attempt: Attempt;

@@ -47,7 +47,7 @@ export function leftBecause(
 ): string | null {
   const { startedIn, name, timestamp } = start;
   if (paused) return "it is paused";
-  if ("agentGraph" in descriptor) return "an agent graph is not resumed unasked";
+  if ("agentGraph" in descriptor) return "agent graphs are not resumed automatically";
   if ("plan" in descriptor) return "its plan resumes it";
   if (isDevName(name)) return "dev resumes it";
   if (!startedIn) return "an earlier version started it";

@@ -54,14 +54,14 @@ describe("a thread's status", () => {
     expect(statusOf(asking, live("waiting"))).toEqual(waiting);
   });
 
-  test("without a worker is waiting after a question, otherwise interrupted", () => {
+  test("is waiting after a question without a worker, and otherwise interrupted without a worker", () => {
     const waiting = { status: "waiting", question: asking.last, pid: null } as const;
     expect(statusOf(asking, null)).toEqual(waiting);
     expect(statusOf(open, null)).toEqual({ status: "interrupted" });
     expect(statusOf({ ...open, last: null }, null)).toEqual({ status: "interrupted" });
   });
 
-  test("continues without an answer only when running or paused", () => {
+  test("is moving only when it is running or paused", () => {
     expect(statuses.filter(isMoving)).toEqual(["running", "paused"]);
   });
 });

@@ -72,7 +72,7 @@ export type ThreadView = ThreadStatus &
     /** Absent without params. */
     params?: unknown;
     maxRounds: number;
-    /** The most dollars and tokens that its agents may spend; absent without a limit. */
+    /** The maximum US dollars and tokens that its agents may spend; absent without a limit. */
     limits?: { maxCost?: number; maxTokens?: number };
     createdAt: number;
     steps: Step[];
