@@ -13,7 +13,7 @@ export const badServerUrl = (url: string, problem: string): WorkflowError =>
 export const badToken = (): WorkflowError =>
   WorkflowError.usage(
     "BAD_TOKEN",
-    "a token has no spaces and no line breaks",
+    "the token must be printable ASCII without spaces",
     "copy the token again, as `uncaged-workflow serve --json` printed it",
   );
 
