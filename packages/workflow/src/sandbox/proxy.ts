@@ -15,6 +15,7 @@ import { type EgressPolicy, type Endpoint, endpointOf, textOf } from "./addresse
 import { type Network, reachBy, realNetwork, type Unreached } from "./reach.ts";
 import { proxyFailed } from "./errors.ts";
 
+/** A running proxy. `close` ends all of its connections. */
 export type EgressProxy = { close(): Promise<void> };
 
 /*

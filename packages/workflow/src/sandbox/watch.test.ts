@@ -49,7 +49,7 @@ const users = [
   { user: "an ordinary user", as: asNobody, isHere: canBeNobody && works([...asNobody, ...bwrap]) },
 ];
 
-// The ordinary user, if this test can be one.
+// Prefer the ordinary user, if the tests can run as one.
 const last = users.findLastIndex(({ isHere }) => isHere);
 describe.each(some(users, 0, Math.max(last, 0)))("a step of $user", ({ as, isHere }) => {
   const inSandbox = test.skipIf(!isHere);
