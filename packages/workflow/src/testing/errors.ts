@@ -2,7 +2,7 @@ import type { WaitMeta } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 
-/** `differences`: one text for each restart with another end. */
+/** `differences`: one text for each restart with a different end. */
 export const replayDiffers = (differences: string[]): WorkflowError =>
   new WorkflowError({
     code: "REPLAY_DIFFERS",

@@ -199,7 +199,7 @@ class TestThread {
     return structuredClone(step);
   }
 
-  /** Commits the next answer, if any. */
+  /** Commits the next answer, if any, and returns its step. */
   async #answer(asked: Step): Promise<Step | undefined> {
     const wait = asked.meta as WaitMeta;
     if (sleepsUntil(asked) !== null) return this.#keep(timeoutStep(wait));
