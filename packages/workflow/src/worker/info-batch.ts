@@ -57,7 +57,7 @@ export class InfoBatch {
     this.#startEntry = startEntry;
   }
 
-  /** Whether the batch holds neither entries nor starts of attempts. */
+  /** Whether the batch is without entries and without starts of attempts. */
   get isEmpty(): boolean {
     const isBegun = this.#entries.length > 0 || this.#first !== null;
     return !isBegun && this.#lastId === null && this.#starts.size === 0;
@@ -72,7 +72,7 @@ export class InfoBatch {
     this.#push(entry, entry.kind === "event" ? entry.json.length : entry.content.length);
   }
 
-  /** Adds an event before all others. Calls `make` when the next entry is added or the entries are taken. */
+  /** Adds an event before all others. Calls `make` when the next entry is added or the entries are removed. */
   addFirst(make: () => EventEntry): void {
     this.#first = make;
   }
@@ -103,8 +103,8 @@ export class InfoBatch {
   }
 
   /**
-   * Takes the entries. `whole` includes held-back text and requires that all streams have ended. `now` is in
-   * milliseconds since the epoch; without it, the starts of all attempts are included.
+   * Removes and returns the entries. `whole` includes held-back text and requires that all streams have ended. `now` is
+   * in milliseconds since the epoch; without it, the starts of all attempts are included.
    */
   take({ whole, now }: { whole: boolean; now?: number }): Entry[] {
     this.#pushFirst();

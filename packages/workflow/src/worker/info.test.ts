@@ -127,7 +127,7 @@ describe("the debug log", () => {
     expect(statSync(path).size).toBeLessThan(2000);
   });
 
-  test("leaves a symbolic link and a FIFO alone", () => {
+  test("does not write through a symbolic link or to a FIFO", () => {
     writeFileSync(join(folder, "target"), "precious");
     symlinkSync(join(folder, "target"), path);
     const linked = new InfoLog(new EventFile(path));
