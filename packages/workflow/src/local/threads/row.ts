@@ -93,7 +93,7 @@ export async function readRow(
 }
 
 /**
- * Reads a thread for the index, without the state of a worker that may drive it. `more` are records after those in its
+ * Reads a thread for the index, without the state of a worker that may drive it. `more` has records that follow its
  * log; the times do not include them.
  */
 export function readIndexed(
