@@ -110,13 +110,14 @@ export interface Host {
   changes(signal: AbortSignal): AsyncGenerator<HostChange>;
 
   /**
-   * Wakes the threads whose sleep or wait for an answer has expired. Concurrent calls wake each thread once. Cheap when
-   * no thread is due.
+   * Wakes the threads whose sleep or wait for an answer has expired. Concurrent calls wake each thread once. A call
+   * without due threads does not read logs.
    */
   wake(options: WakeOptions): Promise<Woken>;
   /**
    * Resumes interrupted threads without a user's request, if they ran here until recently and their whole start
-   * environment is available. Hosts that continue their threads themselves, or run in one process, resume none.
+   * environment is available. Hosts that continue their threads themselves, or run in one process, do not resume
+   * threads.
    */
   recover(options: RecoverOptions): Promise<Recovered>;
 
@@ -133,7 +134,7 @@ export interface Host {
 
 /** Options of registering a workflow. */
 export type RegisterOptions = PrepareOptions & {
-  /** Registers under the development name `<name>@dev`, which keeps no history. */
+  /** Registers under the development name `<name>@dev`, which does not have a history. */
   dev?: boolean;
   /** The required current version, or null for a new name. Any other current version is a `VERSION_CONFLICT`. */
   expected?: string | null;
@@ -255,7 +256,7 @@ export type Relative = Omit<ThreadRow, "updatedAt"> & { forkFrom: ForkFrom | nul
 export type LogOptions = {
   /** Starts after the line with this position. */
   after?: number;
-  /** Skips older lines, in milliseconds since the epoch. */
+  /** Skips lines before this time, in milliseconds since the epoch. */
   since?: number;
   /** Reads only lines with these tags and events of these types. Other lines are not parsed. */
   only?: readonly string[];

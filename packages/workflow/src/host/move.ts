@@ -30,7 +30,7 @@ export type MoveOptions = {
   onProgress?: (done: number, all: number) => void;
 };
 
-/** A host that threads can leave and arrive on. Files are passed as the storage root that holds them. */
+/** A host that threads can leave and arrive at. Files are passed as the storage root that holds them. */
 export interface MovingHost {
   identity(): Promise<HostIdentity>;
   /** Runs `act` while no other process of this machine moves the thread. */

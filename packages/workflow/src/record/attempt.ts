@@ -47,7 +47,7 @@ export function errorParts(
 export type Retry = { at: number; delayMs: number | null; error: string; attempt?: string };
 
 /**
- * One execution of a role, folded from log and events. Times are in milliseconds since the epoch.
+ * One execution of a role, computed from the log and the events. Times are in milliseconds since the epoch.
  *
  * `attempt` is its id; a record of an older log without an id is an attempt `step-<n>`. `step` is the number, from 1,
  * of the step that it committed. Its status is `lost` when its process was lost before it ended. `usage`, `cost` and

@@ -22,8 +22,8 @@ export type VersionFailure = { threadId: string; subject: string; error: string;
 export type DayFigures = { at: number; completed: number; failed: number };
 
 /**
- * Figures of a version's threads. Percentiles are of `workedMs` of ended threads, null without one. Cost and tokens
- * include threads that have not ended. `days` has only days with threads, among the last 30 days, oldest first.
+ * Figures of a version's threads. Percentiles are of `workedMs` of ended threads, null without ended threads. Cost and
+ * tokens include threads that have not ended. `days` has only days with threads, among the last 30 days, oldest first.
  */
 export type VersionFigures = {
   completed: number;

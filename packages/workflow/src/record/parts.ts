@@ -14,7 +14,7 @@ export type SpendingPart = {
 
 /**
  * Splits the spending of a thread by attempt. An attempt whose step records its spending includes its children, which
- * then have no separate part.
+ * then do not have a separate part.
  */
 export function* spendingParts(attempts: readonly Attempt[]): Generator<SpendingPart> {
   const byId = new Map(attempts.map((attempt) => [attempt.attempt, attempt]));

@@ -1,6 +1,6 @@
 /*
- * Decides which interrupted threads may be resumed automatically: threads that ran in this storage root when their
- * worker was lost, recently, and whose environment is complete. A person must resume all other threads. Pure functions.
+ * Decides which interrupted threads may be resumed automatically: threads that ran recently, in this storage root, when
+ * their worker was lost, and whose environment is complete. A person must resume all other threads. Pure functions.
  */
 import { isDevName } from "../contract/names.ts";
 import type { Step } from "../contract/contract.ts";

@@ -54,7 +54,7 @@ describe("a thread's status", () => {
     expect(statusOf(asking, live("waiting"))).toEqual(waiting);
   });
 
-  test("is waiting after a question without a worker, and otherwise interrupted without a worker", () => {
+  test("without a worker is waiting after a question, otherwise interrupted", () => {
     const waiting = { status: "waiting", question: asking.last, pid: null } as const;
     expect(statusOf(asking, null)).toEqual(waiting);
     expect(statusOf(open, null)).toEqual({ status: "interrupted" });

@@ -9,7 +9,7 @@ import { textOr } from "./spending.ts";
 export class StepTries {
   readonly #tries = new Map<string, Retry[]>();
 
-  /** Adds a record and its attempt. Adds the earlier tries of the same step to the attempt. */
+  /** Adds a record and its attempt. Copies the earlier tries of the same step to the attempt. */
   take(attempt: Attempt, { role, meta, timestamp: at }: Step): void {
     const mark = isRecord(meta.__durable__) ? meta.__durable__ : {};
     const key = `${readAmount(mark.member) ?? ""} ${role}`;
