@@ -157,7 +157,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
       "a bundle that misbehaves fails its own thread and no other (F20)",
     ],
     "packages/workflow/test/replaced-builtins.test.ts": [
-      "a bundle that replaces everything leaves its siblings' logs intact",
+      "a bundle that replaces everything leaves the other threads' logs intact",
     ],
     "packages/workflow/test/inspect.test.ts": ["a bundle that allocates memory without end"],
   },
@@ -210,7 +210,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   },
   F27: {
     "packages/workflow/test/limits.test.ts": [
-      "too few files (F27)",
+      "a client with a low limit of open files (F27)",
       "the surroundings of a client (F27)",
     ],
     "packages/cli-workflow/test/streams.test.ts": [

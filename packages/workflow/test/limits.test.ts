@@ -59,8 +59,8 @@ describe("a size limit that cuts a write short (F5)", () => {
   });
 });
 
-describe("too few files (F27)", () => {
-  test("refuse a start at the limit, and keep every accepted start", async () => {
+describe("a client with a low limit of open files (F27)", () => {
+  test("gets an error at the limit, and every accepted start is kept", async () => {
     const store = new TestStore();
     const hash = await store.add(endless);
     const client = spawnClient(

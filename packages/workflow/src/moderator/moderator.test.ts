@@ -238,7 +238,7 @@ describe("a role that asks", () => {
     expect((await drive(talk, { answers: [text] })).result.summary).toBe("yes!");
   });
 
-  test("fails when it is driven without an answer", async () => {
+  test("fails when it is resumed without an answer", async () => {
     expect(await failure(drive(run))).toBe(
       'NO_ANSWER: the workflow waits for "sign-off" and was resumed without an answer',
     );

@@ -12,7 +12,7 @@ type Meta = { planner: PlannerMeta; coder: CoderMeta };
 const planner: Role<PlannerMeta> = async ({ cwd }) => ({ content: "plan", meta: { files: [cwd] } });
 const coder: Role<CoderMeta> = async (ctx) => ({ content: ctx.start.content, meta: { diff: "" } });
 
-test("one generic types the roles and the moderator", () => {
+test("one type parameter types the roles and the moderator", () => {
   const run = createRoleModerator<Meta>({
     roles: { planner, coder },
     moderator: (ctx) => (ctx.steps.length === 0 ? "planner" : END),
@@ -20,7 +20,7 @@ test("one generic types the roles and the moderator", () => {
   expect(run).toBeFunction();
 });
 
-test("the generic is inferred from the roles", () => {
+test("the type parameter is inferred from the roles", () => {
   const run = createRoleModerator({
     roles: { planner, coder },
     moderator(ctx) {

@@ -198,7 +198,7 @@ describe("a project file is refused", () => {
     expect((await refusal()).message).toStartWith(`${file}:4:10: unknown key "roots"`);
   });
 
-  test("when a second one is in the same folder", async () => {
+  test("when the same folder has a second project", async () => {
     write("uncaged.json", {});
     write("package.json", { uncaged: {} });
     expect((await refusal()).message).toContain("found both");

@@ -145,7 +145,7 @@ test.each([
   expect(plain(await readRegistry(root))).toBe(good);
 });
 
-test("the RFC's own example is read", async () => {
+test("the example of RFC-001 is read", async () => {
   write(`workflows:
   solve-issue:
     hash: "C9NMV6V2TQT81"

@@ -1,7 +1,7 @@
 import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 
-/* No message of these errors contains the token. */
+/* The messages of these errors never contain the token. */
 
 export const badServerUrl = (url: string, problem: string): WorkflowError =>
   WorkflowError.usage(

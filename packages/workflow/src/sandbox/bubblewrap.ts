@@ -123,8 +123,8 @@ const usualDescriptor = 3;
  * link in a shared writable folder and have a file created anywhere. So bubblewrap runs in an outer bubblewrap in which
  * only the writable folders are writable.
  *
- * Until bubblewrap is set up, it outlives its parent. A signal to its process group must end it then, so it stays in
- * the group and session of its starter.
+ * Bubblewrap stays in the process group and session of its starter, because it outlives its parent during its setup:
+ * only a signal to the group ends it then.
  */
 export function bubblewrapArguments(
   { hasUserNamespace, path }: Bubblewrap,

@@ -25,7 +25,7 @@ export type Entry = { name: string; isDirectory(): boolean; isSocket(): boolean 
 const openFiles = "/proc/self/fd";
 const hasOpenFiles = existsSync(openFiles);
 
-// O_PATH of Linux, which Node does not define. Neither flag needs read permission or blocks on a pipe.
+// O_PATH of Linux, which Node does not define, works without read permission. Neither choice blocks on a pipe.
 const asPlace = hasOpenFiles ? 0o10000000 : O_RDONLY | O_NONBLOCK;
 
 /**

@@ -63,7 +63,7 @@ const inIndex = (
 
 const moment = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
-/** Half a record at the end of a log, which the next claim cuts off. */
+/** Returns changes that leave half a record at the end of a log; the next claim cuts it off. */
 function torn({ isShown = false, isReported = true }): Changes {
   const halves = new Map<string, { log: "data"; half: string }>();
   return {

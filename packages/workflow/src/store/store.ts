@@ -5,8 +5,8 @@ import type { ThreadRef } from "../record/thread.ts";
 
 /**
  * A thread store keeps bundles, the registry and threads. The engine, the worker and the journal access storage only
- * through it. Implementations: the storage root of a machine, memory, a Restate cluster, a PostgreSQL database. {@link
- * storeContract} tests them.
+ * through it. Implementations: the storage root of a machine, memory, a Restate cluster, a PostgreSQL database.
+ * {@link storeContract} tests them.
  *
  * Rules for every implementation:
  *
@@ -17,8 +17,8 @@ import type { ThreadRef } from "../record/thread.ts";
  * S3 Records are kept in the order in which they were appended. Each gets the chained checksum of `record/sum.ts` as
  *    its last field; `read` returns records with it. The data log and the journal have a chain each; events have no
  *    checksums.
- * S4 A write that fails with an error other than a refusal may have happened. The claim is then over: its holder claims
- *    the thread again and reads its logs.
+ * S4 A write that fails with an error other than a refusal may have been applied. The claim is then over: its holder
+ *    claims the thread again and reads its logs.
  * S5 Nothing follows the record that ends a thread, except events and their values: `append` and `journal` throw
  *    `WorkflowError` `THREAD_ENDED`, and the claim still holds. An ended thread can still be claimed, to write its
  *    events.
@@ -34,8 +34,8 @@ export interface ThreadStore {
   /** Queries about many threads. Without an index, a host reads the list of all threads, and their logs. */
   readonly index?: ThreadIndex;
   /**
-   * Whether a failed read may succeed later, because the store could not be reached. Without this method, no failed
-   * read may succeed later.
+   * Whether a failed read may succeed later, because the store could not be reached. Without this method, every failed
+   * read is final.
    */
   isPassing?(error: unknown): boolean;
 

@@ -51,13 +51,14 @@ export type Files = {
   /** Like `syncData`, on another system thread. */
   syncDataLater(fd: number): Promise<void>;
   /**
-   * Takes the exclusive flock(2) lock of an open file without waiting. Returns false when another descriptor holds it.
+   * Acquires the exclusive flock(2) lock of an open file without waiting. Returns false when another descriptor holds
+   * it.
    */
   lock(fd: number): boolean;
   statOpen(fd: number): FileStat;
-  /** Follows symbolic links. Null when the path does not exist. */
+  /** Reads the fields of a path, and follows symbolic links. Null when the path does not exist. */
   stat(path: string): FileStat | null;
-  /** Does not follow a symbolic link. Null when the path does not exist. */
+  /** Reads the fields of a path, and does not follow a symbolic link. Null when the path does not exist. */
   statLink(path: string): FileStat | null;
   /** Whether a path exists. False on errors. */
   exists(path: string): boolean;

@@ -84,7 +84,7 @@ export class InfoLog {
     }
   }
 
-  /** Adds an event before all later entries. No step waits for the event. */
+  /** Adds an event before all later entries. Steps do not wait for the event. */
   begin({ tag, payload, ...source }: NewEvent): void {
     const timestamp = system.clock.now();
     this.#batch.addFirst(() => {
