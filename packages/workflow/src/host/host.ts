@@ -41,7 +41,9 @@ export interface Host {
   store(file: string, options?: PrepareOptions): Promise<{ hash: string }>;
   /** Finds the workflow and version for a text: a name, `name@hash`, a hash or its unique prefix. */
   resolve(workflow: string): Promise<Resolved>;
+  /** The registered workflows, sorted by name. */
   workflows(): Promise<WorkflowRow[]>;
+  /** A workflow by its name. @throws WorkflowError `WORKFLOW_NOT_FOUND`. */
   workflow(name: string): Promise<WorkflowView>;
   /** All versions of a workflow, latest registration first, with the figures of their threads. */
   history(name: string): Promise<VersionRow[]>;
@@ -49,6 +51,7 @@ export interface Host {
   rollback(name: string, version?: string): Promise<RolledBack>;
   /** Removes a name and its history; its threads stay. */
   unregister(name: string): Promise<{ name: string }>;
+  /** A version of a workflow, by a text that {@link resolve} accepts. */
   version(workflow: string): Promise<VersionView>;
   /** The text of a version's bundle, or of the source `file` that it was built from. */
   source(workflow: string, file?: string): Promise<string>;
@@ -74,6 +77,7 @@ export interface Host {
   live(): Promise<LiveRow[]>;
   /** A thread's row in the list; null when it has been removed. */
   row(ref: ThreadRef): Promise<ThreadRow | null>;
+  /** A whole thread: its status, steps and times. */
   read(ref: ThreadRef): Promise<ThreadView>;
   /** The ancestors of a thread and all of their forks, including the thread itself, oldest first. */
   family(ref: ThreadRef): Promise<Relative[]>;
@@ -91,6 +95,7 @@ export interface Host {
    * Ends after the end record, when the log is corrupt, or when the thread is removed.
    */
   observe(ref: ThreadRef, cursor?: string, options?: ObserveOptions): AsyncGenerator<Observed>;
+  /** Pauses, resumes, answers or kills a thread. */
   control<Command extends ThreadCommand>(
     ref: ThreadRef,
     command: Command,
@@ -129,6 +134,7 @@ export interface Host {
   collect(options?: CollectOptions): Promise<Garbage>;
   /** Lists the workers of this host. @throws WorkflowError `NO_LOCKS` on a system where workers can't run. */
   workers(): Promise<WorkerState[]>;
+  /** Releases the resources of this object. Threads continue. */
   close(): Promise<void>;
 }
 
@@ -344,11 +350,13 @@ export type Verification = {
   withoutSums: string[];
 };
 
+/** Options of {@link Host.verify}. */
 export type VerifyOptions = {
   /** Called after each bundle and each thread. */
   onProgress?: (checked: Verification["checked"]) => void;
 };
 
+/** Options of {@link Host.collect}. */
 export type CollectOptions = {
   /** Reports the garbage without deleting it. */
   dryRun?: boolean;

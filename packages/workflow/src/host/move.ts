@@ -32,9 +32,11 @@ export type MoveOptions = {
 
 /** A host that threads can leave and arrive at. Files are passed as the storage root that holds them. */
 export interface MovingHost {
+  /** The id and the name of this host. */
   identity(): Promise<HostIdentity>;
   /** Runs `act` while no other process of this machine moves the thread. */
   alone<T>(threadId: string, act: () => Promise<T>): Promise<T>;
+  /** This host's knowledge of a thread; null when it does not have the thread's files. */
   presence(threadId: string): Promise<Presence | null>;
   /** A storage root with all files of the thread and its bundle. */
   files(ref: ThreadRef): Promise<string>;

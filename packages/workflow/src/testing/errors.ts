@@ -34,7 +34,7 @@ export const badTestAnswer = (
   const asked = schema === undefined ? "" : `, whose schema is ${JSON.stringify(schema)}`;
   return new WorkflowError({
     ...{ code, kind, message },
-    hint: `answer ${number} of the test does not fit the question ${show(what)}${asked}`,
+    hint: `make answer ${number} of the test fit the question ${show(what)}${asked}`,
   });
 };
 

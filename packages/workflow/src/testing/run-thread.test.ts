@@ -227,7 +227,7 @@ describe("the checks of the engine", () => {
       const refused = runThread(workflow, { answers: [answer] });
       expect(await refused.catch((error: unknown) => error)).toMatchObject({
         code: "ANSWER_INVALID",
-        hint: 'answer 1 of the test does not fit the question "approval", whose schema is {"type":"boolean"}',
+        hint: 'make answer 1 of the test fit the question "approval", whose schema is {"type":"boolean"}',
       });
     }
     expect((await runThread(workflow, { answers: ["true"] })).status).toBe("completed");
