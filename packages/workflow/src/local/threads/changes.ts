@@ -87,7 +87,10 @@ class SeenThreads {
     this.#changed.set(ref.threadId, ref);
   }
 
-  /** Returns the changes since the last check. Does the reads that may throw before it changes its state. */
+  /**
+   * Returns the changes since the last check. Queries the workers and lists the threads first, because a failure of
+   * these must not lose changes.
+   */
   async look(): Promise<HostChange[]> {
     const live = await this.#askLive();
     const isDue = system.clock.elapsed() - this.#listedAt >= listEveryMs;

@@ -149,7 +149,7 @@ function checkThread(path: string, stated: Predicate["thread"]): Found {
   if (found === null) return differs(path, "the log has no end record");
   const keys = Object.keys(stated) as (keyof typeof stated)[];
   const changed = keys.filter((key) => !Bun.deepEquals(found[key], stated[key]));
-  if (changed.length > 0) return differs(path, `other values of ${changed.join(", ")}`);
+  if (changed.length > 0) return differs(path, `the log differs in ${changed.join(", ")}`);
   return holds(`${stated.status}, ${counted(stated.steps, "step")}`);
 }
 
@@ -158,7 +158,7 @@ function checkBlobs(root: Root, { blobs, thread: { hash, threadId } }: Predicate
   const problems = blobs.flatMap(({ name, digest }) => {
     const id = name.slice(name.lastIndexOf("/") + 1);
     const path = join(folder, id);
-    if (!isBlobId(id)) return [differs(folder, "a name in the statement is not a blob's")];
+    if (!isBlobId(id)) return [differs(folder, "a name in the statement is not the id of a blob")];
     return attempted(path, () => {
       const bytes = readOwnFile(path, largestBlob);
       if (bytes === null) return missing(path);
