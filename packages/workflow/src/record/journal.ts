@@ -159,8 +159,11 @@ export class JournalFold extends ChainFold<JournalRecord> {
     const violation = violationOfJournal(value);
     if (violation !== null) return violation;
     const record = value as JournalRecord;
-    if (this.lines > 0) return record.kind === "journal" ? "unexpected second first record" : null;
-    return record.kind === "journal" ? this.violationOfOwner(record) : "missing first record";
+    if (this.lines > 0)
+      return record.kind === "journal" ? "unexpected second journal record" : null;
+    return record.kind === "journal"
+      ? this.violationOfOwner(record)
+      : "missing journal record at the start";
   }
 
   protected override record(value: unknown): JournalRecord {

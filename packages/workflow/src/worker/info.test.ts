@@ -103,7 +103,7 @@ describe("the debug log", () => {
     expect(records()).toHaveLength(2);
   });
 
-  test("never throws: a cycle, a BigInt and a throwing toJSON are logged as such", () => {
+  test("never throws: a cycle, a BigInt and a throwing toJSON are logged as truncated", () => {
     const cycle: Record<string, unknown> = {};
     cycle.self = cycle;
     const angry = {

@@ -34,7 +34,7 @@ type Driven = LogOutline & { work: ThreadWork; files: string };
 
 /**
  * Driven threads by the paths of their logs, newest last. Lists, summaries and changes need them several times a
- * second, and a long log takes long to read.
+ * second, and reading a long log is slow.
  */
 const driven = new Map<string, Driven>();
 const mostDriven = 20;
