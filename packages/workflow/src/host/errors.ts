@@ -37,7 +37,7 @@ export const corruptNotExported = (threadId: string): WorkflowError =>
     "fork it with the steps before the damage, and export the fork",
   );
 
-/** No value starts at this byte position of a thread's file of values. */
+/** A thread's file of values does not have a value at this byte position. */
 export const valueNotFound = (threadId: string, at: number): WorkflowError =>
   WorkflowError.missing(
     "VALUE_NOT_FOUND",

@@ -28,7 +28,7 @@ export const clockWrong = (year: number): WorkflowError =>
 const otherThreadHint = (threadId: string): string =>
   `give another id; look at this thread: uncaged-workflow thread ${threadId}`;
 
-/** A start with the id of a thread of another workflow. */
+/** A start uses the id of a thread of another workflow. */
 export const ofOtherWorkflow = (threadId: string, workflow: string): WorkflowError =>
   WorkflowError.failed(
     "THREAD_EXISTS",

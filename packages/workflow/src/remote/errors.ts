@@ -46,7 +46,7 @@ export const otherProtocol = (url: string, found: unknown, own: number): Workflo
     "use the same version of uncaged-workflow for the client and the server",
   );
 
-/** A browser does not tell a page whether the server is down or refuses the page's origin. */
+/** A page in a browser can't distinguish a server that is down from a server that refuses its origin. */
 export const noServer = (url: string, problem: string): WorkflowError =>
   WorkflowError.failed(
     "NO_SERVER",

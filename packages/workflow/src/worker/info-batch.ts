@@ -31,7 +31,7 @@ const quietMs = 50;
  * The unwritten lines of a debug log, in order. All text that an attempt streams between two of its events is one
  * entry, so concurrent streams of several attempts lose their relative order. Entries don't end within a secret: a
  * possible start of a secret is held back until the rest arrives or the stream ends. The start of an attempt is held
- * back until its first event, or for 50 ms. An attempt committed before that appears only in the thread's log.
+ * back until its first event, or for `quietMs`. An attempt that is committed earlier appears only in the thread's log.
  */
 export class InfoBatch {
   readonly #mask: Mask;

@@ -316,7 +316,7 @@ describe("the journal of a fork", () => {
     return claim?.journalHead ?? null;
   }
 
-  test("has the entries of its source, but not its costs", async () => {
+  test("has the entries of its source, but not the costs of the source", async () => {
     const journal = await opened();
     const call = { call_id: "c1", model: "m" };
     journal.thread.event({ type: "llm_start", stepID: null, attempt: "a", payload: call });

@@ -94,7 +94,7 @@ function candidatesOf(root: Root, selectors: Filter["selectors"]): ThreadRef[] {
   return threadsOf(root, [...hashes] as string[]);
 }
 
-/** Sorts newest first. `most` limits the result and avoids sorting all. */
+/** Sorts threads, newest first. `most` limits the result, so that not all threads need to be sorted. */
 function newestFirst(threads: ThreadRef[], most: number | null): ThreadRef[] {
   const newer = (a: ThreadRef, b: ThreadRef) => (a.threadId > b.threadId ? -1 : 1);
   if (most === null || threads.length <= most * 4) return threads.sort(newer);
