@@ -105,14 +105,14 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   },
   F13: {
     "packages/workflow/src/host/host-contract.ts": [
-      "a second start or fork with a thread's id starts nothing, and another one is refused",
+      "a repeated start or fork with a thread's id is idempotent, and a different one is refused",
     ],
   },
   F14: {
     "packages/workflow/src/registry/read.test.ts": [
       "an invalid registry is an error that names the line, and stays unchanged:",
       "a registry truncated anywhere but at the end of a version is never read as another registry",
-      "a file over 16 MB is refused unread",
+      "a file over 16 MiB is refused before it is read",
     ],
     "packages/workflow/test/add.test.ts": ["the registry is broken or newer"],
   },
@@ -144,7 +144,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   },
   F18: {
     "packages/workflow/test/planted.test.ts": [
-      "as a thread's log starts nothing, and is not written",
+      "as a thread's log does not start a thread, and its target is not written",
       "a storage root that others can write is refused before anything is read",
     ],
   },
@@ -159,7 +159,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
       "a bundle that misbehaves fails its own thread and no other (F20)",
     ],
     "packages/workflow/test/replaced-builtins.test.ts": [
-      "a bundle that replaces everything leaves its siblings' logs intact",
+      "a bundle that replaces everything leaves the other threads' logs intact",
     ],
     "packages/workflow/test/inspect.test.ts": ["a bundle that allocates memory without end"],
   },
@@ -212,7 +212,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   },
   F27: {
     "packages/workflow/test/limits.test.ts": [
-      "too few files (F27)",
+      "a client with a low limit of open files (F27)",
       "the surroundings of a client (F27)",
     ],
     "packages/cli-workflow/test/streams.test.ts": [

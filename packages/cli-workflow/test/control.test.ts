@@ -158,7 +158,7 @@ test("fork --input answers only a question, and only as resume may", async () =>
   };
   const hint = `fork ${id} --at-step 2 --input …`;
   for (const [step, message] of [
-    [0, "the fork keeps no question; the question is step 2"],
+    [0, "the fork does not keep a question; the question is step 2"],
     [1, "step 1 is not a question; the question is step 2"],
     [3, "step 3 is not a question; the question is step 2"],
   ] as const) {

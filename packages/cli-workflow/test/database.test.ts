@@ -92,7 +92,7 @@ describe.skipIf(missingPostgres !== "")(`on a database with a password${missingP
         [0, "a database keeps no removed threads", "thread", "restore"],
         [
           4,
-          "this host keeps no removed threads",
+          "this host does not keep removed threads",
           "thread",
           "restore",
           "01M8JZ5HA4AAAAAAAAAAAAAAAA",

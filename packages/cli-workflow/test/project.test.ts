@@ -69,7 +69,7 @@ describe("a project", () => {
     const { code, stderr } = await store.at(folder).run("list");
     expect(code).toBe(1);
     expect(stderr).toStartWith(
-      `error: ${folder}/uncaged.json:1:10: the key "roots" is not known; did you mean root?; hint: `,
+      `error: ${folder}/uncaged.json:1:10: unknown key "roots"; did you mean root?; hint: `,
     );
     expect(stderr.trimEnd()).not.toContain("\n");
     expect((await store.at(folder).run("version")).code).toBe(0);

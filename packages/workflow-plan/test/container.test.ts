@@ -143,7 +143,7 @@ for (const { image, missing, name, path, title } of engines) {
       [
         "a folder for writing that is not held",
         `[[ "$one" == *target=/workspace/project/.git/hooks,* ]] && unset 'args[-1]' && continue`,
-        "/workspace/project/.git/hooks is not held in its place",
+        "/workspace/project/.git/hooks is not a mount point",
       ],
       [
         "a hidden folder",

@@ -91,7 +91,7 @@ inSandbox.each([
   [
     "hooks of git that are not held",
     mounting("/workspace/project/.git/hooks", ""),
-    "/workspace/project/.git/hooks is not held in its place",
+    "/workspace/project/.git/hooks is not a mount point",
   ],
   [
     "another folder in the project's place",
@@ -121,7 +121,7 @@ inSandbox(
   `an old bubblewrap and one without namespaces are refused in one line${missing}`,
   async () => {
     writeFileSync(join(home, "bin/bwrap"), "#!/bin/sh\necho '--bind SRC DEST'\n", { mode: 0o755 });
-    expect(String(await failureOf(check()))).toMatch(/bwrap is too old: it has no --bind-fd/);
+    expect(String(await failureOf(check()))).toMatch(/bwrap is too old: it lacks --bind-fd/);
     const refuses = `#!/bin/sh\n[ "$1" = --help ] && exec ${bubblewrap} --help\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n`;
     const other = join(home, "other");
     mkdirSync(other);

@@ -50,7 +50,7 @@ export const run = async function* (input, options) {
 
 async function refusal(act: Promise<unknown>): Promise<WorkflowError> {
   const error = await act.then(
-    () => new Error("it was not refused"),
+    () => new Error("the bundle was not refused"),
     (thrown: unknown) => thrown,
   );
   if (isWorkflowError(error)) return error;
@@ -71,7 +71,7 @@ test("a bundle is stored byte for byte with its descriptor, and its name points 
   expect((await verifyStore(root)).problems).toEqual([]);
 });
 
-test("the same bundle again is unchanged and gets no history", async () => {
+test("adding the same bundle again is not a change and does not extend the history", async () => {
   const file = write("w.esm.js", bundle("first"));
   const { hash } = await addWorkflow(root, "w", file);
   expect(await addWorkflow(root, "w", file)).toEqual({ name: "w", hash, unchanged: true });

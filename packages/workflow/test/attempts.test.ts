@@ -197,7 +197,7 @@ describe("the attempts of", () => {
   });
 });
 
-test("a bundle can't end an attempt, or another worker, by an event", async () => {
+test("a bundle can't fake the end of an attempt or the start of a worker by an event", async () => {
   const store = new TestStore();
   const body = `export const run = durable(async function* (step) {
     yield* step("a", () => {
@@ -214,6 +214,6 @@ test("a bundle can't end an attempt, or another worker, by an event", async () =
   const starts = () => store.notes(ref).match(/"worker_start"/g)?.length;
   await until(
     () => starts() === 2,
-    () => `worker_start is there ${starts()} times`,
+    () => `found worker_start ${starts()} times`,
   );
 });

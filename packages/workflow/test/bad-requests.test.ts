@@ -17,7 +17,7 @@ beforeAll(async () => {
     options: { wait: { expiresAt: Date.now() + 3_600_000 } },
   });
   await store.whenStatus(ref, "waiting");
-  // The worker creates its debug log within 50 ms of its start.
+  // The worker creates the debug log shortly after the start.
   await until(() => existsSync(infoPath(store.root, ref.hash, ref.threadId)));
 });
 afterAll(removeStores);
@@ -38,35 +38,38 @@ async function expectRefusal(method: string, path: string, body: unknown): Promi
   return value.error?.message ?? "";
 }
 
-describe("an invalid start is refused and creates no log", () => {
+describe("an invalid start is refused and does not create a log", () => {
   const threadId = ulid();
   const sound = { threadId, workflow: "asker", env: {} };
   const other = { hash: "EYHPV6X8XHTCS", threadId: ulid() };
   const malformed: Record<string, unknown> = {
-    "no JSON": "{",
-    "no body": "",
-    "no object": [],
-    "no thread id": { ...sound, threadId: 5 },
+    "invalid JSON": "{",
+    "an empty body": "",
+    "a body that is not an object": [],
+    "a thread id that is not a text": { ...sound, threadId: 5 },
     "a path as thread id": { ...sound, threadId: "../../x" },
-    "no workflow": { threadId, env: {} },
+    "a missing workflow": { threadId, env: {} },
     "a workflow that is not a text": { ...sound, workflow: { name: "x" } },
-    "no environment": { threadId, workflow: "asker" },
+    "a missing environment": { threadId, workflow: "asker" },
     "an environment of numbers": { ...sound, env: { A: 1 } },
-    "a durability of its own": { ...sound, durability: "none" },
+    "an unknown durability": { ...sound, durability: "none" },
     "a prompt that is not a text": { ...sound, prompt: 7 },
-    "half a round": { ...sound, maxRounds: 0.5 },
-    "no round": { ...sound, maxRounds: 0 },
+    "a fractional maxRounds": { ...sound, maxRounds: 0.5 },
+    "a maxRounds of 0": { ...sound, maxRounds: 0 },
     "options that are a list": { ...sound, options: [] },
-    "an option of the engine's": { ...sound, options: { maxRounds: "many" } },
+    "an option that is reserved for the engine": { ...sound, options: { maxRounds: "many" } },
     "a folder that is not a text": { ...sound, options: { cwd: 1 } },
     "an answer without content": { ...sound, input: {} },
     "an answer whose meta is a list": { ...sound, input: { content: "", meta: [] } },
-    "a fork of nothing": { ...sound, fork: {} },
-    "a fork of a path": { ...sound, fork: { ...other, hash: "../..", keep: [] } },
-    "a fork that keeps no list": { ...sound, fork: { ...other, keep: "all" } },
+    "a fork without a source": { ...sound, fork: {} },
+    "a fork of a path instead of a hash": { ...sound, fork: { ...other, hash: "../..", keep: [] } },
+    "a fork whose kept steps are not a list": { ...sound, fork: { ...other, keep: "all" } },
     "a fork that keeps steps backwards": { ...sound, fork: { ...other, keep: [1, 0] } },
     "a fork that keeps a step twice": { ...sound, fork: { ...other, keep: [0, 0] } },
-    "a fork that keeps less than nothing": { ...sound, fork: { ...other, keep: { first: -1 } } },
+    "a fork that keeps a negative number of steps": {
+      ...sound,
+      fork: { ...other, keep: { first: -1 } },
+    },
     "an edit that is not a text": { ...sound, fork: { ...other, keep: [0], edit: { content: 1 } } },
     "an edit whose meta is null": { ...sound, fork: { ...other, keep: [0], edit: { meta: null } } },
   };
@@ -74,7 +77,7 @@ describe("an invalid start is refused and creates no log", () => {
     test(what, async () => void (await expectRefusal("POST", "/threads", body)));
   }
 
-  test("and the reason names the field", async () => {
+  test("with a reason that names the field", async () => {
     const body = { ...sound, input: { content: 1 } };
     expect(await expectRefusal("POST", "/threads", body)).toBe(
       "input.content: Invalid input: expected string, received number",
@@ -90,7 +93,7 @@ test("other invalid requests change nothing", async () => {
   await expectRefusal("DELETE", path, {});
 });
 
-test("a valid start among them is accepted", async () => {
+test("a valid start after invalid requests is accepted", async () => {
   const body = { threadId: ulid(), workflow: "asker", env: {}, options: { more: [1] } };
   expect((await send("POST", "/threads", body)).status).toBe(200);
 });

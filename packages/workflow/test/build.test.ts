@@ -70,7 +70,7 @@ const build = async (files: Record<string, string>, entry = "flow.ts") => {
 const hashFrom = async (path: string) => hashOf((await buildBundle(path)).code);
 async function errorOf(promise: Promise<unknown>): Promise<WorkflowError> {
   const error: unknown = await promise.then(
-    () => new Error("it was built"),
+    () => new Error("the build succeeded"),
     (thrown: unknown) => thrown,
   );
   if (!isWorkflowError(error)) throw error;
@@ -153,7 +153,7 @@ describe("the same source gives the same hash", () => {
 });
 
 describe("a built bundle", () => {
-  test("keeps the rules and runs", async () => {
+  test("follows the bundle rules and runs", async () => {
     await writeFile(join(folder, "x"), "text of x");
     const { code } = await build(project);
     expect(checkBytes(code, "flow")).toEqual([]);
@@ -212,7 +212,7 @@ describe("a built bundle", () => {
     );
   });
 
-  test("takes the @uncaged/workflow that the project has installed", async () => {
+  test("uses the @uncaged/workflow that the project has installed", async () => {
     const { text } = await build({
       "flow.ts": `import { END } from "@uncaged/workflow"; ${exports_} export const e = END;`,
       "node_modules/@uncaged/workflow/package.json": '{"name":"@uncaged/workflow","main":"i.js"}',

@@ -24,7 +24,7 @@ const sound = Number(process.env.SOUND ?? 500);
 const runsOfEach = 30;
 const perDefect = Number(process.env.PER ?? 20);
 
-/** Builds a workflow. Bun's bundler alone is fast enough for hundreds. */
+/** Builds a workflow. Uses only Bun's bundler, for speed. */
 async function built({ source }: Program, name: string): Promise<string> {
   const file = join(folder, `${name}.ts`);
   writeFileSync(file, source);

@@ -11,7 +11,7 @@ import { codeOf } from "./fixtures/until.ts";
 
 afterEach(removeStores);
 
-/** A storage root with workflows registered from texts. */
+/** Creates a storage root. `register` registers a workflow. */
 function place() {
   const { root, folder } = new TestStore();
   const host = openLocalHost({ path: root });
@@ -56,7 +56,7 @@ describe("a name that is copied", () => {
     expect((await versionsOf(one)).toSorted()).toEqual([first, second, theirs].toSorted());
   });
 
-  test("and a bundle are hashed again during the copy", async () => {
+  test("has its bundles hashed again during the copy, like a copied bundle", async () => {
     const [one, other] = [place(), place()];
     const hash = await one.register("greet", "1");
     expect(await copyBundle(one.moving, other.moving, hash)).toMatchObject({ hash });

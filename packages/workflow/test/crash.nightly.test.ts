@@ -96,7 +96,7 @@ describe("the auditor", () => {
     expect(problems(found(logs, notes))).toEqual([0, 0, 0]);
   });
 
-  test("counts no record of a removed thread as lost", () => {
+  test("does not count the records of a removed thread as lost", () => {
     const notes = [`try-remove ${b}`, `started ${b} H`, `seen ${b} 0 0:x`, `removed ${b}`];
     expect(problems(found({ [a]: whole }, notes))).toEqual([0, 0, 0]);
     expect(problems(found({ [b]: [start(b), end] }, notes))).toEqual([1, 0, 1]);
@@ -137,7 +137,7 @@ describe("the auditor", () => {
     });
   }
 
-  test("finds a log that continues after its end, has no end, is torn or not JSON, or of a thread that never ran", () => {
+  test("finds a log that continues after its end, has no end, is torn or not JSON, or belongs to a thread that never ran", () => {
     expect(found({ [a]: [start(a), end, step(0)] }).doubled).toHaveLength(1);
     expect(problems(found({ [a]: [start(a), step(0)] }))).toEqual([0, 0, 1]);
     expect(problems(found({ [a]: whole }, [], { tail: '{"ro' }))).toEqual([0, 0, 1]);

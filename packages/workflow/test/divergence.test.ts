@@ -37,7 +37,7 @@ describe("durable code in a worker (F22)", () => {
   for (const [what, roles, expected, got] of [
     ["has another name", '["a", "x", "c"]', 'step 2 of the log is "b"', '"x"'],
   ] as const) {
-    test(`stops when a step ${what}, naming both and the step, and leaves the other log unchanged`, async () => {
+    test(`stops when a step ${what}, names both roles and the step, and leaves the other log unchanged`, async () => {
       const store = new TestStore();
       const first = await add(store, "first", '["a", "b", "c"]');
       const second = await add(store, "second", roles);

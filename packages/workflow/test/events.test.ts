@@ -104,7 +104,7 @@ describe("an event of a workflow", () => {
     }
   });
 
-  test("fails no thread, for any value", async () => {
+  test("does not fail its thread, for any value", async () => {
     const store = new TestStore();
     const body = `const trap = new Proxy({}, { get() { throw new Error("mine"); } });
       for (const odd of [trap, null, 1, "x", {}, { type: 1 }, { type: "own", stepID: {}, payload: trap }])
@@ -122,7 +122,7 @@ describe("an event of a workflow", () => {
     ]);
   });
 
-  test("holds no secret even if the bundle replaced the masking built-ins before its first event", async () => {
+  test("does not contain a secret even if the bundle replaced the masking built-ins before its first event", async () => {
     const store = new TestStore();
     const body = `String.prototype.toUpperCase = () => "";
       publish("a", "own", { text: "it is " + env.ANTHROPIC_API_KEY });
@@ -134,7 +134,7 @@ describe("an event of a workflow", () => {
   });
 });
 
-test("a removed thread leaves no debug log, though its role keeps publishing", async () => {
+test("the debug log of a removed thread stays deleted, even if its role continues to publish", async () => {
   const store = new TestStore();
   const body = `setInterval(() => publish("a", "own"), 1);
     await aborted;`;

@@ -75,7 +75,7 @@ describe("a bundle that misbehaves fails its own thread and no other (F20)", () 
     expect((await store.whenStatus(ref, "failed")).result?.summary).toBe("unhandled");
   });
 
-  test("fails no thread for a rejection of unknown origin, and logs it", async () => {
+  test("does not fail a thread for a rejection of unknown origin, and logs it", async () => {
     const store = new TestStore();
     const hash = await store.add(besides('void Promise.reject(new Error("unhandled"));'));
     const good = await store.start(hash, "good");
@@ -85,7 +85,7 @@ describe("a bundle that misbehaves fails its own thread and no other (F20)", () 
     expect(store.notes(bad)).toContain("unhandled");
   });
 
-  test("fails no thread for the late rejection of an ended thread", async () => {
+  test("does not fail a thread for the late rejection of an ended thread", async () => {
     const store = new TestStore();
     const hash = await store.add(
       besides('setTimeout(() => void Promise.reject(new Error("late")), 300); return done;'),
@@ -140,7 +140,7 @@ describe("a bundle that blocks its worker", () => {
 });
 
 describe("a bundle that can't be loaded by its worker", () => {
-  test("reaches the starter with file and line, and leaves no log", async () => {
+  test("is reported to the starter with file and line, and leaves no log", async () => {
     const store = new TestStore();
     const hash = await store.add(
       bundleOf("", "\nif (!globalThis.no) throw new Error('no such key');"),

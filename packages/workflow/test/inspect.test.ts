@@ -27,7 +27,7 @@ async function inspect(source: string, options: Options = {}) {
 
 async function refusal(source: string, options: Options = {}) {
   const error: unknown = await inspect(source, options).then(
-    () => new Error("it was taken"),
+    () => new Error("the bundle was accepted"),
     (thrown: unknown) => thrown,
   );
   if (!isWorkflowError(error)) throw error;
@@ -43,7 +43,7 @@ const isAlive = (pid: number) => {
     return false;
   }
 };
-/** Like `isAlive`, but a zombie process counts as dead. */
+/** Whether a process runs. Unlike in `isAlive`, a zombie process counts as dead. */
 const isRunning = (pid: number) =>
   isAlive(pid) &&
   !/^[ZX]/.test(Bun.spawnSync(["ps", "-o", "stat=", "-p", String(pid)]).stdout.toString());
@@ -82,7 +82,7 @@ describe("a valid bundle", () => {
   });
 });
 
-describe("the process that loads it", () => {
+describe("the process that loads a bundle", () => {
   test("has no environment, no arguments, no input, and its own empty folder", async () => {
     const source = `import { readdirSync, readFileSync } from "node:fs";
       const seen = { env: Object.keys(process.env), argv: process.argv.length, cwd: readdirSync("."),
@@ -138,7 +138,7 @@ describe("the process that loads it", () => {
   });
 });
 
-test("ends when its parent process is killed", async () => {
+test("the process that loads a bundle ends when its parent process is killed", async () => {
   const pidFile = join(folder, "pid");
   const path = join(folder, "b.esm.js");
   await writeFile(
@@ -212,7 +212,8 @@ describe("a bundle that fails to load is one error with its position", () => {
     ],
   ];
   for (const [name, source, message] of throwing) {
-    test(`one that ${name}`, async () => expect(await refusal(source)).toEqual(failed(message)));
+    test(`a bundle that ${name}`, async () =>
+      expect(await refusal(source)).toEqual(failed(message)));
   }
 
   const endless: [string, string][] = [
@@ -231,7 +232,7 @@ describe("a bundle that fails to load is one error with its position", () => {
     ["loops on exit", "process.on('exit', () => { for (;;); }); process.exit(0)"],
   ];
   for (const [name, source] of endless) {
-    test(`one that ${name}`, async () => {
+    test(`a bundle that ${name}`, async () => {
       expect(await refusal(source, { timeoutMs: 300 })).toEqual(
         failed("b.esm.js: was not loaded within 0.3 s"),
       );
@@ -245,7 +246,7 @@ describe("a bundle that fails to load is one error with its position", () => {
     );
   });
 
-  test("one with a source map is reported with the author's own line", async () => {
+  test("a bundle with a source map is reported with the author's own line", async () => {
     await mkdir(join(folder, "out"));
     const path = join(folder, "out", "b.esm.js");
     await writeFile(path, "throw new Error('x')");
@@ -283,9 +284,13 @@ describe("exports are checked on the loaded module", () => {
       `${descriptor} export function run() {} run[Symbol.toStringTag] = "AsyncGeneratorFunction";`,
       "run is a plain function that returns undefined, not an async generator",
     ],
-    ["nothing", descriptor, "run is undefined, not an async generator function"],
-    ["no descriptor", "export async function* run() {}", "descriptor is undefined, not an object"],
-    ["a default", `${end} export default 1;`, "default export not allowed"],
+    ["a missing run", descriptor, "run is undefined, not an async generator function"],
+    [
+      "a missing descriptor",
+      "export async function* run() {}",
+      "descriptor is undefined, not an object",
+    ],
+    ["a default export", `${end} export default 1;`, "default export not allowed"],
   ];
   for (const [name, source, message] of exported) {
     test(`${name} is refused`, async () => {
@@ -327,7 +332,7 @@ describe("a bundle may require Node's own modules", () => {
     "as esbuild writes it": `${esbuild} __require("fs");`,
     "by a name that is computed": `${create} createRequire(import.meta.url)(["f", "s"].join(""));`,
     "by a plain require": 'require("path"); typeof require;',
-    "as it may name a function of its own":
+    "by the name of its own function":
       "function load(require) { return require('zod') } load((x) => x);",
   };
   for (const [name, source] of Object.entries(allowed)) {
@@ -338,7 +343,7 @@ describe("a bundle may require Node's own modules", () => {
   const refused: [name: string, source: string, module: string][] = [
     ["a package", `${create}\n  createRequire(${elsewhere})("zod");`, "zod"],
     ["a file", `${create}\n  createRequire(import.meta.url)("./x.cjs");`, "./x.cjs"],
-    ["Bun's own", '\n  import.meta.require("bun:sqlite");', "bun:sqlite"],
+    ["a module of Bun", '\n  import.meta.require("bun:sqlite");', "bun:sqlite"],
     ["a package by a plain require", '\n  require(["z", "od"].join(""));', "zod"],
     ["a package in a shim", `${esbuild.replaceAll("\n", " ")}\n  __require("ws");`, "ws"],
     ["a package found by require.resolve", '\n  require.resolve("zod");', "zod"],

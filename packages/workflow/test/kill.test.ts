@@ -47,7 +47,7 @@ describe("kill (F11)", () => {
     });
   }
 
-  test("ends a child process and its own child, which the workflow started with the signal", async () => {
+  test("ends a child process and its own child, which the workflow ends at the abort signal", async () => {
     const store = new TestStore();
     const pids = join(store.folder, "pids");
     const hash = await store.add(

@@ -18,7 +18,7 @@ const large = bundleOf(`
 
 async function only(client: { printed(): Promise<Printed[]> }): Promise<Printed> {
   const [printed] = await client.printed();
-  if (!printed) throw new Error("it printed nothing");
+  if (!printed) throw new Error("the client printed nothing");
   return printed;
 }
 
@@ -59,8 +59,8 @@ describe("a size limit that cuts a write short (F5)", () => {
   });
 });
 
-describe("too few files (F27)", () => {
-  test("refuse a start at the limit, and lose no accepted start", async () => {
+describe("a client with a low limit of open files (F27)", () => {
+  test("gets an error at the limit, and every accepted start is kept", async () => {
     const store = new TestStore();
     const hash = await store.add(endless);
     const client = spawnClient(
@@ -133,7 +133,7 @@ describe("the surroundings of a client (F27)", () => {
     expect(store.workers()).toHaveLength(1);
   });
 
-  test("run no code from the client's working folder", async () => {
+  test("do not run code or settings from the worker's folder", async () => {
     const store = new TestStore();
     const hash = await store.add(bundleOf('yield step("a", String(process.env.PLANTED));'));
     await Bun.write(join(store.folder, "evil.ts"), 'process.env.PLANTED = "preloaded";');

@@ -87,7 +87,7 @@ test("an ending worker refuses requests in transit", async () => {
   );
   await until(
     () => answer.includes("WORKER_CLOSING"),
-    () => `it answered ${JSON.stringify(answer)}`,
+    () => `the worker answered ${JSON.stringify(answer)}`,
   );
   client.destroy();
 });

@@ -13,7 +13,7 @@ const count = 100_000;
 const hour = 3_600_000;
 
 test("lists, summaries and histories of 100,000 threads read no logs", async () => {
-  // A disk may take minutes to create so many files.
+  // Use memory: creating so many files on a disk is slow.
   const memory = "/dev/shm";
   const folder = mkdtempSync(join(existsSync(memory) ? memory : tmpdir(), "many-threads-"));
   try {

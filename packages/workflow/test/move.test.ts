@@ -109,7 +109,7 @@ describe("a thread that moves", () => {
     await sound(one, other);
   });
 
-  test("stays paused, asleep or interrupted, only on its new host", async () => {
+  test("stays paused, asleep or completed, and only its new host continues it", async () => {
     const [one, other] = two();
     const expiresAt = Date.now() + 3_600_000;
     const [paused, asleep, ended] = [
@@ -177,7 +177,7 @@ describe("a thread that moves", () => {
     }
   });
 
-  test("is not taken from a copy of a storage root that is older than its last move", async () => {
+  test("is not moved from a copy of a storage root that is older than its last move", async () => {
     const [one, other] = two();
     const ref = await one.start(await one.add(asker));
     await one.whenStatus(ref, "waiting");

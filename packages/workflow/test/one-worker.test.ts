@@ -96,7 +96,7 @@ describe("one worker for a hash", () => {
     await store.whenStatus(ref, "completed");
   });
 
-  test("leaves no pipe open for its parent process", async () => {
+  test("does not keep a pipe of its parent process open", async () => {
     const store = new TestStore();
     const hash = await store.add(endless);
     const client = spawnClient(store, { workflow: hash });

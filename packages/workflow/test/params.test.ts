@@ -14,7 +14,7 @@ const input = {
   additionalProperties: false,
 };
 
-/** Prints its prompt and params. */
+/** Yields its params, or else its prompt. */
 const greeter = bundleOf(
   `yield step("greet", JSON.stringify(input.params ?? input.prompt));`,
 ).replace("roles: {} }", `roles: {}, input: ${JSON.stringify(input)} }`);

@@ -38,7 +38,7 @@ function planted(store: TestStore, plant: Plant, path: string): () => string {
 
 for (const plant of plants) {
   describe(`${plant.name} planted (F18)`, () => {
-    test("as a thread's log starts nothing, and is not written", async () => {
+    test("as a thread's log does not start a thread, and its target is not written", async () => {
       const store = new TestStore();
       const hash = await store.add(counter);
       const threadId = ulid();

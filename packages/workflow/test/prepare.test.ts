@@ -24,7 +24,7 @@ async function write(name: string, text: string | Uint8Array): Promise<string> {
 }
 async function refusal(file: string, options: { types?: string } = {}): Promise<WorkflowError> {
   const error: unknown = await prepareBundle(file, options).then(
-    () => new Error("it was taken"),
+    () => new Error("the file was accepted"),
     (thrown: unknown) => thrown,
   );
   if (!isWorkflowError(error)) throw error;

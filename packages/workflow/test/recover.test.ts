@@ -87,7 +87,7 @@ describe("a thread whose worker was killed", () => {
     expect(await recover(store.root, env)).toEqual({ resumed: [], left: [] });
   });
 
-  test("is resumed by a running server, and by its successor", async () => {
+  test("is resumed by a running server after each loss, unless it is paused", async () => {
     const { store, ref, env } = await interrupted();
     const rest = keepAwake(openLocalHost({ path: store.root }), env, { resume: true });
     try {
@@ -183,7 +183,7 @@ describe("is left to the user, with the reason:", () => {
     expect((await store.read(ref)).status).toBe("interrupted");
   });
 
-  test("a thread of another identity, and a thread without a recorded identity", async () => {
+  test("a thread of another storage root, and a thread without a recorded storage root", async () => {
     const store = new TestStore();
     const hash = await store.add(endless);
     await written(store, hash, { startedIn: { root: "f".repeat(32), env: [] } });
@@ -245,11 +245,11 @@ describe("is left to the user, with the reason:", () => {
     const descriptor = { description: "a graph", roles: {}, agentGraph: { document: null } };
     const hash = await putBundle(store.root, new TextEncoder().encode(source), { descriptor });
     await written(store, hash, {});
-    expect(await reasons(store.root)).toEqual(["an agent graph is not resumed unasked"]);
+    expect(await reasons(store.root)).toEqual(["agent graphs are not resumed automatically"]);
   });
 });
 
-test("the worker decides: a pause between the list and the resume holds", async () => {
+test("the worker decides: a pause between the list and the resume stays in effect", async () => {
   const { store, ref, env } = await interrupted();
   await resumeThread(store.root, ref, { env });
   await pauseThread(store.root, ref);

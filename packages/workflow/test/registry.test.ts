@@ -96,7 +96,7 @@ test("a name registered by many concurrent processes keeps every version", async
   expect(times).toEqual([...new Set(times)].toSorted((a, b) => b - a));
 });
 
-test("a process killed during registration loses nothing that it acknowledged", async () => {
+test("a process killed during registration loses no acknowledged name", async () => {
   const said = new Set<string>();
   for (const round of some(
     Array.from({ length: 12 }, (_, at) => at),

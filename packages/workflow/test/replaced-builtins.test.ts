@@ -61,7 +61,7 @@ describe("a record is serialised, hashed and written by captured functions, not 
   }
 });
 
-describe("a bundle that replaces everything leaves its siblings' logs intact", () => {
+describe("a bundle that replaces everything leaves the other threads' logs intact", () => {
   const vandal = readFileSync(join(import.meta.dir, "fixtures/vandal.js"), "utf8");
   const stepsOf = (store: TestStore, ref: ThreadRef) =>
     store

@@ -30,7 +30,7 @@ function greetings(): SourceKind {
     async module(text, file) {
       const { name } = JSON.parse(text) as { name?: string };
       if (name === undefined) {
-        const message = `${file}:1:1: there is no name`;
+        const message = `${file}:1:1: missing name`;
         throw new WorkflowError({ code: "NO_NAME", kind: "failed", message, hint: "give a name" });
       }
       return {
@@ -81,7 +81,7 @@ describe("a kind of source", () => {
     const file = await source("{}");
     expect(await thrownBy(prepareBundle(file, { sources: [greetings()] }))).toMatchObject({
       code: "NO_NAME",
-      message: `${file}:1:1: there is no name`,
+      message: `${file}:1:1: missing name`,
     });
   });
 

@@ -27,7 +27,7 @@ const leaseMs = 3_000;
 /** Number of commands during which leases expire and workers are replaced. */
 const troubled = 4_000;
 
-test("random commands, lost leases and replaced workers lose and repeat no step", async () => {
+test("random commands, lost leases and replaced workers neither lose nor repeat a step", async () => {
   let passed = 0;
   const memory = new Memory({ now: () => Date.now() + passed });
   const folder = mkdtempSync(join(tmpdir(), "store-worker-"));

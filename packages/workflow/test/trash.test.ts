@@ -151,7 +151,7 @@ test("a restore does not replace a newer thread with its id", async () => {
   expect((await host.read(ref)).createdAt).toBe(createdAt);
 });
 
-test("a thread that sleeps is woken once it is restored, and not before", async () => {
+test("a sleeping thread that was removed by force is killed, and stays killed when it is restored", async () => {
   const store = new TestStore();
   const host = openLocalHost({ path: store.root });
   const options = { wait: { sleep: true, expiresAt: Date.now() + dayMs } };

@@ -149,7 +149,7 @@ describe("a twin in a bundle's place", () => {
 });
 
 describe("between hosts", () => {
-  test("a twin is neither sent nor taken, and nothing is changed", async () => {
+  test("a twin is neither sent nor accepted, and nothing is changed", async () => {
     const [one, other] = [await waiting(), new TestStore()];
     const [from, to] = [movingRoot(one.root, "here"), movingRoot(other.root, "there")];
     one.replace();

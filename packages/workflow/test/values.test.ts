@@ -59,7 +59,7 @@ describe("a value that is too long for its event", () => {
 });
 
 describe("a thread whose values", () => {
-  test("were kept leaves nothing when it is removed, and its fork has no values", async () => {
+  test("were kept is removed with all of its files, and its fork has no values", async () => {
     const store = new TestStore();
     const ref = await store.start(await store.add(teller));
     await store.whenStatus(ref, "completed");

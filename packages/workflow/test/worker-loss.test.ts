@@ -45,7 +45,7 @@ test("a worker that ends while a thread is started leaves the start to the next 
 });
 
 describe("a worker that is killed", () => {
-  test("ends its followers and waiting clients", async () => {
+  test("ends the streams of its followers and the waits of its clients", async () => {
     const { store, ref } = await running();
     const items: Observed[] = [];
     const following = (async () => {

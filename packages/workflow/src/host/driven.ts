@@ -10,7 +10,10 @@ import { follow } from "./rules.ts";
 /** Answers to a thread's questions: a list, or the answers of a recorded thread. */
 export type GivenAnswers = { answers?: readonly TestAnswer[]; fixture?: Fixture };
 
-/** A thread at its end. `refusal`: its question refused the answer. `durationMs` is null for a waiting thread. */
+/**
+ * The result of {@link drivenToEnd}. `durationMs` is null when the thread did not end. `refusal` is the error for an
+ * answer that does not fit the question.
+ */
 export type DrivenThread = {
   view: ThreadView;
   durationMs: number | null;
@@ -40,7 +43,7 @@ export async function drivenToEnd(
       : null;
     if (input) {
       const refusal = await refusalOf(host.control(ref, { kind: "answer", input, env }));
-      // The question of this version differs from the question of the recorded version.
+      // This version may ask another question than the recorded version.
       if (refusal && otherQuestion.has(refusal.code)) return { view, durationMs: null, refusal };
       if (refusal) throw refusal;
     } else if (view.status === "interrupted" && !isResumed) {
@@ -56,7 +59,7 @@ export async function drivenToEnd(
 /** Error codes for an answer that does not fit the question. */
 const otherQuestion: ReadonlySet<string> = new Set(["ANSWER_INVALID", "NOT_A_DECISION"]);
 
-/** Returns the refusal of a command; null if it was accepted. Rethrows errors that are not a `WorkflowError`. */
+/** Returns the `WorkflowError` that refused a command, or null if the command was accepted. Rethrows other errors. */
 async function refusalOf(done: Promise<unknown>): Promise<WorkflowError | null> {
   try {
     await done;

@@ -14,7 +14,7 @@ export const threadExists = (threadId: string, host: string, difference: string)
 export const nothingToRetry = (threadId: string, status: string, hint: string): WorkflowError =>
   WorkflowError.failed("NOTHING_TO_RETRY", `${threadId} is ${status}: nothing to retry`, hint);
 
-/** An open thread, which is removed only by force. */
+/** An unfinished thread is removed only by force. */
 export const threadOpen = (threadId: string, status: string): WorkflowError =>
   WorkflowError.failed(
     "THREAD_RUNNING",
@@ -22,11 +22,11 @@ export const threadOpen = (threadId: string, status: string): WorkflowError =>
     `kill and remove it: uncaged-workflow thread rm ${threadId} --force`,
   );
 
-/** A removed thread of a host without a trash. */
+/** A host without a trash can't restore a removed thread. */
 export const notKept = (threadId: string): WorkflowError =>
   WorkflowError.missing(
     "NOT_IN_TRASH",
-    `${isThreadId(threadId) ? threadId : show(threadId)} can't be restored: this host keeps no removed threads`,
+    `${isThreadId(threadId) ? threadId : show(threadId)} can't be restored: this host does not keep removed threads`,
     "restore it from a backup",
   );
 
@@ -37,7 +37,7 @@ export const corruptNotExported = (threadId: string): WorkflowError =>
     "fork it with the steps before the damage, and export the fork",
   );
 
-/** No value starts at this byte position of a thread's file of values. */
+/** A thread's file of values does not have a value at this byte position. */
 export const valueNotFound = (threadId: string, at: number): WorkflowError =>
   WorkflowError.missing(
     "VALUE_NOT_FOUND",

@@ -216,7 +216,7 @@ test("a version without support for fixtures is not started with a fixture", () 
   const options = { threadId, maxRounds: 1, fixture };
   const begin = () => beginGenerator(run, { prompt: "", steps: [] }, options);
   expect(begin).toThrow("does not support fixtures");
-  // The option `fixture` here is unrelated to fixtures.
+  // A text in the option `fixture` is the workflow's own option, not a fixture.
   expect(() =>
     beginGenerator(run, { prompt: "", steps: [] }, { ...options, fixture: "mine" }),
   ).not.toThrow();
@@ -230,7 +230,7 @@ test.each([
   [{ ...recorded([]), steps: {} }, "its steps are not a list"],
   [
     { ...recorded([]), steps: [{ role: "a", content: "", meta: {} }, { role: "" }] },
-    "step 2 is no",
+    "step 2 is not",
   ],
 ])("%j is not a fixture", (value, why) => {
   expect(() => checkFixture(value)).toThrow(why);

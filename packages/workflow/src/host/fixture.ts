@@ -22,7 +22,7 @@ export function fixtureOf(view: ThreadView): Fixture {
   };
 }
 
-/** Returns the answer in a fixture to the open question of a thread with these steps, or null. */
+/** Returns a fixture's answer to the question at the end of `log`, or null. */
 export function recordedInput({ steps }: Fixture, log: readonly Step[]): InputRequest | null {
   const asked = log.at(-1);
   if (asked?.role !== WAIT) return null;
@@ -41,7 +41,7 @@ export function recordedInput({ steps }: Fixture, log: readonly Step[]): InputRe
   return { ...answer, meta: { ...meta, requestId: `fixture ${log.length}` } };
 }
 
-/** Selects the answer to a log's last question from a list in the order of the questions; null if the list has none. */
+/** Returns the answer to the question at the end of `log`, or null. `answers` has the order of the questions. */
 export function givenInput(
   answers: readonly TestAnswer[],
   log: readonly Step[],

@@ -22,7 +22,7 @@ export const answerRules: Rules = {
     await Promise.all([host.control(ref, answer), host.control(ref, answer)]);
     const roles = (await settled(host, ref)).steps.map(({ role }) => role);
     equal(roles, ["__wait__", "__input__", "thanks"]);
-    equal(await host.control(ref, answer), { threadId: ref.threadId }, "as it was answered before");
+    equal(await host.control(ref, answer), { threadId: ref.threadId }, "a repeated answer");
   },
 
   async "one of many concurrent answers is accepted, and the others are refused"(trial) {
@@ -66,7 +66,7 @@ export const answerRules: Rules = {
     );
     const [first, second] = rejected.map(({ seq }) => seq);
     equal((second ?? 0) - (first ?? 0), 1, "events are numbered");
-    equal(await trial.lines(ref, "7GX2W9QA"), 2, "notes of it");
+    equal(await trial.lines(ref, "7GX2W9QA"), 2, "log lines of refused answers");
   },
 
   async "an answer to a question that is not open is refused"(trial) {
@@ -110,9 +110,9 @@ export const answerRules: Rules = {
       const fork = await host.fork(ref, { keep: { atStep }, ...changes, env: {} });
       return (await settled(host, fork)).steps[1]?.meta.by;
     };
-    equal(await byOf(2, {}), by, "a fork keeps it");
+    equal(await byOf(2, {}), by, "a fork keeps the sender");
     const changed = { content: "no", meta: { for: "may", ...meta } };
-    equal(await byOf(2, { edit: changed }), { kind: "api" }, "an edit is its editor's");
+    equal(await byOf(2, { edit: changed }), { kind: "api" }, "the editor is the sender of an edit");
     const own = { ...changed, by: { kind: "console" } };
     for (const [atStep, changes] of [
       [2, { edit: own }],
@@ -144,7 +144,7 @@ export const answerRules: Rules = {
     await trial.until(ref, "waiting", ({ steps }) => steps.length === 3);
     await answer('{"approved":true}');
     equal(contents(await settled(host, ref)).at(-1), decisions("reject", "approve"));
-    // A fork may bring the answer.
+    // A fork can include the answer.
     const input = { content: "fine" };
     await refused(() => host.fork(ref, { keep: { atStep: 1 }, input, env: {} }), "NOT_A_DECISION");
     const kept = { keep: { atStep: 1 }, input: { content: "approved" }, env: {} };
@@ -173,7 +173,7 @@ export const answerRules: Rules = {
     await refused(() => forked(1, input("green", { token: "another" })), "ANSWER_TOKEN");
     await refused(() => forked(2, { edit: { content: "blue" } }), "ANSWER_INVALID");
     await refused(() => forked(2, { edit: { meta: { value: "blue" } } }), "ANSWER_INVALID");
-    equal((await host.family(ref)).length, before, "nothing is created");
+    equal((await host.family(ref)).length, before, "no thread is created");
     for (const changes of [input("green"), { edit: { content: "green" } }]) {
       const atStep = "edit" in changes ? 2 : 1;
       const { steps } = await settled(host, await forked(atStep, changes));
@@ -195,10 +195,10 @@ export const answerRules: Rules = {
     await refused(() => forked({ steps: [0, 1] }), "NOT_A_QUESTION");
     await host.control(ref, answer);
     await settled(host, ref);
-    // The answer to another question.
+    // These forks keep an answer without its question.
     for (const steps of [[0, 3], [1], [0, 1, 3]])
       await refused(() => host.fork(ref, { keep: { steps }, env: {} }), "QUESTION_NOT_KEPT");
-    equal((await host.family(ref)).length, before, "nothing is created");
+    equal((await host.family(ref)).length, before, "no thread is created");
     const { steps } = await settled(host, await forked({ atStep: 3 }));
     equal(steps.at(-1)?.content, decisions("reject", "approve"));
     const late = await trial.start(asker, { params: { expiresAt: 1 } });

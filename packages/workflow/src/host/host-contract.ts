@@ -48,7 +48,7 @@ const rules: Rules = {
     const { host } = trial;
     const ref = await trial.start(counter, { prompt: "go", params: { a: 1 }, options: { x: "y" } });
     equal(await host.find(ref.threadId), ref, "found by its id");
-    equal(await host.find(ref.threadId.slice(-20)), ref, "found by its ending");
+    equal(await host.find(ref.threadId.slice(-20)), ref, "found by its suffix");
     equal(await host.find("@last"), ref, "found as the newest");
     const view = await settled(host, ref);
     const { status, prompt, params } = view;
@@ -59,7 +59,7 @@ const rules: Rules = {
     equal((await host.row(ref))?.status, "completed");
   },
 
-  async "a second start or fork with a thread's id starts nothing, and another one is refused"(
+  async "a repeated start or fork with a thread's id is idempotent, and a different one is refused"(
     trial,
   ) {
     const threadId = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
@@ -68,7 +68,7 @@ const rules: Rules = {
     const first = await trial.start(counter, named);
     await settled(host, first);
     const again = await trial.start(endless, named);
-    equal(again, first, "the first thread answers, also to another version");
+    equal(again, first, "the first thread is returned, also for another version");
     await refused(() => trial.start(endless, { threadId, name: "other" }), "THREAD_EXISTS");
     const forkId = "01ARZ3NDEKTSV4RRFFQ69G5FAW";
     const options = { threadId: forkId, keep: { atStep: 1 }, env: {}, traceparent };
@@ -122,7 +122,7 @@ const rules: Rules = {
     for (const [index, attempt] of attempts.entries()) {
       equal(typeof attempt, "string");
       const first = index - (index % 2);
-      equal(attempts.indexOf(attempt), first, "a print and its step are of one attempt");
+      equal(attempts.indexOf(attempt), first, "a print and its step belong to one attempt");
     }
   },
 
@@ -148,7 +148,11 @@ const rules: Rules = {
     equal((await host.attempts(second)).slice(0, 1).map(summary), [of(1, "a", true)]);
     await host.remove(ref);
     const [first] = await host.attempts(fork);
-    equal(first && summary(first), { ...of(1, "a", true), notes: [] }, "without its source");
+    equal(
+      first && summary(first),
+      { ...of(1, "a", true), notes: [] },
+      "after its source was removed",
+    );
   },
 
   async "an observer sees steps, questions and the end as they occur, in order"(trial) {
@@ -217,7 +221,9 @@ const rules: Rules = {
   },
 
   // Depending on the host, a thread gets the environment of its starter or of its worker.
-  async "a thread has the environment that its host gives it, and its starter's folder"(trial) {
+  async "a thread has the environment that its host gives it, and the folder of its starter"(
+    trial,
+  ) {
     const own = "UNCAGED_OF_CONTRACT";
     const given = { UNCAGED_OF_CONTRACT: "the starter's" };
     const ref = await trial.start(surroundings, { env: given, cwd: "/", options: { own } });
@@ -273,7 +279,7 @@ const rules: Rules = {
     for (let next = await observer.next(); !next.done; next = await observer.next())
       last = next.value;
     const isSeen = last?.kind === "removed" || last?.kind === "end";
-    equal(isSeen, true, "its observer sees it");
+    equal(isSeen, true, "its observer sees the removal");
   },
 
   async "rounds and record sizes are limited"(trial) {
@@ -284,7 +290,7 @@ const rules: Rules = {
     const size = host.maxRecordBytes + 1;
     const large = await trial.start(bundle(`yield step("large", "x".repeat(${size}));`));
     const failed = await settled(host, large);
-    equal(failed.steps, [], "no part of it is in the log");
+    equal(failed.steps, [], "no part of a too large record is in the log");
   },
 
   async "changes begin with ready and name new rows, new statuses and removals"(trial) {

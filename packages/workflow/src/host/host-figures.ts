@@ -41,7 +41,7 @@ export const figureRules: Rules = {
     equal(await subjectOf({ name: "review" }), "review");
   },
 
-  async "a row has the place of its thread"(trial) {
+  async "a row has the role or text of its thread's current place"(trial) {
     const { host } = trial;
     const placeOf = async (text: string) => {
       const ref = await trial.start(text);
@@ -68,10 +68,10 @@ export const figureRules: Rules = {
     const copy = await host.fork(ref, { keep: { atStep: 2 }, env: {} });
     await settled(host, copy);
     const { spent, hasError } = (await host.row(copy)) as ThreadRow;
-    equal([spent.cost, hasError], [0, false], "copied steps count in their source");
+    equal([spent.cost, hasError], [0, false], "copied steps count only in their source");
   },
 
-  async "a list is filtered by time, work, cost and errors"(trial) {
+  async "a list is filtered by time, working time, cost and errors"(trial) {
     const { host } = trial;
     const cheap = await trial.start(counter, { options: { count: 2, delayMs: 60 } });
     await settled(host, cheap);

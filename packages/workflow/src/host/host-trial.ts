@@ -103,12 +103,12 @@ export class Trial {
     status: ThreadView["status"],
     is: (view: ThreadView) => boolean = () => true,
   ): Promise<ThreadView> {
-    // A question may time out after it was seen.
+    // Observe to the end: a question may time out, and the thread then continues.
     for await (const _ of this.host.observe(ref)) {
       const view = await this.host.read(ref);
       if (view.status === status && is(view)) return view;
     }
-    throw new Error(`it never was ${status}`);
+    throw new Error(`the thread never was ${status}`);
   }
 }
 
@@ -120,7 +120,7 @@ export const contents = ({ steps }: ThreadView): string[] => steps.map(({ conten
 
 export const isOwn = (name: string): boolean => !/^(worker|attempt)_/.test(name);
 
-// Bytes between two items may belong to either cursor.
+// The cursor of an item may differ between two reads: it may include the bytes before the next item.
 export const bare = (item: Observed): object => ({ ...item, cursor: "" });
 
 export const nameOf = (item: Observed): string => {
@@ -137,7 +137,7 @@ export async function refused(act: () => Promise<unknown>, code: string): Promis
     if (isWorkflowError(error)) return equal(error.code, code);
     throw error;
   }
-  throw new Error(`it is not refused with ${code}`);
+  throw new Error(`not refused with ${code}`);
 }
 
 export function equal(found: unknown, wanted: unknown, what = "result"): void {

@@ -41,7 +41,9 @@ export interface Host {
   store(file: string, options?: PrepareOptions): Promise<{ hash: string }>;
   /** Finds the workflow and version for a text: a name, `name@hash`, a hash or its unique prefix. */
   resolve(workflow: string): Promise<Resolved>;
+  /** The registered workflows, sorted by name. */
   workflows(): Promise<WorkflowRow[]>;
+  /** A workflow by its name. @throws WorkflowError `WORKFLOW_NOT_FOUND`. */
   workflow(name: string): Promise<WorkflowView>;
   /** All versions of a workflow, latest registration first, with the figures of their threads. */
   history(name: string): Promise<VersionRow[]>;
@@ -49,6 +51,7 @@ export interface Host {
   rollback(name: string, version?: string): Promise<RolledBack>;
   /** Removes a name and its history; its threads stay. */
   unregister(name: string): Promise<{ name: string }>;
+  /** A version of a workflow, by a text that {@link resolve} accepts. */
   version(workflow: string): Promise<VersionView>;
   /** The text of a version's bundle, or of the source `file` that it was built from. */
   source(workflow: string, file?: string): Promise<string>;
@@ -74,6 +77,7 @@ export interface Host {
   live(): Promise<LiveRow[]>;
   /** A thread's row in the list; null when it has been removed. */
   row(ref: ThreadRef): Promise<ThreadRow | null>;
+  /** A whole thread: its status, steps and times. */
   read(ref: ThreadRef): Promise<ThreadView>;
   /** The ancestors of a thread and all of their forks, including the thread itself, oldest first. */
   family(ref: ThreadRef): Promise<Relative[]>;
@@ -91,6 +95,7 @@ export interface Host {
    * Ends after the end record, when the log is corrupt, or when the thread is removed.
    */
   observe(ref: ThreadRef, cursor?: string, options?: ObserveOptions): AsyncGenerator<Observed>;
+  /** Pauses, resumes, answers or kills a thread. */
   control<Command extends ThreadCommand>(
     ref: ThreadRef,
     command: Command,
@@ -110,30 +115,32 @@ export interface Host {
   changes(signal: AbortSignal): AsyncGenerator<HostChange>;
 
   /**
-   * Wakes the threads whose sleep or wait for an answer has expired. Concurrent calls wake each thread once. Cheap when
-   * no thread is due.
+   * Wakes the threads whose sleep or wait for an answer has expired. Concurrent calls wake each thread once. A call
+   * without due threads does not read logs.
    */
   wake(options: WakeOptions): Promise<Woken>;
   /**
    * Resumes interrupted threads without a user's request, if they ran here until recently and their whole start
-   * environment is available. Hosts that continue their threads themselves, or run in one process, resume none.
+   * environment is available. Hosts that continue their threads themselves, or run in one process, do not resume
+   * threads.
    */
   recover(options: RecoverOptions): Promise<Recovered>;
 
   // Upkeep
 
-  /** Checks all stored data without changing it, and reports each violation. */
+  /** Checks all stored data without changing it, and reports each problem. */
   verify(options?: VerifyOptions): Promise<Verification>;
   /** Deletes unused data. */
   collect(options?: CollectOptions): Promise<Garbage>;
   /** Lists the workers of this host. @throws WorkflowError `NO_LOCKS` on a system where workers can't run. */
   workers(): Promise<WorkerState[]>;
+  /** Releases the resources of this object. Threads continue. */
   close(): Promise<void>;
 }
 
 /** Options of registering a workflow. */
 export type RegisterOptions = PrepareOptions & {
-  /** Registers under the development name `<name>@dev`, which keeps no history. */
+  /** Registers under the development name `<name>@dev`, which does not have a history. */
   dev?: boolean;
   /** The required current version, or null for a new name. Any other current version is a `VERSION_CONFLICT`. */
   expected?: string | null;
@@ -231,7 +238,9 @@ export type ForkOptions = {
   name?: string;
   /** An answer to the last kept step, which must be a question. */
   input?: InputRequest;
-  /** The `__input__` step that begins a rerun of a step workflow after the kept steps. It answers no question. */
+  /**
+   * The `__input__` step that begins a rerun of a step workflow after the kept steps. It does not answer a question.
+   */
   rerun?: InputRequest;
   /**
    * Repeats the step in progress without its recorded turns and tool results. By default `keep` then selects all steps.
@@ -253,7 +262,7 @@ export type Relative = Omit<ThreadRow, "updatedAt"> & { forkFrom: ForkFrom | nul
 export type LogOptions = {
   /** Starts after the line with this position. */
   after?: number;
-  /** Skips older lines, in milliseconds since the epoch. */
+  /** Skips lines before this time, in milliseconds since the epoch. */
   since?: number;
   /** Reads only lines with these tags and events of these types. Other lines are not parsed. */
   only?: readonly string[];
@@ -328,7 +337,7 @@ export type HostChange =
   | { kind: "removed"; threadId: string }
   | { kind: "workflows" };
 
-/** A violation in the stored data: file, line (from 1), offset (in bytes) and message. */
+/** A problem in the stored data: file, line (from 1), offset (in bytes) and message. */
 export type Problem = { path: string; line?: number; offset?: number; message: string };
 
 /**
@@ -341,11 +350,13 @@ export type Verification = {
   withoutSums: string[];
 };
 
+/** Options of {@link Host.verify}. */
 export type VerifyOptions = {
   /** Called after each bundle and each thread. */
   onProgress?: (checked: Verification["checked"]) => void;
 };
 
+/** Options of {@link Host.collect}. */
 export type CollectOptions = {
   /** Reports the garbage without deleting it. */
   dryRun?: boolean;

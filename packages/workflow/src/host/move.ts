@@ -1,7 +1,9 @@
 /*
- * Moves a thread from one host to another. Owns: the order of the steps. Does not own: the steps, which each host does.
+ * Moves a thread from one host to another. Owns: the order of the steps. Does not own: the steps, which each host
+ * implements.
  *
- * M1 A thread is on one host at a time. It leaves before it arrives; its host does each in one atomic, durable action.
+ * M1 A thread is on one host at a time. It leaves before it arrives. Leaving and arriving are each one atomic, durable
+ *    action of a host.
  * M2 Every refusal happens before the thread leaves.
  * M3 The moving process may crash at any moment. Repeating the move continues it: leaving for the same host again does
  *    nothing, a second copy has the same bytes, and arriving with the same number again does nothing.
@@ -28,11 +30,13 @@ export type MoveOptions = {
   onProgress?: (done: number, all: number) => void;
 };
 
-/** A host that threads can leave and arrive on. Files are passed as the storage root that holds them. */
+/** A host that threads can leave and arrive at. Files are passed as the storage root that holds them. */
 export interface MovingHost {
+  /** The id and the name of this host. */
   identity(): Promise<HostIdentity>;
   /** Runs `act` while no other process of this machine moves the thread. */
   alone<T>(threadId: string, act: () => Promise<T>): Promise<T>;
+  /** This host's knowledge of a thread; null when it does not have the thread's files. */
   presence(threadId: string): Promise<Presence | null>;
   /** A storage root with all files of the thread and its bundle. */
   files(ref: ThreadRef): Promise<string>;
@@ -45,7 +49,7 @@ export interface MovingHost {
    * `VERSION_CONFLICT`.
    */
   takeWorkflow(name: string, workflow: Workflow, force: boolean): Promise<{ unchanged: boolean }>;
-  /** Checks that this host can take a thread. @throws WorkflowError when it can't, for example `RECORD_TOO_LARGE`. */
+  /** Checks that this host can accept a thread. @throws WorkflowError when it can't, for example `RECORD_TOO_LARGE`. */
   check(root: string, ref: ThreadRef): Promise<void>;
   /** Hashes and stores a bundle, unless it is stored already. */
   takeBundle(root: string, hash: string): Promise<void>;
@@ -122,7 +126,7 @@ export async function copyWorkflow(
   };
   await take();
   const { unchanged } = await to.takeWorkflow(name, workflow, force);
-  // The other host may have removed a bundle before it was named.
+  // The other host may have deleted an unnamed bundle before it set the name.
   await take();
   const { hash } = workflow;
   return { name, hash, versions: versions.length, unchanged, ...(await namesOf(from, to)) };
@@ -143,7 +147,7 @@ const namesOf = async (from: MovingHost, to: MovingHost) => ({
   to: (await to.identity()).name,
 });
 
-/** Whether the thread has arrived already; false when it may still leave, or has left and may arrive. */
+/** Whether the thread has arrived already. False when it may still leave, or has left and may arrive. */
 function isDone(
   threadId: string,
   here: Presence,
@@ -159,7 +163,7 @@ function isDone(
     if (host) throw movedError(threadId, host.name);
     return true;
   }
-  if (there && !host) throw threadExists(threadId, target.name, "it did not come from here");
+  if (there && !host) throw threadExists(threadId, target.name, "it did not come from this host");
   // This host's copy is stale: the thread has left the other host since.
   if (host && !away && (last > moves || host.id !== source.id)) {
     throw movedError(threadId, host.name);

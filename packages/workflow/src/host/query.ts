@@ -3,7 +3,7 @@ import type { Status, ThreadRow } from "../record/thread.ts";
 
 /** Selects the threads to list. `workflow` is a name, `name@hash`, a hash or its unique prefix. */
 export type ThreadQuery = ThreadFilter & {
-  /** 20 by default. */
+  /** Maximum number of threads on a page, 20 by default. */
   limit?: number;
   offset?: number;
   /** Lists only the threads after this thread id in the order of the list, even when that thread was removed. */

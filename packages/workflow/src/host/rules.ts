@@ -33,8 +33,8 @@ export async function settled(
 }
 
 /**
- * Returns the options of the fork that retries a thread which failed, was killed or ran out of rounds. The fork keeps
- * every step, or the steps before the recorded failure that ended the thread.
+ * Returns the options of the fork that retries a failed or killed thread, or a thread that ran out of rounds. The fork
+ * keeps every step, or the steps before the recorded failure that ended the thread.
  *
  * @throws WorkflowError `NOTHING_TO_RETRY` when the thread did not end in one of these ways, `THREAD_MOVED`.
  */
@@ -84,8 +84,8 @@ function redoneFrom(source: ThreadView): number {
 
 /**
  * Returns the number of steps before the last failure that a retry of a failed thread would replay; null if a retry
- * would not replay a failure. If a workflow catches the failure of a step and then fails by its own code, a retry
- * repeats no step.
+ * would not replay a failure. If a workflow catches the failure of a step and then fails by its own code, a retry does
+ * not repeat a step.
  */
 export function replayedFailure(source: ThreadView): number | null {
   if (source.status !== "failed" || source.error?.attempt !== undefined) return null;

@@ -16,7 +16,9 @@ export type Woken = {
   next: number | null;
 };
 
-/** `dryRun` reports the threads without resuming them. `only` limits the call to these threads. */
+/**
+ * Options of a recovery. `dryRun` reports the threads without resuming them. `only` limits the call to these threads.
+ */
 export type RecoverOptions = WakeOptions & { dryRun?: boolean; only?: readonly string[] };
 
 /**

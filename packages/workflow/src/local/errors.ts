@@ -28,7 +28,7 @@ export const clockWrong = (year: number): WorkflowError =>
 const otherThreadHint = (threadId: string): string =>
   `give another id; look at this thread: uncaged-workflow thread ${threadId}`;
 
-/** A start with the id of a thread of another workflow. */
+/** A start uses the id of a thread of another workflow. */
 export const ofOtherWorkflow = (threadId: string, workflow: string): WorkflowError =>
   WorkflowError.failed(
     "THREAD_EXISTS",
@@ -40,7 +40,7 @@ export const ofOtherWorkflow = (threadId: string, workflow: string): WorkflowErr
 export const ofOtherSource = (threadId: string, source: string | null): WorkflowError =>
   WorkflowError.failed(
     "THREAD_EXISTS",
-    source === null ? `${threadId} is not a fork` : `${threadId} is a fork of ${source}`,
+    source === null ? `${threadId} exists and is not a fork` : `${threadId} is a fork of ${source}`,
     otherThreadHint(threadId),
   );
 
@@ -61,7 +61,7 @@ export const reservedOption = (name: string): WorkflowError =>
 export const nothingToEdit = (threadId: string): WorkflowError =>
   WorkflowError.usage(
     "NOTHING_TO_EDIT",
-    `the fork of ${threadId} keeps no step to edit`,
+    `the fork of ${threadId} does not keep a step to edit`,
     "keep at least one step: --from-role R or --at-step N",
   );
 

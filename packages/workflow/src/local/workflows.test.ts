@@ -47,7 +47,7 @@ function addThread(hash: string, threadId: string): void {
 
 async function refusal(act: Promise<unknown>): Promise<WorkflowError> {
   const error = await act.then(
-    () => new Error("it was not refused"),
+    () => new Error("the call was not refused"),
     (thrown: unknown) => thrown,
   );
   if (isWorkflowError(error)) return error;
@@ -55,7 +55,7 @@ async function refusal(act: Promise<unknown>): Promise<WorkflowError> {
 }
 
 describe("a list of workflows", () => {
-  test("is by name, with description and number of versions", async () => {
+  test("is sorted by name, with description and number of versions", async () => {
     const a = await add("second", "it is second", 5);
     await add("first", "old");
     const b = await add("first", "it is first", 7);
@@ -156,7 +156,7 @@ describe("rollback", () => {
   });
 });
 
-test("remove takes the name and leaves bundles and threads", async () => {
+test("removal deletes the name, and keeps bundles and threads", async () => {
   const hash = await add("w", "1");
   addThread(hash, "01KQXKW18CT8G75T53R8F4G7YG");
   expect(await removeWorkflow(root, "w")).toEqual({ name: "w" });
@@ -190,7 +190,7 @@ describe("the version to run is found by", () => {
     expect(await resolveWorkflow(root, a.slice(0, 4))).toEqual({ name: "w", hash: a });
   });
 
-  test("the hash of an unnamed bundle, which is then its name", async () => {
+  test("the hash of an unnamed bundle, which becomes its name", async () => {
     const hash = await add("w", "1");
     await removeWorkflow(root, "w");
     expect(await resolveWorkflow(root, hash.toLowerCase())).toEqual({ name: hash, hash });
@@ -204,7 +204,7 @@ describe("the version to run is found by", () => {
 });
 
 test.each(["", "@", "none", "ABC", "0000000000000", "../x", "a\0", "w@../x"])(
-  "%p names nothing that can be run",
+  "%p does not name a version to run",
   async (text) => {
     await add("w", "1");
     expect((await refusal(resolveWorkflow(root, text))).kind).toBe("missing");

@@ -26,12 +26,12 @@ export type RoleStep<M extends RoleMeta> = {
 /**
  * The whole thread, for roles and moderators. Read-only.
  *
- * `steps` has the roles' steps. A role that asked with `waitFor` appears once it is answered, under its own name; its
- * `__wait__` and `__input__` steps are in `allSteps`, which is the unmodified log. `role` is the name of the current
- * role, and `key` its idempotency key, which is the same after a resume, in a retry and in a fork. The other fields are
- * the input of `run`: see `WorkflowOptions`; `options` has further options of the start, and `forkFrom`. `attempt` is
- * set for a role that runs in the attempt of its caller (`usesAttempt`). A role that runs agents concurrently opens an
- * attempt for each with `attempts`. A role asks questions during its work with `questions`.
+ * `steps` has the roles' steps. The step of a role that asked with `waitFor` appears after the answer, under the role's
+ * name; the `__wait__` and `__input__` steps are in `allSteps`, which is the unmodified log. `role` is the name of the
+ * current role, and `key` its idempotency key, which is the same after a resume, in a retry and in a fork. The other
+ * fields are the input of `run`: see `WorkflowOptions`; `options` has further options of the start, and `forkFrom`.
+ * `attempt` is set for a role that runs in the attempt of its caller (`usesAttempt`). A role that runs agents
+ * concurrently opens an attempt for each with `attempts`. A role asks questions during its work with `questions`.
  */
 export type ThreadContext<M extends RoleMeta = RoleMeta> = {
   threadId: string;

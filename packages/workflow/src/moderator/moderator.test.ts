@@ -58,7 +58,7 @@ async function failure(ran: Promise<unknown>): Promise<string> {
 describe("a workflow of roles", () => {
   const run = createRoleModerator({ roles: { planner, coder }, moderator: inTurn });
 
-  test("is an async generator function, as an inspector sees it", () => {
+  test("is recognizable as an async generator function", () => {
     expect(Object.prototype.toString.call(run)).toBe("[object AsyncGeneratorFunction]");
   });
 
@@ -92,7 +92,7 @@ describe("a workflow of roles", () => {
     }
   });
 
-  test("ends at maxRounds, with the recorded steps counted", async () => {
+  test("ends at maxRounds, which counts recorded steps too", async () => {
     const endless = createRoleModerator<Meta>({
       roles: { planner, coder },
       moderator: () => "coder",
@@ -102,7 +102,7 @@ describe("a workflow of roles", () => {
     expect((await drive(endless, { maxRounds: 1, steps: [plan, plan] })).outputs).toHaveLength(0);
   });
 
-  test("may write its own summary; without steps the summary is a default text", async () => {
+  test("uses the summary function of its definition; without steps the default summary is a fixed text", async () => {
     const idle = { roles: { planner, coder }, moderator: () => END };
     expect((await drive(createRoleModerator<Meta>(idle))).result.summary).toBe("nothing to do");
     const counting = createRoleModerator<Meta>({
@@ -143,7 +143,7 @@ describe("the context", () => {
     return seen;
   }
 
-  test("holds the prompt, the thread and the options of run", async () => {
+  test("has the prompt, the thread id and the options of `run`", async () => {
     const [ctx] = await contexts([]);
     expect(ctx).toMatchObject({ threadId, cwd: "/", params: { n: 1 }, steps: [], role: "watcher" });
     expect(ctx?.options).toEqual({ maxCost: 2, forkFrom: { threadId: "A", steps: 1 } });
@@ -155,7 +155,7 @@ describe("the context", () => {
     });
   });
 
-  test("keeps recorded times, and takes new times from the clock", async () => {
+  test("keeps recorded times, and uses the clock for new times", async () => {
     const [ctx] = await contexts([{ ...plan, timestamp: 5 }, plan]);
     expect(ctx?.steps.map((step) => step.timestamp)).toEqual([5, 77]);
   });
@@ -192,7 +192,7 @@ describe("a role that asks", () => {
     meta: { for: "sign-off", value: { approved } },
   });
 
-  test("waits, and its answer is its step", async () => {
+  test("waits, and its answer becomes its step", async () => {
     const { outputs } = await drive(run, { answers: [answer(true)] });
     expect(outputs.map((step) => step.role)).toEqual(["planner", WAIT, INPUT, "coder"]);
     expect(outputs[1]).toEqual(question);
@@ -206,7 +206,7 @@ describe("a role that asks", () => {
     expect(outputs.map((step) => step.role)).toEqual(["coder"]);
   });
 
-  test("does not take an answer that follows no question", async () => {
+  test("refuses an answer that does not follow a question", async () => {
     for (const steps of [
       [plan, answer(true)],
       [plan, question, answer(true), answer(false)],
@@ -238,7 +238,7 @@ describe("a role that asks", () => {
     expect((await drive(talk, { answers: [text] })).result.summary).toBe("yes!");
   });
 
-  test("fails when it is driven without an answer", async () => {
+  test("fails when it is resumed without an answer", async () => {
     expect(await failure(drive(run))).toBe(
       'NO_ANSWER: the workflow waits for "sign-off" and was resumed without an answer',
     );

@@ -78,7 +78,7 @@ export function createRoleModerator<M extends RoleMeta>(
   return Object.assign(workflow, { [opensAttempts]: true, [answersFromFixture]: "each" });
 }
 
-/** Returns a role that answers with its recorded result, if there is one, even for a role that asks. */
+/** Returns a role that returns its recorded result, if there is one, even for a role that asks. */
 function answered(
   own: Role<RoleMeta[string]>,
   recorded: () => ReturnType<RecordedAnswers>,

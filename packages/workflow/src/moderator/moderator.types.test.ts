@@ -1,4 +1,4 @@
-// Checked by tsc: a missing error is an error.
+// `tsc` checks this file, and reports each `@ts-expect-error` without an error.
 import { expect, test } from "bun:test";
 import { END } from "../contract/contract.ts";
 import type { Moderator, Role, RoleStep, ThreadContext, WorkflowDefinition } from "./context.ts";
@@ -12,7 +12,7 @@ type Meta = { planner: PlannerMeta; coder: CoderMeta };
 const planner: Role<PlannerMeta> = async ({ cwd }) => ({ content: "plan", meta: { files: [cwd] } });
 const coder: Role<CoderMeta> = async (ctx) => ({ content: ctx.start.content, meta: { diff: "" } });
 
-test("one generic types the roles and the moderator", () => {
+test("one type parameter types the roles and the moderator", () => {
   const run = createRoleModerator<Meta>({
     roles: { planner, coder },
     moderator: (ctx) => (ctx.steps.length === 0 ? "planner" : END),
@@ -20,7 +20,7 @@ test("one generic types the roles and the moderator", () => {
   expect(run).toBeFunction();
 });
 
-test("the generic is inferred from the roles", () => {
+test("the type parameter is inferred from the roles", () => {
   const run = createRoleModerator({
     roles: { planner, coder },
     moderator(ctx) {
@@ -40,7 +40,7 @@ test("the generic is inferred from the roles", () => {
 test("type errors do not compile", () => {
   createRoleModerator({
     roles: { planner, coder },
-    // @ts-expect-error: there is no such role
+    // @ts-expect-error: the role does not exist
     moderator: () => "reviewer",
   });
   createRoleModerator<Meta>({
@@ -49,12 +49,12 @@ test("type errors do not compile", () => {
     moderator: () => END,
   });
   createRoleModerator<Meta>({
-    // @ts-expect-error: a planner has no diff
+    // @ts-expect-error: the role `planner` must return files, not a diff
     roles: { planner: coder, coder },
     moderator: () => END,
   });
   createRoleModerator<Meta>({
-    // @ts-expect-error: meta has no number of files
+    // @ts-expect-error: `files` is not a number
     roles: { planner: async () => ({ content: "", meta: { files: 3 } }), coder },
     moderator: () => END,
   });
@@ -84,7 +84,7 @@ test("a role that asks is typed by its answer", () => {
       const last = ctx.steps.at(-1);
       if (last?.role !== "approval") return "approval";
       const approved: boolean = last.meta.value.approved;
-      // @ts-expect-error: the answer has no such key
+      // @ts-expect-error: the answer does not have this key
       const other: unknown = last.meta.value.other;
       return approved && other === undefined ? END : "planner";
     },

@@ -40,8 +40,8 @@ export let surrounded: Surround = async (_, work) => ({ value: await work() });
 
 /**
  * Sets the function that runs the work of every step of `durable` and `createRoleModerator`. A library sets it when it
- * is loaded, so that its functions find the step that calls them. This entry point has no async context, because it
- * imports no Node module.
+ * is loaded, so that its functions find the step that calls them. This entry point does not use async context, because
+ * it must not import a Node module.
  */
 export function surroundSteps(surround: Surround): void {
   surrounded = surround;

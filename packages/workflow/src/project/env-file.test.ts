@@ -27,7 +27,7 @@ function broken(text: string): string[] {
     if (!isWorkflowError(error) || error.code !== "ENV_FILE_INVALID") throw error;
     return (error.details ?? [error.message]).map((line) => line.slice(file.length + 1));
   }
-  throw new Error("nothing is broken");
+  throw new Error("the file is valid");
 }
 
 const signs = (text: string) => fc.constantFrom(...text.split(""));
@@ -55,7 +55,7 @@ describe("a .env file", () => {
     expect(read("")).toEqual({});
   });
 
-  test("is parsed like by Node", () => {
+  test("gives the same variables as Node's parser", () => {
     const value = fc.oneof(
       fc.string({ unit: signs("ab1 _-./:=$%äß") }),
       fc.string({ unit: signs("ab #\n'") }).map((text) => `"${text}"`),
@@ -90,7 +90,7 @@ describe("a .env file", () => {
     },
   );
 
-  test("that is not a plain file is refused", () => {
+  test("that is not a regular file is refused", () => {
     mkdirSync(file);
     expect(() => readEnvFile(file)).toThrow("is not a regular file");
   });

@@ -2,7 +2,7 @@ import { WorkflowError } from "../contract/error.ts";
 
 /* The errors of projects: their file, their environment files and their limits. */
 
-/** `problems`, here and below: each `file:line: problem`, the first problem in the message. */
+/** `problems`, here and below: one `file:line: problem` each. The first becomes the message. */
 export const envFileInvalid = (problems: string[]): WorkflowError =>
   withAll(
     "ENV_FILE_INVALID",
@@ -47,7 +47,7 @@ export const projectNotOurs = (path: string): WorkflowError =>
   WorkflowError.failed(
     "PROJECT_NOT_OURS",
     `${path} belongs to another user`,
-    "work in a folder of your own, or take the file over if you trust it",
+    "work in a folder of your own, or, if you trust the file, become its owner: chown",
   );
 
 export const textTooLarge = (path: string, mostBytes: number): WorkflowError =>

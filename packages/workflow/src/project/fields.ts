@@ -56,7 +56,7 @@ function locate(file: string, text: string, problems: readonly DocumentProblem[]
   throw projectInvalid(details);
 }
 
-/** Returns all problems of the fields of the project in a folder. */
+/** Returns all problems of a project's fields. `folder` is the project's folder. */
 function problemsOf(fields: unknown, folder: string): DocumentProblem[] {
   if (!isPlainObject(fields)) return mustBe("an object", fields, []);
   const { $schema, root, host, env, workflows, limits } = fields;
@@ -76,7 +76,7 @@ function unknownKey(key: string): DocumentProblem[] {
   if (keys.includes(key)) return [];
   const nearest = nearestName(key, keys);
   const advice = nearest === null ? `use one of: ${keys.join(", ")}` : `did you mean ${nearest}?`;
-  return [{ path: [key], message: `the key ${show(key)} is not known; ${advice}` }];
+  return [{ path: [key], message: `unknown key ${show(key)}; ${advice}` }];
 }
 
 function rootProblems(root: unknown, folder: string): DocumentProblem[] {
@@ -89,7 +89,7 @@ function rootProblems(root: unknown, folder: string): DocumentProblem[] {
 }
 
 const limitsElsewhere: DocumentProblem[] = [
-  { path: ["limits"], message: "limits hold for a storage root, not for a cluster: remove them" },
+  { path: ["limits"], message: "limits apply to a storage root, not to a cluster; remove them" },
 ];
 
 // Other faults of the URL are reported when it is used.

@@ -39,10 +39,10 @@ async function refusal(name = ""): Promise<WorkflowError> {
     if (isWorkflowError(error)) return error;
     throw error;
   }
-  throw new Error("it was found");
+  throw new Error("the project was not refused");
 }
 
-test("the published schema is the reader's schema and accepts the same files", async () => {
+test("the published schema is `projectSchema`, and accepts the same files as the reader", async () => {
   const hint = "bun scripts/schema.ts && bun run format";
   const schema: object = projectSchema;
   expect({ hint, schema }).toEqual({ hint, schema: published });
@@ -91,7 +91,7 @@ describe("a project", () => {
     });
   });
 
-  test("may be in its package.json", async () => {
+  test("may be declared in its package.json", async () => {
     const file = write("package.json", { name: "x", uncaged: { env: [] } });
     expect(await found()).toMatchObject({ file, env: [] });
     write("package.json", { dependencies: { uncaged: "1.0.0" } });
@@ -100,7 +100,7 @@ describe("a project", () => {
     expect(await found()).toBeNull();
   });
 
-  test("is found from the folders in it; the nearest counts", async () => {
+  test("is found from the folders in it; the nearest project wins", async () => {
     write("uncaged.json", {});
     write("inner/uncaged.json", {});
     mkdirSync(join(folder, "a/b"), { recursive: true });
@@ -133,7 +133,7 @@ describe("a project file is refused", () => {
     ],
     ["that is empty", "", "1:1: the file is empty"],
     ["that is not an object", "[]", "1:1: a project must be an object, not an array"],
-    ["with an unknown key", '{\n  "workflow": {}\n}', '2:15: the key "workflow" is not known; did'],
+    ["with an unknown key", '{\n  "workflow": {}\n}', '2:15: unknown key "workflow"; did'],
     [
       "with an unknown key unlike all known keys",
       '{"x": 1}',
@@ -174,8 +174,8 @@ describe("a project file is refused", () => {
       '1:27: "limits.costPerDay"',
     ],
     ["with an unknown limit", '{"limits": {"costPerWeek": 1}}', 'unknown key "costPerWeek"'],
-    ["with limits on a cluster", '{"host": "restate://a", "limits": {}}', "not for a cluster"],
-    ["with __proto__", '{"__proto__": {}}', 'the key "__proto__" is not known'],
+    ["with limits on a cluster", '{"host": "restate://a", "limits": {}}', "not to a cluster"],
+    ["with the key __proto__", '{"__proto__": {}}', 'unknown key "__proto__"'],
     ["that is nested too deeply", "[".repeat(100_000), "it is nested more than 500 deep"],
   ];
   test.each(wrong)("%s", async (_what, text, message) => {
@@ -193,18 +193,18 @@ describe("a project file is refused", () => {
     expect(lines?.map((line) => line.split(":")[0])).toEqual(["1", "2", "3"]);
   });
 
-  test("in a package.json, by its line there", async () => {
+  test("in a package.json, with its line there", async () => {
     const file = write("package.json", '{\n"name": "x",\n"uncaged": {\n"roots": "a"\n}\n}');
-    expect((await refusal()).message).toStartWith(`${file}:4:10: the key "roots" is not known`);
+    expect((await refusal()).message).toStartWith(`${file}:4:10: unknown key "roots"`);
   });
 
-  test("when there are two in one folder", async () => {
+  test("when the same folder has a second project", async () => {
     write("uncaged.json", {});
     write("package.json", { uncaged: {} });
     expect((await refusal()).message).toContain("found both");
   });
 
-  test("that is not a plain file, too large or not a text", async () => {
+  test("that is not a regular file, is too large or is not UTF-8", async () => {
     mkdirSync(join(folder, "a/uncaged.json"), { recursive: true });
     expect((await refusal("a")).code).toBe("NOT_A_FILE");
     Bun.spawnSync(["mkfifo", join(folder, "uncaged.json")]);
@@ -215,7 +215,7 @@ describe("a project file is refused", () => {
     expect((await refusal("c")).code).toBe("NOT_A_TEXT");
   });
 
-  test.if(process.geteuid?.() === 0)("that another user could have created", async () => {
+  test.if(process.geteuid?.() === 0)("that belongs to another user", async () => {
     const file = write("uncaged.json", {});
     for (let at = folder; at !== dirname(tmpdir()); at = dirname(at)) chmodSync(at, 0o755);
     chownSync(file, 12_345, 12_345);

@@ -28,10 +28,11 @@ const manifest = "package.json";
 const manifestKey = "uncaged";
 
 /**
- * Finds the project of a folder: the nearest folder upwards with an `uncaged.json`, or with the key `uncaged` in its
- * `package.json`; null if there is none. A project in the home folder, which `env` names, uses the user's storage root.
+ * Finds the project of a folder: the nearest folder, from `from` upwards, with an `uncaged.json`, or with the key
+ * `uncaged` in its `package.json`; null if there is none. A project in the home folder, which `env` names, uses the
+ * user's storage root.
  *
- * @throws WorkflowError `PROJECT_INVALID` with file, line and column, and all findings in `details`;
+ * @throws WorkflowError `PROJECT_INVALID` with file, line and column, and all problems in `details`;
  * `PROJECT_NOT_OURS`; the errors of the disk.
  */
 export async function findProject(
@@ -80,7 +81,7 @@ function manifestFields(file: string): ProjectFields | null {
   try {
     text = readTextFile(file);
   } catch (error) {
-    // Ignore an invalid `package.json`: it may not be a project.
+    // Ignore an unreadable `package.json`: its folder need not be a project.
     if (isWorkflowError(error)) return null;
     throw error;
   }

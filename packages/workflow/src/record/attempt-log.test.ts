@@ -35,13 +35,13 @@ function paused(isEndedBefore = false): { log: AttemptLog; askedAt: number } {
 const statuses = (log: AttemptLog): (string | undefined)[] =>
   Object.values(ids).map((id) => log.find(id)?.status);
 
-test("the attempts around a question wait when their worker has ended", () => {
+test("the attempts around a question are parked when their worker has ended", () => {
   const { log } = paused();
   log.close(null);
   expect(statuses(log)).toEqual(["parked", "parked", "committed"]);
 });
 
-test("the attempts around a question wait when its record comes after the end of the worker", () => {
+test("the attempts around a question are parked when its record comes after the end of the worker", () => {
   const { log } = paused(true);
   expect(statuses(log).slice(0, 2)).toEqual(["parked", "parked"]);
 });

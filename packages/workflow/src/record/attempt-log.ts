@@ -20,7 +20,7 @@ import { spendingOf, textOr } from "./spending.ts";
 type Ending = { content?: string; meta: { reason: string; error?: unknown } };
 
 /**
- * Computes a thread's attempts from its records and events. Incremental: takes each record and each event once, in the
+ * Computes a thread's attempts from its records and events. Incremental: add each record and each event once, in the
  * order of the log. Events of one attempt may come before and after its record.
  *
  *     const log = new AttemptLog();
@@ -61,7 +61,7 @@ export class AttemptLog {
     return this.#entries.get(id)?.lastAt ?? null;
   }
 
-  /** Takes a committed step; `number` counts from 1. Returns the attempt that committed it. */
+  /** Adds a committed step; `number` counts from 1. Returns the attempt that committed it. */
   step(number: number, record: Step): Attempt {
     const { attempt: id = `step-${number}`, role, meta, timestamp } = record;
     if (isStepQuestion(record)) this.#asked(String(meta.attempt), timestamp);
@@ -79,7 +79,7 @@ export class AttemptLog {
     return attempt;
   }
 
-  /** Takes an event. Returns its attempt; null when it belongs to none. */
+  /** Adds an event. Returns its attempt, or null when the event does not belong to an attempt. */
   event(event: EventRecord): Attempt | null {
     const known = knownEvent(event);
     if (known?.type === "worker_start") {
@@ -102,7 +102,7 @@ export class AttemptLog {
   }
 
   /**
-   * Takes the thread's journal, after all of its records and events. For a call in the journal only the journal counts.
+   * Adds the thread's journal. Call it after all records and events. For a call in the journal only the journal counts.
    * The call belongs to the last attempt that reused it.
    */
   journal({ attempts, calls, since }: JournalFacts): void {
@@ -165,7 +165,7 @@ export class AttemptLog {
     }
   }
 
-  /** Returns the failed attempts before an attempt without a record. */
+  /** Returns the earlier tries of the step whose next try starts. */
   #triesBefore({ after }: EventPayloads["attempt_start"]): Retry[] {
     const before = this.find(after?.attempt ?? "");
     if (!after || !before) return [];
@@ -205,14 +205,14 @@ export class AttemptLog {
     if (isFirst && !isEmpty) this.#ended.push(attempt);
   }
 
-  /** Records that an attempt waits for an answer. The attempt's events may have been taken already. */
+  /** Records that an attempt waits for an answer. The attempt's events may have been added already. */
   #asked(id: string, at: number): void {
     this.#askedAt.set(id, at);
     const entry = this.#entries.get(id);
     if (entry?.attempt.status === "lost" && at >= entry.lastAt) entry.attempt.status = "parked";
   }
 
-  /** Takes a question that an attempt committed. Later events may have been taken already. */
+  /** Adds a question that an attempt committed. Later events may have been added already. */
   #questioned(id: string, at: number): void {
     this.#questions.set(id, at);
     for (const entry of this.#entries.values()) {
@@ -226,7 +226,7 @@ export class AttemptLog {
     return stoppedAtQuestion(attempt.attempt, lastAt, { all, questions: this.#questions });
   }
 
-  // Events may be missing, but records after the question are not.
+  // Use the journal, because events may be missing: its records after the question show that the attempt continued.
   #park({ attempt, recordedAt }: AttemptEntry): void {
     const askedAt = this.#askedAt.get(attempt.attempt);
     if (askedAt === undefined || recordedAt === null) return;
@@ -249,8 +249,8 @@ type Handlers = {
 };
 
 /**
- * Applies each type of event to its attempt. False adds the event to the notes. A model's tool call, and the start and
- * end that the tool reports, are one turn.
+ * Applies each type of event to its attempt. A handler that returns false adds the event to the notes. A model's tool
+ * call, and the start and end that the tool reports, are one turn.
  */
 const handlers: Handlers = {
   attempt_start({ attempt }, { role, path = [], title = null, parent = null }, at) {

@@ -30,7 +30,7 @@ export type ErrorPart = {
   error: AttemptError;
 };
 
-/** The parts of an error, in the order in which they are shown. */
+/** Returns an error, its parts and its causes, in display order. */
 export function errorParts(
   error: AttemptError,
   relation: ErrorPart["relation"] = "thrown",
@@ -43,11 +43,11 @@ export function errorParts(
   ];
 }
 
-/** A retry of a model call, or of the step itself; the latter has the failed attempt. */
+/** A retry of a model call or of a step. `attempt` is the failed attempt of a step, absent for a model call. */
 export type Retry = { at: number; delayMs: number | null; error: string; attempt?: string };
 
 /**
- * One execution of a role, folded from log and events. Times are in milliseconds since the epoch.
+ * One execution of a role, computed from the log and the events. Times are in milliseconds since the epoch.
  *
  * `attempt` is its id; a record of an older log without an id is an attempt `step-<n>`. `step` is the number, from 1,
  * of the step that it committed. Its status is `lost` when its process was lost before it ended. `usage`, `cost` and

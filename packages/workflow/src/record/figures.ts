@@ -22,8 +22,8 @@ export type VersionFailure = { threadId: string; subject: string; error: string;
 export type DayFigures = { at: number; completed: number; failed: number };
 
 /**
- * Figures of a version's threads. Percentiles are of `workedMs` of ended threads, null without one. Cost and tokens
- * include threads that have not ended. `days` are the days of the last 30 with threads, oldest first.
+ * Figures of a version's threads. Percentiles are of `workedMs` of ended threads, null without ended threads. Cost and
+ * tokens include threads that have not ended. `days` has only days with threads, among the last 30 days, oldest first.
  */
 export type VersionFigures = {
   completed: number;
@@ -113,7 +113,7 @@ export class VersionSums {
     for (const one of models) addNamed(this.#models, one);
   }
 
-  /** Returns the figures; `now` is the time until which the days count. */
+  /** Returns the figures. `now` is in the last of the 30 days. */
   figures(now: number): VersionFigures {
     const { completed, failed, cost, tokens } = this.#sum;
     const first = (Math.floor(now / dayMs) - mostDays + 1) * dayMs;

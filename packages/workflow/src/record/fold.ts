@@ -24,7 +24,7 @@ export type OnRecord<Entry> = (record: Entry, line: Buffer, position: number) =>
 /** Folds the records of a chained log, in order and incrementally. */
 export abstract class ChainFold<Entry> {
   broken: Break | null = null;
-  /** Number of records taken. */
+  /** Number of records read. */
   lines = 0;
   /** Sum of the last record; null in a log of an earlier version, without sums. */
   sum: Sum | null = firstSum;
@@ -44,17 +44,17 @@ export abstract class ChainFold<Entry> {
 
   /** Returns the reason why a value can't be the next record; null when it can. */
   protected abstract violation(value: unknown): string | null;
-  /** Takes a valid next record, which `lines` already counts. */
+  /** Adds a valid next record, which `lines` already counts. */
   protected abstract record(value: unknown): Entry;
 
-  /** Takes the next line. Returns null when the log is broken there or earlier. */
+  /** Adds the next line. Returns null when the log is broken there or earlier. */
   take({ value, bytes, start }: Line): Entry | null {
     if (this.broken) return null;
     const reason = this.#violation(value) ?? this.#takeSum(value, bytes);
     return reason === null ? this.#record(value) : this.#break(start, reason);
   }
 
-  /** Takes the lines of a window, and passes each record to `onRecord`. */
+  /** Adds the lines of a window, and passes each record to `onRecord`. */
   takeAll(window: Window, onRecord: OnRecord<Entry>): void {
     const { bytes } = window;
     const offsets = lineOffsets(bytes);
@@ -76,8 +76,8 @@ export abstract class ChainFold<Entry> {
   }
 
   /**
-   * Takes the bytes after the last newline, from `start` on. A whole record without its newline is returned as a line.
-   * The start of a record is a torn write of a crash. Any other bytes mean that the log is broken there.
+   * Checks the bytes after the last newline, which begin at `start`. Returns a whole record without its newline as a
+   * line. The start of a record is a torn write of a crash. Any other bytes mean that the log is broken there.
    */
   takeRest(bytes: Buffer, start: number): Line | null {
     if (this.broken || bytes.length === 0) return null;
@@ -120,11 +120,11 @@ export abstract class ChainFold<Entry> {
     return value === undefined ? "the line is not UTF-8 JSON" : this.violation(value);
   }
 
-  /** Returns the reason why a first record, which names a thread, does not belong to this log. */
+  /** Returns the reason why a first record does not name this log's thread; null when it does. */
   protected violationOfOwner({ hash, threadId }: ThreadRef): string | null {
     const owner = this.#owner;
     if (!owner || (owner.hash === hash && owner.threadId === threadId)) return null;
-    return `the start record is of the thread ${threadId} of ${hash}`;
+    return `the first record names the thread ${threadId} of ${hash}`;
   }
 
   #takeSum(value: unknown, line: Buffer): string | null {

@@ -1,10 +1,11 @@
 /*
  * The records of a thread's journal, `<threadId>.journal.jsonl`, and the fold over them.
  *
- * Owns: the types, checks and meaning of the records. Does not own: the place of a journal, and the time of its writes
- * (worker/journal).
+ * Owns: the types, checks and meaning of the records. Does not own: the location of a journal, and the time of its
+ * writes (worker/journal).
  *
- * J1 The journal is chained like the data log. A changed, lost, duplicate, swapped or foreign line breaks it there.
+ * J1 The journal is chained like the data log. A changed, lost, duplicate, swapped or foreign line breaks the chain
+ *    there.
  * J2 Its first record names the thread.
  * J3 A record of the data log names the journal's head: its number of records at that time, and the sum of its last
  *    record. A journal that is shorter than the head, or has another sum there, is broken.
@@ -111,7 +112,7 @@ export class JournalFold extends ChainFold<JournalRecord> {
     return { records: this.lines, sum: sumText(this.sum ?? 0n) };
   }
 
-  // Take each record separately, to compare the head at its record.
+  // Read each record separately, to compare the sum at the head's record.
   override takeAll(window: Window, onRecord: OnRecord<JournalRecord>): void {
     this.takeEach(window, onRecord);
   }
@@ -158,8 +159,11 @@ export class JournalFold extends ChainFold<JournalRecord> {
     const violation = violationOfJournal(value);
     if (violation !== null) return violation;
     const record = value as JournalRecord;
-    if (this.lines > 0) return record.kind === "journal" ? "a second first record" : null;
-    return record.kind === "journal" ? this.violationOfOwner(record) : "missing first record";
+    if (this.lines > 0)
+      return record.kind === "journal" ? "unexpected second journal record" : null;
+    return record.kind === "journal"
+      ? this.violationOfOwner(record)
+      : "missing journal record at the start";
   }
 
   protected override record(value: unknown): JournalRecord {

@@ -42,8 +42,8 @@ export function lineOffsets(bytes: Uint8Array): number[] {
 function valuesOf(bytes: Buffer, offsets: readonly number[]): unknown[] | null {
   if (!isUtf8(bytes)) return null;
   try {
-    // Bun's parser refuses two values on one line, and skips blank lines and line ends inside a value. So if the counts
-    // of values and newlines are equal, each line has one value.
+    // Bun's parser refuses two values on one line, and skips blank lines and line breaks inside a value. So if the
+    // counts of values and newlines are equal, each line has one value.
     const values = Bun.JSONL.parse(bytes);
     return values.length === offsets.length - 1 ? values : null;
   } catch {

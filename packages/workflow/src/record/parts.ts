@@ -3,7 +3,7 @@ import { type Tally, tallyOf } from "./tally.ts";
 
 /**
  * The part of a thread's spending that belongs to one attempt, by model. `saved`: another thread paid for it. `lost`:
- * the attempt led to no step. `running`: the attempt has not ended.
+ * the attempt did not lead to a step. `running`: the attempt has not ended.
  */
 export type SpendingPart = {
   attempt: Attempt;
@@ -14,7 +14,7 @@ export type SpendingPart = {
 
 /**
  * Splits the spending of a thread by attempt. An attempt whose step records its spending includes its children, which
- * then have no separate part.
+ * then do not have a separate part.
  */
 export function* spendingParts(attempts: readonly Attempt[]): Generator<SpendingPart> {
   const byId = new Map(attempts.map((attempt) => [attempt.attempt, attempt]));

@@ -29,7 +29,7 @@ describe("recording a payload", () => {
     });
   });
 
-  test("leaves a small payload or a non-object unchanged", () => {
+  test("leaves a small payload unchanged, and truncates a long text as a whole", () => {
     const small = { outputs: null, n: 1, none: undefined };
     expect(recorded(small)).toEqual({ payload: { outputs: null, n: 1 }, kept: [] });
     expect(recorded(long)).toEqual({ payload: cutAt(0), kept: [`"${long}"`] });
@@ -58,7 +58,7 @@ describe("recording a payload", () => {
     expect(recorded(payload).payload).toEqual({ outputs: { a: text, b: text }, c: text });
   });
 
-  test("uses the values of its toJSON", () => {
+  test("uses the result of its `toJSON`", () => {
     const own = { toJSON: () => ({ long, n: 1 }) };
     expect(recorded(own).payload).toEqual({ long: cutAt(0), n: 1 });
     expect(recorded({ outputs: own }).payload).toMatchObject({ outputs: { length: 11_017 } });

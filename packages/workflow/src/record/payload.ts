@@ -19,7 +19,7 @@ export function payloadJson(payload: unknown, mask: Mask, keep: Keep): string {
     if (json !== null && json.length <= longestShown) return maskedJson(json, mask);
     return cutJson(json !== null && ownJson(payload) ? JSON.parse(json) : payload, mask, keep);
   } catch {
-    // The payload has no JSON: it has a cycle or a BigInt.
+    // The payload can't be serialized: it has a cycle or a BigInt.
     return `{${cut}}`;
   }
 }

@@ -230,7 +230,7 @@ class Lookahead {
     this.#position = position;
   }
 
-  /** Returns the next line that was present at the last {@link refresh}, without taking it. */
+  /** Returns the next line that was present at the last {@link refresh}, without consuming it. */
   peek(): Line | null {
     while (!this.#next) {
       if (!this.#lines && !this.#mayHaveGrown) return null;
@@ -246,7 +246,7 @@ class Lookahead {
     return this.#next;
   }
 
-  /** Continues in a log after its former end. */
+  /** Allows reads after the former end of the log. */
   refresh(): void {
     this.#mayHaveGrown = true;
   }

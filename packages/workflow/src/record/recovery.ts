@@ -1,6 +1,6 @@
 /*
- * Decides which interrupted threads may be resumed automatically: threads that ran in this storage root when their
- * worker was lost, recently, and whose environment is complete. A person must resume all other threads. Pure functions.
+ * Decides which interrupted threads may be resumed automatically: threads that ran recently, in this storage root, when
+ * their worker was lost, and whose environment is complete. A person must resume all other threads. Pure functions.
  */
 import { isDevName } from "../contract/names.ts";
 import type { Step } from "../contract/contract.ts";
@@ -47,7 +47,7 @@ export function leftBecause(
 ): string | null {
   const { startedIn, name, timestamp } = start;
   if (paused) return "it is paused";
-  if ("agentGraph" in descriptor) return "an agent graph is not resumed unasked";
+  if ("agentGraph" in descriptor) return "agent graphs are not resumed automatically";
   if ("plan" in descriptor) return "its plan resumes it";
   if (isDevName(name)) return "dev resumes it";
   if (!startedIn) return "an earlier version started it";

@@ -14,7 +14,7 @@ export type Spent = { usage: Usage; cost: number | null };
 /** One model call. It is `open` while it runs, and `broken` if it was cut off before its tokens were counted. */
 export type Call = Spent & { model: string; state: "open" | "whole" | "broken" };
 
-/** Usage and cost of calls, by model. */
+/** Sums the usage and cost of calls by model. */
 export function sumByModel(calls: readonly Call[]): Record<string, Spent> {
   const models = new Map<string, Spent>();
   for (const { model, usage, cost } of calls) {
@@ -35,7 +35,7 @@ type Spending = { models: Record<string, Spent>; model: string | null };
 
 /**
  * Returns the spending in a step's meta: `usage`, `cost`, `model`, and `models` if the step called several models. Adds
- * the spending in the helper's own data, for work that does not return its spending.
+ * the spending in `__durable__`, the helper's own data, for work that does not return its spending.
  */
 export function spendingOf(meta: Record<string, unknown>): Spending | null {
   const mark = isRecord(meta.__durable__) ? meta.__durable__ : {};

@@ -61,7 +61,7 @@ describe("a thread's status", () => {
     expect(statusOf({ ...open, last: null }, null)).toEqual({ status: "interrupted" });
   });
 
-  test("continues without an answer only when running or paused", () => {
+  test("is moving only when it is running or paused", () => {
     expect(statuses.filter(isMoving)).toEqual(["running", "paused"]);
   });
 });

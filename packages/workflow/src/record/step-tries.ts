@@ -9,7 +9,7 @@ import { textOr } from "./spending.ts";
 export class StepTries {
   readonly #tries = new Map<string, Retry[]>();
 
-  /** Takes a record and its attempt, and adds the earlier tries of the same step to that attempt. */
+  /** Adds a record and its attempt. Copies the earlier tries of the same step to the attempt. */
   take(attempt: Attempt, { role, meta, timestamp: at }: Step): void {
     const mark = isRecord(meta.__durable__) ? meta.__durable__ : {};
     const key = `${readAmount(mark.member) ?? ""} ${role}`;
@@ -23,7 +23,7 @@ export class StepTries {
   }
 }
 
-/** Returns the caught failure that a durable step records. */
+/** Returns the caught failure that a durable step records, or null. */
 export function recordedFailure(meta: Record<string, unknown>): AttemptError | null {
   const mark = meta.__durable__;
   const failure = isRecord(mark) ? mark.failure : undefined;
@@ -32,7 +32,7 @@ export function recordedFailure(meta: Record<string, unknown>): AttemptError | n
   return { name: textOr(name, "Error"), message, ...(typeof code === "string" && { code }) };
 }
 
-/** Returns the error of a failed attempt in an end record. */
+/** Returns the error of a failed attempt in an end record, or null. */
 export function failureIn(record: Record<string, unknown>, message = ""): AttemptError | null {
   if (typeof record.name !== "string") return null;
   const { step: _, attempt: __, role: ___, hint: ____, kept: _____, ...error } = record;

@@ -10,7 +10,7 @@ import { builtInReplaced } from "./errors.ts";
  */
 export type Sum = bigint;
 
-// Captured before a bundle is loaded, because bundles may replace built-ins (rfc 0021).
+// Captured before a bundle is loaded, because bundles may replace built-ins (RFC 0021).
 const encoder = new TextEncoder();
 export const encode = encoder.encode.bind(encoder);
 const { apply } = Reflect;

@@ -1,8 +1,8 @@
 import { addUsage, noUsage, totalTokens, type Usage } from "../contract/usage.ts";
 
 /**
- * An amount spent. `cost` is the known part in US dollars. `unpriced` counts attempts with an unknown price, and each
- * model separately for attempts with several models.
+ * An amount spent. `cost` is the known part in US dollars. `unpriced` counts the attempts with an unknown price, once
+ * for each model.
  */
 export type Tally = { usage: Usage; tokens: number; cost: number; unpriced: number };
 

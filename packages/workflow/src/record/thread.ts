@@ -72,7 +72,7 @@ export type ThreadView = ThreadStatus &
     /** Absent without params. */
     params?: unknown;
     maxRounds: number;
-    /** The most dollars and tokens that its agents may spend; absent without a limit. */
+    /** The maximum US dollars and tokens that its agents may spend; absent without a limit. */
     limits?: { maxCost?: number; maxTokens?: number };
     createdAt: number;
     steps: Step[];
@@ -214,7 +214,7 @@ export function statusOf(
 /** Whether a thread with this status is driven by a worker, or paused. */
 export const isMoving = (status: Status): boolean => status === "running" || status === "paused";
 
-/** Whether a thread in this state runs, is paused or sleeps: it has not ended, and needs no answer. */
+/** Whether a thread in this state runs, is paused or sleeps: it has not ended, and does not need an answer. */
 export const goesOn = (state: ThreadStatus): boolean =>
   isMoving(state.status) || (state.status === "waiting" && sleepsUntil(state.question) !== null);
 

@@ -41,7 +41,7 @@ test("a running thread adds to workedMs, a waiting thread to waitedMs; every oth
   ).toEqual({ workedMs: 100, waitedMs: 50 });
 });
 
-test("a fork counts from its own start, and a clock set back subtracts no time", () => {
+test("a fork counts from its own start, and a clock that is set back does not subtract time", () => {
   const fork = known(5_000, [
     ["a", 1_000],
     ["__wait__", 1_100],

@@ -123,7 +123,7 @@ function endOfText(bytes: Buffer, start: number): number | null {
   return bytes.length + 1;
 }
 
-/** Like {@link endOfText}, for a number, `true`, `false` or `null`. */
+/** Returns the end like {@link endOfText}, for a number, `true`, `false` or `null`. */
 function endOfScalar(bytes: Buffer, start: number): number | null {
   let end = start;
   while (end < bytes.length && /[-+.0-9a-zE]/.test(String.fromCharCode(bytes[end] as number))) {

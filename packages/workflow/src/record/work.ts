@@ -16,7 +16,7 @@ export class WorkFold {
   #role: string | null = null;
   #question: Step | null = null;
 
-  /** Takes the next step of the thread with this start record. */
+  /** Adds the next step of the thread with this start record. */
   step(step: Step, { forkFrom }: StartRecord): void {
     const { role } = step;
     this.#steps += 1;

@@ -73,7 +73,7 @@ test("a change that throws writes nothing and frees the lock", async () => {
   await add("two", B);
 });
 
-test("a registry that would be unreadable is not written", async () => {
+test("a registry over the size limit is not written", async () => {
   await add("one", A);
   const before = readFileSync(registryPath(root), "utf8");
   const entry = (i: number): [string, Workflow] => [

@@ -31,7 +31,7 @@ export async function changeRegistry<Change extends { registry: Registry }>(
     const { registry, text: before } = findOwn(root);
     const changed = await change(registry);
     if (changed.registry === registry) {
-      // The file may have bytes that an earlier change failed to sync.
+      // Write the file again, because an earlier change may have failed to sync it.
       if (before !== null) writeFileAtomic(path, before);
       return changed;
     }
@@ -72,7 +72,7 @@ export async function withRegistryLock<T>(root: Root, act: () => Promise<T>): Pr
   }
 }
 
-/** Stops the wait when the registry has not changed for some time. */
+/** Returns a check that throws `REGISTRY_LOCKED` when the registry has not changed for 10 seconds. */
 function untilStuck(root: Root): () => void {
   let last = versionOf(root);
   let since = system.clock.elapsed();

@@ -67,7 +67,7 @@ export const noLaterTimestamp = (name: string): WorkflowError =>
 export const versionUnknownHere = (name: string, there: string, here: string): WorkflowError =>
   WorkflowError.failed(
     "VERSION_CONFLICT",
-    `${name} is at ${there} there, a version that is missing here`,
+    `${name} is at ${there} on the target, and this version is missing on the source`,
     `copy that version first (pull before a push, push before a pull), or set the name to ${here}: --force`,
   );
 
@@ -80,7 +80,7 @@ export const changedMeanwhile = (
   WorkflowError.failed(
     "VERSION_CONFLICT",
     `${current === null ? `no workflow ${name} found` : `${name} is at ${current}`}${expected === null ? "" : `, not at ${show(expected)}`}: it was changed meanwhile`,
-    "compare both versions, then save on top of the current one; nothing was saved",
+    "nothing was saved; compare both versions, then save on top of the current version",
   );
 
 export const hashCollision = (hash: string): WorkflowError =>

@@ -95,7 +95,7 @@ class Reader {
   read(): Registry {
     const { text } = this;
     if (text.trim() === "") throw this.violation(0, "the file is empty");
-    if (text.includes("\0")) throw this.violation(text.indexOf("\0"), "there is a NUL byte");
+    if (text.includes("\0")) throw this.violation(text.indexOf("\0"), "unexpected NUL byte");
     const document = parseDocument(text, {
       prettyErrors: false,
       strict: true,
@@ -179,7 +179,7 @@ class Reader {
     const entries = this.entries(node, at, what);
     for (const [key, { at: offset }] of entries) {
       if (known.includes(key)) continue;
-      this.unknown ??= this.violation(offset, `${show(key)} in ${what} is not known`);
+      this.unknown ??= this.violation(offset, `unknown key ${show(key)} in ${what}`);
     }
     return entries;
   }

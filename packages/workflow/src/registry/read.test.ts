@@ -47,7 +47,7 @@ async function refusal(act: () => Promise<unknown>): Promise<WorkflowError> {
     if (isWorkflowError(error)) return error;
     throw error;
   }
-  throw new Error("it was not refused");
+  throw new Error("the call was not refused");
 }
 
 /** Expects reads and changes to fail, and the file to stay unchanged. */
@@ -122,7 +122,7 @@ test("a registry truncated anywhere but at the end of a version is never read as
   expect([...whole].filter((text) => !good.startsWith(text))).toEqual([]);
 });
 
-test("a file over 16 MB is refused unread", async () => {
+test("a file over 16 MiB is refused before it is read", async () => {
   write(new Uint8Array(maxRegistryBytes + 1));
   expect((await refusal(() => readRegistry(root))).code).toBe("FILE_TOO_LARGE");
 });
@@ -145,7 +145,7 @@ test.each([
   expect(plain(await readRegistry(root))).toBe(good);
 });
 
-test("the RFC's own example is read", async () => {
+test("the example of RFC-001 is read", async () => {
   write(`workflows:
   solve-issue:
     hash: "C9NMV6V2TQT81"

@@ -132,7 +132,7 @@ const versionsOf = (count: number, letter: string) => {
 const flipped = (line: string) =>
   line.replace(/\d(?=\D*$)/, (digit) => String((Number(digit) + 1) % 10));
 
-/** The keys of an entry may come in any order. */
+/** Returns the text with the keys of each entry in their usual order. */
 const serialised = (text: string) => serialiseRegistry(parseRegistry(text).registry);
 
 function isSound(text: string): boolean {
@@ -143,7 +143,7 @@ function isSound(text: string): boolean {
   }
 }
 
-test("a dev name is written and read like any other", () => {
+test("a dev name is written and read like any other name", () => {
   const saved = new Map([["review@dev", { hash: "0000000000000", timestamp: 1, history: [] }]]);
   expect(parseRegistry(serialiseRegistry(saved)).registry).toEqual(saved);
 });

@@ -28,8 +28,8 @@ export const isTimestamp = (value: unknown): value is number =>
   Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= maxTimestamp;
 
 /**
- * Whether a text can be a version's hash. Allows letters that hashes never contain, like the letter in the RFC's
- * example.
+ * Whether a text can be a version's hash. Also allows letters that hashes never contain, because a hash in the example
+ * of RFC-001 has one.
  */
 export const isVersionHash = (text: string): boolean => /^[0-9A-Z]{13}$/.test(text);
 

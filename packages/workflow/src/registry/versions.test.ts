@@ -90,7 +90,7 @@ test("a version that is unknown, empty or ambiguous is refused, with the candida
   expect(codeOf(() => rollBack(registry, "w", ""))).toBe("VERSION_NOT_FOUND");
   try {
     rollBack(registry, "w", "ab");
-    throw new Error("it was not refused");
+    throw new Error("the version was not refused");
   } catch (error) {
     if (!isWorkflowError(error)) throw error;
     expect(error.code).toBe("VERSION_AMBIGUOUS");
@@ -177,7 +177,7 @@ test("a name in the form of a hash is refused, unless it exists", () => {
   expect(register(there, "0VM5YZ9TWRC8J", B, 2).unchanged).toBe(false);
 });
 
-test("a version is registered only over the expected version; the same version always", () => {
+test("registration requires the expected current version, unless the version is current already", () => {
   const at = (registry: Registry, hash: string, expected: string | null) => () =>
     current(register(registry, "w", hash, 9, expected).registry);
   expect(at(added(A), B, A.toLowerCase())()).toBe(B);
@@ -197,16 +197,16 @@ test("inherited property names are valid workflow names", () => {
   expect(codeOf(() => workflowOf(registry, "toString"))).toBe("WORKFLOW_NOT_FOUND");
 });
 
-test("a removed name is gone, and other names stay", () => {
+test("removing a name does not change other names", () => {
   const two = register(added(A), "v", B, 1).registry;
   expect([...unregister(two, "w").keys()]).toEqual(["v"]);
   expect(codeOf(() => unregister(two, "u"))).toBe("WORKFLOW_NOT_FOUND");
 });
 
-test("a name in another case gets a hint", () => {
+test("an unknown name that differs only by case gets a hint", () => {
   try {
     workflowOf(added(A), "W");
-    throw new Error("it was found");
+    throw new Error("the workflow was found");
   } catch (error) {
     if (!isWorkflowError(error)) throw error;
     expect(error.hint).toBe("did you mean w?");

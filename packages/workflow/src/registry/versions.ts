@@ -15,9 +15,9 @@ import {
 
 /**
  * Registers a bundle as the name's current version. The previous version goes to the history; a version from the
- * history moves out of it and counts as registered now. `unchanged` when it is already the current version. Timestamps
- * within a name always increase, even within a millisecond and after the clock was set back. A name registered by `dev`
- * has no history: threads keep the older versions that they need.
+ * history moves out of it and counts as registered now. `unchanged` is true when it is already the current version.
+ * Timestamps within a name always increase, even within a millisecond and after the clock was set back. A name
+ * registered by `dev` has no history: threads keep the older versions that they need.
  * @param expected The version that must be current; null for a new name. Of two concurrent writers, one is refused.
  * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN` (another name differs by case only), `VERSION_CONFLICT`.
  */
@@ -43,11 +43,11 @@ export function register(
 }
 
 /**
- * Takes the versions of a name from another host. The other host's current version becomes current here; local versions
- * stay in the history.
+ * Merges the versions that a name has on another host into the registry. The other host's current version becomes
+ * current here; local versions stay in the history.
  *
  * @throws WorkflowError `BAD_NAME`, `NAME_TAKEN`; `VERSION_CONFLICT` when the other host lacks the local current
- * version and `force` is false; `HASH_COLLISION` when a hash names other bytes there.
+ * version and `force` is false; `HASH_COLLISION` when a hash has other bytes there.
  */
 export function takeVersions(
   registry: Registry,

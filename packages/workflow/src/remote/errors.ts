@@ -1,7 +1,7 @@
 import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 
-/* No message of these errors contains the token. */
+/* The messages of these errors never contain the token. */
 
 export const badServerUrl = (url: string, problem: string): WorkflowError =>
   WorkflowError.usage(
@@ -13,7 +13,7 @@ export const badServerUrl = (url: string, problem: string): WorkflowError =>
 export const badToken = (): WorkflowError =>
   WorkflowError.usage(
     "BAD_TOKEN",
-    "a token has no spaces and no line breaks",
+    "the token must be printable ASCII without spaces",
     "copy the token again, as `uncaged-workflow serve --json` printed it",
   );
 
@@ -46,7 +46,7 @@ export const otherProtocol = (url: string, found: unknown, own: number): Workflo
     "use the same version of uncaged-workflow for the client and the server",
   );
 
-/** A browser does not tell a page whether the server is down or refuses the page's origin. */
+/** A page in a browser can't distinguish a server that is down from a server that refuses its origin. */
 export const noServer = (url: string, problem: string): WorkflowError =>
   WorkflowError.failed(
     "NO_SERVER",

@@ -53,12 +53,12 @@ function hostOf(
     args: RemoteArguments[Method],
     call?: CallOptions,
   ): Promise<Result> => (await link.call(method, args, call)) as Result;
-  /** Calls a method whose effect is the same when it is repeated. */
+  /** Calls a method with an idempotent effect. */
   const change = <Method extends keyof RemoteArguments, Result>(
     method: Method,
     args: RemoteArguments[Method],
   ): Promise<Result> => ask(method, args, { key: newKey() });
-  /** Calls a method that must not be repeated. */
+  /** Calls a method that must not be applied twice. */
   const changeOnce = <Method extends keyof RemoteArguments, Result>(
     method: Method,
     args: RemoteArguments[Method],
@@ -138,7 +138,7 @@ function hostOf(
     collect: (given) => change("collect", { options: given }),
     workers: () => ask("workers", {}),
     async close() {
-      // Streams end by their own signals, and calls by their responses.
+      // Nothing to close: streams end with their signals, calls with their responses.
     },
   };
 
@@ -191,7 +191,7 @@ function hostOf(
         const item = data as Observed;
         last = item.cursor;
         if (item.kind === "status") {
-          // A repeated request starts with the status, like each observer.
+          // Skip an unchanged status: each request, also a repeated one, starts with the status.
           const text = JSON.stringify(item.state);
           if (text === shown) continue;
           shown = text;

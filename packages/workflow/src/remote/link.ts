@@ -36,7 +36,7 @@ export type LinkOptions = {
   answerMs?: number | undefined;
 };
 
-/** Options of a call: `key` for calls with an effect, `once` for calls that must not be repeated. */
+/** Options of a call: `key` for calls with an effect, `once` for calls that must not be applied twice. */
 export type CallOptions = { key?: string; once?: boolean };
 
 const firstPauseMs = 100;
@@ -232,7 +232,8 @@ export class Retries {
   }
 
   /**
-   * Waits for the next attempt; false if the time for retries has ended. Returns at once when the signal is aborted.
+   * Waits for the next attempt. Returns false if the time for retries has ended, and at once when the signal is
+   * aborted.
    */
   async next(leastMs = 0): Promise<boolean> {
     const jitter = 0.5 + Math.random() / 2;

@@ -9,7 +9,7 @@ export type StreamItem = { data: unknown; cursor: string | undefined };
 export type StreamOptions = {
   /** Returns the arguments of a request that continues after a cursor. */
   args: (cursor: string | undefined) => object;
-  /** The longest silence between two heartbeats, in milliseconds. */
+  /** Maximum time between two heartbeats, in milliseconds. */
   heartbeatMs: number;
   signal?: AbortSignal | undefined;
   /** Called before each request that repeats the stream. */

@@ -70,7 +70,7 @@ async function read(file: string, readFile: ReadFile): Promise<Uint8Array> {
   }
 }
 
-// A different text would have a different hash.
+// Keep the exact bytes, including a byte order mark: any change would change the bundle's hash.
 function textOf(file: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

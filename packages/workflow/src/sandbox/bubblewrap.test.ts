@@ -76,7 +76,7 @@ inSandbox(`settings and hooks can't be changed, moved away or replaced${missing}
   expect(readdirSync(project).sort()).toEqual([".env", ".git", "made", "sub"]);
 });
 
-inSandbox(`a repository without hooks gets none${missing}`, () => {
+inSandbox(`hooks can't be added to a repository without hooks${missing}`, () => {
   rmSync(join(project, ".git/hooks"), { recursive: true });
   run(shown(), "mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; mv .git/hooks .git/h");
   expect(readdirSync(join(project, ".git/hooks"))).toEqual([]);
@@ -110,7 +110,7 @@ inSandbox(`a protected file swapped for a link creates nothing on the host${miss
   expect(existsSync(made)).toBe(false);
 });
 
-inSandbox(`a project swapped for a link shows no other folder${missing}`, () => {
+inSandbox(`a project swapped for a link does not show another folder${missing}`, () => {
   const victim = join(top, "victim");
   mkdirSync(victim);
   writeFileSync(join(victim, "secret"), "hidden-text");
@@ -175,7 +175,7 @@ inSandbox(`settings of a project below the folder can't be changed${missing}`, (
 });
 
 test("very many folders are all searched, or refused", () => {
-  // On a disk, this many folders take half a minute.
+  // Use memory: creating this many folders on a disk is slow.
   const folder = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : top, "uncaged-view-"));
   const make = (script: string) => spawnSync("/bin/sh", ["-c", script], { cwd: folder });
   const handle = Handle.open(folder);

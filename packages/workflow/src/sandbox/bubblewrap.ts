@@ -42,7 +42,7 @@ export async function findBubblewrap(
   if (path === null) return "bubblewrap is not installed";
   const { output: help } = await tried([path, "--help"]);
   if (!help.includes("--ro-bind-fd") || !help.includes("--disable-userns"))
-    return `${path} is too old: it has no --bind-fd or no --disable-userns (0.8.0 has both)`;
+    return `${path} is too old: it lacks --bind-fd or --disable-userns (0.8.0 has both)`;
   const rest = [...namespaces, "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc"];
   const own = [...rest, "--ro-bind", "/proc/sys", "/proc/sys", "--", "/bin/true"];
   const outer = [...readOnlyHost, "--", path];
@@ -72,7 +72,7 @@ const readOnlyHost = [
 
 /** System folders with programs and libraries. Links stay links. */
 const systemFolders = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "opt", "nix/store"];
-/** Files of /etc for names, hosts, certificate authorities and time zones. None holds a credential. */
+/** Files of /etc for names, hosts, certificate authorities and time zones. None of them contains a credential. */
 const systemFiles =
   "alternatives ca-certificates ca-certificates.conf crypto-policies gai.conf group host.conf hosts ld.so.cache ld.so.conf ld.so.conf.d localtime mime.types nsswitch.conf os-release passwd pki protocols resolv.conf services ssl timezone".split(
     " ",
@@ -123,8 +123,8 @@ const usualDescriptor = 3;
  * link in a shared writable folder and have a file created anywhere. So bubblewrap runs in an outer bubblewrap in which
  * only the writable folders are writable.
  *
- * Until bubblewrap is set up, it outlives its parent. A signal to its process group must end it then, so it stays in
- * the group and session of its starter.
+ * Bubblewrap stays in the process group and session of its starter, because it outlives its parent during its setup:
+ * only a signal to the group ends it then.
  */
 export function bubblewrapArguments(
   { hasUserNamespace, path }: Bubblewrap,

@@ -9,7 +9,7 @@ import type { Covered, Shown } from "./view.ts";
 /** Runtime for JavaScript inside a sandbox. */
 export type Runtime = {
   argv: readonly string[];
-  /** Whether it is this process's own Bun, which is mounted inside. */
+  /** Whether it is this process's own Bun, which is mounted inside the container. */
   isOwn: boolean;
 };
 
@@ -22,7 +22,7 @@ export type Container = {
   /** The seccomp filter, as text; null to use the engine's own filter. */
   seccomp: string | null;
   limits: Pick<StepLimits, "memory" | "cpus" | "processes">;
-  /** Variables of the engine's process. They are not visible inside. */
+  /** Variables of the engine's process. They are not visible inside the container. */
   env: Record<string, string>;
 };
 
@@ -32,10 +32,10 @@ export type NoContainer = { problem: string; hasImage: boolean };
 type Env = Readonly<Record<string, string | undefined>>;
 type Wanted = Pick<Container, "image" | "limits"> & { engine: string };
 
-/** Path of this process's Bun inside. */
+/** Path of this process's Bun inside the container. */
 export const insideBun = "/workspace/bun";
 
-/** Runs this process's Bun inside. A standalone binary needs the variable `BUN_BE_BUN`. */
+/** Runs this process's Bun inside the container. A standalone binary needs the variable `BUN_BE_BUN`. */
 export const ownRuntime: Runtime = { argv: [insideBun, ...bunFlags], isOwn: true };
 const imageRuntimes: readonly Runtime[] = [
   { argv: ["node"], isOwn: false },

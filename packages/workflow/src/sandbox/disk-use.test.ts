@@ -72,7 +72,7 @@ describe.skipIf(process.platform !== "linux")("the files of a hostile step", () 
     expect((await countFiles([folder], never)).bytes).toBeGreaterThanOrEqual(size);
   });
 
-  test("are counted at any depth, until isEnough", async () => {
+  test("are counted at any depth, until `isEnough` returns true", async () => {
     const chain = Array.from({ length: 15 }, () => "n".repeat(200)).join("/");
     // Together their paths exceed the system's length limit.
     for (const top of ["one", "two", "three"]) {
@@ -90,7 +90,7 @@ describe.skipIf(process.platform !== "linux")("the files of a hostile step", () 
     expect(open()).toBe(before);
   });
 
-  test("are not counted further above the limit", async () => {
+  test("are not counted after `isEnough` returns true", async () => {
     for (let n = 0; n < 50; n += 1) writeFileSync(join(folder, String(n)), "");
     expect((await countFiles([folder], ({ files }) => files > 20)).files).toBe(21);
   });

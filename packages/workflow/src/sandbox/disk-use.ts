@@ -63,7 +63,7 @@ const restMs = 4;
 const blockSize = 512;
 const { O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
-/** Tells whether a file's bytes are already counted under another name, and remembers the file. */
+/** Returns whether a file's bytes are already counted under another name, and remembers the file. */
 function isCounted({ dev, ino, nlink }: Stats, linked: Set<string>): boolean {
   if (nlink < 2) return false;
   const id = `${dev}:${ino}`;

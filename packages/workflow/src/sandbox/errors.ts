@@ -40,5 +40,5 @@ export const tooManyFolders = (path: string, most: number): WorkflowError =>
   WorkflowError.failed(
     "TOO_MANY_FOLDERS",
     `${path}: more than ${most} folders in its upper levels`,
-    "remove unneeded ones or choose a folder below it",
+    "remove unneeded folders, or choose a folder below it",
   );

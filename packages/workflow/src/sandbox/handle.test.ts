@@ -25,7 +25,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(top, { recursive: true, force: true }));
 
-test("a handle reports where it arrived, and keeps its folder when the path is swapped", () => {
+test("a handle has a path without links, and keeps its folder when the path is swapped", () => {
   symlinkSync(join(top, "folder"), join(top, "link"));
   using handle = Handle.open(join(top, "link"));
   expect(handle.path).toBe(join(top, "folder"));
@@ -38,7 +38,7 @@ test("a handle reports where it arrived, and keeps its folder when the path is s
   expect(existsSync(join(top, "victim/new"))).toBe(false);
 });
 
-test("no name reaches through a link or a pipe, or out of the folder", () => {
+test("a name does not lead through a link or a pipe, or out of the folder", () => {
   const folder = join(top, "folder");
   symlinkSync(join(top, "victim"), join(folder, "out"));
   symlinkSync(join(top, "victim/file"), join(folder, "leads"));

@@ -25,7 +25,7 @@ export type Entry = { name: string; isDirectory(): boolean; isSocket(): boolean 
 const openFiles = "/proc/self/fd";
 const hasOpenFiles = existsSync(openFiles);
 
-// O_PATH of Linux, which Node does not define. Neither flag needs read permission or blocks on a pipe.
+// O_PATH of Linux, which Node does not define, works without read permission. Neither choice blocks on a pipe.
 const asPlace = hasOpenFiles ? 0o10000000 : O_RDONLY | O_NONBLOCK;
 
 /**
@@ -132,7 +132,7 @@ export class Handle implements Disposable {
     }
   }
 
-  /** Reads a plain file of at most `most` bytes; null for a link, a pipe, a directory and a longer file. */
+  /** Reads a regular file of at most `most` bytes; null for a link, a pipe, a directory and a longer file. */
   read(name: string, most: number): string | null {
     using entry = this.entry(name);
     if (entry?.kind !== "file") return null;
@@ -150,7 +150,7 @@ export class Handle implements Disposable {
     }
   }
 
-  /** Writes a new file with mode 0600. Readers never see a part of it. @throws when the name is taken by a directory */
+  /** Writes a new file with mode 0600. Readers never see a part of it. @throws when a directory has the name */
   write(name: string, content: string | Uint8Array): void {
     const aside = this.place(`.${crypto.randomUUID()}.tmp`);
     try {
@@ -164,7 +164,7 @@ export class Handle implements Disposable {
     renameSync(aside, this.place(name));
   }
 
-  /** Opens a plain file for reading; the caller closes the descriptor. @throws for any other kind of entry */
+  /** Opens a regular file for reading; the caller closes the descriptor. @throws for any other kind of entry */
   descriptor(name: string): number {
     const fd = openSync(this.place(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (fstatSync(fd).isFile()) return fd;

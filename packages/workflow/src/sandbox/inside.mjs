@@ -48,7 +48,7 @@ async function run(task, more) {
   child.on("exit", (code, signal) => process.exit(code ?? 128 + system.signals[signal]));
 }
 
-/** Copies a file to its path. Removes what an earlier attempt has left there, or at the path of its directory. */
+/** Copies a file to its path. Removes an earlier file there, and a file or link at the path of its directory. */
 function place({ from, to }) {
   const folder = dirname(to);
   try {
@@ -73,7 +73,7 @@ function replacedIn({ covered, shown }) {
     ...shown.map(({ isWritable, to }) => [realpathSync(to), isWritable]),
     ...covered.map(({ to }) => [realpathSync(to), false]),
   ]);
-  for (const to of places.keys()) if (!mounts.has(to)) return `${to} is not held in its place`;
+  for (const to of places.keys()) if (!mounts.has(to)) return `${to} is not a mount point`;
   // Mounts below a covering mount are listed too, but can't be reached.
   for (const [at, isWritable] of mounts)
     if (isWritable && nearest(at, places) === false && identityOf(at) !== null)

@@ -64,7 +64,7 @@ export type SandboxedCommand = {
   /** Opens the descriptors of the process, from number 3 on, for one start. `end` closes them. */
   descriptors(): number[];
   /**
-   * Releases the resources of the start and ends the network. Call it after the process has ended. Removes the files
+   * Releases the resources of the start, and closes its proxy. Call it after the process has ended. Removes the files
    * that the command created to make git execute programs, and returns their paths.
    */
   end(): Promise<string[]>;

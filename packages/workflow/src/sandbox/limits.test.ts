@@ -70,7 +70,7 @@ describe.skipIf(!isLinux)("the command line prefix for bubblewrap", () => {
     const writable = ["/bin", "/usr", "/usr/bin"];
     const { argv, hold } = await limitCommand({ ...limits, cpus: 1 }, { PATH: bin }, writable);
     expect(argv).toEqual([]);
-    expect(hold[1]).toMatch(/^(no limit of cpus|1 cpu)$/);
+    expect(hold[1]).toMatch(/^(no limit on cpus|1 cpu)$/);
   });
 
   test.skipIf(!Bun.which("prlimit"))(

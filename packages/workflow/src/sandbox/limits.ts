@@ -37,7 +37,7 @@ export function heldLimits({ cpus, disk, memory, processes }: StepLimits): strin
     `${inBytes(memory)} for all processes`,
     processors(cpus),
     `${processes} processes and threads`,
-    isWatched() ? `${inBytes(disk)} of files` : "no limit of files",
+    isWatched() ? `${inBytes(disk)} of files` : "no limit on files",
   ];
 }
 
@@ -140,7 +140,7 @@ export function holdsIn(files: string, { cpus, memory, processes }: StepLimits):
 function processorsFor(cpus: number, taskset: string | null): { argv: string[]; holds: string } {
   const own = ownProcessors();
   if (own.length > 0 && own.length <= cpus) return { argv: [], holds: processors(own.length) };
-  if (own.length === 0 || taskset === null) return { argv: [], holds: "no limit of cpus" };
+  if (own.length === 0 || taskset === null) return { argv: [], holds: "no limit on cpus" };
   // Steps that run concurrently are spread over the processors.
   const first = Math.floor(Math.random() * own.length);
   const taken = Array.from({ length: cpus }, (_, n) => own[(first + n) % own.length]);

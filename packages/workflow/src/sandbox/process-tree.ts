@@ -20,7 +20,7 @@ export function readProcess(pid: number): Process | null {
   } catch {
     return null;
   }
-  // The process chooses its own name, the field before, which may contain spaces and parentheses.
+  // The preceding field is the name that the process chooses; it may contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return {
     pid,

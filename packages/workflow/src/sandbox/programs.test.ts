@@ -11,10 +11,10 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 test.each([
   [".local/share/agent/versions/1.0/agent", [".local/share/agent/versions/1.0"]],
   [".local/lib/agent/1.0/agent", [".local/lib/agent/1.0"]],
-  // User data may be beside these.
+  // Folders like these may also contain user data.
   [".local/share/agent/agent", []],
   ["notes/share/agent/1.0/agent", []],
-])("the parts of a program at %s", (path, parts) => {
+])("a program at %s needs its file and the folder of its version only", (path, parts) => {
   const program = join(home, path);
   const bin = mkdtempSync(join(home, "bin-"));
   mkdirSync(dirname(program), { recursive: true });

@@ -156,7 +156,7 @@ test.skipIf(!linux).each([
   ends.push(() => child.kill("SIGKILL"));
   await child.stdout.getReader().read();
 
-  // Each round trip through this tunnel gives the proxy a turn in which it could read more than its limit.
+  // Each round trip through this tunnel gives the proxy a turn of its event loop, in which it could exceed its limit.
   const clock = connect(path).on("error", () => {});
   clock.write(`CONNECT localhost:${echoPort} HTTP/1.1\r\n\r\n`);
   await once(clock, "data");

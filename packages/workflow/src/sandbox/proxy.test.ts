@@ -100,7 +100,7 @@ describe("a tunnel", () => {
     await until(() => busy.closed);
   });
 
-  test("that is refused reads no further request", async () => {
+  test("that is refused does not read another request", async () => {
     const target = await tcp();
     const { path, refused } = await opened([`localhost:${target.port}`]);
     const next = getOf(`http://localhost:${target.port}/`);
@@ -278,7 +278,7 @@ describe("the socket", () => {
     expect(existsSync(join(folder, name))).toBe(false);
   });
 
-  test("that can't be created is a one-line error", async () => {
+  test("that can't be created causes a one-line error", async () => {
     const long = join(folder, "l".repeat(100));
     expect(await messageOf(openEgressProxy(long, { allow: [] }))).toBe(
       `proxy socket ${long}: longer than 107 bytes`,

@@ -15,6 +15,7 @@ import { type EgressPolicy, type Endpoint, endpointOf, textOf } from "./addresse
 import { type Network, reachBy, realNetwork, type Unreached } from "./reach.ts";
 import { proxyFailed } from "./errors.ts";
 
+/** A running proxy. `close` ends all of its connections. */
 export type EgressProxy = { close(): Promise<void> };
 
 /*
@@ -23,9 +24,9 @@ export type EgressProxy = { close(): Promise<void> };
  *
  * P1 A connection goes to an address that was checked, or to an entry of the policy.
  * P2 Each client connection carries one request, so later bytes are never parsed as another request.
- * P3 No header or body is kept or logged.
+ * P3 Headers and bodies are neither kept nor logged.
  * P4 Clients and targets can't crash this process, and can't make it use more memory than the buffers of `connections`
- * connections.
+ *    connections.
  */
 
 /** Maximum number of concurrent connections, and the idle timeout of a connection. */

@@ -55,7 +55,7 @@ describe("a target is refused", () => {
     expect(target.sockets).toHaveLength(0);
   });
 
-  test("if its name has only such addresses", async () => {
+  test("if its name has only refused addresses", async () => {
     const target = await tcp();
     const resolve = async () => ["192.168.1.1", "127.0.0.1"];
     const { path, refused } = await opened([], { resolve });

@@ -6,8 +6,8 @@ import type { Environment } from "../system/port.ts";
 const loginFile = ".credentials.json";
 
 /**
- * Returns a user's interactive login of Claude Code, as a file for the configuration folder inside. Empty for an agent
- * with an API key.
+ * Returns a user's interactive login of Claude Code, as a file for the configuration folder inside the sandbox. Empty
+ * for an agent with an API key.
  */
 export function claudeLogin(env: Environment, folder: string): { content: string; to: string }[] {
   if (env.ANTHROPIC_API_KEY || env.ANTHROPIC_AUTH_TOKEN || env.CLAUDE_CODE_OAUTH_TOKEN) return [];

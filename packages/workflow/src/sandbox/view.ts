@@ -2,10 +2,10 @@ import { join, posix, relative, sep } from "node:path";
 import { Handle, isInside } from "./handle.ts";
 import { foreignGitFolder, tooManyFolders } from "./errors.ts";
 
-/** A file or directory of the host, and its path inside. */
+/** A file or directory of the host, and its path inside the sandbox. */
 export type Shown = { handle: Handle; to: string; isWritable: boolean };
 
-/** A path inside that hides the host's content: an empty directory, or an empty file. */
+/** A path inside the sandbox where an empty directory or file hides the host's content. */
 export type Covered = { to: string; identity: string; isFolder: boolean };
 
 /**

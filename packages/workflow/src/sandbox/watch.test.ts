@@ -49,7 +49,7 @@ const users = [
   { user: "an ordinary user", as: asNobody, isHere: canBeNobody && works([...asNobody, ...bwrap]) },
 ];
 
-// The ordinary user, if this test can be one.
+// Prefer an unprivileged user, if the tests can run as one.
 const last = users.findLastIndex(({ isHere }) => isHere);
 describe.each(some(users, 0, Math.max(last, 0)))("a step of $user", ({ as, isHere }) => {
   const inSandbox = test.skipIf(!isHere);
@@ -145,8 +145,8 @@ describe.skipIf(process.platform !== "linux")("the memory of processes", () => {
 
 const canMount =
   process.getuid?.() === 0 && works(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"]);
-describe.skipIf(!canMount)("a disk", () => {
-  test("filled by a step ends the step while space is left", async () => {
+describe.skipIf(!canMount)("a step that fills a disk", () => {
+  test("is ended while space is left", async () => {
     const reasons: string[] = [];
     const script = `while :; do head -c ${mega} /dev/zero >> x; sleep 1; done`;
     try {

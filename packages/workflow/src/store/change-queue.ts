@@ -1,6 +1,6 @@
 import type { StoreChange } from "./store.ts";
 
-/** The changes that one watch has not yet reported: the last of each thread. */
+/** The last change of each thread that one watch has not yet reported. */
 export class ChangeQueue {
   readonly #changes = new Map<string, StoreChange>();
   #added = Promise.withResolvers<void>();
@@ -13,7 +13,7 @@ export class ChangeQueue {
     this.#added.resolve();
   }
 
-  /** Yields changes until the signal aborts. */
+  /** Yields changes until `ended` is aborted. */
   async *until(ended: AbortSignal): AsyncGenerator<StoreChange> {
     const stop = (): void => this.#added.resolve();
     ended.addEventListener("abort", stop);

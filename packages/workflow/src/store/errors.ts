@@ -14,7 +14,6 @@ export const badCursor = (threadId: string, cursor: string, log: string): Workfl
     `${threadId}: invalid cursor ${JSON.stringify(cursor)} of the ${log} log`,
   );
 
-/** `bytes` and `most` in bytes. */
 export const recordTooLong = (threadId: string, bytes: number, most: number): WorkflowError =>
   WorkflowError.failed(
     "RECORD_TOO_LARGE",

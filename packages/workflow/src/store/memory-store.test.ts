@@ -16,7 +16,7 @@ function memoryUnderTest(): StoreUnderTest {
       stores.add(store);
       return store;
     },
-    // A store without calls has no background work.
+    // A store without pending calls does nothing in the background.
     die: async (store) => {
       stores.delete(store);
     },

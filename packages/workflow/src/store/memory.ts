@@ -28,7 +28,7 @@ import {
 import { endedError } from "../record/errors.ts";
 import { recordTooLong } from "./errors.ts";
 
-/** `now` is the clock in milliseconds, `maxRecordBytes` the maximum size of a record. */
+/** `now` is the clock in milliseconds, `maxRecordBytes` the maximum size of a record in bytes. */
 export type MemoryOptions = { now?: () => number; maxRecordBytes?: number };
 
 /** The medium shared by several memory stores, like a disk shared by processes. */

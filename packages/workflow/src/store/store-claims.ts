@@ -88,13 +88,9 @@ export const claimRules = {
     const ref = trial.ref();
     await trial.create({}, ref);
     const claim = await trial.claim(ref);
-    assert.equal(
-      await store.claim(ref, { owner: "a", leaseMs }),
-      null,
-      "not even by the same owner",
-    );
+    assert.equal(await store.claim(ref, { owner: "a", leaseMs }), null, "not by the same owner");
     const other = await trial.open();
-    assert.equal(await other.claim(ref, { owner: "b", leaseMs }), null, "of another");
+    assert.equal(await other.claim(ref, { owner: "b", leaseMs }), null, "not by another store");
     assert.equal(await claim.renew(), true);
     assert.equal(claim.lost.aborted, false);
   },
@@ -118,7 +114,11 @@ export const claimRules = {
     await isOver(late);
     assert.equal(late.lost.aborted, true, "a holder learns that its claim is lost");
     await late.release();
-    assert.equal((await other.find(ref.threadId))?.owner, "b", "a late release ends nothing");
+    assert.equal(
+      (await other.find(ref.threadId))?.owner,
+      "b",
+      "the release of an ended claim does nothing",
+    );
     await claim.append(step("two").record, step("two").state);
     await isOver(late);
     await claim.release();
@@ -222,7 +222,11 @@ export const claimRules = {
     }
     claim.event([event(11)]);
     await claim.release();
-    assert.equal((await readAll(other, ref, "events")).length, 11, "a release shows all events");
+    assert.equal(
+      (await readAll(other, ref, "events")).length,
+      11,
+      "all events are readable after a release",
+    );
   },
 
   async "only records change a thread's update time"(trial: Trial) {
@@ -240,7 +244,7 @@ export const claimRules = {
     assert.ok(Number.isFinite((await store.find(ref.threadId))?.updatedAt));
   },
 
-  async "a record that is too large leaves no part, and the claim holds"(trial: Trial) {
+  async "a record that is too large is refused as a whole, and the claim holds"(trial: Trial) {
     const { store } = trial;
     const { maxRecordBytes } = store;
     const ref = trial.ref();
@@ -285,7 +289,7 @@ export const claimRules = {
     assert.deepEqual(await readAll(store, ref, "events"), [event(1), event(1)]);
   },
 
-  async "the next append reports a pause, which stays"(trial: Trial) {
+  async "the next append reports a pause, which stays until it is changed"(trial: Trial) {
     const ref = trial.ref();
     await trial.create({}, ref);
     const other = await trial.open();

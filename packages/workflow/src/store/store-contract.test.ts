@@ -63,7 +63,7 @@ const inIndex = (
 
 const moment = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
-/** Half a record at the end of a log, which the next claim cuts off. */
+/** Returns changes that leave half a record at the end of a log; the next claim cuts it off. */
 function torn({ isShown = false, isReported = true }): Changes {
   const halves = new Map<string, { log: "data"; half: string }>();
   return {
@@ -113,7 +113,7 @@ const sound: [string, Changes][] = [
 
 const broken: [string, Changes][] = [
   [
-    "acknowledges a late write",
+    "acknowledges a write of an ended claim",
     {
       claim: (claim) => ({
         append: async (...given) => {
@@ -128,7 +128,7 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "keeps a late event",
+    "stores an event of an ended claim",
     {
       claim: (claim, memory) => ({
         event: (lines) => {
@@ -149,7 +149,7 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "keeps the journal until the release",
+    "writes the journal only at the release",
     {
       claim: (claim) => {
         const kept: string[] = [];
@@ -186,12 +186,12 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "takes over without takeOver",
+    "takes over a claim without `takeOver`",
     { store: (store) => ({ claim: (ref, all) => store.claim(ref, { ...all, takeOver: true }) }) },
   ],
   ["gives all claims the same fence", { claim: () => ({ fence: 1 }) }],
-  ["says that a lost claim holds", { claim: () => ({ renew: async () => true }) }],
-  ["never says that a claim is lost", { claim: () => ({ lost: new AbortController().signal }) }],
+  ["reports that a lost claim holds", { claim: () => ({ renew: async () => true }) }],
+  ["never reports that a claim is lost", { claim: () => ({ lost: new AbortController().signal }) }],
   [
     "creates a thread twice in concurrent calls",
     {
@@ -206,7 +206,7 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "reuses the id of each bundle's thread",
+    "replaces a thread of another bundle with the same id",
     {
       store: (store) => ({
         create: async (thread, claim) => {
@@ -229,7 +229,7 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "compares the registry, and replaces it later",
+    "compares and replaces the registry in two steps",
     {
       store: (store) => ({
         replaceRegistry: async (text, expected) => {
@@ -242,7 +242,7 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "shares the bytes of a blob",
+    "shares the bytes of a blob with its caller",
     {
       claim: (claim, memory) => ({
         putBlob: async (bytes) => {
@@ -294,7 +294,7 @@ const broken: [string, Changes][] = [
     },
   ],
   [
-    "counts strangers to a family",
+    "lists unrelated threads in a family",
     { store: (store) => inIndex(store.index, { relatives: async () => await store.list() }) },
   ],
   [
@@ -350,9 +350,9 @@ const broken: [string, Changes][] = [
 /** Returns the first rule that a store breaks; null if it breaks none. */
 async function brokenRule(changes: Changes): Promise<string | null> {
   for (const { name, check } of storeContract()) {
-    // Fails the rule if the change is never reported.
+    // Fail a rule that would wait forever, for example for a change that is never reported.
     const late = new Promise<never>((_, reject) => {
-      setTimeout(() => reject(new Error("it waits")), 2000).unref();
+      setTimeout(() => reject(new Error("timeout")), 2000).unref();
     });
     try {
       await Promise.race([check(underTest(changes)), late]);

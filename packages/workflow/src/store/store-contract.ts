@@ -66,7 +66,11 @@ const threadRules = {
     assert.deepEqual(await other.readBundle(code.abc), whole);
     const read = await store.readBundle(code.abc);
     read?.code.fill(0);
-    assert.deepEqual(await store.readBundle(code.abc), whole, "a caller's change of its copy");
+    assert.deepEqual(
+      await store.readBundle(code.abc),
+      whole,
+      "changes of returned bytes do not change the store",
+    );
     await other.putBundle({ hash: code.a, code: bytesOf("a"), descriptor: "d\n" });
     assert.deepEqual(await store.listBundles(), [code.abc, code.a]);
     assert.equal(await store.readBundle(code.empty), null);
@@ -78,7 +82,7 @@ const threadRules = {
     );
   },
 
-  async "the same bundle again adds missing files and replaces files that differ"({
+  async "storing a bundle again adds missing files and replaces files that differ"({
     store,
   }: Trial) {
     const bare: StoredBundle = { hash: code.a, code: bytesOf("a"), descriptor: "d\n" };
@@ -175,7 +179,7 @@ const threadRules = {
     await store.remove(source);
     assert.deepEqual(await store.readBlob(fork, b), bytesOf("2"));
     await trial.create({ blobsFrom: { ref: source, ids: [a] } }, orphan);
-    assert.deepEqual(await store.listBlobs(orphan), [], "its source is gone");
+    assert.deepEqual(await store.listBlobs(orphan), [], "blobs of a removed source are not copied");
   },
 
   async "an id is unique among the threads of all bundles"(trial: Trial) {
@@ -193,7 +197,7 @@ const threadRules = {
     assert.deepEqual(await recordsIn(store, ref, "data"), trial.thread(ref).records);
   },
 
-  async "one of twenty concurrent creations with one id creates"(trial: Trial) {
+  async "one of twenty concurrent creations with one id creates the thread"(trial: Trial) {
     const stores = [trial.store, await trial.open(), await trial.open(), await trial.open()];
     const threadId = trial.ref().threadId;
     const given = Array.from({ length: 20 }, (_, n) => {

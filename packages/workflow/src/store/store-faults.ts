@@ -40,12 +40,12 @@ const script: Act[] = [
 
 /** Rules for crashed processes and damaged media. */
 export const faultRules = {
-  async "a holder that dies between any two calls loses nothing acknowledged"(trial: Trial) {
+  async "a holder that dies between any two calls loses no acknowledged write"(trial: Trial) {
     const { deathsEvery = 1 } = trial.under;
     for (let at = 0; at <= script.length; at += deathsEvery) await dieAt(trial, at, false);
   },
 
-  async "a holder that dies during a call leaves it done or not done"(trial: Trial) {
+  async "a call is applied whole or not at all when its holder dies during the call"(trial: Trial) {
     const { deathsEvery = 1 } = trial.under;
     for (let at = 0; at < script.length; at += deathsEvery) await dieAt(trial, at, true);
   },
@@ -63,7 +63,11 @@ export const faultRules = {
       const before = await readAll(trial.store, ref, log);
       await under.die(holder);
       await under.tear(ref, log, step("torn").record);
-      assert.deepEqual(await readAll(trial.store, ref, log), before, "it is not shown");
+      assert.deepEqual(
+        await readAll(trial.store, ref, log),
+        before,
+        "readers do not see the half record",
+      );
       const next = await trial.succeed(ref, trial.store);
       assert.equal(next.cut?.log, log);
       assert.ok(next.cut.bytes > 0);

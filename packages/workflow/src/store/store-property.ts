@@ -229,7 +229,7 @@ class RandomSession {
   }
 }
 
-/** Returns seeded random numbers from 0 to 1 (Mulberry32). */
+/** Returns a generator of seeded random numbers in [0, 1) (Mulberry32). */
 function randomOf(seed: number): () => number {
   let state = seed;
   return () => {

@@ -32,7 +32,7 @@ export type StoreUnderTest = {
   damage?: (ref: ThreadRef, log: LogName, line: number) => Promise<void>;
   /** Number of random sessions; 300 by default. */
   seeds?: number;
-  /** Interval of the calls in a session at which a holder dies; 1 by default. */
+  /** A holder dies at every n-th call of a session; 1 by default. */
   deathsEvery?: number;
   /** Closes the stores that are still open, and removes the medium. */
   close: () => Promise<void>;
@@ -42,7 +42,7 @@ export type StoreUnderTest = {
 export type Written = { record: string; state: ThreadState };
 
 export const leaseMs = 60_000;
-/** Two bundles, which are not stored. */
+/** Hashes of two bundles, which are not stored. */
 export const hash = "0000000000001";
 export const otherHash = "0000000000002";
 
@@ -196,6 +196,6 @@ export async function isOver(claim: Claim): Promise<void> {
   await fenced(() => claim.journal('{"late":true}'));
   await fenced(() => claim.putBlob(new Uint8Array([1])));
   claim.event([event(999)]);
-  assert.equal(claim.keepValue('"late"'), null, "no value is kept");
-  assert.equal(await claim.renew(), false, "it is not renewed");
+  assert.equal(claim.keepValue('"late"'), null, "no value is stored");
+  assert.equal(await claim.renew(), false, "the claim is not renewed");
 }

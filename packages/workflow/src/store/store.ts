@@ -5,8 +5,8 @@ import type { ThreadRef } from "../record/thread.ts";
 
 /**
  * A thread store keeps bundles, the registry and threads. The engine, the worker and the journal access storage only
- * through it. Implementations: the storage root of a machine, memory, a Restate cluster, a PostgreSQL database. {@link
- * storeContract} tests them.
+ * through it. Implementations: the storage root of a machine, memory, a Restate cluster, a PostgreSQL database.
+ * {@link storeContract} tests them.
  *
  * Rules for every implementation:
  *
@@ -17,8 +17,8 @@ import type { ThreadRef } from "../record/thread.ts";
  * S3 Records are kept in the order in which they were appended. Each gets the chained checksum of `record/sum.ts` as
  *    its last field; `read` returns records with it. The data log and the journal have a chain each; events have no
  *    checksums.
- * S4 A write that fails with an error other than a refusal may have happened. The claim is then over: its holder claims
- *    the thread again and reads its logs.
+ * S4 A write that fails with an error other than a refusal may have been applied. The claim is then over: its holder
+ *    claims the thread again and reads its logs.
  * S5 Nothing follows the record that ends a thread, except events and their values: `append` and `journal` throw
  *    `WorkflowError` `THREAD_ENDED`, and the claim still holds. An ended thread can still be claimed, to write its
  *    events.
@@ -33,7 +33,10 @@ export interface ThreadStore {
   readonly maxRecordBytes: number;
   /** Queries about many threads. Without an index, a host reads the list of all threads, and their logs. */
   readonly index?: ThreadIndex;
-  /** Whether a failed read may succeed later, because the store could not be reached. Absent: no failed read may. */
+  /**
+   * Whether a failed read may succeed later, because the store could not be reached. Without this method, every failed
+   * read is final.
+   */
   isPassing?(error: unknown): boolean;
 
   // Bundles: immutable files, named by the hash of their code
@@ -65,8 +68,8 @@ export interface ThreadStore {
    * Creates a thread with its initial content atomically: after a crash it exists whole or not at all. Ids are unique:
    * if a thread of any bundle has the id, nothing changes and that thread is returned. Of concurrent calls with one id
    * exactly one creates the thread. With `claim` that call also claims the thread, before any other caller can; `claim`
-   * is null for an existing thread. The thread's bundle need not be in the store; `lacksBundle` when the store knows that
-   * it is not.
+   * is null for an existing thread. The thread's bundle need not be in the store; `lacksBundle` is true when the store
+   * knows that the bundle is missing.
    * @throws WorkflowError `RECORD_TOO_LARGE`; `THREAD_MOVED`
    */
   create(
@@ -102,7 +105,7 @@ export interface ThreadStore {
    * of this log; `THREAD_NOT_FOUND`
    */
   read(ref: ThreadRef, log: LogName, cursor?: string): Promise<LogPage>;
-  /** Returns the name of a thread's log for messages: a path, a URL. */
+  /** Returns the name of a thread's log for messages, such as a path or a URL. */
   where(ref: ThreadRef, log: LogName): string;
   /** Reads the JSON of a value stored by {@link Claim.keepValue}; null when the value or the thread is missing. */
   readValue(ref: ThreadRef, at: number): Promise<string | null>;
@@ -209,11 +212,10 @@ export interface Claim {
    */
   event(lines: readonly string[]): void;
   /**
-   * Stores a value that is too long for its event and returns its number, unique in the thread, for {@link
-   * Stores a value that is too long for its event and returns its number, unique in the thread, for {@link
-   * ThreadStore.readValue}; null when it can't be stored. The value is readable before any later event. Best effort: a
-   * claim fenced by another process may return a number before the fencing is noticed; that value is lost, like its
-   * events.
+   * Stores a value that is too long for its event and returns its number, unique in the thread, for
+   * {@link ThreadStore.readValue}; null when it can't be stored. The value is readable before any later event. Best
+   * effort: a claim fenced by another process may return a number before the fencing is noticed; that value is lost,
+   * like its events.
    */
   keepValue(json: string): number | null;
   /**
@@ -237,7 +239,7 @@ export type StoredBundle = {
   map?: string;
 };
 
-/** Equal versions mean equal texts. */
+/** Text and version of the registry. Equal versions mean equal texts. */
 export type RegistryState = { text: string; version: string };
 
 /** Whether a thread runs, waits for an answer or a time, or has ended. */
@@ -266,7 +268,7 @@ export type ThreadInfo = ThreadRef & {
   postponedUntil?: number;
 };
 
-/** A new thread: start record, steps copied by a fork, and journal entries and blobs taken from its source. */
+/** A new thread: start record, steps copied by a fork, and journal entries and blobs copied from its source. */
 export type NewThread = ThreadRef & {
   name: string;
   createdAt: number;
@@ -284,7 +286,7 @@ export type LogName = "data" | "journal" | "events";
 /** Whole lines, and the cursor after the last line. `isEnd`: the log has no more lines for now. */
 export type LogPage = { lines: string[]; cursor: string; isEnd: boolean };
 
-/** `before`: only threads with a smaller id. `limit` is 20 by default. */
+/** Selects threads to list. `before`: only threads with a smaller id. `limit` is 20 by default. */
 export type ListQuery = { before?: string; limit?: number; hash?: string };
 
 /** Options of claiming a thread. */
@@ -306,7 +308,7 @@ export type RunnableOptions = {
   onlyDue?: boolean;
 };
 
-/** `paused`: the thread should stop at its next yield. */
+/** Result of an append. `paused`: the thread should stop at its next yield. */
 export type Appended = { paused: boolean };
 
 /** An incomplete record at the end of a log, in bytes. `keptIn` is the path of the saved bytes, null when not saved. */

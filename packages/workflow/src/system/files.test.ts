@@ -8,7 +8,7 @@ import { files } from "./files.ts";
 const folder = mkdtempSync(join(tmpdir(), "uw-files-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("a change is reported a millisecond after another", async () => {
+test("a change is reported even a millisecond after another change", async () => {
   for (let n = 0; n < 20; n += 1) {
     const path = join(folder, `${n}`);
     writeFileSync(path, "");

@@ -31,7 +31,7 @@ type Libc = { flock(fd: number, operation: number): number; errno(): number };
 let libc: Libc | null = null;
 
 /**
- * Takes the exclusive flock(2) lock of an open file without waiting. Returns false when another descriptor holds it.
+ * Acquires the exclusive flock(2) lock of an open file without waiting. Returns false when another descriptor holds it.
  * @throws Error with a `code` such as `ENOLCK` when the file system has no locks.
  */
 export function lock(fd: number): boolean {

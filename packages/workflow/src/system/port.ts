@@ -50,12 +50,15 @@ export type Files = {
   syncData(fd: number): void;
   /** Like `syncData`, on another system thread. */
   syncDataLater(fd: number): Promise<void>;
-  /** Takes the exclusive flock(2) lock of an open file without waiting. Returns false when it is held. */
+  /**
+   * Acquires the exclusive flock(2) lock of an open file without waiting. Returns false when another descriptor holds
+   * it.
+   */
   lock(fd: number): boolean;
   statOpen(fd: number): FileStat;
-  /** Follows symbolic links. Null when the path does not exist. */
+  /** Reads the fields of a path, and follows symbolic links. Null when the path does not exist. */
   stat(path: string): FileStat | null;
-  /** Does not follow a symbolic link. Null when the path does not exist. */
+  /** Reads the fields of a path, and does not follow a symbolic link. Null when the path does not exist. */
   statLink(path: string): FileStat | null;
   /** Whether a path exists. False on errors. */
   exists(path: string): boolean;
@@ -72,7 +75,9 @@ export type Files = {
   makeFolder(folder: string): string | undefined;
   /** Makes creations, renames and removals in a folder durable. */
   syncFolder(folder: string): void;
-  /** Calls back when a file or the content of a folder changes, with the entry's name where the system reports it. */
+  /**
+   * Calls `onChange` when a file or the content of a folder changes, with the entry's name if the system reports it.
+   */
   watch(path: string, onChange: (name: string) => void, onError: () => void): { close(): void };
 };
 
@@ -114,7 +119,7 @@ export type Sockets = {
 /** A process identity that a later process with the same pid does not have. */
 export type ProcessIdentity = { pid: number; startTime: string | null; bootId: string | null };
 
-/** A process that was started here. */
+/** A child process. */
 export type Child = {
   readonly pid: number;
   readonly exitCode: number | null;

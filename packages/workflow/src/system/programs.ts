@@ -9,7 +9,7 @@ const sources = {
 
 export type Program = keyof typeof sources;
 
-/** Flags that keep Bun from reading the configuration or the `.env` of its working folder. */
+/** Flags that keep Bun from reading the configuration or `.env` of its working folder, and from installing packages. */
 export const bunFlags = ["--no-env-file", "--no-install", `--config=/dev/null`];
 
 /** Returns the first argument that makes a standalone binary run one of its programs instead of its command line. */

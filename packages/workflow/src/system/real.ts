@@ -184,7 +184,7 @@ const processes: Processes = {
   exit,
 };
 
-/** Whether a process is a zombie. In a container without an init process zombies may stay. */
+/** Whether a process is a zombie or dead. In a container without an init process, zombies may remain. */
 const isDead = (state: string): boolean => state.startsWith("Z") || state.startsWith("X");
 
 const readText = (path: string): string => readFileSync(path, "utf8");
@@ -208,7 +208,7 @@ function identifyByProc(id: number): ProcessIdentity | null {
   }
 }
 
-// proc(5): unreadable means another user's process or an ended process; a zombie's file is empty.
+// Unreadable files belong to another user's process or to an ended process; a zombie's file is empty: proc(5).
 function findByProc(id: number, having: string): FoundProcess | null {
   try {
     const environ = readText(`/proc/${id}/environ`);

@@ -2,7 +2,7 @@ import type { WaitMeta } from "../contract/contract.ts";
 import { WorkflowError } from "../contract/error.ts";
 import { show } from "../contract/show.ts";
 
-/** `differences`: one text for each restart with another end. */
+/** `differences`: one text for each restart with a different end. */
 export const replayDiffers = (differences: string[]): WorkflowError =>
   new WorkflowError({
     code: "REPLAY_DIFFERS",
@@ -34,7 +34,7 @@ export const badTestAnswer = (
   const asked = schema === undefined ? "" : `, whose schema is ${JSON.stringify(schema)}`;
   return new WorkflowError({
     ...{ code, kind, message },
-    hint: `answer ${number} of the test does not fit the question ${show(what)}${asked}`,
+    hint: `make answer ${number} of the test fit the question ${show(what)}${asked}`,
   });
 };
 

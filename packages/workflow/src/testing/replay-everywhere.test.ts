@@ -12,13 +12,13 @@ const differences = async (workflow: WorkflowFn, options?: RunThreadOptions) => 
   const thrown: unknown = await replayEverywhere(workflow, options).catch(
     (error: unknown) => error,
   );
-  if (!isWorkflowError(thrown)) throw new Error("it passed");
+  if (!isWorkflowError(thrown)) throw new Error("the workflow passed");
   return thrown.details;
 };
 
 const problem = async (workflow: WorkflowFn, options?: ReplayOptions) => {
   const thrown: unknown = await replayEverywhere(workflow, options).catch((e: unknown) => e);
-  if (!isWorkflowError(thrown)) throw new Error("it passed");
+  if (!isWorkflowError(thrown)) throw new Error("the workflow passed");
   expect(thrown.code).toBe("REPLAY_NOT_COMPLETED");
   return `${thrown.message}; ${thrown.hint}`;
 };
@@ -112,12 +112,12 @@ test("a workflow that starts over each time is reported with its repeated steps"
     return { returnCode: 0, summary: "done" };
   };
   expect(await differences(forgetful)).toEqual([
-    'after 1 steps: with planner "plan" more',
-    'after 2 steps: with planner "plan", coder "code" more',
+    'after 1 steps: with extra planner "plan"',
+    'after 2 steps: with extra planner "plan", coder "code"',
   ]);
   const thrown = await replayEverywhere(forgetful).catch((error: unknown) => error);
   expect(thrown).toMatchObject({ code: "REPLAY_DIFFERS" });
-  expect(String(thrown)).toContain('after 1 steps: with planner "plan" more; after 2 steps');
+  expect(String(thrown)).toContain('after 1 steps: with extra planner "plan"; after 2 steps');
 });
 
 test("a workflow that ends differently, skips steps or fails after a restart is reported", async () => {

@@ -67,8 +67,8 @@ function difference(whole: ThreadOutcome, again: ThreadOutcome): string | null {
   const added = without(again.steps, whole.steps);
   if (again.status !== whole.status) return `${ending(again)} instead of ${ending(whole)}`;
   if (missing.length > 0)
-    return `without ${named(missing)}${added.length > 0 ? `, but with ${named(added)}` : ""}`;
-  if (added.length > 0) return `with ${named(added)} more`;
+    return `without ${named(missing)}${added.length > 0 ? ` and with extra ${named(added)}` : ""}`;
+  if (added.length > 0) return `with extra ${named(added)}`;
   return ending(again) === ending(whole) ? null : `${ending(again)} instead of ${ending(whole)}`;
 }
 

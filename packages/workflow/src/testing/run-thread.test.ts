@@ -67,7 +67,7 @@ describe("a plain workflow", () => {
     expect([full.steps.length, asked]).toEqual([3, 3]);
   });
 
-  test("fails with a thrown error, a broken step or a broken result", async () => {
+  test("fails with a thrown error, an invalid step or an invalid result", async () => {
     const failing = (yielded: unknown, returned: unknown): WorkflowFn =>
       async function* () {
         if (yielded instanceof Error) throw yielded;
@@ -182,7 +182,7 @@ describe("the checks of the engine", () => {
       return done;
     };
 
-  test("a step that does not fit a strict descriptor is refused; without `strict` it causes a warning", async () => {
+  test("refuse a step that does not fit a strict descriptor, and warn about it without `strict`", async () => {
     const strict = { ...descriptor, strict: true };
     expect(await runThread(planning({}), { descriptor: strict })).toMatchObject({
       status: "failed",
@@ -199,7 +199,7 @@ describe("the checks of the engine", () => {
     expect(fitting).not.toHaveProperty("mismatches");
   });
 
-  test("refuses a descriptor that `add` refuses, and params that do not fit the descriptor", async () => {
+  test("refuse a descriptor that `add` refuses, and params that do not fit the descriptor", async () => {
     const bad = { ...descriptor, roles: { planner: { description: "", schema: { type: "no" } } } };
     const refused = await runThread(planning({}), { descriptor: bad }).catch(String);
     expect(refused).toContain("roles.planner.schema");
@@ -221,19 +221,19 @@ describe("the checks of the engine", () => {
       return done;
     };
 
-  test("an answer that breaks the question's schema is refused", async () => {
+  test("refuse an answer that does not match the question's schema", async () => {
     const workflow = askingFor({ schema: { type: "boolean" } });
     for (const answer of ["perhaps", { content: "", meta: { value: 1 } }]) {
       const refused = runThread(workflow, { answers: [answer] });
       expect(await refused.catch((error: unknown) => error)).toMatchObject({
         code: "ANSWER_INVALID",
-        hint: 'answer 1 of the test does not fit the question "approval", whose schema is {"type":"boolean"}',
+        hint: 'make answer 1 of the test fit the question "approval", whose schema is {"type":"boolean"}',
       });
     }
     expect((await runThread(workflow, { answers: ["true"] })).status).toBe("completed");
   });
 
-  test("a question with an invalid schema fails the thread", async () => {
+  test("end the thread at a question with an invalid schema", async () => {
     expect(await runThread(askingFor({ schema: { type: 3 } }))).toMatchObject({
       status: "failed",
       message: expect.stringContaining("step 1: meta.schema is not a JSON Schema"),

@@ -31,7 +31,7 @@ export type RunThreadOptions = {
   params?: unknown;
   /** Steps that are already in the log, as after a resume or a fork. */
   steps?: readonly (RoleOutput & { timestamp?: number })[];
-  /** By default the descriptor's limit, or 100. All steps of the thread count. */
+  /** Maximum number of steps of the thread; by default the descriptor's limit, or 100. */
   maxRounds?: number;
   /**
    * The bundle's descriptor: `params` and each step are checked against it, as in a started thread. A strict descriptor
@@ -199,7 +199,7 @@ class TestThread {
     return structuredClone(step);
   }
 
-  /** Commits the next answer, if any. */
+  /** Commits the next answer, if any, and returns its step. */
   async #answer(asked: Step): Promise<Step | undefined> {
     const wait = asked.meta as WaitMeta;
     if (sleepsUntil(asked) !== null) return this.#keep(timeoutStep(wait));

@@ -218,7 +218,7 @@ async function copiedSteps(store: ThreadStore, fork: ForkRequest): Promise<Copie
   const fold = new LogFold({ hash, threadId });
   const steps: Step[] = [];
   const records: string[] = [];
-  /** The step before, in the source, and whether it is kept. */
+  /** The previous step of the source thread, and whether the fork keeps it. */
   let [before, isBeforeKept]: [Step | undefined, boolean] = [undefined, false];
   try {
     for await (const line of stepLines(store, { hash, threadId }, fold)) {

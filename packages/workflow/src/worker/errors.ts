@@ -70,7 +70,8 @@ export function notAQuestion(
   number: number,
   question: number | null,
 ): WorkflowError {
-  const what = number === 0 ? "the fork keeps no question" : `step ${number} is not a question`;
+  const what =
+    number === 0 ? "the fork does not keep a question" : `step ${number} is not a question`;
   const [more, hint] =
     question === null
       ? ["", `see the steps: uncaged-workflow thread ${threadId} --steps`]

@@ -41,7 +41,7 @@ async function answerAtTime(
   return { ...(await answerAt(threadId, asked, { input }, timestamp)), timestamp };
 }
 
-/** Returns an `__input__` step that answers no question. */
+/** Returns an `__input__` step that does not answer a question. */
 export function inputStep(input: InputRequest): Step {
   const { content, value, meta } = withExactJson(input);
   const valued = value === undefined ? {} : { value };

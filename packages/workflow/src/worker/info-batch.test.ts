@@ -167,7 +167,7 @@ describe("a secret", () => {
 });
 
 describe("a value over 10 KB", () => {
-  test("is truncated as documented, its siblings are not", () => {
+  test("is truncated, and its siblings are not", () => {
     const info = new InfoLog(new EventFile(path));
     const big = { text: "z".repeat(20_000) };
     const resolvedInputs = { request: "small", big };

@@ -31,7 +31,7 @@ const quietMs = 50;
  * The unwritten lines of a debug log, in order. All text that an attempt streams between two of its events is one
  * entry, so concurrent streams of several attempts lose their relative order. Entries don't end within a secret: a
  * possible start of a secret is held back until the rest arrives or the stream ends. The start of an attempt is held
- * back until its first event, or for 50 ms. An attempt committed before that appears only in the thread's log.
+ * back until its first event, or for `quietMs`. An attempt that is committed earlier appears only in the thread's log.
  */
 export class InfoBatch {
   readonly #mask: Mask;
@@ -57,7 +57,7 @@ export class InfoBatch {
     this.#startEntry = startEntry;
   }
 
-  /** Whether the batch holds neither entries nor starts of attempts. */
+  /** Whether the batch is without entries and without starts of attempts. */
   get isEmpty(): boolean {
     const isBegun = this.#entries.length > 0 || this.#first !== null;
     return !isBegun && this.#lastId === null && this.#starts.size === 0;
@@ -72,7 +72,7 @@ export class InfoBatch {
     this.#push(entry, entry.kind === "event" ? entry.json.length : entry.content.length);
   }
 
-  /** Adds an event before all others. Calls `make` when the next entry is added or the entries are taken. */
+  /** Adds an event before all others. Calls `make` when the next entry is added or the entries are removed. */
   addFirst(make: () => EventEntry): void {
     this.#first = make;
   }
@@ -103,8 +103,8 @@ export class InfoBatch {
   }
 
   /**
-   * Takes the entries. `whole` includes held-back text and requires that all streams have ended. `now` is in
-   * milliseconds since the epoch; without it, the starts of all attempts are included.
+   * Removes and returns the entries. `whole` includes held-back text and requires that all streams have ended. `now` is
+   * in milliseconds since the epoch; without it, the starts of all attempts are included.
    */
   take({ whole, now }: { whole: boolean; now?: number }): Entry[] {
     this.#pushFirst();

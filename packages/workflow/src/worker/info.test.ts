@@ -103,7 +103,7 @@ describe("the debug log", () => {
     expect(records()).toHaveLength(2);
   });
 
-  test("never throws: a cycle, a BigInt and a throwing toJSON are logged as such", () => {
+  test("never throws: a cycle, a BigInt and a throwing toJSON are logged as truncated", () => {
     const cycle: Record<string, unknown> = {};
     cycle.self = cycle;
     const angry = {
@@ -127,7 +127,7 @@ describe("the debug log", () => {
     expect(statSync(path).size).toBeLessThan(2000);
   });
 
-  test("leaves a symbolic link and a FIFO alone", () => {
+  test("does not write through a symbolic link or to a FIFO", () => {
     writeFileSync(join(folder, "target"), "precious");
     symlinkSync(join(folder, "target"), path);
     const linked = new InfoLog(new EventFile(path));

@@ -15,7 +15,8 @@ type NewEvent = Source & { tag: string; payload: unknown };
 export const eventTag = "QK4DX8TM";
 const flushAfterMs = 50;
 const flushAtLength = 64 * 1024;
-// Event types that are written immediately: after a kill of the worker, no step records the cost of the call.
+// Event types that are written immediately, because a step that a kill interrupts does not record the cost of its
+// calls.
 const atOnce: ReadonlySet<string> = new Set(["llm_start", "llm_usage"]);
 
 /**
@@ -84,7 +85,7 @@ export class InfoLog {
     }
   }
 
-  /** Adds an event before all later entries. No step waits for the event. */
+  /** Adds an event before all other entries. Steps do not wait for the event. */
   begin({ tag, payload, ...source }: NewEvent): void {
     const timestamp = system.clock.now();
     this.#batch.addFirst(() => {
@@ -106,7 +107,7 @@ export class InfoLog {
     }
   }
 
-  /** Withdraws the start of an attempt; false when an entry of the attempt has already been written. */
+  /** Withdraws the start of an attempt. Returns false when an entry of the attempt has already been written. */
   takeBack(id: string): boolean {
     return this.#batch.takeBack(id);
   }

@@ -99,7 +99,7 @@ async function opened({ of = start, head = null, steps, attempt = "a", ...more }
   const store = new DiskStore(root, { distrustsCache: isSuspect });
   stores.push(store);
   const claimed = await store.claim({ hash, threadId: of.threadId }, { owner: "", leaseMs: 1e9 });
-  if (!claimed) throw new Error("it is claimed");
+  if (!claimed) throw new Error("the thread is claimed");
   // The tests provide the state of the log.
   const { ref } = claimed;
   const journal = (record: string) => claimed.journal(record);
@@ -136,11 +136,11 @@ async function corrupt(head: JournalHead | null = null): Promise<string> {
     expect(hint).toContain("repeat the step with its tool calls");
     return message;
   }
-  throw new Error("it was opened");
+  throw new Error("the journal was opened");
 }
 
 describe("a journal", () => {
-  test("is created with its first record, after the note that its thread has a journal", async () => {
+  test("is created with its first record, without a location note", async () => {
     const journal = await opened();
     expect([existsSync(path), await entriesOf(journal)]).toEqual([false, []]);
     expect(await journal.record(key, { n: 1 })).toBe(true);
@@ -173,7 +173,6 @@ describe("a journal", () => {
         ),
       },
     });
-    // Another log in between makes the syncs run concurrently.
     const two = [1, 2, 3, 4].map((n) => journal.record(key, n));
     expect(await Promise.all(two)).toEqual([true, true, true, true]);
     expect(await entriesOf(await opened({ attempt: "b" }))).toEqual([0, 1, 2, 3, 4]);
@@ -317,7 +316,7 @@ describe("the journal of a fork", () => {
     return claim?.journalHead ?? null;
   }
 
-  test("has the entries of its source, but not its costs", async () => {
+  test("has the entries of its source, but not the costs of the source", async () => {
     const journal = await opened();
     const call = { call_id: "c1", model: "m" };
     journal.thread.event({ type: "llm_start", stepID: null, attempt: "a", payload: call });

@@ -75,7 +75,7 @@ const recorded = (): string[] => entries.map((entry, n) => lineOf(entry, n, step
 async function withJournal<T>(act: (journal: ThreadJournal["journal"]) => Promise<T>): Promise<T> {
   const store = new DiskStore(root);
   const claim = await store.claim({ hash, threadId }, { owner: "test", leaseMs: 1e9 });
-  if (!claim) throw new Error("it is claimed");
+  if (!claim) throw new Error("the thread is claimed");
   const reader = await JournalReader.open(store, claim);
   const old = () => oldJournals(root, start, async (id) => threadWithId(root, id));
   const parts = { claim, reader, old, mask: noMask, isOpen: () => false, attempt: () => "b" };

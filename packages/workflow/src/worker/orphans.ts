@@ -87,7 +87,7 @@ export class Orphans {
     this.#found = await endOrphans(marks);
     if (this.#found.every(({ ended }) => ended !== null)) onEnded();
     for (const orphan of this.#found) {
-      console.error(`a worker before this one was lost and had left ${JSON.stringify(orphan)}`);
+      console.error(`an earlier worker was lost and left the process ${JSON.stringify(orphan)}`);
     }
   }
 }

@@ -10,7 +10,7 @@ import type { ThreadPlace } from "./drive.ts";
 import type { OldEntries } from "./journal.ts";
 import type { Live } from "./live.ts";
 
-/** The processes left by lost workers. No thread is driven before they have ended. */
+/** The processes left by lost workers. Threads are driven only after these processes have ended. */
 export type LostProcesses = {
   ended: Promise<void>;
   report: Pick<Controlled, "orphans">;

@@ -15,7 +15,7 @@ export class RunningRole {
     this.#open.delete(attempt);
   }
 
-  /** Takes an event before the step with this number. */
+  /** Records an event before the step with this number. */
   event(stepID: string | null, step: number): void {
     if (stepID !== null) this.#named = { role: stepID, step };
   }

@@ -109,7 +109,7 @@ describe("the holder file", () => {
 describe("a process's identity", () => {
   test("differs from the identity of a later process with the same pid (F10)", () => {
     const own = identify(process.pid);
-    if (!own) throw new Error("there is no identity of this process");
+    if (!own) throw new Error("missing identity of this process");
     expect(isAlive(own)).toBe(true);
     expect(isAlive({ ...own, startTime: String(Number(own.startTime) - 1) })).toBe(false);
     expect(isAlive({ ...own, startTime: null })).toBe(false);

@@ -51,7 +51,7 @@ export function runWorker(
   if (!lock) system.processes.exit(busyCode);
 
   const info = new WorkerInfoFile(workerInfoPath(root, hash), mark);
-  // No thread may run while processes of a lost worker run.
+  // Threads must not run while processes of a lost worker run.
   const { lostMarks } = info;
   const orphans = new Orphans(lostMarks, () => info.forget(lostMarks));
   let bundle: Promise<LoadedBundle> | null = null;

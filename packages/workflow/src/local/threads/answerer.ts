@@ -7,7 +7,7 @@ import { answerFromStep } from "../errors.ts";
 
 /**
  * Whether a worker started this process: the process or an ancestor has the worker's mark in its environment, or an
- * ancestor is a worker of this storage root, if there is one. An agent must not approve itself.
+ * ancestor is a worker of the storage root `root`. An agent must not approve itself.
  */
 export function isFromStep(root?: string): boolean {
   const workers = root === undefined ? [] : workersOf(root as Root);

@@ -18,7 +18,7 @@ const shownFiles = new Set(["data.jsonl", "journal.jsonl", "location.json", "pau
 
 /**
  * Streams changes. The system reports growing logs. Queries the workers for their threads twice a second, because logs
- * don't record a pause or the loss of a worker. Periodically lists everything. @see Host.changes
+ * don't record a pause or the loss of a worker. Lists all threads and workflows every two seconds. @see Host.changes
  */
 export async function* changes(root: Root, signal: AbortSignal): AsyncGenerator<HostChange> {
   const seen = new SeenThreads(root);
@@ -67,12 +67,12 @@ class SeenThreads {
     this.#root = root;
   }
 
-  /** Records the current state without reporting it: followers read the lists themselves. */
+  /** Records the current state without reporting it: clients read the lists themselves. */
   async begin(): Promise<void> {
     for (const ref of allThreads(this.#root)) {
       this.#seen.set(ref.threadId, { ref, shown: "", live: null });
     }
-    // A thread that was just live may have lost its worker since then; no other change would report it.
+    // A live thread may lose its worker before the first check, and no other change would report the loss.
     for (const row of await listLive(this.#root)) {
       const { threadId, hash } = row;
       const ref = { hash, threadId };
@@ -87,7 +87,10 @@ class SeenThreads {
     this.#changed.set(ref.threadId, ref);
   }
 
-  /** Returns the changes since the last check. Does all reads, which may throw, before it changes any state. */
+  /**
+   * Returns the changes since the last check. Queries the workers and lists the threads first, because a failure of
+   * these must not lose changes.
+   */
   async look(): Promise<HostChange[]> {
     const live = await this.#askLive();
     const isDue = system.clock.elapsed() - this.#listedAt >= listEveryMs;

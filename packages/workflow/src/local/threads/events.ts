@@ -51,7 +51,7 @@ export async function* readLines(
     for (let goesOn = true; watch && goesOn && !signal?.aborted; ) {
       const { status } = await readView(root, ref, live);
       goesOn = isMoving(status) || status === "waiting";
-      // The worker logs the end in its debug log shortly after the end itself.
+      // The worker writes the last lines of the debug log shortly after the end record.
       await watch.changed(lookEveryMs);
       yield* read();
     }

@@ -33,7 +33,7 @@ export type Filter = RowFilter & { words: readonly string[] };
 
 /**
  * Returns a page of threads, newest first. Reads whole logs only for the page. Filters by the first or last line of a
- * log, unless the filter selects corrupt threads. Unreadable threads are corrupt.
+ * log, unless the filter selects corrupt threads. Unreadable threads have the status `corrupt`.
  *
  * @throws WorkflowError `VERSION_AMBIGUOUS` (usage): the workflow is the prefix of several hashes.
  */
@@ -62,7 +62,7 @@ export async function listThreads(
     if (rows.length >= limit && (isCounted || !paged)) break;
   }
   const isLast = !isCounted || !paged || offset + limit >= asked.length;
-  // Some of the threads may not be created yet.
+  // Threads that are not created yet have no row.
   const last = rows.length < limit ? refs.at(-1) : rows.at(-1);
   return { rows, total, next: isLast ? null : (last?.threadId ?? null) };
 }
@@ -94,7 +94,7 @@ function candidatesOf(root: Root, selectors: Filter["selectors"]): ThreadRef[] {
   return threadsOf(root, [...hashes] as string[]);
 }
 
-/** Sorts newest first. `most` limits the result and avoids sorting all. */
+/** Sorts threads, newest first. `most` limits the result, so that not all threads need to be sorted. */
 function newestFirst(threads: ThreadRef[], most: number | null): ThreadRef[] {
   const newer = (a: ThreadRef, b: ThreadRef) => (a.threadId > b.threadId ? -1 : 1);
   if (most === null || threads.length <= most * 4) return threads.sort(newer);

@@ -18,7 +18,7 @@ import type { Drivers } from "../workers/live.ts";
 import { notFound } from "../../record/errors.ts";
 
 const lookEveryMs = 300;
-// Files are closed while a slow observer handles a batch.
+// Limits of a batch. Files are closed while a slow observer handles a batch.
 const batchItems = 256;
 const batchBytes = 64 * 1024;
 
@@ -99,7 +99,9 @@ export async function* observe(
   }
 }
 
-/** The next items, up to a position, limited so that a slow observer holds little memory. */
+/**
+ * Returns the next items, up to a position. Limits their number and size, so that a slow observer needs little memory.
+ */
 export function takeBatch(reader: LogReader, to?: Position): Observed[] {
   const batch: Observed[] = [];
   const from = reader.position.data + reader.position.info;

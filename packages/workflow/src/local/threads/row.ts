@@ -34,7 +34,7 @@ type Driven = LogOutline & { work: ThreadWork; files: string };
 
 /**
  * Driven threads by the paths of their logs, newest last. Lists, summaries and changes need them several times a
- * second, and a long log takes long to read.
+ * second, and reading a long log is slow.
  */
 const driven = new Map<string, Driven>();
 const mostDriven = 20;
@@ -93,7 +93,7 @@ export async function readRow(
 }
 
 /**
- * Reads a thread for the index, without the state of a worker that may drive it. `more` are records after those in its
+ * Reads a thread for the index, without the state of a worker that may drive it. `more` has records that follow its
  * log; the times do not include them.
  */
 export function readIndexed(

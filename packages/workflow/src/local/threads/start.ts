@@ -142,7 +142,7 @@ export async function newThreadId(): Promise<string> {
 }
 
 async function startNew(root: Root, hash: string, body: StartRequest): Promise<StartedThread> {
-  // A second request with the same id starts nothing.
+  // A repeated request with the same id does not start a second thread.
   await askAgain<Started>(root, hash, { method: "POST", path: "/threads", body });
   return { threadId: body.threadId, workflow: body.workflow, hash };
 }
@@ -207,7 +207,7 @@ export function forkRequest(
   return forkRequestOf(source, ref, options, resolve);
 }
 
-/** Does {@link forkRequest} for a thread stored anywhere. */
+/** Builds the request of {@link forkRequest} for a thread in any store. */
 export async function forkRequestOf(
   source: ForkSource,
   ref: ThreadRef,

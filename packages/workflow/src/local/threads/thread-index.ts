@@ -53,7 +53,7 @@ export type IndexedThread = { row: ThreadRow; isOver: boolean; figures: WorkFigu
 
 /**
  * An indexed log, with the size and modification time of its file, and the size of its journal; `row` is null if the
- * log holds no thread.
+ * log does not hold a thread.
  */
 export type IndexEntry = ThreadRef & {
   number: number;

@@ -45,7 +45,7 @@ const blob = () => {
 const edit = (path: string, change: (lines: string[]) => string[]) =>
   writeFileSync(path, change(readFileSync(path, "utf8").split("\n")).join("\n"));
 
-/** The parts that do not hold, with their place in the root. */
+/** Returns the parts that do not hold, with file and line. */
 const problems = () =>
   checkStatement(root, statement)
     .filter(({ result }) => result !== "holds")
@@ -63,7 +63,7 @@ test("each part of a statement holds, and the statement survives JSON", () => {
   expect(JSON.stringify(statement)).not.toContain("a prompt");
 });
 
-/** Writes a log again with other steps, and sums that follow. */
+/** Rewrites a log with other steps and recomputed sums. */
 function forge(change: (record: { content?: string }) => void): void {
   let sum = firstSum;
   edit(log(), (lines) =>
@@ -87,12 +87,12 @@ test.each<[string, () => void, () => string[]]>([
     () => [`log differs ${short(log())}:3`, `log head differs ${short(log())}:3`, "thread unknown"],
   ],
   [
-    "a record, with sums that follow",
+    "a record, with recomputed sums",
     () => forge((record) => void (record.content === "step 3" && (record.content = "step x"))),
     () => [`log differs ${short(log())}:4`, `log head differs ${short(log())}`],
   ],
   [
-    "a result, with sums that follow",
+    "a result, with recomputed sums",
     () => forge((record) => void (record.content === "done" && (record.content = "failed"))),
     () => [
       `log differs ${short(log())}:5`,
@@ -145,7 +145,7 @@ test.each<[string, () => void, () => string[]]>([
     () => edit(blob(), (lines) => [...lines, "x"]),
     () => [`blobs differs ${short(blob())}`],
   ],
-])("%s that changed is found and placed", (_, change, expected) => {
+])("a change is found with file and line: %s", (_, change, expected) => {
   change();
   expect(problems()).toEqual(expected());
 });
@@ -156,14 +156,14 @@ test("a changed source is named", () => {
   expect(messages).toContain("the source src/plan.ts has changed");
 });
 
-test("the log of another run with the same id is named", async () => {
+test("the log of another run with the same id is recognized", async () => {
   const copy = emptyRoot();
   try {
     await recordedThread(copy.root, { threadId: id, prompt: "another", steps: 1 });
     cpSync(dataPath(copy.root, ref.hash, id), log());
     expect(problems()[0]).toBe(`log differs ${short(log())}:1`);
     const [check] = checkStatement(root, statement).filter(({ part }) => part === "log");
-    expect(check?.message).toBe("another log: it has no attested record");
+    expect(check?.message).toBe("another log: none of its records are attested");
   } finally {
     copy.remove();
   }

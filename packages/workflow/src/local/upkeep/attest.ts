@@ -108,7 +108,7 @@ function quiet(path: string, threadId: string) {
   }
 }
 
-/** The digests of a bundle's source map, which must be the stored one. */
+/** Returns the digests of a bundle's source map. Throws if the file differs from the stored digest. */
 function mapOf(root: Root, hash: string, bundle: string): ReturnType<typeof digestMap> {
   const path = mapPath(root, hash);
   const problem = sideProblems(root, hash, bundle).find((one) => one.path === path);

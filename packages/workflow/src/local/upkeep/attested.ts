@@ -48,7 +48,7 @@ export function checkStatement(folder: string, { subject, predicate }: Statement
   const isOf = (path: string) => (one: { name: string }) => join(root, one.name) === path;
   const records = (path: string, stated: StatedRecords): Found => {
     const named = subject.find(isOf(path));
-    if (!named) return differs(path, "the statement names no subject for this file");
+    if (!named) return differs(path, "this file is missing from the subjects of the statement");
     return checkLines(path, { ...stated, sha256: named.digest.sha256 });
   };
   const checks: Check[] = [];
@@ -89,17 +89,17 @@ function checkBundle(root: Root, { bundle, thread: { hash } }: Predicate): Found
 
 function checkSources(root: Root, { sourceMap, sources, thread: { hash } }: Predicate): Found[] {
   const path = mapPath(root, hash);
-  if (sourceMap === null) return [holds("none were stored")];
+  if (sourceMap === null) return [holds("no source map was stored")];
   const found = digestMap(root, hash);
   if (found === null) return [missing(path)];
   if (found.sha256 === sourceMap.digest.sha256) return [holds(`${sources.length} in ${path}`)];
-  if (found.sources === null) return [differs(path, "it is not a source map")];
+  if (found.sources === null) return [differs(path, "not a source map")];
   const changed = sources.flatMap(({ name, digest }, n) => {
     const now = found.sources?.[n];
     if (now?.name === name && now.digest?.sha256 === digest?.sha256) return [];
     return [differs(path, `the source ${name} has changed`)];
   });
-  return changed.length > 0 ? changed : [differs(path, "the map has changed; its sources hold")];
+  return changed.length > 0 ? changed : [differs(path, "the map has changed, but not its sources")];
 }
 
 function checkLines(path: string, stated: StatedRecords & { sha256: string }): Found {
@@ -115,7 +115,7 @@ function checkLines(path: string, stated: StatedRecords & { sha256: string }): F
   if (at === now.length)
     return differs(path, `the last ${counted(-added, "record")} missing`, at + 1);
   if (!was.some((one, n) => one === now[n]))
-    return differs(path, "another log: it has no attested record", 1);
+    return differs(path, "another log: none of its records are attested", 1);
   if (was[at + 1] === now[at]) return differs(path, "a record is missing before this one", at + 1);
   if (was[at] === now[at + 1]) return differs(path, "this record was added", at + 1);
   return differs(path, "this record has changed", at + 1);
@@ -149,7 +149,7 @@ function checkThread(path: string, stated: Predicate["thread"]): Found {
   if (found === null) return differs(path, "the log has no end record");
   const keys = Object.keys(stated) as (keyof typeof stated)[];
   const changed = keys.filter((key) => !Bun.deepEquals(found[key], stated[key]));
-  if (changed.length > 0) return differs(path, `other values of ${changed.join(", ")}`);
+  if (changed.length > 0) return differs(path, `the log differs in ${changed.join(", ")}`);
   return holds(`${stated.status}, ${counted(stated.steps, "step")}`);
 }
 
@@ -158,7 +158,7 @@ function checkBlobs(root: Root, { blobs, thread: { hash, threadId } }: Predicate
   const problems = blobs.flatMap(({ name, digest }) => {
     const id = name.slice(name.lastIndexOf("/") + 1);
     const path = join(folder, id);
-    if (!isBlobId(id)) return [differs(folder, "the statement names no blob")];
+    if (!isBlobId(id)) return [differs(folder, "a name in the statement is not the id of a blob")];
     return attempted(path, () => {
       const bytes = readOwnFile(path, largestBlob);
       if (bytes === null) return missing(path);

@@ -51,7 +51,7 @@ export function digestLines(path: string): LinesDigest | null {
 const digestOf = (content: Uint8Array | string) => ({ sha256: sha256(content) });
 
 /**
- * Returns the facts in an ended thread's log; null for a thread that has not ended. `start` is the digest of its first
+ * Returns the facts in an ended thread's log; null for a thread that has not ended. `first` is the digest of its first
  * line.
  */
 export function threadFacts({ start, end, steps }: LogOutline, first: string): StatedThread | null {

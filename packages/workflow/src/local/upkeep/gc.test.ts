@@ -101,7 +101,7 @@ describe("a bundle stays when it is needed by", () => {
 
   test("a thread whose log is broken", async () => {
     const hash = await store("a");
-    write(dataPath(root, hash, one), "no record at all", twoHoursAgo);
+    write(dataPath(root, hash, one), "not a record", twoHoursAgo);
     expect((await collectGarbage(root)).removed).toEqual([]);
   });
 
@@ -153,7 +153,7 @@ test("the trash is emptied only of entries older than a day", async () => {
   expect(readFileSync(mine, "utf8")).toBe("mine");
 });
 
-test("a dry run reports the same and writes nothing", async () => {
+test("a dry run reports the same garbage and writes nothing", async () => {
   await add("w", "kept");
   await store("not needed");
   write(join(root, ".workflow.yaml.0123abcd.tmp"), "half", twoHoursAgo);
@@ -222,7 +222,7 @@ async function keep(hash: string, threadId: string): Promise<string[]> {
   return await blobs.ids();
 }
 
-test("the log of a thread that never started keeps no bundle, unless its worker is alive", async () => {
+test("the log of a thread that never started does not keep its bundle, unless its worker is alive", async () => {
   const hash = await store("a");
   const log = write(dataPath(root, hash, one), "", twoHoursAgo);
   mkdirSync(join(root, "run"));

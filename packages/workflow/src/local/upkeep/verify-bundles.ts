@@ -110,7 +110,7 @@ export function bundleProblems(
   attempt(mapPath(root, hash), () => {
     const map = SourceMap.at(mapPath(root, hash));
     if (map && !SourceMap.isMap(map.text))
-      problems.push({ path: mapPath(root, hash), message: "it is not a source map" });
+      problems.push({ path: mapPath(root, hash), message: "not a source map" });
   });
   return { sha256: own, problems };
 }

@@ -85,7 +85,7 @@ async function logProblems(
   const { log, undoIds } = await settled(path);
   const kept = new Set(blobIds(root, hash, threadId));
   const problems: Problem[] = undoIds.flatMap(({ id, line }) => {
-    const message = `it is missing: ${path}:${line} names it`;
+    const message = `missing, although ${path}:${line} names it`;
     return kept.has(id) ? [] : [{ path: join(blobsDir(root, hash, threadId), id), message }];
   });
   if (log.kind === "thread") onLog(log);

@@ -148,7 +148,7 @@ test("a log truncated anywhere but at the end of a record is reported", async ()
 test("a log under another thread's name is reported", async () => {
   const path = writeLog(startOf("01KQXKW18CT8G75T53R8F4G7YH"));
   expect(await problems()).toMatchObject([
-    { path, line: 1, message: expect.stringContaining("of the thread") },
+    { path, line: 1, message: expect.stringContaining("names the thread") },
   ]);
 });
 

@@ -26,7 +26,7 @@ import { bundleProblems, registryProblems } from "./verify-bundles.ts";
 import { dueProblems, lostLogs, moveProblems, threadProblems } from "./verify-threads.ts";
 
 /**
- * Reads the whole store and reports each violation, without changing or running anything. Covers the registry, bundles
+ * Reads the whole store and reports each problem, without changing or running anything. Covers the registry, bundles
  * and the files beside them, logs, journals, values and blobs of threads, due entries, and notes of moved threads. Also
  * reports unknown files, links, and files open to other users. Workers may write threads meanwhile.
  */

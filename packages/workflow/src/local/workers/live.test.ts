@@ -38,7 +38,7 @@ function writeLogs(): void {
   }
 }
 
-test("treats a worker as stuck when its answer is not a list of threads", async () => {
+test("a worker is stuck when its response is not a list of threads", async () => {
   mkdirSync(runDir(root), { mode: 0o700 });
   const identity = JSON.stringify({ pid: 4242, startTime: "1", bootId: "b" });
   writeFileSync(workerInfoPath(root, hash), `${identity}\n+${threadId}\n+${ended}\n`, {
@@ -60,7 +60,7 @@ test("treats a worker as stuck when its answer is not a list of threads", async 
   }
 });
 
-test("lists a lost worker that left its socket, but not an exiting worker", async () => {
+test("a lost worker that left its socket is listed, and an exiting worker is not", async () => {
   const socket = join(runDir(root), socketName(hash));
   let takesAway = false;
   const error = { code: "WORKER_CLOSING", kind: "failed", message: "the worker is ending" };
@@ -80,7 +80,7 @@ test("lists a lost worker that left its socket, but not an exiting worker", asyn
   }
 });
 
-test("queries a worker again when a recently running thread may wait", async () => {
+test("a worker is queried again when a recently running thread may wait", async () => {
   let status = "running";
   const server = Bun.serve({
     unix: join(runDir(root), socketName(hash)),

@@ -119,7 +119,7 @@ const hashesWith = (root: Root, ending: ".sock" | ".holder"): string[] =>
 const hashesWithSocket = (root: Root): string[] => hashesWith(root, ".sock");
 
 const states = { reply: "answers", silent: "silent" } as const;
-/** Time for a starting worker to listen, or an exiting worker to be gone, in milliseconds. */
+/** Time for a starting worker to listen, or for an exiting worker to end, in milliseconds. */
 const passingMs = 1_500;
 
 /**

@@ -55,7 +55,7 @@ function isManned(root: Root, hash: string): boolean {
   return worker !== null && isAlive(worker.identity);
 }
 
-/** Like {@link ask}, but does not wait for a worker that does not listen yet. */
+/** Sends one request like {@link ask}, but does not wait for a worker that does not listen yet. */
 export async function askOnce<T>(
   root: Root,
   hash: string,
@@ -162,7 +162,9 @@ type Again<T> = {
   done?: (refusal: string) => T | null | Promise<T | null>;
 };
 
-/** Like {@link askWorker}, for idempotent requests: if the worker is lost before it responds, asks the next worker. */
+/**
+ * Sends an idempotent request like {@link askWorker}. If the worker is lost before it responds, asks the next worker.
+ */
 export async function askAgain<T>(
   root: Root,
   hash: string,
