@@ -191,11 +191,14 @@ test.each([
   ["an overload in mid-stream", { kind: "error-event", after: 3, ...overloaded }],
   ["a lost connection", { kind: "half-event", after: 3 }],
   ["a refused request", { kind: "status", ...overloaded, status: 400 }],
-] as [string, Fault][])("a retry of a thread that failed from %s repeats only the failed turn", async (_name, fault) => {
-  const whole = await conversationOf("claude", "stream");
-  const run = await runs.start("claude", "stream once", { turn: 3, fault });
-  expect((await settled(host, run.ref)).status).toBe("failed");
-  expect((await retried(run)).status).toBe("completed");
-  runs.expectSame("claude", whole, [3]);
-  expect(runs.marksOf(run)).toEqual(numbers);
-});
+] as [string, Fault][])(
+  "a retry of a thread that failed from %s repeats only the failed turn",
+  async (_name, fault) => {
+    const whole = await conversationOf("claude", "stream");
+    const run = await runs.start("claude", "stream once", { turn: 3, fault });
+    expect((await settled(host, run.ref)).status).toBe("failed");
+    expect((await retried(run)).status).toBe("completed");
+    runs.expectSame("claude", whole, [3]);
+    expect(runs.marksOf(run)).toEqual(numbers);
+  },
+);

@@ -281,7 +281,7 @@ test("a call whose input contains a secret of the environment is refused, and no
   expect(JSON.stringify(await host.read(run.ref))).not.toContain(key);
 });
 
-test("a role with durable: \"role\" repeats its turn after an approval, which applies to the same input", async () => {
+test('a role with durable: "role" repeats its turn after an approval, which applies to the same input', async () => {
   const run = await start("whole", { calls: [[call("deploy", 2)]] });
   const { view, questions } = await answered(run, "gone", decisions);
   expect([view.status, questions.length]).toEqual(["completed", 1]);

@@ -53,10 +53,13 @@ describe.each(models)("a fallback from $name", (model) => {
     [529, "LLM_OVERLOADED", 2],
     [429, "LLM_RATE_LIMIT", 2],
     [402, "LLM_BILLING", 1],
-  ] as const)("takes over after a response with %i, when the retries are over", async (status, code, asked) => {
-    const run = await play([refused(status)]);
-    expect([run.text, run.asked]).toEqual(["by the second", asked]);
-  });
+  ] as const)(
+    "takes over after a response with %i, when the retries are over",
+    async (status, code, asked) => {
+      const run = await play([refused(status)]);
+      expect([run.text, run.asked]).toEqual(["by the second", asked]);
+    },
+  );
 
   test("takes over when the provider no longer has the model", async () => {
     const run = await play([{ text: "by the first" }], {}, "no-such-model");

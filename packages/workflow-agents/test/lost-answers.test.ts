@@ -60,8 +60,16 @@ describe("an answer of Claude Code is accepted", () => {
     ["when its result has no text", result(undefined), "no result reported"],
     ["when its result is not text", result({ a: 1 }), "result has a part without text"],
     ["when the result is missing", "", "no result reported"],
-    ["when the command exits with 1", `${result("the answer")}exit 1\n`, "it ended with exit code 1"],
-    ["when the command is killed", `${result("the answer")}kill -9 $$\n`, "it was ended by SIGKILL"],
+    [
+      "when the command exits with 1",
+      `${result("the answer")}exit 1\n`,
+      "it ended with exit code 1",
+    ],
+    [
+      "when the command is killed",
+      `${result("the answer")}kill -9 $$\n`,
+      "it was ended by SIGKILL",
+    ],
   ])("with a warning, %s", async (_, rest, warning) => {
     const { error, notes, text } = await claude(init() + message("the answer") + rest);
     expect(error).toBeNull();
@@ -69,10 +77,13 @@ describe("an answer of Claude Code is accepted", () => {
     expect(notes).toEqual([expect.stringContaining(warning)]);
   });
 
-  test.each(["\\033[2J\\033[0m", "working\\r", "\\357\\273\\277"])("without a warning, when %s precedes the result", async (before) => {
-    const { notes, text } = await claude(`${init()}printf '${before}'\n${result("the answer")}`);
-    expect([text, notes]).toEqual(["the answer", []]);
-  });
+  test.each(["\\033[2J\\033[0m", "working\\r", "\\357\\273\\277"])(
+    "without a warning, when %s precedes the result",
+    async (before) => {
+      const { notes, text } = await claude(`${init()}printf '${before}'\n${result("the answer")}`);
+      expect([text, notes]).toEqual(["the answer", []]);
+    },
+  );
 
   test("with the usage so far, when the line of the result is cut off", async () => {
     const script = `${init() + message("the answer")}printf '{"type":"result","resu'\n`;
@@ -91,8 +102,14 @@ describe("an answer of Claude Code is accepted", () => {
 
 describe("an answer of Claude Code is not accepted", () => {
   test.each([
-    ["when the last text is before a tool call and the result is empty", message("I look.", call) + read + result("")],
-    ["when the last text is before a tool call and the result is missing", message("I look.", call) + read],
+    [
+      "when the last text is before a tool call and the result is empty",
+      message("I look.", call) + read + result(""),
+    ],
+    [
+      "when the last text is before a tool call and the result is missing",
+      message("I look.", call) + read,
+    ],
     [
       "when text without a result follows the result",
       `${result("1")}${message("I go on.", {}, "m2")}exit 1\n`,

@@ -34,7 +34,7 @@ const calls: ReplyTool[][] = [
 ];
 
 test.each(models.map((model) => [model.name, model] as const))(
-  "%s works on files, with commands and with an MCP server, and learns from its mistakes",
+  "%s uses file tools, commands and an MCP server, and reads the errors of its calls",
   async (_, model) => {
     writeFileSync(join(cwd, "sum.ts"), "const sum = (a, b) => a - b;\n");
     const replies = calls.map((tools) => ({ text: "Now.", tools }));
