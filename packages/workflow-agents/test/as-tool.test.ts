@@ -265,7 +265,7 @@ describe("the budget of a call", () => {
     const lead = member("lead", script, [asTool(spender(), { name: "spender", budget })]);
     const { status, meta } = await play(lead);
     expect(status).toBe("completed");
-    expect(seen[0]).toStartWith("error: maxTokens 50 of the budget of spender would be passed: ");
+    expect(seen[0]).toStartWith("error: maxTokens 50 of the budget of spender would be exceeded: ");
     expect(seen[0]).toContain("ask spender for less at once");
     expect(meta).toMatchObject({ usage: { output_tokens: 1 } });
   });
@@ -304,7 +304,7 @@ describe("the budget of a call", () => {
     expect((await play(lead)).meta).toMatchObject({ usage: { output_tokens: 201 } });
     expect(seen).toEqual(["x".repeat(400), "x".repeat(400)]);
     const { error } = await play(lead, { options: { maxTokens: 200 } });
-    expect(error?.message).toStartWith("maxTokens 200 would be passed");
+    expect(error?.message).toStartWith("maxTokens 200 would be exceeded");
   });
 
   test("is refused at definition when it is invalid", () => {

@@ -37,14 +37,14 @@ test("the command thread shows the spending of each role and the total", async (
 test("--max-cost stops a thread before the call that could exceed it, and retry continues", async () => {
   const { threadId, status, result } = await run("--max-cost", "0.02");
   expect(status).toBe("failed");
-  expect(result.summary).toContain("maxCost $0.0200 would be passed: $0.0060 are spent");
+  expect(result.summary).toContain("maxCost $0.0200 would be exceeded: $0.0060 are spent");
   const text = await store.ok(["thread", threadId]);
   expect(text).toContain("error     BUDGET_EXCEEDED\n");
   expect(text).toContain(`retry ${threadId} --max-cost N`);
   const { stdout, stderr } = await store.run(["follow", threadId]);
-  expect(stdout).toContain("failed in coder (return code 1): maxCost $0.0200 would be passed");
+  expect(stdout).toContain("failed in coder (return code 1): maxCost $0.0200 would be exceeded");
   expect(stderr).toContain(
-    `2,200 tokens, $0.0060\ngo on with a higher limit: uncaged-workflow retry`,
+    `2,200 tokens, $0.0060\ncontinue with a higher limit: uncaged-workflow retry`,
   );
 
   const again = await ended("retry", threadId, "--max-cost", "1");

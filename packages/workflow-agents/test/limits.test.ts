@@ -115,7 +115,7 @@ describe("a thread's limit", () => {
     expect([status, steps[0]?.content]).toEqual(["completed", "all is done"]);
     const failed = shown.filter(({ is_error }) => is_error);
     expect(failed.map(({ content }) => content.split(":")[0])).toEqual([
-      "maxCost $0.0500 of the budget of poor would be passed",
+      "maxCost $0.0500 of the budget of poor would be exceeded",
     ]);
     expect(shown.filter(({ content }) => content === "done")).toHaveLength(20);
     expect(Number(steps[0]?.meta.cost)).toBeCloseTo(2.4);
@@ -138,7 +138,7 @@ describe("a thread's limit", () => {
     const { seen, answering } = provider(1);
     const { error } = await playOne(answering, { maxCost: 0.1 });
     expect(error?.message).toBe(
-      "maxCost $0.1000 would be passed: $0.0000 are spent, and the next call of claude-opus-5-5 could cost $0.1024",
+      "maxCost $0.1000 would be exceeded: $0.0000 are spent, and the next call of claude-opus-5-5 could cost $0.1024",
     );
     expect(seen.requests).toEqual([]);
   });

@@ -45,7 +45,7 @@ describe.each<[Model, string]>([
   ["gpt", invalid],
   ["responses", invalid],
   ["gpt", unsafe],
-])("a thread of %s whose recorded turn is refused with "%s"", (model, message) => {
+])("a thread of %s whose recorded turn is refused with '%s'", (model, message) => {
   test("fails in a retry too, and the hint has the fork command that continues", async () => {
     isBad = true;
     refusal = message;

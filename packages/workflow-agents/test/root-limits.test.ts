@@ -113,7 +113,7 @@ describe("a thread under the limits of its storage root", () => {
       });
     }
     expect(result.steps[2]?.content).toMatch(
-      /^costPerDay \$0\.2500 of the storage root would be passed until .*: \$0\.2000 are spent, and the next call of claude-opus-5-5 could cost \$0\.1024; answer again once the limit is raised$/,
+      /^costPerDay \$0\.2500 of the storage root would be exceeded until .*: \$0\.2000 are spent, and the next call of claude-opus-5-5 could cost \$0\.1024; answer again once the limit is raised$/,
     );
     expect(calls).toBe(2);
     limit(configPath(root), { costPerDay: 1 });

@@ -162,7 +162,7 @@ async function play(name: string, { replies, also, shows }: Case): Promise<Threa
 }
 
 test.each(Object.entries(cases))(
-  "the storage root contains no secret after the case "%s"",
+  "the storage root contains no secret after the case '%s'",
   async (name, one) => {
     await play(name, one);
     expect(leaks()).toEqual([]);

@@ -98,7 +98,7 @@ export const cutByLimit = (name: string, tokens: number): WorkflowError =>
   failure(
     "BUDGET_EXCEEDED",
     `${name} cut the answer off after ${tokens} tokens: the thread's limit allowed no more`,
-    "go on with a higher limit: uncaged-workflow retry <thread> --max-cost N, or --max-tokens N",
+    "continue with a higher limit: uncaged-workflow retry <thread> --max-cost N, or --max-tokens N",
   );
 
 export const approvalImpossible = (tool: string): WorkflowError =>
