@@ -151,7 +151,7 @@ describe("OpenAI's Responses API", () => {
     const run = await observed(() => play(thread, ""));
     expect(run.error).toMatchObject({
       code: "LLM_BAD_REQUEST",
-      message: "chat completions have no hosted tools",
+      message: "chat completions do not support hosted tools",
     });
     expect(bodies()).toEqual([]);
   });

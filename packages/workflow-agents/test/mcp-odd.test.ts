@@ -173,8 +173,8 @@ describe("a client of an MCP server by HTTP", () => {
   });
 
   test.each([
-    [429, "call it again later: nothing was done"],
-    [502, "it may have been done"],
+    [429, "the server did not run it"],
+    [502, "the server may have run it"],
   ])("reports a response with %d, and keeps its session", async (status, hint) => {
     let isWell = false;
     const headers = { "retry-after": "0" };

@@ -129,7 +129,7 @@ test("a server's sampling request is refused with a reason, and the refusal is p
     ({ content } = await registry.run("rude__ask", {}, context()));
     return "";
   });
-  const reason = "a server calls no model at a thread's cost";
+  const reason = "a server must not call a model outside of the thread's budget";
   expect(content).toContain(`sampling/createMessage is refused: ${reason}`);
   const said = events.filter(({ type }) => type === "tool_message").map(({ payload }) => payload);
   expect(said).toContainEqual({

@@ -116,7 +116,7 @@ describe.each(models)("the $name agent", (model) => {
     const reported = JSON.stringify(server.came[1]?.body);
     expect(reported).toContain("unknown tool nothing");
     expect(reported).toContain("its arguments are invalid JSON");
-    expect(reported).toContain("its arguments are JSON, but no object");
+    expect(reported).toContain("its arguments are JSON, but not an object");
   });
 
   test("reports the tokens that the server counted, call by call", async () => {

@@ -129,7 +129,7 @@ describe.each(models)("to $name", (model) => {
     const sent = JSON.stringify(bodies[1]);
     expect(sent).toContain(JSON.stringify(picture).slice(1, -1));
     expect(sent).toContain(pdf.toString("base64"));
-    expect(sent).toContain("[audio audio/wav, 3 bytes, not shown: models here take no audio]");
+    expect(sent).toContain("[audio audio/wav, 3 bytes, not shown: audio is not supported]");
     expect(sent).toContain(
       "[image image/png, 3 bytes, not shown: the bytes of a picture are not a PNG",
     );

@@ -351,7 +351,7 @@ function failureOf({ error }: Fields): StreamFailure {
   const { code, message } = isObject(error) ? error : {};
   return new StreamFailure({
     ...{ kind: "http", status: 0, word: wordIn(code) },
-    message: wordIn(message) || "the answer failed, and no reason was given",
+    message: wordIn(message) || "the answer failed without a reason",
   });
 }
 

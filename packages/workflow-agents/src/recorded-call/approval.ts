@@ -27,7 +27,7 @@ export async function refusalOf(
     // A person's decision remains valid even if the rule has changed since.
     if (!isAnswered && !(await needsApproval())) return null;
   } catch (error) {
-    return `${name} was not run: its approval failed: ${messageOf(error)}`;
+    return `${name} was not run: the check of its approval failed: ${messageOf(error)}`;
   }
   if (!questions) throw approvalImpossible(name);
   const object = input as object;
