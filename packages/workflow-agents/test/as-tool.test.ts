@@ -181,7 +181,7 @@ describe("a role as a tool", () => {
     const tools = toolRegistry([asTool(member("one", {}), { name: "one" })]);
     const context = { signal: new AbortController().signal, cwd: "/", env: {} };
     expect((await tools.run("one", { message: "hi" }, context)).content).toStartWith(
-      "the role one can only be called by an agent of a thread",
+      "the role one can only be called by an agent in a thread",
     );
   });
 });

@@ -190,7 +190,7 @@ describe.each(some(allModels))("over $name", (model) => {
     ]);
     expect(String(results[0]?.payload.content)).toBe(
       "the tool's result has 40.0 MiB and can't be recorded: the limit is 31 MiB\n" +
-        "the tool must return less: a part of it, or a file's path",
+        "make the tool return less, such as a part of the result or the path of a file",
     );
     expect([run.error, run.text]).toEqual([null, "Done."]);
   });

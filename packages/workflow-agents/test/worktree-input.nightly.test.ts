@@ -109,7 +109,7 @@ describe("a role in a worktree fails with a one-line error for", () => {
     ],
     [
       "a missing git command",
-      /^a worktree needs git, which is not found$/,
+      /^a worktree needs git, which was not found$/,
       () => {
         const repository = repositoryOf();
         return { repository, works: [], thread: { env: { PATH: next("nothing") } } };
@@ -181,7 +181,7 @@ describe("a worktree is created from", () => {
     const before = readFileSync(join(repository.folder, ".git/index"));
     const { trees, error, messages } = await play(repository, { works: [write("a")] });
     expect([error, messages.length]).toEqual([null, 1]);
-    expect(messages[0]).toMatch(/^changes in .* that are not committed are not in the worktree$/);
+    expect(messages[0]).toMatch(/^uncommitted changes in .* are not in the worktree$/);
     expect(repository.git("show", `${trees[0]?.commit}:README.md`)).toBe("# It\n");
     expect(readFileSync(join(repository.folder, ".git/index"))).toEqual(before);
   });

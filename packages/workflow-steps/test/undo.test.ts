@@ -139,7 +139,7 @@ test("a failed edit can't be undone, and an unknown undoId is refused", async ()
   const { error } = await running([edit("a", "none", "2", "Stop_End"), stop]);
   expect(String(error)).toContain("does not contain the text");
   const git = await running([write(".git/hooks/x", "x", "Stop_End"), stop]);
-  expect(String(git.error)).toContain("is Git's own");
+  expect(String(git.error)).toContain("belongs to Git");
   expect(await blobsOf().ids()).toEqual([]);
   const unknown = await running([undo("a", "Stop_End", {}, { undo_id: "0".repeat(32) }), stop]);
   expect(String(unknown.error)).toContain("no change with the undoId");

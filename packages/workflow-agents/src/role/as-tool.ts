@@ -10,9 +10,9 @@ import { badDepth, roleRecursion, roleTooDeep, roleWithoutThread } from "./error
 
 /** Options of {@link asTool}. The defaults are in parentheses. */
 export type RoleToolOptions = {
-  /** The role's name for models and for its attempts. */
+  /** The name of the tool, and of the role in its attempts. */
   name: string;
-  /** The description for models (default: the role's own). */
+  /** The description of the tool (default: the role's description). */
   description?: string;
   /**
    * The limit of one call, including its nested calls. The spending of the call also counts toward the thread's limit.
