@@ -273,7 +273,7 @@ describe("a failing command", () => {
 
   test("is reported when it prints nothing, or lines without an answer", async () => {
     expect(await wrong(observe("nothing"))).toBe(
-      'COMMAND_SAID_NOTHING: the command "node" gave no answer',
+      'COMMAND_SAID_NOTHING: the command "node" did not answer',
     );
     expect(await wrong(observe("env", { output: reader }))).toContain("COMMAND_SAID_NOTHING");
   });

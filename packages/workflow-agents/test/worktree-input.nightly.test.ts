@@ -99,7 +99,7 @@ describe("a role in a worktree fails with a one-line error for", () => {
     ],
     [
       "a repository without commits",
-      /^the repository .*\.git has no commit for a worktree to start from$/,
+      /^no commit found in the repository .*\.git: a worktree starts from a commit$/,
       () => ({ repository: repositoryOf({ commit: false }), works: [write("a")] }),
     ],
     [
@@ -127,7 +127,7 @@ describe("a role in a worktree fails with a one-line error for", () => {
     ],
     [
       "a missing folder for worktrees",
-      /^the thread has no folder for worktrees$/,
+      /^missing folder for the thread's worktrees$/,
       () => ({ repository: repositoryOf(), works: [], thread: { options: {} } }),
     ],
     [

@@ -46,8 +46,7 @@ export type Cache = "5m" | "1h" | false;
 const mostMarks = 4;
 
 /**
- * Builds a request of the Messages API. The cache marks let later turns and steps of a role read the conversation from
- * the cache.
+ * Builds a request of the Messages API. Its cache marks let later turns and steps read the conversation from the cache.
  */
 export function bodyOf(request: Asked, cache: Cache): MessageCreateParamsStreaming {
   const { model, temperature, thinking, effort, format } = request;

@@ -36,7 +36,7 @@ export const commandFailed = (
 export const commandSilent = (command: string, why: string): WorkflowError =>
   failure(
     "COMMAND_SAID_NOTHING",
-    `${command} gave no answer${why && `: ${why}`}`,
+    `${command} did not answer${why && `: ${why}`}`,
     "run it by hand in the thread's directory to see its output",
   );
 

@@ -23,7 +23,7 @@ describe("content", () => {
   const texts: [string, unknown, string][] = [
     ["a text", "hi", "hi"],
     ["null", null, ""],
-    ["nothing", undefined, ""],
+    ["undefined", undefined, ""],
     ["an empty list", [], ""],
     [
       "parts",

@@ -15,7 +15,7 @@ export function failureInBody(text: string, status: number): HttpFailure {
   return { ...failure, status, message: failure.message || (value === undefined ? "" : text) };
 }
 
-/** Returns an error that a service reports in JSON. `message` is empty if the JSON has no reason. */
+/** Returns an error that a service reports in JSON. `message` is empty if the JSON does not contain a reason. */
 export function failureIn(value: unknown): HttpFailure {
   const body = Array.isArray(value) ? (value as unknown[])[0] : value;
   const around = isObject(body) ? body : {};

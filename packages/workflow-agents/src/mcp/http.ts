@@ -92,7 +92,9 @@ function jsonOf(
   headers.delete("content-length");
   headers.delete("content-encoding");
   const messages = read();
-  const left = exchange.isWaiting(own) ? exchange.failed("its answer has no message", { own }) : [];
+  const left = exchange.isWaiting(own)
+    ? exchange.failed("its answer is missing a message", { own })
+    : [];
   return new Response(JSON.stringify([...messages, ...left]), { status: 200, headers });
 }
 

@@ -43,7 +43,8 @@ const readers: Record<string, (result: unknown, asked: Asked) => Fields> = {
   "server/discover": (result) => {
     const fields = fieldsOf(result);
     const versions = listOf(fields.supportedVersions).filter((one) => typeof one === "string");
-    if (versions.length === 0) throw new UnreadableContent("supportedVersions", "names no version");
+    if (versions.length === 0)
+      throw new UnreadableContent("supportedVersions", "does not contain a version");
     return {
       supportedVersions: versions,
       capabilities: capabilitiesIn(fields.capabilities),
@@ -181,7 +182,7 @@ function messagesIn(result: unknown): Fields[] {
     }));
   });
   if (read.length > 0) return read;
-  throw new UnreadableContent("result.messages", "has no content");
+  throw new UnreadableContent("result.messages", "is missing content");
 }
 
 const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {});

@@ -91,10 +91,7 @@ function itemsOf(message: Message): ResponseInputItem[] {
   ];
 }
 
-/**
- * Returns an item of the model unchanged. Leaves out reasoning that is not encrypted, which the service does not
- * accept.
- */
+/** Returns an item of the model unchanged. Omits reasoning without encryption, which the service refuses. */
 function ownItem({ type, item, text, id, name, input }: Block): ResponseInputItem[] {
   if (isObject(item)) {
     const isLost = item.type === "reasoning" && typeof item.encrypted_content !== "string";
@@ -274,9 +271,7 @@ export class ResponseAccumulator extends Accumulator {
     return one;
   }
 
-  /**
-   * Returns the complete items. If they are missing, returns the items of the final response, or the streamed items.
-   */
+  /** Returns the complete items, otherwise the items of the final response, otherwise the streamed items. */
   #ended({ output }: Fields): Item[] {
     const found = new Map(this.#items);
     const ids = new Set([...found.values()].map(({ id }) => id));
@@ -311,10 +306,7 @@ export class ResponseAccumulator extends Accumulator {
   }
 }
 
-/**
- * Returns the item for streamed content whose item is missing or incomplete. Returns null if another item has the
- * content.
- */
+/** Returns the item for streamed content without a complete item; null if another item has the content. */
 function streamedItem(
   known: Item | undefined,
   { item, text, json }: Growing,

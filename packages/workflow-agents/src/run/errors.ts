@@ -11,7 +11,7 @@ import { failure, misuse } from "./error.ts";
 export const noCwd = (need: string): WorkflowError =>
   failure(
     "NO_CWD",
-    `the thread has no working directory, but ${need}`,
+    `missing working directory of the thread: ${need}`,
     "start the thread from the command line, or set cwd in the options of run",
   );
 

@@ -29,8 +29,8 @@ export const withInstruction = (systemPrompt: string, schema: object): string =>
   systemPrompt + instructionOf(schema);
 
 /**
- * Returns a system prompt without the instruction about the form, or null if the prompt does not have the instruction,
- * and the answer so needs no form.
+ * Returns a system prompt without the instruction about the form. Returns null if the prompt does not have the
+ * instruction, because the answer then does not need a form.
  */
 export function withoutInstruction(systemPrompt: string, { schema }: AnswerForm): string | null {
   const instruction = instructionOf(schema);

@@ -9,7 +9,7 @@ const noAnswer = (message: string, hint?: string): WorkflowError =>
 /** Returns the error for a system prompt that the script does not have. `what` is the part to add to the script. */
 export const noAnswerFor = (system: string, what: string): WorkflowError =>
   noAnswer(
-    `the script has no answer to the system prompt that begins ${JSON.stringify(system.slice(0, 60))}`,
+    `missing answer in the script for the system prompt that begins ${JSON.stringify(system.slice(0, 60))}`,
     `add ${what}`,
   );
 

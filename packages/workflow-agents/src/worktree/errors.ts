@@ -20,7 +20,7 @@ export const worktreeField = (): WorkflowError =>
 export const noTreesFolder = (): WorkflowError =>
   failure(
     "NO_WORKTREES",
-    "the thread has no folder for worktrees",
+    "missing folder for the thread's worktrees",
     "run the thread by a host, or set a folder in the option worktrees of run",
   );
 
@@ -95,7 +95,7 @@ export const notInRepository = (folder: string, cause: WorkflowError): WorkflowE
 export const noCommitYet = (gitDir: string): WorkflowError =>
   failure(
     "NO_COMMIT_YET",
-    `the repository ${gitDir} has no commit for a worktree to start from`,
+    `no commit found in the repository ${gitDir}: a worktree starts from a commit`,
     "create a commit: git commit --allow-empty",
   );
 
