@@ -42,7 +42,7 @@ test("each hint of plans and models was shown, and its commands work", () => {
   ).toEqual([]);
   expect(
     unled("models", {
-      "go on with a higher limit: uncaged-workflow retry <thread> --max-cost N, or --max-tokens N":
+      "continue with a higher limit: uncaged-workflow retry <thread> --max-cost N, or --max-tokens N":
         "of an answer that a limit cuts off; the same retry is run for a limit that is passed",
       "see what it did: uncaged-workflow logs …; then retry, or ask for an answer in the prompt":
         "of an empty answer of an agent that is a command; the same is run for an answer that does not fit",

@@ -1,8 +1,8 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
-// A server of both protocols that sends `count` tokens at `rate` tokens a second (0: as fast as it can), each as a
-// separate event and write. Arguments: count, rate. Prints the port.
+// Serves Anthropic's and OpenAI's protocols. Sends `count` tokens at `rate` tokens a second (0: as fast as possible),
+// each as a separate event and write. Arguments: count, rate. Prints the port.
 const [count, rate] = process.argv.slice(2).map(Number) as [number, number];
 const token = "word ";
 

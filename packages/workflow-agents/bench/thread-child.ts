@@ -1,6 +1,6 @@
 // Reads a stream in its own process, with the provider's client (`thread-child.ts bare <short> <url>`) or as a role of
 // a thread (`thread-child.ts thread <short> <url> <root> <hash>`). Reads the stream at `short` first, to warm up.
-// Prints the time of the second read as JSON.
+// Prints the times of reading the second stream as JSON.
 import Anthropic from "@anthropic-ai/sdk";
 import { loadBundle } from "../../workflow/src/bundle/store.ts";
 import { DiskStore } from "../../workflow/src/disk/store.ts";
@@ -10,13 +10,13 @@ import { recordEvents, SharedEnv } from "../../workflow/src/worker/context.ts";
 import { Threads } from "../../workflow/src/worker/threads.ts";
 import { placeIn } from "../../workflow/src/worker/worker.ts";
 
-/** `cpuMs` and `wallMs` in milliseconds, `length` in characters. */
+/** The CPU time and the elapsed time of a read in milliseconds, and the length of its text in characters. */
 export type Taken = { cpuMs: number; wallMs: number; length: number };
 
 const [how = "", short = "", long = "", path = "", hash = ""] = process.argv.slice(2);
 const apiKey = "sk-bench-0123456789";
 
-/** Reads a stream. Returns a function for its length, which is not measured. */
+/** Reads a stream. Returns a function that computes the length of its text outside of the measured time. */
 type Reading = (baseURL: string) => Promise<() => Promise<number>>;
 
 const bare: Reading = async (baseURL) => {

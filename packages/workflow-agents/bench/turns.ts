@@ -12,8 +12,8 @@ import {
 import { modelAgent } from "../src/llm/agent.ts";
 
 /*
- * A role with 200 turns, each with one tool call, of a model that answers at once. The prompt selects whether the turns
- * are recorded. The step has the times of the tool calls, in milliseconds.
+ * A role with 200 turns of a model that answers at once. Each turn has one tool call. The prompt selects whether the
+ * turns are recorded. The step has the times of the tool calls, in milliseconds.
  */
 const turns = 200;
 const answered = "a line that the tool has found\n".repeat(30);

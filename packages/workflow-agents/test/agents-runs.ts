@@ -14,7 +14,7 @@ const call = (name: string, input: object = {}): ReplyTool => ({ name, input });
 const mark = (n: number): ReplyTool => call("mark", { n });
 const mcp = { name: "look_up", arguments: '{"q":"it"}', server_label: "docs" };
 
-/** Returns an agent's answer. The results of calls in the request determine the progress. */
+/** Returns a model's answer. The instructions identify the agent, and the call results in the request its progress. */
 export function answerOf({ instructions = "", input = [] }: Body): Reply {
   const results = input.filter(({ type }) => type === "function_call_output").length;
   const last = input.at(-1);
@@ -65,10 +65,10 @@ export function answerOf({ instructions = "", input = [] }: Body): Reply {
 /** The answer to each question, and an action before it. */
 type Answering = { answer?: unknown; before?: () => Promise<void> };
 
-/** The fault of a model's server, the number of requests, and whether the fault ends the worker now. */
+/** The pending fault of the model's server, the number of requests, and whether a fault is killing the worker. */
 type Server = { fault: Fault | null; requests: number; isEnding: boolean };
 
-/** Programs of the SDK in threads, and the faults of their model's server. */
+/** Runs programs of the SDK in threads, and injects faults of their model's server. */
 export class AgentsRuns {
   readonly models: ModelRuns;
   readonly #server: Server;
@@ -102,7 +102,10 @@ export class AgentsRuns {
     return await this.models.start(workflow, prompt, typeof at === "string" ? at : "", "responses");
   }
 
-  /** Resumes and answers a thread until it has ended. `before` runs before each answer. Returns its questions. */
+  /**
+   * Resumes and answers a thread until it ends. `before` runs before each answer. Returns the ended thread and its
+   * questions.
+   */
   async finished(run: Run, { answer = true, before = async () => {} }: Answering = {}) {
     const { host } = this.models;
     const { ref, env, cwd } = run;
@@ -122,7 +125,7 @@ export class AgentsRuns {
     }
   }
 
-  /** The requests that the server answered whole, by their bodies. */
+  /** Returns the bodies of the requests whose usage the server reported, without the numbers in ids. */
   answered(): string[] {
     return this.models.servers.responses.came
       .filter(({ reported }) => reported.requests > 0)

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { settled, type ThreadRef } from "@uncaged/workflow/host";
 import { ModelRuns } from "./model-runs.ts";
 
-/* Answers of models with images, in steps whose process is killed. */
+/* Tests that images in a model's answers survive a kill of the step's process. */
 setDefaultTimeout(180_000);
 
 const bytesOf = (n: number): Buffer =>
@@ -74,7 +74,7 @@ const streamed = (parts: object[]): string =>
     .map((one) => `data: ${JSON.stringify(one)}\r\n\r\n`)
     .join("");
 
-/** Returns the first picture with a tool call, then the larger picture. */
+/** Returns the small picture with a tool call, and after the tool's result the large picture. */
 function answer({ contents }: Body): object[] {
   const isFramed = contents.some(({ parts }) => parts.some((part) => part.functionResponse));
   if (isFramed) return [{ text: "in its frame" }, inline(pictures[1] as Buffer)];
@@ -123,7 +123,7 @@ const cases = ["generate", "stream"].flatMap((way) =>
 );
 
 test.each(cases)(
-  "images of %s are recorded with their bytes, and sent back to the model; killed: '%s'",
+  "the images of a %s call are recorded with their bytes and sent back to the model (kill: '%s')",
   async (way, die) => {
     const ref = await paint(way, die);
     const { host } = models;

@@ -8,7 +8,7 @@ import type { Fault, Reply, ReplyTool } from "./wire.ts";
 
 type Body = { messages?: { role?: string }[]; input?: { role?: string }[] };
 
-/** A fault at a turn, once: the worker exits before the answer or during the answer, or the server fails. */
+/** A single fault at a turn: the worker is killed before the answer or during the answer, or the server fails. */
 export type AtTurn = { turn: number; kind: "asked" | "answering" } | { turn: number; fault: Fault };
 
 export type Way =
@@ -24,19 +24,21 @@ export type Way =
 export const turnOf = ({ messages, input = [] }: Body): number =>
   (messages ?? input).filter(({ role }) => role === "assistant").length + 1;
 
-/** The answer to each question, and work before it; `isCounted`: whether the ledger must equal the servers' counts. */
+/**
+ * The answer to each question, and an action before it. `isCounted`: whether the ledger must equal the servers' counts.
+ */
 type Finishing = { answer?: unknown; before?: () => Promise<void>; isCounted?: boolean };
 
 export const call = (name: string, n: number): ReplyTool => ({ name, input: { n } });
 
-/** Replaces request numbers in ids by their order in a text. */
+/** Replaces the request number in each id by its position among the text's distinct request numbers. */
 function withOwnIds(text: string): string {
   const id = /"(toolu|call|fc|rs|msg)_(\d+)/g;
   const requests = [...new Set([...text.matchAll(id)].map(([, , n]) => n))];
   return text.replace(id, (_, name: string, n: string) => `"${name}_${requests.indexOf(n)}`);
 }
 
-/** Programs of the AI SDK in threads, and the script and faults of their models' servers. */
+/** Runs programs of the AI SDK in threads. Scripts the answers and faults of their models' servers. */
 export class AiSdkRuns {
   readonly models: ModelRuns;
   /** The tool calls of each turn before the last. */
@@ -85,7 +87,7 @@ export class AiSdkRuns {
     return await this.models.start("assistant", `${model} ${way}`, die, api);
   }
 
-  /** Resumes and answers a thread until it has ended. `before` runs before each answer. Returns its questions. */
+  /** Resumes and answers a thread until it ends. `before` runs before each answer. Returns the thread's questions. */
   async finished(
     { ref, env, cwd }: Run,
     { answer = true, before = async () => {}, isCounted = true }: Finishing = {},
@@ -110,7 +112,7 @@ export class AiSdkRuns {
     }
   }
 
-  /** Returns the marks of the tools, sorted. */
+  /** Returns the numbers of the tools' marks, sorted. */
   marksOf(run: Run): number[] {
     return this.models
       .marksOf(run)
@@ -128,7 +130,10 @@ export class AiSdkRuns {
     return bodies;
   }
 
-  /** Expects the requests of an undisturbed run, byte for byte. The turns in `twice` must have two requests. */
+  /**
+   * Expects the requests to equal those of an undisturbed run, byte for byte. Each turn in `twice` must have two
+   * requests.
+   */
   expectSame(model: Model, whole: Map<number, string[]>, twice: readonly number[]): void {
     const bodies = this.bodiesOf(model);
     expect([...bodies.keys()]).toEqual([...whole.keys()]);

@@ -7,7 +7,7 @@ import { turnOf } from "./ai-sdk-runs.ts";
 import { ModelRuns, type Run } from "./model-runs.ts";
 import type { Reply } from "./wire.ts";
 
-/* A program of the AI SDK that stops its own calls by a signal, as a user's cancel button or time limit does. */
+/* A program of the AI SDK that stops its own calls by a signal, as a user's cancel button or a timeout does. */
 setDefaultTimeout(180_000);
 
 /** The state of the first call when it is stopped. */
@@ -60,7 +60,7 @@ const cases = (["generate", "stream"] as const).flatMap((way) =>
 );
 
 test.each(cases)(
-  "$way, stopped when it was $at, goes on with another call; killed: '$die'",
+  "a program that stops its $way call in the state '$at' continues with another call (kill: '$die')",
   async ({ way, at, die }) => {
     place = at;
     const run = await models.start("stopping", way, die);
@@ -73,7 +73,7 @@ test.each(cases)(
     expect(content.slice(0, -" all done".length)).toMatch(said);
     const { came } = models.servers.claude;
     const isOther = ({ body }: { body: object }) => JSON.stringify(body).includes("go on");
-    // A stopped call is not recorded, and its connection is closed. The other call is paid for once.
+    // A stopped call is not recorded, and its connection is closed. The other call is made once.
     expect(came.filter(isOther).length).toBe(1);
     const first = came.filter((one) => !isOther(one));
     expect(first.length).toBe(at === "tool" ? 1 : executions);
@@ -84,7 +84,7 @@ test.each(cases)(
   },
 );
 
-test("a tool that its own time limit stopped has failed, and does not run again", async () => {
+test("a tool that stops at its own timeout has failed, and does not run again after a kill", async () => {
   place = "brief";
   const { host } = models;
   const run = await models.start("stopping", "generate brief", "end");
@@ -98,7 +98,7 @@ test("a tool that its own time limit stopped has failed, and does not run again"
   expect(models.servers.claude.came.length).toBe(3);
 });
 
-test("a tool that the program's time limit stopped runs again", async () => {
+test("a tool that the program's timeout stops runs again after a kill", async () => {
   place = "tool";
   const run = await models.start("stopping", "generate late", "stopped");
   const { view, executions } = await stopped(run);

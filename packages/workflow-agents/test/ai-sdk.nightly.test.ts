@@ -7,8 +7,8 @@ import type { Model, Run } from "./model-runs.ts";
 import type { Fault } from "./wire.ts";
 
 /*
- * A program of the AI SDK whose process is killed at each of its events. Recorded turns and calls are neither paid for
- * nor run again, and the model gets the conversation of an undisturbed run.
+ * Tests a program of the AI SDK whose process is killed at each of its events. Recorded turns and calls are not
+ * repeated, and the model gets the conversation of an undisturbed run.
  */
 setDefaultTimeout(180_000);
 let runs: AiSdkRuns;
@@ -53,7 +53,7 @@ describe.each(programs)("a program of $model that calls $way continues after a k
   const turns = Array.from({ length: last }, (_, at) => at + 1);
   const kinds = way.endsWith("stream") ? (["asked", "answering"] as const) : (["asked"] as const);
   const moments = turns.flatMap((turn) => kinds.map((kind) => ({ turn, kind })));
-  test.each(some(moments, 4, 1))("when turn $turn was $kind", async (at) => {
+  test.each(some(moments, 4, 1))("in turn $turn, in the state '$kind'", async (at) => {
     const whole = await conversationOf(model, way);
     const run = await runs.start(model, way, at);
     const { view, resumes } = await runs.finished(run);
@@ -69,7 +69,7 @@ describe.each(programs)("a program of $model that calls $way continues after a k
       const { view, resumes } = await runs.finished(run);
       expect([view.status, resumes]).toEqual(["completed", 1]);
       runs.expectSame(model, whole, []);
-      // Calls of one turn run at once, so unrecorded calls are repeated, with the same id.
+      // Calls of one turn run concurrently. The unrecorded calls are repeated with the same ids.
       const turn = marking.map((calls) => calls.map(({ input }) => (input as { n: number }).n));
       const own = turn.find((each) => each.includes(n)) ?? [];
       const others = numbers.filter((each) => !own.includes(each));
@@ -92,11 +92,11 @@ describe.each(programs)("a program of $model that calls $way continues after a k
 });
 
 test.each(["asked", "end"] as const)(
-  "two equal programs at once continue after a kill: %s",
+  "two concurrent calls of one program continue after a kill in the state '%s'",
   async (kind) => {
     runs.turns = marking;
     const run = await runs.start("claude", "parallel", kind === "end" ? kind : { turn: 3, kind });
-    // An answer that was sent whole may be unread at the kill.
+    // The worker may be killed before it reads an answer that the server sent completely.
     const { view, resumes } = await runs.finished(run, { isCounted: kind === "end" });
     expect([view.status, resumes, view.steps[0]?.content]).toEqual([
       "completed",
@@ -105,10 +105,10 @@ test.each(["asked", "end"] as const)(
     ]);
     const counts = [...runs.bodiesOf("claude").values()].map(({ length }) => length);
     const sum = counts.reduce((one, other) => one + other, 0);
-    // A request that the kill cut off is sent again, at most one of each program.
+    // Each call repeats at most the one request that the kill interrupted.
     if (kind === "end") expect(counts).toEqual([2, 2, 2, 2]);
     else expect([9, 10]).toContain(sum);
-    // The tool calls of both programs have their own ids.
+    // All tool calls have different ids.
     expect(new Set(runs.models.marksOf(run)).size).toBe(2 * numbers.length);
   },
 );
@@ -121,7 +121,7 @@ describe("a tool that needs an approval", () => {
     there: async () => undefined,
   };
   test.each(Object.keys(absences) as (keyof typeof absences)[])(
-    "runs once when its worker is %s while the thread waits",
+    "runs once when the worker is %s while the thread waits",
     async (absence) => {
       runs.turns = turns;
       const run = await runs.start("claude", "stream");
@@ -154,7 +154,7 @@ describe("a tool that needs an approval", () => {
   });
 });
 
-test("a call that must not run twice is reported to the model as unknown", async () => {
+test("the model learns that the outcome of a call that must not run twice is unknown", async () => {
   for (const moment of ["before", "after"]) {
     runs.turns = [[call("pay", 1)], [call("mark", 2)]];
     const run = await runs.start("claude", "generate", `${moment} 1`);
@@ -168,7 +168,7 @@ const overloaded = { status: 529, type: "overloaded_error", message: "Overloaded
 
 describe("the retries of the SDK", () => {
   test.each(["generate", "stream"] as const)(
-    "of %s are recorded once and found again",
+    "of a %s call repeat only the refused request",
     async (way) => {
       const whole = await conversationOf("claude", way);
       runs.turns = marking;
@@ -191,11 +191,14 @@ test.each([
   ["an overload in mid-stream", { kind: "error-event", after: 3, ...overloaded }],
   ["a lost connection", { kind: "half-event", after: 3 }],
   ["a refused request", { kind: "status", ...overloaded, status: 400 }],
-] as [string, Fault][])("a retry continues after %s", async (_name, fault) => {
-  const whole = await conversationOf("claude", "stream");
-  const run = await runs.start("claude", "stream once", { turn: 3, fault });
-  expect((await settled(host, run.ref)).status).toBe("failed");
-  expect((await retried(run)).status).toBe("completed");
-  runs.expectSame("claude", whole, [3]);
-  expect(runs.marksOf(run)).toEqual(numbers);
-});
+] as [string, Fault][])(
+  "a retry of a thread that failed from %s repeats only the failed turn",
+  async (_name, fault) => {
+    const whole = await conversationOf("claude", "stream");
+    const run = await runs.start("claude", "stream once", { turn: 3, fault });
+    expect((await settled(host, run.ref)).status).toBe("failed");
+    expect((await retried(run)).status).toBe("completed");
+    runs.expectSame("claude", whole, [3]);
+    expect(runs.marksOf(run)).toEqual(numbers);
+  },
+);

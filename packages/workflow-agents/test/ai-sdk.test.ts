@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { retryOptions, settled } from "@uncaged/workflow/host";
 import { AiSdkRuns, call } from "./ai-sdk-runs.ts";
 
-/* Programs of the AI SDK in steps, with a few crashes of their processes. */
+/* Tests programs of the AI SDK in steps, with a few kills of their processes. */
 setDefaultTimeout(180_000);
 const top = join(import.meta.dir, "../../..");
 let runs: AiSdkRuns;
@@ -23,7 +23,7 @@ test.each([
   ["claude", "generate"],
   ["gpt", "agent-stream"],
   ["responses", "stream"],
-] as const)("a program of %s that calls %s continues after its death", async (model, way) => {
+] as const)("a program of %s that calls %s continues after a kill", async (model, way) => {
   runs.turns = marking;
   const run = await runs.start(model, way);
   const { view } = await runs.finished(run);
@@ -51,7 +51,7 @@ test("the sample of the guide runs", async () => {
   const { host, servers } = runs.models;
   const sample = readFileSync(join(top, "examples/ai-sdk/workflow.ts"), "utf8");
   expect(readFileSync(join(top, "docs/guides/ai-sdk.md"), "utf8")).toContain(sample);
-  // The sample's provider has the address of the service.
+  // The sample calls the real service. Replace its address by the test server's.
   const source = sample
     .replace("{ anthropic }", "{ createAnthropic }")
     .replace("anthropic(", "createAnthropic({ baseURL: `${process.env.ANTHROPIC_BASE_URL}/v1` })(");
@@ -70,14 +70,14 @@ test("the sample of the guide runs", async () => {
   expect(servers.claude.came.length).toBe(3);
 });
 
-test("a retry requests only the answer that failed the step", async () => {
+test("a retry repeats only the request whose answer failed the step", async () => {
   const { host } = runs.models;
   runs.turns = [[call("mark", 1)]];
   const run = await runs.start("claude", "object");
   const view = await settled(host, run.ref);
   expect(view).toMatchObject({ status: "failed", error: { name: "AI_NoObjectGeneratedError" } });
   const { env } = run;
-  // The retry fails with the same kind of answer, and a retry of it succeeds.
+  // The first retry gets an unusable answer too. The second retry gets a usable answer.
   const again = await host.fork(run.ref, retryOptions(view, { env }));
   const failed = await settled(host, again);
   expect(failed.status).toBe("failed");
@@ -92,7 +92,7 @@ test("a retry requests only the answer that failed the step", async () => {
   await runs.models.expectCounted(run.ref, again, third);
 });
 
-test("a thread's limit stops a call before it is made", async () => {
+test("a thread's limit prevents a call that could exceed it", async () => {
   const { host, servers } = runs.models;
   runs.turns = [];
   const { ref: first, env, cwd } = await runs.start("claude", "generate");
@@ -106,7 +106,7 @@ test("a thread's limit stops a call before it is made", async () => {
   expect(servers.claude.came.length).toBe(1);
 });
 
-test("a tool with an approval makes the thread wait, and runs once", async () => {
+test("a call that needs an approval makes the thread wait, and runs once", async () => {
   runs.turns = [[call("mark", 1), call("deploy", 2)]];
   const run = await runs.start("claude", "generate");
   const { view, questions } = await runs.finished(run, { before: () => runs.models.kill() });

@@ -6,7 +6,7 @@ import { ended, playBundle, removeFolders, Store } from "../../cli-workflow/test
 import { ownProcesses } from "@uncaged/workflow/sandbox";
 import { numberIn, processesIn } from "./processes.ts";
 
-/* An agent with a shell cannot answer a thread, neither during its call nor after it. */
+/* Tests that an agent with a shell cannot answer a thread, neither during its call nor after it. */
 const source = join(import.meta.dir, "bundles/commanding.ts");
 const nobody = 65_534;
 const setpriv = ["setpriv", `--reuid=${nobody}`, `--regid=${nobody}`, "--clear-groups"];
@@ -55,7 +55,7 @@ class Users extends Store {
     return printed;
   }
 
-  /** Returns the output of a shell that a tool call runs. */
+  /** Runs a script in a shell by a tool call, and returns its output. */
   async shell(script: string): Promise<string> {
     const params = JSON.stringify({ argv: ["sh", "-c", script] });
     const { threadId } = await this.printed("run", "commanding", "--params", params, "--wait");
@@ -70,7 +70,7 @@ const users: [who: string, is: boolean, before: string[]][] = [
 
 describe.if(process.platform === "linux").each(users)("for %s", (_, is, before) => {
   test.if(is)(
-    "a tool's command can't answer, also without an environment",
+    "a tool's command can't answer a thread, even with an empty environment",
     async () => {
       const store = new Users(before);
       await store.printed("add", "commanding", source);
@@ -104,7 +104,7 @@ describe.if(process.platform === "linux").each(users)("for %s", (_, is, before) 
   );
 });
 
-test("approval of a plan is refused in a process with a worker's mark", async () => {
+test("the commands of `plan` are refused in a process with a worker's environment variable", async () => {
   const store = new Store();
   const env = { UNCAGED_WORKFLOW_WORKER: "a-mark" };
   for (const verb of ["confirm", "run", "retry"]) {

@@ -13,7 +13,7 @@ import {
   type WireServer,
 } from "./wire.ts";
 
-/** The received count requests, and the refusals for the next requests. */
+/** The received count requests, and the faults for the next count requests. */
 export type Counting = {
   counts: { body: unknown }[];
   refuseCounts: (fault: CountFault) => void;
@@ -40,7 +40,7 @@ export async function anthropicServer(
 const countOf = (body: unknown): number =>
   tokensOf([...blocksOf(body as MessageCreateParams)].map((one) => JSON.stringify(one)).join(""));
 
-// The error types by status: https://platform.claude.com/docs/en/api/errors
+// The documented error type of each status: https://platform.claude.com/docs/en/api/errors
 const errorTypes: Record<number, string> = {
   400: "invalid_request_error",
   401: "authentication_error",
@@ -199,8 +199,8 @@ function json(
 const lookback = 20;
 
 /**
- * Counts a request's tokens as the API does. Content before a `cache_control` is cached. A later request reads it if
- * the request has a mark there, or at most 20 blocks later.
+ * Counts a request's tokens as the API does. Content before a `cache_control` is cached. A later request reads the
+ * content if it has a `cache_control` there, or at most 20 blocks later.
  */
 class Cached {
   readonly #kept = new Set<string>();

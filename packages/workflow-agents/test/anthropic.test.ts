@@ -37,7 +37,7 @@ const tools: ToolRunner = {
   run: async () => ({ content: "done", is_error: false }),
 };
 
-test("thinking is sent back unchanged, with its signature", async () => {
+test("the model's thinking is sent back unchanged, with its signature", async () => {
   const { bodies } = await asked(
     [{ thinking: "two steps", tools: [{ name: "one", input: { n: 1 } }] }, { text: "ok" }],
     { tools, thinking: "adaptive" },

@@ -11,8 +11,8 @@ import { ModelRuns, type Run } from "./model-runs.ts";
 import type { Reply, ReplyTool } from "./wire.ts";
 
 /*
- * A role with tool calls that need approval. Its process is killed or exits at each of the role's events. No call runs
- * without an approval or twice, and the model gets the same conversation as in an undisturbed run.
+ * Tests a role with tool calls that need approval, while its process is killed or exits at each of the role's events.
+ * No call runs without its approval, or twice. The model gets the same conversation as in an undisturbed run.
  */
 setDefaultTimeout(180_000);
 let models: ModelRuns;
@@ -25,7 +25,7 @@ const usual = [
   [call("pay", 4), call("pay", 6)],
 ];
 let turns = usual;
-/** The turn whose request kills the worker, once. */
+/** The turn whose request kills the worker, or 0. Reset after the kill. */
 let killedAt = 0;
 
 function reply(body: object): Reply {
@@ -63,13 +63,13 @@ const answer = ({ ref, env, cwd }: Run, value: unknown, meta = {}) =>
     ...{ env, cwd },
   });
 
-/** Returns the open question of a waiting thread, or how the thread ended. */
+/** Waits until a thread asks or ends. Returns the metadata of its question, or its status. */
 async function asked(run: Run) {
   const view = await settled(host, run.ref);
   return view.status === "waiting" ? view.question.meta : view.status;
 }
 
-/** Actions on the worker while the thread waits. */
+/** Actions that remove the worker while the thread waits. */
 const absences = {
   nothing: async () => undefined,
   killed: () => models.kill(),
@@ -79,8 +79,8 @@ const absences = {
 type Absence = keyof typeof absences;
 
 /**
- * Resumes a thread whose process was killed. Before each answer, the worker is removed by `absence`. Expects the final
- * ledger to equal the server's counts.
+ * Resumes and answers a thread until it ends. `absence` removes the worker before each answer. Expects the final ledger
+ * to equal the server's counts.
  */
 async function answered(run: Run, absence: Absence, answers: (meta: object) => unknown) {
   const questions: Record<string, unknown>[] = [];
@@ -98,7 +98,7 @@ async function answered(run: Run, absence: Absence, answers: (meta: object) => u
             const view = await host.read(run.ref);
             return view.status === "waiting" && view.pid === null;
           },
-          () => "its worker did not leave",
+          () => "its worker did not exit",
         );
       }
       await answer(run, answers(question));
@@ -143,7 +143,7 @@ async function conversationOf(): Promise<string[]> {
 
 describe("a role that asks for approvals", () => {
   test.each(["killed", "gone"] as const)(
-    "continues when its worker is %s while it waits",
+    "continues when the worker is %s while the thread waits",
     async (absence) => {
       const whole = await conversationOf();
       const run = await start("claude");
@@ -184,7 +184,7 @@ describe("a role that asks for approvals", () => {
   });
 });
 
-test("a call that is not idempotent is not repeated after it was approved and started", async () => {
+test("an approved call that is not idempotent is not repeated after it started", async () => {
   for (const [die, marks] of [
     ["before 2", ["4", "6 little"]],
     ["after 2", ["2", "4", "6 little"]],
@@ -218,7 +218,7 @@ test("an input that a person edits must fit the schema and the tool's own check"
   expect(marksIn(run)).toEqual(["2"]);
 });
 
-test("an approval holds in a retry and in a fork that keeps it, but not for another input", async () => {
+test("an approval applies in a retry and in a fork that keeps it, but not to another input", async () => {
   const run = await start("claude", { calls: [[call("deploy", 2)]] });
   await asked(run);
   await host.control(run.ref, { kind: "kill" });
@@ -227,13 +227,13 @@ test("an approval holds in a retry and in a fork that keeps it, but not for anot
     ...run,
     ref: await host.fork(run.ref, retryOptions(await host.read(run.ref), { env })),
   };
-  // The retry asks the same question after the same conversation.
+  // The retry continues from the recorded turn, and asks the same question.
   expect(await asked(again)).toMatchObject({ input: { n: 2 } });
   await answer(again, true);
   expect(await asked(again)).toBe("completed");
   expect(servers.claude.came.length).toBe(2);
   expect(marksIn(run)).toEqual(["2"]);
-  // The fork drops the step: the model is called again, and requests the same call.
+  // The fork drops the role's step, so the model is called again, and it makes the same call.
   const kept = { ...run, ref: await host.fork(again.ref, { keep: { atStep: 2 }, env }) };
   expect(await asked(kept)).toBe("completed");
   expect(marksIn(run)).toEqual(["2", "2"]);
@@ -245,7 +245,7 @@ test("an approval holds in a retry and in a fork that keeps it, but not for anot
   expect(marksIn(run)).toEqual(["2", "2"]);
 });
 
-test("an edited question is asked again: its answer does not apply to the call", async () => {
+test("an answer to an edited question does not apply to the call: the thread asks again", async () => {
   const run = await start("claude", { calls: [[call("deploy", 2)]] });
   const question = await asked(run);
   if (typeof question === "string") throw new Error(question);
@@ -260,17 +260,17 @@ test("an edited question is asked again: its answer does not apply to the call",
   expect(marksIn(run)).toEqual([]);
 });
 
-test("a call without a decision is refused at the timeout, or runs if its tool allows it", async () => {
+test("a call without a decision is refused at its timeout, or runs if the tool's policy allows that", async () => {
   const run = await start("claude", { calls: [[call("late", 1), call("lenient", 2)]] });
   await until(
     async () => (await settled(host, run.ref)).status === "completed",
-    () => "it waits on",
+    () => "the thread still waits",
   );
   expect(marksIn(run)).toEqual(["2"]);
   expect(bodiesOf().at(-1)).toContain("late was not run: no decision in time");
 });
 
-test("a call with a secret of the environment is refused instead of shown", async () => {
+test("a call whose input contains a secret of the environment is refused, and not shown to a person", async () => {
   const { key } = servers.claude;
   const run = await start("claude", { calls: [[call("deploy", 2, { note: key })]] });
   expect(await asked(run)).toBe("completed");
@@ -281,7 +281,7 @@ test("a call with a secret of the environment is refused instead of shown", asyn
   expect(JSON.stringify(await host.read(run.ref))).not.toContain(key);
 });
 
-test("a role whose whole step is durable repeats the call, and its approval holds for the same input", async () => {
+test('a role with durable: "role" repeats its turn after an approval, which applies to the same input', async () => {
   const run = await start("whole", { calls: [[call("deploy", 2)]] });
   const { view, questions } = await answered(run, "gone", decisions);
   expect([view.status, questions.length]).toEqual(["completed", 1]);
@@ -289,7 +289,7 @@ test("a role whose whole step is durable repeats the call, and its approval hold
   expect(servers.claude.came.length).toBe(3);
 });
 
-test("members of a group ask in turn, while no other member runs", async () => {
+test("members of a group ask in turn", async () => {
   const run = await start("group", { calls: [[call("deploy", 2)]] });
   const { view, questions } = await answered(run, "killed", () => true);
   expect([view.status, questions.length]).toEqual(["completed", 3]);

@@ -21,7 +21,7 @@ import { modelAgent } from "../src/llm/agent.ts";
 const schema = z.object({});
 type Any = AgentRole<typeof schema>;
 
-/** Returns a scripted role. The scripted provider selects the script by the name in the system prompt. */
+/** Returns a role with scripted answers. The provider selects a role's script by the system prompt. */
 const member = (name: string, script: ModelScript, tools: (Tool | ToolRegistry)[] = []): Any => {
   const sources = tools.map((one) =>
     "execute" in one ? one : { tools: (context: never) => one.all(context) },
@@ -46,13 +46,13 @@ async function play(lead: Any, more: RunThreadOptions = {}) {
 
 const ask = (name: string, message: string) => ({ tool: name, input: { message } });
 
-/** Returns the last tool results that a request shows the model. */
+/** Returns the tool results in the last message of a request. */
 const shown = (messages: readonly Message[]): string[] =>
   ((messages.at(-1)?.content ?? []) as { content?: string; is_error?: boolean }[]).map(
     ({ content, is_error }) => `${is_error ? "error: " : ""}${content ?? ""}`,
   );
 
-/** Returns a script for a lead that calls tools once, and the list of the tool results. */
+/** Returns a script for a lead that calls tools in its first turn, and the array that receives the tool results. */
 function leading(calls: readonly { tool: string; input: object }[]) {
   const seen: string[] = [];
   const script: ModelScript = {
@@ -68,7 +68,7 @@ function leading(calls: readonly { tool: string; input: object }[]) {
 }
 
 describe("a role as a tool", () => {
-  test("gets only the message, returns its text, and spends on its caller's account", async () => {
+  test("gets only the message, returns the text of its answer, and adds its spending to the caller's step", async () => {
     const contexts: unknown[] = [];
     const agent: AgentFn = async ({ start, steps, role: name }, prompt) => {
       contexts.push([name, start.content, steps, prompt]);
@@ -82,7 +82,7 @@ describe("a role as a tool", () => {
     expect(meta).toMatchObject({ model: "claude-sonnet-5-5" });
   });
 
-  test("has its own or a given description", async () => {
+  test("has the role's description unless the options give another", async () => {
     const one = member("one", {});
     expect(asTool(one, { name: "one" }).description).toBe("Is one");
     expect(asTool(one, { name: "one", description: "Asks one" }).description).toBe("Asks one");
@@ -102,7 +102,7 @@ describe("a role as a tool", () => {
     expect([seen, atOnce]).toEqual([["read", "read"], 2]);
   });
 
-  test("returns its failure as an error to the model, and its spending counts", async () => {
+  test("reports its failure to the model as an error, and its spending counts toward the caller's step", async () => {
     const worker = member("worker", { "I am worker": ["no fields"] });
     const fields = z.object({ done: z.boolean() });
     const strict = role({
@@ -119,7 +119,7 @@ describe("a role as a tool", () => {
     expect(models.m?.usage.output_tokens).toBe(100);
   });
 
-  test("ends when its thread is killed", async () => {
+  test("stops when its thread is killed", async () => {
     const kill = new AbortController();
     let reason: unknown;
     const agent: AgentFn = async ({ signal }) => {
@@ -136,7 +136,7 @@ describe("a role as a tool", () => {
     expect(reason).toEqual(new Error("killed"));
   });
 
-  test("ends at its timeout, and its caller continues", async () => {
+  test("stops at its timeout, and its caller continues", async () => {
     let isEnded = false;
     const agent: AgentFn = ({ signal }) =>
       new Promise((_, reject) =>
@@ -153,7 +153,7 @@ describe("a role as a tool", () => {
     expect(isEnded).toBe(true);
   });
 
-  test("asks a person about its own tools, like any role", async () => {
+  test("makes the thread wait for the approval of its own tool calls", async () => {
     const paid: number[] = [];
     const pay = tool({
       ...{ name: "pay", description: "Pays", input: z.object({ n: z.number() }), approve: true },
@@ -171,17 +171,17 @@ describe("a role as a tool", () => {
     expect([status, paid, seen]).toEqual(["completed", [3], ["done"]]);
   });
 
-  test("needs a message", async () => {
+  test("reports a call without a message to the model as invalid", async () => {
     const { seen, script } = leading([{ tool: "one", input: {} }]);
     await play(member("lead", script, [asTool(member("one", {}), { name: "one" })]));
     expect(seen[0]).toStartWith("error: invalid arguments of one: message: ");
   });
 
-  test("is refused outside an agent of a thread", async () => {
+  test("fails when it is called outside a thread", async () => {
     const tools = toolRegistry([asTool(member("one", {}), { name: "one" })]);
     const context = { signal: new AbortController().signal, cwd: "/", env: {} };
     expect((await tools.run("one", { message: "hi" }, context)).content).toStartWith(
-      "the role one can only be called by an agent of a thread",
+      "the role one can only be called by an agent in a thread",
     );
   });
 });
@@ -205,7 +205,7 @@ describe("roles that call each other", () => {
         },
       ],
     };
-    // The registry is read when the role runs, so a role may call itself.
+    // The agents list their tools when they run, so each role can get a tool for any role.
     const later: ToolRegistry[] = [];
     const late = {
       ...toolRegistry([]),
@@ -222,7 +222,7 @@ describe("roles that call each other", () => {
     ]);
   });
 
-  test("may nest as deep as the outermost call allows", async () => {
+  test("nest at most as deep as the outermost call's `maxDepth` allows", async () => {
     const answers: string[] = [];
     const script = (to: string | null) =>
       to === null
@@ -250,7 +250,7 @@ describe("roles that call each other", () => {
     ]);
   });
 
-  test.each([0, 1.5, Number.NaN])("a depth of %d is refused at definition", (maxDepth) => {
+  test.each([0, 1.5, Number.NaN])("a `maxDepth` of %d is refused at definition", (maxDepth) => {
     expect(() => asTool(member("one", {}), { name: "one", maxDepth })).toThrow(/levels deep/);
   });
 });
@@ -265,12 +265,12 @@ describe("the budget of a call", () => {
     const lead = member("lead", script, [asTool(spender(), { name: "spender", budget })]);
     const { status, meta } = await play(lead);
     expect(status).toBe("completed");
-    expect(seen[0]).toStartWith("error: maxTokens 50 of the budget of spender would be passed: ");
+    expect(seen[0]).toStartWith("error: maxTokens 50 of the budget of spender would be exceeded: ");
     expect(seen[0]).toContain("ask spender for less at once");
     expect(meta).toMatchObject({ usage: { output_tokens: 1 } });
   });
 
-  test("limits nested calls too, and a command gets the rest", async () => {
+  test("limits nested calls too, and each agent reads the remaining budget", async () => {
     const left: unknown[] = [];
     const agent: AgentFn = async () => {
       const { remaining, spent } = currentRun();
@@ -297,14 +297,14 @@ describe("the budget of a call", () => {
     ]);
   });
 
-  test("belongs to one call, and its spending counts toward the thread's limit", async () => {
+  test("applies to each call separately, and the spending counts toward the thread's limit", async () => {
     const { seen, script } = leading([ask("spender", "a"), ask("spender", "b")]);
     const budget = { maxTokens: 4_000 };
     const lead = member("lead", script, [asTool(spender(), { name: "spender", budget })]);
     expect((await play(lead)).meta).toMatchObject({ usage: { output_tokens: 201 } });
     expect(seen).toEqual(["x".repeat(400), "x".repeat(400)]);
     const { error } = await play(lead, { options: { maxTokens: 200 } });
-    expect(error?.message).toStartWith("maxTokens 200 would be passed");
+    expect(error?.message).toStartWith("maxTokens 200 would be exceeded");
   });
 
   test("is refused at definition when it is invalid", () => {
@@ -313,7 +313,7 @@ describe("the budget of a call", () => {
   });
 });
 
-test("a role with its own tools can be a tool, and its tools get its name", async () => {
+test("the tools of a called role get its name as the role of the thread", async () => {
   const roles: string[] = [];
   const who = tool({
     ...{ name: "who", description: "Says who", input: z.object({}) },

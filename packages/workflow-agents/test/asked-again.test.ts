@@ -4,7 +4,7 @@ import { runThread } from "@uncaged/workflow/testing";
 import { z } from "zod";
 import { role } from "../src/role/role.ts";
 
-/** Returns an agent with scripted answers, and its input for each call. */
+/** Returns an agent with scripted answers, and the steps that the agent gets in each call. */
 function answering(...answers: string[]) {
   const seen: string[][] = [];
   const agent: AgentFn = async ({ steps }) => {
@@ -27,7 +27,7 @@ async function play(agent: AgentFn, more: { repairs?: number } = {}) {
 
 const broken = 'So:\n```json\n{"files": ["a.ts"],}\n```';
 
-test("an agent with an invalid answer is asked again, with the problems", async () => {
+test("an agent whose answer does not fit the schema is called again, with the answer and its problems", async () => {
   const { agent, seen } = answering(broken, '{"files":["a.ts"]}');
   const { status, steps } = await play(agent);
   expect(status).toBe("completed");
@@ -36,7 +36,7 @@ test("an agent with an invalid answer is asked again, with the problems", async 
   expect(seen[1]?.[1]).toStartWith("check: The answer does not fit the JSON Schema:");
 });
 
-test("an agent is asked again at most twice, and never with repairs turned off", async () => {
+test("an agent is called again at most twice for one answer, and never with `repairs: 0`", async () => {
   const still = answering(broken, broken, broken, '{"files":[]}');
   expect(await play(still.agent)).toMatchObject({ error: { code: "EXTRACTION_FAILED" } });
   expect(still.seen.map(({ length }) => length)).toEqual([0, 2, 4]);

@@ -16,14 +16,14 @@ type Options = Parameters<Model["agent"]>[0];
 
 const nothingYet = (): Observed => ({ events: [], spent: [], text: "", error: null });
 
-describe.each(models)("the $name agent has a named error when", (model) => {
+describe.each(models)("the $name agent fails with an error code when", (model) => {
   async function serve(...replies: Reply[]): Promise<WireServer<{ model: string }>> {
     const server = await model.serve(replies);
     stops.push(server.stop);
     return server;
   }
 
-  /** Runs a failing agent. Expects a one-line error that has a hint and does not contain the key. */
+  /** Runs a failing agent. Expects a `ProviderError` with a one-line message and a hint, and without the key. */
   async function failing(
     server: { url: string; key: string },
     options: Options = {},
@@ -34,7 +34,7 @@ describe.each(models)("the $name agent has a named error when", (model) => {
     const run = await observed(() => agent(threadAt(model, server), "You code"), {}, result);
     const { error } = run;
     if (!(error instanceof ProviderError))
-      throw new Error("it did not fail by name", { cause: error });
+      throw new Error("the agent did not fail with a ProviderError", { cause: error });
     const reported = JSON.stringify([error.message, error.hint, error.cause, run.events]);
     expect(reported).not.toContain(secret);
     expect(error.message).toMatch(/^[^\n]+$/);
@@ -58,7 +58,7 @@ describe.each(models)("the $name agent has a named error when", (model) => {
     expect((run.error as ProviderError).hint).toMatch(/set \w+_API_KEY/);
   });
 
-  test("the key is wrong, though the server repeats it", async () => {
+  test("the key is wrong, and the server's message repeats it", async () => {
     const server = await serve({ text: "ok" });
     const { error } = await failing({ url: server.url, key: "sk-wrong-987654" });
     expect(error).toMatchObject({ code: "LLM_AUTH", type: "auth_error", status: 401 });
@@ -173,7 +173,7 @@ describe.each(models)("the $name agent has a named error when", (model) => {
     expect((await failed({ text: " \n " })).code).toBe("LLM_EMPTY");
   });
 
-  test("the model calls a tool without having any, and answers nothing", async () => {
+  test("the model calls an unknown tool and returns no text", async () => {
     expect((await failed({ tools: [{ name: "readFile" }] })).code).toBe("LLM_EMPTY");
   });
 
@@ -183,7 +183,7 @@ describe.each(models)("the $name agent has a named error when", (model) => {
     const before = process.memoryUsage().rss;
     const { error } = await failing(server);
     expect(error.code).toBe("LLM_TOO_LARGE");
-    // Wait for the garbage collector.
+    // Freed memory returns to the system only after some garbage collections.
     await until(() => {
       Bun.gc(true);
       return process.memoryUsage().rss - before < 250 * 2 ** 20;
@@ -192,7 +192,7 @@ describe.each(models)("the $name agent has a named error when", (model) => {
     expect(server.came[0]?.finished).toBe(false);
   });
 
-  test("the account, the request or the context is at fault", async () => {
+  test("the account or the request is refused, or the context is full", async () => {
     expect((await failed({ fault: status(403, "not allowed") })).code).toBe("LLM_AUTH");
     const bad = await failed({ fault: status(400, "temperature: no") });
     expect(bad).toMatchObject({ code: "LLM_BAD_REQUEST", type: "bad_request", status: 400 });
@@ -232,7 +232,7 @@ describe.each(models)("the $name agent has a named error when", (model) => {
     expect(error.message).toContain("This is not for me.");
   });
 
-  test("a text was cut off, unless that is allowed", async () => {
+  test("the text was cut off, unless `allowTruncated` is set", async () => {
     const stop = model.name === "anthropic" ? "max_tokens" : "length";
     const error = await failed({ text: "and so it", stop });
     expect(error).toMatchObject({ code: "LLM_TRUNCATED", retryable: false });
@@ -241,7 +241,7 @@ describe.each(models)("the $name agent has a named error when", (model) => {
     expect(await agent(threadAt(model, server), "")).toBe("and so it");
   });
 
-  test("a tool call was cut off, and the call does not run", async () => {
+  test("a tool call was cut off, even if cut-off text is allowed, and the call does not run", async () => {
     const stop = model.name === "anthropic" ? "max_tokens" : "length";
     const tools = {
       definitions: async () => [],
@@ -267,7 +267,7 @@ describe.each(models)("the $name agent", (model) => {
     return server;
   }
 
-  test("retries after a 429 with the delay of the server, and publishes the retry", async () => {
+  test("retries a request after the delay in a 429 response, and publishes the retry", async () => {
     const headers = { "retry-after-ms": "30" };
     const limit: Fault = { kind: "status", status: 429, type: "", message: "slow", headers };
     const server = await serve({ fault: limit }, { text: "now" });
@@ -328,7 +328,7 @@ describe.each(models)("the $name agent", (model) => {
     expect(server.came[0]?.finished).toBe(false);
   });
 
-  test("waits for no retry when the thread is killed", async () => {
+  test("stops waiting for a retry when the thread is killed", async () => {
     const headers = { "retry-after": "30" };
     const fault: Fault = { kind: "status", status: 429, type: "", message: "slow", headers };
     const server = await abortWhile([{ fault }], (_, { came }) => came.length > 0);

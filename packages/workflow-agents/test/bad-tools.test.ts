@@ -10,11 +10,11 @@ import { agentEventsOf, failureOf, observed } from "./published.ts";
 import type { Reply, ReplyTool } from "./wire.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
-/* Misbehaving tools, and calls that break a tool's schema: the model reads the problem and continues. */
+/* Tests tools that misbehave, and calls that break a tool's schema. The model reads the problem and continues. */
 let stop: (() => Promise<void>) | null = null;
 afterEach(async () => await stop?.());
 
-/** Runs a model's agent that makes these calls, one turn each. Returns its result and its requests. */
+/** Runs an agent whose model makes these calls, turn by turn. Returns the tool results and the request bodies. */
 async function played(model: Model, tools: ReturnType<typeof tool>[], turns: ReplyTool[][]) {
   const replies: Reply[] = turns.map((calls) => ({ text: "Now.", tools: calls }));
   const server = await model.serve([...replies, { text: "Done." }]);
@@ -64,7 +64,7 @@ describe.each(some(allModels))("over $name", (model) => {
     expect(calls).toBe(0);
   });
 
-  test("a tool that changes its input does not change the model's recorded call", async () => {
+  test("a tool that changes its input does not change the call in the conversation", async () => {
     const input = z.object({ data: z.record(z.string(), z.unknown()), list: z.unknown() });
     const spoil = ({ data, list }: z.infer<typeof input>): void => {
       (data.inner as { n: number }).n = 666;
@@ -85,12 +85,12 @@ describe.each(some(allModels))("over $name", (model) => {
     expect(bodies.join("")).not.toContain("666");
   });
 
-  test("a tool that changes its thread object changes nothing for other tools, even in a called role", async () => {
+  test("a tool that changes its thread object does not affect other tools, even in a called role", async () => {
     const seen: unknown[] = [];
     const spoil = tool({
       ...{ name: "spoil", description: "Spoils", input: z.object({}) },
       execute(_, { thread, env }) {
-        if (!thread) throw new Error("there is no thread");
+        if (!thread) throw new Error("missing thread");
         const {
           steps,
           allSteps = [],
@@ -144,7 +144,7 @@ describe.each(some(allModels))("over $name", (model) => {
     const ask = tool({
       ...{ name: "ask", description: "Asks", input: z.object({}) },
       execute: async (_, { thread }) => {
-        if (!thread) throw new Error("there is no thread");
+        if (!thread) throw new Error("missing thread");
         const parts = { description: "", systemPrompt: "You help.", schema: z.object({}) };
         const { content } = await role({ ...parts, agent: inner })({ ...thread, steps: [] });
         return content;
@@ -159,7 +159,7 @@ describe.each(some(allModels))("over $name", (model) => {
       agent: model.agent({ maxTokens: 100_000, tools: toolRegistry([ask]) }),
     });
     const thread = threadAt(model, server, { allSteps: [], options: { maxTokens: 120_000 } });
-    // If the agent counts bytes as tokens, later calls exceed the limit.
+    // An agent that bounds its input by bytes exceeds the limit in a later call.
     expect<unknown[]>([null, "BUDGET_EXCEEDED"]).toContain(codeOf(await failureOf(outer(thread))));
     const bounds = server.came.map(({ body }) => {
       const [, most] =
@@ -171,7 +171,7 @@ describe.each(some(allModels))("over $name", (model) => {
     expect(bounds[1]).toBeLessThan(71_000);
   });
 
-  test("a result that is too large to record is an error that the model reads", async () => {
+  test("the model reads an error in place of a result that is too large to record", async () => {
     const print = tool({
       ...{ name: "print", description: "Prints", input: z.object({ mib: z.number() }) },
       execute: ({ mib }) => "x".repeat(mib * 2 ** 20),
@@ -190,12 +190,12 @@ describe.each(some(allModels))("over $name", (model) => {
     ]);
     expect(String(results[0]?.payload.content)).toBe(
       "the tool's result has 40.0 MiB and can't be recorded: the limit is 31 MiB\n" +
-        "the tool must return less: a part of it, or a file's path",
+        "make the tool return less, such as a part of the result or the path of a file",
     );
     expect([run.error, run.text]).toEqual([null, "Done."]);
   });
 
-  test("a hanging tool and a tool with a result of 100 MB delay the model only up to their limits", async () => {
+  test("a hanging tool ends at its timeout, and a result of 100 MB is truncated", async () => {
     const input = z.object({});
     const hang = tool({
       ...{ name: "hang", description: "Hangs", input },

@@ -21,7 +21,7 @@ import { expectCounted } from "./counted.ts";
 import { threadOf } from "./published.ts";
 import type { WireServer } from "./wire.ts";
 
-/* A thread with an exhausted limit waits until the limit is raised. */
+/* Tests threads with an exhausted limit, which wait until the limit is raised. */
 setDefaultTimeout(60_000);
 const folder = mkdtempSync(join(tmpdir(), "uncaged-budget-"));
 const host = openLocalHost({ path: join(folder, "root") });
@@ -41,7 +41,7 @@ afterAll(async () => {
 });
 
 test.each(["nothing", "SIGKILL"] as const)(
-  "a role continues where it stopped when its limit is raised, and no turn counts twice: %s",
+  "a role continues where it stopped when the limit is raised, and no turn counts twice (signal to the worker: %s)",
   async (signal) => {
     server.came.splice(0);
     const cwd = mkdtempSync(join(folder, signal));
@@ -120,15 +120,15 @@ test("parallel roles with an exhausted limit ask once, and all continue", async 
   expect(waits.map((step) => step.role)).toEqual(["__wait__", "__input__"]);
 });
 
-test("an answer that the limit cut off is requested again when the limit is raised", async () => {
+test("the request of an answer that the limit cut off is repeated when the limit is raised", async () => {
   const options = { prices, maxCost: 0.2, onBudget: "wait" };
   const { steps, status } = await runThread(group(3000, 1), { options, answers: ["5"] });
   expect([status, steps.length]).toEqual(["completed", 3]);
-  // The thread paid for both answers.
+  // The cost includes both answers.
   expect(steps.at(-1)?.meta.cost).toBeCloseTo(0.5);
 });
 
-test("a budget fails by default, and an invalid setting is refused", async () => {
+test("a thread with an exhausted limit fails by default, and an invalid `onBudget` is refused", async () => {
   for (const onBudget of [undefined, "fail", "ask"]) {
     const options = { prices, maxCost: 0.1, ...(onBudget && { onBudget }) };
     const outcome = await runThread(group(3000, 1), { options, answers: ["5"] });
@@ -137,7 +137,7 @@ test("a budget fails by default, and an invalid setting is refused", async () =>
   }
 });
 
-test("a call that an earlier worker paid counts once, even when an execution continues from that call", () => {
+test("a recorded call of an earlier worker counts once, even when an execution continues from it", () => {
   const usage = { ...noUsage, output_tokens: 1000 };
   const call = { attempt: "a", stepID: null, model, usage, cost: null, state: "whole" as const };
   const journal = {
@@ -155,7 +155,7 @@ test("a call that an earlier worker paid counts once, even when an execution con
   account.takeOver([paid]);
   account.spent.push(paid);
   expect(account.remaining()).toBe(0.8);
-  // A further try continues from the same entry.
+  // Another execution continues from the same entry.
   const next = openAccount(thread, journal);
   next.takeOver([paid]);
   next.spent.push(paid);

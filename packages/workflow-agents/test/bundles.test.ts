@@ -24,7 +24,7 @@ const cases = [
 ] as const;
 
 describe.each(some(cases))("a workflow with only the $name agent", ({ name, most, lacks }) => {
-  test(`is one file of at most ${most} KB that keeps the rules, and runs without other files`, async () => {
+  test(`is one file of at most ${most} KB that passes the checks of bundles and runs without other files`, async () => {
     const source = fileURLToPath(new URL(`./bundles/${name}.ts`, import.meta.url));
     const { code } = await buildBundle(source);
     expect(checkBytes(code, `${name}.esm.js`)).toEqual([]);

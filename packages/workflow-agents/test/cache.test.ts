@@ -10,7 +10,7 @@ import { tool } from "../src/tools/tools.ts";
 import { anthropicServer, blocksOf } from "./anthropic-server.ts";
 import type { Reply } from "./wire.ts";
 
-/* Later turns and later steps of a role read the conversation from the provider's cache. */
+/* Tests that later turns and steps of a role read the conversation from the provider's cache. */
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   await Promise.all(stops.splice(0).map((stop) => stop()));
@@ -25,7 +25,7 @@ const looks = (count: number) =>
 
 type Played = { rounds?: number; between?: number; prompt?: string };
 
-/** Runs a role with a scripted model, with other steps between its own. */
+/** Runs a role with a scripted model for some rounds, with plain steps between the role's steps. */
 async function play(
   replies: Reply[],
   options: Partial<AnthropicOptions> = {},
@@ -58,7 +58,7 @@ async function play(
 }
 
 describe("the cache of a conversation", () => {
-  test("each turn reads the previous turn's prefix, however many calls that turn made", async () => {
+  test("has the previous turn's prefix for each turn, however many calls the previous turn made", async () => {
     const turns = [looks(1), looks(30), looks(45), looks(2)];
     const { counts } = await play([...turns.map((tools) => ({ tools })), { text: "done" }]);
     expect(counts).toHaveLength(5);
@@ -68,7 +68,7 @@ describe("the cache of a conversation", () => {
     }
   });
 
-  test("a role's next step reads the prefix of its last step, however many steps are between", async () => {
+  test("has the prefix of a role's last step for its next step, however many steps are between them", async () => {
     const { counts } = await play([{ text: "done" }], {}, { rounds: 4, between: 30 });
     for (const [at, { cacheRead }] of counts.entries()) {
       const before = counts[at - 1];
@@ -76,7 +76,7 @@ describe("the cache of a conversation", () => {
     }
   });
 
-  test("each of 200 turns pays only for its new part", async () => {
+  test("makes each of 200 turns pay only for its new part", async () => {
     const turns = Array.from({ length: 200 }, () => ({ tools: looks(1) }));
     const { counts } = await play([...turns, { text: "done" }]);
     expect(counts).toHaveLength(201);
@@ -85,7 +85,7 @@ describe("the cache of a conversation", () => {
     expect(Math.max(...writes) - Math.min(...writes)).toBeLessThan(8);
   });
 
-  test("is kept for an hour on request, at its price", async () => {
+  test("lives for an hour on request, at the price of such writes", async () => {
     const short = await play([{ tools: looks(1) }, { text: "done" }], { cache: "5m" });
     const long = await play([{ tools: looks(1) }, { text: "done" }], { cache: "1h" });
     expect(new Set(short.marks.flat().map((mark) => JSON.stringify(mark)))).toEqual(

@@ -21,7 +21,7 @@ import {
 } from "./published.ts";
 import type { Counted, Reply } from "./wire.ts";
 
-// The real command. Its package has the binary of each platform in a separate package.
+// Claude Code's own binary. Its package has a separate package for each platform.
 const require = createRequire(import.meta.url);
 const wrapper = createRequire(require.resolve("@anthropic-ai/claude-code/package.json"));
 const own = `@anthropic-ai/claude-code-${process.platform}-${process.arch}/package.json`;
@@ -104,7 +104,7 @@ describe("Claude Code", () => {
     expect(JSON.stringify(observedRun.events)).not.toContain(at.key);
   }, 180_000);
 
-  test("continues a copy of its session, and gets only new input", async () => {
+  test("continues a copy of its last session, and gets only new input", async () => {
     const at = await serve((_, nth) => ({ text: nth === 0 ? "I wrote it." : "I fixed it." }));
     const memory: Sessions = {};
     await run(at, memory);
@@ -128,7 +128,7 @@ describe("Claude Code", () => {
     expect(second.spent[0]?.usage.cache_read_tokens).toBe(at.counted.cacheRead - before.cacheRead);
   }, 180_000);
 
-  test("stops at the remaining maxCost of the thread, and reports its spending", async () => {
+  test("stops at the rest of the thread's `maxCost`, and reports its spending", async () => {
     const bash = { command: "true", description: "Does nothing" };
     const at = await serve(() => ({ text: "I go on.", tools: [{ name: "Bash", input: bash }] }));
     const agent = claudeCode({ command, args: ["--allowedTools", "Bash"], graceMs: 1000 });
@@ -143,7 +143,7 @@ describe("Claude Code", () => {
     expect(kept.usage.output_tokens).toBe(at.counted.output);
   }, 180_000);
 
-  test("reports a provider's refusal as a named error without a key", async () => {
+  test("reports a provider's refusal with an error code and without the key", async () => {
     const fault = { kind: "status", status: 400, type: "", message: "no such thing" } as const;
     const refused = await run(await serve(() => ({ fault })));
     expect(refused.error).toMatchObject({ code: "COMMAND_FAILED" });
@@ -152,7 +152,7 @@ describe("Claude Code", () => {
   }, 180_000);
 
   test.each(["ends", "is killed"])(
-    "counts requests without streaming after a broken stream, when it %s",
+    "counts the requests without streaming that follow a broken stream, when the command %s",
     async (how) => {
       const fault = {
         ...({ kind: "error-event", after: 6 } as const),
@@ -175,7 +175,7 @@ describe("Claude Code", () => {
       expect(at.came.slice(0, 2).map(({ body }) => body.stream ?? false)).toEqual([true, false]);
       const sum = (name: keyof Counted) =>
         at.came.reduce((all, { reported }) => all + reported[name], 0);
-      // The ledger takes the last usage of each call.
+      // The ledger counts the last usage of each call.
       type Used = { call_id: string; usage: Usage; state: string };
       const used = result.events.filter(({ type }) => type === "llm_usage");
       const calls = new Map(used.map(({ payload }) => [payload.call_id, payload as Used]));

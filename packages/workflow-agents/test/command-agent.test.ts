@@ -57,7 +57,7 @@ const reader: LineReader = () => (value) => {
 };
 
 describe("a command agent", () => {
-  test("gets the thread by stdin, and answers with its output", async () => {
+  test("reads the thread from stdin, and its output is the answer", async () => {
     const run = await observe("echo", {}, { steps });
     expect(run.text).toBe(
       'You code.\n\nfix the sum\n\n<step number="1" role="coder">\nwrote it\n</step>\n\n' +
@@ -79,7 +79,7 @@ describe("a command agent", () => {
     });
   });
 
-  test("gets the rest of the thread's maxCost where its argv has the placeholder", async () => {
+  test("gets the rest of the thread's `maxCost` in place of `{budget}` in its `argv`", async () => {
     const schema = z.object({ args: z.array(z.string()) });
     const args = [["--budget", "{budget}"]];
     const play = role({
@@ -101,14 +101,14 @@ describe("a command agent", () => {
     expect(await failureOf(budgetOf({ maxTokens: 10 }))).toMatchObject({ code: "BUDGET_EXCEEDED" });
   });
 
-  test("gets only the variables on its list", async () => {
+  test("gets only the environment variables that its options list", async () => {
     const { text } = await observe("env", { set: { CI: "1" } });
     const { PATH, ...rest } = JSON.parse(text) as Record<string, string>;
     expect(PATH).toBe(env.PATH);
     expect(rest).toEqual({ AGENT_TOKEN: "***", CI: "1", PWD: cwd });
   });
 
-  test("is read line by line, and a line that is not JSON is a note", async () => {
+  test("publishes the events of its output line by line, and a line that is not JSON as a note", async () => {
     const run = await observe("lines", { output: reader });
     expect(run.text).toBe("You code.\n\nfix the sum");
     const reported = agentEventsOf(run).map(({ type, payload }) => [
@@ -139,7 +139,7 @@ describe("a command agent", () => {
     expect(fresh.text).toContain("fix the sum");
   });
 
-  test("gets changes since its session began: a new prompt, and instructions that only open a session", async () => {
+  test("gets the prompt and the instructions again in a session only if they changed", async () => {
     const first = threadOf({ cwd, env, role: "coder" });
     const own = { ...first, steps: steps.slice(0, 1) };
     const again = { ...own, start: { ...first.start, content: "fix the product" } };
@@ -157,7 +157,7 @@ describe("a command agent", () => {
     expect(await play(again, "You code in Zig.", 0)).toBe("Go on.");
   });
 
-  test("starts a new session after an edit to a step that the last session saw, even to its own step", async () => {
+  test("starts a new session after an edit of a step that the last session has seen, even of the role's own step", async () => {
     const play = role({
       description: "",
       agent: agent("lines", { output: reader, args: [["{session}"]] }),
@@ -175,7 +175,7 @@ describe("a command agent", () => {
     expect(await said(planned, { ...own, content: "edited" })).toStartWith("fix the sum\n\n<step");
   });
 
-  test("is asked at most twice more in its session when its answer does not fit the role's schema", async () => {
+  test("gets an answer that does not fit the role's schema back in its session, at most twice", async () => {
     const args = [["{session}"], ["--system", "{system}"]];
     const play = role({
       description: "",
@@ -203,7 +203,7 @@ describe("a command agent", () => {
     expect(run.text).toStartWith("fix the sum\n\n<step");
   });
 
-  test("counts the usage reported so far when it breaks off, else the reported total", async () => {
+  test("counts the reported total, or the usage so far if it fails before the total", async () => {
     const usageOf = (input_tokens: number) => ({ ...noUsage, input_tokens });
     const counts: LineReader = () => (value) => {
       const { answer, tokens, all, text } = value as Record<string, string & number>;
@@ -233,7 +233,7 @@ describe("a command agent", () => {
     expect(whole.events.filter(({ type }) => type === "llm_start")).toHaveLength(1);
   });
 
-  test("is refused with an invalid argv", () => {
+  test("is refused at definition if its `argv` is invalid", () => {
     const made = (options: CommandOptions) => () => commandAgent(options);
     expect(made({ argv: [] })).toThrow("must begin with the command's name");
     expect(made({ argv: ["{prompt}"] })).toThrow("must begin with the command's name");
@@ -251,7 +251,7 @@ describe("a failing command", () => {
     return `${codeOf(ended)}: ${messageOf(ended)}`;
   };
 
-  test("is named when the command or its directory is missing", async () => {
+  test("is reported with a code when the command or its directory is missing, or its arguments are too long", async () => {
     const missing = commandAgent({ argv: ["no-such-agent"] });
     const run = observed(() => missing(threadOf({ cwd, env }), ""));
     expect(await wrong(run)).toBe('COMMAND_MISSING: the command "no-such-agent" is not found');
@@ -264,21 +264,21 @@ describe("a failing command", () => {
     );
   });
 
-  test("reports its failure: the last line of stderr, masked", async () => {
+  test("is reported with its exit code and the masked last line of stderr, or with its signal", async () => {
     expect(await wrong(observe("fail"))).toBe(
       'COMMAND_FAILED: the command "node" failed with exit code 7: fatal: no account for ***',
     );
     expect(await wrong(observe("killed"))).toContain('the command "node" was ended by SIGKILL');
   });
 
-  test("is reported when it prints nothing, or no answer among its lines", async () => {
+  test("is reported when it prints nothing, or lines without an answer", async () => {
     expect(await wrong(observe("nothing"))).toBe(
-      'COMMAND_SAID_NOTHING: the command "node" gave no answer',
+      'COMMAND_SAID_NOTHING: the command "node" did not answer',
     );
     expect(await wrong(observe("env", { output: reader }))).toContain("COMMAND_SAID_NOTHING");
   });
 
-  test("has the secrets in its output masked, even in two pieces", async () => {
+  test("has the secrets in its output masked, even if a chunk boundary splits one", async () => {
     const run = await observe("secret");
     expect(run.text).toBe("my token is ***, keep it");
     const deltas = run.events

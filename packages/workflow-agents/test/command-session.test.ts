@@ -55,7 +55,7 @@ test("a step continues the session that it started, while the session exists", a
   expect(lost.text).toBe("none: You code.\n\nfix the sum");
 });
 
-test("another step, and a step with another request, starts its own session", async () => {
+test("another step, and a step with another prompt, starts a new session", async () => {
   expect((await play({ SESSION: "five" }, { key: "coder 2" })).text).toContain("none: ");
   const start = { ...threadOf().start, content: "fix the product" };
   expect((await play({ SESSION: "six" }, { start })).text).toContain("none: ");

@@ -9,12 +9,14 @@ import { anthropicServer } from "./anthropic-server.ts";
 import { expectCounted } from "./counted.ts";
 import type { Reply } from "./wire.ts";
 
-/* A role whose worker is killed with -9 during the summary of its conversation: the recorded summary is used. */
+/*
+ * Tests a role whose worker is killed while the model summarises the conversation, and after the summary is recorded.
+ */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-compaction-"));
 const host = openLocalHost({ path: join(folder, "root") });
 const root = openRoot({ path: join(folder, "root") });
 
-/** The request that kills the worker, once. */
+/** Selects the request that kills the worker. Reset after the kill. */
 let fatal: ((text: string) => boolean) | null = null;
 let summaries = 0;
 
@@ -69,7 +71,7 @@ async function played(name: string, at: typeof fatal) {
   return server.came.map(({ body }) => withoutIds(JSON.stringify(body)));
 }
 
-test("a conversation continues after a kill during its summary, with the same summary", async () => {
+test("a conversation continues after a kill during or after its summary, and a recorded summary is used", async () => {
   const whole = await played("whole", null);
   expect(whole.filter(isSummary).length).toBeGreaterThan(0);
   const moments = { asked: isSummary, taken: isAfterSummary };

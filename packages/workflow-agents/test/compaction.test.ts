@@ -12,7 +12,7 @@ import { observed, type Observed } from "./published.ts";
 import type { Fault, Reply, WireServer } from "./wire.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
-/* A conversation that fills the model's window is summarised once, even if the process exits during the summary. */
+/* Tests the summaries of conversations that fill the model's context window. */
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   await Promise.all(stops.splice(0).map((stop) => stop()));
@@ -30,7 +30,7 @@ const textOf = (body: object): string => JSON.stringify((body as Body).messages)
 const isSummary = (body: object): boolean => textOf(body).includes("Your context is nearly full");
 const countOf = (text: string, part: string): number => text.split(part).length - 1;
 
-/** Returns a model that calls the tool `look` until its input, including summaries, has `times` looks. */
+/** Returns a script for a model that calls the tool `look` until the input, including summaries, has `times` looks. */
 const looking =
   (times: number, asSummary: (text: string) => Reply = noted) =>
   (body: object): Reply => {
@@ -44,7 +44,7 @@ const seenIn = (text: string): number =>
   Math.max(0, ...[...text.matchAll(/(?:found|looked until) (\d+)/g)].map(([, n]) => Number(n)));
 const noted = (text: string): Reply => ({ text: `I looked until ${seenIn(text)}.` });
 
-/** Returns a model with an undocumented window of 4,000 tokens. It refuses longer requests. */
+/** Returns a script for a model with an undocumented window of 4,000 tokens, which refuses longer requests. */
 function refusing(times: number, message: string) {
   let count = 0;
   const fault: Fault = { kind: "status", status: 400, type: "invalid_request_error", message };
@@ -96,7 +96,7 @@ function expectPaired({ messages }: Body): void {
 const eventsOf = ({ ran }: Run, type: string) => ran.events.filter((event) => event.type === type);
 
 describe.each(some(models))("a conversation over $name", (one) => {
-  test("is summarised when its window is nearly full, and continues from the summary", async () => {
+  test("is summarised when the window is nearly full, and continues from the summary", async () => {
     const ended = await run(one, looking(20));
     expect([ended.ran.error, ended.ran.text]).toEqual([null, "looked 20 times"]);
     const summaries = ended.bodies.filter(isSummary);
@@ -119,14 +119,14 @@ describe.each(some(models))("a conversation over $name", (one) => {
     expect(output).toBe(ended.server.counted.output);
   });
 
-  test("is not summarised when that is turned off, or the window is far from full", async () => {
+  test("is not summarised when summaries are turned off, or the window is far from full", async () => {
     for (const context of [false, { window: 100_000 }] as const) {
       const ended = await run(one, looking(10), { context });
       expect([ended.ran.text, ended.bodies.filter(isSummary)]).toEqual(["looked 10 times", []]);
     }
   });
 
-  test("continues whole when the summary fails, and reports that", async () => {
+  test("continues in full when the summary fails, and reports the failure", async () => {
     const fault: Fault = { kind: "status", status: 500, type: "api_error", message: "broken" };
     for (const reply of [{ fault }, { tools: [{ name: "look", input: { n: 9 } }] }]) {
       const ended = await run(
@@ -175,7 +175,7 @@ describe.each(some(models))("a conversation over $name", (one) => {
       expect(ended.bodies.filter(isSummary).length).toBeGreaterThan(3);
       for (const body of ended.bodies) expectPaired(body);
     }
-    // If the error has no plausible number, the agent assumes the size of the largest accepted request as the window.
+    // If the error has no plausible number, the agent takes the size of the largest accepted request for the window.
     for (const message of ["", ": 10 tokens > 1 maximum", ": 10 tokens > 999999999 maximum"]) {
       const { reply, refused } = refusing(20, `prompt is too long${message}`);
       const ended = await run(one, reply, unknown);
@@ -186,7 +186,7 @@ describe.each(some(models))("a conversation over $name", (one) => {
   });
 
   test.skipIf(one.name !== "anthropic")(
-    "is summarised when an answer filled the window",
+    "is summarised when an answer fills the window",
     async () => {
       let isFull = true;
       const reply = (body: object): Reply => {
@@ -215,10 +215,10 @@ describe.each(some(models))("a conversation over $name", (one) => {
   });
 
   test.each([
-    ["of a known window", () => looking(8), {}],
-    ["of a window that a refusal shows", () => refusing(8, tooLongFor4000).reply, unknown],
+    ["with a known window", () => looking(8), {}],
+    ["with a window that a refusal reveals", () => refusing(8, tooLongFor4000).reply, unknown],
   ])(
-    "is not summarised twice, nor asked again, wherever it was broken off, %s",
+    "%s repeats no recorded request or summary after a kill at any request",
     async (_, replies, options) => {
       const looked = () => replies();
       const whole = await run(one, looked(), options, { ...journaled([]) });
@@ -262,24 +262,24 @@ function journaled(entries: JournalEntry[]): Pick<ThreadContext, "journal" | "ke
     },
   };
   const open = () => {
-    throw new Error("nothing is concurrent");
+    throw new Error("unexpected concurrent attempt");
   };
   return { journal, key: "step", attempts: { open, outermost: crypto.randomUUID() } };
 }
 
-describe("the threshold for a summary, in tokens,", () => {
+describe("the threshold for a summary", () => {
   test.each([
     ["claude-opus-5-5", undefined, 160_000],
     ["gpt-5.2", undefined, 217_600],
     ["house-model", undefined, null],
     ["house-model", { window: 32_000 }, 25_600],
     ["claude-opus-5-5", { compactAt: 0.5 }, 100_000],
-  ] as const)("of %s with %j are %p", (model, context, tokens) => {
+  ] as const)("of model %s with the context %j is %p tokens", (model, context, tokens) => {
     expect(compactAtOf(model, context)).toBe(tokens);
   });
 
   test.each([{ window: 0 }, { window: 1.5 }, { compactAt: 0 }, { compactAt: 2 }])(
-    "cannot be that of %j",
+    "is refused for the invalid context %j",
     (context) => {
       expect(() => compactAtOf("m", context)).toThrow(
         /an agent's context: (window|compactAt) can't be/,

@@ -12,12 +12,12 @@ type Requests = readonly Pick<
   Came<{ model: string }>,
   "body" | "counted" | "reported" | "finished"
 >[];
-/** `cost` is the cost of each answer, if the models have no price. */
+/** The requests that a server received. `cost` is the cost of each answer if the server's models have no price. */
 type Served = { came: Requests; cost?: number };
 
-/** The spending by model: tokens of each kind, and dollars. */
+/** Spending by model: the tokens of each kind, and the cost in dollars. */
 type Paid = Record<string, { usage: Usage; cost: number }>;
-/** The paid total, and the number of calls that broke off before their usage was complete. */
+/** Spending, and the number of calls that failed before their usage was complete. */
 type Account = { models: Paid; unknown: number };
 
 const usageOf = ({ input, output, thinking, cacheRead, cacheWrite }: Counted): Usage => ({
@@ -59,10 +59,10 @@ function accountOf(ledgers: readonly Ledger[]): Account {
 }
 
 /**
- * Expects the ledgers of all threads that called servers to equal the servers' counts: by model the tokens of each kind
- * and their cost, and the number of broken calls. A worker that is killed during an answer has read only the part that
- * {@link untilRead} waited for. A worker records a call before it sends it. After a kill, the ledger may therefore
- * have up to `mostUnknown` broken calls that no server received.
+ * Expects the ledgers of all threads that called servers to equal the servers' counts: the tokens of each kind and
+ * their cost by model, and the number of broken calls. Before a worker is killed during an answer, call {@link
+ * untilRead}. A worker records a call before it sends the request, so after a kill the ledger may have up to
+ * `mostUnknown` broken calls that no server received.
  */
 export async function expectCounted(
   host: Host,

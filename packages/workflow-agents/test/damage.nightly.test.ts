@@ -9,15 +9,15 @@ import { ModelRuns, type Run } from "./model-runs.ts";
 import type { Reply, ReplyTool } from "./wire.ts";
 
 /*
- * A thread's journal is damaged while a call waits for an approval without a worker: the answer is refused, no call
- * runs twice and no model is asked again. The thread continues when the file is restored.
+ * Tests damage to a thread's journal while a call waits for an approval without a worker. The answer is refused, no
+ * call runs twice and no request is repeated. The thread continues when the file is restored.
  */
 setDefaultTimeout(60_000);
 let models: ModelRuns;
 let host: Host;
 
 const call = (name: string, n: number): ReplyTool => ({ name, input: { n } });
-// The sizes of the results of `big`, in MiB.
+// The input of `big` is the size of its result in MiB.
 const usual = [
   [call("big", 0.02), call("big", 0.03)],
   [call("big", 0.001)],
@@ -64,7 +64,7 @@ async function waiting(prompt = "long", done = before): Promise<Run & { asked: n
       const view = await host.read(run.ref);
       return view.status === "waiting" && view.pid === null;
     },
-    () => "its worker did not leave",
+    () => "its worker did not exit",
   );
   expect(marksIn(run)).toEqual(done);
   return { ...run, asked: models.servers.claude.came.length };
@@ -82,7 +82,7 @@ async function answered({ ref, env, cwd }: Run) {
   return await settled(host, ref);
 }
 
-/** Expects the damaged record to refuse an answer and a retry. */
+/** Expects an answer and a fork to fail because of the damaged file. */
 async function refusedFor({ ref, env, cwd }: Run, path: string): Promise<void> {
   const input = { content: "true", value: true };
   const { steps } = await host.read(ref);
@@ -114,11 +114,11 @@ const damages: Record<string, Damage> = {
     const at = lines.findLastIndex((line) => isEntry(line) && line.includes('"n":2'));
     return lines.with(at, (lines[at] as string).replace('"n":2', '"n":3'));
   },
-  "its end cut off": (lines) => lines.slice(0, entryAt(lines, -1)),
+  "a lost last entry": (lines) => lines.slice(0, entryAt(lines, -1)),
 };
 
-describe("a journal that is damaged while a call waits for an approval (F29)", () => {
-  test("stops the thread, and no call runs twice", async () => {
+describe("a journal that is damaged while a call waits for an approval", () => {
+  test("stops the thread until it is restored, and no call runs twice", async () => {
     const [run, other] = [await waiting(), await waiting()];
     const { asked } = other;
     const path = journalOf(run.ref);
@@ -138,18 +138,17 @@ describe("a journal that is damaged while a call waits for an approval (F29)", (
     expect([marksIn(run), models.servers.claude.came.length]).toEqual([marks, asked + 1]);
   });
 
-  test("does not affect a fork without the question: it repeats the step", async () => {
+  test("does not affect a fork without the question, which repeats the step", async () => {
     const run = await waiting();
     rmSync(journalOf(run.ref));
     const fork = await host.fork(run.ref, { keep: { atStep: 0 }, env: run.env });
     expect(await settled(host, fork)).toMatchObject({ status: "waiting" });
     const view = await answered({ ...run, ref: fork });
     expect(view.status).toBe("completed");
-    // The fork repeats the whole step.
     expect(marksIn(run)).toEqual([...before, ...marks].sort());
   });
 
-  test("is not the debug log: without that log the thread continues, and its ledger is the same", async () => {
+  test("does not depend on the debug log: without that log, the thread continues with the same ledger", async () => {
     const run = await waiting();
     rmSync(infoOf(run.ref));
     expect((await answered(run)).status).toBe("completed");
@@ -158,7 +157,7 @@ describe("a journal that is damaged while a call waits for an approval (F29)", (
     await models.expectCounted(run.ref);
   });
 
-  test("is detected when a called role asks, and a retry continues without its source", async () => {
+  test("stops a called role that waits for an approval, and a retry does not need its source thread", async () => {
     const run = await waiting("outer", ["1"]);
     const path = journalOf(run.ref);
     const whole = readFileSync(path, "utf8");

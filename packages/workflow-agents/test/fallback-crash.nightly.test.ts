@@ -12,12 +12,12 @@ import { openaiServer } from "./openai-server.ts";
 import type { Reply, WireServer } from "./wire.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
-/* A fallback agent or a command continues its own work after its process was killed. */
+/* Tests that a fallback agent, or an agent that is a command, continues its own work after a kill of the worker. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-fallback-"));
 const host = openLocalHost({ path: join(folder, "root") });
 const root = openRoot({ path: join(folder, "root") });
 
-// The real command. Its package has the binary of each platform in a separate package.
+// Claude Code's own binary. Its package has a separate package for each platform.
 const require = createRequire(import.meta.url);
 const wrapper = createRequire(require.resolve("@anthropic-ai/claude-code/package.json"));
 const own = `@anthropic-ai/claude-code-${process.platform}-${process.arch}/package.json`;
@@ -66,7 +66,7 @@ async function killInAnswer(): Promise<void> {
 }
 const kill = (): Reply => {
   const text = "I begin to do what I am asked";
-  // The answer never ends. At an end, a command would retry before it exits with its worker.
+  // The answer never ends. If the answer ended, the command would retry before it is killed with its worker.
   return { text, held: killInAnswer(), fault: { kind: "silence", after: 5 } };
 };
 const overloaded: Reply = {
@@ -111,7 +111,7 @@ describe("an agent that took over", () => {
     await expectCounted(host, [ref, again], Object.values(servers));
   }, 180_000);
 
-  test("is not the first choice after a crash when it has recorded nothing", async () => {
+  test("does not replace the first agent after a crash if it has recorded nothing", async () => {
     let isOver = true;
     answer = {
       claude: () => (isOver ? overloaded : { text: "well again" }),
@@ -130,7 +130,7 @@ describe("an agent that took over", () => {
 
 test.each(
   some([
-    [", as a role that another one calls", "leads"],
+    [", in a role that another role calls", "leads"],
     ["", "command"],
   ]),
 )(
@@ -161,7 +161,7 @@ test.each(
     expect(marks()).toEqual(["1"]);
     const sessions = (await host.attempts(ref)).flatMap(({ session }) => session?.session_id ?? []);
     expect(new Set(sessions).size).toBe(2);
-    // The second request contains the first request.
+    // The call is in both of the later requests.
     expect(
       servers.claude.came.filter(({ body }) => JSON.stringify(body).includes("echo 1")),
     ).toHaveLength(2);

@@ -12,7 +12,7 @@ import { models, threadAt } from "./models.ts";
 import { failureOf, observed, payloadOf, threadOf } from "./published.ts";
 import type { Reply } from "./wire.ts";
 
-/* Tests which agent takes over from a failed agent, and after which errors. */
+/* Tests the choice of the agent that takes over from a failed agent, and the errors after which it does. */
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
@@ -44,7 +44,7 @@ describe.each(models)("a fallback from $name", (model) => {
     return { ...run, asked: server.came.length };
   }
 
-  test("is not asked when the first agent answers", async () => {
+  test("does not run when the first agent answers", async () => {
     const run = await play([{ text: "by the first" }]);
     expect([run.text, run.asked]).toEqual(["by the first", 1]);
   });
@@ -53,17 +53,20 @@ describe.each(models)("a fallback from $name", (model) => {
     [529, "LLM_OVERLOADED", 2],
     [429, "LLM_RATE_LIMIT", 2],
     [402, "LLM_BILLING", 1],
-  ] as const)("takes over after %i, when its retries are over", async (status, code, asked) => {
-    const run = await play([refused(status)]);
-    expect([run.text, run.asked]).toEqual(["by the second", asked]);
-  });
+  ] as const)(
+    "takes over after a response with %i, when the retries are over",
+    async (status, code, asked) => {
+      const run = await play([refused(status)]);
+      expect([run.text, run.asked]).toEqual(["by the second", asked]);
+    },
+  );
 
   test("takes over when the provider no longer has the model", async () => {
     const run = await play([{ text: "by the first" }], {}, "no-such-model");
     expect([run.text, run.asked]).toEqual(["by the second", 1]);
   });
 
-  test("does not take over after an error that every agent would have, unless `on` names it", async () => {
+  test("does not take over after an error that every agent would have, unless `on` allows the error", async () => {
     const run = await play([refused(400)]);
     expect(run.error).toMatchObject({ code: "LLM_BAD_REQUEST" });
     expect((await play([refused(400)], { on: ["bad_request"] })).text).toBe("by the second");
@@ -127,7 +130,7 @@ describe.each(models)("a fallback from $name", (model) => {
   });
 });
 
-test("asks each agent once, and fails with the last error", async () => {
+test("a fallback runs each agent once, and fails with the last error", async () => {
   const asked: number[] = [];
   const failing = (n: number): AgentFn => {
     const missing = commandAgent({ argv: [`no-such-command-${n}`] });
@@ -139,7 +142,7 @@ test("asks each agent once, and fails with the last error", async () => {
   expect(error).toMatchObject({ code: "COMMAND_MISSING", message: expect.stringContaining("-3") });
 });
 
-test("continues each command's own session", async () => {
+test("a fallback continues each command's own session", async () => {
   const session = (name: string) =>
     commandAgent({
       argv: [
@@ -175,6 +178,6 @@ test.each([
   [[], {}, "fallback needs a list of agents"],
   [[second, "claude"], {}, "fallback needs a list of agents"],
   [[second], { on: "all" }, "fallback's on must be a list of codes or a function"],
-])("invalid options are refused at once", (agents, options, message) => {
+])("invalid options of a fallback are refused at definition", (agents, options, message) => {
   expect(() => fallback(agents as AgentFn[], options as FallbackOptions)).toThrow(message);
 });

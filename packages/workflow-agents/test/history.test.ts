@@ -5,14 +5,17 @@ import { z } from "zod";
 import { role } from "../src/role/role.ts";
 import { roleSteps } from "../src/role/durable.ts";
 
-/** Returns a workflow of roles, plain steps, questions, a failure and parallel parts, and the input of its agents. */
+/**
+ * Returns a durable workflow with roles, plain steps, a question, a failure and parallel branches, and the steps that
+ * each agent gets.
+ */
 function observed() {
   const seen: Record<string, string[]> = {};
   let calls = 0;
   const agent: AgentFn = async ({ role: name = "", start, steps }) => {
     const key = `${name} ${start.content}`;
     seen[key] = steps.map((step) => `${step.role}: ${step.content}`);
-    // Later parts finish first, so that the log has another order than the starts.
+    // Later branches finish first, so that the order of the log differs from the order of the starts.
     calls += 1;
     for (let turn = 10; turn > calls % 7; turn -= 1) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -46,7 +49,7 @@ function observed() {
   return { seen, run };
 }
 
-test("an agent gets the steps of the log, and the same steps after any crash", async () => {
+test("an agent gets the steps of the log, and the same steps after a crash at any step", async () => {
   const { seen, run } = observed();
   const answers = () => "the boss";
   const options = { prompt: "fix it", answers, now: () => 1 };

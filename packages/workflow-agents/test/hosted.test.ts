@@ -12,7 +12,7 @@ import { observed, threadOf } from "./published.ts";
 import { responsesServer } from "./responses-server.ts";
 import type { Reply } from "./wire.ts";
 
-/* Tools that the provider runs itself, and the reasoning that is sent back to a model. */
+/* Tests tools that the provider runs, and the reasoning that is sent back to a model. */
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   await Promise.all(stops.splice(0).map((stop) => stop()));
@@ -34,7 +34,7 @@ describe("Anthropic", () => {
     content: [{ type: "web_search_result", url: "https://example.com", encrypted_content: "x" }],
   };
 
-  test("continues after a pause with the unchanged blocks of its own tools", async () => {
+  test("continues after a pause with the unchanged blocks of the provider's tools", async () => {
     const paused = { hosted: [search, found], stop: "pause_turn", container: "container_1" };
     const replies = [paused, { text: "It is 3." }];
     const server = await anthropicServer(replies);
@@ -92,7 +92,7 @@ describe("OpenAI's Responses API", () => {
     { thinking: "so", text: "It is 3." },
   ];
 
-  test("stores nothing, and gets its reasoning and its own tools' items with the next turn", async () => {
+  test("stores nothing, and gets the reasoning and the items of hosted tools back in the next turn", async () => {
     const { agent, thread, bodies } = await serve(turns);
     const { tools } = look();
     const options = {
@@ -133,7 +133,7 @@ describe("OpenAI's Responses API", () => {
     expect(toolEvents(run)[0]).toMatchObject({ name: "web_search", tool_use_id: "ws_1" });
   });
 
-  test("is requested without encryption for a model that has none, and at once the next time", async () => {
+  test("is called without encrypted reasoning after the model refused it, and from then on", async () => {
     const message = "Encrypted content is not supported with this model.";
     const refusing = (body: object): Reply =>
       "include" in body
@@ -145,18 +145,18 @@ describe("OpenAI's Responses API", () => {
     expect(bodies().map(({ include }) => include !== undefined)).toEqual([true, false, false]);
   });
 
-  test("is required for a hosted tool: chat completions have none", async () => {
+  test("is required for hosted tools, which chat completions do not have", async () => {
     const { agent, thread, bodies } = await serve(turns);
     const play = agent({ api: "chat", hostedTools: [{ type: "web_search" }] });
     const run = await observed(() => play(thread, ""));
     expect(run.error).toMatchObject({
       code: "LLM_BAD_REQUEST",
-      message: "chat completions have no hosted tools",
+      message: "chat completions do not support hosted tools",
     });
     expect(bodies()).toEqual([]);
   });
 
-  test("reports a failed answer as it ends", async () => {
+  test("reports the error and the usage of an answer that fails", async () => {
     const { server, agent, thread } = await serve([
       { text: "I be", failed: "rate_limit_exceeded" },
     ]);

@@ -18,7 +18,7 @@ afterEach(async () => {
 
 const model = "claude-opus-5-5";
 const maxTokens = 1000;
-// 40,000 bytes, and 10,000 tokens as the servers count.
+// 40,000 bytes. The servers count 10,000 tokens.
 const prompt = "abcd".repeat(10_000);
 
 const asked = async (
@@ -43,8 +43,8 @@ const anthropic = async (options: Record<string, unknown>, at: { url: string; ke
     ANTHROPIC_BASE_URL: at.url,
   });
 
-describe("a limited call of Anthropic", () => {
-  test("is not counted before it is sent when it is far below its limit", async () => {
+describe("a call to Anthropic in a thread with a limit", () => {
+  test("is sent without a count request when it is far below the limit", async () => {
     const at = await anthropicServer([{ text: "done" }]);
     server = at;
     expect(await anthropic({ maxTokens: 60_000 }, at)).toEqual({ status: "completed", code: null });
@@ -53,7 +53,7 @@ describe("a limited call of Anthropic", () => {
     expect(at.counts).toEqual([]);
   });
 
-  test("is counted when its bytes exceed the limit, and sent when the count fits", async () => {
+  test("is counted when its bytes exceed the limit, and sent when its count does not", async () => {
     const at = await anthropicServer([{ text: "done" }]);
     server = at;
     expect(await anthropic({ maxTokens: 12_000 }, at)).toEqual({ status: "completed", code: null });
@@ -68,7 +68,7 @@ describe("a limited call of Anthropic", () => {
     server = at;
     const refused = { status: "failed", code: "BUDGET_EXCEEDED" } as const;
     expect(await anthropic({ maxTokens: 10_500 }, at)).toEqual(refused);
-    // 10,000 tokens written to the cache cost $0.05, 1,000 of the answer $0.02.
+    // Writing 10,000 tokens to the cache costs $0.05, and an answer of 1,000 tokens $0.02.
     expect(await anthropic({ maxCost: 0.069 }, at)).toEqual(refused);
     expect(at.counts).toHaveLength(2);
     expect(at.came).toHaveLength(0);
@@ -86,7 +86,7 @@ describe("a limited call of Anthropic", () => {
     expect(at.came).toHaveLength(0);
   });
 
-  test("is cancelled with the thread while it is counted", async () => {
+  test("is cancelled with its thread during the count request", async () => {
     const at = await anthropicServer([{ text: "done" }]);
     server = at;
     at.refuseCounts({ kind: "hang" });
@@ -100,7 +100,7 @@ describe("a limited call of Anthropic", () => {
     expect(at.came).toHaveLength(0);
   });
 
-  test("is always counted with a picture: its bytes do not determine its tokens", async () => {
+  test("is always counted with a picture, whose bytes do not bound its tokens", async () => {
     const at = await anthropicServer([{ text: "done" }]);
     server = at;
     const source = { type: "url", url: "https://example.com/a.png" };
@@ -112,7 +112,7 @@ describe("a limited call of Anthropic", () => {
   });
 });
 
-test("a limited call of another provider is measured by its bytes", async () => {
+test("a call to another provider is bounded by its bytes", async () => {
   const at = await openaiServer([{ text: "done" }]);
   server = at;
   const agent = openaiAgent({ model, maxTokens });
@@ -123,7 +123,7 @@ test("a limited call of another provider is measured by its bytes", async () => 
 });
 
 test.each(["😀", "漢", "aGk=", "00ff", "\u0000", "\ud800"])(
-  "the bound of an input of %j has a token for each byte",
+  "the bound of an input of %j is at least one token for each byte",
   (piece) => {
     const content = piece.repeat(1000);
     const most = inputBound({ system: "", tools: [], messages: [{ role: "user", content }] });

@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 type Started = { threadId: string; status: string; result: { summary: string } };
 
-/** Returns the output of a command that waits for a thread. The thread may fail. */
+/** Runs a command that waits for a thread, and returns its output. The thread may fail. */
 async function ended(...args: string[]): Promise<Started> {
   const { stdout, stderr } = await store.run([...args, "--wait", "--json"]);
   if (stdout === "") throw new Error(stderr);
@@ -22,7 +22,7 @@ async function ended(...args: string[]): Promise<Started> {
 const run = (...args: string[]) => ended("run", "spend", ...args);
 const ledgerOf = (id: string) => store.json<Ledger>(["thread", id, "--ledger"]);
 
-test("thread shows the spending of each role and the total", async () => {
+test("the command thread shows the spending of each role and the total", async () => {
   const { threadId, status } = await run();
   expect(status).toBe("completed");
   const ledger = await ledgerOf(threadId);
@@ -37,14 +37,14 @@ test("thread shows the spending of each role and the total", async () => {
 test("--max-cost stops a thread before the call that could exceed it, and retry continues", async () => {
   const { threadId, status, result } = await run("--max-cost", "0.02");
   expect(status).toBe("failed");
-  expect(result.summary).toContain("maxCost $0.0200 would be passed: $0.0060 are spent");
+  expect(result.summary).toContain("maxCost $0.0200 would be exceeded: $0.0060 are spent");
   const text = await store.ok(["thread", threadId]);
   expect(text).toContain("error     BUDGET_EXCEEDED\n");
   expect(text).toContain(`retry ${threadId} --max-cost N`);
   const { stdout, stderr } = await store.run(["follow", threadId]);
-  expect(stdout).toContain("failed in coder (return code 1): maxCost $0.0200 would be passed");
+  expect(stdout).toContain("failed in coder (return code 1): maxCost $0.0200 would be exceeded");
   expect(stderr).toContain(
-    `2,200 tokens, $0.0060\ngo on with a higher limit: uncaged-workflow retry`,
+    `2,200 tokens, $0.0060\ncontinue with a higher limit: uncaged-workflow retry`,
   );
 
   const again = await ended("retry", threadId, "--max-cost", "1");
@@ -56,7 +56,7 @@ test("--max-cost stops a thread before the call that could exceed it, and retry 
   expect(await store.ok(["thread", again.threadId])).toContain("saved by the fork");
 });
 
-test("--max-tokens does the same for tokens, and fork accepts it too", async () => {
+test("--max-tokens limits the tokens of a thread, and fork accepts it too", async () => {
   const { threadId, status } = await run("--max-tokens", "3000");
   expect(status).toBe("failed");
   const fork = await ended("fork", threadId, "--at-step", "0", "--max-tokens", "10000");
@@ -88,14 +88,14 @@ test("an unreadable answer is kept whole, and its cost counts", async () => {
   expect(text).toContain("error     EXTRACTION_FAILED\n");
   expect(text).toContain("reply     I paid\n          something.\n");
   const { total, attempts } = await ledgerOf(threadId);
-  // The agent requests the invalid answer twice more.
+  // The agent is called again twice because of the invalid answer.
   expect(total).toMatchObject({ tokens: 3300, cost: 0.009 });
   expect(attempts).toMatchObject([{ step: null, role: "planner", kind: "lost" }]);
   const events = await store.ok(["logs", threadId]);
   expect(events).toContain("step_error");
 });
 
-test("follow shows the spending of each step, in a pipe as plain lines", async () => {
+test("follow shows the spending of each step, as plain lines in a pipe", async () => {
   const { threadId } = await run();
   const lines = (await store.ok(["follow", threadId])).split("\n");
   expect(lines[0]).toMatch(

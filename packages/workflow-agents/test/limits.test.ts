@@ -16,10 +16,13 @@ import { toolRegistry } from "../src/tools/registry.ts";
 import { threadOf } from "./published.ts";
 
 const model = "claude-opus-5-5";
-// Dollars per million tokens: an answer of 1,200 tokens costs $0.12.
+// In dollars per million tokens. An answer of 1,200 tokens costs $0.12.
 const prices = { [model]: { input: 0, output: 100 } };
 
-/** Returns a provider whose answers take some turns of the event loop, and have this number of tokens unless capped. */
+/**
+ * Returns a provider whose answers wait for some turns of the event loop, and have `outputTokens` tokens or the
+ * request's maximum.
+ */
 function provider(outputTokens: number) {
   const seen = { requests: [] as ModelRequest[], running: 0, atOnce: 0 };
   const answering: ModelProvider = {
@@ -79,7 +82,7 @@ describe("a thread's limit", () => {
     expect(caps.at(-1)).toBe(2200);
   });
 
-  test("suffices for 20 roles called at once within their budgets, and a role with too small a budget does not harm others", async () => {
+  test("suffices for 20 concurrent calls of roles within their budgets, and a call with too small a budget does not affect the others", async () => {
     const { seen, answering } = provider(1200);
     const worker = player(answering);
     const tools = toolRegistry([
@@ -112,7 +115,7 @@ describe("a thread's limit", () => {
     expect([status, steps[0]?.content]).toEqual(["completed", "all is done"]);
     const failed = shown.filter(({ is_error }) => is_error);
     expect(failed.map(({ content }) => content.split(":")[0])).toEqual([
-      "maxCost $0.0500 of the budget of poor would be passed",
+      "maxCost $0.0500 of the budget of poor would be exceeded",
     ]);
     expect(shown.filter(({ content }) => content === "done")).toHaveLength(20);
     expect(Number(steps[0]?.meta.cost)).toBeCloseTo(2.4);
@@ -121,7 +124,7 @@ describe("a thread's limit", () => {
     expect(new Set(seen.requests.map(({ maxTokens }) => maxTokens))).toEqual(new Set([2000]));
   });
 
-  test("is the reported cause when it cuts an answer off", async () => {
+  test("is reported as the cause when it cuts an answer off", async () => {
     const { answering } = provider(3000);
     const { error } = await playOne(answering, { maxCost: 0.2 });
     expect(error).toMatchObject({ code: "BUDGET_EXCEEDED" });
@@ -131,17 +134,17 @@ describe("a thread's limit", () => {
     });
   });
 
-  test("refuses a call when the rest is too small for an answer", async () => {
+  test("prevents a call when the rest of the limit is too small for an answer", async () => {
     const { seen, answering } = provider(1);
     const { error } = await playOne(answering, { maxCost: 0.1 });
     expect(error?.message).toBe(
-      "maxCost $0.1000 would be passed: $0.0000 are spent, and the next call of claude-opus-5-5 could cost $0.1024",
+      "maxCost $0.1000 would be exceeded: $0.0000 are spent, and the next call of claude-opus-5-5 could cost $0.1024",
     );
     expect(seen.requests).toEqual([]);
   });
 });
 
-test("a server without reported usage is charged the maximum that each call can have used", async () => {
+test("a call without reported usage counts as the maximum that it could have used", async () => {
   const server = await openaiServer(() => ({ text: "done", isUncounted: true }));
   const agent = openaiAgent({ model: "house-model", maxTokens: 1000 });
   const coder = role({ description: "", agent, systemPrompt: "", schema: z.object({}) });
@@ -173,7 +176,7 @@ describe("the reservations of calls in flight", () => {
     );
   });
 
-  test("stay reserved after the role that started them ends", async () => {
+  test("stay until the calls end, even after their role has ended", async () => {
     const thread = threadOf({ steps: [], options: { prices, maxCost: 0.15 } });
     const failed = openAccount(thread);
     const { release } = await failed.reserve(most);
@@ -187,7 +190,7 @@ describe("the reservations of calls in flight", () => {
     expect((await waiting).outputTokens).toBe(1000);
   });
 
-  test("are not waited for when the thread is ended", async () => {
+  test("do not delay a call whose thread is killed", async () => {
     const { reserve } = open(0.15);
     await reserve(most);
     const abort = new AbortController();

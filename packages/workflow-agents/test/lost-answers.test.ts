@@ -33,7 +33,7 @@ const read = line({
   message: { content: [{ type: "tool_result", tool_use_id: "t" }] },
 });
 
-/** Runs an agent whose program is a script. The script writes its input and its arguments to files. */
+/** Runs an agent whose command is a shell script. The script writes its stdin and its arguments to files. */
 async function play(
   script: string,
   agent: AgentFn,
@@ -54,34 +54,45 @@ async function play(
 
 const claude = (script: string, options = {}) => play(script, claudeCode(options), "claude");
 
-describe("an answer of Claude Code is accepted, with a warning,", () => {
+describe("an answer of Claude Code is accepted", () => {
   test.each([
-    ["where its result is empty", result(""), "no result reported"],
-    ["where its result is missing", result(undefined), "no result reported"],
-    ["where its result is not text", result({ a: 1 }), "result has a part without text"],
-    ["where there is no result", "", "no result reported"],
-    ["where it ends with 1", `${result("the answer")}exit 1\n`, "it ended with exit code 1"],
-    ["where it is killed", `${result("the answer")}kill -9 $$\n`, "it was ended by SIGKILL"],
-  ])("%s", async (_, rest, warning) => {
+    ["when its result is empty", result(""), "no result reported"],
+    ["when its result has no text", result(undefined), "no result reported"],
+    ["when its result is not text", result({ a: 1 }), "result has a part without text"],
+    ["when the result is missing", "", "no result reported"],
+    [
+      "when the command exits with 1",
+      `${result("the answer")}exit 1\n`,
+      "it ended with exit code 1",
+    ],
+    [
+      "when the command is killed",
+      `${result("the answer")}kill -9 $$\n`,
+      "it was ended by SIGKILL",
+    ],
+  ])("with a warning, %s", async (_, rest, warning) => {
     const { error, notes, text } = await claude(init() + message("the answer") + rest);
     expect(error).toBeNull();
     expect(text).toBe("the answer");
     expect(notes).toEqual([expect.stringContaining(warning)]);
   });
 
-  test.each(["\\033[2J\\033[0m", "working\\r", "\\357\\273\\277"])("after %s", async (before) => {
-    const { notes, text } = await claude(`${init()}printf '${before}'\n${result("the answer")}`);
-    expect([text, notes]).toEqual(["the answer", []]);
-  });
+  test.each(["\\033[2J\\033[0m", "working\\r", "\\357\\273\\277"])(
+    "without a warning, when %s precedes the result",
+    async (before) => {
+      const { notes, text } = await claude(`${init()}printf '${before}'\n${result("the answer")}`);
+      expect([text, notes]).toEqual(["the answer", []]);
+    },
+  );
 
-  test("with its usage so far, if the line of its result is cut off", async () => {
+  test("with the usage so far, when the line of the result is cut off", async () => {
     const script = `${init() + message("the answer")}printf '{"type":"result","resu'\n`;
     const { spent, text } = await claude(script);
     const usage = { ...noUsage, input_tokens: 5, output_tokens: 2 };
     expect([text, spent]).toEqual(["the answer", [expect.objectContaining({ usage })]]);
   });
 
-  test("if the command never ends", async () => {
+  test("with a warning, when the command never ends", async () => {
     const script = `${init() + result("the answer")}sleep 600\n`;
     const { notes, text } = await claude(script, { graceMs: 50 });
     expect(text).toBe("the answer");
@@ -91,13 +102,19 @@ describe("an answer of Claude Code is accepted, with a warning,", () => {
 
 describe("an answer of Claude Code is not accepted", () => {
   test.each([
-    ["from an aside before a call", message("I look.", call) + read + result("")],
-    ["from text before a call", message("I look.", call) + read],
     [
-      "when it continues after its result",
+      "when the last text is before a tool call and the result is empty",
+      message("I look.", call) + read + result(""),
+    ],
+    [
+      "when the last text is before a tool call and the result is missing",
+      message("I look.", call) + read,
+    ],
+    [
+      "when text without a result follows the result",
       `${result("1")}${message("I go on.", {}, "m2")}exit 1\n`,
     ],
-    ["where it ends with 1 before its result", `${message("the answer")}exit 1\n`],
+    ["when the command exits with 1 before its result", `${message("the answer")}exit 1\n`],
   ])("%s", async (_, script) => {
     const { error } = await claude(init() + script);
     expect(error).not.toBeNull();
@@ -110,7 +127,7 @@ describe("an answer of Claude Code is not accepted", () => {
     "Credit balance is too low",
     "You're out of extra usage · resets Oct 1, 2pm (UTC)",
     "Spending cap reached resets 8pm",
-  ])("where it is %s", async (text) => {
+  ])("when it is '%s'", async (text) => {
     const { error } = await claude(init() + result(text));
     expect(error).toMatchObject({
       code: "COMMAND_FAILED",
@@ -123,15 +140,15 @@ describe("an answer of Claude Code is not accepted", () => {
     "API Error: Repeated 529 Overloaded errors",
     "Failed to authenticate. API Error: 401 OAuth token has expired.",
     "Prompt is too long",
-  ])("where it is %s", async (text) => {
+  ])("when it is '%s'", async (text) => {
     const { error } = await claude(init() + result(text));
     expect(error).toMatchObject({ message: `the command "claude" failed: ${text}` });
   });
 
   test.each([
-    ["and its result is empty", result("")],
-    ["and there is no result", ""],
-  ])("where its last message is a limit, %s", async (_, rest) => {
+    ["and the result is empty", result("")],
+    ["and the result is missing", ""],
+  ])("when the last message reports a limit, %s", async (_, rest) => {
     const limit = "You've hit your limit · resets 3am (UTC)";
     const { error } = await claude(init() + message(limit) + rest);
     expect(error).toMatchObject({ message: `the command "claude" failed: ${limit}` });
@@ -139,7 +156,7 @@ describe("an answer of Claude Code is not accepted", () => {
     expect([on.error, on.text]).toEqual([null, "the answer"]);
   });
 
-  test("if Claude Code wrote the answer in place of a model", async () => {
+  test("when Claude Code itself wrote the answer instead of a model", async () => {
     const said = { id: "m", model: "<synthetic>", content: [{ type: "text", text: "Not now." }] };
     const { error } = await claude(line({ type: "assistant", message: said }) + result("Not now."));
     expect(error).toMatchObject({ message: 'the command "claude" failed: Not now.' });
@@ -161,7 +178,7 @@ describe("the spending of Claude Code", () => {
   const used = { inputTokens: 1000, outputTokens: 100 };
   const spent = (more: object) => claude(init("claude-opus-4-8[1m]") + result("ok", more));
 
-  test("is attributed to the model without the suffix for its context", async () => {
+  test("is attributed to the model without the suffix for its context window", async () => {
     const since = { "claude-opus-4-8[1m]": { ...used, costUSD: 0.5 } };
     const run = await spent({ model_usage_since_last_result: since });
     expect(run.spent).toMatchObject([{ model: "claude-opus-4-8", cost: 0.5 }]);
@@ -178,7 +195,7 @@ describe("the spending of Claude Code", () => {
     expect(run.spent.map(({ cost }) => cost)).toEqual([0.25, 0.5]);
   });
 
-  test("is reported at the start as not counted toward a limit when its price is unknown", async () => {
+  test("is reported once as not counted toward a cost limit when the model's price is unknown", async () => {
     const script = init("claude-next") + init("claude-next") + result("ok");
     const more = { limitsCost: true, withCost: (one: RoleRun["spent"][number]) => one };
     const { notes } = await play(script, claudeCode(), "claude", "s", more);

@@ -7,13 +7,13 @@ import { answered } from "./mcp/digits.ts";
 import { allModels, threadAt } from "./models.ts";
 import { observed } from "./published.ts";
 
-/* An integer beyond 2^53 keeps its digits on the way from the model to a tool's server and back. */
+/* Tests that integers beyond 2^53 keep their digits from the model to a tool's server and back. */
 
 setDefaultTimeout(180_000);
 let server: ReturnType<typeof Bun.serve> | null = null;
 afterEach(() => server?.stop(true));
 
-/** Starts an HTTP server that reads and writes JSON as text. */
+/** Starts an MCP server by HTTP that reads and writes numbers as text. */
 function byHttp({ isStream }: { isStream: boolean }): McpOptions {
   server = Bun.serve({
     ...{ hostname: "127.0.0.1", port: 0 },
@@ -37,7 +37,7 @@ const servers: [string, () => McpOptions][] = [
 ];
 
 test.each(servers.flatMap(([way, options]) => allModels.map((model) => ({ way, options, model }))))(
-  "a server by $way keeps the digits that $model.name gave",
+  "a server by $way gets and returns the digits of an integer from $model.name",
   async ({ options, model }) => {
     const json = '{"$id": 9007199254740993, "deep": [{"n": -12345678901234567890}], "plain": 7}';
     const at = await model.serve([{ tools: [{ name: "m__look", json }] }, { text: "done" }]);

@@ -18,7 +18,7 @@ const context = (): ToolContext => ({
   env: { PATH: process.env.PATH ?? "" },
 });
 
-describe("a server by stdio whose answer has", () => {
+describe("a client of an MCP server by stdio", () => {
   test.each([
     "an unknown field",
     "both a result and a null error",
@@ -35,7 +35,7 @@ describe("a server by stdio whose answer has", () => {
     "structured content that is a list",
     "the form of an older protocol",
     "12 MB",
-  ])("%s is understood", async (mode) => {
+  ])("understands an answer with %s", async (mode) => {
     const args = [join(import.meta.dir, "mcp/odd.ts"), mode];
     const source = mcpTools({ name: "m", command: process.execPath, args });
     const registry = toolRegistry([source], { timeoutMs: 60_000 });
@@ -67,7 +67,7 @@ describe("a server by stdio whose answer has", () => {
   });
 });
 
-test("may name tools like inherited properties, and missing tools are refused", async () => {
+test("an MCP server may name tools like inherited properties, and unknown tools are refused", async () => {
   const names = ["constructor", "prototype", "toString", "hasOwnProperty", "__proto__"];
   const properties = JSON.parse(
     '{"__proto__":{"type":"integer"},"constructor":{"type":"integer"}}',
@@ -114,7 +114,7 @@ test("may name tools like inherited properties, and missing tools are refused", 
   await server.stop(true);
 });
 
-describe("a server by HTTP", () => {
+describe("a client of an MCP server by HTTP", () => {
   type Reply = (session: string | null, method: string) => Response | null;
   const serverOf = (reply: Reply, session = () => "first") => {
     const calls: string[] = [];
@@ -147,7 +147,7 @@ describe("a server by HTTP", () => {
   };
 
   test.each([404, 400])(
-    "gets a new session after it answers %d to a lost session",
+    "opens a new session after a response with %d to a lost session",
     async (status) => {
       let current = "first";
       const gone = () => new Response("Bad Request: no valid session", { status });
@@ -161,7 +161,7 @@ describe("a server by HTTP", () => {
     },
   );
 
-  test("is retried after its own delay when it is busy", async () => {
+  test("retries a request after the delay that a busy server sets", async () => {
     let busy = 2;
     const reply: Reply = (_, method) =>
       method === "tools/call" && busy-- > 0
@@ -173,9 +173,9 @@ describe("a server by HTTP", () => {
   });
 
   test.each([
-    [429, "call it again later: nothing was done"],
-    [502, "it may have been done"],
-  ])("that answers %d has not died, and keeps its session", async (status, hint) => {
+    [429, "the server did not run it"],
+    [502, "the server may have run it"],
+  ])("reports a response with %d, and keeps its session", async (status, hint) => {
     let isWell = false;
     const headers = { "retry-after": "0" };
     const reply: Reply = (_, method) =>
@@ -191,7 +191,7 @@ describe("a server by HTTP", () => {
     await stop();
   });
 
-  test("fails at once when its stream ends before the answer", async () => {
+  test("fails a call at once when the stream ends before the answer", async () => {
     const headers = { "content-type": "text/event-stream" };
     const reply: Reply = (_, method) =>
       method === "tools/call" ? new Response(": nothing\n\n", { headers }) : null;
@@ -203,7 +203,7 @@ describe("a server by HTTP", () => {
     await stop();
   });
 
-  test("is understood when it sends JSON as text, or an empty body", async () => {
+  test("understands JSON that is sent as text, and reports an empty body", async () => {
     let body = '{"id": 99, "result": {"content": [{"type": "text", "text": "noon"}]}}';
     const reply: Reply = (_, method) =>
       method === "tools/call"

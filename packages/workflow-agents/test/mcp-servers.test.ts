@@ -36,7 +36,7 @@ const rude = () => {
 };
 
 describe('the official "everything" server', () => {
-  test("gives its tools and its resources to a model", async () => {
+  test("has tools and resources that a model can use", async () => {
     const registry = toolRegistry([official("everything")]);
     const call = (name: string, input: unknown = {}) => registry.run(name, input, context());
     expect((await call("everything__get-sum", { a: 2, b: 3 })).content).toContain("5");
@@ -56,7 +56,7 @@ describe('the official "everything" server', () => {
     expect(blob.content).toMatch(/^\[7, \d+ characters\]$/);
   });
 
-  test("explains a missing resource and an invalid URI", async () => {
+  test("reports a missing resource and an invalid URI", async () => {
     const registry = toolRegistry([official("everything")]);
     const read = (uri: unknown) => registry.run("everything__read_resource", { uri }, context());
     const missing = await read("demo://nowhere");
@@ -66,7 +66,7 @@ describe('the official "everything" server', () => {
     expect((await read(undefined)).content).toContain("uri must be a URI");
   });
 
-  test("gives its prompts for a role", async () => {
+  test("has prompts for a role, and refuses unknown prompts and missing arguments", async () => {
     const server = official("everything");
     const ask = server.prompt("args-prompt", { city: "Bern" });
     expect(await ask(context())).toBe("What's weather in Bern?");
@@ -81,7 +81,7 @@ describe('the official "everything" server', () => {
     await incomplete.catch(() => undefined);
   });
 
-  test("gives the text of a resource in a prompt, and refuses bytes with one line", async () => {
+  test("has prompts with the text of a resource, and prompts with bytes are refused", async () => {
     const server = official("everything");
     const ask = (resourceType: string) =>
       server.prompt("resource-prompt", { resourceType, resourceId: "1" })(context());
@@ -97,8 +97,8 @@ describe('the official "everything" server', () => {
   });
 });
 
-describe("the official server of files", () => {
-  test("works in its folder, and explains the refusal of paths outside", async () => {
+describe("the official filesystem server", () => {
+  test("works in its folder, and reports that it refuses paths outside", async () => {
     writeFileSync(join(cwd, "a.txt"), "one\n");
     const registry = toolRegistry([official("filesystem", cwd)]);
     const call = (name: string, input: unknown) =>
@@ -122,14 +122,14 @@ describe("the official server of files", () => {
   });
 });
 
-test("a server's request for a model's answer is refused with a reason, and published", async () => {
+test("a server's sampling request is refused with a reason, and the refusal is published", async () => {
   const registry = toolRegistry([rude()]);
   let content = "";
   const { events } = await observed(async () => {
     ({ content } = await registry.run("rude__ask", {}, context()));
     return "";
   });
-  const reason = "a server calls no model at a thread's cost";
+  const reason = "a server must not call a model outside of the thread's budget";
   expect(content).toContain(`sampling/createMessage is refused: ${reason}`);
   const said = events.filter(({ type }) => type === "tool_message").map(({ payload }) => payload);
   expect(said).toContainEqual({
@@ -140,12 +140,12 @@ test("a server's request for a model's answer is refused with a reason, and publ
   });
 });
 
-test("a program that crashes again after a restart is not started a third time", async () => {
+test("a program that crashes again right after a restart is not started again", async () => {
   const registry = toolRegistry([rude()]);
   const call = (name: string) => registry.run(`rude__${name}`, {}, context());
   const started = () => readFileSync(join(cwd, "pids"), "utf8").trim().split("\n").length;
   await call("die");
-  // After an answer, one more crash is allowed.
+  // After an answer, the program may crash and restart again.
   expect((await call("ask")).is_error).toBe(false);
   await call("die");
   expect((await call("die")).content).toContain("died while its tool die ran");

@@ -46,7 +46,7 @@ async function startHttp(port = "0"): Promise<string> {
   return said.trim();
 }
 
-/** Shell: starts a server after input that begins with `initialize`. */
+/** A shell script that starts a server only if the first line of its input is an `initialize` request. */
 const initialisedFirst =
   'read -r line; case "$line" in *\'"method":"initialize"\'*) ;; *) exit 1;; esac; { printf "%s\\n" "$line"; cat; } |';
 
@@ -85,7 +85,7 @@ describe.each(["stdio", "http"])("the tools of an MCP server by %s", (by) => {
     expect(pids()).toHaveLength(1);
   });
 
-  test("answer a wrong call, a failure and an exception with words", async () => {
+  test("report an invalid call, a failure and an exception to the model", async () => {
     const registry = await registryOf();
     const call = (name: string, input: unknown = {}) => registry.run(name, input, context());
     expect(await call("sums__fail")).toEqual({ content: "no such sum", is_error: true });
@@ -97,7 +97,7 @@ describe.each(["stdio", "http"])("the tools of an MCP server by %s", (by) => {
     expect((await call("sums__add", { a: 2, b: 2 })).content).toBe("4");
   });
 
-  test("have a timeout, and work after it", async () => {
+  test("stop at their timeout, and work afterwards", async () => {
     const registry = await registryOf({ timeoutMs: 200 });
     await registry.definitions(context());
     const hung = await registry.run("sums__hang", {}, context());
@@ -108,7 +108,7 @@ describe.each(["stdio", "http"])("the tools of an MCP server by %s", (by) => {
 });
 
 describe("an MCP server by stdio", () => {
-  test("runs in the thread's directory, and gets and prints only its own secrets", async () => {
+  test("runs in the thread's directory, gets only its own secrets, and has them masked in its output", async () => {
     const registry = toolRegistry([stdio()]);
     let content = "";
     const { events } = await observed(async () => {
@@ -128,7 +128,7 @@ describe("an MCP server by stdio", () => {
     ]);
   });
 
-  test("that exits in a call is a named error, and restarts for the next call", async () => {
+  test("is reported when it exits during a call, and restarts for the next call", async () => {
     const registry = toolRegistry([stdio()]);
     const died = await registry.run("sums__die", {}, context());
     expect(died.is_error).toBe(true);
@@ -151,7 +151,7 @@ describe("an MCP server by stdio", () => {
     await until(() => !all.some(isAlive));
   }, 180_000);
 
-  test("ends with its child processes when they hold its output", async () => {
+  test("is reported when it exits while a child process keeps its output open", async () => {
     const script = 'sleep 600 & exec "$@"';
     const args = ["-c", script, "sh", process.execPath, program, "stdio", log()];
     const registry = toolRegistry([mcpTools({ name: "sums", command: "sh", args })]);
@@ -159,7 +159,7 @@ describe("an MCP server by stdio", () => {
     expect(died.content).toContain("the MCP server sums died while its tool die ran");
   });
 
-  test("restarts after an exit between two calls, once the exit was noticed", async () => {
+  test("restarts after an exit between two calls, at the latest for the second call", async () => {
     const registry = toolRegistry([stdio()]);
     await registry.definitions(context());
     process.kill(pids()[0] ?? 0, "SIGKILL");
@@ -170,7 +170,7 @@ describe("an MCP server by stdio", () => {
     expect(pids()).toHaveLength(2);
   });
 
-  test("ends with its thread, and each thread has its own", async () => {
+  test("ends with its thread, and each thread has its own process", async () => {
     const registry = toolRegistry([stdio()]);
     const other = new AbortController();
     await registry.definitions(context());
@@ -185,16 +185,16 @@ describe("an MCP server by stdio", () => {
   });
 
   test.each([
-    ["needs longer to start than a question for its version waits", "sleep 4; exec"],
-    ["exits when it is asked before it is initialised", initialisedFirst],
-  ])("that %s is connected all the same", async (_, shell) => {
+    ["starts only after the timeout of the version request", "sleep 4; exec"],
+    ["exits at a request before `initialize`", initialisedFirst],
+  ])("is connected even if it %s", async (_, shell) => {
     const args = ["-c", `${shell} "$0" "$@"`, process.execPath, program, "stdio", log()];
     const registry = toolRegistry([mcpTools({ name: "sums", command: "sh", args })], {});
     const names = (await registry.definitions(context())).map(({ name }) => name);
     expect(names).toContain("sums__add");
   });
 
-  test("is a named error when it cannot be started, or is not an MCP server", async () => {
+  test("is reported as unreachable when it cannot be started or exits at its start", async () => {
     const definitions = (command: string, args: string[]) =>
       toolRegistry([mcpTools({ name: "bad", command, args })]).definitions(context());
     const unreachable = { code: "MCP_UNREACHABLE" };
@@ -208,14 +208,14 @@ describe("an MCP server by stdio", () => {
 });
 
 describe("an MCP server by HTTP", () => {
-  test("that refuses the key is a named error without the key", async () => {
+  test("is reported when it refuses the key, without the key", async () => {
     const registry = toolRegistry([http(await startHttp(), "wrong-9876543210")]);
     const answer = await registry.definitions(context()).then(String, (error: unknown) => error);
     expect(answer).toMatchObject({ code: "MCP_REFUSED" });
     expect(String(answer)).not.toContain("wrong-9876543210");
   });
 
-  test("with invalid headers is a named error", async () => {
+  test("is reported as unreachable when its headers cannot be made", async () => {
     const headers = () => {
       throw new Error("no such vault");
     };
@@ -225,12 +225,12 @@ describe("an MCP server by HTTP", () => {
     expect(String(error)).toContain("no such vault");
   });
 
-  test("that is unreachable is a named error", async () => {
+  test("is reported when it is unreachable", async () => {
     const gone = toolRegistry([http("http://127.0.0.1:9/mcp")]).definitions(context());
     expect(gone).rejects.toMatchObject({ code: "MCP_UNREACHABLE" });
   });
 
-  test("that exits in a call is a named error, and is used again after its restart", async () => {
+  test("is reported when it exits during a call, and is used again after its restart", async () => {
     const url = await startHttp();
     const made = mcpTools({
       name: "sums",

@@ -12,7 +12,7 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.stop()));
 });
 
-/** Returns tools that record the largest number of concurrent calls. */
+/** Returns a tool runner that records its calls and the largest number of concurrent calls. */
 function testTools(): ToolRunner & { ran: string[]; most: number } {
   let running = 0;
   const tools = {
@@ -28,7 +28,7 @@ function testTools(): ToolRunner & { ran: string[]; most: number } {
       running -= 1;
       tools.ran.push(`${name} ${JSON.stringify(input)}`);
       const is_error = name !== "add";
-      return { content: is_error ? `there is no tool ${name}` : "3", is_error };
+      return { content: is_error ? `unknown tool ${name}` : "3", is_error };
     },
   };
   return tools;
@@ -100,7 +100,7 @@ describe.each(models)("the $name agent", (model) => {
     expect(payloadOf(run, "llm_done").has_tool_use).toBe(true);
   });
 
-  test("returns a tool's failure and broken arguments to the model", async () => {
+  test("reports a tool's failure and invalid arguments to the model", async () => {
     const server = await serve([
       {
         tools: [{ name: "nothing" }, { name: "add", json: '{"a": 1' }, { name: "add", json: "7" }],
@@ -114,9 +114,9 @@ describe.each(models)("the $name agent", (model) => {
     const results = run.events.filter(({ type }) => type === "llm_tool_result");
     expect(results.map(({ payload }) => payload.is_error)).toEqual([true, true, true]);
     const reported = JSON.stringify(server.came[1]?.body);
-    expect(reported).toContain("there is no tool nothing");
+    expect(reported).toContain("unknown tool nothing");
     expect(reported).toContain("its arguments are invalid JSON");
-    expect(reported).toContain("its arguments are JSON, but no object");
+    expect(reported).toContain("its arguments are JSON, but not an object");
   });
 
   test("reports the tokens that the server counted, call by call", async () => {
@@ -149,7 +149,7 @@ describe.each(models)("the $name agent", (model) => {
     });
   });
 
-  test("reports the usage and price of each call as soon as the provider does", async () => {
+  test("reports the usage and cost of each call as soon as the provider reports the usage", async () => {
     const server = await serve([{ tools: [{ name: "add" }] }, { text: "It is 3." }]);
     const agent = model.agent({ tools: testTools() });
     const run = await observed(() => agent(threadAt(model, server), ""), {
@@ -172,7 +172,7 @@ describe.each(models)("the $name agent", (model) => {
     expect(first?.payload.state).toBe("open");
   });
 
-  test("checks the limit before each call, and sends none beyond it", async () => {
+  test("checks the limit before each call, and sends no call that could exceed it", async () => {
     const server = await serve([{ text: "ok" }]);
     const reserve = () => {
       throw new Error("too dear");
@@ -185,7 +185,7 @@ describe.each(models)("the $name agent", (model) => {
     expect(server.came).toEqual([]);
   });
 
-  test("bounds each answer in a thread with a limit by the reserved amount", async () => {
+  test("sends the reserved amount as the maximum of each answer in a thread with a limit", async () => {
     const server = await serve([{ text: "ok" }]);
     const schema = z.object({});
     const play = role({ description: "", agent: model.agent(), systemPrompt: "Do it.", schema });
@@ -213,7 +213,7 @@ describe.each(models)("the $name agent", (model) => {
     expect(await agent(threadAt(model, server), "")).toBe("I add.");
   });
 
-  test("stops after the allowed number of turns", async () => {
+  test("fails after the maximum number of turns", async () => {
     const server = await serve([{ tools: [{ name: "add" }] }]);
     const agent = model.agent({ tools: testTools(), maxTurns: 3 });
     const run = await observed(() => agent(threadAt(model, server), ""));
@@ -221,7 +221,7 @@ describe.each(models)("the $name agent", (model) => {
     expect(server.came.length).toBe(3);
   });
 
-  test("reports the full input and output of its tools, however long", async () => {
+  test("reports the full input and output of its tools, whatever their length", async () => {
     const large = "x".repeat(20_000);
     const server = await serve([{ tools: [{ name: "add", input: { large } }] }, { text: "ok" }]);
     const tools = { ...testTools(), run: async () => ({ content: large, is_error: false }) };
@@ -231,7 +231,7 @@ describe.each(models)("the $name agent", (model) => {
     expect(JSON.stringify(server.came[1]?.body).split(large).length).toBe(3);
   });
 
-  test("has no working directory for tools when the thread has none", async () => {
+  test("refuses tools in a thread without a working directory", async () => {
     const server = await serve([{ text: "ok" }]);
     const thread = { ...threadOf({ env: model.env(server) }), cwd: undefined as never };
     const run = await observed(() => model.agent({ tools: testTools() })(thread, ""));

@@ -11,13 +11,13 @@ import { openaiServer } from "./openai-server.ts";
 import { responsesServer } from "./responses-server.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
-/** The protocol of a model's server. `responses` is OpenAI's second protocol. */
+/** The protocol of a model's server: Anthropic's Messages API, OpenAI's chat completions, or OpenAI's Responses API. */
 export type Model = "claude" | "gpt" | "responses";
 export type Run = { ref: ThreadRef; cwd: string; env: Record<string, string> };
 
 type Servers = Record<Model, WireServer<{ model: string }>>;
 
-/** Threads in real workers, with a model server for each protocol. */
+/** Runs threads in real workers, with a model server for each protocol. */
 export class ModelRuns {
   readonly folder: string;
   readonly host: Host;
@@ -46,7 +46,7 @@ export class ModelRuns {
   }
 
   /**
-   * Starts a thread in its own folder. The file `die` in that folder selects the place at which the bundle's process
+   * Starts a thread in its own folder. The file `die` in that folder names the place at which the bundle's process
    * exits. `api` is the server for OpenAI's models.
    */
   async start(
@@ -78,14 +78,14 @@ export class ModelRuns {
     return signalWorkers(this.root, "SIGKILL");
   }
 
-  /** Kills the worker during an answer, after it has read the usage that the server reported. */
+  /** Kills the worker during an answer, after the worker has read the reported usage. */
   async killInAnswer(): Promise<void> {
     const ref = await this.#last;
     if (ref) await untilRead(this.host, [ref], Object.values(this.servers));
     await this.kill();
   }
 
-  /** Expects the ledgers of the last thread and of its forks to equal the servers' counts. */
+  /** Expects the ledgers of `threads`, which must be all threads since the last start, to equal the servers' counts. */
   async expectCounted(...threads: ThreadRef[]): Promise<void> {
     await expectCounted(this.host, threads, Object.values(this.servers));
   }

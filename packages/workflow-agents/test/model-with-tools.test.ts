@@ -34,7 +34,7 @@ const calls: ReplyTool[][] = [
 ];
 
 test.each(models.map((model) => [model.name, model] as const))(
-  "%s works on files, with commands and with an MCP server, and learns from its mistakes",
+  "%s uses file tools, commands and an MCP server, and reads the errors of its calls",
   async (_, model) => {
     writeFileSync(join(cwd, "sum.ts"), "const sum = (a, b) => a - b;\n");
     const replies = calls.map((tools) => ({ text: "Now.", tools }));
@@ -55,7 +55,7 @@ test.each(models.map((model) => [model.name, model] as const))(
     const shown = results.map(({ payload }) => String(payload.content)).toSorted();
     expect(shown).toEqual([
       '"../../etc/passwd" leads out of the thread\'s directory\ngive a path inside the working directory',
-      '"sum.ts" does not contain the text\nread it again, and give the text exactly',
+      '"sum.ts" does not contain the text\nread the file again, and give the exact text',
       "3",
       "changed sum.ts",
       "const sum = (a, b) => a + b;",

@@ -13,7 +13,7 @@ import type { Reply, WireServer } from "./wire.ts";
 type Options = Partial<ModelOptions & Access>;
 type Served = WireServer<{ model: string }>;
 
-/** A provider with its agent and its server. The suites run with each. */
+/** A provider's agent and test server. Test suites run once for each model. */
 export type Model = {
   name: string;
   serve: (replies: Reply[]) => Promise<Served>;
@@ -41,7 +41,7 @@ export const models: Model[] = [
   },
 ];
 
-/** OpenAI's second protocol, for suites that test its own features. */
+/** OpenAI's Responses API, for suites that test its own features. */
 const responses: Model = {
   name: "responses",
   serve: responsesServer,
@@ -52,7 +52,7 @@ const responses: Model = {
 
 export const allModels: Model[] = [...models, responses];
 
-/** Returns a thread whose environment points to a server. */
+/** Returns a thread context whose environment points to a server. */
 export const threadAt = (
   one: Model,
   server: { url: string; key: string },

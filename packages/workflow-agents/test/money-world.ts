@@ -30,13 +30,13 @@ import { asTool, describe, modelAgent, role, tool, toolRegistry } from "../src/e
 import type { ModelAnswer, ModelProvider, ModelRequest } from "../src/llm/provider.ts";
 
 /*
- * Threads whose roles call scripted models, run by the real engine on real files, in this process. Each act of a worker
- * is counted. After the simulated crash of a worker, its system calls throw and its waits never end.
+ * Runs threads whose roles call scripted models, with the real engine on real files, in this process. Counts the
+ * actions of each simulated worker. After a simulated crash, the worker's system calls throw and its waits never end.
  */
 
 export const hash = "C9NMV6V2TQT81";
 
-/** A worker that crashes at act number `left`. */
+/** A simulated worker that crashes after `left` actions. */
 export class Life {
   left: number;
   isDead = false;
@@ -50,7 +50,7 @@ export class Life {
     });
   }
 
-  /** Counts an act. Returns whether the worker still runs. */
+  /** Counts an action. Returns whether the worker still runs. */
   act(): boolean {
     if (!this.isDead && (this.left -= 1) < 0) {
       this.isDead = true;
@@ -63,7 +63,7 @@ export class Life {
 const lives = new AsyncLocalStorage<Life>();
 const never = new Promise<never>(() => undefined);
 
-/** Counts an act of the current worker. A crashed worker waits forever. */
+/** Counts an action of the current worker. Never resolves if the worker has crashed. */
 async function act(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
   if (lives.getStore()?.act() === false) await never;
@@ -71,7 +71,7 @@ async function act(): Promise<void> {
 
 const changing: (keyof Files)[] = ["open", "write", "truncate", "syncData", "rename", "remove"];
 
-/** Installs the real system, except that a crashed worker can do nothing and no file is synced. */
+/** Installs the real system, except that the system calls of a crashed worker throw and no file is synced. */
 export function useMortalSystem(): void {
   const files = { ...realSystem.files } as Record<string, (...given: never[]) => unknown>;
   for (const [name, call] of Object.entries(files)) {
@@ -95,13 +95,13 @@ export const useRealSystem = (): void => void useSystem(realSystem);
 export type Turn = {
   calls: { tool: "work" | "approved" | "nested"; n: number }[];
   usage: Usage;
-  /** The usage that the provider reports before the end of the answer; null without an early report. */
+  /** The usage that the provider reports before the end of the answer, or null. */
   early: Usage | null;
 };
 
 export type Plan = { roles: { name: string; turns: Turn[] }[]; nested: Turn[] };
 
-/** One model call in the records of its service. */
+/** One model call as its service recorded it. */
 export type Served = { reported: Usage; isAnswered: boolean };
 
 const text = { early: null, calls: [] };
@@ -120,7 +120,7 @@ const model = "claude-sonnet-5-5";
 export class World {
   readonly root: Root;
   readonly served: Served[] = [];
-  /** The number of runs of each tool call. */
+  /** The number of executions of each tool call. */
   readonly done = new Map<string, number>();
   readonly #folder = mkdtempSync(join(tmpdir(), "money-"));
   readonly #bundle: Bundle;
@@ -148,12 +148,12 @@ export class World {
     await store.close();
   }
 
-  // A crashed worker has not released its claims, so the next worker has its own store.
+  // A crashed worker has not released its claims, so each worker opens its own store.
   #store = (): DiskStore => new DiskStore(this.root, { lockedHash: hash });
 
   /**
-   * Drives a thread until the thread waits or ends, or its worker crashes. A person may answer meanwhile, unless the
-   * worker exits while the thread waits.
+   * Drives a thread until the thread ends, its worker crashes, or its worker exits while the thread waits. If the
+   * worker does not exit, a person approves the call or kills the thread.
    */
   async drive(
     threadId: string,
@@ -227,7 +227,7 @@ export class World {
     }
   }
 
-  /** Answers a thread without a worker, and drives it further. */
+  /** Answers a thread that waits without a worker, and drives the thread as {@link drive} does. */
   async answer(threadId: string, driving: Driving = {}): Promise<"died" | "waiting" | "ended"> {
     let isAnswered = false;
     const { exits = () => true } = driving;
@@ -241,7 +241,7 @@ export class World {
     });
   }
 
-  /** Ends a thread without a worker. */
+  /** Kills a thread that has no worker. */
   async kill(threadId: string): Promise<void> {
     const store = this.#store();
     const claim = (await store.claim({ hash, threadId }, { owner: "", leaseMs: 1e9 })) as Claim;
@@ -251,7 +251,7 @@ export class World {
 
   log(threadId: string): ThreadLog {
     const log = readLog(dataPath(this.root, hash, threadId));
-    if (log.kind !== "thread" || log.broken) throw new Error(`the log of ${threadId} is not sound`);
+    if (log.kind !== "thread" || log.broken) throw new Error(`the log of ${threadId} is damaged`);
     return log;
   }
 
@@ -269,11 +269,11 @@ export class World {
 }
 
 export type Driving = {
-  /** The number of acts after which the worker crashes. */
+  /** The number of actions after which the worker crashes. */
   left?: number;
   /** Whether the worker exits while its thread waits. */
   exits?: () => boolean;
-  /** Whether a person ends the waiting thread. */
+  /** Whether a person kills the waiting thread. */
   kills?: () => boolean;
 };
 

@@ -14,9 +14,9 @@ import {
 } from "./money-world.ts";
 
 /*
- * The order of turns, tool calls, approvals, crashes of workers, idle exits and retries does not change a thread's
- * spending: the decision of its limit, the usage in its steps, and its ledger. Neither does the debug log. A call that
- * was cut off is paid and lost.
+ * Tests that crashes of workers, idle exits, retries and deletions of the debug log at random moments do not change a
+ * thread's spending: its result under a limit, the usage in its steps, and its ledger. The only difference is the usage
+ * of interrupted calls, which the ledger counts as lost.
  */
 setDefaultTimeout(300_000);
 const seeds = isWhole ? 1000 : 80;
@@ -116,14 +116,14 @@ async function disturbed(
 
 const id = (n: number): string => `01J000000000000000000000${String(n).padStart(2, "0")}`;
 
-/** Compares a seed's result with the expected result. */
+/** Expects a seed's result to equal the expected result. */
 const expectOf = (seed: number, found: object, expected: object): void =>
   expect({ seed, ...found }).toEqual({ seed, ...expected });
 
 const tokensOf = (all: readonly { tokens: number }[]): number =>
   all.reduce((sum, { tokens }) => sum + tokens, 0);
 
-/** Returns the spending in the error of a reached limit: dollars, or a number of tokens. */
+/** Returns the spending in the error message of an exceeded limit: dollars, or a number of tokens. */
 function countedIn(message = ""): string {
   const [, cost, tokens = ""] = /(?:(\$[\d.]+)|([\d,]+) tokens) are spent/.exec(message) ?? [];
   return cost ?? tokens.replaceAll(",", "");
@@ -167,7 +167,7 @@ async function check(seed: number, plan: Plan, lines: { expected: Line; found: L
   return { lost, isFailed: end.reason === "failed", isRetried };
 }
 
-test("a thread's spending is the same in every order of events", async () => {
+test("random crashes, idle exits and retries do not change a thread's spending", async () => {
   const seen = { lost: 0, failed: 0, overCost: 0, retried: 0 };
   for (let seed = 1; seed <= seeds; seed += 1) {
     const random = randomOf(seed);
@@ -217,7 +217,7 @@ const damages: ((lines: Lines, random: Random, other: Lines) => Lines | string |
   },
 ];
 
-test("a damaged journal causes no second payment or call: the thread continues only when the journal is restored", async () => {
+test("a damaged journal causes no repeated request or tool call, and the thread continues only after the journal is restored", async () => {
   let refused = 0;
   const foreign = new World({ roles: [{ name: "planner", turns: [plain(1, 1)] }], nested: [] });
   await foreign.create(id(9), {});

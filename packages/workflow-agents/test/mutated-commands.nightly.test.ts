@@ -7,7 +7,7 @@ import { tryMutation } from "./mutated-commands.ts";
 setDefaultTimeout(1_200_000);
 
 test.each(["claude", "codex", "cursor"] as const)(
-  "the output of %s with many changes is the answer or an error in words",
+  "the output of %s with many random changes yields the answer or a readable error",
   async (name) => {
     const folder = mkdtempSync(join(tmpdir(), "uncaged-commands-"));
     for (let seed = 1_000; seed < 6_000; seed += 1) await tryMutation(folder, name, seed);

@@ -12,8 +12,8 @@ import { mutationsOf } from "./mutations.ts";
 import { observed, threadOf } from "./published.ts";
 
 /*
- * A command agent whose output has each field in every type returns the answer or an error in words, never an empty
- * answer.
+ * Tests command agents whose output has fields of unexpected types. The agent returns the answer or a readable error,
+ * but never an empty answer.
  */
 setDefaultTimeout(180_000);
 let folder: string;
@@ -39,12 +39,12 @@ const lines = [
 async function run(output: readonly unknown[], reader: LineReader = readClaudeCode) {
   const file = join(folder, "output");
   writeFileSync(file, output.map((line) => `${JSON.stringify(line)}\n`).join(""));
-  // Plan steps accept an empty answer.
+  // With `allowsEmpty`, an agent that loses the answer would return an empty text, which the test would notice.
   const agent = commandAgent({ argv: ["cat", file], output: reader, allowsEmpty: true });
   return await observed(() => agent(threadOf({ env: { PATH: process.env.PATH ?? "" } }), ""));
 }
 
-test("an answer of Claude Code is the answer or an error in words", async () => {
+test("a result of Claude Code with fields of unexpected types yields the answer or a readable error", async () => {
   expect((await run(lines)).text).toBe(answer);
   const [, , result] = lines;
   for (const { name, events } of mutationsOf([result])) {
@@ -74,7 +74,7 @@ test("a result that is not text fails the command, even with a custom reader", a
 });
 
 test.each(["claude", "codex", "cursor"] as const)(
-  "the output of %s with random changes is the answer or an error in words",
+  "the output of %s with random changes yields the answer or a readable error",
   async (name) => {
     for (let seed = 0; seed < (isWhole ? 200 : 60); seed += 1)
       await tryMutation(folder, name, seed);

@@ -17,7 +17,7 @@ const readers: Record<string, LineReader> = {
 };
 const answer = "The sum is fixed.";
 
-/** Replays a command's recorded output with the changes of a seed. Expects the answer, or an error in words. */
+/** Replays a command's recorded output with the changes of a seed. Expects the answer or a readable error. */
 export async function tryMutation(
   folder: string,
   command: "claude" | "codex" | "cursor",
@@ -36,7 +36,6 @@ export async function tryMutation(
   const { error, events, spent, text } = await observed(() => agent(threadOf({ env }), ""));
   const name = `${command}, seed ${seed}: ${what}`;
   const message = error instanceof Error ? error.message : "";
-  // The sent text appears unchanged.
   const shown = JSON.stringify([text, events]) + message;
   const odd = garbled.exec(shown)?.[0];
   const counts = spent.flatMap(({ cost, usage }) => [...Object.values(usage), cost ?? 0]);
@@ -45,7 +44,7 @@ export async function tryMutation(
   expect({ name, odd, isCounted, isKnown }).toEqual({
     ...{ name, odd: undefined, isCounted: true, isKnown: true },
   });
-  // Text that the model wrote before a tool call is never the answer.
+  // Text before a tool call is never the answer.
   const isAside = /^(An aside\.|I'll read it\. ?)$/.test(text);
   expect({ name, isAside }).toEqual({ name, isAside: false });
   const last = JSON.stringify(sent.at(-1) ?? null);

@@ -6,12 +6,12 @@ setDefaultTimeout(600_000);
 describe.each([
   ["of 2026", true],
   ["before 2026", false],
-])("an MCP server %s with answers changed in many ways", (_, isModern) => {
+])("a call to an MCP server %s with many random changes in its answers", (_, isModern) => {
   const server = new RecordedMcp(isModern);
   beforeAll(() => server.record());
   afterAll(() => server.stop());
 
-  test("is an answer or an error in words", async () => {
+  test("yields an answer or a readable error", async () => {
     for (let seed = 1_000; seed < 6_000; seed += 1) await server.tryMutation(seed);
   });
 });

@@ -6,12 +6,12 @@ setDefaultTimeout(180_000);
 describe.each([
   ["of 2026", true],
   ["before 2026", false],
-])("an MCP server %s with changed answers", (_, isModern) => {
+])("a call to an MCP server %s with random changes in its answers", (_, isModern) => {
   const server = new RecordedMcp(isModern);
   beforeAll(() => server.record());
   afterAll(() => server.stop());
 
-  test("is an answer or an error in words", async () => {
+  test("yields an answer or a readable error", async () => {
     for (let seed = 0; seed < 100; seed += 1) await server.tryMutation(seed);
   });
 });

@@ -7,8 +7,8 @@ import { toolRegistry } from "../src/tools/registry.ts";
 import { garbled, mutated, oneOf, randomOf } from "./random-mutations.ts";
 
 /*
- * Records a server of the official SDK and replays its answers with changes. Each returns the answer or an error in
- * words, without delay.
+ * Records an MCP server of the official SDK, and replays its answers with changes. A call then yields an answer or a
+ * readable error before its timeout.
  */
 
 type Json = Record<string, unknown>;
@@ -18,7 +18,10 @@ const key = "key-0123456789";
 const secretHeaders = { authorization: `Bearer ${key}` };
 const notKnown = { code: -32601, message: "not known" };
 
-/** Recorded answers by request method. `modern` uses the protocol of 2026, else the older protocols. */
+/**
+ * Replays recorded answers by request method. A modern server supports the protocol of 2026, other servers only older
+ * protocols.
+ */
 export class RecordedMcp {
   readonly #recorded = new Map<string, Recorded>();
   readonly #isModern: boolean;
@@ -56,7 +59,7 @@ export class RecordedMcp {
     await this.#server?.stop(true);
   }
 
-  /** Sends the answers with the changes of a seed. Expects an answer or an error in words. */
+  /** Replays the answers with the changes of a seed. Expects an answer or a readable error. */
   async tryMutation(seed: number): Promise<void> {
     const random = randomOf(seed);
     const target = oneOf([...this.#recorded.keys(), "tools/call", "tools/call"], random);

@@ -11,12 +11,12 @@ import { type Event, eventsIn, garbled, key, recordedOf } from "./stream-propert
 import type { Reply } from "./wire.ts";
 
 /*
- * Each field of a recorded answer, in each protocol, in every type that another program may send. The result is the
- * answer or an error in words, never a text made from an object.
+ * Tests recorded answers of each protocol in which one field has an unexpected type. The result is the answer or a
+ * readable error, and never the text form of an object.
  */
 setDefaultTimeout(180_000);
 
-/** Writes events as a stream. The recorded event name follows the type only in the protocol that requires it. */
+/** Returns events as the text of a stream. Only events of the protocol that requires names have a name. */
 const streamOf = (events: readonly Event[]): string =>
   [
     ...events.map(
@@ -33,9 +33,9 @@ const isMadeOf = (text: string, whole: string): boolean => {
 };
 
 const replies: [string, Reply[]][] = [
-  ["a text", [{ thinking: "let me see", text: "the answer of the model" }]],
+  ["an answer with text", [{ thinking: "let me see", text: "the answer of the model" }]],
   [
-    "a call of a tool",
+    "an answer with a tool call",
     [
       { text: "I look. ", tools: [{ name: "look", input: { at: "here", n: 2 } }] },
       { text: "the end" },
@@ -43,7 +43,7 @@ const replies: [string, Reply[]][] = [
   ],
 ];
 
-describe.each(allModels)("of the $name protocol", (model) => {
+describe.each(allModels)("in the $name protocol", (model) => {
   describe.each(replies)("%s", (_, script) => {
     const recorded: string[] = [];
     let streams: string[] = [];
@@ -74,12 +74,12 @@ describe.each(allModels)("of the $name protocol", (model) => {
       return { ...(await observed(() => agent(thread, "You look"))), inputs };
     };
 
-    test("equals the recording without changes", async () => {
+    test("is read from a replay without changes", async () => {
       const { error, text } = await run(recorded.map((stream) => streamOf(eventsIn(stream))));
       expect([error, text]).toEqual([null, script.at(-1)?.text]);
     });
 
-    test("is the answer or an error in words, whatever type a field has", async () => {
+    test("is read, or fails with a readable error, when a field has an unexpected type", async () => {
       const [first = "", ...rest] = recorded;
       const events = eventsIn(first);
       const whole = script.map(({ text = "" }) => text).join("");

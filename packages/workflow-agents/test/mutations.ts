@@ -4,7 +4,7 @@ export type Path = (string | number)[];
 type Json = unknown;
 const drop = Symbol("drop");
 
-/** Returns the paths of all values within a value, including its own. */
+/** Returns the paths of all values within a value, including the value itself. */
 export function pathsIn(value: Json, path: Path = []): Path[] {
   if (typeof value !== "object" || value === null) return [path];
   const inner = Object.entries(value).flatMap(([key, one]) =>
@@ -19,23 +19,23 @@ const replacements: [string, (value: Json) => Json][] = [
   ["null", () => null],
   ["a number", () => 7],
   ["true", () => true],
-  ["an empty text", () => ""],
+  ["an empty string", () => ""],
   ["an object", () => ({ a: { b: 1 } })],
   ["an empty list", () => []],
   ["a list of numbers", () => [1, null]],
-  ["a list of the same", (value) => [value]],
+  ["a list of the value", (value) => [value]],
   ["a part", (value) => ({ type: "text", text: value })],
   ["parts", (value) => [{ type: "text", text: value }]],
   ["parts within parts", (value) => [{ type: "text", text: [{ type: "text", text: value }] }]],
   ["parts of an unknown type", (value) => [{ type: "hologram", text: value }]],
-  ["parts without a text", () => [{ type: "text", text: null }]],
+  ["parts without text", () => [{ type: "text", text: null }]],
 ];
 
 export type Mutation = { name: string; at: number; path: Path; events: Json[] };
 
 /**
- * Yields each kind of change at each place of the events. Places of the same kind are changed only in the first and the
- * last event that has them.
+ * Yields a mutation for each replacement at each path of the events. If several events have the same path, only the
+ * first and the last of them are changed.
  */
 export function* mutationsOf(events: readonly Json[]): Iterable<Mutation> {
   const places = new Map<string, { at: number; path: Path }[]>();
@@ -74,17 +74,17 @@ export type MutatedStream = { names: string[]; events: { name: string; data: Jso
 /** The formats in which servers write events. */
 export type Wire = {
   lineEnd: "\n" | "\r\n";
-  /** Whether events have names. Only Anthropic requires them. */
+  /** Whether events have names. Only Anthropic's protocol requires names. */
   isNamed: boolean;
   hasDone: boolean;
-  /** The maximum chunk size in bytes. 0: the whole stream. */
+  /** The maximum size of a chunk in bytes, or 0 for a single chunk. */
   chunk: number;
 };
 
 const plainWire: Wire = { lineEnd: "\n", isNamed: true, hasDone: true, chunk: 0 };
 const numbers = [1e308, -1, 1.5, 2 ** 53, Number.MAX_SAFE_INTEGER];
 
-/** Returns a generator of numbers from 0 to 1, the same for the same seed (mulberry32). */
+/** Returns a random number generator (mulberry32) with a seed. The numbers are at least 0 and below 1. */
 function randomOf(seed: number): () => number {
   let state = seed;
   return () => {
@@ -95,7 +95,10 @@ function randomOf(seed: number): () => number {
   };
 }
 
-/** Returns a stream with one or two changes: parts that are dropped, null, of another type, doubled, split or moved. */
+/**
+ * Returns a stream with one or two changes. A change drops, retypes, doubles, splits or moves an event or a field, or
+ * cuts the stream off.
+ */
 export function mutatedStream(
   recorded: readonly { name: string; data: Json }[],
   seed: number,
@@ -187,7 +190,7 @@ function halvesOf(event: { name: string; data: Json } | undefined) {
 const valueAt = (value: Json, path: Path): Json =>
   path.reduce<Json>((one, key) => (one as Record<string | number, Json> | null)?.[key], value);
 
-/** Returns a stream's bytes, which arrive piece by piece. */
+/** Returns the bytes of a stream in chunks. */
 export function bodyOf({
   events,
   wire,

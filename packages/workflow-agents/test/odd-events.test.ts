@@ -6,7 +6,7 @@ import { allModels, type Model, threadAt } from "./models.ts";
 import { observed } from "./published.ts";
 import { key } from "./stream-property.ts";
 
-/* Answers with events or types that the protocol does not have. */
+/* Tests answers with events or types that the protocol does not define. */
 let server: ReturnType<typeof Bun.serve> | null = null;
 afterEach(() => server?.stop(true));
 
@@ -31,26 +31,26 @@ const whole: Record<string, object> = {
 test.each<[string, string, object[], unknown[]]>([
   [
     "openai",
-    "an object in place of the list of calls",
+    "an object instead of a list of calls",
     [chunk({ delta: { tool_calls: look }, finish_reason: "tool_calls" })],
     [{ n: 1 }],
   ],
-  ["anthropic", "a text in place of its content", [whole.anthropic ?? {}], []],
+  ["anthropic", "a string instead of a list of content blocks", [whole.anthropic ?? {}], []],
   [
     "responses",
-    "a text only at its end",
+    "text only in its last event",
     [added({ type: "message" }), item("output_text.done", { text: "hi" }), completed],
     [],
   ],
   [
     "responses",
-    "a text in its first event",
+    "text in its first event",
     [added({ type: "message", content: spoken }), completed],
     [],
   ],
   [
     "responses",
-    "arguments only at their end",
+    "arguments only in their last event",
     [
       added({ type: "function_call", arguments: "" }),
       item("function_call_arguments.done", { arguments: json }),
@@ -60,11 +60,11 @@ test.each<[string, string, object[], unknown[]]>([
   ],
   [
     "responses",
-    "arguments in the first event",
+    "arguments in their first event",
     [added({ type: "function_call", arguments: json }), completed],
     [{ n: 1 }],
   ],
-])("the answer of a server of the %s protocol is read from %s", async (name, _, events, inputs) => {
+])("an answer in the %s protocol may have %s", async (name, _, events, inputs) => {
   const model = allModels.find((one) => one.name === name) as Model;
   const text = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
   let asked = 0;

@@ -8,13 +8,13 @@ import { failureOf, observed } from "./published.ts";
 import { eventsIn, key, recordedOf } from "./stream-property.ts";
 import type { Reply } from "./wire.ts";
 
-/* Answers of servers that deviate from a protocol. */
+/* Tests answers of servers that deviate from a protocol. */
 let server: ReturnType<typeof Bun.serve> | null = null;
 afterEach(() => server?.stop(true));
 
 type Sent = { json?: unknown; sse?: unknown[]; status?: number; named?: boolean };
 
-/** Serves answers in order. `bodies` are the raw request bodies. */
+/** Starts a server that sends the answers in order. `bodies` has the request bodies as text. */
 function serving(...answers: Sent[]): { url: string; key: string; bodies: string[] } {
   const bodies: string[] = [];
   server = Bun.serve({
@@ -55,7 +55,7 @@ async function played(model: Model, answers: Sent[], options: object = {}) {
   return { ...run, inputs, bodies: at.bodies, code: (run.error as { code?: string } | null)?.code };
 }
 
-/** Whole answers without a stream. */
+/** Complete answers as JSON documents, without a stream. */
 const documents: Record<string, unknown> = {
   openai: { ...message({}), choices: [{ message: { content: "hi" }, finish_reason: "stop" }] },
   anthropic: { type: "message", content: [{ type: "text", text: "hi" }], stop_reason: "end_turn" },
@@ -79,7 +79,7 @@ describe.each(allModels)("a server of the $name protocol", (model) => {
     [{ error: { message: "no", code: 503 } }, "LLM_OVERLOADED", true],
     [{ error: { message: "no", code: "429" } }, "LLM_RATE_LIMIT", true],
     [{ type: "error", error: { type: "api_error", message: "no" } }, "LLM_SERVER_ERROR", true],
-  ])("may say %j with status 200, in a stream too", async (json, code, retryable) => {
+  ])("may report the error %j with status 200, in a stream too", async (json, code, retryable) => {
     expect((await played(model, [{ json }])).error).toMatchObject({
       code,
       retryable,
@@ -89,7 +89,7 @@ describe.each(allModels)("a server of the $name protocol", (model) => {
   });
 
   test.each([[null], [7], ["text"], [{}], [[]], [{ status: "ok" }]])(
-    "may answer %j: an error in words",
+    "may answer %j, which is a readable error",
     async (json) => {
       const { error } = await played(model, [{ json }]);
       expect(error).toMatchObject({
@@ -99,14 +99,14 @@ describe.each(allModels)("a server of the $name protocol", (model) => {
     },
   );
 
-  test("may send its events as a list of JSON, and leave out their names and the end mark", async () => {
+  test("may send its events as a JSON array, and leave out their names and the end mark", async () => {
     const [stream = ""] = await recordedOf(model, [{ text: "the whole answer" } satisfies Reply]);
     const sse = eventsIn(stream).map(({ data }) => data);
     expect((await played(model, [{ sse }])).text).toBe("the whole answer");
     expect((await played(model, [{ json: sse }])).text).toBe("the whole answer");
   });
 
-  test("keeps integers beyond 2^53 exact", async () => {
+  test("may send integers beyond 2^53, which stay exact", async () => {
     const reply = { tools: [{ name: "look", json: '{"id": 9007199254740993, "n": 1}' }] };
     const streams = await recordedOf(model, [reply, { text: "done" }]);
     const answers = streams.map((stream) => ({ sse: eventsIn(stream).map(({ data }) => data) }));
@@ -135,7 +135,7 @@ describe.each(allModels)("a server of the $name protocol", (model) => {
     });
   });
 
-  test("has its paid answer read, whatever its counts are", async () => {
+  test("may report invalid token counts without a loss of the answer", async () => {
     const [stream = ""] = await recordedOf(model, [{ text: "the whole answer" }]);
     for (const count of [null, 1e308, -1, "7", {}]) {
       const text = JSON.stringify(eventsIn(stream)).replace(
@@ -153,43 +153,47 @@ describe("chat completions of other servers", () => {
   const done = { sse: [message({ content: "done" }), end] };
 
   test.each<[string, object[], unknown[]]>([
-    ["the same index", [call(0, "a", '{"n":1}'), call(0, "b", '{"n":2}')], [{ n: 1 }, { n: 2 }]],
     [
-      "the same index and no ids",
+      "with the same index",
+      [call(0, "a", '{"n":1}'), call(0, "b", '{"n":2}')],
+      [{ n: 1 }, { n: 2 }],
+    ],
+    [
+      "with the same index and without ids",
       [call(0, undefined, '{"n":1}'), call(0, "", '{"n":2}')],
       [{ n: 1 }, { n: 2 }],
     ],
     [
-      "the same index and id",
+      "with the same index and id",
       [call(0, "a", '{"n":1}'), call(0, "a", '{"n":2}')],
       [{ n: 1 }, { n: 2 }],
     ],
     [
-      "arguments as objects",
+      "with objects as arguments",
       [call(0, "a", { n: 1 }), call(1, "b", { n: 2 })],
       [{ n: 1 }, { n: 2 }],
     ],
     [
-      "the same index and no ids, in pieces",
+      "with the same index and without ids, in pieces",
       [1, 2].flatMap((n) => [
         call(0, undefined, ""),
         message({ tool_calls: [{ index: 0, function: { arguments: `{"n":${n}}` } }] }),
       ]),
       [{ n: 1 }, { n: 2 }],
     ],
-    ["the same index and nothing else", [call(0, "a", ""), call(0, "b", "")], [{}, {}]],
+    ["with the same index and without arguments", [call(0, "a", ""), call(0, "b", "")], [{}, {}]],
     [
-      "their name in each piece",
+      "with the name in each piece",
       [call(0, "a", '{"n":'), call(0, "a", "1}"), call(0, "a", "")],
       [{ n: 1 }],
     ],
-    ["a repeated call", [call(0, "a", '{"n":1}'), call(0, "a", '{"n":1}')], [{ n: 1 }]],
+    ["twice", [call(0, "a", '{"n":1}'), call(0, "a", '{"n":1}')], [{ n: 1 }]],
     [
-      "the old form",
+      "in the form of `function_call`",
       [message({ function_call: { name: "look", arguments: '{"n":1}' } })],
       [{ n: 1 }],
     ],
-  ])("may give calls %s", async (_, chunks, expected) => {
+  ])("may send calls %s", async (_, chunks, expected) => {
     const run = await played(chat, [{ sse: [...chunks, message({}, "tool_calls")] }, done]);
     expect([run.text, run.inputs]).toEqual(["done", expected]);
   });
@@ -207,7 +211,7 @@ describe("chat completions of other servers", () => {
     expect([text, thought.map(({ payload }) => payload.delta)]).toEqual(["the answer", ["hm"]]);
   });
 
-  test("may refuse max_tokens, and get a second request with max_completion_tokens", async () => {
+  test("may refuse `max_tokens`, and get a second request with `max_completion_tokens`", async () => {
     const refusal =
       "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
     const { text, bodies } = await played(
@@ -233,7 +237,7 @@ describe("chat completions of other servers", () => {
     expect(less.text).toBe("<thin air>");
   });
 
-  test("fail with an error when only intermediate text is understood", async () => {
+  test("fail when only the text before a tool call is understood", async () => {
     const aside = [message({ content: "I look." }), call(0, "a", "{}"), message({}, "tool_calls")];
     const usage = { usage: { prompt_tokens: 3, completion_tokens: 40 } };
     for (const lost of [
@@ -257,10 +261,10 @@ describe("chat completions of other servers", () => {
   });
 });
 
-describe("an answer whose parts all have the index 0", () => {
+describe("an answer all of whose parts have the index 0", () => {
   const done = (name: string) => ({ json: documents[name] });
 
-  test("has each of its blocks", async () => {
+  test("keeps each of its blocks", async () => {
     const block = (content_block: object, delta: object) => [
       { type: "content_block_start", index: 0, content_block },
       { type: "content_block_delta", index: 0, delta },
@@ -283,7 +287,7 @@ describe("an answer whose parts all have the index 0", () => {
     expect([run.error, run.inputs]).toEqual([null, [{ n: 1 }, { n: 2 }]]);
   });
 
-  test.each([true, false])("has each of its items, even without end events: %s", async (ends) => {
+  test.each([true, false])("keeps each of its items (with end events: %s)", async (ends) => {
     const called = (id: string, n: number) => {
       const item = { type: "function_call", id, call_id: `c_${id}`, name: "look" };
       const whole = { ...item, arguments: `{"n":${n}}` };
@@ -314,7 +318,7 @@ describe("the fields that a server requires with a tool's result", () => {
   const answer = { sse: [message({ content: "hi" }), end] };
   const refusal = (said: string) => ({ status: 400, json: { error: { message: said } } });
 
-  test("thinking is sent only to a server that requires it, from the first refusal on", async () => {
+  test("the model's thinking is sent back only to a server that requires it, from the first refusal on", async () => {
     const thought = called({ reasoning_content: "let me look" });
     const missing = refusal("Missing `reasoning_content` field in the assistant message");
     const run = await played(chat, [{ sse: thought }, missing, { sse: thought }, answer]);
@@ -323,7 +327,7 @@ describe("the fields that a server requires with a tool's result", () => {
     expect(sent).toEqual([0, 0, 1, 2]);
   });
 
-  test("the details of the thinking are sent to a gateway that requires them", async () => {
+  test("`reasoning_details` are sent back to a gateway that requires them", async () => {
     const details = [{ type: "reasoning.encrypted", data: "sealed", index: 0 }];
     const missing = refusal("Gemini models require OpenRouter reasoning details to be preserved");
     const turn = { sse: called({ reasoning: "x", reasoning_details: details }) };
@@ -341,7 +345,7 @@ describe("the fields that a server requires with a tool's result", () => {
 });
 
 test.each(["error", "abort", "insufficient_system_resource", "malformed_function_call"])(
-  "an answer that ends with %s is requested again",
+  "the request of an answer that ends with %s is retried",
   async (reason) => {
     const broken = { sse: [message({ content: "half" }), message({}, reason)] };
     const whole = { sse: [message({ content: "whole" }), end] };
@@ -370,11 +374,11 @@ test.each([
   ["so it is 4.\n</think>\n\n4", "4"],
   ["use `</think>` to end it", "use `</think>` to end it"],
   ["```\na\n</think>\n```\nends it", "```\na\n</think>\n```\nends it"],
-])("thinking without a first tag is not part of the answer: %j", async (content, said) => {
+])("thinking without an opening tag is not part of the answer: %j", async (content, said) => {
   expect((await played(chat, [{ sse: [message({ content }), end] }])).text).toBe(said);
 });
 
-test("a body that is not an answer is shown", async () => {
+test("the error for a response that is not an answer shows the response", async () => {
   const json = { base_resp: { status_code: 1004, status_msg: "login fail" } };
   const { code, error } = await played(chat, [{ json }]);
   expect([code, (error as Error).message]).toEqual([

@@ -11,14 +11,14 @@ import { type Model, ModelRuns, type Run } from "./model-runs.ts";
 import type { Reply } from "./wire.ts";
 
 /*
- * Resumes, retries and forks threads of earlier versions with recorded turns that a service would refuse. Each service
- * must accept the conversation.
+ * Resumes, retries and forks threads whose recorded turns have content that a service would refuse, as earlier versions
+ * could record it. Each service must accept the conversation.
  */
 setDefaultTimeout(120_000);
 let models: ModelRuns;
 let host: Host;
 
-/** The event at the third turn, once. */
+/** The event of the third turn. Reset after the event. */
 let atThird: "is killed" | "fails" | null = null;
 
 const calls = [[1, 2], [3]];
@@ -53,7 +53,7 @@ type Change = (entries: Entry[]) => Entry[] | void;
 
 const answer = (entries: Entry[], turn: number): ModelAnswer => {
   const found = entries.find((entry) => entry.kind === "answer" && entry.turn === turn);
-  if (!found) throw new Error(`no answer of turn ${turn}`);
+  if (!found) throw new Error(`no answer found for turn ${turn}`);
   return found.answer;
 };
 const resultsOf = (entries: Entry[], turn: number): Entry[] =>
@@ -65,22 +65,22 @@ function renameCall(entries: Entry[], turn: number, nth: number, id: string): vo
   const { toolUses, ...rest } = answer(entries, turn);
   const use = toolUses[nth];
   const block = usesIn({ toolUses, ...rest })[nth];
-  if (!use || !block) throw new Error("no such call");
+  if (!use || !block) throw new Error("no call found");
   for (const { result } of resultsOf(entries, turn)) {
     if (result.tool_use_id === use.id) result.tool_use_id = id;
   }
   block.id = use.id = id;
 }
 
-/** Appends a turn before the third is requested. */
+/** Appends a third turn, which has not been requested. */
 function withTurn(entries: Entry[], given: Partial<ModelAnswer>): Entry[] {
   const [first] = entries.filter(({ kind }) => kind === "answer");
-  if (!first) throw new Error("no answer");
+  if (!first) throw new Error("no answer found");
   const empty = { ...first.answer, blocks: [], text: "", thinking: "", toolUses: [] };
   return [...entries, { ...first, turn: 3, answer: { ...empty, ...given } }];
 }
 
-/** Recorded turns by name. */
+/** Changes to the recorded turns, by name. */
 const changes: Record<string, Change> = {
   "blank blocks": (entries) => {
     answer(entries, 1).blocks.unshift({ type: "text", text: "\n\n" });
@@ -92,7 +92,7 @@ const changes: Record<string, Change> = {
     Object.assign(usesIn(answer(entries, 1))[0] ?? {}, { input: { n: 1, "\udd11": "\ud83d" } });
     for (const { result } of resultsOf(entries, 2)) result.content += "\udd11";
   },
-  "the name of no tool": (entries) => {
+  "an invalid tool name": (entries) => {
     const { toolUses, ...rest } = answer(entries, 1);
     for (const each of [toolUses[0], usesIn({ toolUses, ...rest })[0]]) {
       Object.assign(each ?? {}, { name: `multi_tool_use.parallel ${"x".repeat(200)}` });
@@ -102,13 +102,13 @@ const changes: Record<string, Change> = {
     const [lost] = resultsOf(entries, 1);
     return entries.filter((entry) => entry !== lost);
   },
-  "a call that was not to be made": (entries) => {
+  "a call in a block that the answer does not list": (entries) => {
     const call = { type: "tool_use", id: "toolu_lost", name: "mark", input: { n: 9 } };
     answer(entries, 1).blocks.push(call);
   },
   "a result without a call": (entries) => {
     const [known] = resultsOf(entries, 1);
-    if (!known) throw new Error("no result");
+    if (!known) throw new Error("no result found");
     return [...entries, { ...known, result: { ...known.result, tool_use_id: "toolu_gone" } }];
   },
   "the same id twice": (entries) => {
@@ -125,7 +125,7 @@ const changes: Record<string, Change> = {
     withTurn(entries, { stop: "paused", text: " ", blocks: [{ type: "text", text: " \n" }] }),
 };
 
-/** Rewrites a thread's logs with new checksums. */
+/** Changes the journal entries of a thread, with matching checksums in both logs. */
 function change({ ref }: Run, to: Change): void {
   const journal = journalPath(models.root, ref.hash, ref.threadId);
   type Line = { kind: string; entry?: Entry };
@@ -150,7 +150,7 @@ const linesOf = (path: string): string[] =>
 
 type Printed = { threadId: string; status: string; error?: { message: string; hint?: string } };
 
-/** Runs a command in the folder and with the keys of a run. */
+/** Runs a command of the program in the folder and with the keys of a run. */
 async function command({ cwd, env }: Run, ...args: string[]): Promise<Printed> {
   const child = Bun.spawn([...programWords, ...args, "--wait", "--json"], {
     ...{ cwd, stdout: "pipe", stderr: "pipe" },
@@ -175,7 +175,7 @@ const ended = ({ status, error }: Printed) => ({ status, error });
 const completed = { status: "completed", error: undefined };
 const marksIn = (run: Run): number[] => models.marksOf(run).map(Number.parseFloat);
 
-/** Returns the arguments of the fork command that an error names. */
+/** Returns the arguments of the fork command in an error's hint. */
 function forkIn({ error, threadId }: Printed): string[] {
   const [, words = ""] = /: uncaged-workflow (.+)$/.exec(error?.hint ?? "") ?? [];
   expect(words).toBe(`fork ${threadId} --anew`);
@@ -210,7 +210,7 @@ describe.each(kinds)("a thread of %s whose records have", (model) => {
   );
 });
 
-test("an unsigned thought is refused by the service, and the fork that the error names continues", async () => {
+test("the service refuses unsigned thinking, and the fork in the error's hint continues", async () => {
   const to: Change = (entries) => {
     answer(entries, 1).blocks.unshift({ type: "thinking", thinking: "I think" });
   };

@@ -5,8 +5,8 @@ import { signalWorkers } from "../../workflow/test/fixtures/store.ts";
 import { AgentsRuns, type Fault } from "./agents-runs.ts";
 
 /*
- * Programs of OpenAI's Agents SDK whose process is killed at each of their events. No answer of a model is paid twice,
- * no finished tool runs again, and each model gets the conversation of an undisturbed run.
+ * Tests programs of OpenAI's Agents SDK whose process is killed at each of their events. No recorded answer is
+ * requested again, no recorded tool call runs again, and each model gets the conversation of an undisturbed run.
  */
 setDefaultTimeout(180_000);
 let runs: AgentsRuns;
@@ -17,7 +17,7 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => runs.models.close());
 
-/** The requests and the marks of each program. The marks of a list are of concurrent calls. */
+/** The number of requests and the marks of each program. Each inner list has the marks of concurrent calls. */
 const programs = {
   support: { requests: 5, marks: [[1, 2], [4], [6]], summary: "Refunds: all is done" },
   streamed: { requests: 5, marks: [[1, 2], [4], [6]], summary: "Refunds: all is done" },
@@ -72,14 +72,14 @@ describe.each(Object.entries(programs))(
       if (summary !== null) expect(result).toMatchObject({ returnCode: 0, summary });
     });
 
-    test.each(events(program, requests, marks))("continues after a death at %j", async (at) => {
+    test.each(events(program, requests, marks))("continues after a kill at %j", async (at) => {
       const whole = await expected(program);
       const run = await runs.start("agents", program, at);
       const { view } = await runs.finished(run);
       expect(view).toMatchObject({ status: "completed", result: whole.result as object });
       expect(runs.answered()).toEqual(whole.bodies);
       expect(sessionOf(run.cwd)).toBe(whole.session);
-      // A killed tool, and the concurrent calls, may have left a mark without a recorded result.
+      // The call at the kill, and its concurrent calls, may have left a mark without a recorded result.
       const dead = typeof at === "string" ? Number(at.split(" ")[1]) : 0;
       const beside = marks.find((group) => group.includes(dead)) ?? [];
       const left = runs.models.marksOf(run).map(Number);
@@ -94,7 +94,7 @@ describe.each(Object.entries(programs))(
     });
 
     test.each(["killed", "gone"] as const)(
-      "continues when its worker is %s while it waits",
+      "continues when the worker is %s while the thread waits",
       async (how) => {
         const whole = await expected(program);
         const run = await runs.start("agents", program);

@@ -8,8 +8,8 @@ import { ledgerOf } from "../src/ledger/ledger.ts";
 import { AgentsRuns } from "./agents-runs.ts";
 
 /*
- * Programs of OpenAI's Agents SDK in the steps of real workers, with a few crashes. The nightly suite has a crash at
- * every event.
+ * Tests programs of OpenAI's Agents SDK in the steps of real workers, with a few kills. The nightly suite has a kill at
+ * each event.
  */
 setDefaultTimeout(120_000);
 let runs: AgentsRuns;
@@ -51,7 +51,7 @@ describe.each(["support", "streamed"])("the program %s", (program) => {
     { request: 3, kind: "asked" },
     ...(program === "streamed" ? [{ request: 5, kind: "answering" }] : ["after 2", "end"]),
   ] as Parameters<AgentsRuns["start"]>[2][];
-  test.each(deaths)("continues after a death at %j", async (at) => {
+  test.each(deaths)("continues after a kill at %j", async (at) => {
     const run = await runs.start("agents", program, at);
     const { view } = await runs.finished(run);
     expect(view).toMatchObject({
@@ -64,7 +64,7 @@ describe.each(["support", "streamed"])("the program %s", (program) => {
     await runs.models.expectCounted(run.ref);
   });
 
-  test("does not run a call that a person rejects, and tells the model", async () => {
+  test("does not run a call that a person refuses, and reports the refusal to the model", async () => {
     const run = await runs.start("agents", program);
     const answer = { approve: false, reason: "too much" };
     const { view } = await runs.finished(run, { answer, before: () => runs.models.kill() });
@@ -74,7 +74,7 @@ describe.each(["support", "streamed"])("the program %s", (program) => {
   });
 });
 
-test("a hosted MCP tool runs once a person approves its call", async () => {
+test("a hosted MCP tool runs only if a person approves its call", async () => {
   for (const [answer, text] of [
     [true, "found it"],
     [false, "refused"],
@@ -86,7 +86,7 @@ test("a hosted MCP tool runs once a person approves its call", async () => {
   }
 });
 
-test("an answer that is not a decision approves nothing", async () => {
+test("an answer that is not a decision is refused, and the thread still waits", async () => {
   const run = await runs.start("agents", "support");
   await settled(runs.models.host, run.ref);
   const { ref, env, cwd } = run;
@@ -97,7 +97,7 @@ test("an answer that is not a decision approves nothing", async () => {
   expect(runs.models.marksOf(run).sort()).toEqual(["1", "2", "4"]);
 });
 
-test("sessions and agents as tools continue after a crash", async () => {
+test("sessions and agents as tools continue after a kill", async () => {
   const run = await runs.start("agents", "team", { request: 6, kind: "asked" });
   const { view } = await runs.finished(run);
   expect(view).toMatchObject({ status: "completed" });
@@ -108,7 +108,7 @@ test("sessions and agents as tools continue after a crash", async () => {
   });
 });
 
-test("the example of the guide requests an approval before a refund", async () => {
+test("the example of the guide asks for an approval before a refund", async () => {
   const top = join(import.meta.dir, "../../..");
   const example = join(top, "examples/openai-agents/workflow.ts");
   const guide = readFileSync(join(top, "docs/guides/openai-agents.md"), "utf8");
@@ -119,7 +119,7 @@ test("the example of the guide requests an approval before a refund", async () =
   expect(view).toMatchObject({ result: { summary: "You get 150 back." } });
 });
 
-test("no log has the key of the model's server", async () => {
+test("no log contains the key of the model's server", async () => {
   const run = await runs.start("agents", "support");
   await runs.finished(run);
   const { root, servers } = runs.models;
@@ -137,7 +137,7 @@ describe("a program with the structure of an Agent Builder export", () => {
   ] as const;
 
   test.each(programs)(
-    "%s continues after a death at its last request",
+    "%s continues after a kill at its last request",
     async (name, value, requests) => {
       const run = await runs.start("exported", name, { request: requests, kind: "asked" });
       const { view, questions } = await runs.finished(run, { answer: { decision: "approve" } });
@@ -150,7 +150,7 @@ describe("a program with the structure of an Agent Builder export", () => {
     },
   );
 
-  test("goes the other way when a person rejects", async () => {
+  test("takes the other branch when a person rejects", async () => {
     const run = await runs.start("exported", "service");
     const answer = { decision: "reject" };
     const { view } = await runs.finished(run, { answer, before: () => runs.models.kill() });
@@ -161,7 +161,7 @@ describe("a program with the structure of an Agent Builder export", () => {
   });
 });
 
-test("a bundle has one copy of the SDK: the author's", async () => {
+test("a bundle has only the author's copy of the SDK", async () => {
   const { host, folder } = runs.models;
   const project = join(folder, "project");
   const sdk = join(project, "node_modules/@openai/agents");

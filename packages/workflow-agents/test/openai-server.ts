@@ -11,7 +11,7 @@ import {
   type WireServer,
 } from "./wire.ts";
 
-/** A server for OpenAI's chat completions: `POST /v1/chat/completions`, streamed or not. */
+/** Starts a server for OpenAI's chat completions: `POST /v1/chat/completions`, streamed or not. */
 export async function openaiServer(
   script: Script<ChatCompletionCreateParams>,
 ): Promise<WireServer<ChatCompletionCreateParams>> {
@@ -94,7 +94,7 @@ const call =
     return { id: `call_${nth}_${at}`, type: "function", function: made };
   };
 
-/** Counts tokens. A prefix that was sent before counts as cached. */
+/** Counts tokens. A prefix of an earlier request counts as cached. */
 function count(
   body: ChatCompletionCreateParams,
   { thinking = "", text = "", tools = [], repeat = 1 }: Reply,

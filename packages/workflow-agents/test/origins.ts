@@ -9,8 +9,8 @@ export type Request = {
 export type Origin = { url: string; came: Request[]; stop: () => void };
 
 /**
- * Starts a server on its own port, which makes it a separate origin. The server sends the redirect that `answer`
- * returns, and echoes every other request.
+ * Starts a server on its own port, and so with its own origin. The server sends the response that `answer` returns, and
+ * echoes every other request.
  */
 export function origin(answer: (url: URL) => Response | null = () => null): Origin {
   const came: Request[] = [];
@@ -32,6 +32,6 @@ export function origin(answer: (url: URL) => Response | null = () => null): Orig
   };
 }
 
-/** Returns a redirect with an unchanged `location`. */
+/** Returns a redirect whose `location` header is exactly the given text. */
 export const redirect = (status: number, location?: string): Response =>
   new Response("moved", { status, headers: location === undefined ? {} : { location } });

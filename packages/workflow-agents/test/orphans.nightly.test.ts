@@ -5,7 +5,7 @@ import { removeFolders, Store } from "../../cli-workflow/test/program.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { isAlive, processesIn } from "./processes.ts";
 
-/* The processes of a killed worker exit with it, or at the latest before a step runs again. */
+/* Tests that the child processes of a killed worker end with the worker, or at the latest before a step runs again. */
 const source = join(import.meta.dir, "bundles/starting.ts");
 type View = { status: string; pid: number | null; steps: { content: string }[] };
 
@@ -19,7 +19,7 @@ afterAll(removeFolders);
 
 const runningIn = (name: string): number[] => processesIn(join(store.folder, `${name}.d`));
 
-/** Starts a thread that starts two processes in each way, and waits until they run. */
+/** Starts a thread that starts two processes in each way. Waits until the processes run. */
 async function start(ways: string[], { end = false, more = [] as string[] } = {}) {
   const name = `started-${names.length}-${Math.random()}`;
   names.push(name);
@@ -29,7 +29,7 @@ async function start(ways: string[], { end = false, more = [] as string[] } = {}
   return { id, name };
 }
 
-/** Returns the pid of the last process that held the lock of a thread's version. */
+/** Returns the process id of the last worker of a thread's bundle. */
 async function lastWorker(id: string): Promise<number> {
   const { hash } = await store.json<{ hash: string }>(["thread", id]);
   const [first = ""] = readFileSync(join(store.root, "run", `${hash}.holder`), "utf8").split("\n");
@@ -51,7 +51,7 @@ test("the commands of twenty tools, and their children, end with the worker", as
 }, 180_000);
 
 describe.if(process.platform === "linux")("on Linux", () => {
-  test("no process of a killed worker runs beside a resumed step, and the resume reports it", async () => {
+  test("a resume ends the child processes of a killed worker before it runs a step, and reports them", async () => {
     const { id, name } = await start(["tool", "deaf", "session", "node", "bun", "given"]);
     await killWorker(id);
     const { code, stderr } = await store.run(["resume", id, "--wait"]);
@@ -67,7 +67,7 @@ describe.if(process.platform === "linux")("on Linux", () => {
     );
   }, 180_000);
 
-  test("processes without the mark, and processes of a worker that was not lost, keep running", async () => {
+  test("processes without the worker's mark, and processes of a worker that exited normally, keep running", async () => {
     const { id, name } = await start(["free"]);
     await killWorker(id);
     expect(await store.json(["kill", id])).toEqual({ threadId: id, resumed: [] });

@@ -9,7 +9,7 @@ import { allModels as models, threadAt } from "./models.ts";
 import { observed } from "./published.ts";
 import type { Reply } from "./wire.ts";
 
-/* Pictures and documents in the input of a model: from the prompt, a tool, or an MCP server. */
+/* Tests pictures and documents in a model's input, from the prompt, a tool, or an MCP server. */
 const png = Buffer.from("\x89PNG\r\n\x1a\n....", "latin1");
 const pdf = Buffer.from("%PDF-1.7 ....", "latin1");
 const data = png.toString("base64");
@@ -49,7 +49,7 @@ describe.each(models)("to $name", (model) => {
   };
   const picture = pictureOf[model.name] ?? {};
 
-  test("a picture, a PDF and a text are sent with the prompt", async () => {
+  test("a picture, a PDF and a text file are sent with the prompt", async () => {
     const files = () => [image("shot.png"), file("report.pdf"), file("notes.txt")];
     const { run, bodies } = await play([{ text: "seen" }], { files });
     expect(run.error).toBeNull();
@@ -72,7 +72,7 @@ describe.each(models)("to $name", (model) => {
     expect(bodies).toEqual([]);
   });
 
-  test("a tool returns pictures among its texts, and events have notes", async () => {
+  test("a tool may return pictures between texts, and events have notes instead of the pictures", async () => {
     const look = tool({
       ...{ name: "look", description: "Looks", input: z.object({ path: z.string() }) },
       execute: ({ path }) => ["It is this:", image(path), { n: 1 }],
@@ -92,7 +92,7 @@ describe.each(models)("to $name", (model) => {
     expect(published).not.toContain(data);
   });
 
-  test("a tool's picture is recorded with its result, and is there after a crash", async () => {
+  test("a tool's picture is recorded with the result, and sent again after a crash", async () => {
     const entries: unknown[] = [];
     const journal = {
       read: async () => entries.map((entry) => ({ entry, failed: false })),
@@ -110,7 +110,7 @@ describe.each(models)("to $name", (model) => {
       threadAt(model, server, { cwd, journal, key: "k", attempts: { outermost } as Attempts });
     const agent = model.agent({ maxRetries: 0, tools: toolRegistry([look]) });
     expect(await agent(execution("one"), "You look.")).toBe("seen");
-    // The crash also lost the last answer.
+    // Simulate a crash before the last answer was recorded.
     entries.pop();
     expect(await agent(execution("two"), "You look.")).toBe("seen");
     const [, last, again, ...more] = server.came.map(({ body }) => JSON.stringify(body));
@@ -119,7 +119,7 @@ describe.each(models)("to $name", (model) => {
     expect(ran).toBe(1);
   });
 
-  test("an MCP server's pictures and documents are shown, and notes replace its sounds and broken parts", async () => {
+  test("an MCP server's pictures and documents are sent to the model, and notes replace sounds and broken parts", async () => {
     const program = join(import.meta.dir, "mcp/server.ts");
     const sums = mcpTools({ name: "sums", command: process.execPath, args: [program, "stdio"] });
     const { run, bodies } = await play([{ tools: [{ name: "sums__seen" }] }, { text: "seen" }], {
@@ -129,7 +129,7 @@ describe.each(models)("to $name", (model) => {
     const sent = JSON.stringify(bodies[1]);
     expect(sent).toContain(JSON.stringify(picture).slice(1, -1));
     expect(sent).toContain(pdf.toString("base64"));
-    expect(sent).toContain("[audio audio/wav, 3 bytes, not shown: models here take no audio]");
+    expect(sent).toContain("[audio audio/wav, 3 bytes, not shown: audio is not supported]");
     expect(sent).toContain(
       "[image image/png, 3 bytes, not shown: the bytes of a picture are not a PNG",
     );

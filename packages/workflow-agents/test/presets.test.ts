@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
-/** Runs an agent with a command in PATH that replays recorded lines and writes down its arguments. */
+/** Runs an agent whose command replays recorded lines and writes its arguments to a file. */
 async function play(agent: AgentFn, name: string, lines: string, memory = {}): Promise<Observed> {
   const file = join(cwd, name);
   const program = JSON.stringify(join(commands, "agent.mjs"));
@@ -34,8 +34,8 @@ const reported = (run: Observed) =>
     return [type, delta ?? { tool_use_id, name, input, content, is_error }];
   });
 
-describe("Codex", () => {
-  test("runs without its screen, and its lines are understood", async () => {
+describe("an agent of Codex", () => {
+  test("runs without a terminal interface, and its output becomes events", async () => {
     const memory = {};
     const run = await play(codex({ model: "gpt-5.5-codex" }), "codex", "codex.jsonl", memory);
     expect(run.text).toBe("The sum is fixed.");
@@ -73,7 +73,7 @@ describe("Codex", () => {
     expect(argv().slice(-3)).toEqual(["resume", "abc", "-"]);
   });
 
-  test("reports why a turn failed", async () => {
+  test("reports the reason for a failed turn", async () => {
     const { error } = await play(codex(), "codex", "codex-failed.jsonl");
     expect(error).toMatchObject({
       code: "COMMAND_FAILED",
@@ -82,8 +82,8 @@ describe("Codex", () => {
   });
 });
 
-describe("Cursor", () => {
-  test("runs without its screen, and its lines are understood", async () => {
+describe("an agent of Cursor", () => {
+  test("runs without a terminal interface, and its output becomes events", async () => {
     const memory = { sessions: [{ command: "cursor-agent", session: "before", steps: 0 }] };
     const run = await play(cursor(), "cursor-agent", "cursor.jsonl", memory);
     expect(run.text).toBe("I'll read it. The sum is fixed.");

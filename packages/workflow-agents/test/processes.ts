@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
-/** Returns whether a process runs. A zombie does not. */
+/** Returns whether a process runs. A zombie process does not run. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -24,7 +24,9 @@ export function numberIn(file: string): number {
   }
 }
 
-/** Returns the pids of the processes that work in a folder, including processes in their own PID namespace. */
+/**
+ * Returns the ids of the processes whose working directory is a folder, including processes in their own PID namespace.
+ */
 export function processesIn(folder: string): number[] {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   return pids.map(Number).filter((pid) => isAlive(pid) && folderOf(pid) === folder);

@@ -5,10 +5,10 @@ import { type RoleRun, type Spent, withRun } from "../src/run/run.ts";
 // Bun drops a channel's subscribers when the channel has no reference.
 const eventsOn = channel(eventsChannel);
 
-/** The events, spending and result of a run. */
+/** The events, spending and result of an agent's run. */
 export type Observed = { events: WorkflowEvent[]; spent: Spent[]; text: string; error: unknown };
 
-/** Runs an agent as a role does, and collects its events. Never throws. `result` fills while the agent runs. */
+/** Runs an agent as a role does, and collects its events. Never throws. Fills `result` while the agent runs. */
 export async function observed(
   work: () => Promise<string>,
   call: Partial<RoleRun> = {},
@@ -34,7 +34,7 @@ export async function observed(
 
 const forLedger = ["llm_start", "llm_usage", "session"];
 
-/** Returns the published events without the events for the ledger and later steps. */
+/** Returns the published events without the events that are only for the ledger or later steps. */
 export const agentEventsOf = ({ events }: Observed): WorkflowEvent[] =>
   events.filter(({ type }) => !forLedger.includes(type));
 
@@ -47,7 +47,7 @@ export const typesOf = (run: Observed): string[] =>
 /** Returns the payload of the only event of a type. */
 export function payloadOf({ events }: Observed, type: string): Record<string, unknown> {
   const [event, second] = events.filter((one) => one.type === type);
-  if (!event || second) throw new Error(`there is not one ${type}`);
+  if (!event || second) throw new Error(`the run does not have exactly one ${type}`);
   return event.payload;
 }
 
@@ -59,7 +59,7 @@ export function threadOf(more: Partial<ThreadContext> = {}): ThreadContext {
   return { threadId, start, steps: [], cwd: "/", env: {}, ...more };
 }
 
-/** Returns the error of some work, or null if it succeeds. */
+/** Returns the error of a rejected promise, or null. */
 export const failureOf = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
     () => null,

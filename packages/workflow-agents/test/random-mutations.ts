@@ -1,14 +1,14 @@
 import { type Path, pathsIn } from "./mutations.ts";
 
 /*
- * Random changes to the messages of another program, from a seed. A change drops, doubles, reorders, splits or retypes
- * a value at any depth, including a whole message.
+ * Makes random changes to the messages of another program, from a seed. A change drops, doubles, reorders, splits or
+ * retypes a value at any depth, including a whole message.
  */
 
 type Json = unknown;
 type Random = () => number;
 
-/** Returns a function that returns random numbers from 0 to below 1. Equal seeds give equal numbers. */
+/** Returns a random number generator with a seed. The numbers are at least 0 and below 1. */
 export function randomOf(seed: number): Random {
   let state = seed + 0x6d2b79f5;
   return () => {
@@ -87,6 +87,6 @@ function change(sent: Json[], random: Random): string {
 const at = (value: Json, path: Path): Json =>
   path.reduce((inner, key) => (inner as Record<string | number, Json>)[key], value);
 
-/** Text that no error or answer may have: a value that was converted to text by mistake. */
+/** Matches a value that was converted to text by mistake. No error or answer may contain such text. */
 export const garbled =
   /\[object |\bundefined\b|\bNaN\b|TypeError|is not a function|is not iterable|Cannot read|can't access|ZodError|invalid_union/;

@@ -10,7 +10,7 @@ import { until } from "../../workflow/test/fixtures/until.ts";
 import { expectCounted } from "./counted.ts";
 import { limitedServer } from "./limited/server.ts";
 
-/* Threads of several versions, and so in several processes, share a provider's rate limit. */
+/* Tests threads of several versions, and so of several processes, which share a provider's rate limit. */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-limits-"));
 const host = openLocalHost({ path: join(folder, "root") });
 const root = openRoot({ path: join(folder, "root") });
@@ -50,7 +50,7 @@ const envOf = ({ url, key }: { url: string; key: string }) => ({
 
 type Server = Awaited<ReturnType<typeof serve>>;
 
-/** Starts threads of alternating versions. The prompt has the thread's number, counted from `first`. */
+/** Starts threads of `of` alternating versions. Each prompt has the thread's number, counted from `first`. */
 const begin = (provider: Provider, server: Server, count: number, of: number, first = 0) =>
   Promise.all(
     Array.from({ length: count }, (_, n) =>
@@ -68,15 +68,15 @@ const notCompleted = async (threads: readonly ThreadRef[]) => {
   return ends.filter(({ status }) => status !== "completed");
 };
 
-describe.each(["claude", "gpt"] as const)("50 threads of 5 processes at %s", (provider) => {
-  test("are all answered, and report how long they wait", async () => {
+describe.each(["claude", "gpt"] as const)("50 threads of 5 processes that call %s", (provider) => {
+  test("complete, and report their waits", async () => {
     const server = await serve(provider);
     const threads = await begin(provider, server, 50, versions);
     expect(await notCompleted(threads)).toEqual([]);
     expect(server.served).toHaveLength(150);
     const last = await host.attempts(threads.at(-1) as ThreadRef);
     const waits = last.flatMap(({ notes }) => notes.filter(({ type }) => type === "llm_wait"));
-    // The last thread may also have other waits, if it began before the first answer reported the limits.
+    // The last thread may also have other waits if it started before the first answer reported the limits.
     expect(waits.map(({ payload }) => payload)).toContainEqual({
       delay_ms: expect.any(Number),
       reason: `${provider === "claude" ? "Anthropic" : "the OpenAI API"} limits requests`,
@@ -92,7 +92,7 @@ describe.each(["claude", "gpt"] as const)("50 threads of 5 processes at %s", (pr
 
 const buckets = () => namesIn(runDir(root)).filter(isSharedFile);
 
-test("waiting calls of a killed worker don't delay other calls, and are not counted", async () => {
+test("waiting calls of a killed worker neither delay other calls nor count", async () => {
   const server = await serve("claude");
   const before = new Set(buckets());
   const first = await begin("claude", server, 30, 1);
@@ -111,7 +111,8 @@ test("waiting calls of a killed worker don't delay other calls, and are not coun
   expect((await settled(host, other as ThreadRef)).status).toBe("completed");
   expect(server.served.length - killed).toBe(3);
   expect((await settled(host, first[0] as ThreadRef)).status).not.toBe("running");
-  // The limit admitted these calls. The kill may have stopped a recorded call before the server received it.
+  // The rate limiter admitted `sent.requests` calls. The kill may have stopped some of them before the server received
+  // them.
   const mostUnknown = sent.requests - killed;
   await expectCounted(host, [...first, other as ThreadRef], [server], mostUnknown);
 }, 180_000);

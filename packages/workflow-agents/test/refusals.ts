@@ -1,6 +1,6 @@
 /*
- * The refusals of the services, in the wording of public reports. The test servers answer with them, so a request that
- * passes here also passes at the real service.
+ * The error messages with which the services refuse invalid requests, as in public reports. The test servers refuse the
+ * same requests, so requests that pass here should pass at the services.
  */
 
 type Fields = Record<string, unknown>;
@@ -10,14 +10,14 @@ const isObject = (value: unknown): value is Fields =>
 const listOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.filter(isObject) : []);
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Yields the problems of a request. Only the first problem is reported. */
+/** The problems of a request. A service reports only the first problem. */
 type Problems = Iterable<string>;
 const firstOf = (problems: Problems): string | null => {
   for (const problem of problems) return problem;
   return null;
 };
 
-/** Returns whether all text of a value is well-formed, including text inside JSON strings. */
+/** Returns whether all text in a value is well-formed Unicode, including text in JSON strings. */
 function isWellFormed(value: unknown): boolean {
   if (typeof value === "string") {
     return value.isWellFormed() && !/\\ud[89ab]..(?!\\ud[c-f])/i.test(value);
@@ -29,7 +29,7 @@ function isWellFormed(value: unknown): boolean {
 const legalName = /^[a-zA-Z0-9_-]{1,64}$/;
 const isBlank = (text: unknown): boolean => textOf(text).trim() === "";
 
-/** Returns the refusal of Anthropic's Messages API, if any. */
+/** Returns the error of Anthropic's Messages API for a request, or null. */
 export const anthropicRefusal = (body: unknown): string | null =>
   firstOf(anthropicProblems(body as Fields));
 
@@ -143,7 +143,7 @@ function* anthropicTools(tools: Fields[]): Problems {
   }
 }
 
-/** Returns the refusal of OpenAI's chat completions, if any. */
+/** Returns the error of OpenAI's chat completions for a request, or null. */
 export const chatRefusal = (body: unknown): string | null => firstOf(chatProblems(body as Fields));
 
 const notJson =
@@ -244,7 +244,7 @@ function* schemaProblems(schema: Fields, invalid: string, path: string[]): Probl
   }
 }
 
-/** Returns the Responses API's refusal of a conversation that it does not store, if any. */
+/** Returns the error of OpenAI's Responses API for a request with a conversation that it does not store, or null. */
 export const responsesRefusal = (body: unknown): string | null =>
   firstOf(responsesProblems(body as Fields));
 

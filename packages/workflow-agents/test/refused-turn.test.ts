@@ -5,14 +5,17 @@ import { programWords } from "../../cli-workflow/test/command.ts";
 import { type Model, ModelRuns } from "./model-runs.ts";
 import type { Reply } from "./wire.ts";
 
-/* A service refuses a recorded turn. A retry sends the turn again. The fork that the error suggests does not. */
+/*
+ * Tests a recorded turn that a service refuses. A retry sends the turn again, but the fork in the error's hint does
+ * not.
+ */
 let models: ModelRuns;
 let host: Host;
 let isBad = true;
 const invalid = "messages.1.content.0: this block can't be taken back";
 let refusal = invalid;
 
-// The service refuses the second turn because of content in the recorded first turn.
+// The service refuses the second request because of content from the recorded first turn.
 function reply(body: object): Reply {
   const sent = JSON.stringify(body);
   if (sent.includes("marked 666")) {
@@ -42,8 +45,8 @@ describe.each<[Model, string]>([
   ["gpt", invalid],
   ["responses", invalid],
   ["gpt", unsafe],
-])("a turn of %s that is refused: %s", (model, message) => {
-  test("fails each retry, and names the fork that continues", async () => {
+])("a thread of %s whose recorded turn is refused with '%s'", (model, message) => {
+  test("fails in a retry too, and the hint has the fork command that continues", async () => {
     isBad = true;
     refusal = message;
     const { ref, cwd, env } = await models.start("turns", model);

@@ -5,12 +5,15 @@ import { type Model, ModelRuns } from "./model-runs.ts";
 import type { Fault, Reply } from "./wire.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
-/* An invalid answer is requested again in its conversation. The journal records these turns like all others. */
+/*
+ * Tests repairs: the model is called again in the same conversation after an invalid answer. The journal records these
+ * turns like all others.
+ */
 let models: ModelRuns;
 let host: Host;
 let servers: ModelRuns["servers"];
 
-/** The model's answers by turn, and a fault that occurs once at one turn. */
+/** The model's answers by turn. */
 let answers: string[] = [];
 let event: { turn: number; fault?: Fault } | null = null;
 
@@ -43,7 +46,7 @@ const bodiesOf = (model: Model): string[] =>
 const bad = ['{"done":"yes"}', '{"done":"no"}'];
 
 describe.each(some(["claude", "gpt"] as const))("the repairs of %s", (model) => {
-  test("continue after a kill as if it had not happened", async () => {
+  test("continue after a kill with only the interrupted turn repeated", async () => {
     expect((await start(model, bad)).view.status).toBe("completed");
     const whole = bodiesOf(model);
     expect(whole).toHaveLength(3);
@@ -52,12 +55,11 @@ describe.each(some(["claude", "gpt"] as const))("the repairs of %s", (model) => 
       expect(view.status).toBe("interrupted");
       await host.control(ref, { kind: "resume", ...surroundings });
       expect((await settled(host, ref)).status).toBe("completed");
-      // Only the turn of the kill is repeated.
       expect(bodiesOf(model)).toEqual(whole.toSpliced(turn, 0, whole[turn] ?? ""));
     }
   });
 
-  test("continue in a retry after an overload, and restart if they failed", async () => {
+  test("continue in a retry after an overload, and restart in a retry if all repairs failed", async () => {
     const fault: Fault = { kind: "status", status: 529, type: "overloaded_error", message: "busy" };
     const busy = await start(model, bad, { turn: 2, fault });
     expect(busy.view.status).toBe("failed");

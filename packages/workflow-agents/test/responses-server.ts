@@ -11,7 +11,7 @@ import {
   type WireServer,
 } from "./wire.ts";
 
-/** A server for OpenAI's Responses API: `POST /v1/responses`, nothing stored. */
+/** Starts a server for OpenAI's Responses API without stored conversations: `POST /v1/responses`. */
 export async function responsesServer(
   script: Script<ResponseCreateParams & { model: string }>,
 ): Promise<WireServer<ResponseCreateParams & { model: string }>> {
@@ -100,7 +100,7 @@ const event = (data: { type: string; [field: string]: unknown }) =>
 
 const sealed = (thinking: string): string => `sealed:${Buffer.from(thinking).toString("base64")}`;
 
-/** Returns a model's answer as items. */
+/** Returns the items of a model's answer. */
 function itemsOf(reply: Reply, nth: number): Item[] {
   const { thinking = "", text, tools = [], detail, repeat = 1, hosted = [] } = reply;
   const items: Item[] = [];
@@ -178,7 +178,7 @@ function* itemEvents(
   yield event({ type: "response.output_item.done", output_index, item });
 }
 
-/** Returns the problem of a conversation that this server did not store, or null. */
+/** Returns the problem of a request's conversation, or null. */
 function problemIn(input: Item[]): string | null {
   for (const [at, { type, encrypted_content, summary }] of input.entries()) {
     if (type !== "reasoning") continue;
@@ -190,7 +190,7 @@ function problemIn(input: Item[]): string | null {
   return null;
 }
 
-/** Counts tokens. A prefix that was sent before counts as cached. */
+/** Counts tokens. A prefix of an earlier request counts as cached. */
 function count(
   body: ResponseCreateParams,
   { thinking = "", text = "", tools = [], repeat = 1 }: Reply,

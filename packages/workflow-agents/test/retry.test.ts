@@ -7,7 +7,7 @@ import { type Model, models, threadAt } from "./models.ts";
 import type { Fault, Reply } from "./wire.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
-/* Retries of a role's model calls: by its policy, visible while they wait, and within its deadline. */
+/* Tests the retries of a role's model calls: their policy, events and deadline. */
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const stop of stops.splice(0)) await stop();
@@ -45,7 +45,7 @@ async function play(model: Model, replies: Reply[], retry?: CallRetry) {
 }
 
 describe.each(some(models))("a role of $name", (model) => {
-  test("retries as often as its policy allows", async () => {
+  test("retries at most as often as its policy allows", async () => {
     const replies = [refused(529), refused(500), refused(429), { text: "done" }];
     const run = await play(model, replies, { ...soon, attempts: 4 });
     expect([run.text, run.asked]).toEqual(["done", 4]);
@@ -62,7 +62,7 @@ describe.each(some(models))("a role of $name", (model) => {
     expect([run.text, run.asked]).toEqual(["whole", 2]);
   });
 
-  test("is retried only for the errors of its policy", async () => {
+  test("retries only after the errors of its policy", async () => {
     const byType = await play(model, [refused(429)], { ...soon, on: ["timeout"] });
     expect(byType.asked).toBe(1);
     const on = ({ status }: { status: number | null }) => status === 400;
@@ -70,7 +70,7 @@ describe.each(some(models))("a role of $name", (model) => {
     expect(byFunction.text).toBe("ok");
   });
 
-  test("waits as long as the provider requests, up to its deadline", async () => {
+  test("waits as long as the provider requests, or fails if the wait would exceed its deadline", async () => {
     const asks = refused(429, { "retry-after": "1" });
     const run = await play(model, [asks, { text: "ok" }], soon);
     expect(run.text).toBe("ok");
@@ -97,7 +97,7 @@ test.each([
     { on: "all" } as unknown as CallRetry,
     "a role's retry: on must be a list of codes or a function",
   ],
-])("a policy that is none is refused: %j", (retry, message) => {
+])("an invalid retry policy is refused at definition: %j", (retry, message) => {
   const agent = async () => "";
   const make = () =>
     role({ description: "", agent, systemPrompt: "", schema: z.object({}), retry });

@@ -10,7 +10,7 @@ import { until } from "../../workflow/test/fixtures/until.ts";
 import { ledgerOf } from "../src/ledger/ledger.ts";
 import { anthropicServer } from "./anthropic-server.ts";
 
-/* Threads of several versions, and so in several processes, share the limits of their storage root. */
+/* Tests threads of several versions, and so of several processes, which share the limits of their storage root. */
 setDefaultTimeout(120_000);
 const folder = mkdtempSync(join(tmpdir(), "uncaged-root-limits-"));
 const versions = 3;
@@ -37,7 +37,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
-/** Creates a storage root with limits, and requests to it. */
+/** Creates a storage root with limits, and returns functions that act on it. */
 async function rootWith(limits: object) {
   const root = openRoot({ path: join(mkdtempSync(join(folder, "case-")), "root") });
   const host = openLocalHost({ path: root });
@@ -73,7 +73,7 @@ const nextDay = (): number => new Date(Date.now() + 86_400_000).setUTCHours(0, 0
 const answer = { kind: "answer", input: { content: "again" } } as const;
 
 test("twenty threads of three processes stop at the limit, and continue when it is raised", async () => {
-  // Each call costs about $0.02, and each thread makes three.
+  // Each call costs about $0.02, and each thread makes three calls.
   words = 1000;
   const { host, limit, begin, spentBy, counted, env } = await rootWith({ costPerDay: 0.2 });
   const refs = await Promise.all(Array.from({ length: 20 }, (_, n) => begin(n)));
@@ -102,7 +102,7 @@ test("twenty threads of three processes stop at the limit, and continue when it 
   expect(counted()).toBeCloseTo(await spentBy(refs), 8);
 });
 
-test("the reservation of a killed worker is released, and its call counts with its known usage", async () => {
+test("a killed worker's reservation is released, and its interrupted call counts with the reported usage", async () => {
   words = 1000;
   const { host, begin, spentBy, counted, kill, env } = await rootWith({ costPerDay: 0.1 });
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -123,7 +123,7 @@ test("the reservation of a killed worker is released, and its call counts with i
 });
 
 test.each(["", "{", '{"version":1,"days":{},"calls":[],"found":[]}'])(
-  "spending is read from the logs again if its file is %p, also of removed threads and forks",
+  "spending is counted again from the logs if its file is %p, including removed threads and forks",
   async (text) => {
     words = 100;
     const { root, host, begin, spentBy, counted, env } = await rootWith({ costPerMonth: 1 });

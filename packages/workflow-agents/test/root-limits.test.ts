@@ -60,7 +60,7 @@ const limit = (file: string, limits: object) => writeFileSync(file, JSON.stringi
 const bookNow = () =>
   Object.values((JSON.parse(readFileSync(spendingPath(root), "utf8")) as { days: object }).days);
 
-/** Runs work in a thread of the storage root, and collects its events. */
+/** Runs work with the spending of a thread in the storage root, and collects its events. */
 async function spending<T>(work: (spending: ThreadSpending) => Promise<T>) {
   const own = new ThreadSpending(root, new SpendingBook(root, "0000000000001"), {
     ...{ threadId, cwd: join(root, ".."), env: {} },
@@ -81,7 +81,7 @@ async function spending<T>(work: (spending: ThreadSpending) => Promise<T>) {
   }
 }
 
-/** Returns a thread with this number of steps, each of which calls a model once. */
+/** Returns a workflow with `steps` steps, each of which calls a model once. */
 function thread(steps: number, asked = model): WorkflowFn {
   const asker = role({
     ...{ description: "Asks", systemPrompt: "", schema: z.object({}) },
@@ -113,7 +113,7 @@ describe("a thread under the limits of its storage root", () => {
       });
     }
     expect(result.steps[2]?.content).toMatch(
-      /^costPerDay \$0\.2500 of the storage root would be passed until .*: \$0\.2000 are spent, and the next call of claude-opus-5-5 could cost \$0\.1024; answer again once the limit is raised$/,
+      /^costPerDay \$0\.2500 of the storage root would be exceeded until .*: \$0\.2000 are spent, and the next call of claude-opus-5-5 could cost \$0\.1024; answer again once the limit is raised$/,
     );
     expect(calls).toBe(2);
     limit(configPath(root), { costPerDay: 1 });
@@ -127,7 +127,7 @@ describe("a thread under the limits of its storage root", () => {
     expect(bookNow()).toEqual([{ cost: 0.5, unpriced: 0 }]);
   });
 
-  test("waits in its step if the step cannot ask, and reports that once", async () => {
+  test("waits within a step that cannot ask, and reports the wait once", async () => {
     limit(configPath(root), { costPerDay: 0.05 });
     const request = { model, system: "", messages: [], tools: [], maxTokens: 1000 };
     const { result, events } = await spending(async (own) => {
@@ -148,7 +148,7 @@ describe("a thread under the limits of its storage root", () => {
     expect(warnings(events)).toEqual([expect.stringContaining("waiting: costPerDay $0.0500")]);
   });
 
-  test("counts calls of an unknown price as unknown, and reports that once at the start", async () => {
+  test("counts calls with an unknown price as unknown, and reports this once, before the first call", async () => {
     limit(configPath(root), { costPerDay: 0.01 });
     const { result, events } = await spending((own) =>
       runThread(thread(3, "house-model"), { threadId, options: { spending: own } }),
@@ -171,29 +171,35 @@ describe("a thread under the limits of its storage root", () => {
     [{ costPerDay: 0.15 }, { costPerDay: 5 }, 1],
     [{ costPerDay: 5 }, { costPerMonth: 0.25 }, 2],
     [{ costPerMonth: 5 }, {}, 3],
-  ])("keeps to the stricter of the root's %p and the project's %p", async (own, project, most) => {
-    limit(configPath(root), own);
-    limit(ownFile(), project);
-    await spending((spends) =>
-      runThread(thread(3), { threadId, options: { prices, spending: spends } }),
-    );
-    expect(calls).toBe(most);
-  });
+  ])(
+    "obeys the stricter limit of the root's %p and the project's %p",
+    async (own, project, most) => {
+      limit(configPath(root), own);
+      limit(ownFile(), project);
+      await spending((spends) =>
+        runThread(thread(3), { threadId, options: { prices, spending: spends } }),
+      );
+      expect(calls).toBe(most);
+    },
+  );
 
   test.each([
     [{ costPerDay: 0.05 }, { costPerDay: 5 }, () => configPath(root)],
     [{ costPerDay: 5 }, { costPerDay: 0.05 }, ownFile],
     [{ costPerDay: 5 }, { costPerMonth: 0.05 }, ownFile],
-  ])("names the file that sets the limit: root %p, project %p", async (own, project, fileOf) => {
-    limit(configPath(root), own);
-    limit(ownFile(), project);
-    const { result } = await spending((spends) =>
-      runThread(thread(1), { threadId, options: { prices, spending: spends } }),
-    );
-    expect(answerHint(threadId, result.steps.at(-1) ?? null)).toBe(
-      `raise the limit in ${fileOf()}, then: uncaged-workflow resume ${threadId} --input again`,
-    );
-  });
+  ])(
+    "names the file that sets the stricter limit: root %p, project %p",
+    async (own, project, fileOf) => {
+      limit(configPath(root), own);
+      limit(ownFile(), project);
+      const { result } = await spending((spends) =>
+        runThread(thread(1), { threadId, options: { prices, spending: spends } }),
+      );
+      expect(answerHint(threadId, result.steps.at(-1) ?? null)).toBe(
+        `raise the limit in ${fileOf()}, then: uncaged-workflow resume ${threadId} --input again`,
+      );
+    },
+  );
 
   test.each([
     ['{"limits": {"costPerDay": -1}}', '1:27: "limits.costPerDay" must be US dollars above 0'],
@@ -202,7 +208,7 @@ describe("a thread under the limits of its storage root", () => {
     ['{"limits": []}', '1:12: "limits" must be an object, not an array'],
     ['{"limit": {}}', '1:11: unknown key "limit"; did you mean limits?'],
     ["{", "1:2: "],
-  ])("does not begin under limits that are %s", async (text, message) => {
+  ])("fails before its first call when the configuration is %s", async (text, message) => {
     writeFileSync(configPath(root), text);
     const { result } = await spending((own) =>
       runThread(thread(1), { threadId, options: { prices, spending: own } }),
@@ -214,7 +220,7 @@ describe("a thread under the limits of its storage root", () => {
     expect(calls).toBe(0);
   });
 
-  test("continues under the last read limits while their file is unreadable", async () => {
+  test("continues under the last valid limits while their file is invalid", async () => {
     limit(configPath(root), { costPerDay: 5 });
     const { result } = await spending((own) => {
       expect(own.left()).toBe(5);

@@ -53,20 +53,20 @@ describe("runCommand", () => {
 
   test("reports the exit code and both outputs", async () => {
     const { content, is_error } = await run(sh("echo out; echo err >&2; exit 3"));
-    // The outputs have separate pipes, so their relative order is undefined.
+    // The two outputs have separate pipes, so their relative order is undefined.
     expect(content).toBeOneOf(["out\nerr\n[exit code 3]", "err\nout\n[exit code 3]"]);
     expect(is_error).toBe(false);
     expect(await said(sh("kill -9 $$"))).toBe("[ended by SIGKILL]");
   });
 
-  test("accepts a shell command line only with allowShell", async () => {
+  test("accepts a shell command line only with `allowShell`", async () => {
     const line = { command: "echo $((1 + 1)) | cat" };
     expect(await said(line)).toContain("invalid arguments of runCommand: argv");
     expect(await said(line, { allowShell: true })).toBe("2");
     expect(await said({ ...line, argv: ["pwd"] }, { allowShell: true })).toContain("either argv");
   });
 
-  test("gives a command only the secrets on its list, and masks them", async () => {
+  test("gives a command only the secrets that its options list, and masks them in the output", async () => {
     const env = { MY_TOKEN: "very-secret-1", OTHER_KEY: "very-secret-2" };
     expect(await said({ argv: ["env"] }, {}, env)).toBe(`PATH=${path}\nPWD=${cwd}`);
     const listed = await said({ argv: ["env"] }, { env: ["MY_*"] }, env);
@@ -90,7 +90,7 @@ describe("runCommand", () => {
     ]);
   });
 
-  test("names a command that is missing or not executable", async () => {
+  test("reports a command that is missing, not executable or invalid", async () => {
     writeFileSync(join(cwd, "plain"), "no program");
     expect(await said({ argv: ["no-such-command"] })).toContain(
       'the command "no-such-command" is not found',
@@ -104,7 +104,7 @@ describe("runCommand", () => {
 
   test("keeps only the beginning and the end of 100 MB of output", async () => {
     const script = "echo first; head -c 104857600 /dev/zero | tr '\\0' x; echo; echo last";
-    // The process does not free the memory of the first run, so measure only the second run.
+    // The process keeps the memory of the first run, so only the second run is measured.
     await said(sh(script), { maxOutput: 200 });
     const before = memory();
     const text = await said(sh(script), { maxOutput: 200 });
@@ -112,7 +112,7 @@ describe("runCommand", () => {
     expect(text).toEndWith("x\nlast");
     expect(text).toContain("[truncated: 104857412 of 104857612 bytes left out here]");
     expect(text.length).toBeLessThan(400);
-    // The garbage collector may run late.
+    // Memory is freed only after a garbage collection.
     await until(() => memory() - before < 60 * 1024 * 1024);
   });
 
@@ -127,7 +127,7 @@ describe("runCommand", () => {
     await until(() => processesIn(cwd).length === 0);
   });
 
-  test("ends with the thread, within the command's grace period", async () => {
+  test("ends a command with its thread, after the command's grace period", async () => {
     const abort = new AbortController();
     const running = run(
       sh('echo $$ >pid; trap "" TERM; sleep 60'),
@@ -146,7 +146,7 @@ describe("runCommand", () => {
     await until(() => processesIn(cwd).length === 0);
   });
 
-  test("does not wait for a daemon that left the process group and kept the output open", async () => {
+  test("does not wait for a daemon that has left the process group and keeps the output open", async () => {
     const daemon =
       'require("child_process").spawn("sleep",["600"],{detached:true,stdio:"inherit"}).unref()';
     const script = daemon.replace(".unref()", ".pid");
@@ -175,13 +175,13 @@ describe("runCommand", () => {
     expect(processesIn(cwd)).toEqual([]);
   });
 
-  test("gives a command a grace period before ending the command", async () => {
+  test("sends SIGTERM at a timeout, and lets the command end within the grace period", async () => {
     const script = 'trap "echo asked; exit 3" TERM; echo $$ >pid; while :; do sleep 0.05; done';
     const answer = await run({ ...sh(script), timeoutMs: 1_000 }, { graceMs: 60_000 });
     expect(answer.content).toContain("\nasked\n");
   });
 
-  test("survives a signal that the command sends to its own process group and ignores", async () => {
+  test("keeps a command that sends a signal to its own process group and ignores it", async () => {
     expect(await said(sh('trap "" TERM; kill 0; echo survived'))).toBe("survived");
   });
 
@@ -211,7 +211,7 @@ describe("runCommand", () => {
     );
   });
 
-  test.if(hasBubblewrap)("ends when bubblewrap is killed", async () => {
+  test.if(hasBubblewrap)("ends a command when bubblewrap is killed", async () => {
     const running = run(sh("echo $$ >pid; exec sleep 600"), { graceMs: 100 });
     await until(() => numberIn(join(cwd, "pid")) > 0);
     const outer = processesIn(cwd).filter((pid) => commandOf(pid).includes("bwrap"));
@@ -220,7 +220,7 @@ describe("runCommand", () => {
     await until(() => processesIn(cwd).length === 0);
   });
 
-  test("ends when the process that started it is killed", async () => {
+  test("ends a command when the process that started it is killed", async () => {
     const program = join(cwd, "runner.ts");
     const source = JSON.stringify(join(import.meta.dir, "../src/child/child.ts"));
     writeFileSync(

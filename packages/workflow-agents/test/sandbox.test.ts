@@ -28,7 +28,7 @@ const users = [
   { user: "an ordinary user", as: asNobody, isHere: hasSandbox && canBeNobody },
 ];
 
-// The folder is not in /tmp, because a sandbox has its own /tmp. The ordinary user must have access too.
+// The folder is not in /tmp, because a sandbox has its own /tmp. It is accessible to the ordinary user too.
 let folder = "";
 let home = "";
 let cwd = "";
@@ -105,7 +105,7 @@ describe.each(users)("a command of $user in a sandbox", ({ as, isHere }) => {
   });
 
   inSandbox(
-    "reaches only the model's address and allowed addresses, or with network none no address",
+    'reaches only the model\'s address and the allowed addresses, or no address with `network: "none"`',
     async () => {
       const serve = () =>
         Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response("in") });
@@ -130,7 +130,7 @@ describe.each(users)("a command of $user in a sandbox", ({ as, isHere }) => {
     },
   );
 
-  inSandbox("gives the host's login to Claude Code only", async () => {
+  inSandbox("has the host's login for Claude Code only if it is Claude Code", async () => {
     mkdirSync(join(home, ".claude"));
     writeFileSync(join(home, ".claude/.credentials.json"), '{"token":1}', { mode: 0o644 });
     const claude = join(folder, "claude");
@@ -152,7 +152,7 @@ describe.each(users)("a command of $user in a sandbox", ({ as, isHere }) => {
   });
 
   inSandbox(
-    "leaves no process behind, and reports the same errors as without a sandbox",
+    "ends with all its processes, and reports the same errors as without a sandbox",
     async () => {
       const mark = `mark-${crypto.randomUUID()}`;
       const [left, failed, missing] = await played(
@@ -174,7 +174,7 @@ describe.each(users)("a command of $user in a sandbox", ({ as, isHere }) => {
   );
 });
 
-describe.skipIf(!hasSandbox)("where bubblewrap is missing", () => {
+describe.skipIf(!hasSandbox)("on a machine without bubblewrap", () => {
   const as = [bwrap, "--dev-bind", "/", "/", "--ro-bind", "/dev/null", bwrap, "--"];
   const problem = "bubblewrap is not installed";
 
@@ -201,7 +201,7 @@ describe.skipIf(!hasSandbox)("where bubblewrap is missing", () => {
 });
 
 test.skipIf(!hasSandbox)(
-  "the whole file system as directory causes a warning, or is refused if a sandbox is required",
+  "a command in the root directory runs without a sandbox and warns, or is refused if a sandbox is required",
   async () => {
     const [auto1, required] = await played(
       [
@@ -222,7 +222,7 @@ test.each([
   [{ sandbox: "auto", network: "off" }, 'network can\'t be "off"'],
   [{ sandbox: "auto", allow: ["here"] }, 'allow: "here" is not host:port'],
   [{ network: "none" }, "network and allow need a sandbox"],
-])("invalid options are refused at once: %j", (options, message) => {
+])("invalid options are refused at definition: %j", (options, message) => {
   const given = options as object;
   for (const make of [
     () => runCommand(given),

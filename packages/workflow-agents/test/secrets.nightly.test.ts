@@ -11,7 +11,10 @@ import { openaiServer } from "./openai-server.ts";
 import { responsesServer } from "./responses-server.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
-/* Models, tools, servers and providers repeat secrets of the environment. No file of a storage root contains them. */
+/*
+ * Tests models, tools, MCP servers and providers that repeat secrets of the environment. No file of the storage root
+ * may contain a secret.
+ */
 const folder = mkdtempSync(join(tmpdir(), "uncaged-secrets-"));
 const host = openLocalHost({ path: join(folder, "root") });
 
@@ -21,7 +24,7 @@ const secrets = {
   DATABASE_URL: "planted-pass-0123456789",
   GATEWAY_HEADERS: "planted-header-0123456789",
 };
-// The key of the servers in these tests.
+// The key of the test servers.
 const key = "sk-test-0123456789abcdef";
 const planted = [key, ...Object.values(secrets)];
 const all = planted.join(" ");
@@ -42,7 +45,7 @@ const found: Reply["hosted"] = [
   },
 ];
 
-/** The answers of each role's model, and an event that proves that the thread reached the case. */
+/** The answers of each role's model, and the type of an event that proves that the thread reached the case. */
 const cases: Record<string, { replies: Reply[]; shows: string; also?: Record<string, Reply[]> }> = {
   turns: { replies: [leaking(), clean], shows: "llm_tool_result" },
   answer: { replies: [leaking(), { text: `It is ${all}` }], shows: "llm_tool_result" },
@@ -105,7 +108,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
-/** Lists the files of the storage root that contain a secret, plain or as base64. Includes the text around it. */
+/**
+ * Returns the places in the storage root that contain a secret, plain or as base64: the file's name and the preceding
+ * text.
+ */
 function leaks(): string[] {
   const forms = planted.flatMap((secret) => [secret, Buffer.from(secret).toString("base64")]);
   const entries = readdirSync(host.root, { recursive: true, withFileTypes: true });
@@ -146,7 +152,7 @@ async function play(name: string, { replies, also, shows }: Case): Promise<Threa
   }
   expect([view.status, view]).toEqual([name === "refused" ? "failed" : "completed", view]);
   await expectCounted(host, [ref], [claude, gpt, responses]);
-  // The secrets could have been written: the model received each of them.
+  // Each secret passed through the thread, so it could have been recorded.
   for (const secret of planted) expect([secret, sent.includes(secret)]).toEqual([secret, true]);
   const infos = readdirSync(join(host.root, "logs", ref.hash))
     .filter((file) => file.startsWith(ref.threadId))
@@ -156,7 +162,7 @@ async function play(name: string, { replies, also, shows }: Case): Promise<Threa
 }
 
 test.each(Object.entries(cases))(
-  "no secret is in a storage root: %s",
+  "the storage root contains no secret after the case '%s'",
   async (name, one) => {
     await play(name, one);
     expect(leaks()).toEqual([]);
@@ -164,7 +170,7 @@ test.each(Object.entries(cases))(
   180_000,
 );
 
-test("an agent's answer has its secrets masked, even in the fields of its step", async () => {
+test("secrets are masked in an agent's answer, even in the fields of its step", async () => {
   const noted = { text: JSON.stringify({ done: true, note: `it is "${all}"` }) };
   const ref = await play("noted", { replies: [leaking(), noted], shows: "step_done" });
   const { steps } = await host.read(ref);
@@ -172,8 +178,8 @@ test("an agent's answer has its secrets masked, even in the fields of its step",
   expect(leaks()).toEqual([]);
 }, 180_000);
 
-// This proves that the tests above would find a secret.
-test("a role's own code may record anything: that step belongs to the author", async () => {
+// Proves that `leaks` finds a secret.
+test("the step of a role with the author's own code is recorded as it is", async () => {
   await play("author", { replies: [leaking(), clean], shows: "llm_tool_result" });
   expect(leaks().map((leak) => leak.includes(`It is ${key}`))).toEqual([true]);
 }, 180_000);

@@ -13,7 +13,7 @@ export const key = "sk-test-0123456789abcdef";
 export const garbled =
   /\[object |undefined|\bNaN\b|TypeError|answer that is not? JSON|is not a|Cannot read|can't access/;
 
-/** Returns the events of a stream, without a last line that is not JSON. */
+/** Returns the events of a stream, except for events without JSON data, such as `[DONE]`. */
 export const eventsIn = (stream: string): Event[] =>
   stream.split("\n\n").flatMap((text) => {
     const name = /^event: (.*)$/m.exec(text)?.[1] ?? "";
@@ -27,7 +27,7 @@ const look = (inputs: unknown[] = []) =>
     execute: async (input) => void inputs.push(input),
   });
 
-/** Records the stream of a server, as on the wire. */
+/** Records the streams that an agent gets from a scripted server. */
 export async function recordedOf(model: Model, script: Reply[]): Promise<string[]> {
   const server = await model.serve(script);
   const streams: string[] = [];
@@ -58,8 +58,8 @@ export async function recordedOf(model: Model, script: Reply[]): Promise<string[
 const aside = "I look first. ";
 const last = "the answer of the model to all of it";
 const scripts: Record<string, Reply[]> = {
-  "a text": [{ thinking: "let me see", text: last }],
-  "calls of tools": [
+  text: [{ thinking: "let me see", text: last }],
+  "tool calls": [
     {
       text: aside,
       tools: [
@@ -71,13 +71,13 @@ const scripts: Record<string, Reply[]> = {
   ],
 };
 
-/** Fields that do not affect the answer. */
+/** Matches the paths of fields that do not affect the answer. */
 const idle =
   /(^|\.)(usage|model|created|object|logprobs|sequence_number|role|stop_sequence|item_id|service_tier|annotations)(\.|$)/;
 
 /**
- * Tests mutations of a recorded stream, by seed: the result is the answer, or an error in words that is marked as
- * retryable or final. Mutations of unused fields change nothing.
+ * Tests mutations of recorded streams, by seed. The result is the answer, or a readable error that is marked as
+ * retryable or not. Mutations of unused fields must not change the answer.
  */
 export function testMutations(seeds: number): void {
   describe.each(allModels)("a stream of $name", (model) => {
@@ -121,7 +121,7 @@ afterAll(() => server?.stop(true));
 
 const plain = { lineEnd: "\n", isNamed: true, hasDone: true, chunk: 0 } as const;
 
-/** Returns null for the answer, "refused" for a correct error, and otherwise the problem. */
+/** Returns null for an acceptable answer, "refused" for an acceptable error, and otherwise the problem. */
 async function problemOf(
   model: Model,
   recorded: Event[][],
@@ -153,7 +153,7 @@ async function problemOf(
     if (text.trim() === "") return { text };
     // A client can't distinguish doubled or reordered parts from a model's own text.
     if (names.some((name) => /doubled|moved|split/.test(name))) return null;
-    // The only change cuts the stream off at its end.
+    // If the only change cuts the stream off, a part of the answer must not pass for the answer.
     const isCut = more.length === 0 && first.startsWith("cut");
     return text === last || (!isCut && isMadeOf(text, last)) ? null : { text };
   }

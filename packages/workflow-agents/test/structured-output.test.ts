@@ -8,7 +8,7 @@ import { tool, toolRegistry } from "../src/entry/index.ts";
 import { allModels as models } from "./models.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
-/* A role's fields by the provider's structured-output mode, and the fallback without it. */
+/* Tests a role's fields in the provider's structured-output mode, and the fallback without that mode. */
 const stops: (() => Promise<void>)[] = [];
 afterEach(async () => {
   await Promise.all(stops.splice(0).map((stop) => stop()));
@@ -29,7 +29,7 @@ type Body = {
   response_format?: { json_schema: { schema: object; strict: boolean } };
 };
 
-/** Returns the received requests. Tests compare the parts that differ between protocols. */
+/** Returns the received requests, with the Responses API's fields renamed to those of the other protocols. */
 const bodiesOf = ({ came }: WireServer<object>): Body[] =>
   came.map(({ body }) => {
     const { input, instructions, ...given } = body as Body & Own;
@@ -37,7 +37,7 @@ const bodiesOf = ({ came }: WireServer<object>): Body[] =>
   });
 const formatOf = ({ output_config, response_format, text }: Body) =>
   output_config?.format ?? response_format?.json_schema ?? text?.format;
-/** Returns the prompt without the schema. */
+/** Returns the system prompt as JSON. */
 const promptOf = ({ system, messages }: Body): string =>
   JSON.stringify([system ?? messages.filter(({ role: by }) => by === "system")]);
 
@@ -61,7 +61,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
     return { outcome, server, bodies: bodiesOf(server) };
   }
 
-  test("are returned by one call, in the provider's mode", async () => {
+  test("are returned by one call, in the provider's structured-output mode", async () => {
     const { outcome, bodies, server } = await play([fits]);
     expect(outcome.steps).toMatchObject([{ content: fits.text, meta: { files: ["a.ts"] } }]);
     const [body] = bodies;
@@ -105,7 +105,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
     expect(JSON.stringify(bodiesOf(server)[1])).toContain("does not fit the JSON Schema");
   });
 
-  test("are requested again in the conversation, with the problems, at most twice", async () => {
+  test("are requested again in the same conversation, with the problems, at most twice", async () => {
     const { outcome, bodies } = await play([wrong, fits]);
     expect(outcome.steps).toMatchObject([{ content: fits.text, meta: { files: ["a.ts"] } }]);
     expect(bodies).toHaveLength(2);
@@ -122,7 +122,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
     expect((await play([wrong], { repairs: 0 })).bodies).toHaveLength(1);
   });
 
-  test("come from the last answer, after its tools", async () => {
+  test("come from the last answer, after the tool calls", async () => {
     let ran = 0;
     const look = tool({
       ...{ name: "look", description: "Looks", input: z.object({}) },
@@ -136,7 +136,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
     expect(JSON.stringify(bodies[2]?.messages)).toContain("a.ts, 1");
   });
 
-  test("are read from the text when the mode does not allow the schema", async () => {
+  test("are read from the text when the mode does not support the schema", async () => {
     const any = z.object({ counts: z.record(z.string(), z.number()) });
     const text = 'So:\n```json\n{"counts":{"a":1}}\n```';
     const { outcome, bodies } = await play([{ text }], { schema: any });
@@ -145,7 +145,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
     expect(bodies).toHaveLength(1);
   });
 
-  test("are read from the end of the text when the role answers with text", async () => {
+  test("are read from the end of the text when the role's answer is text", async () => {
     const text = 'It is a.ts.\n```json\n{"files":["a.ts"]}\n```';
     const { outcome, bodies } = await play([{ text: "It is a.ts." }, { text }], { answer: "text" });
     expect(outcome.steps).toMatchObject([{ content: text, meta: { files: ["a.ts"] } }]);
@@ -187,7 +187,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
       return { fault: { kind: "status", status: 400, type: "invalid_request_error", message } };
     };
 
-  test("are requested in another mode after the service refuses one, and directly in that mode the next time", async () => {
+  test("are requested in another mode after the service refuses the first mode, and directly in that mode the next time", async () => {
     const script = refusing(
       (body) => formatOf(body) !== undefined || body.tool_choice !== undefined,
       () => ({ text: '```json\n{"files":["a.ts"]}\n```' }),
@@ -209,7 +209,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
     expect(server.came).toHaveLength(model.name === "anthropic" ? 4 : 3);
   });
 
-  test("are requested in the same way after an unrelated refusal", async () => {
+  test("are requested in the same mode after an unrelated refusal", async () => {
     let isBroken = true;
     const bad = {
       kind: "status",
@@ -235,7 +235,7 @@ describe.each(models)("the fields of a role of $name", (model) => {
 
   if (model.name !== "anthropic") return;
 
-  test("are the input of a required tool when the service supports no schema", async () => {
+  test("are the input of a required tool call when the service does not support a schema", async () => {
     const script = refusing(
       (body) => formatOf(body) !== undefined,
       ({ tools = [], messages }) => {

@@ -4,7 +4,7 @@ import { models, threadAt } from "./models.ts";
 import { observed, threadOf } from "./published.ts";
 import type { Reply, WireServer } from "./wire.ts";
 
-/* Providers get the thread's environment, because another shell may have started its worker. */
+/* Tests that providers use the thread's environment. The worker's own environment may be that of another shell. */
 const stops: (() => Promise<void>)[] = [];
 const before = { ...process.env };
 afterEach(async () => {
@@ -40,7 +40,7 @@ describe.each(models)("a request of the $name agent", (model) => {
       "X-Of-The-Process: yes\nAuthorization: Bearer foreign";
   }
 
-  test("contains no value of the worker's process", async () => {
+  test("contains no value of the worker's environment", async () => {
     const server = await serve({ text: "ok" });
     const ask = () => model.agent({ maxRetries: 0 })(threadAt(model, server), "");
     expect(await ask()).toBe("ok");
@@ -53,7 +53,7 @@ describe.each(models)("a request of the $name agent", (model) => {
     expect(process.env[`${prefix}_LOG`]).toBe(foreign);
   });
 
-  test("has no key of the worker's process", async () => {
+  test("does not use a key of the worker's environment", async () => {
     const server = await serve({ text: "ok" });
     setForeign();
     const agent = model.agent({ apiKey: server.key, baseUrl: server.url, maxRetries: 0 });
@@ -71,7 +71,7 @@ describe.each(models)("a request of the $name agent", (model) => {
   });
 
   test.each(["no colon", "a b: c", "X-A: \u0001", ": x"])(
-    "is not sent with %p as a header",
+    "is not sent with the invalid header %p",
     async (line) => {
       const server = await serve({ text: "ok" });
       const env = { ...model.env(server), [`${prefix}_CUSTOM_HEADERS`]: `X-Good: yes\n${line}` };

@@ -15,8 +15,8 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /**
- * Builds a workflow whose only step is the value of an expression that uses `imports`. Runs the workflow with Bun and
- * Node. Returns both outputs, and the size and the text of the bundle.
+ * Builds a workflow whose only step is the value of an expression, with `imports` from source files. Runs the workflow
+ * with Bun and Node. Returns both outputs, and the size and the text of the bundle.
  */
 async function stepOf(expression: string, imports: Record<string, string>) {
   const lines = Object.entries(imports).map(
@@ -51,7 +51,7 @@ async function stepOf(expression: string, imports: Record<string, string>) {
   return { said, size: code.byteLength, text: new TextDecoder().decode(code) };
 }
 
-test("a command agent is small, without a schema library or a model's client", async () => {
+test("a bundle with a command agent is small, without a schema library or a model's client", async () => {
   const made = await stepOf('commandAgent({ argv: ["cat"] })(ctx, "You say:")', {
     commandAgent: "command/command.ts",
   });
@@ -61,11 +61,11 @@ test("a command agent is small, without a schema library or a model's client", a
     claudeCode: "command/claude-code.ts",
   });
   expect(claude.said).toEqual(["COMMAND_SAID_NOTHING\n", "COMMAND_SAID_NOTHING\n"]);
-  // The prices of models are included.
+  // The bundle includes the prices of models.
   expect(claude.size).toBeLessThan(150_000);
 }, 180_000);
 
-test("the tools are small, without the MCP client", async () => {
+test("a bundle with tools is small, without the MCP client", async () => {
   const tools = "toolRegistry([readFile, editFile, search, runCommand()])";
   const call = `(await ${tools}.run("runCommand", { argv: ["echo", "hi"] }, ctx)).content`;
   const made = await stepOf(call, {
@@ -80,7 +80,7 @@ test("the tools are small, without the MCP client", async () => {
   expect(made.text).not.toContain("jsonrpc");
 }, 180_000);
 
-test("the MCP client is included in a bundle, and works there", async () => {
+test("a bundle with MCP tools includes the MCP client, which works", async () => {
   const address = JSON.stringify({ command: process.execPath, args: [mcpServer, "stdio"] });
   const tools = `toolRegistry([mcpTools({ name: "sums", ...${address} })])`;
   const made = await stepOf(`(await ${tools}.run("sums__add", { a: 1, b: 2 }, ctx)).content`, {

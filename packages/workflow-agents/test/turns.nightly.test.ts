@@ -8,8 +8,8 @@ import type { Fault, Reply } from "./wire.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
 /*
- * A role with five turns and eight tool calls whose process dies at each of its events. Recorded turns and calls are
- * neither paid for nor executed again, and the model sees the conversation of an undisturbed run.
+ * Tests a role with five turns and eight tool calls whose process is killed at each of its events. Recorded turns and
+ * calls are not repeated, and the model gets the conversation of an undisturbed run.
  */
 let models: ModelRuns;
 let host: Host;
@@ -19,7 +19,7 @@ const calls = [[1, 2], [3], [4, 5, 6], [7, 8]];
 const last = calls.length + 1;
 const toolName = { current: "mark" };
 
-/** A fault that occurs once, at a turn. */
+/** A kill, fault or invalid answer at a turn. Occurs once. */
 type Event =
   | { turn: number; kind: "asked" | "answering" }
   | { turn: number; fault: Fault }
@@ -29,8 +29,8 @@ let event: Event | null = null;
 type Body = { messages?: { role?: string }[]; input?: { role?: string }[] };
 
 /**
- * Returns the turn that a request belongs to: the number of assistant messages. In the Responses API, each turn has one
- * message among its items.
+ * Returns the number of the requested turn, from the number of assistant messages. In the Responses API, each turn has
+ * one message among its items.
  */
 const turnOf = ({ messages, input = [] }: Body): number =>
   (messages ?? input).filter(({ role }) => role === "assistant").length + 1;
@@ -73,7 +73,7 @@ async function start(model: Model, { die = "", at = null as Event | null } = {})
 
 const markedIn = (run: Run): number[] => models.marksOf(run).map(Number.parseFloat);
 
-/** Replaces request numbers in the ids of tool calls and items by the turn. */
+/** Replaces the request number in each id by its position among the text's distinct request numbers. */
 function withOwnIds(text: string): string {
   const id = /"(toolu|call|fc|rs|msg)_(\d+)/g;
   const requests = [...new Set([...text.matchAll(id)].map(([, , n]) => n))];
@@ -90,10 +90,7 @@ function bodiesOf(model: Model): Map<number, string[]> {
   return bodies;
 }
 
-/**
- * Resumes the thread after its worker has exited. Returns the ended thread. Expects the ledger to equal the server's
- * counts.
- */
+/** Resumes an interrupted thread, and returns the ended thread. Expects the ledger to equal the server's counts. */
 async function resumed({ ref, env, cwd }: Run) {
   expect((await settled(host, ref)).status).toBe("interrupted");
   await host.control(ref, { kind: "resume", env, cwd });
@@ -119,7 +116,9 @@ async function conversationOf(model: Model): Promise<Map<number, string[]>> {
   return bodies;
 }
 
-/** Expects the requests of the undisturbed run, byte for byte, and two requests for the turns in `twice`. */
+/**
+ * Expects the requests to equal those of an undisturbed run, byte for byte, with two requests for each turn in `twice`.
+ */
 function expectSame(model: Model, whole: Map<number, string[]>, twice: number[]): void {
   const bodies = bodiesOf(model);
   for (let turn = 1; turn <= last; turn += 1) {
@@ -137,7 +136,7 @@ describe("a role continues after a kill of its process", () => {
   const turns = Array.from({ length: last }, (_, at) => at + 1);
   const kinds = ["asked", "answering"] as const;
   const moments = turns.flatMap((turn) => kinds.map((kind) => ({ turn, kind })));
-  test.each(some(moments, 4, 1))("when turn $turn was $kind", async (at) => {
+  test.each(some(moments, 4, 1))("in turn $turn, in the state '$kind'", async (at) => {
     const whole = await conversationOf("claude");
     const run = await start("claude", { at });
     const view = await resumed(run);
@@ -152,7 +151,7 @@ describe("a role continues after a kill of its process", () => {
       const run = await start("claude", { die: `${moment} ${n}` });
       expect((await resumed(run)).status).toBe("completed");
       expectSame("claude", whole, []);
-      // Calls of one turn run at once, so unrecorded calls are repeated.
+      // Calls of one turn run concurrently, so several calls may be unrecorded and repeated.
       const turn = calls.find((each) => each.includes(n)) ?? [];
       const others = numbers.filter((each) => !turn.includes(each));
       expect(markedIn(run).filter((each) => !turn.includes(each))).toEqual(others);
@@ -171,13 +170,16 @@ describe("a role continues after a kill of its process", () => {
   });
 });
 
-test.each(["gpt", "responses"] as const)("a role of %s does, too", async (model) => {
-  const whole = await conversationOf(model);
-  const run = await start(model, { at: { turn: 3, kind: "answering" } });
-  expect((await resumed(run)).status).toBe("completed");
-  expectSame(model, whole, [3]);
-  expect(markedIn(run)).toEqual(numbers);
-});
+test.each(["gpt", "responses"] as const)(
+  "a role of %s continues after a kill during an answer",
+  async (model) => {
+    const whole = await conversationOf(model);
+    const run = await start(model, { at: { turn: 3, kind: "answering" } });
+    expect((await resumed(run)).status).toBe("completed");
+    expectSame(model, whole, [3]);
+    expect(markedIn(run)).toEqual(numbers);
+  },
+);
 
 const overloaded = { status: 529, type: "overloaded_error", message: "Overloaded" } as const;
 
@@ -190,7 +192,7 @@ async function retried({ ref, env }: Run) {
 
 describe("a retry continues", () => {
   const faults: Record<string, Fault> = {
-    "a turn that was refused": { kind: "status", ...overloaded },
+    "a refused turn": { kind: "status", ...overloaded },
     "an overload in mid-stream": { kind: "error-event", after: 3, ...overloaded },
     "a lost connection": { kind: "half-event", after: 3 },
   };
@@ -213,7 +215,7 @@ describe("a retry continues", () => {
     expect(markedIn(run)).toEqual(numbers);
   });
 
-  test("and requests again only the answer that did not fit", async () => {
+  test("after an answer that did not fit the schema, and repeats only its request", async () => {
     const whole = await conversationOf("claude");
     const run = await start("claude", { at: { turn: last, text: "no fields" } });
     expect((await settled(host, run.ref)).status).toBe("failed");
@@ -223,7 +225,7 @@ describe("a retry continues", () => {
     expect(came.length).toBe(last + 3);
     const [text = ""] = whole.get(last) ?? [];
     expect(bodiesOf("claude").get(last)).toEqual([text, text]);
-    // The first try requested the answer twice more in the same conversation.
+    // The thread that failed had requested the answer again twice, in the same conversation.
     expect([last + 1, last + 2].map((turn) => bodiesOf("claude").get(turn)?.length)).toEqual([
       1, 1,
     ]);
@@ -231,7 +233,7 @@ describe("a retry continues", () => {
   });
 });
 
-test("a call that must not run twice is reported to the model as unknown", async () => {
+test("the model learns that the outcome of a call that must not run twice is unknown", async () => {
   toolName.current = "pay";
   try {
     for (const moment of ["before", "after"]) {
@@ -246,7 +248,7 @@ test("a call that must not run twice is reported to the model as unknown", async
   }
 });
 
-test("an unreadable record stops the thread, and no call is repeated", async () => {
+test("a damaged journal stops the thread until it is restored, and no call is repeated", async () => {
   const run = await start("claude", { at: { turn: last, kind: "asked" } });
   expect((await settled(host, run.ref)).status).toBe("interrupted");
   const { ref, env, cwd } = run;

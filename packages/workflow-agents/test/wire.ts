@@ -1,10 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** A tool call in a reply. `json` is sent unchanged as its arguments. */
+/** A tool call in a reply. `json` replaces the arguments, unchanged. */
 export type ReplyTool = { name: string; input?: object; json?: string };
 
-/** A fault that ends a reply early. */
+/** A fault that replaces or interrupts a reply. */
 export type Fault =
   | {
       kind: "status";
@@ -20,9 +20,10 @@ export type Fault =
   | { kind: "error-event"; after: number; type: string; message: string };
 
 /**
- * A server's reply to one request. A fault comes `after` a number of events. `tokenMs` is the delay before each event,
- * in milliseconds. The server sends the text `repeat` times, each time in one event. After `heldAfter` events, 4 by
- * default, the server waits for `held`. An answer in one document that is held and has a fault is never sent.
+ * A server's reply to one request. A fault occurs `after` a number of events. `tokenMs` is the delay before each event,
+ * in milliseconds. With `repeat`, the server sends the text that many times, in one event each. After `heldAfter`
+ * events (4 by default), the server waits for `held`. A reply in one document with both `held` and `fault` is never
+ * sent.
  */
 export type Reply = {
   thinking?: string;
@@ -31,9 +32,9 @@ export type Reply = {
   stop?: string;
   /** The error code with which the response fails. */
   failed?: string;
-  /** The container in which Anthropic's own tools ran. */
+  /** The id of the container in which Anthropic's hosted tools ran. */
   container?: string;
-  /** Blocks or items of the provider's own tools, before the text. */
+  /** Blocks or items of hosted tools, before the text. */
   hosted?: object[];
   detail?: { category: string; explanation: string };
   tokenMs?: number;
@@ -57,7 +58,7 @@ export type Counted = {
 };
 
 /**
- * A received request as JSON, its counts, and the counts that the sent events reported. `closed` resolves when the
+ * A received request, its token counts, and the counts that the sent events reported. `closed` resolves when the
  * request's connection closes.
  */
 export type Came<Body> = {
@@ -69,14 +70,11 @@ export type Came<Body> = {
   closed: Promise<void>;
   /** Whether the whole answer was sent before the connection closed. */
   readonly finished: boolean;
-  /**
-   * Breaks the connection. The client loses sent data that it has not read, so wait for a sign that the client has read
-   * the data.
-   */
+  /** Breaks the connection. The client loses data that it has not read, so first wait until the client has read it. */
   disconnect: () => void;
 };
 
-/** A server's replies in order; the last reply repeats. A function is called for each request. */
+/** A server's replies in order, of which the last repeats, or a function that returns the reply to each request. */
 export type Script<Body> = Reply[] | ((body: Body, nth: number) => Reply);
 
 /** A server for a provider's protocol on a local port. */
@@ -88,12 +86,12 @@ export type WireServer<Body> = {
   stop: () => Promise<void>;
 };
 
-/** The counts of an answer, and the counts that its events reported. */
+/** The token counts of an answer, and the counts that its events reported. */
 export type Sums = { counted: Counted; reported: Counted };
 
 /** The requests, events and documents of a provider's protocol. */
 export type Protocol<Body> = {
-  /** Answers a request to another endpoint. Returns false to answer with 404. */
+  /** Answers a request to another endpoint. Returns false for an unknown endpoint. */
   other: (request: { path: string; body: unknown }, response: ServerResponse) => boolean;
   isAnswered: (path: string) => boolean;
   /** Returns the problem of a request that the server must refuse, or null. */
@@ -101,13 +99,13 @@ export type Protocol<Body> = {
   refuse: (response: ServerResponse, fault: Fault & { kind: "status" }) => void;
   errorEvent: (fault: Fault & { kind: "error-event" }) => string;
   ping: string;
-  /** Yields the events of a whole answer as sent on the wire, and counts them. */
+  /** Yields the events of an answer as sent on the wire, and adds their tokens to `sums`. */
   events: (body: Body, reply: Reply, sums: Sums, nth: number) => Iterable<string>;
   /** Returns the answer as one JSON document. */
   document: (body: Body, reply: Reply, counted: Counted, nth: number) => unknown;
 };
 
-/** Returns the number of tokens in a text for these servers: four characters each. */
+/** Returns the number of tokens in a text. For these servers, a token is four characters. */
 export const tokensOf = (text: string): number => Math.ceil(text.length / 4);
 
 /** Splits a text into tokens. */
@@ -221,7 +219,7 @@ const nothing: Counted = {
   cacheWrite: 0,
 };
 
-/** Returns counts that are always the sums over all requests in `came`, including later requests. */
+/** Returns live sums of the counts of all requests in `came`, including later requests. */
 function sumOf(came: readonly { counted: Counted }[]): Counted {
   const sum = (name: keyof Counted) =>
     came.reduce((total, { counted }) => total + counted[name], 0);

@@ -21,7 +21,10 @@ import type { Reply, WireServer } from "./wire.ts";
 import { TestRepository } from "./worktree/repository.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
-/* Workers and git processes are killed at each moment. A step begins with the files of the last committed step. */
+/*
+ * Tests kills of workers and git processes at each moment. A repeated step begins with the files of the last committed
+ * step.
+ */
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-worktree-crash-")));
 const host = openLocalHost({ path: join(folder, "root") });
 const root = openRoot({ path: join(folder, "root") });
@@ -51,8 +54,8 @@ function repositoryOf(): TestRepository {
 }
 
 /**
- * A git that counts its calls and stops at one of them. `dies` then kills the worker that called it; git itself cannot,
- * because it may be in its own PID namespace.
+ * Writes a `git` command that counts its calls and stops at one of them. `dies` waits for the stop and kills the
+ * worker. The command cannot kill the worker itself, because it may be in its own PID namespace.
  */
 function dyingGit(repository: TestRepository): {
   path: string;
@@ -108,7 +111,7 @@ async function resumed(ref: ThreadRef, env: Record<string, string>) {
 const treesOf = (view: Awaited<ReturnType<typeof settled>>) =>
   view.steps.map(({ meta }) => meta.worktree as WorktreeMeta);
 
-/** Expects the writers' work to be complete, with nothing lost or repeated. */
+/** Expects the writers' work to be complete, without lost or repeated parts. */
 function expectWhole(repository: TestRepository, view: Awaited<ReturnType<typeof settled>>): void {
   expect([view.status, view.steps.map(({ content }) => content)]).toEqual([
     "completed",
@@ -127,7 +130,7 @@ function expectWhole(repository: TestRepository, view: Awaited<ReturnType<typeof
 }
 
 test.each(some(["role 1", "role 2", "commit 1", "commit 3"], 2))(
-  "a worker that dies at %s",
+  "a thread continues after its worker is killed at %s",
   async (place) => {
     const repository = repositoryOf();
     writeFileSync(`${repository.folder}-die`, place);
@@ -137,14 +140,14 @@ test.each(some(["role 1", "role 2", "commit 1", "commit 3"], 2))(
   60_000,
 );
 
-describe("a worker and its git process", () => {
-  // The number of calls in an undisturbed run: the test below counts them.
+describe("a thread in worktrees", () => {
+  // The number of git calls in an undisturbed run. The first test below checks it.
   const calls = 42;
   const moments = Array.from({ length: calls }, (_, at) =>
     ["before", "in", "after"].map((when) => `${when}-${at + 1}`),
   ).flat();
 
-  test("may die at each git call", async () => {
+  test("calls git the expected number of times in an undisturbed run", async () => {
     const repository = repositoryOf();
     const git = dyingGit(repository);
     const { ref } = await start(repository, "writers", { PATH: git.path });
@@ -176,7 +179,7 @@ const build = {
   input: { argv: ["sh", "-c", "mkdir ignored; touch ignored/built"] },
 };
 
-describe("a continued conversation has its files", () => {
+describe("a continued conversation finds its files", () => {
   test("after a kill of its worker", async () => {
     const repository = repositoryOf();
     let killed: Promise<unknown> | null = null;
@@ -216,7 +219,7 @@ describe("a continued conversation has its files", () => {
     const [tree] = treesOf(view);
     expect(repository.files(tree?.commit ?? "")).toEqual([".gitignore", "README.md", "a", "b"]);
     expect(existsSync(join(root, "worktrees", view.threadId, "coder/ignored/built"))).toBe(true);
-    // Without the files of the source thread, the conversation and the files restart.
+    // Without the worktree of the source thread, the conversation restarts too.
     rmSync(join(root, "worktrees", ref.threadId, "coder"), { recursive: true });
     const third = await host.fork(ref, retryOptions(failed, { env }));
     const anew = await settled(host, third);

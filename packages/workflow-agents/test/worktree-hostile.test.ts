@@ -19,13 +19,18 @@ import { runThread } from "@uncaged/workflow/testing";
 import { worktree } from "../src/entry/index.ts";
 import { TestRepository } from "./worktree/repository.ts";
 
-/* Agents put programs into the git directories that the host's git uses. Git must not start any of these programs. */
+/*
+ * Tests agents that put programs into the git directories that the host's git uses. Git must not start any of these
+ * programs.
+ */
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-worktree-hostile-")));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 let count = 0;
 
-/** Returns a folder in which each started program leaves a file. */
+/**
+ * Creates programs and hooks that leave a file when they start. `started` returns the names of the started programs.
+ */
 function traps() {
   const place = join(folder, `traps-${(count += 1)}`);
   const ran = join(place, "ran");
@@ -44,7 +49,7 @@ const hookNames = [
   ...["reference-transaction", "post-index-change", "commit-msg", "prepare-commit-msg"],
 ];
 
-/** Writes all the settings that can make git start a program into a git directory. */
+/** Writes settings that can make git start a program into a git directory. */
 function plant(gitDir: string, { place, hooks, program }: ReturnType<typeof traps>): void {
   cpSync(hooks, join(gitDir, "hooks"), { recursive: true });
   const included = join(place, "included");
@@ -102,7 +107,9 @@ function plant(gitDir: string, { place, hooks, program }: ReturnType<typeof trap
   writeFileSync(join(gitDir, "config.worktree"), config);
 }
 
-/** Returns a team of two whose changes conflict and are merged. Each member runs `hostile` first. */
+/**
+ * Returns a workflow of two roles with conflicting changes and a merge. Each role calls `hostile` after its changes.
+ */
 function team(hostile: (cwd: string) => void) {
   const role = (name: string): Role<Record<string, unknown>> => {
     return async ({ cwd }) => {
@@ -128,7 +135,7 @@ const play = (repository: TestRepository, run: ReturnType<typeof team>) => {
 
 const newRepository = () => new TestRepository(join(folder, `repository-${(count += 1)}`));
 
-test("starts no program that an agent put into its repository", async () => {
+test("git starts no program that an agent put into its repository", async () => {
   const repository = newRepository();
   const trap = traps();
   const gitDir = join(repository.folder, ".git");
@@ -141,7 +148,7 @@ test("starts no program that an agent put into its repository", async () => {
   const { status, steps } = await play(repository, run);
   expect(status).toBe("completed");
   expect(steps.at(-1)?.meta.conflicts).toEqual(["README.md"]);
-  // Another thread begins with the files that the agents left.
+  // Another thread begins with the git directories that the agents changed.
   expect(
     (
       await play(
@@ -153,7 +160,7 @@ test("starts no program that an agent put into its repository", async () => {
   expect(trap.started()).toEqual([]);
 });
 
-test("starts no program of a nested repository or a submodule", async () => {
+test("git starts no program of a nested repository or a submodule", async () => {
   const repository = newRepository();
   const trap = traps();
   const inner = newRepository();
@@ -170,7 +177,7 @@ test("starts no program of a nested repository or a submodule", async () => {
       rmSync(join(cwd, name), { recursive: true, force: true });
       cpSync(inner.folder, join(cwd, name), { recursive: true });
       plant(join(cwd, name, ".git"), trap);
-      // The length is unchanged, so git must read the file to detect the change.
+      // The length is unchanged, so git has to read the file to detect the change.
       writeFileSync(join(cwd, name, "README.md"), "# No\n");
     }
   });
@@ -178,7 +185,7 @@ test("starts no program of a nested repository or a submodule", async () => {
   expect(trap.started()).toEqual([]);
 });
 
-test("starts no program when the repository is replaced between two of its commands", async () => {
+test("git starts no program when an agent replaces the repository between two git commands", async () => {
   const repository = newRepository();
   const trap = traps();
   const gitDir = join(repository.folder, ".git");

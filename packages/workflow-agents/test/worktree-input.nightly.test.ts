@@ -25,7 +25,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { worktree, type WorktreeOptions } from "../src/entry/index.ts";
 import { TestRepository } from "./worktree/repository.ts";
 
-/* Worktrees with unusual repositories, settings and agents. */
+/* Tests worktrees of unusual repositories, settings and agents. */
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-worktree-input-")));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -36,7 +36,7 @@ const repositoryOf = (options = {}) => new TestRepository(next("repository"), op
 type Work = (cwd: string, env: Readonly<Record<string, string>>) => void | Promise<void>;
 type Play = { works: Work[]; options?: WorktreeOptions; thread?: RunThreadOptions };
 
-/** Runs a thread whose role runs in a worktree. Each run of the role calls the next function of `works`. */
+/** Runs a thread with a role in a worktree. Each step of the role calls the next function in `works`. */
 async function play(repository: TestRepository, { works, options, thread }: Play) {
   const worktrees = join(next("root"), "worktrees", "thread");
   const worker: Role<object> = async ({ steps, cwd, env = {} }) => {
@@ -81,15 +81,15 @@ const all =
     for (const work of works) await work(cwd, env);
   };
 
-describe("an unusable repository ends the role with one line", () => {
+describe("a role in a worktree fails with a one-line error for", () => {
   const bad: [string, RegExp, () => Play & { repository: TestRepository }][] = [
     [
-      "no repository",
+      "a folder outside of a repository",
       /^a worktree needs a git repository, but ".*" is not in one$/,
       () => ({ repository: repositoryOf(), works: [write("a")], thread: { cwd: folder } }),
     ],
     [
-      "a folder that is gone",
+      "a missing folder",
       /^a worktree needs a git repository, but ".*" does not exist$/,
       () => {
         const repository = repositoryOf();
@@ -98,18 +98,18 @@ describe("an unusable repository ends the role with one line", () => {
       },
     ],
     [
-      "no commit yet",
-      /^the repository .*\.git has no commit for a worktree to start from$/,
+      "a repository without commits",
+      /^no commit found in the repository .*\.git: a worktree starts from a commit$/,
       () => ({ repository: repositoryOf({ commit: false }), works: [write("a")] }),
     ],
     [
-      "no such branch",
+      "an unknown branch",
       /^no commit "--all" found in the repository .*\.git$/,
       () => ({ repository: repositoryOf(), works: [write("a")], options: { from: "--all" } }),
     ],
     [
-      "no git",
-      /^a worktree needs git, which is not found$/,
+      "a missing git command",
+      /^a worktree needs git, which was not found$/,
       () => {
         const repository = repositoryOf();
         return { repository, works: [], thread: { env: { PATH: next("nothing") } } };
@@ -126,12 +126,12 @@ describe("an unusable repository ends the role with one line", () => {
       },
     ],
     [
-      "no storage root",
-      /^the thread has no folder for worktrees$/,
+      "a missing folder for worktrees",
+      /^missing folder for the thread's worktrees$/,
       () => ({ repository: repositoryOf(), works: [], thread: { options: {} } }),
     ],
     [
-      "a commit that is not there",
+      "a commit that the repository does not have",
       /^the repository .* does not have the files of the last step of .*: commit 0{40}, which was made in \/elsewhere\/\.git$/,
       () => {
         const id = "0".repeat(40);
@@ -153,7 +153,7 @@ describe("an unusable repository ends the role with one line", () => {
 });
 
 describe("a worktree is created from", () => {
-  test("a bare repository, a detached HEAD, and a folder within", async () => {
+  test("a folder within a repository with a detached HEAD, and a bare repository", async () => {
     const full = repositoryOf();
     full.write("packages/a b/it.txt", "it");
     full.git("add", "-A");
@@ -172,7 +172,7 @@ describe("a worktree is created from", () => {
     expect(bare.files(trees[0]?.commit ?? "")).toEqual(["README.md", "new", "packages/a b/it.txt"]);
   });
 
-  test("one with changes, which stay in place and out of the worktree", async () => {
+  test("a repository with uncommitted changes, which stay in place and are not in the worktree", async () => {
     const repository = repositoryOf();
     repository.write("README.md", "changed");
     repository.write("staged", "staged");
@@ -181,12 +181,12 @@ describe("a worktree is created from", () => {
     const before = readFileSync(join(repository.folder, ".git/index"));
     const { trees, error, messages } = await play(repository, { works: [write("a")] });
     expect([error, messages.length]).toEqual([null, 1]);
-    expect(messages[0]).toMatch(/^changes in .* that are not committed are not in the worktree$/);
+    expect(messages[0]).toMatch(/^uncommitted changes in .* are not in the worktree$/);
     expect(repository.git("show", `${trees[0]?.commit}:README.md`)).toBe("# It\n");
     expect(readFileSync(join(repository.folder, ".git/index"))).toEqual(before);
   });
 
-  test("one with submodules, whose folders stay empty", async () => {
+  test("a repository with submodules, whose folders stay empty", async () => {
     const inner = repositoryOf();
     const repository = repositoryOf();
     repository.git(
@@ -209,7 +209,7 @@ describe("a worktree is created from", () => {
   });
 });
 
-test("a partial worktree of a killed git is recreated", async () => {
+test("a partial worktree, left by a killed git, is created again", async () => {
   const repository = repositoryOf();
   const worktrees = join(next("root"), "worktrees", "thread");
   const entry = join(repository.folder, ".git/worktrees/thread");
@@ -222,7 +222,7 @@ test("a partial worktree of a killed git is recreated", async () => {
   expect(repository.git("worktree", "list").trim().split("\n").length).toBe(2);
 }, 60_000);
 
-test("the user's hooks, signing, line endings and programs don't run", async () => {
+test("the user's hooks, programs, signing and line-ending settings do not apply", async () => {
   const repository = repositoryOf();
   const ran = next("ran");
   for (const hook of [
@@ -250,7 +250,7 @@ test("the user's hooks, signing, line endings and programs don't run", async () 
   expect(author.trim()).toBe("uncaged-workflow <uncaged-workflow@localhost> uncaged-workflow");
 });
 
-test("the committer has the user's name", async () => {
+test("the author of the commits has the user's name and address", async () => {
   const repository = repositoryOf();
   repository.git("config", "user.name", "Me Myself");
   repository.git("config", "user.email", "me@example.org");
@@ -267,7 +267,7 @@ test("file names may have any characters that a file system allows", async () =>
 });
 
 describe("an agent may", () => {
-  test("commit, create a branch, or reset: only its files count", async () => {
+  test("commit, or create a branch: the step's commit has the agent's files", async () => {
     const repository = repositoryOf();
     const { trees, error } = await play(repository, {
       works: [
@@ -281,14 +281,13 @@ describe("an agent may", () => {
     const [first = "", second = "", third = "", last = ""] = trees.map(({ commit }) => commit);
     expect(repository.git("log", "--format=%s", first)).toBe("worker\nmine\nfirst\n");
     expect(repository.files(last)).toEqual(["README.md", "a", "b", "c", "d", "e"]);
-    // The agent's branch is unchanged.
     expect(repository.git("rev-parse", "of-agent").trim()).toBe(first);
     for (const commit of [second, third])
       repository.git("merge-base", "--is-ancestor", commit, last);
     repository.git("fsck", "--strict");
   });
 
-  test("remove the .git of the worktree: the repository around the storage root is not used instead", async () => {
+  test("remove or replace the worktree's `.git`: git does not use the repository around the storage root instead", async () => {
     const outer = repositoryOf();
     outer.write("theirs", "not committed");
     const before = outer.seen();
@@ -315,7 +314,7 @@ describe("an agent may", () => {
     expect([status, head]).toEqual([before["status --porcelain"], before.head]);
   });
 
-  test("leave locks, a broken index, and nested repositories", async () => {
+  test("leave a lock, a broken index, or nested repositories", async () => {
     const repository = repositoryOf();
     const entryOf = (cwd: string) => readFileSync(join(cwd, ".git"), "utf8").trim().slice(8);
     const nested: Work = (cwd, env) => {

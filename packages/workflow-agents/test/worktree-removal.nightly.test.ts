@@ -15,7 +15,7 @@ import type { WorktreeMeta } from "@uncaged/workflow";
 import { openLocalHost, settled, type ThreadRef } from "@uncaged/workflow/host";
 import { TestRepository } from "./worktree/repository.ts";
 
-/* The removal of a thread's worktrees in any state of its repository. */
+/* Tests the removal of a thread's worktrees in several states of its repository. */
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-worktree-removal-")));
 const root = join(folder, "root");
 const host = openLocalHost({ path: root });
@@ -43,7 +43,7 @@ async function ended(ref: ThreadRef) {
 const treeOf = ({ threadId }: ThreadRef) => join(root, "worktrees", threadId, "thread");
 const left = () => readdirSync(join(root, "worktrees"));
 const removal = (ref: ThreadRef) => host.remove(ref).catch((error: Error) => error.message);
-/** Deletes threads that were moved to the trash less than 8 days ago, with their worktrees. */
+/** Collects garbage 8 days ahead of time, which deletes the threads in the trash with their worktrees. */
 const emptyTrash = () => host.collect({ now: Date.now() + 8 * 86_400_000, trash: true });
 
 test("a locked worktree prevents the removal of its thread", async () => {
@@ -68,7 +68,7 @@ test("a moved or deleted repository does not prevent the removal of a thread", a
   expect(left()).toEqual([]);
 }, 30_000);
 
-test("the leftovers of an interrupted removal are collected", async () => {
+test("gc collects the leftovers of an interrupted removal", async () => {
   const repository = repositoryOf();
   const { ref } = await play(repository);
   const kept = await play(repository);
@@ -87,7 +87,7 @@ test("the leftovers of an interrupted removal are collected", async () => {
   await emptyTrash();
 }, 30_000);
 
-test("a removal that git prevents is finished by a later gc", async () => {
+test("a later gc finishes a removal that git prevented", async () => {
   const repository = repositoryOf();
   const { ref } = await play(repository);
   const config = join(repository.folder, ".git/config");
@@ -111,7 +111,7 @@ test("a removal that git prevents is finished by a later gc", async () => {
   expect([left(), repository.git("for-each-ref", "refs/uncaged")]).toEqual([[], ""]);
 }, 30_000);
 
-test("only a thread's own worktrees are removed, whatever its notes say", async () => {
+test("only a thread's own worktrees are removed, even if a note names another worktree", async () => {
   const repository = repositoryOf();
   const { ref } = await play(repository);
   const own = `${repository.folder}-own`;

@@ -15,7 +15,7 @@ import { runThread } from "@uncaged/workflow/testing";
 import { roleSteps, worktree } from "../src/entry/index.ts";
 import { TestRepository } from "./worktree/repository.ts";
 
-/* Roles in a worktree that ask or are retried, and roles that do not support a worktree. */
+/* Tests roles in a worktree that ask or are retried, and options that are refused. */
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-worktree-roles-")));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -23,7 +23,7 @@ let count = 0;
 const next = (name: string) => join(folder, `${name}-${(count += 1)}`);
 const repositoryOf = () => new TestRepository(next("repository"));
 
-test("a role that asks keeps its files with the question", async () => {
+test("a fork from a role's question begins with the role's files", async () => {
   const repository = repositoryOf();
   const asker: Role<Record<string, unknown>> = async ({ cwd, steps }) => {
     if (steps.length > 0) return { content: readFileSync(join(cwd, "draft"), "utf8"), meta: {} };
@@ -46,7 +46,7 @@ test("a role that asks keeps its files with the question", async () => {
   expect(forked.steps.at(-1)?.content).toBe("drafted");
 });
 
-test('a role with its own field "worktree" is refused at definition', () => {
+test('a role with its own field "worktree" and an invalid name are refused at definition', () => {
   const schema = { type: "object", properties: { worktree: { type: "string" } } };
   const role = Object.assign(async () => ({ content: "", meta: {} }), {
     descriptor: { description: "", schema },
@@ -55,7 +55,7 @@ test('a role with its own field "worktree" is refused at definition', () => {
   expect(() => worktree({ name: "../x" })).toThrow('invalid name of a worktree: "../x"');
 });
 
-test("a timed-out try ends before the next try begins with the files of the step", async () => {
+test("a timed-out try ends before the next try, which begins without its files", async () => {
   const repository = repositoryOf();
   let tries = 0;
   const slow: Role<Record<string, unknown>> = async ({ cwd, signal }) => {

@@ -8,13 +8,13 @@ import { anthropicServer } from "./anthropic-server.ts";
 import type { Reply, WireServer } from "./wire.ts";
 import { TestRepository } from "./worktree/repository.ts";
 
-/* A team of three that codes in a real git repository, by models with tools and by commands. */
+/* Tests workflows whose roles, models with tools and commands, code in worktrees of a real git repository. */
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "uncaged-worktree-")));
 const root = join(folder, "root");
 const host = openLocalHost({ path: root });
 let server: WireServer<object>;
 
-/** The text of each member. The planner puts `bob` into the script that Bob runs. */
+/** The texts that Alice and Bob write. The planner puts Bob's text into the script that Bob runs. */
 let texts = { alice: "parse()", bob: "print()", shared: "" };
 
 function reply(body: object): Reply {
@@ -69,7 +69,7 @@ async function ended(ref: ThreadRef) {
   return { ref, view, trees };
 }
 
-test("codes in separate worktrees, and a fork begins with the files of its step", async () => {
+test("roles code in separate worktrees, and a fork begins with the files of its step", async () => {
   const repository = newRepository();
   const before = repository.seen();
   texts = { alice: "parse()", bob: "print()", shared: "" };
@@ -87,16 +87,16 @@ test("codes in separate worktrees, and a fork begins with the files of its step"
     [...plan, "src/parser.js", "the printer.js"],
   ]);
   expect(trees.map(({ name }) => name)).toEqual(["thread", "alice", "bob", "thread", "thread"]);
-  // Bob is a command, which can use git in his worktree.
+  // Bob's command prints the number of commits in his worktree.
   expect(view.steps[2]?.content.trim()).toBe("2");
   expect(view.steps[3]?.meta).toMatchObject({ merged: ["alice", "bob"], conflicts: [] });
-  // A step without changes keeps the commit that it began with.
+  // A step without changes has the commit that it began with.
   expect(trees[4]?.commit).toBe(trees[3]?.commit as string);
   const asSeen = repository.seen();
   for (const what of ["status --porcelain", "stash list", "branch --all", "head"]) {
     expect([what, asSeen[what]]).toEqual([what, before[what]]);
   }
-  // The branch points to the work, so that people can find it.
+  // A role's branch points to its last commit.
   expect(repository.git("log", "--format=%s", "-1", trees[1]?.branch ?? "").trim()).toBe("alice");
 
   texts = { alice: "parse(again)", bob: "print(again)", shared: "" };
@@ -111,7 +111,7 @@ test("codes in separate worktrees, and a fork begins with the files of its step"
   expect(repository.git("show", `${redone.trees[3]?.commit}:src/parser.js`)).toBe("parse(again)");
 
   expect((await host.verify()).problems).toEqual([]);
-  // The source is removed, and its forks keep the commits that their steps name.
+  // The forks keep the commits of their steps after the source thread is removed.
   await host.remove(ref);
   const emptyTrash = () => host.collect({ now: Date.now() + 8 * 86_400_000, trash: true });
   await emptyTrash();
@@ -125,7 +125,7 @@ test("codes in separate worktrees, and a fork begins with the files of its step"
   expect(readdirSync(join(root, "worktrees"))).toEqual([]);
 }, 120_000);
 
-test("reports conflicts to the role that resolves them", async () => {
+test("a merge reports its conflicts to the role that resolves them", async () => {
   const repository = newRepository();
   texts = { alice: "parse()", bob: "print()", shared: "alike" };
   const { view, trees } = await play(repository, "team");
@@ -140,7 +140,7 @@ test("reports conflicts to the role that resolves them", async () => {
   );
 }, 60_000);
 
-test("has a worktree for each member of a parallel group", async () => {
+test("each member of a parallel group has its own worktree", async () => {
   const repository = newRepository();
   const script = 'code() { echo "part $1" > "part $1"; }';
   const { view, trees } = await play(repository, "group", script);

@@ -19,7 +19,7 @@ const cases = [
 ] as const;
 
 describe.each(cases)("a bundle with only the adapters of $name", ({ name, most, said, lacks }) => {
-  test(`is one valid file of at most ${most} KB, and runs alone`, async () => {
+  test(`is a single valid file of at most ${most} KB that runs by itself`, async () => {
     const source = fileURLToPath(new URL(`./bundles/${name}.ts`, import.meta.url));
     const { code } = await buildBundle(source);
     expect(checkBytes(code, `${name}.esm.js`)).toEqual([]);

@@ -26,7 +26,7 @@ export const flow = (
   steps,
 });
 
-/** A workflow and its threads. */
+/** A workflow with functions that run and rerun its threads. */
 export class Trial {
   readonly document: WorkflowDocument;
   readonly subflows: Record<string, WorkflowDocument>;
@@ -63,12 +63,12 @@ export class Trial {
     coming?: string,
   ) {
     const values = this.values(thread, number, coming);
-    if (!values) throw new Error("nothing comes next");
+    if (!values) throw new Error("the step has no values");
     const { path, steps, stepID } = values;
     const checkpoint = { threadId: "T", steps };
     const at = stepID === null ? {} : { stepID, path };
     const { kept, input } = planRerun(this, thread, { checkpoint, ...at, overrides });
-    if (kept !== steps) throw new Error(`it keeps ${kept} steps, not ${steps}`);
+    if (kept !== steps) throw new Error(`the rerun keeps ${kept} steps instead of ${steps}`);
     const rerun = await this.run([...thread.steps.slice(0, kept), { role: "__input__", ...input }]);
     const { variables } = recordedCheckpoint(this, rerun);
     return { roles: rerun.steps.slice(kept + 1).map(({ role }) => role), variables, rerun };

@@ -54,7 +54,7 @@ const failureOf = (work: Promise<unknown>): Promise<unknown> =>
   );
 
 describe("the API adapter", () => {
-  test("reads JSON, text, bytes and nothing", async () => {
+  test("reads JSON, text, bytes and an empty answer", async () => {
     expect(await ask("/json")).toMatchObject({ status: 200, data: { ok: true } });
     expect(await ask("/text")).toMatchObject({ data: "grüß", headers: { "x-a": "1" } });
     expect((await ask("/bytes")).data).toEqual(Buffer.from([0xff, 0xfe]));
@@ -89,12 +89,12 @@ describe("the API adapter", () => {
     [
       "a slow server",
       () => ask("/hang", { timeout: 30 }),
-      { type: "timeout", message: "users did not answer in 30 ms" },
+      { type: "timeout", message: "users did not answer within 30 ms" },
     ],
-    ["JSON that is none", () => ask("/broken"), { type: "json_parse_error" }],
-    ["an answer that breaks off", () => ask("/cut"), { type: "connection_error" }],
+    ["invalid JSON", () => ask("/broken"), { type: "json_parse_error" }],
+    ["an incomplete answer", () => ask("/cut"), { type: "connection_error" }],
     [
-      "a missing server",
+      "an unreachable server",
       () => ask("", { url: "http://127.0.0.1:1/x?token=s3cret" }),
       { type: "connection_error", message: expect.stringContaining("can't reach 127.0.0.1:1") },
     ],
@@ -103,8 +103,8 @@ describe("the API adapter", () => {
       () => ask("/long", {}, { mostBytes: 100 }),
       { type: "bad_request", code: "ANSWER_TOO_LARGE" },
     ],
-    ["an address that is none", () => ask("", { url: "users" }), { code: "BAD_URL" }],
-    ["a file's address", () => ask("", { url: "file:///etc/passwd" }), { code: "BAD_URL" }],
+    ["an invalid URL", () => ask("", { url: "users" }), { code: "BAD_URL" }],
+    ["a file URL", () => ask("", { url: "file:///etc/passwd" }), { code: "BAD_URL" }],
     ...["a\nb", "k€y", "a\0b"].map((value): [string, () => Promise<unknown>, object] => [
       `a header that can't be sent: ${JSON.stringify(value)}`,
       () => ask("/json", { headers: { "x-key": value } }),
@@ -115,7 +115,7 @@ describe("the API adapter", () => {
       () => ask("/json", { headers: { "": "x" } }),
       { type: "bad_request" },
     ],
-    ["a method that is none", () => ask("/json", { method: "GE T" }), { type: "bad_request" }],
+    ["an invalid method", () => ask("/json", { method: "GE T" }), { type: "bad_request" }],
     ["a GET with a body", () => ask("/json", { body: {} }), { type: "bad_request" }],
   ];
 
@@ -125,7 +125,7 @@ describe("the API adapter", () => {
     expect(String(failure)).not.toContain("s3cret");
   });
 
-  test("returns error statuses to the step, whose failure has the server's answer", async () => {
+  test("returns error statuses to the step, and the step's failure has the server's answer", async () => {
     expect(await ask("/failed")).toMatchObject({ status: 503, data: "{" });
     const registry = { apis: [{ id: "users", url: `${at}/failed` }] };
     const went = await carryOut({ id: "API_users" }, { api: apiAdapter() }, { registry });

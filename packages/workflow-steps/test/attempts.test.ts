@@ -78,7 +78,7 @@ const llm = {
 };
 
 describe("the attempts of a step workflow", () => {
-  test("of four concurrent iterations each have their own events, inputs and commit", async () => {
+  test("of four concurrent iterations have separate events, inputs and commits", async () => {
     const { events, log, of } = await hosted(
       [
         {
@@ -131,7 +131,7 @@ describe("the attempts of a step workflow", () => {
     expect(skipped).toMatchObject([{ attempt: first?.id, stepID: "Work_A" }]);
   });
 
-  test("of a Branch that a Stop ended are done with the Stop, and an enclosing loop is cancelled", async () => {
+  test("of a Branch that a Stop ends are done with the Stop, and the attempt of an enclosing loop is cancelled", async () => {
     const { events, of } = await hosted([
       { id: "Loop_A", source: [0, 1], children: ["Branch_A"], next: "RETURN" },
       { id: "Branch_A", cases: [["ELSE", "Branch_B"]], next: "RETURN" },
@@ -157,7 +157,7 @@ describe("the attempts of a step workflow", () => {
     ]);
   });
 
-  test("of a step with children are two: its own work, and its children's work", async () => {
+  test("of a step with children are one for its own work, and one for its children", async () => {
     const { log, of } = await hosted([
       { id: "Work_A", children: ["Work_B"], next: "RETURN" },
       { id: "Work_B", next: "RETURN" },
@@ -171,7 +171,7 @@ describe("the attempts of a step workflow", () => {
     expect(of("Work_B")[0]?.parent).toBe(join?.id ?? "");
   });
 
-  test("of a Pause include none of the waiting time", async () => {
+  test("of a Pause exclude the waiting time", async () => {
     const { events, log, of } = await hosted(
       [{ id: "Pause_A", resumeResultTarget: "$answer", next: "RETURN" }],
       { answer: { ok: true } },

@@ -49,7 +49,7 @@ test("an invalid workflow is refused with all its errors, before any event", asy
   expect(events).toEqual([]);
 });
 
-test("a value that is not a workflow is reported, not thrown", () => {
+test("a value that is not a workflow is reported without an exception", () => {
   for (const document of [null, undefined, 3, "text", [], {}, { steps: {} }]) {
     const engine = new Engine(document as unknown as typeof simple);
     expect(engine.validate().length).toBeGreaterThan(0);
@@ -153,7 +153,7 @@ test("an override with an unstorable value is refused before any event", async (
   }
 });
 
-test("a prompt with broken JSON sets only a text param", async () => {
+test("a prompt with invalid JSON sets only a text param", async () => {
   const steps: StepDocument[] = [
     { id: "Set_A", target: "$o", value: { goal: "=goal", n: "=n" }, next: "RETURN" },
   ];

@@ -10,7 +10,7 @@ const seen = (id: string, next = "RETURN"): StepDocument => ({
   next,
 });
 
-/** A Branch on `$n`, with one Set in each case and one after the Branch. */
+/** Returns a workflow with a Branch on `$n`, one Set in each case and one Set after the Branch. */
 const branching = (n: number | null, more: Partial<StepDocument> = {}) =>
   flow(
     [
@@ -35,7 +35,7 @@ const branching = (n: number | null, more: Partial<StepDocument> = {}) =>
     { vars },
   );
 
-test("the first case that holds runs to its end, then the step after the Branch", async () => {
+test("the first true case runs to its end, then the step after the Branch runs", async () => {
   const { variables, payloads, started, of } = await ran(branching(8));
   expect(variables.$seen).toEqual(["Set_Middle", "Set_End"]);
   expect(payloads("step_done", "Branch_A")).toEqual([{ outputs: null, selected: "Set_Middle" }]);
@@ -43,7 +43,7 @@ test("the first case that holds runs to its end, then the step after the Branch"
   expect([of("Set_High"), of("Set_Never")]).toEqual(["", ""]);
 });
 
-test("a Branch is done when its chain has joined", async () => {
+test("a Branch is done when the chain of its case has ended", async () => {
   const { events } = await ran(branching(11));
   const done = events.filter(({ type }) => type === "step_done").map(({ stepID }) => stepID);
   expect(done).toEqual(["Set_N", "Set_High", "Set_High2", "Branch_A", "Set_End", "Stop_A"]);
@@ -69,7 +69,7 @@ test("a case that can't be evaluated fails the Branch", async () => {
   expect(of("Branch_A")).toBe("step_start step_error");
 });
 
-test("a step whose `if` is false is skipped with its children, and publishes only that", async () => {
+test("a step whose `if` is false is skipped with its children, and publishes only the skip", async () => {
   const steps: StepDocument[] = [
     { id: "Noop_A", if: "$n == 1", children: ["Set_A", "Set_B"], print: "no", next: "Set_C" },
     seen("Set_A"),
@@ -100,7 +100,7 @@ test("an `if` that can't be evaluated fails its step", async () => {
   expect(of("Noop_A")).toBe("step_error");
 });
 
-test("a Branch may lead back to an earlier step, until a Stop", async () => {
+test("a Branch can lead back to an earlier step until a Stop ends the run", async () => {
   const steps: StepDocument[] = [
     { id: "Set_N", target: "$n", value: "=$n + 1", next: "Branch_A" },
     { id: "Branch_A", cases: [["$n < 5", "Set_N"]], next: "Stop_A" },

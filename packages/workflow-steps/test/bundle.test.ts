@@ -25,7 +25,7 @@ async function drive(
     prompt?: string;
     steps?: Step[];
     answer?: (question: Step) => Omit<Step, "timestamp"> | null;
-    /** Maximum number of steps. */
+    /** The maximum number of steps. */
     most?: number;
   } = {},
 ) {
@@ -89,7 +89,7 @@ test("each finished step is a step of the thread, with its writes", async () => 
   });
 });
 
-test("the summary is the Stop's reason, else its title, else the workflow's name", async () => {
+test("the summary is the Stop's reason, otherwise its title, otherwise the workflow's name", async () => {
   const ending = (stop: Partial<StepDocument>) => flow([{ id: "Stop_A", ...stop }]);
   const summaryOf = async (document: WorkflowDocument) => (await drive(document)).result?.summary;
   expect(await summaryOf(ending({ reason: "='because ' + 1", meta: { title: "T" } }))).toBe(
@@ -160,7 +160,7 @@ test("a Pause that was answered without a worker continues from the log", async 
   expect(timedOut.slice(3).map(({ role }) => role)).toEqual(["Pause_A", "Set_Late", "Stop_A"]);
 });
 
-/** Nested constructs, with counting steps that must not run twice. */
+/** Nested constructs with counting steps, which must not run twice. */
 const counting = flow(
   [
     { id: "Loop_A", source: [0, 1, 2], children: ["Branch_A"], next: "Noop_F" },
@@ -192,7 +192,7 @@ const counting = flow(
   { vars: ["$a(INT) = 0", "$list(ARRAY) = []", "$e(STRING)"] },
 );
 
-test("a thread cut off after any step continues without repeating a step", async () => {
+test("a thread that ends after any step continues without repeating a step", async () => {
   const whole = await drive(counting);
   const end = fold(counting, { threadId: "01JTHREAD", prompt: "", steps: whole.steps });
   expect(end.variables).toMatchObject({ $a: 2 * 1100 + 10 + 2 * 10_000 + 100_000, $e: "end" });
@@ -215,7 +215,7 @@ test("a thread cut off after any step continues without repeating a step", async
   }
 });
 
-test("an invalid workflow is not a bundle", () => {
+test("an invalid workflow can't become a bundle", () => {
   expect(() => stepsBundle(flow([{ id: "Set_A", target: "$x", value: 1 }]))).toThrow(
     expect.objectContaining({ code: "WORKFLOW_INVALID" }),
   );

@@ -21,7 +21,7 @@ type Around = {
   events?: Published[];
 };
 
-/** Runs one step like the interpreter, but without evaluating expressions: a field is its value. */
+/** Runs one step like the interpreter, but takes each field as its value without evaluating expressions. */
 export async function carryOut(
   step: Partial<StepDocument> & { id: string },
   adapters: Adapters,
@@ -44,7 +44,7 @@ export async function carryOut(
     writeFile: async (path, data, mode) => void went.files.push({ path, data, mode }),
   };
   const executor = executors[getStepType(step) ?? "Noop"];
-  if (!executor) throw new Error(`nothing carries ${step.id} out`);
+  if (!executor) throw new Error(`no executor for ${step.id} found`);
   try {
     went.called = await executor(call);
   } catch (error) {
@@ -59,7 +59,7 @@ export const typesOf = ({ events }: Went): string => events.map(({ type }) => ty
 /** Returns the payload of the only event of a type. */
 export function payloadOf({ events }: Went, type: string): Record<string, unknown> {
   const [event, second] = events.filter((one) => one.type === type);
-  if (!event || second) throw new Error(`there is not one ${type}`);
+  if (!event || second) throw new Error(`not exactly one ${type}`);
   return event.payload;
 }
 

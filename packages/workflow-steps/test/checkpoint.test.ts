@@ -94,7 +94,7 @@ test("a checkpoint does not change with later steps, and changing it does not ch
   expect(checkpoints.at(-1)?.completedSteps).toEqual(["Set_A", "Set_B", "Set_C", "Set_Z"]);
 });
 
-test("each completed step appears once, however often it ran", async () => {
+test("a checkpoint lists each completed step once, however often the step ran", async () => {
   const document = flow(
     [
       { id: "Loop_A", source: "=$list", children: ["Set_A"], next: "RETURN" },
@@ -166,7 +166,7 @@ const nested: WorkflowDocument = flow(
   { vars },
 );
 
-test("a run with nested constructs has the same end from each of its checkpoints", async () => {
+test("a run with nested constructs ends in the same way from each of its checkpoints", async () => {
   const whole = await ran(nested);
   expect(whole.variables).toEqual({
     $a: 1,
@@ -212,7 +212,7 @@ test("a checkpoint listener that throws or rejects has no effect", async () => {
   }
 });
 
-test("a variable of ten million characters is written, checkpointed and restored", async () => {
+test("a variable of ten million characters is in the checkpoint, and is restored", async () => {
   const text = "x".repeat(10_000_000);
   const document = flow(
     [

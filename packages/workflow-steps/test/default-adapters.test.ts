@@ -49,7 +49,7 @@ async function running(steps: (url: string) => object[], replies: Reply[] = []) 
   return { status, variables, of };
 }
 
-test("models, tools, endpoints, downloads and archives work together, each with its events", async () => {
+test("steps for models, tools, endpoints, downloads and archives work together, each with its events", async () => {
   const { status, variables, of } = await running(
     (url) => [
       {

@@ -28,10 +28,13 @@ test.each(documentedSteps)("$what runs unchanged in an Engine", async (one) => {
   expect(context.snapshot().variables).toMatchObject(one.variables);
 });
 
-test.each(documentedSteps)("$what runs in an Engine that reads the files it runs", async (one) => {
-  const context = await new Engine(one.document).execute({}, adapters());
-  expect(context.snapshot().variables).toMatchObject(one.variables);
-});
+test.each(documentedSteps)(
+  "$what runs in an Engine that reads its child workflows from files",
+  async (one) => {
+    const context = await new Engine(one.document).execute({}, adapters());
+    expect(context.snapshot().variables).toMatchObject(one.variables);
+  },
+);
 
 test.each(documentedSteps)("$what runs unchanged as a thread", async (one) => {
   const { run } = stepsBundle(one.document, { subflows, adapters: () => adapters() });

@@ -25,7 +25,7 @@ const workflow = flow(
   { params: ["projectName(STRING)"], vars },
 );
 
-/** A model that returns its request, or fails on demand. */
+/** Returns an `llm` adapter that answers with its request, or fails while `isDown` is true. */
 function claude() {
   const state = { calls: 0, isDown: false };
   const adapter: NonNullable<Adapters["llm"]> = {
@@ -53,7 +53,7 @@ test("quick start", async () => {
   expect([events.length > 10, saved.length]).toEqual([true, 4]);
 });
 
-test("3.7: a listener of the context, after execute", async () => {
+test("3.7: a listener that is added to the context after execute", async () => {
   const engine = new Engine(
     flow([{ id: "Pause_A", resumeResultTarget: "$plan", next: "RETURN" }], { vars }),
   );
@@ -65,7 +65,7 @@ test("3.7: a listener of the context, after execute", async () => {
   expect(heard).toEqual(["var_changed", "pause_resumed", "step_done", "workflow_done"]);
 });
 
-test("4.2: a checkpoint by hand, and one after every step", async () => {
+test("4.2: a checkpoint on request, and a checkpoint after every step", async () => {
   const engine = new Engine(workflow, {
     onCheckpoint: (cp) => writeFileSync(join(folder, `${cp.workflowID}.json`), JSON.stringify(cp)),
   });
@@ -108,7 +108,7 @@ test("4.3 and 4.6: crash recovery from the last checkpoint", async () => {
   ]);
 });
 
-test("4.4: a rerun from a step, with a fixed variable or from a minimal object", async () => {
+test("4.4: a rerun from a step, with a changed variable or from a minimal object", async () => {
   const engine = new Engine(workflow);
   const adapters = { llm: claude().adapter };
   const first = await engine.execute({ projectName: "MyApp" }, adapters);
@@ -132,7 +132,7 @@ test("4.4: a rerun from a step, with a fixed variable or from a minimal object",
   }
 });
 
-test("4.7: the checkpoints of parallel branches, and the resume of the missing branch", async () => {
+test("4.7: checkpoints of parallel branches, and a resume that runs the missing branch", async () => {
   const document = flow(
     [
       { id: "Noop_Fork", children: ["Set_A", "Set_B", "Work_C"], next: "RETURN" },
@@ -230,7 +230,7 @@ test("5.5: an adapter with all callbacks", async () => {
   ]);
 });
 
-test("8.1: a rerun by a broker", async () => {
+test("8.1: a broker's rerun", async () => {
   const checkpointStore = new Map<string, Checkpoint>();
   const engine = new Engine(workflow, {
     onCheckpoint: (cp) => checkpointStore.set(cp.workflowID, cp),

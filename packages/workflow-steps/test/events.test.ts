@@ -84,7 +84,7 @@ test("two runs never have the same id", async () => {
   expect(new Set(all.map(({ runID }) => runID)).size).toBe(3);
 });
 
-test("writing a variable's current value publishes nothing", async () => {
+test("writing a variable's current value publishes no event", async () => {
   const { payloads } = await ran(
     flow(
       [
@@ -166,7 +166,7 @@ test("a listener added by another listener receives the later events", async () 
   ]);
 });
 
-test("a listener may abort the run: the step of that event is the last", async () => {
+test("a listener may abort the run, and no step starts after that", async () => {
   const { engine, events } = trial(setting);
   const context = engine.start();
   context.onEvent(({ type }) => {
@@ -248,7 +248,7 @@ test("the elapsed time of a finished run does not change", async () => {
   expect(context.snapshot().elapsedMs).toBe(before);
 });
 
-test("changing a workflow after creating its engine does not change the run", async () => {
+test("a change to a workflow after the creation of its engine does not change the run", async () => {
   const document = structuredClone(setting);
   const { engine } = trial(document);
   const [first] = document.steps;
@@ -257,7 +257,7 @@ test("changing a workflow after creating its engine does not change the run", as
   expect(context.snapshot().variables.$a).toBe(1);
 });
 
-test("an event's copy of a variable is independent of later writes, and the variable of the copy", async () => {
+test("an event has an independent copy of a variable", async () => {
   const document = flow(
     [
       { id: "Loop_A", source: [1, 2, 3], children: ["Set_A"], next: "Set_C" },

@@ -27,7 +27,7 @@ const generating = flow(
   registry,
 );
 
-/** A model that returns its request. */
+/** Returns an `llm` adapter that answers with the number of its call, and the list of its requests. */
 function model() {
   const asked: unknown[] = [];
   const llm = {
@@ -76,7 +76,7 @@ test("a checkpoint of version 1, without marks, restarts its construct", async (
   expect(variables.$seen).toHaveLength(6);
 });
 
-/** A fork of three chains, the first of two steps. */
+/** Returns a workflow with a fork of three chains, of which the first has two steps. */
 const forked = () =>
   flow(
     [
@@ -91,7 +91,7 @@ const forked = () =>
     { vars },
   );
 
-test("a body does not run again if a child is marked", async () => {
+test("a step's own work does not run again if a child is marked", async () => {
   const document = flow(
     [
       { id: "Work_Body", children: ["Set_A", "Set_B"], next: "RETURN" },
@@ -120,7 +120,7 @@ test("a resume inside a fork runs the rest of its chain, the unmarked siblings a
   expect([started.at(-1), status]).toEqual(["Set_End", "completed"]);
 });
 
-test("a resume inside a loop continues its iteration, then runs the later iterations", async () => {
+test("a resume inside a loop continues the iteration, then runs the later iterations", async () => {
   const document = flow(
     [
       { id: "Loop_A", source: ["a", "b", "c"], children: ["Set_A"], next: "RETURN" },
@@ -151,7 +151,7 @@ test("a step in several constructs is refused, and the error lists them", async 
   });
 });
 
-test("a completed run has nothing left to do", async () => {
+test("a resume of a completed run executes no step", async () => {
   const first = await ran(forked());
   const { started, events, status } = await ran(forked(), { from: first.context.checkpoint() });
   expect(started).toEqual([]);

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { Engine } from "../src/entry/index.ts";
 import { flow, ran } from "./ran.ts";
 
-test("every field that may have an expression gets its value", async () => {
+test("an expression is evaluated in every field that accepts one", async () => {
   const registry = {
     params: ["goal(STRING)"],
     vars: ["$n(INT) = 2", "$a(ARRAY)", "$text(STRING)", "$r(OBJECT)", "$reply(OBJECT)"],
@@ -120,7 +120,7 @@ test("a print that can't be evaluated fails its step", async () => {
 });
 
 test.each(["=$x = 1", "=f(1)", "=$x ? 1 : 2", "='open", "=($x", "=$x[1"])(
-  "%s is reported by the validator with its step, and never runs",
+  "%s is reported by the validator with its step, and does not run",
   async (value) => {
     const document = flow([{ id: "Set_A", target: "$x", value, next: "RETURN" }], {
       vars: ["$x(INT)"],

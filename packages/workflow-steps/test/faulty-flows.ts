@@ -31,7 +31,7 @@ export const faultyExpressions: Faulty[] = [
     payloads: [error('Pause_A: resumeResultTarget: "$y" is not declared in registry.vars')],
   },
   {
-    what: "an undeclared variable in conditions, which need no =",
+    what: "an undeclared variable in conditions without =",
     document: workflow([
       ...chain({ id: "Branch_A", if: "$a", cases: [["$b", "Loop_A"]] }),
       { id: "Loop_A", while: "$c", maxIterations: 1, children: ["Noop_B"], next: "RETURN" },
@@ -103,7 +103,7 @@ export const faultyFlows: Faulty[] = [
   {
     what: "BREAK outside of a loop",
     document: workflow([{ id: "Noop_A", next: "BREAK" }, { id: "Stop_End" }]),
-    payloads: [error("Noop_A: next: BREAK ends a loop, and this step is in none")],
+    payloads: [error("Noop_A: next: BREAK ends a loop, but this step is not in a loop")],
   },
   {
     what: "a case that leads to RETURN",
@@ -121,9 +121,9 @@ export const faultyFlows: Faulty[] = [
     ),
     payloads: [
       error("no entry found: each step is named by another, so put a Noop before the first"),
-      warning("no step is a Stop"),
+      warning("no Stop found"),
       warning(
-        'Noop_A: it leads back to itself through "Noop_B": the limit on rounds alone bounds that',
+        'Noop_A: it leads back to itself through "Noop_B": only the limit on rounds ends this cycle',
       ),
     ],
   },
@@ -135,10 +135,10 @@ export const faultyFlows: Faulty[] = [
       { id: "Noop_C", next: "Noop_B" },
     ]),
     payloads: [
-      error("Noop_B: no way leads here from an entry"),
-      error("Noop_C: no way leads here from an entry"),
+      error("Noop_B: no entry leads to this step"),
+      error("Noop_C: no entry leads to this step"),
       warning(
-        'Noop_B: it leads back to itself through "Noop_C": the limit on rounds alone bounds that',
+        'Noop_B: it leads back to itself through "Noop_C": only the limit on rounds ends this cycle',
       ),
     ],
   },
@@ -162,18 +162,20 @@ export const faultyFlows: Faulty[] = [
     ],
   },
   {
-    what: "a next that leads back",
+    what: "a step whose next leads back to itself",
     document: workflow([
       { id: "Noop_A", next: "Noop_B" },
       { id: "Noop_B", next: "Noop_B" },
       { id: "Stop_End" },
     ]),
-    payloads: [warning("Noop_B: it leads back to itself: the limit on rounds alone bounds that")],
+    payloads: [
+      warning("Noop_B: it leads back to itself: only the limit on rounds ends this cycle"),
+    ],
   },
   {
     what: "a missing Stop, which is only a warning",
     document: workflow([{ id: "Noop_A", next: "RETURN" }]),
-    payloads: [warning("no step is a Stop")],
+    payloads: [warning("no Stop found")],
   },
   {
     what: "a missing next",
@@ -191,7 +193,7 @@ export const faultyFlows: Faulty[] = [
     ),
     payloads: [
       error("Noop_101: it is nested in more than 100 constructs"),
-      warning("no step is a Stop"),
+      warning("no Stop found"),
     ],
   },
 ];

@@ -32,7 +32,7 @@ export const faultySteps: Faulty[] = [
   {
     what: "an id without a type",
     document: one({ id: "LLM" }),
-    payloads: [error('LLM: an id is a type, "_" and a name, such as LLM_Plan')],
+    payloads: [error('LLM: id must be a type, "_" and a name, such as LLM_Plan')],
     inSchema: true,
   },
   ...["RETURN", "BREAK", "ELSE", "__entry__"].map(
@@ -47,19 +47,19 @@ export const faultySteps: Faulty[] = [
     (id): Faulty => ({
       what: `the id ${id}`,
       document: one({ id }),
-      payloads: [error(`${id}: an id has no "/", no "\\" and no ".."`)],
+      payloads: [error(`${id}: id must not contain "/", "\\" or ".."`)],
       inSchema: true,
     }),
   ),
   {
     what: "an id with a line break",
     document: one({ id: "Noop_a\nb" }),
-    payloads: [error('"Noop_a\\nb": an id has no control characters')],
+    payloads: [error('"Noop_a\\nb": id must not contain control characters')],
   },
   {
     what: "an id of 201 characters",
     document: one({ id: `Noop_${"a".repeat(196)}` }),
-    payloads: [error(`"Noop_${"a".repeat(55)}…": an id has at most 200 characters`)],
+    payloads: [error(`"Noop_${"a".repeat(55)}…": id must have at most 200 characters`)],
     inSchema: true,
   },
   {
@@ -80,7 +80,7 @@ export const faultySteps: Faulty[] = [
   {
     what: "a duplicate id",
     document: workflow([...chain({ id: "Noop_A" }), { id: "Noop_A", next: "RETURN" }]),
-    payloads: [error("Noop_A: this id has been given to steps[0] already")],
+    payloads: [error("Noop_A: steps[0] has the same id")],
   },
   {
     what: "a Stop with a next",
@@ -88,7 +88,7 @@ export const faultySteps: Faulty[] = [
       { id: "Noop_A", next: "Stop_A" },
       { id: "Stop_A", next: "RETURN" },
     ]),
-    payloads: [error("Stop_A: a Stop ends the run, so it has no next")],
+    payloads: [error("Stop_A: a Stop ends the run, so it can't have next")],
     inSchema: true,
   },
   {
@@ -97,7 +97,7 @@ export const faultySteps: Faulty[] = [
       { id: "Stop_A", children: ["Noop_A"] },
       { id: "Noop_A", next: "RETURN" },
     ]),
-    payloads: [error("Stop_A: a Stop ends the run, so it has no children")],
+    payloads: [error("Stop_A: a Stop ends the run, so it can't have children")],
     inSchema: true,
   },
   {
@@ -111,13 +111,13 @@ export const faultySteps: Faulty[] = [
     payloads: [warning("LLM_A: input has no effect when in is set")],
   },
   {
-    what: "in that is a list",
+    what: "in as an array",
     document: llm({ in: [] }),
     payloads: [error("LLM_A: in must be an object, not an array")],
     inSchema: true,
   },
   {
-    what: "out that is a number",
+    what: "out as a number",
     document: llm({ out: 1 }),
     payloads: [error("LLM_A: out must be a string or an object, not 1")],
     inSchema: true,
@@ -136,9 +136,9 @@ export const faultySteps: Faulty[] = [
     payloads: [error("LLM_A: model is empty")],
   },
   {
-    what: "a model with an empty side",
+    what: "a model without a name",
     document: llm({ in: { model: "openai/" } }),
-    payloads: [error('LLM_A: in.model "openai/" has an empty side')],
+    payloads: [error('LLM_A: in.model "openai/" is missing a provider or a model')],
   },
   {
     what: "a schema with a schemaRef",
@@ -189,7 +189,7 @@ export const faultySteps: Faulty[] = [
   {
     what: "a Set without a value",
     document: one({ id: "Set_A", target: "$x" }),
-    payloads: [warning('Set_A: value is missing, so "$x" gets nothing')],
+    payloads: [warning('Set_A: value is missing, so null is written to "$x"')],
   },
   {
     what: "a Set whose target is an expression",
@@ -228,7 +228,7 @@ export const faultySteps: Faulty[] = [
     inSchema: true,
   },
   {
-    what: "a timeout of no seconds",
+    what: "a timeout of 0 seconds",
     document: one({ id: "Pause_A", resumeResultTarget: "$x", timeout: { sec: 0, on: "Stop_End" } }),
     payloads: [error("Pause_A: timeout.sec must be a number above 0, not 0")],
     inSchema: true,
@@ -240,7 +240,7 @@ export const faultySteps: Faulty[] = [
     inSchema: true,
   },
   {
-    what: "allowError that is a text",
+    what: "allowError as a text",
     document: one({ id: "Tool_A", allowError: "yes" }),
     payloads: [error('Tool_A: allowError must be true or false, not "yes"')],
     inSchema: true,
@@ -286,7 +286,7 @@ export const faultySteps: Faulty[] = [
     payloads: [error("Branch_A: ELSE must be the last of the cases")],
   },
   {
-    what: "a Loop over nothing",
+    what: "a Loop without source and while",
     document: workflow(loop()),
     payloads: [error("Loop_A: a Loop needs source or while")],
     inSchema: true,
@@ -294,11 +294,11 @@ export const faultySteps: Faulty[] = [
   {
     what: "a Loop with while and source",
     document: workflow(loop({ while: "goal", maxIterations: 1, source: "=$list" })),
-    payloads: [error("Loop_A: a Loop has source or while, not both")],
+    payloads: [error("Loop_A: a Loop can't have both source and while")],
     inSchema: true,
   },
   {
-    what: "a Loop with while and no limit",
+    what: "a Loop with while but without maxIterations",
     document: workflow(loop({ while: "goal" })),
     payloads: [error("Loop_A: a Loop with while needs maxIterations")],
     inSchema: true,
@@ -323,7 +323,7 @@ export const faultySteps: Faulty[] = [
     ]),
     payloads: [
       warning(
-        'Loop_A: source: "Set_A" in the loop writes $list: a resumed loop would go over another list',
+        'Loop_A: source: "Set_A" in the loop writes $list: a resumed loop would iterate over a different list',
       ),
     ],
   },

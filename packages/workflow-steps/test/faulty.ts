@@ -63,7 +63,7 @@ export const faultyDocuments: Faulty[] = [
     (version): Faulty => ({
       what: `the version ${JSON.stringify(version)}`,
       document: workflow(chain({ id: "Noop_A" }), { version }),
-      payloads: [error(`version "${version}" is not supported: "3.0" to "3.18" are`)],
+      payloads: [error(`version "${version}" is not supported: use "3.0" to "3.18"`)],
       inSchema: true,
     }),
   ),
@@ -82,13 +82,13 @@ export const faultyDocuments: Faulty[] = [
   {
     what: "steps that are an object",
     document: workflow({ Noop_A: {} }),
-    payloads: [error("steps must be an array that is not empty, not an object")],
+    payloads: [error("steps must be a non-empty array, not an object")],
     inSchema: true,
   },
   {
     what: "missing steps",
     document: workflow([]),
-    payloads: [error("steps must be an array that is not empty, not an empty array")],
+    payloads: [error("steps must be a non-empty array, not an empty array")],
     inSchema: true,
   },
   {
@@ -110,8 +110,8 @@ export const faultyDocuments: Faulty[] = [
       registry: { services: ["F() RETURN r(INT)"] },
     }),
     payloads: [
-      error("a workflow of the type IDE has no services"),
-      error("Service_F: a workflow of the type IDE calls no service"),
+      error("a workflow of the type IDE can't declare services"),
+      error("Service_F: a workflow of the type IDE can't call services"),
     ],
     inSchema: true,
   },
@@ -164,7 +164,7 @@ export const faultyRegistries: Faulty[] = [
     document: withRegistry({ vars: ["$a(DATE)"] }),
     payloads: [
       warning(
-        'registry.vars[0]: the type "DATE" of "$a" is not known, so its values are not checked',
+        'registry.vars[0]: the type "DATE" of "$a" is unknown, so its values are not checked',
       ),
     ],
   },

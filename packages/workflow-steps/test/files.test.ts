@@ -31,7 +31,7 @@ test("a Write writes texts unchanged, objects as JSON with two spaces, and null 
   expect(text("x/5.txt")).toBe("5");
 });
 
-test("a Write reports its file, which is in the snapshot and the checkpoint", async () => {
+test("a Write publishes its file, which is in the snapshot and the checkpoint", async () => {
   const { of, payloads, context } = await writing({ target: "/out/ü.txt", value: "ü" });
   expect(of("Write_A")).toBe("step_start file_start file_done step_done");
   expect(payloads("file_start")).toEqual([{ path: "out/ü.txt" }]);
@@ -45,7 +45,7 @@ test("a Write reports its file, which is in the snapshot and the checkpoint", as
   });
 });
 
-test("without a reported size, the size of the data is used", async () => {
+test("an event has the size of the data if the adapter reports no size", async () => {
   const files = new Map<string, unknown>();
   const file: FileAdapter = {
     read: async () => "",
@@ -64,7 +64,7 @@ test("without a reported size, the size of the data is used", async () => {
   expect([...files]).toEqual([["ü.txt", "ü"]]);
 });
 
-test("files may have the names of inherited properties", async () => {
+test("files can have the names of inherited properties", async () => {
   const { context } = await writing({ target: "/constructor", value: "x" });
   const { artifacts, ...rest } = context.checkpoint();
   expect(Object.keys(artifacts)).toEqual(["constructor"]);

@@ -44,7 +44,7 @@ async function answered(
   });
 }
 
-/** Returns the writes of steps without run ids, sorted because some steps are concurrent. */
+/** Returns the writes of steps without run ids. Sorts the writes, because some steps are concurrent. */
 const written = ({ steps }: Pick<ThreadOutcome, "steps">) =>
   steps
     .map(({ role, meta }) => {
@@ -156,7 +156,7 @@ const failing: WorkflowDocument = {
   ],
 };
 
-/** A workflow with every kind of step failure that does not fail the run, and a count of executed calls. */
+/** Returns a workflow with every kind of step failure that does not fail the run, and a count of executed calls. */
 function failingRun() {
   const done: string[] = [];
   const { run } = stepsBundle(failing, {

@@ -4,7 +4,7 @@ import { flow, held, ran, settled, trial, until } from "./ran.ts";
 
 const vars = ["$a(INT)", "$b(INT)", "$c(INT)", "$all(ARRAY) = []"];
 
-/** A fork of `Work_` steps, followed by a Stop. */
+/** Returns a workflow with a fork of `Work_` steps, followed by a Stop. */
 const forked = (children: string[], more: Partial<StepDocument> = {}, steps: StepDocument[] = []) =>
   flow(
     [
@@ -174,7 +174,7 @@ test("at most maxConcurrency children run at once", async () => {
   expect(most).toBe(5);
 });
 
-test("a step with a body runs it once, before its children", async () => {
+test("a step with children does its own work once, before its children run", async () => {
   const document = flow(
     [
       { id: "Set_A", target: "$a", value: 1, children: ["Set_B", "Set_C"], next: "Stop_A" },
@@ -238,7 +238,7 @@ test("a ParallelExecutor returns results in order, and drops or collects failure
   });
 });
 
-test("a ParallelExecutor passes on an aborted signal", async () => {
+test("a ParallelExecutor passes an aborted signal to its tasks", async () => {
   const signal = AbortSignal.abort(new Error("stop"));
   const seen: boolean[] = [];
   const run = async (inner: AbortSignal): Promise<void> => void seen.push(inner.aborted);

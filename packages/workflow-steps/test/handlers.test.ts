@@ -33,7 +33,7 @@ test("a handler receives its engine, a context and its step, and its value is _r
   expect(payloads("step_start", "Work_A")).toMatchObject([{ resolvedInputs: { x: 2 } }]);
 });
 
-test("a handler of Tool runs the tool steps, after the usual preparations", async () => {
+test("a handler of Tool runs the Tool steps after the usual preparations", async () => {
   const document = flow(
     [
       { id: "Set_A", target: "$a", value: 1, next: "Tool_Lookup" },
@@ -59,7 +59,7 @@ test("a prefix without a handler is an error", () => {
   expect(new Engine(working()).validate()).toEqual([expect.stringMatching(/^Work_A: .*Work/)]);
 });
 
-test("outputs that a handler maps itself are mapped once", async () => {
+test("outputs that a handler maps itself are not mapped again", async () => {
   let maps = 0;
   const document = working({ out: { $a: "=$a + _result" } });
   const { variables, of } = await ran(document, {
@@ -91,7 +91,7 @@ test("a handler may publish events in its step", async () => {
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
 });
 
-test("values that a handler sets before it fails are kept, and are in the checkpoint of its error handler", async () => {
+test("values that a handler sets before it fails are kept and in the checkpoint of the step that handles the failure", async () => {
   const document = working({ onError: "Set_E" }, [
     { id: "Set_E", target: "$e", value: "=_error", next: "Stop_A" },
   ]);
@@ -109,7 +109,7 @@ test("values that a handler sets before it fails are kept, and are in the checkp
   expect(checkpoints[0]).toMatchObject({ completedSteps: ["Set_E"], variables: { $a: 7 } });
 });
 
-test("_error is readable only in the handler of the failure", async () => {
+test("_error is readable only in the step that handles the failure", async () => {
   const document = working({ onError: "Set_E" }, [
     { id: "Set_E", target: "$e", value: "=_error.message", next: "Set_F" },
     { id: "Set_F", target: "$b", value: "=_error == null", next: "Stop_A" },
@@ -124,7 +124,7 @@ test("_error is readable only in the handler of the failure", async () => {
   expect(variables).toMatchObject({ $e: "no", $b: true });
 });
 
-test("a handler's failure leads to its own onError", async () => {
+test("a step that handles a failure can have its own onError", async () => {
   const document = working({ onError: "Work_B" }, [
     { id: "Work_B", onError: "Set_E", next: "Stop_A" },
     { id: "Set_E", target: "$e", value: "=_error", next: "Stop_A" },

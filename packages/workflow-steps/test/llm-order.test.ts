@@ -50,7 +50,7 @@ const agentic: LLMAdapter = {
   },
 };
 
-test("the thinking of a model that does not stream is published in one piece, before llm_done", async () => {
+test("the thinking of a model that does not stream is published as one event before llm_done", async () => {
   const llm = { call: async () => ({ content: "so", thinking: "hm" }) };
   const { of, payloads } = await ran(asking({ in: { prompt: "=goal" }, out: "$a" }), {
     adapters: { llm },
@@ -116,7 +116,7 @@ test("an LLM step publishes its events in exactly this order", async () => {
   });
 });
 
-test("without a handler the failure fails the run, and the adapter is called once", async () => {
+test("without onError a failure fails the run, and the adapter is called once", async () => {
   let calls = 0;
   const llm: LLMAdapter = {
     call: () => {

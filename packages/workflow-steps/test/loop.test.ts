@@ -10,7 +10,7 @@ const vars = [
   "$dirs(ARRAY) = []",
 ];
 
-/** A Loop over `$items` that writes each item to `$a[_index]`. */
+/** Returns a workflow with a Loop over `$items` that writes each item to `$a[_index]`. */
 const looping = (more: Partial<StepDocument> = {}, body: StepDocument[] = [copy]) =>
   flow(
     [
@@ -29,7 +29,7 @@ const copy: StepDocument = {
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-/** A checkpoint at the loop. */
+/** Returns a checkpoint at the loop. */
 const at = (progress: number | null, items: unknown) => ({
   currentStepID: "Loop_A",
   variables: { $items: items },
@@ -42,7 +42,7 @@ test("a serial loop publishes its progress after every iteration", async () => {
   expect(context.snapshot().variables.$dirs).toEqual(["Loop_A_0", "Loop_A_1", "Loop_A_2"]);
 });
 
-test("a parallel loop publishes its progress once, at its end, and each iteration has its own index", async () => {
+test("a parallel loop publishes its progress only at its end, and each iteration has its own index", async () => {
   const document = looping({ mode: "parallel", children: ["Work_A"] }, [
     { id: "Work_A", next: "Set_Copy" },
     copy,
@@ -99,7 +99,7 @@ test.each([{ items: { a: 1 } }, { items: "ab" }, { items: 3 }, { items: true }])
   },
 );
 
-test("the items are fixed when the loop starts, for any writes of its body", async () => {
+test("the items are fixed when the loop starts, whatever its body writes", async () => {
   const { variables } = await ran(
     looping({ children: ["Set_Items"] }, [
       { id: "Set_Items", target: "$items[$items.length]", value: "=_item", next: "RETURN" },
@@ -236,7 +236,7 @@ test("_item, _index and _iterDir are not available after the loop", async () => 
   expect(variables.$source).toEqual({});
 });
 
-test("steps that never wait let timers fire, so the run can be aborted", async () => {
+test("a run whose steps never wait can be aborted by a timer", async () => {
   const document = flow(
     [
       { id: "Set_Start", target: "$n", value: 0, next: "Set_N" },

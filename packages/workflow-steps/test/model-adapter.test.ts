@@ -24,7 +24,7 @@ const events = channel(eventsChannel);
 describe.each(served)("the model adapter over $name", (one) => {
   const name = one.name as keyof typeof providers;
 
-  /** An adapter whose server gives these replies, and a step that calls it. */
+  /** Returns an adapter whose server gives these replies, and a function that runs a step with it. */
   async function serving(
     replies: Reply[],
     options: Record<string, unknown> = {},
@@ -72,14 +72,14 @@ describe.each(served)("the model adapter over $name", (one) => {
     expect(went.called?.locals._meta).toMatchObject({ provider: name, model });
   });
 
-  test("returns its thinking in one piece without tokens if the step does not stream, and sends the step's numbers", async () => {
+  test("returns the whole thinking without tokens if the step does not stream, and sends the step's numbers", async () => {
     const { server, ask } = await serving([{ thinking: "hm", text: "hello" }]);
     const went = await ask({ max_tokens: 77, temperature: 0.5 });
     expect(typesOf(went)).toBe("llm_thinking llm_done");
     expect(server.came[0]?.body).toMatchObject({ max_tokens: 77, temperature: 0.5 });
   });
 
-  test("returns the required form, and fails with a typed error without it", async () => {
+  test("returns an answer of the required form, and fails with a typed error for any other answer", async () => {
     const schema = {
       type: "object",
       properties: { n: { type: "number" } },
@@ -152,7 +152,7 @@ describe.each(served)("the model adapter over $name", (one) => {
     expect(server.came).toEqual([]);
   });
 
-  test("needs tools and a directory to run any", async () => {
+  test("needs tools and a directory for a step with tools", async () => {
     const none = await serving([{ text: "x" }], { cwd: "/" });
     expect((await none.ask({ tools: ["ReadFile"] })).error).toMatchObject({ code: "BAD_TOOLS" });
     const nowhere = await serving([{ text: "x" }], {}, { tools: stepTools() });
@@ -189,7 +189,7 @@ describe.each(served)("the model adapter over $name", (one) => {
     await server.came[0]?.closed;
   });
 
-  describe("enforces the thread's limits:", () => {
+  describe("the thread's limits:", () => {
     test("a call that could exceed maxTokens is not made", async () => {
       const { ask, server } = await serving([{ text: "x" }], { maxTokens: 10 });
       const went = await ask();
@@ -226,7 +226,7 @@ describe.each(served)("the model adapter over $name", (one) => {
 describe("the provider", () => {
   async function both() {
     const [first, second] = await Promise.all(served.map((one) => one.serve([{ text: one.name }])));
-    if (!first || !second) throw new Error("there are not two providers");
+    if (!first || !second) throw new Error("a provider is missing");
     ends.push(first.stop, second.stop);
     const env = Object.assign(
       {},
@@ -242,7 +242,7 @@ describe("the provider", () => {
     };
   }
 
-  test("is the step's provider, else the model's own", async () => {
+  test("is the step's provider, otherwise the model's provider", async () => {
     const asked = await both();
     expect(await asked({ model: "claude-x" })).toEqual(["anthropic", "anthropic"]);
     expect(await asked({ model: "gpt-x" })).toEqual(["openai", "openai"]);

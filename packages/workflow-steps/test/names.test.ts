@@ -15,7 +15,7 @@ const counting = flow(
   { params: ["words([STRING])"], vars: ["$count(OBJECT) = {}"] },
 );
 
-test("items are counted under any name, even when a run resumes from any checkpoint", async () => {
+test("items are counted under any name, even if a run resumes from any checkpoint", async () => {
   const words = ["a", ...inherited, "prototype", ...inherited, "a"];
   const counts = Object.fromEntries([
     ["a", 2],
@@ -30,7 +30,7 @@ test("items are counted under any name, even when a run resumes from any checkpo
   }
 });
 
-test("a value is written under any name, and inherited values are not", async () => {
+test("a value is written under any name, and inherited values are not read", async () => {
   const words = [...inherited, "prototype"];
   const below = flow(
     [
@@ -83,7 +83,7 @@ test("steps, params and variables may have these names", async () => {
   }
 });
 
-test("an index returns whole characters, and all indexes together the whole text", async () => {
+test("an index returns a whole character, and all indexes together return the whole text", async () => {
   const text = "héllo🙂!🙃";
   const document = flow(
     [

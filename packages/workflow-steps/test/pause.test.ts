@@ -4,7 +4,7 @@ import { flow, heard, held, ran, settled, trial, until } from "./ran.ts";
 
 const vars = ["$reply(OBJECT)", "$other(OBJECT)", "$late(BOOL)", "$a(INT)"];
 
-/** A Pause with a Set after it, and a Set for a late answer. */
+/** Returns a workflow with a Pause, a Set after it, and a Set for a late answer. */
 const pausing = (more: Partial<StepDocument> = {}) =>
   flow(
     [
@@ -96,7 +96,7 @@ const twice = flow(
   { vars },
 );
 
-test("of two simultaneous answers, one wins", async () => {
+test("of two simultaneous answers, only one is accepted", async () => {
   const { context } = await ran(pausing());
   const token = tokenOf(context);
   const replies = await Promise.all([1, 2].map((n) => context.resume({ token, payload: { n } })));
@@ -140,7 +140,7 @@ test("an answer after the end is refused, and no event follows the last", async 
   expect(context.snapshot()).toMatchObject({ status: "stopped", eventSeq });
 });
 
-test("a timeout jumps to its step, and a later answer is refused", async () => {
+test("a timeout continues at its step, and a later answer is refused", async () => {
   const { context, events } = await ran(pausing({ timeout: { sec: 0.02, on: "Set_Late" } }));
   const token = tokenOf(context);
   await context.done;
@@ -164,7 +164,7 @@ test("an answer in time cancels the timer", async () => {
   expect(context.snapshot().variables).toMatchObject({ $late: null, $a: 1 });
 });
 
-test("before the question, other branches finish their current step and start no other", async () => {
+test("before the question, other branches finish their current step and do not start another", async () => {
   const slow = held();
   const document = flow(
     [
@@ -252,7 +252,7 @@ test("a run can be aborted while a Pause waits for a branch that hangs", async (
   expect([context.status, events.at(-1)?.type]).toEqual(["cancelled", "workflow_cancelled"]);
 });
 
-test("a paused run resumes from its checkpoint, with another token", async () => {
+test("a paused run resumes from its checkpoint with a new token", async () => {
   const first = await ran(pausing());
   const from = JSON.parse(JSON.stringify(first.context.checkpoint()));
   const { context, events } = await ran(pausing(), { from });
@@ -268,7 +268,7 @@ test("a paused run resumes from its checkpoint, with another token", async () =>
   });
 });
 
-test("a listener may answer at once, during pause_start", async () => {
+test("a listener can answer at once, during pause_start", async () => {
   const replies: unknown[] = [];
   const { engine } = trial(pausing());
   const context = engine.start();
@@ -283,7 +283,7 @@ test("a listener may answer at once, during pause_start", async () => {
   await until(() => context.status === "stopped");
 });
 
-test("an answer that no variable can hold fails the Pause", async () => {
+test("an answer that its variable can't hold fails the Pause", async () => {
   const { context, events } = await ran(pausing());
   const failure = context.resume({ token: tokenOf(context), payload: { f: () => 1 } });
   expect(await failure).toEqual({ ok: true });

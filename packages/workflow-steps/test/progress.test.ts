@@ -59,7 +59,7 @@ describe("a checkpoint inside a Branch's arm", () => {
     const from = checkpoints.find(
       ({ completedSteps }) => completedSteps.at(-1) === "Work_Generate",
     );
-    if (!from) throw new Error("there is no checkpoint behind the arm");
+    if (!from) throw new Error("missing checkpoint after the arm");
     expect(from.completedBranches).toEqual({ Branch_A: ["Work_Add"] });
     const { started, payloads } = await ran(document, { from });
     expect(started).toEqual(["Branch_A", "Work_After"]);
@@ -89,7 +89,7 @@ describe("a chain that broke out of its loop", () => {
     }
   });
 
-  test("is marked as such in every checkpoint: in an arm, and in a fork", async () => {
+  test("is marked as broken in every checkpoint, in an arm and in a fork", async () => {
     const arm: StepDocument = {
       id: "Branch_A",
       cases: [["true", "Noop_Break"]],
@@ -108,7 +108,7 @@ describe("a chain that broke out of its loop", () => {
 });
 
 describe("the targets of out", () => {
-  test("may contain _result, and are resolved once", async () => {
+  test("can contain _result, and are resolved once", async () => {
     const { events, status, variables } = await ran(
       flow(
         [
@@ -132,7 +132,7 @@ describe("the targets of out", () => {
   });
 });
 
-test("a rerun may begin at the step where the arms of a Branch meet", async () => {
+test("a rerun can begin at the step where the arms of a Branch meet", async () => {
   const document = flow(
     [
       {
@@ -185,7 +185,7 @@ describe("a rerun from a thread's last checkpoint", () => {
     expect((await rerunAt(items, "Set_Two")).list).toEqual(["c!", "end"]);
   });
 
-  test("of a step in a finished fork runs none of its siblings", async () => {
+  test("of a step in a finished fork does not run its siblings", async () => {
     const forked: StepDocument[] = [
       { id: "Noop_F", children: ["Set_A1", "Set_B1"], next: "Set_End" },
       set("Set_A1", "$m.a", 1, "Set_A2"),
@@ -208,7 +208,7 @@ describe("a rerun from a thread's last checkpoint", () => {
     expect(roles).toEqual(["Set_Two", "Loop_A", "Set_End"]);
   });
 
-  test("names the step where it begins", async () => {
+  test("records the step where it begins", async () => {
     const trial = new Trial(again(items, vars));
     const thread = await trial.run();
     const checkpoint = recordedCheckpoint(trial, thread);

@@ -10,12 +10,12 @@ import { countsOf, endOf, foldOf, runBundle } from "./generated/run.ts";
 
 const workflows = process.env.TEST_CASES === "all" ? 1000 : 250;
 const seed = 20_261;
-// Maximum number of prefixes of a log to test, spread over the log.
+// The maximum number of prefixes of a log to test, spread over the log.
 const mostBeginnings = 6;
 
 setDefaultTimeout(600_000);
 
-/** Checks `runs` workflows. A failure reports the smallest failing workflow and the seed. */
+/** Checks `runs` workflows. The error of a failure has the smallest failing workflow and the seed. */
 const forAll = (
   property: (generated: Generated) => Promise<void>,
   { isCounting = true, runs = workflows } = {},
@@ -34,7 +34,7 @@ function spread(last: number, first: number): number[] {
 }
 
 describe("a thread stopped anywhere", () => {
-  test("continues to the same end, and repeats no committed step", () =>
+  test("continues to the same end without repeating a committed step", () =>
     forAll(async (generated) => {
       const whole = await runBundle(generated);
       if (!generated.mayFail) expect(whole).toMatchObject({ status: "completed" });
@@ -74,7 +74,7 @@ describe("the fold of a thread's first steps", () => {
       if (!Bun.deepEquals(folded, given)) otherwiseOrdered += 1;
     }));
 
-  test("is the state in memory when nothing is in flight", () =>
+  test("is the state in memory when no step is in flight", () =>
     forAll(
       async (generated) => {
         if (!generated.isSerial) return;

@@ -119,7 +119,7 @@ export async function settled(): Promise<void> {
 /** Polls until `holds` returns true. */
 export async function until(holds: () => boolean): Promise<void> {
   for (const end = Date.now() + 60_000; !holds(); ) {
-    if (Date.now() > end) throw new Error(`it did not come to hold: ${holds.toString()}`);
+    if (Date.now() > end) throw new Error(`still false: ${holds.toString()}`);
     await Bun.sleep(2);
   }
 }

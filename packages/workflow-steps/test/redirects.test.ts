@@ -15,7 +15,7 @@ const serve = (answer?: (url: URL) => Response | null): Origin => {
   return server;
 };
 
-/** An endpoint that redirects every call with a status to another origin, or to its own. */
+/** Starts an endpoint that redirects every call with a status, to another origin or to its own. */
 function moved(status: number, isSame = false) {
   const other = serve();
   const own: Origin = serve(({ pathname }) =>
@@ -43,7 +43,7 @@ const carried: [string, Partial<ApiDocument>, Record<string, unknown>][] = [
   ["a registry's API key", { headers: { "X-Api-Key": token } }, {}],
   ["a step's cookie", {}, { headers: { Cookie: `s=${token}` } }],
   ["a body", { method: "POST" }, { body: { secret: token } }],
-  ["a body that a redirect may drop", { method: "PUT" }, { body: token }],
+  ["a body that a redirect can drop", { method: "PUT" }, { body: token }],
 ];
 
 describe.each([301, 302, 303, 307, 308])("an API step whose endpoint answers %i", (status) => {
@@ -77,7 +77,7 @@ describe.each([301, 302, 303, 307, 308])("an API step whose endpoint answers %i"
     expect(own.came[1]?.headers.authorization).toBe(`Bearer ${token}`);
   });
 
-  test("lets a Download follow, and sends no header to the CDN", async () => {
+  test("lets a Download follow the redirect, without headers for the CDN", async () => {
     const { other, own } = moved(status);
     const headers = { Authorization: `Bearer ${token}`, "X-Own": token };
     const inputs = { source: `${own.url}/old`, target: "/in/file", headers };

@@ -22,7 +22,7 @@ const forAll = (
     numRuns: workflows,
   });
 
-test("a run resumed at any checkpoint ends as the undisturbed run", () =>
+test("a run that resumes from any checkpoint ends like the uninterrupted run", () =>
   // A checkpoint does not hold the progress of a chain in a construct. The chain runs again, so no step counts.
   forAll(false, async (generated) => {
     const { checkpoints, context } = await runEngine(generated);
@@ -37,7 +37,7 @@ test("a run resumed at any checkpoint ends as the undisturbed run", () =>
     }
   }));
 
-test("a thread resumed after any step ends as the undisturbed thread and repeats no step", () =>
+test("a thread that resumes after any step ends like the uninterrupted thread without repeating a step", () =>
   forAll(true, async (generated) => {
     const whole = await runBundle(generated);
     if (generated.isTimed) return;

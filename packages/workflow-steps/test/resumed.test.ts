@@ -97,7 +97,7 @@ describe("a resumed thread", () => {
     expect(roles).toBe("Noop_Out Branch_Out Noop_Child Branch_Out Loop_Three");
   });
 
-  test("counts a failed step's writes once, for any commits of concurrent steps", async () => {
+  test("counts a failed step's writes once, whatever concurrent steps commit", async () => {
     const generated = workflow([
       { id: "Noop_Both", children: ["Pause_Beside", "Tool_1_Work"], next: "RETURN" },
       { id: "Pause_Beside", resumeResultTarget: "$a.said", next: "RETURN" },
@@ -144,7 +144,7 @@ describe("a checkpoint", () => {
     return [engine, checkpoints.slice()];
   }
 
-  test("of a run that a Stop inside a fork ended has nothing left to do", async () => {
+  test("of a run that a Stop inside a fork ended executes no step", async () => {
     const steps = [
       { id: "Noop_Fork", children: ["Stop_Now"], next: "Set_Never" },
       { id: "Stop_Now" },
@@ -157,7 +157,7 @@ describe("a checkpoint", () => {
   });
 });
 
-test("the last of 10,000 iterations costs as much as the first", async () => {
+test("the last of 10,000 iterations takes as long as the first", async () => {
   const { run } = stepsBundle({
     version: "3.18",
     name: "long",

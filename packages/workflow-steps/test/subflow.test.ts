@@ -29,7 +29,7 @@ const parent = (step: Partial<StepDocument> = {}) =>
 
 const file = {
   read: async (): Promise<string> => {
-    throw new Error("there is no file");
+    throw new Error("file not found");
   },
   write: async (_path: string, data: string | Uint8Array) => ({ size_bytes: data.length }),
   exists: async () => false,
@@ -77,7 +77,7 @@ test("the child's events arrive as tool_message while it runs", async () => {
   expect(messages.every(({ name }) => name === "WorkflowRun")).toBe(true);
 });
 
-test("Tool_WorkflowRun and a Tool that names WorkflowRun are the same", async () => {
+test("Tool_WorkflowRun and a Tool that names WorkflowRun run in the same way", async () => {
   for (const step of [
     { id: "Tool_WorkflowRun" },
     { id: "Tool_010_RunWorker", tool: "WorkflowRun" },
@@ -112,7 +112,7 @@ test("the child's events omit its tokens", async () => {
   expect(payloads("tool_message").some(({ level }) => level === "llm_token")).toBe(true);
 });
 
-test("a timeout ends the child, and excludes the time of its questions", async () => {
+test("a timeout ends the child, but does not count the waiting time of its questions", async () => {
   const slow = flow(
     [
       { id: "Pause_A", resumeResultTarget: "$a", next: "Work_A" },
@@ -164,7 +164,7 @@ test.each([
   [{ workflow_path: "child.json", params: { goal: 1 } }, "goal"],
   [{ workflow_path: "missing.json" }, "missing.json"],
   [{ workflow_path: "='' " }, "path"],
-])("a Subflow with %j fails and says why", async (input, said) => {
+])("a Subflow with %j fails with the reason", async (input, said) => {
   const { error } = await ran(parent({ in: input }), trial);
   expect(error).toMatchObject({ message: expect.stringContaining(said) });
 });

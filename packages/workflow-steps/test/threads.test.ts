@@ -22,7 +22,7 @@ const linesIn = (store: TestStore): string[] => {
   return existsSync(path) ? readFileSync(path, "utf8").trimEnd().split("\n") : [];
 };
 
-/** The last value written to each variable, whole or in parts. */
+/** Returns the last value written to each variable, as a whole or in parts. */
 function writesIn(steps: readonly Step[]): Record<string, unknown> {
   const writes = steps.flatMap(({ role, meta }) =>
     role.includes("/") ? [] : ((meta.variables ?? []) as { path: string[]; value: unknown }[]),
@@ -31,7 +31,7 @@ function writesIn(steps: readonly Step[]): Record<string, unknown> {
 }
 
 describe("a loop of 100 iterations whose worker is killed at 60", () => {
-  test("continues at 60, and repeats no iteration", async () => {
+  test("continues at 60 without repeating an iteration", async () => {
     const store = new TestStore();
     const ref = await store.start(await store.add(marking), "loop", { maxRounds: 1000 });
     await until(() => existsSync(join(store.folder, "held")));

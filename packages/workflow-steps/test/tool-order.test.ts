@@ -77,7 +77,7 @@ test("a tool step publishes its events in exactly this order", async () => {
   expect(asked).toEqual([["ReadFile", { file_path: "docs/spec.md" }, false]]);
 });
 
-test("an unknown tool in `tools` fails, a known tool runs", async () => {
+test("an unknown tool in `tools` fails, and a known tool runs", async () => {
   const tools = { ReadFile: { execute: async () => ({ result: "r" }) } };
   const known = await ran(reading(), { tools });
   expect(known.variables.$text).toBe("r");

@@ -110,7 +110,7 @@ test("binary bytes, a byte order mark and an empty file are restored unchanged",
   expect(text("a.txt")).toBe("\ufeffold");
 });
 
-test("a file changed since then is not reverted, unless the step forces it", async () => {
+test("a file that changed after the edit is not reverted, unless the step forces the undo", async () => {
   put("a.txt", "1");
   const twice = [edit("a", "1", "2", "Tool_b"), edit("b", "2", "3", "Tool_undo_a")];
   const refused = await running([...twice, undo("a", "Stop_End"), stop]);
@@ -139,19 +139,19 @@ test("a failed edit can't be undone, and an unknown undoId is refused", async ()
   const { error } = await running([edit("a", "none", "2", "Stop_End"), stop]);
   expect(String(error)).toContain("does not contain the text");
   const git = await running([write(".git/hooks/x", "x", "Stop_End"), stop]);
-  expect(String(git.error)).toContain("is Git's own");
+  expect(String(git.error)).toContain("belongs to Git");
   expect(await blobsOf().ids()).toEqual([]);
   const unknown = await running([undo("a", "Stop_End", {}, { undo_id: "0".repeat(32) }), stop]);
   expect(String(unknown.error)).toContain("no change with the undoId");
 });
 
-test("a call lost after any change runs once", async () => {
+test("a call that is lost after its change runs once", async () => {
   put("a.txt", "a");
   const grow = [edit("a", "a", "aa", "Tool_undo_a"), undo("a", "Stop_End"), stop];
   expect((await running(grow, { lose: "Tool_a" })).steps).toEqual([]);
   expect(text("a.txt")).toBe("aa");
   const kept = await blobsOf().ids();
-  // The next worker repeats the step. A repeated edit would find its text in its own result.
+  // The next worker repeats the step. A repeated edit would find its old text in the new text.
   const again = await running(grow, { lose: "Tool_undo_a" });
   expect(await blobsOf().ids()).toEqual(kept);
   expect([again.variables.$a, text("a.txt")]).toEqual([kept[0], "a"]);
@@ -160,7 +160,7 @@ test("a call lost after any change runs once", async () => {
   expect([ended.error, text("a.txt"), ended.variables.$did]).toEqual([null, "a", "restored a.txt"]);
 });
 
-test("a write lost after it was done can still restore the earlier file", async () => {
+test("the file before a lost write can still be restored", async () => {
   put("b.txt", "mine");
   const replace = [write("b.txt", "theirs", "Tool_undo_w"), undo("w", "Stop_End"), stop];
   await running(replace, { lose: "Tool_w" });
@@ -199,7 +199,7 @@ test("the same edit again in a loop is a separate edit", async () => {
   expect(await blobsOf().ids()).toHaveLength(2);
 });
 
-test("an engine without a thread keeps no undo data, and undoId is null", async () => {
+test("an engine without a thread stores no undo data, and undoId is null", async () => {
   put("a.txt", "old");
   const engine = new Engine(documentOf([edit("a", "old", "new", "Stop_End"), stop]));
   const context = await engine.execute({}, defaultAdapters({ options: { cwd } }));

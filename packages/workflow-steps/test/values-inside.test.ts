@@ -60,7 +60,7 @@ describe("a step of a child workflow", () => {
     expect((await trial.again(thread, loop, { by: 1 })).variables).toEqual({ $got: 40, $n: 45 });
   });
 
-  test("has only the names of its workflow in scope", async () => {
+  test("can read only the names of its workflow", async () => {
     const number = numberOf(thread, "Subflow_A/Set_D");
     const wrong = trial.again(thread, number, { $got: 1 });
     expect(await wrong.catch((error: { code: string }) => error.code)).toBe("OVERRIDE_UNKNOWN");
@@ -106,7 +106,7 @@ describe("a step that failed", () => {
     expect(rerun.status).toBe("completed");
   });
 
-  test("before any commit is found too, in its loop", async () => {
+  test("before any commit is also found in its loop", async () => {
     const trial = new Trial(
       flow(
         [{ id: "Loop_A", source: ["a", "b"], children: ["Work_A"], next: "RETURN" }, work],
@@ -136,7 +136,7 @@ describe("a step that failed", () => {
   });
 });
 
-test("and was handled: rerunning the handling step runs only that step", async () => {
+test("a rerun of a step that handled a failure runs only that step", async () => {
   const trial = new Trial(
     flow(
       [

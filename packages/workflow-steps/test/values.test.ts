@@ -89,7 +89,7 @@ describe("a step in a loop", () => {
   });
 });
 
-test("in an inner loop has the item of the outer loop in scope", async () => {
+test("a step in an inner loop can read the item of the outer loop", async () => {
   const trial = new Trial(
     flow(
       [

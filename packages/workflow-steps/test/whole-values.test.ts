@@ -18,7 +18,7 @@ afterEach(() => {
   events.unsubscribe(listen);
 });
 
-/** Runs a document as a bundle's thread. Returns the payloads of its events of one type. */
+/** Runs a document as a bundle's thread. Returns the payloads of the events of one type. */
 async function thread(document: WorkflowDocument, options: BundleOptions) {
   const { run } = stepsBundle(document, options);
   const { signal } = new AbortController();
@@ -50,7 +50,7 @@ const reader = {
   },
 };
 
-test("a thread publishes the full inputs of a step and results of its tool, as they were at that time", async () => {
+test("a thread publishes the full inputs of a step and the full results of its tool, as they were at that time", async () => {
   const { steps, payloads } = await thread(reading, { adapters: { tool: reader } });
   expect(payloads("step_start")).toMatchObject([{ resolvedInputs: { text: long, n: 1 } }]);
   expect(payloads("tool_start")).toMatchObject([{ input: { text: long, n: 1 } }]);
@@ -59,7 +59,7 @@ test("a thread publishes the full inputs of a step and results of its tool, as t
   expect(steps).toHaveLength(1);
 });
 
-test("a value committed in full is truncated in its events", async () => {
+test("a value that is committed in full is truncated in its events", async () => {
   const { steps, payloads } = await thread(reading, { adapters: { tool: reader } });
   expect(steps[0]?.meta.outputs).toEqual({ $b: isCut });
   expect(payloads("step_done").map(({ outputs }) => outputs)).toEqual([{ $b: isCut }]);

@@ -42,7 +42,7 @@ export const models: Record<string, Situation> = {
     fill: { "<name>": "asks" },
     waits: true,
   },
-  "a limit would be passed": {
+  "a limit would be exceeded": {
     in: async () => [...asked, "--max-tokens", "5"],
     first: async (store) => reply(store, well),
     fill: { N: "100000" },

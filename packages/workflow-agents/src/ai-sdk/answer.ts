@@ -13,7 +13,7 @@ export type StreamPart = Streamed["stream"] extends ReadableStream<infer Part> ?
 
 type Finish = Pick<Generated, "finishReason" | "usage">;
 
-/** Returns a call's usage, or null if the provider did not report it. Reads models of older specifications, too. */
+/** Returns a call's usage, or null if the provider did not report it. Reads the format of older specifications, too. */
 export function usageOf({ usage }: Pick<Finish, "usage">): Usage | null {
   const { inputTokens: input, outputTokens: output } = usage as {
     [Name in "inputTokens" | "outputTokens"]?: unknown;
@@ -37,8 +37,8 @@ export function usageOf({ usage }: Pick<Finish, "usage">): Usage | null {
 }
 
 /**
- * Returns the usage that Anthropic reports at the start of an answer, or null for any other chunk. Other providers report
- * usage only at the end.
+ * Returns the usage that Anthropic reports at the start of an answer, or null for any other chunk. Other providers
+ * report usage only at the end.
  */
 export function usageInChunk(chunk: unknown): Usage | null {
   const message = isObject(chunk) && chunk.type === "message_start" ? chunk.message : null;
@@ -72,19 +72,19 @@ function flatUsageOf(usage: object): Usage {
 const count = (value: unknown): number =>
   typeof value === "number" && Number.isFinite(value) ? Math.max(0, value) : 0;
 
-/** Returns the reason why an answer ended. In older specifications the reason is a text. */
+/** Returns the reason why an answer ended. In older specifications, the reason is a string. */
 export const reasonOf = ({ finishReason }: Pick<Finish, "finishReason">): string =>
   typeof finishReason === "string" ? finishReason : finishReason.unified;
 
-/** Tells whether an answer with this reason is complete, and not a failure. */
+/** Returns whether an answer is complete, and not a failure. */
 export const isWhole = (finish: Pick<Finish, "finishReason">): boolean =>
   reasonOf(finish) !== "error" && reasonOf(finish) !== "interrupted";
 
-/** Tells whether a piece of an answer is a call of a tool that the program runs, not the provider. */
+/** Returns whether a part of an answer is a tool call that the program runs instead of the provider. */
 export const isOwnCall = (piece: { type: string; providerExecuted?: boolean }): boolean =>
   piece.type === "tool-call" && !piece.providerExecuted;
 
-/** Publishes a whole piece of an answer in the trace. */
+/** Publishes a part of an answer as an event. */
 export function report(piece: Generated["content"][number] | StreamPart): void {
   switch (piece.type) {
     case "text":
@@ -123,7 +123,7 @@ function parsed(text: string): unknown {
 const notConnected =
   /ECONNREFUSED|ConnectionRefused|ENOTFOUND|EAI_AGAIN|FailedToOpenSocket|EHOSTUNREACH/;
 
-/** Tells whether a failed call cost nothing, because the provider declined the call or was unreachable. */
+/** Returns whether a failed call cost nothing, because the provider declined the call or was unreachable. */
 export function isFree(error: unknown): boolean {
   if (!isObject(error)) return false;
   const { statusCode: status, cause } = error;

@@ -24,16 +24,16 @@ type ProviderModel = Exclude<LanguageModel, string>;
 
 /**
  * Returns a model whose answers are recorded in the step that calls it. After a crash, and in a retry, the step gets
- * the recorded answers, and pays only for the rest. Tokens and costs count for the step and its limits.
+ * the recorded answers, and pays only for the rest. The calls' tokens and costs count toward the step and its limits.
  *
  *     const { text } = await generateText({ model: durableModel(anthropic("claude-opus-5-5")), prompt });
  *
  * The prompt, tools and settings identify a call, so a changed prompt is a new call. Headers are not recorded. Outside
- * of a step of `durable` or a role of `createRoleModerator` calls are passed on unchanged, because the same code also
- * runs in scripts and tests.
+ * a step of `durable` and a role of `createRoleModerator`, calls are passed to the model unchanged, so that the same
+ * code also runs in scripts and tests.
  *
- * @throws WorkflowError `BAD_MODEL` for a text; from the running call `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`, and errors of
- *   the model.
+ * @throws WorkflowError `BAD_MODEL` for a string; from a call, `BUDGET_EXCEEDED` and `PRICE_UNKNOWN`. A call also
+ *   throws errors of the model.
  */
 export function durableModel<M extends ProviderModel>(
   given: M,
@@ -41,9 +41,9 @@ export function durableModel<M extends ProviderModel>(
   M,
   "specificationVersion" | "provider" | "modelId" | "supportedUrls" | "doGenerate" | "doStream"
 > {
-  // Without type checks, the AI SDK also takes a name.
+  // Without type checks, a caller may pass a model's name, as the AI SDK allows.
   if (typeof given !== "object" || given === null) throw notModel(given);
-  // Older specifications have other types of answers. The code below reads only their common fields.
+  // Answers of older specifications have other types. The code below handles both.
   const model = given as unknown as Model;
   const durable: Model = {
     specificationVersion: model.specificationVersion,
@@ -82,7 +82,7 @@ const begin = (
   return calls.open("model", [way, provider, modelId, content]);
 };
 
-/** Ends a call that throws. */
+/** Marks a call as failed if its work throws. */
 async function ending<T>(call: RecordedCall, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

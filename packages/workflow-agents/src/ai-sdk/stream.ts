@@ -17,7 +17,7 @@ type Reader = {
   read(): Promise<{ done: false; value: StreamPart } | { done: true }>;
   cancel(reason: unknown): Promise<void>;
 };
-/** `isRaw`: whether the program gets the provider's own chunks. */
+/** A call and its payment. `isRaw`: whether the program gets the provider's raw chunks. */
 type Paying = { call: RecordedCall; payment: Payment; isRaw: boolean };
 
 /** Returns a recorded answer as a stream. */
@@ -33,8 +33,8 @@ export function streamOf(value: unknown): ReadableStream<StreamPart> {
 }
 
 /**
- * Passes the parts of a streamed answer on as they arrive, and records them. The last part, after which tools run, waits
- * until the answer is durable. An answer that breaks off or is cancelled is not recorded.
+ * Passes on the parts of a streamed answer as they arrive, and records them. The last part waits until the answer is
+ * durable, because the program's tools run after it. An answer that breaks off or is cancelled is not recorded.
  */
 export class RecordedStream {
   readonly stream: ReadableStream<StreamPart>;

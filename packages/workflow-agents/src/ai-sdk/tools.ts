@@ -11,13 +11,13 @@ import { brief, whole } from "../tools/run.ts";
 /** Options of {@link durableTools}. */
 export type DurableToolsOptions<Tools extends ToolSet> = {
   /**
-   * Set `false` for a tool that must not run again if its process ended during a call. The model is then told that the
-   * outcome is unknown. By default such a call runs again.
+   * Whether a call runs again if its process ended during the call (`true` by default). With `false`, the model learns
+   * instead that the outcome is unknown.
    */
   idempotent?: { [Name in keyof Tools]?: boolean };
   /**
    * The tools whose calls, or the calls for which a function returns true, need a person's approval. The thread waits
-   * for the approval. Outside of a step the SDK returns the call for approval. Default: the tool's `needsApproval`.
+   * for the approval. Outside a step, the SDK returns the call for approval. Default: the tool's `needsApproval`.
    */
   approve?: {
     [Name in keyof Tools]?:
@@ -28,13 +28,13 @@ export type DurableToolsOptions<Tools extends ToolSet> = {
 
 /**
  * Returns tools whose results are recorded in the step that runs them. After a crash, and in a retry, a finished call
- * does not run again: the model gets the recorded result or error. A call that was running runs again, with the same
+ * does not run again: the model gets the recorded result or error. An interrupted call runs again with the same
  * `toolCallId`.
  *
  *     generateText({ model: durableModel(model), tools: durableTools({ search, deploy }), prompt });
  *
- * With `approve`, a call makes the thread wait for a person. Tools without `execute`, and tools of the
- * provider, are returned unchanged. Outside of a step all tools behave as before.
+ * With `approve`, a call makes the thread wait for a person. Tools without `execute` and tools of the provider are
+ * returned unchanged. Outside a step, calls are not recorded.
  */
 export function durableTools<Tools extends ToolSet>(
   tools: Tools,
@@ -55,10 +55,10 @@ type Execution = Parameters<NonNullable<Tool["execute"]>>[1];
 type Asked = Omit<Execution, "abortSignal">;
 type Rule = boolean | ((input: unknown, about: Asked) => boolean | PromiseLike<boolean>);
 
-/** A tool's own rule, which the SDK still follows. */
+/** The approval rule of a tool, which the SDK applies. */
 type Ruled = { needsApproval?: Rule };
 
-/** A tool with its name, and the rule of its approvals. */
+/** A tool with its name, idempotence and approval rule. */
 type Named = { name: string; tool: Tool; isIdempotent: boolean; rule: Rule | undefined };
 
 function durableTool(
@@ -83,7 +83,7 @@ function durableTool(
     execute: isStreaming
       ? (input: unknown, about: Execution) => outputs(named, input, about)
       : (input: unknown, about: Execution) => {
-          // Outside of a step, the tool may return an iterable.
+          // Outside a step, the tool may return an iterable.
           if (currentCalls() === null) return execute(input, about) as unknown;
           return lastOf(outputs(named, input, about));
         },

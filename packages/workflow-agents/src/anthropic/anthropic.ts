@@ -14,15 +14,15 @@ import { noKey } from "../llm/errors.ts";
 import { invalidCache } from "./errors.ts";
 
 /**
- * Options of {@link anthropicAgent}. `thinking` and `effort` are sent as given. Without them the model's defaults
- * apply.
+ * Options of {@link anthropicAgent}. `thinking` and `effort` are sent as given. If they are missing, the model's
+ * defaults apply.
  */
 export type AnthropicOptions = ModelOptions &
   AnthropicAccess & { thinking?: Thinking; effort?: Exclude<Effort, "none" | "minimal"> };
 
 /**
- * Returns an agent that calls a model of the Anthropic API with the official SDK: with streaming, thinking and tools,
- * until the model ends its turn. `maxTokens` is 32,000 by default.
+ * Returns an agent that calls a model of the Anthropic API, with streaming, thinking and tools, until the model ends
+ * its turn. `maxTokens` is 32,000 by default.
  *
  *     const coder = anthropicAgent({ model: "claude-opus-5-5", thinking: "adaptive", tools });
  *
@@ -36,8 +36,9 @@ export function anthropicAgent(options: AnthropicOptions): AgentFn {
 /** Access to the Anthropic API. */
 export type AnthropicAccess = Access & {
   /**
-   * The time for which the provider caches the start of the conversation for later calls: 5 minutes (`true`, the
-   * default), or an hour at a higher price, for roles with more than 5 minutes between their steps.
+   * The time for which the provider caches the start of a conversation for later calls: 5 minutes (`true`, the
+   * default), or an hour at a higher price, for roles with more than 5 minutes between their steps. `false` disables
+   * the cache.
    */
   cache?: boolean | "5m" | "1h";
 };
@@ -46,8 +47,9 @@ const provider = "Anthropic";
 const classes = { APIConnectionError, APIConnectionTimeoutError };
 
 /**
- * Returns the Anthropic API as a provider. The key is `apiKey`, or `ANTHROPIC_API_KEY` or `ANTHROPIC_AUTH_TOKEN` of the
- * thread's environment; the address is `baseUrl` or its `ANTHROPIC_BASE_URL`. `ANTHROPIC_CUSTOM_HEADERS` adds headers.
+ * Returns the Anthropic API as a provider. The key is `apiKey`, or `ANTHROPIC_API_KEY` or `ANTHROPIC_AUTH_TOKEN` in the
+ * thread's environment. The address is `baseUrl`, or `ANTHROPIC_BASE_URL` in that environment.
+ * `ANTHROPIC_CUSTOM_HEADERS` adds headers.
  */
 export function anthropicProvider(access: AnthropicAccess = {}): ModelProvider {
   const patience = patienceOf(access);

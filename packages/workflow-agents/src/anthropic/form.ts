@@ -7,7 +7,7 @@ const formats = new Set(
 /**
  * Schema rules of Anthropic's structured outputs:
  * https://platform.claude.com/docs/en/build-with-claude/structured-outputs. The service also refuses schemas that are
- * too complex, but documents no limit.
+ * too complex, with an undocumented limit.
  */
 export const anthropicForms: Omit<Forms, "key"> = {
   rules: {

@@ -45,7 +45,9 @@ export type Cache = "5m" | "1h" | false;
 // Maximum number of cache marks in a request of the API.
 const mostMarks = 4;
 
-/** Builds a request of the Messages API. Cache marks let later turns and later steps of a role read the cache. */
+/**
+ * Builds a request of the Messages API. Its cache marks let later turns and steps read the conversation from the cache.
+ */
 export function bodyOf(request: Asked, cache: Cache): MessageCreateParamsStreaming {
   const { model, temperature, thinking, effort, format } = request;
   const lasting = cache === "1h" ? { ttl: cache } : {};
@@ -81,7 +83,7 @@ export function bodyOf(request: Asked, cache: Cache): MessageCreateParamsStreami
   };
 }
 
-// Builds a request that counts the input. Omits options that do not affect the input.
+// Builds a request that counts the input tokens, without the options that do not affect the input.
 export function countBodyOf(request: Asked): MessageCountTokensParams {
   const body = bodyOf({ ...request, temperature: undefined }, false);
   const { max_tokens: _, stream: _stream, container: _container, ...input } = body;
@@ -115,9 +117,9 @@ function messagesOf(messages: readonly Message[], mark: Mark, most: number): Mes
   });
 }
 
-// Prefix of block types that are not part of the API.
+// Prefix of block types that this package adds to the API's.
 const ownPrefix = "uncaged_";
-// The container in which the provider's own tools ran. The next turn continues there.
+// Block with the container in which hosted tools ran. The next turn continues in that container.
 const containerType = `${ownPrefix}container`;
 
 function containerIn(messages: readonly Message[]): string | undefined {
@@ -138,9 +140,8 @@ function withParts(given: Block): Block {
 }
 
 /**
- * Lists the blocks to mark for the cache, the most important first: the end of the current request, the end of the
- * previous turn's request, and the end of an earlier step. The API looks back only 20 blocks from a mark for a cache
- * entry.
+ * Returns the positions of the blocks to mark for the cache, the most important first: the ends of the last two user
+ * messages, then the ends of earlier steps. From each mark, the API looks back only 20 blocks for a cache entry.
  */
 function markedIn(turns: readonly Message[], lists: readonly Block[][]): string[] {
   const asked = turns.flatMap(({ role }, at) =>
@@ -165,7 +166,7 @@ function thinkingOf(thinking: Thinking): ThinkingConfigParam {
 
 type Part = { block: Block; text: GrowingText; json: GrowingText; hasEnded: boolean };
 
-/** Documented block types, except the results of the API's own tools. */
+/** Documented block types, except results of hosted tools. */
 const blockTypes = new Set([
   ...["text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use"],
   ...["container_upload", "compaction", "fallback"],
@@ -256,7 +257,7 @@ export class MessageAccumulator extends Accumulator {
     this.#detail = detailOf(stop_details) ?? this.#detail;
   }
 
-  /** Updates the usage. The counts are totals of the message. The final output count comes at the end. */
+  /** Updates the usage. The counts are totals of the message, and the output count is final only at the end. */
   #count(sent: unknown, isEnd: boolean): void {
     const usage = isObject(sent) ? sent : {};
     const input = countIn(usage.input_tokens, -1);
@@ -289,7 +290,7 @@ export class MessageAccumulator extends Accumulator {
     if (block.type === "thinking") this.#thought(part, given.thinking);
   }
 
-  /** Starts a block that has no start event. The type of its first delta determines its type. */
+  /** Starts a block that lacks a start event. The type of the first delta determines the type of the block. */
   #unbegun(index: number, type: unknown): Part {
     const known = type === "text_delta" ? "text" : type === "thinking_delta" ? "thinking" : null;
     if (known === null || this.#isAnnounced) {
@@ -354,7 +355,7 @@ const stopOf = (reason: string | null, hasUses: boolean): Stop => {
   return (Object.hasOwn(stops, reason) ? stops[reason] : null) ?? "unknown";
 };
 
-/** Returns a finished block for the next request. Adds a tool call to `toolUses`. */
+/** Returns a finished block for the next request. If the block is a tool call, also adds it to `toolUses`. */
 function finished({ block, text, json }: Part, toolUses: ToolUse[]): Block {
   if (block.type === "text") return { ...block, text: String(text) };
   if (block.type === "thinking") return { ...block, thinking: String(text) };
@@ -370,7 +371,7 @@ function finished({ block, text, json }: Part, toolUses: ToolUse[]): Block {
 
 const longestResult = 2000;
 
-/** Returns a call that the provider ran, with its result, which may be in a later turn. */
+/** Returns a call of a hosted tool with its result. The result may still be missing, and come in a later turn. */
 function hostedOf({ type, id, name, input }: Block, blocks: readonly Block[]): HostedCall[] {
   if (type !== "server_tool_use") return [];
   const result = blocks.find(({ tool_use_id }) => tool_use_id === id);
@@ -379,7 +380,7 @@ function hostedOf({ type, id, name, input }: Block, blocks: readonly Block[]): H
   return [{ id: wordIn(id), name: wordIn(name), input: Object(input) as object, result: shown }];
 }
 
-/** Merges usage: a reported count replaces the earlier count. */
+/** Merges usage. Each reported count replaces the earlier count. */
 function counted(before: Usage, sent: unknown): Usage {
   const usage = isObject(sent) ? sent : {};
   const { output_tokens_details: details } = usage;

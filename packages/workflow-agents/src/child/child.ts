@@ -3,7 +3,7 @@ import { type ProcessGroup, spawnGroup } from "./group.ts";
 import type { GroupRequest } from "./request.ts";
 import { commandNotStarted, missingFolder } from "./errors.ts";
 
-/* This file's declarations use no Node types, because importers may not have them installed. */
+/* The exported declarations avoid Node's types, because importers may not have these types installed. */
 
 /** A command to run. `argv[0]` is looked up in the `PATH` of `env`. */
 type ChildRequest = GroupRequest & {
@@ -18,12 +18,12 @@ type ChildRequest = GroupRequest & {
   onError: (chunk: Uint8Array) => void;
 };
 
-/** The end of a command: its own exit, its timeout, `finished`, or the caller's signal. */
+/** The end of a command. `by` is the cause: the command's exit, the timeout, `finished`, or the caller's signal. */
 export type ChildEnd = {
   by: "exit" | "timeout" | "finished" | "abort";
   /** Null if a signal ended the process. */
   exitCode: number | null;
-  /** The name of that signal, such as `SIGKILL`. Null if the process exited. */
+  /** The name of the signal that ended the process, such as `SIGKILL`, or null. */
   signal: string | null;
 };
 
@@ -31,10 +31,12 @@ export type ChildEnd = {
 export const leavesRunning =
   "processes that the command leaves in the background are not ended: bubblewrap is not available";
 
-// A longer timer would fire at once.
+// A timer with a longer delay would fire at once.
 const longestTimer = 2 ** 31 - 1;
 
-/** Runs a command, then ends the processes that it left running. An error from a callback ends the command. */
+/**
+ * Runs a command, then ends the processes that the command left running. If a callback throws, the command is ended.
+ */
 export async function runChild(request: ChildRequest): Promise<ChildEnd> {
   const { signal, timeoutMs, input = "" } = request;
   if (signal.aborted) return { by: "abort", exitCode: null, signal: null };

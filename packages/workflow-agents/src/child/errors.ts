@@ -1,7 +1,7 @@
 import type { WorkflowError } from "@uncaged/workflow";
 import { failure, misuse } from "../run/error.ts";
 
-/* The errors of starting a command. */
+/* The errors of commands that cannot be started. */
 
 export const missingFolder = (cwd: string): WorkflowError =>
   failure(
@@ -10,7 +10,7 @@ export const missingFolder = (cwd: string): WorkflowError =>
     "start the thread again from an existing folder",
   );
 
-/** The problem of a command that can't be started, by the system's error code. */
+/** The errors of commands that cannot be started, by the system's error code. */
 const problems: Record<string, readonly [code: string, problem: string, hint: string]> = {
   ENOENT: ["COMMAND_MISSING", "is not found", "install it, or add its folder to PATH"],
   EACCES: ["COMMAND_REFUSED", "is not executable", "make it executable"],
@@ -32,7 +32,7 @@ export const commandNotStarted = (name: string, cause: NodeJS.ErrnoException): W
 export const missingCommand = (name: string): WorkflowError =>
   commandNotStarted(name, Object.assign(new Error(), { code: "ENOENT" }));
 
-/* Options of a sandbox; `code` is the error code of the caller's options. */
+/* The errors of a sandbox's options. `code` is the error code of the caller's options. */
 
 export const invalidSandbox = (code: string, given: unknown): WorkflowError =>
   misuse(code, `sandbox can't be ${JSON.stringify(given)}`, "use off, auto or required");
@@ -43,6 +43,6 @@ export const invalidNetwork = (code: string, given: unknown): WorkflowError =>
 export const invalidEndpoint = (code: string, given: string): WorkflowError =>
   misuse(code, `allow: ${JSON.stringify(given)} is not host:port`, "write addresses as host:port");
 
-/** The options network and allow without a sandbox. */
+/** Returns the error for the options `network` and `allow` without a sandbox. */
 export const needsSandbox = (code: string): WorkflowError =>
   misuse(code, "network and allow need a sandbox", "set sandbox to auto or required");

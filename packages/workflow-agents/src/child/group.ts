@@ -6,8 +6,8 @@ import { programPath } from "./program.ts";
 import type { GroupRequest } from "./request.ts";
 
 /**
- * A process in its own group. `ended` resolves when the group is gone and its output is read. `end` sends the group
- * SIGTERM, and kills it after the grace period.
+ * A process in its own group. `ended` resolves when the group has ended and its output has been read. `end` sends
+ * SIGTERM to the group, and SIGKILL after the grace period.
  */
 export type ProcessGroup = {
   child: ChildProcessWithoutNullStreams;
@@ -23,7 +23,7 @@ const lastMs = 200;
 
 /**
  * Starts a process in its own group. The group ends when the process exits, or when this process is killed. With `own`,
- * all processes that the command started end too, in any group.
+ * all processes that the command started end too, even in other groups.
  */
 export async function spawnGroup(request: GroupRequest): Promise<ProcessGroup> {
   const { argv, cwd, descriptors = [], graceMs, isSandbox = false, own } = request;
@@ -36,7 +36,7 @@ export async function spawnGroup(request: GroupRequest): Promise<ProcessGroup> {
     stdio: ["pipe", "pipe", "pipe", ...(own ? ["pipe" as const] : descriptors)],
   }) as ChildProcessWithoutNullStreams;
   const { pid } = child;
-  // Start the guard at once. If this process is killed before that, the group keeps running.
+  // If this process is killed before the guard starts, the group keeps running.
   const guard = pid === undefined ? null : guardGroup(pid, graceMs);
   // A command may ignore its input.
   child.stdin.on("error", () => undefined);
@@ -50,7 +50,7 @@ export async function spawnGroup(request: GroupRequest): Promise<ProcessGroup> {
       hasExited = true;
       void (async () => {
         const inner = await leader;
-        // Only a sandbox's zombies are left, until the system's first process reaps them.
+        // A sandbox leaves only zombie processes, until the system's first process reaps them.
         const mayLeave = !isSandbox && inner === null;
         if (pid !== undefined && mayLeave && signalGroup(pid, 0)) await group?.end();
         // Bubblewrap itself was killed, but its namespace still runs.
@@ -67,12 +67,15 @@ export async function spawnGroup(request: GroupRequest): Promise<ProcessGroup> {
     child.once("spawn", resolve);
     child.once("error", reject);
   });
-  if (pid === undefined || group === null) throw new Error("it has no process id");
+  if (pid === undefined || group === null) throw new Error("missing process id");
   child.on("error", () => undefined);
   return { child, pid, ended, end: () => group.end() };
 }
 
-/** A process group and its end. `leader` leads the group in a PID namespace, and `pid` waits for it. */
+/**
+ * Ends a process group. With a PID namespace, `leader` is the process that leads the group in the namespace, and `pid`
+ * is the process that waits for `leader`.
+ */
 class Group {
   readonly #pid: number;
   readonly #leader: Promise<number | null>;
@@ -92,7 +95,7 @@ class Group {
     this.#graceMs = graceMs;
   }
 
-  /** Sends SIGTERM, and SIGKILL to the processes that are left after the grace period. */
+  /** Sends SIGTERM to the group. After the grace period, sends SIGKILL to the remaining processes. */
   end(): Promise<void> {
     this.#ending ??= this.#end();
     return this.#ending;
@@ -101,8 +104,8 @@ class Group {
   async #end(): Promise<void> {
     const leader = await this.#leader;
     const group = leader ?? this.#pid;
-    // A namespace ends before the process that waits for it. The group of a namespace appears a moment after the
-    // group's leader.
+    // A namespace ends before the process that waits for it. The group of a namespace may not exist yet when its leader
+    // is known, so send the signal until it arrives.
     const isGone = () => (leader === null ? !signalGroup(group, 0) : this.#hasExited());
     const latest = performance.now() + this.#graceMs;
     let isAsked = false;
@@ -120,7 +123,7 @@ class Group {
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, pollMs));
 
-/** Sends a signal to a whole group. Returns false if the group is empty. A zombie counts as a member. */
+/** Sends a signal to a whole group. Returns false if the group is empty. Zombie processes count as members. */
 function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-pid, signal);
@@ -129,7 +132,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** Returns the pid of a namespace's first process, as bubblewrap reports it, or null if none started. */
+/** Returns the process id of a namespace's first process, as bubblewrap reports it, or null if no process started. */
 async function firstProcess(info: Readable): Promise<number | null> {
   let text = "";
   await new Promise<void>((resolve) => {
@@ -149,7 +152,10 @@ const signalBase = 128;
 /** Git's exit code for a usage error. */
 const gitUsage = 129;
 
-/** Returns the end of a command in its own namespace. Exit code 128 + n means that signal n killed it. */
+/**
+ * Returns the exit code and signal of a command in its own namespace. Exit code 128 + n means that signal n killed the
+ * command.
+ */
 function ownEnd(exitCode: number | null, signal: string | null) {
   const known = signals.find(([, number]) => exitCode === signalBase + number);
   if (!known || exitCode === gitUsage) return { exitCode, signal };
@@ -157,8 +163,8 @@ function ownEnd(exitCode: number | null, signal: string | null) {
 }
 
 const shell = "/bin/sh";
-// Reads another group leader from the input, if any. Then waits for the end of the input, which is the end of this
-// process. Signals only an existing group, because its number may be reused.
+// Reads another group leader from stdin, if any. Then waits for the end of stdin, which is the end of this process.
+// Stops when the group does not exist, because its number may be reused.
 const script = `if read -r group; then read -r _; else group=$1; fi
 kill -TERM -"$group" || exit
 left=$2
@@ -166,7 +172,7 @@ while [ "$left" -gt 0 ]; do sleep 0.1 || sleep 1; kill -0 -"$group" || exit; lef
 kill -KILL -"$group"`;
 const pollsPerSecond = 10;
 
-/** Ends a process group when this process is killed. `follow` sets another leader. */
+/** A process that ends a process group when this process is killed. `follow` sets another group leader. */
 type Guard = { follow: (leader: number) => void; release: () => void };
 
 function guardGroup(pid: number, graceMs: number): Guard | null {

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { allowed } from "./request.ts";
 import { HeadAndTail, Lines } from "./output.ts";
 
-/** A value in pieces, cut at arbitrary places. */
+/** Generates text in chunks of bytes that are cut at arbitrary places. */
 const pieces = fc
   .tuple(fc.string({ unit: "binary", maxLength: 80 }), fc.array(fc.nat(100)))
   .map(([text, cuts]) => {
@@ -27,7 +27,7 @@ function linesOf(chunks: Uint8Array[], most = 1000): { lines: string[]; long: nu
   return { lines, long };
 }
 
-test("lines are the same wherever the chunks are cut, even within a character", () => {
+test("lines do not depend on the places where chunks are cut, even within a character", () => {
   fc.assert(
     fc.property(pieces, ({ text, chunks }) => {
       const whole = text.split("\n");
@@ -37,12 +37,12 @@ test("lines are the same wherever the chunks are cut, even within a character", 
   );
 });
 
-test("lines may end as on Windows, and an overlong line is left out and reported", () => {
+test("lines may end with CR LF, and a line that is too long is left out and reported", () => {
   const chunk = Buffer.from(`a\r\n${"x".repeat(11)}\nb`);
   expect(linesOf([chunk], 10)).toEqual({ lines: ["a", "b"], long: 1 });
 });
 
-test("a long output keeps its beginning and end, and counts the bytes left out", () => {
+test("a long output keeps its beginning and end, and states the number of bytes left out", () => {
   fc.assert(
     fc.property(pieces, fc.integer({ min: 2, max: 60 }), ({ bytes, chunks }, most) => {
       const kept = new HeadAndTail(most);
@@ -58,7 +58,7 @@ test("a long output keeps its beginning and end, and counts the bytes left out",
   );
 });
 
-test("a command gets harmless variables and the variables on its list", () => {
+test("a command gets the harmless variables and the listed variables", () => {
   const env = { PATH: "/bin", HOME: "/h", A_KEY: "1", A_URL: "2", B_KEY: "3" };
   expect(allowed(env, ["A_*", "B"])).toEqual({ PATH: "/bin", HOME: "/h", A_KEY: "1", A_URL: "2" });
 });

@@ -1,6 +1,6 @@
 import { StringDecoder } from "node:string_decoder";
 
-/** Splits chunks of bytes into lines. Calls `onLong` instead for a line of more than `most` characters. */
+/** Splits chunks of bytes into lines. Calls `onLong` instead of `onLine` for a line of more than `most` characters. */
 export class Lines {
   readonly #decoder = new StringDecoder("utf8");
   readonly #onLine: (line: string) => void;

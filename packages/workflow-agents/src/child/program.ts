@@ -46,7 +46,7 @@ function checkInterpreter(path: string, cwd: string): void {
   if (code !== null) throw failed(code, `${path}: ${interpreter}`);
 }
 
-/** Returns the start of a file. Empty if it is executable but not readable. */
+/** Returns the start of a file, or "" for a file that is executable but not readable. */
 function headOf(path: string): string {
   const head = Buffer.alloc(longestLine);
   try {

@@ -1,26 +1,26 @@
 import type { OwnProcesses } from "@uncaged/workflow/sandbox";
 
-/** A command to run in a process group. `env` is its whole environment. */
+/** A command to run in a process group. `env` is the complete environment of the command. */
 export type GroupRequest = {
   argv: readonly string[];
   cwd: string;
   env: Readonly<Record<string, string>>;
-  /** Open descriptors of this process that the command gets from number 3 on. */
+  /** Open file descriptors of this process. The command gets them as descriptors 3, 4, …. */
   descriptors?: readonly number[];
   /** Whether the command is a sandbox that ends all processes in it. */
   isSandbox?: boolean;
   /** Grace period before the group is killed, in milliseconds. */
   graceMs: number;
-  /** The result of `ownProcesses`. If set, every process that the command started ends with the command. */
+  /** The result of `ownProcesses`. If set, all processes that the command started end with the command. */
   own?: OwnProcesses | null;
 };
 
-// UNCAGED_WORKFLOW_WORKER lets the next worker find leftovers of a killed worker. GIT_CEILING_DIRECTORIES keeps git in
-// a thread's worktree.
+// `UNCAGED_WORKFLOW_WORKER` lets the next worker find child processes of a killed worker. `GIT_CEILING_DIRECTORIES`
+// keeps git in a thread's worktree.
 const always =
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_ALL|LC_CTYPE|TERM|TMPDIR|TZ|GIT_CEILING_DIRECTORIES|UNCAGED_WORKFLOW_WORKER)$/;
 
-/** Returns the harmless variables and the listed variables. A listed name that ends in `*` matches a prefix. */
+/** Returns the harmless and the listed variables of an environment. A listed name that ends in `*` matches a prefix. */
 export function allowed(
   env: Readonly<Record<string, string>>,
   list: readonly string[],

@@ -34,7 +34,8 @@ import {
 /** Options of a command's sandbox and of its access to files and network. */
 export type SandboxOptions = {
   /**
-   * Use of bubblewrap: never (`off`, the default), if it works (`auto`), or always, and fail without it (`required`).
+   * Whether the command runs in a sandbox of bubblewrap: never (`off`, the default), if bubblewrap works (`auto`), or
+   * always, with an error if bubblewrap does not work (`required`).
    */
   sandbox?: SandboxMode;
   /** `none` disables the network. The default (`on`) allows public addresses and the configured model's address. */
@@ -47,14 +48,14 @@ export type SandboxOptions = {
 type Confined = {
   /** The program: a name on PATH, or a path. */
   program: string;
-  /** The thread's directory and the working folder in it. The command has access to no other user files. */
+  /** The thread's directory, and the working directory within it. The command cannot access other files of the user. */
   top: string;
   cwd: string;
-  /** All variables of the command, and the thread's variables. */
+  /** The complete environment of the command, and the environment of the thread. */
   env: Readonly<Record<string, string>>;
   threadEnv: Readonly<Record<string, string>>;
   thread: Pick<ThreadContext, "threadId" | "worktrees"> | null;
-  /** The name of the command's home among the thread's homes. */
+  /** The name of the command's home directory among the thread's home directories. */
   home: string;
   /** Whether the command gets Claude Code's login. */
   isClaude?: boolean;
@@ -62,8 +63,8 @@ type Confined = {
 };
 
 /**
- * The start of a sandboxed command: the argv that replaces its program. The caller must call `end` after the command
- * has ended.
+ * The start of a sandboxed command: `argv` replaces the program. The caller must call `end` after the command has
+ * ended.
  */
 export type Sandboxed = {
   argv: string[];
@@ -74,7 +75,7 @@ export type Sandboxed = {
 
 const insideHome = "/workspace/home";
 
-/** @throws WorkflowError `code` for contradictory or invalid options. */
+/** Checks the options of a sandbox. @throws WorkflowError `code` for contradictory or invalid options. */
 export function checkSandbox(
   { allow, network, sandbox = "off" }: SandboxOptions,
   code: string,
@@ -89,11 +90,11 @@ export function checkSandbox(
 
 /**
  * Prepares the start of a command in a sandbox. The command has access to the system, its own code, the thread's
- * directory, and a home that lasts for the thread. Returns null for a command without a sandbox, and warns unless the
- * sandbox is off.
+ * directory, and a home directory that lasts as long as the thread. Returns null if the command runs without a sandbox,
+ * and warns unless the sandbox is off.
  *
- * @throws WorkflowError `SANDBOX_MISSING` when a sandbox or `network: "none"` is required but unavailable;
- *   `COMMAND_MISSING`, `COMMAND_REFUSED`
+ * @throws WorkflowError `SANDBOX_MISSING` if a sandbox or `network: "none"` is required but unavailable;
+ *   `COMMAND_MISSING` or `COMMAND_REFUSED` if the command cannot be started.
  */
 export async function sandboxed(
   { allow = [], network = "on", sandbox = "off" }: SandboxOptions,
@@ -169,7 +170,10 @@ export async function sandboxed(
   };
 }
 
-/** Returns a program's path inside the sandbox: as found if that path is visible, else with links resolved. */
+/**
+ * Returns a program's path inside the sandbox: the path in `PATH` if the sandbox shows it, otherwise the path with
+ * links resolved.
+ */
 function programAt(name: string, env: Confined["env"], top: string) {
   const program = programOf(name, env);
   const place = placeOf(name, env);
@@ -178,7 +182,7 @@ function programAt(name: string, env: Confined["env"], top: string) {
   return { ...program, at: isShown ? place.at : place.path };
 }
 
-/** Lists paths in the thread's directory to hide from a command: private files and the storage root. */
+/** Returns the paths in the thread's directory that a command must not see: private files and the storage root. */
 function hiddenFrom(
   top: string,
   thread: Confined["thread"],

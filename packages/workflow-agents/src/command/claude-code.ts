@@ -20,10 +20,10 @@ import {
 } from "./reader.ts";
 
 /**
- * Claude Code in headless mode. Claude Code may edit files in the thread's directory without asking. Grant more with
- * `args` (`["--allowedTools", "Bash(npm test)"]`) or its settings. A later step of the role resumes a copy of the
- * session, so forks and retries start where that step ended. Source: https://code.claude.com/docs/en/headless and
- * `claude --help` of 2.1.330.
+ * Returns an agent that runs Claude Code in headless mode. By default, Claude Code may edit files in the thread's
+ * directory without asking. Grant more permissions with `args` (`["--allowedTools", "Bash(npm test)"]`) or Claude
+ * Code's settings. A later step of the role resumes a copy of the session, so forks and retries start where that step
+ * ended. Source: https://code.claude.com/docs/en/headless and `claude --help` of 2.1.330.
  */
 export function claudeCode(options: PresetOptions & { permissionMode?: string } = {}): AgentFn {
   const { model, permissionMode = "acceptEdits", args = [] } = options;
@@ -91,11 +91,11 @@ const contentOf = ({ message }: Fields): Fields[] => {
   return listOf(typeof content === "string" ? [{ type: "text", text: content }] : content);
 };
 
-/** The main agent's last message, which arrives block by block. */
+/** Collects the main agent's last message, which arrives block by block. */
 class LastMessage {
   #id: unknown;
   #texts: string[] = [];
-  /** The message if Claude Code wrote it instead of a model, for example at a usage limit. */
+  /** The last message if Claude Code itself wrote it instead of a model, for example at a usage limit, or "". */
   problem = "";
 
   add(line: Fields): AgentOutput[] {
@@ -121,8 +121,8 @@ class LastMessage {
 type Answer = { id: string; spent: Spent; isCounted: boolean };
 
 /**
- * Usage of each streamed answer. Answers of subagents are interleaved. After a broken stream Claude Code repeats
- * the request without streaming, and that answer arrives whole.
+ * Collects the usage of each answer. Streamed answers of subagents are interleaved. After a broken stream, Claude Code
+ * repeats the request without streaming, and the answer arrives in one line.
  */
 class Answers {
   readonly #open = new Map<unknown, Answer>();
@@ -151,7 +151,7 @@ class Answers {
     return this.#counted(id, spent);
   }
 
-  /** An answer that was not streamed. */
+  /** Counts an answer that was not streamed. */
   whole({ id: given, model: named, usage: counts }: Fields, model: string): AgentOutput[] {
     const id = stringOf(given);
     const usage = counted(fieldsOf(counts), noUsage);
@@ -159,7 +159,7 @@ class Answers {
     return this.#counted(id, { model: modelOf(named) || model, usage, cost: null });
   }
 
-  /** The usage of all answers of a model. */
+  /** Returns the usage of all answers of a model. */
   of(model: string): Usage {
     const all = [...this.#spent.values()].filter((spent) => spent.model === model);
     return all.reduce((sum, { usage }) => addUsage(sum, usage), noUsage);
@@ -171,7 +171,7 @@ class Answers {
   }
 }
 
-/** Merges the API's counts of one answer: each count replaces the previous count. */
+/** Merges the API's counts of one answer. Each reported count replaces the previous count. */
 function counted(used: Fields, before: Usage): Usage {
   const of = (value: unknown, known: number): number =>
     typeof value === "number" && value >= 0 ? countOf(value) : known;
@@ -199,7 +199,7 @@ function blockOf({ type, id, name, input, tool_use_id, content, is_error }: Fiel
   return [{ kind: "toolResult", id: stringOf(tool_use_id), content, isError: is_error === true }];
 }
 
-/** Texts that Claude Code returns instead of an answer, with `is_error: false` in some versions. */
+/** Matches error texts that Claude Code returns in place of an answer, with `is_error: false` in some versions. */
 const problemText = new RegExp(
   `^(${[
     /Claude( AI)? usage limit reached|You've hit your [^.]{0,40}limit|\S{1,12} limit reached\b/,
@@ -237,7 +237,8 @@ const isEqual = (a: Usage, b: Usage): boolean =>
 const inputOf = (usage: Usage): number =>
   usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
 
-// `usage` has the main model's tokens of this run; `modelUsage` has the tokens of all models in the whole session.
+// Prefers the usage of all models in this run. `usage` has only the main model's tokens, and `modelUsage` has the
+// tokens of the whole session.
 function spentIn(line: Fields, model: string, answers: Answers): Spent[] {
   const since = Object.entries(fieldsOf(line.model_usage_since_last_result));
   if (since.length > 0) {

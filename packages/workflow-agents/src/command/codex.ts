@@ -13,8 +13,9 @@ import {
 } from "./reader.ts";
 
 /**
- * Returns Codex in headless mode. Codex may write in the thread's directory; `codexSandbox` sets the mode of its own
- * sandbox. Source: https://developers.openai.com/codex/noninteractive, codex-rs/exec/src/exec_events.rs.
+ * Returns an agent that runs Codex in headless mode. By default, Codex may write in the thread's directory.
+ * `codexSandbox` sets the mode of Codex's own sandbox. Source: https://developers.openai.com/codex/noninteractive,
+ * codex-rs/exec/src/exec_events.rs.
  */
 export function codex(options: PresetOptions & { codexSandbox?: string } = {}): AgentFn {
   const { codexSandbox = "workspace-write", model, args = [] } = options;
@@ -31,7 +32,7 @@ export function codex(options: PresetOptions & { codexSandbox?: string } = {}): 
   });
 }
 
-/** Reads the lines of `exec --json`. */
+/** Returns a reader for the lines of `exec --json`. */
 export function readCodex(model: string): ReturnType<LineReader> {
   let answer: unknown = "";
   return (value) => {

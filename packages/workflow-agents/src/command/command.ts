@@ -28,9 +28,9 @@ import { commandFailed, commandSilent, commandTimeout, noCommandName } from "./e
 
 /** Options of {@link commandAgent}. Times are in milliseconds. Defaults are in parentheses. */
 export type CommandOptions = SandboxOptions & {
-  /** The command and its arguments. Without `{prompt}` in them the command gets the prompt by stdin. */
+  /** The command and its arguments. Without `{prompt}` in the arguments, the command gets the prompt by stdin. */
   argv: Template;
-  /** The format of the output: the answer (`text`), or JSON lines with a reader. */
+  /** The format of the output: the answer as text (`text`, the default), or JSON lines that the given reader reads. */
   output?: "text" | LineReader;
   /**
    * Variables to pass in addition to the harmless variables (`PATH`, `HOME`, …). `NAME_*` passes every variable with
@@ -39,10 +39,13 @@ export type CommandOptions = SandboxOptions & {
   env?: readonly string[];
   /** Variables that override the thread's environment. */
   set?: Readonly<Record<string, string>>;
-  /** Values to replace by `[secret:NAME]` in the command's output, in addition to the secrets of its environment. */
+  /**
+   * Values to replace by `[secret:NAME]` in the command's output, in addition to the secrets in the command's
+   * environment.
+   */
   secrets?: Readonly<Record<string, string>>;
   /**
-   * Replaces the start of the program, for example by a sandbox: the command line, and the open descriptors that it
+   * Replaces the program by another command line, for example of a sandbox, with the open file descriptors that it
    * needs. `onStarted` is called with the process id.
    */
   launch?: {
@@ -57,11 +60,14 @@ export type CommandOptions = SandboxOptions & {
   maxOutput?: number;
   /** Whether a command with a reader may report an empty answer. */
   allowsEmpty?: boolean;
-  /** Matches the error for a missing session. The command then runs without the session. */
+  /**
+   * Matches the error message for a missing session. After such an error, the command runs again with an older session
+   * or without a session.
+   */
   lostSession?: RegExp;
   /**
-   * Returns the thread as the command's input. The session already has the first `known` steps, and the prompt unless
-   * it has changed.
+   * Returns the text of the thread for the command. The command's session already has the first `known` steps, and the
+   * prompt unless `changed` says otherwise.
    */
   message?: (ctx: ThreadContext, known: number, changed: Changed) => string;
 };
@@ -85,7 +91,10 @@ export type PresetOptions = Pick<
   env?: readonly string[];
 };
 
-/** Makes the agent of a preset. `own` has its variables, `argv` the arguments after the program. */
+/**
+ * Returns the agent of a preset. `own` lists environment variables to pass, and `argv` has the arguments after the
+ * program.
+ */
 export function presetAgent(
   options: PresetOptions,
   program: string,
@@ -103,7 +112,9 @@ export function presetAgent(
   return agentOf(given, { isClaude });
 }
 
-/** Settings of presets only. `isClaude` means that the command is Claude Code, whose login a sandbox may use. */
+/**
+ * Settings that only presets have. `isClaude` means that the command is Claude Code, whose login the sandbox provides.
+ */
 type Own = { isClaude?: boolean };
 
 // Proxy settings, for hosts without direct network access.
@@ -121,16 +132,16 @@ const longestArgument = 100 * 1024;
 const lingers = 12;
 
 /**
- * Returns an agent that runs a command in the thread's directory. The command gets the thread, and its output is the
- * answer, with the secrets of its environment masked.
+ * Returns an agent that runs a command in the thread's directory. The command gets the text of the thread. Its output
+ * is the answer, with the secrets of the command's environment masked.
  *
  *     const reviewer = commandAgent({ argv: ["my-agent", "--quiet", ["--system", "{system}"]] });
  *
- * Without `{system}` in argv, the system prompt comes before the prompt. The session that a reader finds is kept in the
- * step's `meta.agent`. A later step of the role resumes it if argv has `{session}`.
+ * Without `{system}` in `argv`, the system prompt comes before the prompt. The session id that a reader finds is
+ * recorded in the step's `meta.agent`. A later step of the role resumes the session if `argv` has `{session}`.
  *
- * @throws WorkflowError `BAD_COMMAND` at once; from the running agent `NO_CWD`, `COMMAND_…`, `BUDGET_EXCEEDED`; the
- *   signal's reason when the thread is ended.
+ * @throws WorkflowError `BAD_COMMAND` at definition; from the agent `NO_CWD`, `COMMAND_…`, `BUDGET_EXCEEDED`. The agent
+ *   throws the signal's reason when the thread is killed.
  */
 export const commandAgent = (options: CommandOptions): AgentFn => agentOf(options, {});
 
@@ -171,7 +182,7 @@ function agentOf(options: CommandOptions, own: Own): AgentFn {
       };
       let run = await start(sessions[0]);
       if (stale !== null) {
-        const why = `steps that the session ${stale} saw have changed: a new one gets the whole thread`;
+        const why = `steps that the session ${stale} saw have changed: a new session gets the whole thread`;
         run.report.note("info", why);
       }
       for (const [at, { session }] of sessions.entries()) {
@@ -179,7 +190,7 @@ function agentOf(options: CommandOptions, own: Own): AgentFn {
         const next = sessions[at + 1];
         const goesOn = next
           ? `the session ${next.session} continues`
-          : "a new one gets the whole thread";
+          : "a new session gets the whole thread";
         run.report.note("warn", `the session ${session} was not found: ${goesOn}`);
         run.report.noCall();
         run = await start(next);
@@ -201,7 +212,10 @@ const leastOf = (model: string) => {
   return { model, usage: { ...noUsage, output_tokens: 1 }, cost: 0.0001 };
 };
 
-/** Reserves a run's budget: the rest of the limit if the command takes a budget, else the minimum. */
+/**
+ * Reserves the budget of a run: the rest of the limit if the command has an argument for a budget, otherwise the
+ * minimum.
+ */
 async function reserveBudget(
   name: string,
   { argv }: Settings,
@@ -221,7 +235,10 @@ async function reserveBudget(
   return { budget: budget === null ? null : String(budget), release };
 }
 
-/** Returns the error for a run that cannot be reserved: the thread's limit, or `error` if that limit is not reached. */
+/**
+ * Returns the error of a run that exceeded its budget: the error of the thread's limit, or `error` if that limit is not
+ * reached.
+ */
 async function exceeded(name: string, error: WorkflowError): Promise<WorkflowError> {
   try {
     (await currentRun().reserve(leastOf(name), { waits: false, atRoot: 0 })).release();
@@ -261,7 +278,7 @@ async function runOnce(
       : readLines(settings.output, report, settings.maxOutput);
   const changed = changedSince(session?.heard, ctx, system);
   const own = message(ctx, session?.steps ?? 0, changed);
-  // The system limits the length of an argument, so longer instructions come before the message.
+  // The operating system limits the length of an argument, so longer instructions come before the message.
   const isFlag = has(argv, "system") && Buffer.byteLength(system) <= longestArgument;
   const prompt = withInstructions(own, { ...given, isFlag, changed });
   const values = {
@@ -331,7 +348,10 @@ function changedSince(heard: Session["heard"], ctx: ThreadContext, system: strin
   return { prompt: heard?.prompt !== now.prompt, system: heard?.system !== now.system };
 }
 
-/** Prepends the instructions to a message, unless argv has them and they equal the session's first instructions. */
+/**
+ * Prepends the instructions to a message if the arguments do not have them, or if they changed since the session got
+ * them.
+ */
 function withInstructions(
   message: string,
   { system, session, isFlag, changed }: Given & { isFlag: boolean; changed: Changed },
@@ -341,7 +361,7 @@ function withInstructions(
   return changed.system ? `Your instructions are now these:\n\n${system}\n\n${message}` : message;
 }
 
-/** Returns the error of a command's end, or null if it ended well and answered. */
+/** Returns the error of a command that has ended, or null if it succeeded with an answer. */
 function failureOf(
   name: string,
   end: ChildEnd,
@@ -360,7 +380,7 @@ function failureOf(
   return commandSilent(command, why);
 }
 
-/** Matches the message of a command whose account has reached its usage limit. */
+/** Matches the error message of a command whose account has reached a usage limit. */
 const limitReached =
   /\b(usage|rate|session|weekly|daily|monthly|spend|5-hour|hour)\s+limit|hit your .*limit|out of extra usage|spending cap|credit balance is too low|quota/i;
 

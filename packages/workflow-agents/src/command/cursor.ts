@@ -15,8 +15,8 @@ import {
 } from "./reader.ts";
 
 /**
- * Returns Cursor's agent without its screen. Without `force` the agent only proposes changes. The agent does not report
- * tokens. Source: https://cursor.com/docs/cli/reference/parameters and …/output-format.
+ * Returns an agent that runs Cursor's agent in headless mode. With `force: false`, Cursor only proposes changes. Cursor
+ * does not report tokens. Source: https://cursor.com/docs/cli/reference/parameters and …/output-format.
  */
 export function cursor(options: PresetOptions & { force?: boolean } = {}): AgentFn {
   const { model, force = true, args = [] } = options;

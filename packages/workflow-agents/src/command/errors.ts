@@ -1,7 +1,7 @@
 import type { WorkflowError } from "@uncaged/workflow";
 import { failure, misuse } from "../run/error.ts";
 
-/* The errors of an agent that is a command. `why` is the report of the command, or "". */
+/* The errors of command agents. `why` is the error that the command reported, or "". */
 
 export const noCommandName = (): WorkflowError =>
   misuse(
@@ -14,10 +14,13 @@ export const commandTimeout = (command: string, timeoutMs: number, why: string):
   failure(
     "COMMAND_TIMEOUT",
     `${command} was ended after ${timeoutMs} ms${why && `: ${why}`}`,
-    "retry the thread, or give it a longer timeoutMs",
+    "retry the thread, or raise the agent's timeoutMs",
   );
 
-/** `how` describes the end of the process. `isLimit` tells whether the account of the command has reached a limit. */
+/**
+ * Returns the error of a failed command. `how` describes the end of the process. `isLimit`: whether the command's
+ * account has reached a limit.
+ */
 export const commandFailed = (
   command: string,
   { how, why, isLimit }: { how: string; why: string; isLimit: boolean },
@@ -33,7 +36,7 @@ export const commandFailed = (
 export const commandSilent = (command: string, why: string): WorkflowError =>
   failure(
     "COMMAND_SAID_NOTHING",
-    `${command} gave no answer${why && `: ${why}`}`,
+    `${command} did not answer${why && `: ${why}`}`,
     "run it by hand in the thread's directory to see its output",
   );
 

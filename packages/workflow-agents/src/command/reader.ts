@@ -2,7 +2,7 @@ import { textOfContent, thoughtIn } from "../content/sent.ts";
 import type { Fields } from "../run/error.ts";
 import type { Spent } from "../run/run.ts";
 
-/** One report in a line of a command's output. */
+/** An event, usage, or result in a line of a command's output. */
 export type AgentOutput =
   | { kind: "text"; delta: string }
   | { kind: "thinking"; delta: string }
@@ -28,12 +28,12 @@ export type AgentOutput =
    */
   | { kind: "failed"; message: string; overBudget?: boolean; isUnread?: boolean };
 
-/** Reads one run's JSON lines, in order. Ignores unknown values. */
+/** Returns a function that reads the JSON lines of one run, in order. Unknown values should be ignored. */
 export type LineReader = () => (line: unknown) => AgentOutput[];
 
 export type { Fields };
 
-/** Returns the properties of a JSON object, or none for other values. */
+/** Returns a JSON object, or an empty object for other values. */
 export const fieldsOf = (value: unknown): Fields =>
   typeof value === "object" && value !== null ? (value as Fields) : {};
 
@@ -46,7 +46,7 @@ export const stringOf = (value: unknown): string => (typeof value === "string" ?
 export const countOf = (value: unknown): number =>
   typeof value === "number" && value > 0 && value <= mostTokens ? Math.round(value) : 0;
 
-// No run uses more: a larger number is invalid.
+// No run uses more tokens, so a larger number is invalid.
 const mostTokens = 1e12;
 const mostDollars = 1e6;
 
@@ -56,16 +56,16 @@ export const dollarsOf = (value: unknown): number | null =>
 
 export const isTrue = (value: unknown): boolean => value === true || value === "true";
 
-/** Returns a model's name without the suffix that a command adds: `claude-opus-4-8[1m]`. */
+/** Returns a model's name without a command's suffix, such as `[1m]` in `claude-opus-4-8[1m]`. */
 export const modelOf = (value: unknown): string => stringOf(value).replace(/\[[^\]]*\]$/, "");
 
-/** Reads the session that a later run gets as an argument. */
+/** Reads the session id that a later run gets as an argument. */
 export function sessionIn(value: unknown): AgentOutput[] {
   const id = stringOf(value);
   return /^\w[\w.:-]{0,199}$/.test(id) ? [{ kind: "session", id }] : [];
 }
 
-/** Reads a text that is only displayed. Leaves out unreadable parts. */
+/** Reads text that is only displayed. Leaves out unreadable parts. */
 export const shownIn = thoughtIn;
 
 /** Reads the answer that a command reports. Unreadable content is a failure, not an empty answer. */

@@ -11,7 +11,7 @@ const notStarted = new Set(["COMMAND_MISSING", "COMMAND_REFUSED", "NO_CWD"]);
 const mostNotes = 1000;
 const working = new Set(["text", "thinking", "toolUse", "toolResult", "said"]);
 
-/** Publishes a command's masked output, and keeps the parts that the step needs. */
+/** Publishes a command's output with masked secrets, and keeps the parts that the step needs. */
 export class CommandReport {
   session: string | null = null;
   result = "";
@@ -21,7 +21,7 @@ export class CommandReport {
   isOverBudget = false;
   #said = "";
   #isUnread = false;
-  /** Whether the command has continued after its answer. */
+  /** Whether the command continued after its answer. */
   #goesOn = false;
   readonly #report = new AgentReport();
   readonly #end = { usage: noUsage, model: null as string | null, hasToolUse: false };
@@ -35,7 +35,7 @@ export class CommandReport {
   #lastStray = "";
   #errors = 0;
 
-  /** @param reportsSpending Whether the command reports its spending. If so, a run without a report was cut short. */
+  /** @param reportsSpending Whether the command reports its spending. If so, a run without a report was interrupted. */
   constructor(
     name: string,
     mask: Mask,
@@ -54,7 +54,7 @@ export class CommandReport {
     return this.#mask(this.#lastError || this.#lastStray);
   }
 
-  /** Resolves when the journal has the start of the command. Start the command only then. */
+  /** Resolves when the journal has recorded the start of the command. The command must not start earlier. */
   async begun(): Promise<void> {
     await this.#spending?.begun();
   }
@@ -118,7 +118,7 @@ export class CommandReport {
     }
   }
 
-  /** Whether the command's last report is an answer. The exit of the command cannot change that. */
+  /** Whether the command's last report is an answer, which the command's exit code does not change. */
   get isFinished(): boolean {
     return this.isAnswered && !this.#goesOn && this.failure === null && this.#answer !== "";
   }
@@ -155,7 +155,7 @@ export class CommandReport {
     publish("tool_message", { name: this.#name, level, message, data: null });
   }
 
-  /** Reports that the command ended before it called a model. */
+  /** Records that the command ended before it called a model. */
   noCall(): void {
     this.#spending?.end();
   }
@@ -174,7 +174,7 @@ export class CommandReport {
     this.#report.failed(error, "the command agent failed");
   }
 
-  /** Saves the session at once, so that a killed command can be resumed. */
+  /** Records the session at once, so that a step can resume the session of a killed command. */
   #began(session: string): void {
     if (this.session === session) return;
     this.session = session;
@@ -192,7 +192,7 @@ export class CommandReport {
   }
 }
 
-/** Counts the spending of one run of a command: by single answers, until the command reports totals. */
+/** Counts the spending of one run of a command: the usage of single answers, until the command reports totals. */
 class CommandSpending {
   readonly #run = currentRun();
   readonly #answers = new Map<string, Spent>();
@@ -227,7 +227,7 @@ class CommandSpending {
     this.#meterOf(spent.model).update(this.#sumOf(spent.model));
   }
 
-  /** Records that an answer broke off and used more than was counted. */
+  /** Records that an answer broke off, and may have used more tokens than were counted. */
   broke(model: string): void {
     new Meter(model).breakOff();
   }
@@ -254,7 +254,7 @@ class CommandSpending {
     for (const meter of [this.#first, ...this.#meters.values()]) meter?.breakOff();
   }
 
-  /** Returns the usage by model of a command that answered without a total. */
+  /** Returns the usage by model of a command that answered without reporting a total. */
   unsummed(): Spent[] {
     if (this.#isComplete) return [];
     const models = new Set([...this.#answers.values()].map(({ model }) => model));
@@ -301,7 +301,7 @@ export function readText(maxOutput: number, report: CommandReport): ByteReader {
   };
 }
 
-/** Removes terminal sequences, a byte order mark and text that a carriage return overwrites from a line. */
+/** Removes from a line terminal sequences, a byte order mark, and text that a carriage return overwrites. */
 function withoutDisplay(line: string): string {
   // oxlint-disable-next-line no-control-regex
   const plain = line.replace(

@@ -2,14 +2,17 @@ import type { ThreadContext } from "@uncaged/workflow";
 import { isObject } from "../run/error.ts";
 import { currentRun, digest, publish } from "../run/run.ts";
 
-/** A command's session, the number of thread steps at the start of its last run, and digests of its input. */
+/**
+ * A session of a command, with the number of thread steps at the start of the session's last run, and digests of its
+ * input.
+ */
 export type Session = { command: string; session: string; steps: number; heard?: Heard };
 type Heard = { prompt: string; system: string; steps: string };
 
-/** Inputs that changed after a session got them. */
+/** Whether the prompt and the system prompt changed after a session got them. */
 export type Changed = { prompt: boolean; system: boolean };
 
-/** The called command. `index` is its position among the agents of its role. */
+/** A command to run. `index` is its position among the agents of its role. */
 type Asked = { command: string; index: number; system: string };
 
 export const heardOf = ({ start, steps }: ThreadContext, known: number, system: string): Heard => ({
@@ -18,13 +21,13 @@ export const heardOf = ({ start, steps }: ThreadContext, known: number, system: 
   steps: digest(JSON.stringify(steps.slice(0, known).map(({ role, content }) => [role, content]))),
 });
 
-/** Tells whether a session got exactly these steps. A fork may have edited steps. */
+/** Returns whether a session got exactly the thread's steps. A fork may have edited steps. */
 const hasSeen = ({ heard, steps }: Session, ctx: ThreadContext): boolean =>
   heard === undefined || heard.steps === heardOf(ctx, steps, "").steps;
 
 /**
- * Lists the sessions that a command can continue, the best first: sessions of unfinished executions of this step, then
- * the session of the role's last step. `stale` is a session whose steps have changed since.
+ * Returns the sessions that a command can continue, the best first: sessions of interrupted executions of this step,
+ * then the session of the role's last step. `stale` is a session whose steps have changed since.
  */
 export async function sessionsOf(
   ctx: ThreadContext,
@@ -45,20 +48,20 @@ export async function sessionsOf(
   return { sessions: [...begun, ...known], stale };
 }
 
-/** Returns the session of the same agent in the role's last step, by position: its first session, its second, … */
+/** Returns the session that the agent at the same position recorded in the role's last step. */
 function keptSession({ command, index }: Asked): Session | null {
   const { sessions } = currentRun().memory as { sessions?: (Session | null)[] };
   const known = Array.isArray(sessions) ? sessions[index] : null;
   return known?.command === command && typeof known.session === "string" ? known : null;
 }
 
-/** Returns the session with its own step counted as known. */
+/** Returns the session with the step that it produced counted as known. */
 function withOwnStep(session: Session): Session {
   const { remembered = -1 } = currentRun();
   return session.steps === remembered ? { ...session, steps: remembered + 1 } : session;
 }
 
-/** Keeps a session for the role's next step. */
+/** Records a session for the role's next step. */
 export function keepSession(ctx: ThreadContext, asked: Asked, session: string): void {
   const { command, index, system } = asked;
   const steps = ctx.steps.length;
@@ -70,7 +73,9 @@ export function keepSession(ctx: ThreadContext, asked: Asked, session: string): 
   memory.sessions = kept;
 }
 
-/** Returns a digest of the input of a session that starts in a step. The digest identifies the session later. */
+/**
+ * Returns a digest of the input of a session that starts in a step. The digest identifies the session in the journal.
+ */
 const digestOf = (ctx: ThreadContext, { command, index, system }: Asked): string =>
   digest(JSON.stringify([command, index, heardOf(ctx, ctx.steps.length, system)]));
 
@@ -84,8 +89,8 @@ export function recordSession(ctx: ThreadContext, asked: Asked, session: string)
 }
 
 /**
- * Returns the sessions that earlier executions of the step started, the newest first. These sessions have the whole
- * input.
+ * Returns the sessions that earlier executions of the step started, the newest first. These sessions already have all
+ * steps.
  */
 async function begunSessions(ctx: ThreadContext, asked: Asked): Promise<Session[]> {
   const { journal, key } = ctx;

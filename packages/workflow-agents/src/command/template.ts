@@ -1,20 +1,20 @@
 /**
- * A command's argv with the placeholders `{prompt}`, `{system}`, `{session}` and `{budget}` (the rest of the
- * thread's `maxCost`, in US dollars). A list inside it yields its arguments when all of its
- * placeholders have a value, and nothing otherwise: `["--resume", "{session}"]`.
+ * A command's arguments with the placeholders `{prompt}`, `{system}`, `{session}` and `{budget}` (the rest of the
+ * thread's `maxCost`, in US dollars). A nested list, such as `["--resume", "{session}"]`, is left out unless all of its
+ * placeholders have a value.
  */
 export type Template = readonly (string | readonly string[])[];
 
 type Placeholder = "prompt" | "system" | "session" | "budget";
 
-/** Matches a placeholder. A command itself is not a placeholder. */
+/** Matches a placeholder in an argument. */
 export const placeholder = /\{(prompt|system|session|budget)\}/g;
 
-/** Returns whether a command has a placeholder in its arguments. */
+/** Returns whether a template has a placeholder. */
 export const has = (template: Template, name: Placeholder): boolean =>
   template.flat().some((part) => part.includes(`{${name}}`));
 
-/** Fills in a template. Null means a missing value. Braces in values are not placeholders. */
+/** Fills in a template. A missing value is null. Placeholders within values are not replaced. */
 export function filled(template: Template, values: Record<Placeholder, string | null>): string[] {
   const fill = (part: string): string =>
     part.replace(placeholder, (_, name: Placeholder) => values[name] ?? "");

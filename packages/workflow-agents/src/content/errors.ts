@@ -1,7 +1,7 @@
 import type { WorkflowError } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
 
-/* The errors of files for a model. `file`: the path, or a name such as "a picture". */
+/* The errors of files for a model. `file` is the path, or a name such as "a picture". */
 
 const badFile = (message: string, hint: string): WorkflowError =>
   failure("BAD_FILE", message, hint);
@@ -9,7 +9,7 @@ const badFile = (message: string, hint: string): WorkflowError =>
 export const fileUnreadable = (file: string, why: string): WorkflowError =>
   badFile(`${file} can't be read: ${why}`, "write the path relative to the thread's directory");
 
-/** `kinds`: the accepted media types. */
+/** Returns the error for a file of another type. `kinds` lists the accepted types. */
 export const otherKind = (file: string, kinds: string): WorkflowError =>
   badFile(`the bytes of ${file} are not a ${kinds}`, `convert it: models take ${kinds}`);
 
@@ -19,7 +19,7 @@ export const otherMediaType = (file: string, given: string, found: string): Work
 export const fileEmpty = (file: string): WorkflowError =>
   badFile(`${file} is empty`, "use a file with content");
 
-/** Sizes in megabytes. */
+/** Returns the error for a file that is too large. Sizes are in megabytes. */
 export const fileTooLarge = (file: string, size: string, most: string): WorkflowError =>
   badFile(
     `${file} has ${size} MB, but models take at most ${most} MB`,

@@ -18,7 +18,7 @@ afterAll(() => rmSync(cwd, { recursive: true, force: true }));
 const refusal = async (make: () => Part | Promise<Part>): Promise<string> => {
   try {
     await make();
-    return "it was not refused";
+    return "not refused";
   } catch (error) {
     return isWorkflowError(error) ? `${error.code}: ${error.message}` : String(error);
   }
@@ -34,7 +34,7 @@ describe("a picture or a document", () => {
     ["text", Buffer.from("ä text"), "document", "text/plain"],
   ];
   test.each(kinds)(
-    "is a %s by its bytes, whatever its name is",
+    "is detected as %s by its bytes, whatever its name is",
     async (_, bytes, type, mediaType) => {
       writeFileSync(join(cwd, "a.bin"), bytes);
       for (const part of [file(bytes), await readPart(file("a.bin"), cwd)]) {
@@ -57,7 +57,7 @@ describe("a picture or a document", () => {
     expect(await readPart(file("shot.png", { name: "x" }), cwd)).not.toHaveProperty("title");
   });
 
-  test("is refused with one line when it has another type, is empty, too large or missing", async () => {
+  test("is refused with a one-line error when it has another type, is empty, too large or missing", async () => {
     const declared = await refusal(() =>
       image(bytesOf("\xff\xd8\xff"), { mediaType: "image/png" }),
     );

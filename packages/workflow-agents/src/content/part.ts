@@ -2,7 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { fileEmpty, fileTooLarge, fileUnreadable, otherKind, otherMediaType } from "./errors.ts";
 
-/** A picture or document for a model, as part of a message or of a tool's result. Made by `image` and `file`. */
+/** A picture or document for a model, in a message or a tool's result. {@link image} and {@link file} create parts. */
 export type Part = {
   type: "image" | "document";
   title?: string;
@@ -25,7 +25,7 @@ export const isPart = (value: unknown): value is Part =>
 
 const made = (part: Part): Part => Object.assign(part, { [brand]: true });
 
-/** The declared media type, and the name for the model. */
+/** The declared media type, and the name that the model reads. */
 export type PartOptions = { mediaType?: string; name?: string };
 
 /**
@@ -33,17 +33,17 @@ export type PartOptions = { mediaType?: string; name?: string };
  *
  *     const look = tool({ …, execute: async () => image(await screenshot()) });
  *
- * @throws WorkflowError `BAD_FILE` for bytes of another type: at once, or when a path is read.
+ * @throws WorkflowError `BAD_FILE` for bytes of another type: at once for bytes, or when a path is read.
  */
 export const image = (source: PartSource, options: PartOptions = {}): Part =>
   partOf("image", source, options);
 
 /**
- * Returns a document for a model: a PDF of at most 20 MB, a text, or a picture, detected by its bytes.
+ * Returns a document for a model: a PDF of at most 20 MB, a text, or a picture. The bytes determine the type.
  *
  *     const agent = anthropicAgent({ model, files: () => [file("report.pdf")] });
  *
- * @throws WorkflowError `BAD_FILE` for bytes of another type: at once, or when a path is read.
+ * @throws WorkflowError `BAD_FILE` for bytes of another type: at once for bytes, or when a path is read.
  */
 export const file = (source: PartSource, options: PartOptions = {}): Part =>
   partOf("document", source, options);
@@ -65,7 +65,7 @@ function partOf(type: Part["type"], source: PartSource, { mediaType, name }: Par
 
 const mostBytes = { image: 5_000_000, document: 20_000_000 };
 
-/** Returns a part with its bytes. Reads its file, if it has a path. */
+/** Returns a part with its bytes. Reads the file of a part with a path. */
 export async function readPart(part: Part, cwd: string | undefined): Promise<Part> {
   const {
     type,
@@ -128,7 +128,7 @@ function checkSize(type: Part["type"], size: number, what: string): void {
 const begins = (bytes: Uint8Array, text: string, at = 0): boolean =>
   Buffer.from(text, "latin1").every((byte, n) => bytes[at + n] === byte);
 
-/** Detects a media type by the first bytes. Returns null for types that no model accepts. */
+/** Returns the media type of bytes, or null for types that no model accepts. */
 function mediaTypeOf(bytes: Uint8Array): string | null {
   if (begins(bytes, "\x89PNG\r\n\x1a\n")) return "image/png";
   if (begins(bytes, "\xff\xd8\xff")) return "image/jpeg";

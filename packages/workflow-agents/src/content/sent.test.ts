@@ -16,14 +16,14 @@ const problemOf = (work: () => unknown): string => {
     if (error instanceof UnreadableContent) return error.message;
     throw error;
   }
-  throw new Error("it was read");
+  throw new Error("no problem found");
 };
 
 describe("content", () => {
   const texts: [string, unknown, string][] = [
     ["a text", "hi", "hi"],
     ["null", null, ""],
-    ["nothing", undefined, ""],
+    ["undefined", undefined, ""],
     ["an empty list", [], ""],
     [
       "parts",
@@ -34,17 +34,17 @@ describe("content", () => {
       "ab",
     ],
     ["a part alone", { type: "text", text: "a" }, "a"],
-    ["parts without a type", [{ text: "a" }, { content: "b" }], "ab"],
+    ["parts without types", [{ text: "a" }, { content: "b" }], "ab"],
     ["texts and parts", ["a", { type: "text", text: "b" }], "ab"],
     ["parts within a part", [{ type: "text", text: [{ type: "text", text: "a" }] }], "a"],
-    ["the sources of a quote", [{ type: "reference", reference_ids: [1] }, "a"], "a"],
-    ["thinking beside a text", [{ type: "thinking", thinking: "hm" }, { text: "a" }], "a"],
+    ["text with the sources of a quote", [{ type: "reference", reference_ids: [1] }, "a"], "a"],
+    ["text with thinking", [{ type: "thinking", thinking: "hm" }, { text: "a" }], "a"],
   ];
   test.each(texts)("is read from %s", (_, content, text) => {
     expect(textOfContent(content, "content")).toBe(text);
   });
 
-  test("is separate from thinking and a refusal", () => {
+  test("is separated from thinking and a refusal", () => {
     const content = [
       { type: "thinking", thinking: [{ type: "text", text: "hm" }] },
       { type: "reasoning", summary: [{ type: "summary_text", text: " so" }] },
@@ -83,7 +83,7 @@ test("arguments may be sent as an object", () => {
   expect(problemOf(() => jsonTextIn([1], "arguments"))).toBe("arguments is a list, not text");
 });
 
-test("a count and a reason have the right type, whatever was sent", () => {
+test("counts and reasons have the expected type, even if another type was sent", () => {
   expect([7, "7", null, undefined, Number.NaN, -1, 1.5].map((one) => countIn(one, 3))).toEqual([
     7, 3, 3, 3, 3, 3, 3,
   ]);

@@ -1,13 +1,16 @@
 import { isObject } from "../run/error.ts";
 
 /*
- * Reads JSON that another program sent. An SDK's type is not a check: any field may be absent, null or of another type.
- * Unreadable content is an error that names the field. An object is never turned into text.
+ * Reads JSON that another program sent. The types of an SDK are not checked at runtime, so any field may be absent,
+ * null or of another type. Unreadable content causes an error that names the field. Objects are never converted to
+ * text.
  */
 
 export type Fields = Record<string, unknown>;
 
-/** Content that cannot be read as text. `message` names the field and its value; the caller adds the sender. */
+/**
+ * Thrown for content that cannot be read as text. `message` names the field and its value. The caller adds the sender.
+ */
 export class UnreadableContent extends Error {
   constructor(field: string, problem: string) {
     super(`${field} ${problem}`);
@@ -15,17 +18,18 @@ export class UnreadableContent extends Error {
   }
 }
 
-/** The texts of a message's content, by kind. */
+/** The text in a message's content, by kind. */
 export type Said = { text: string; thinking: string; refusal: string };
 
 const textTypes = new Set<unknown>(["text", "output_text", "input_text", "summary_text"]);
 const thinkingTypes = new Set<unknown>(["thinking", "reasoning", "reasoning_text"]);
-/** Types of parts that add no text to an answer: sources of a quote, encrypted thinking. */
+/** Types of parts without text for the answer: sources of a quote, encrypted thinking. */
 const silentTypes = new Set<unknown>(["reference", "redacted_thinking"]);
 const deepest = 8;
 
 /**
- * Reads content: a text, a part (`{type: "text", text}`), or a list of both. Null and undefined are empty.
+ * Returns the text in content: a string, a part (`{type: "text", text}`), or a list of both. Null and undefined are
+ * empty.
  *
  * @throws UnreadableContent for any other value, including a part of an unknown type.
  */
@@ -65,7 +69,7 @@ function readPart(part: Fields, to: keyof Said, field: string, said: Said, depth
 }
 
 /**
- * Returns the text of content that has only text and thinking.
+ * Returns the text of content without a refusal. Omits thinking.
  * @throws UnreadableContent
  */
 export function textOfContent(content: unknown, field: string): string {
@@ -131,16 +135,16 @@ export function nameIn(value: unknown, field: string): string {
   throw new UnreadableContent(field, value === "" ? "is empty" : `is ${kindOf(value)}, not text`);
 }
 
-/** @throws UnreadableContent if the value is not a list index. */
+/** Returns a list index. @throws UnreadableContent for any other value. */
 export function indexIn(value: unknown, field: string): number {
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
   throw new UnreadableContent(field, `is ${kindOf(value)}, not an index`);
 }
 
-/** Returns a text unchanged, and "" for other values. */
+/** Returns a string unchanged, and "" for other values. */
 export const wordIn = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** Returns the reason of an end, or null if it is missing. */
+/** Returns the reason why an answer ended, or null if it is missing or invalid. */
 export const reasonIn = (value: unknown): string | null =>
   value === null || value === undefined || typeof value === "string"
     ? (value ?? null)
@@ -149,13 +153,13 @@ export const reasonIn = (value: unknown): string | null =>
 // No call has more tokens, so a larger count is invalid.
 const mostCounted = 1e9;
 
-/** Reads a count. Returns `otherwise` for invalid values. */
+/** Returns a count, or `otherwise` for invalid values. */
 export const countIn = (value: unknown, otherwise = 0): number =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= mostCounted
     ? value
     : otherwise;
 
-/** Returns a value's kind, for a message. */
+/** Returns the kind of a value for an error message. */
 export function kindOf(value: unknown): string {
   if (value === undefined) return "missing";
   if (value === null) return "null";

@@ -29,14 +29,14 @@ export class ThinkTags {
       const thinking = this.#held.slice(0, at);
       return { ...this.#after(this.#held.slice(at + end.length)), thinking };
     }
-    // The end tag may have started.
+    // The rest of the buffer may be the start of the closing tag.
     const sure = Math.max(0, this.#held.length - end.length + 1);
     const thinking = this.#held.slice(0, sure);
     this.#held = this.#held.slice(sure);
     return { text: "", thinking };
   }
 
-  /** Returns the text that is still held at the end. */
+  /** Returns the text that is still buffered at the end. */
   rest(): Split {
     const held = this.#held;
     if (this.#state === "within") {
@@ -63,8 +63,8 @@ export class ThinkTags {
 const nothing: Split = { text: "", thinking: "" };
 
 /**
- * Returns a text without the thinking in tags before it. The first tag may be missing, because a prompt template may
- * contain it.
+ * Returns a text without the thinking in tags before it. The opening tag may be missing, because a prompt template may
+ * already contain it.
  */
 export function withoutThinking(text: string): string {
   const [end] = /<\/think(ing)?>/i.exec(text) ?? [];
@@ -72,8 +72,8 @@ export function withoutThinking(text: string): string {
 }
 
 /**
- * Splits an answer whose thinking has no first tag, because the prompt template contains it. The end tag must have its
- * own line. Returns any other text unchanged.
+ * Splits an answer whose thinking lacks the opening tag, because the prompt template already contains it. The closing
+ * tag must be on its own line. Returns any other text unchanged.
  */
 export function splitThinking(text: string): Split {
   const { index = -1, 0: end = "" } = /(?<=^|\n)[ \t]*<\/think>[ \t]*(\n|$)/.exec(text) ?? {};

@@ -1,5 +1,5 @@
 /**
- * Programs of the AI SDK (`ai`) as durable steps: model calls and tool calls are recorded, and not repeated.
+ * Runs programs of the AI SDK (`ai`) in durable steps: model calls and tool calls are recorded, and not repeated.
  *
  * @module
  */

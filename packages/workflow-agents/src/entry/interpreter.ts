@@ -1,6 +1,6 @@
 /**
- * Parts for front ends whose bundles interpret another document format and call models, tools and commands as roles
- * do. Authors of roles don't need it.
+ * Parts for front ends whose bundles interpret another document format, and call models, tools and commands as roles
+ * do. Authors of roles do not need this module.
  *
  * @module
  */

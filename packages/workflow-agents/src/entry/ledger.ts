@@ -1,5 +1,5 @@
 /**
- * The spending of a thread, for programs that display it. Loads no model client.
+ * The spending of a thread, for programs that display it. Does not load a model client.
  *
  * @module
  */

@@ -1,6 +1,6 @@
 /**
- * Durable runs of OpenAI's Agents SDK (`@openai/agents`), for authors. Importing this module makes the SDK's runs durable
- * inside steps, and turns off its export of traces to OpenAI.
+ * Durable runs of OpenAI's Agents SDK (`@openai/agents`), for authors. Importing this module makes the SDK's runs
+ * durable inside steps, and disables the SDK's export of traces to OpenAI.
  *
  * @module
  */

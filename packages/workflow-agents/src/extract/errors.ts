@@ -10,7 +10,7 @@ export const answerEmpty = (threadId: string): WorkflowError =>
     `see what it did: uncaged-workflow logs ${threadId}; then retry, or ask for an answer in the prompt`,
   );
 
-/** `message`: the problems on one line. */
+/** Returns the error for an answer that does not fit the schema. `message` has the problems on one line. */
 export const answerUnfit = (
   threadId: string,
   message: string,

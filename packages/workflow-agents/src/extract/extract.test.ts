@@ -4,34 +4,34 @@ import { jsonIn } from "./extract.ts";
 
 const block = (json: string, label = "json") => `\`\`\`${label}\n${json}\n\`\`\``;
 
-test("a text that is JSON is its value", () => {
+test("the value of a JSON text is returned", () => {
   expect(jsonIn(' {"a": [1, null]}\n')).toEqual({ a: [1, null] });
 });
 
-test("the only JSON block of a text is its value", () => {
+test("the value of a text's only JSON code block is returned", () => {
   const text = `I looked at it.\n${block("not json", "ts")}\nSo:\n${block('{"ok": true}')}\nDone.`;
   expect(jsonIn(text)).toEqual({ ok: true });
   expect(jsonIn(`So:\r\n~~~ JSON title\r\n{"ok": 1}\r\n~~~~\r\n`)).toEqual({ ok: 1 });
   expect(jsonIn(`So:\n${block('{"ok": true}', "")}`)).toEqual({ ok: true });
 });
 
-test("two JSON blocks have no value", () => {
+test("a text with two JSON code blocks has no value", () => {
   expect(jsonIn(`${block("{}")}\nor\n${block("{}")}`)).toBeUndefined();
   expect(jsonIn(`${block("{}")}\nor\n${block("broken")}`)).toBeUndefined();
   expect(jsonIn(`${block("{}")}\nor\n${block("1", "")}`)).toBeUndefined();
 });
 
-test("incomplete JSON is not a value", () => {
+test("incomplete JSON has no value", () => {
   for (const text of ["", "Yes.", '{"a": 1', "```json\n{}", `\`\`\`json {}\n\`\`\``, "{} {}"]) {
     expect(jsonIn(text)).toBeUndefined();
   }
 });
 
-test("a block in a longer fence is part of its text", () => {
+test("a code block within a longer fence is part of the outer block", () => {
   expect(jsonIn(`\`\`\`\`md\n${block("{}")}\n\`\`\`\``)).toBeUndefined();
 });
 
-test("every JSON object in a block is found unchanged", () => {
+test("any JSON object in a code block is returned unchanged", () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.string(), (value, before) => {
       fc.pre(!/[`~{["\d\-tfn]/.test(before));
@@ -42,6 +42,6 @@ test("every JSON object in a block is found unchanged", () => {
 });
 
 // Quadratic work on this many lines would exceed the test's timeout.
-test("half a million open fences are read in linear time", () => {
+test("half a million unclosed fences are read in linear time", () => {
   expect(jsonIn("```json\n".repeat(500_000))).toBeUndefined();
 });

@@ -6,8 +6,8 @@ import type { Checked, Form } from "./form.ts";
 import { answerEmpty, answerUnfit } from "./errors.ts";
 
 /**
- * Reads an agent's text into a value that fits `schema`. `problem` is the mismatch of the previous try, or null for the
- * first try. The caller checks the value. An error fails the step.
+ * Returns a value that fits `schema` from an agent's text. `problem` describes the mismatch of the previous try, or is
+ * null for the first try. The caller checks the value. If the extractor throws, the step fails.
  */
 export type Extractor = (
   text: string,
@@ -16,13 +16,13 @@ export type Extractor = (
   context: ThreadContext,
 ) => Promise<unknown>;
 
-// Maximum length of a text, in characters. No model accepts more.
+// Maximum length of a text for an extractor, in characters. No model accepts more.
 const longestText = 4 * 1024 * 1024;
 const longestAnswer = 4_000;
 
 /**
- * Reads the fields in an agent's text: directly if it is JSON or has one JSON code block, else by the
- * extractor. Fills in no missing values.
+ * Returns the fields in an agent's text: directly if the text is JSON or has one JSON code block, otherwise by the
+ * extractor. Does not invent missing values.
  * @throws WorkflowError `EXTRACTION_FAILED` with a line for each problem; `EMPTY_ANSWER`.
  */
 export async function extract<S extends $ZodObject>(
@@ -46,7 +46,7 @@ export async function extract<S extends $ZodObject>(
     ctx.signal?.throwIfAborted();
     const answer: unknown = await extractor(text, schema, problem, ctx);
     const reading = readingIn(answer);
-    // A second request would only invent the value.
+    // The text lacks the value, so a second request could only invent it.
     if (reading.ok && reading.value.isMissing) throw failed(missingIn(reading.value), ctx);
     const checked = reading.ok ? await form.check(reading.value.fields) : reading;
     if (checked.ok) return checked.value;
@@ -56,7 +56,7 @@ export async function extract<S extends $ZodObject>(
   throw failed(problems, ctx);
 }
 
-/** Returns the fields that a text states as JSON, or in its only JSON code block. */
+/** Returns the fields in a text that is JSON or has one JSON code block, or the problems. */
 export async function read<S extends $ZodObject>(
   text: string,
   form: Form<S>,
@@ -139,7 +139,7 @@ function* fences(text: string): Generator<Fence> {
   }
 }
 
-/** Returns the value of a JSON text, else undefined. */
+/** Returns the value of a JSON text, or undefined for any other text. */
 function parsed(text: string): unknown {
   // Most answers don't start like JSON, so skip the parse.
   if (!/^\s*["[{\dtfn-]/.test(text)) return undefined;

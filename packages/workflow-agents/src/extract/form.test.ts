@@ -7,7 +7,7 @@ import { formOf } from "./form.ts";
 const refusal = (make: () => unknown): string => {
   try {
     make();
-    return "it was not refused";
+    return "not refused";
   } catch (error) {
     return isWorkflowError(error) ? `${error.code}: ${error.message}` : String(error);
   }
@@ -25,7 +25,7 @@ describe("a form", () => {
     });
   });
 
-  test("fills in defaults and drops fields only as the author's schema defines", async () => {
+  test("fills in defaults and drops fields only if the author's schema does", async () => {
     const form = formOf(z.object({ a: z.string(), b: z.number().default(7) }));
     expect(await form.check({ a: "x", c: 1 })).toEqual({ ok: true, value: { a: "x", b: 7 } });
     expect((await form.check({ a: 1 })).ok).toBe(false);
@@ -39,7 +39,7 @@ describe("a form", () => {
     expect((await form.check({ a: 1 })).ok).toBe(false);
   });
 
-  test("of a recursive schema refers to that schema and not to its wrapper", () => {
+  test("the JSON Schema of a recursive schema refers to that schema and not to its wrapper", () => {
     const tree: z.ZodObject = z.object({
       name: z.string(),
       get children() {
@@ -53,7 +53,7 @@ describe("a form", () => {
     expect(JSON.stringify(readingSchema())).toContain("missing");
   });
 
-  test("is empty without fields, unless the schema allows unknown fields", () => {
+  test("a schema without fields is empty, unless it allows unknown fields", () => {
     expect(formOf(z.object({})).empty).toBe(true);
     expect(formOf(z.strictObject({})).empty).toBe(true);
     expect(formOf(z.looseObject({})).empty).toBe(false);
@@ -78,7 +78,7 @@ describe("a form", () => {
     }
   });
 
-  test("preprocessing before the check is allowed", async () => {
+  test("allows preprocessing before the check", async () => {
     const trimmed = z.preprocess((v) => (typeof v === "string" ? v.trim() : v), z.string().min(1));
     const form = formOf(z.object({ a: trimmed }));
     expect(await form.check({ a: " x " })).toEqual({ ok: true, value: { a: "x" } });

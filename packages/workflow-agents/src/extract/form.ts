@@ -12,7 +12,7 @@ import type { JsonSchema } from "@uncaged/workflow";
 import { array, nullable, object, string } from "zod/mini";
 import { badSchema } from "./errors.ts";
 
-/** A valid value, or the problems, one per line. */
+/** A valid value, or the problems. */
 export type Checked<T> = { ok: true; value: T } | { ok: false; problems: string[] };
 
 export type Form<S extends $ZodObject = $ZodObject> = {
@@ -27,8 +27,9 @@ export type Form<S extends $ZodObject = $ZodObject> = {
 const mostProblems = 20;
 
 /**
- * Returns the form of a schema.
- * @throws WorkflowError `BAD_SCHEMA` if it is not an object schema, or has no JSON Schema: a transform, a date.
+ * Returns the JSON Schemas and the check of a Zod schema.
+ * @throws WorkflowError `BAD_SCHEMA` for a schema that is not an object schema, or cannot be a JSON Schema, such as a
+ *   transform or a date.
  */
 export function formOf<S extends $ZodObject>(zod: S, reserved: readonly string[] = []): Form<S> {
   const def = (zod as Partial<S>)?._zod?.def;
@@ -49,7 +50,7 @@ export function formOf<S extends $ZodObject>(zod: S, reserved: readonly string[]
   };
 }
 
-/** Returns the schema of the wrapper's only property, including its definitions. */
+/** Returns the schema of a wrapper's only property, including the schema's definitions. */
 function rootOf(wrapper: Record<string, unknown>): { [keyword: string]: unknown } {
   const { $schema, $defs, properties } = wrapper as {
     $schema?: string;
@@ -65,14 +66,14 @@ function jsonSchemaOf(zod: $ZodType, io: "input" | "output"): Record<string, unk
   try {
     return { ...toJSONSchema(zod, { io, override: withoutUndefined }) };
   } catch (cause) {
-    // A value before preprocessing has no schema.
+    // The input of a preprocessed schema has no JSON Schema.
     if (io === "input") return jsonSchemaOf(zod, "output");
     throw badSchema(cause instanceof Error ? cause.message : String(cause));
   }
 }
 
 /**
- * Makes fields optional that may be omitted and then are recorded as undefined: `z.union([z.unknown(),
+ * Makes fields optional that have the value undefined if they are omitted, such as `z.union([z.unknown(),
  * z.string().default("")])`.
  */
 function withoutUndefined({

@@ -12,7 +12,7 @@ const serve = (answer?: (url: URL) => Response | null): Origin => {
   return server;
 };
 
-/** Starts a server that redirects `/<status>` to an address. */
+/** Starts a server that redirects the path `/STATUS` to an address with that status. */
 const redirecting = (to: () => string | undefined): Origin =>
   serve(({ pathname }) => {
     const status = Number(pathname.slice(1));
@@ -22,7 +22,7 @@ const redirecting = (to: () => string | undefined): Origin =>
 const failureOf = async (url: string, init?: HttpInit): Promise<RedirectError> => {
   const error: unknown = await fetchWithinOrigin(url, init).catch((thrown: unknown) => thrown);
   if (error instanceof RedirectError) return error;
-  throw new Error("it was not refused", { cause: error });
+  throw new Error("not refused", { cause: error });
 };
 
 const statuses = [301, 302, 303, 307, 308];
@@ -50,7 +50,7 @@ describe.each(statuses)("a redirect with status %i", (status) => {
     }
   });
 
-  test("to another origin is followed without the call's headers", async () => {
+  test("to another origin is followed without the headers of the call", async () => {
     const other = serve();
     const server = redirecting(() => `${other.url}/file?signed=1`);
     const init = { headers: { accept: "text/x-own", "x-tenant": "7" } };
@@ -66,7 +66,10 @@ describe.each(statuses)("a redirect with status %i", (status) => {
     ["an Authorization header", { headers: { Authorization: `Bearer ${key}` } }],
     ["a cookie", { headers: { cookie: `session=${key}` } }],
     ["an API key", { headers: { "X-Api-Key": key } }],
-    ["a header that its caller names", { headers: { "x-own": key }, hasCredential: true }],
+    [
+      "a header that the caller declares as a credential",
+      { headers: { "x-own": key }, hasCredential: true },
+    ],
     ["a body", { method: "POST", body: key }],
     ["an empty body", { method: "PUT", body: "" }],
   ];
@@ -101,7 +104,7 @@ describe("a redirected call", () => {
     }
   });
 
-  test("reaches no other origin after its body was dropped within the first", async () => {
+  test("is not sent to another origin after a redirect within the first origin dropped the body", async () => {
     const other = serve();
     const server = serve(({ pathname }) =>
       redirect(303, pathname === "/start" ? "/on" : `${other.url}/`),
@@ -111,7 +114,7 @@ describe("a redirected call", () => {
     expect(other.came).toEqual([]);
   });
 
-  test("treats another scheme or port as another origin", async () => {
+  test("treats another scheme and another port as another origin", async () => {
     const server = serve(({ port }) => redirect(302, `https://127.0.0.1:${port}/`));
     const { message } = await failureOf(server.url, { headers: { authorization: key } });
     expect(message).toContain(`to ${server.url.replace("http:", "https:")}`);
@@ -122,7 +125,7 @@ describe("a redirected call", () => {
     const server = serve(({ pathname, host, port }) => {
       if (pathname === "/same") return redirect(302, `http://a:b@${host}/end`);
       if (pathname === "/other") return redirect(302, other.url.replace("//", "//a:b@"));
-      // A name before the @ is user info, not the host.
+      // The part before the @ is the user, not the host.
       if (pathname === "/alike") {
         return redirect(302, other.url.replace("//", `//127.0.0.1:${port}@`));
       }
@@ -137,7 +140,7 @@ describe("a redirected call", () => {
     expect((await failureOf(`${server.url}/alike`, init)).message).not.toContain("@");
   });
 
-  test("sends the user of its URL within the origin, but not to another origin", async () => {
+  test("sends the user of the call's URL within the origin, but not to another origin", async () => {
     const other = serve();
     const server = serve(({ pathname }) => {
       if (pathname === "/same") return redirect(302, "/end");
@@ -153,7 +156,7 @@ describe("a redirected call", () => {
     expect(other.came).toEqual([]);
   });
 
-  test("returns a redirect without a usable location", async () => {
+  test("is returned if the redirect lacks a usable location", async () => {
     const server = redirecting(() => undefined);
     const response = await fetchWithinOrigin(`${server.url}/302`);
     expect([response.status, await response.text()]).toEqual([302, "moved"]);
@@ -189,7 +192,7 @@ describe("a redirected call", () => {
     expect((await response.arrayBuffer()).byteLength).toBe(64 * piece.length);
   });
 
-  test("does not send a stream twice", async () => {
+  test("does not send a stream as its body twice", async () => {
     const server = redirecting(() => "/there");
     const body = new Blob(["once"]).stream();
     const error = await failureOf(`${server.url}/307`, { method: "POST", body });

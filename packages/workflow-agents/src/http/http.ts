@@ -1,6 +1,9 @@
 import { WorkflowError } from "@uncaged/workflow";
 
-/** A redirect that is not followed. Its message names origins only: a path or a query may contain a secret. */
+/**
+ * Thrown for a redirect that is not followed. The message names only origins, because a path or a query may contain a
+ * secret.
+ */
 export class RedirectError extends WorkflowError {
   constructor(problem: string, hint: string) {
     super({ code: "REDIRECT_REFUSED", kind: "failed", message: problem, hint });
@@ -17,15 +20,15 @@ const credentialName =
 
 /** Options of a call. `redirect: "error"` and `"manual"` leave redirects to the caller. */
 export type HttpInit = RequestInit & {
-  /** Whether the call carries a credential. By default its header names and the URL's user decide. */
+  /** Whether the call carries a credential. By default, the header names and a user in the URL determine this. */
   hasCredential?: boolean;
 };
 
 /**
  * Calls `fetch` without leaking a call's headers or body to another origin (scheme, host and port). Within the origin,
  * redirects are followed as in the Fetch standard. A redirect to another origin is followed without any of the call's
- * headers. They stay removed even if a later redirect returns to the first origin. A call with a body or a credential
- * is not redirected to another origin.
+ * headers, which stay removed even if a later redirect returns to the first origin. For a call with a body or a
+ * credential, a redirect to another origin is an error.
  *
  * @throws RedirectError for a redirect that is not followed, and errors of `fetch`.
  */
@@ -64,7 +67,7 @@ function targetOf(location: string, from: URL): URL {
     throw new RedirectError(problem, "check the address: its server is not set up to be called");
   }
   const isSame = to.origin === from.origin;
-  // Drop a user that a server puts into the location.
+  // Replaces a user that the server put into the location.
   to.username = isSame ? from.username : "";
   to.password = isSame ? from.password : "";
   return to;

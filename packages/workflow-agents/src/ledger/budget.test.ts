@@ -9,7 +9,9 @@ import { currentRun } from "../run/run.ts";
 
 let [asked, running, atOnce] = [0, 0, 0];
 
-/** Returns an agent that calls a model once: at most 2,000 tokens in and 1,000 out, actually 1,000 and 100. */
+/**
+ * Returns an agent that calls a model once. It reserves 2,000 input and 1,000 output tokens, and uses 1,000 and 100.
+ */
 const caller = (model = "claude-sonnet-5-5", wait: () => Promise<void> = async () => undefined) =>
   role({
     description: "Asks",
@@ -45,13 +47,13 @@ async function drive(
 }
 
 describe("a budget", () => {
-  test("stops a thread before the call that could exceed it, with a reason and a hint", async () => {
+  test("fails a thread before the call that could exceed it, with a reason and a hint", async () => {
     const { steps, asked: calls, error } = await drive({ maxCost: 0.02 });
     expect([steps.length, calls]).toEqual([2, 2]);
     expect(error).toMatchObject({
       code: "BUDGET_EXCEEDED",
       message:
-        "maxCost $0.0200 would be passed: $0.0060 are spent, and the next call of claude-sonnet-5-5 could cost $0.0150",
+        "maxCost $0.0200 would be exceeded: $0.0060 are spent, and the next call of claude-sonnet-5-5 could cost $0.0150",
     });
     expect(error?.hint).toContain("uncaged-workflow retry 00000000000000000000000000 --max-cost N");
   });
@@ -60,15 +62,15 @@ describe("a budget", () => {
     const { steps, error } = await drive({ maxTokens: 5000 });
     expect(steps).toHaveLength(2);
     expect(error?.message).toBe(
-      "maxTokens 5,000 would be passed: 2,200 tokens are spent, and the next call of claude-sonnet-5-5 could take 3,000 tokens",
+      "maxTokens 5,000 would be exceeded: 2,200 tokens are spent, and the next call of claude-sonnet-5-5 could use 3,000 tokens",
     );
   });
 
-  test("stops nothing when it is sufficient", async () => {
+  test("does not fail a thread that stays within it", async () => {
     expect((await drive({ maxCost: 0.027, maxTokens: 7400 })).status).toBe("completed");
   });
 
-  test("counts the steps in the log, except copies in a fork", async () => {
+  test("counts the steps in the log, except steps that a fork copied", async () => {
     const { steps } = await drive({ maxCost: 0.02 });
     expect((await drive({ maxCost: 0.02 }, { steps })).asked).toBe(0);
     const forkFrom = { threadId: "A", steps: 2 };
@@ -82,7 +84,7 @@ describe("a budget", () => {
     expect((await drive({ maxTokens: 100_000 }, {}, "house-model")).status).toBe("completed");
   });
 
-  test("takes the user's prices from the options, then from the environment", async () => {
+  test("uses the user's prices in the options, then those in the environment", async () => {
     const env = { UNCAGED_WORKFLOW_PRICES: '{"house-model":{"input":1,"output":1}}' };
     expect((await drive({ maxCost: 0.002 }, { env }, "house-model")).asked).toBe(0);
     expect((await drive({ maxCost: 0.004 }, { env }, "house-model")).asked).toBe(1);
@@ -114,7 +116,7 @@ describe("a budget", () => {
 describe("agents that run in parallel in one role", () => {
   const most = { ...noUsage, input_tokens: 2000, output_tokens: 1000 };
   const model = "claude-sonnet-5-5";
-  /** Returns a role that makes this number of concurrent calls: each may cost $0.015, and costs $0.003. */
+  /** Returns a role that makes `times` concurrent calls. Each call may cost $0.015, and costs $0.003. */
   const asking = (times: number, turns = 1) =>
     role({
       description: "Asks",
@@ -149,18 +151,18 @@ describe("agents that run in parallel in one role", () => {
     return { status, asked, atOnce };
   }
 
-  test("each reserve their highest cost and wait for it: calls in flight cannot exceed the limit", async () => {
+  test("reserve the maximum cost of each call and wait for reservations, so calls in flight cannot exceed the limit", async () => {
     expect(await askAtOnce(3, 1, 0.02)).toEqual({ status: "failed", asked: 2, atOnce: 1 });
     expect(await askAtOnce(3, 1, 0.031)).toEqual({ status: "completed", asked: 3, atOnce: 2 });
     expect(await askAtOnce(3, 1, 0.046)).toEqual({ status: "completed", asked: 3, atOnce: 3 });
   });
 
-  test("release their reservation when they are answered", async () => {
+  test("release a call's reservation when the call is answered", async () => {
     expect(await askAtOnce(2, 4, 0.048)).toMatchObject({ status: "completed", asked: 8 });
   });
 });
 
-test("roles that run in parallel share one budget", async () => {
+test("share one budget with other roles that run in parallel", async () => {
   asked = 0;
   const slow = caller("claude-sonnet-5-5", () => new Promise((resolve) => setImmediate(resolve)));
   const run = durable(async function* (step, input, options) {

@@ -24,31 +24,31 @@ type Account = Required<
     | "settled"
   >
 > & {
-  /** Closes the account after the role. `isRecorded` tells whether the step of the role records the spending. */
+  /** Closes the account after the role. `isRecorded`: whether the step of the role records the spending. */
   close: (isRecorded: boolean) => void;
 };
 
 type Open = { spent: Spent[]; reserved: Set<Tally>; isRecorded: boolean };
 type Shared = { accounts: Set<Open>; waiting: Set<() => void>; unpriced: Set<string> };
 
-/** A scope with one limit: a thread, or a call of a role with its own budget. */
+/** A scope with limits: a thread, or a call of a role with its own budget. */
 type Level = {
   readonly limits: Limits;
   accounts: Set<Open>;
-  /** Spending before the first account. */
+  /** Returns the spending before the first account. */
   before: () => Tally;
   exceeded: (taken: Taken, next: Tally, model: string) => WorkflowError;
   /** Makes the thread wait until the limit is raised. Returns false if the thread can't ask a person. */
   ask?: (taken: Taken, next: Tally, model: string) => Promise<boolean>;
 };
 
-// The shared accounts by thread, which its list of steps identifies. Concurrent roles share one limit, and no step
-// records the spending of a failed role.
+// The shared accounts, by the thread's list of steps, which identifies the thread. Concurrent roles share one limit,
+// and the spending of a failed role is not in a step.
 const open = new WeakMap<object, Shared>();
 const budgets = new AsyncLocalStorage<readonly Level[]>();
 
 /**
- * Runs work with its own budget, within all surrounding budgets. `name`: owner of the budget, for the error.
+ * Runs work with its own budget, within all surrounding budgets. `name` is the owner of the budget in error messages.
  * @throws WorkflowError like {@link checkedLimits}.
  */
 export function withinBudget<T>(name: string, given: Limits, work: () => T): T {
@@ -66,10 +66,10 @@ export function withinBudget<T>(name: string, given: Limits, work: () => T): T {
 }
 
 /**
- * Opens the account of a starting role, within the thread's options `maxCost` (US dollars) and `maxTokens`,
- * and the budgets of its calling roles. Steps that a fork copied are not counted.
- * @throws WorkflowError `BAD_PRICES`, `BAD_BUDGET`; from `reserve` `BUDGET_EXCEEDED` when the call could
- *   pass a limit, `PRICE_UNKNOWN` when there is a `maxCost` and the model has no known price.
+ * Opens the account of a starting role, with the limits of the thread's options `maxCost` (US dollars) and `maxTokens`,
+ * and the budgets of the calling roles. Steps that a fork copied do not count.
+ * @throws WorkflowError `BAD_PRICES`, `BAD_BUDGET`; from `reserve` `BUDGET_EXCEEDED` if the call could exceed a limit,
+ *   and `PRICE_UNKNOWN` if there is a `maxCost` and the model's price is unknown.
  */
 export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Account {
   const prices = ownPrices(ctx);
@@ -91,7 +91,7 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
       async ask(taken, next, model) {
         if (!raised.canAsk) return false;
         const { limit, spent, ...which } = exceeding(raised.now, taken, next, model);
-        await raised.ask({ ...which, text: `${limit} would be passed: ${spent}` });
+        await raised.ask({ ...which, text: `${limit} would be exceeded: ${spent}` });
         return true;
       },
     },
@@ -112,7 +112,7 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
     const isOver = mine.isRecorded && mine.reserved.size === 0 && mine.spent.length === 0;
     if (isOver) for (const { accounts } of levels) accounts.delete(mine);
   };
-  /** Returns the level that allows the fewest output tokens, and their number. */
+  /** Returns the level that allows the fewest output tokens, and this number. */
   const tightest = (most: (output: number) => Tally, asked: number) => {
     const all = levels.map((level) => {
       const taken = takenOf(level);
@@ -128,7 +128,7 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
       levels.some(({ limits: { maxCost, maxTokens } }) => (maxCost ?? maxTokens) !== undefined),
     limitsCost: root.isLimited || levels.some(({ limits }) => limits.maxCost !== undefined),
     withCost: (spent) => withCost(spent, prices),
-    // Commands accept millionths of a dollar. Rounds down to stay within the limit.
+    // Rounds down to millionths of a dollar, which commands accept, to stay within the limit.
     remaining() {
       const left = levels.flatMap((level) => {
         const { maxCost } = level.limits;
@@ -220,7 +220,9 @@ export function openAccount(ctx: ThreadContext, journal = journalOf(ctx)): Accou
 
 const free: RootHold = { amount: 0, release: () => undefined };
 
-/** Creates a shared account. The account starts with the spending of earlier workers that no step records. */
+/**
+ * Creates a shared account, which starts with the spending of earlier workers that is in the journal but not in a step.
+ */
 function newShared(journal: Journal | undefined): Shared {
   const paid = journal?.paid?.() ?? [];
   const spent = paid.map(({ call, model, usage, cost }) => ({ call, model, usage, cost }));
@@ -228,12 +230,12 @@ function newShared(journal: Journal | undefined): Shared {
   return { accounts: new Set([earlier]), waiting: new Set(), unpriced: new Set() };
 }
 
-/** Returns the journal of a thread. Step workflows have it among their options. */
+/** Returns the journal of a thread. Step workflows pass the journal in the options. */
 const journalOf = ({ journal, options }: ThreadContext): Journal | undefined =>
   journal ?? (options?.journal as Journal | undefined);
 
 /**
- * Returns the limits among the options.
+ * Returns the limits in the options.
  * @throws WorkflowError `BAD_BUDGET` if a limit is not a positive number.
  */
 export function checkedLimits({ maxCost, maxTokens }: Readonly<Record<string, unknown>>): Limits {
@@ -262,7 +264,7 @@ const sumOf = ({ spent, reserved }: Taken): Tally => addTally(spent, reserved);
 const isWithin = ({ maxCost = Infinity, maxTokens = Infinity }: Limits, all: Tally): boolean =>
   all.cost <= maxCost && all.tokens <= maxTokens;
 
-/** Returns the maximum output tokens within the limits, up to `asked`, or -1 if no call fits. */
+/** Returns the maximum number of output tokens within the limits, up to `asked`, or -1 if no call fits. */
 function outputWithin(
   limits: Limits,
   sum: Tally,
@@ -297,7 +299,7 @@ function released(waiting: Set<() => void>, signal: AbortSignal | undefined): Pr
   });
 }
 
-/** Returns the limit that the next call could exceed, and the amount spent of it. */
+/** Returns the limit that the next call could exceed, and a text with the spending, or null. */
 function exceeding(
   { maxCost = Infinity, maxTokens = Infinity }: Limits,
   { spent, reserved }: Taken,
@@ -309,7 +311,7 @@ function exceeding(
     isCost ? dollars(cost) : `${grouped(tokens)} tokens`;
   const limit = isCost ? `maxCost ${dollars(maxCost)}` : `maxTokens ${grouped(maxTokens)}`;
   const held = reserved.tokens > 0 ? `${of(reserved)} are reserved by calls in flight, ` : "";
-  const could = `${isCost ? "cost" : "take"} ${of(next)}`;
+  const could = `${isCost ? "cost" : "use"} ${of(next)}`;
   return {
     ...{
       limit,
@@ -324,7 +326,7 @@ function exceeding(
 const dollars = (cost: number): string => `$${cost.toFixed(cost < 1 ? 4 : 2)}`;
 const grouped = (tokens: number): string => tokens.toLocaleString("en-US");
 
-/** Reports once that the limits of the storage root cannot apply to a model without a price. */
+/** Reports once that the limits of the storage root do not apply to a model without a price. */
 function sayUnpriced(model: string, said: Set<string>): void {
   if (said.has(model)) return;
   said.add(model);

@@ -10,7 +10,7 @@ const badPrices = (message: string): WorkflowError =>
     'use dollars per million tokens: {"my-model": {"input": 1, "output": 5, "cacheRead": 0.1, "cacheWrite": 1.25}}',
   );
 
-/* `source`: the variable or option with the prices. */
+/* `source` is the environment variable or option with the prices. */
 
 export const pricesNotJson = (source: string): WorkflowError =>
   badPrices(`${source}: invalid JSON`);
@@ -18,7 +18,7 @@ export const pricesNotJson = (source: string): WorkflowError =>
 export const pricesNotObject = (source: string): WorkflowError =>
   badPrices(`${source} is not an object of prices by model`);
 
-/** `problem` is a verb phrase. */
+/** Returns the error for an invalid price. `problem` is a verb phrase. */
 export const invalidPrice = (source: string, model: string, problem: string): WorkflowError =>
   badPrices(`${source}: the price of ${JSON.stringify(model)} ${problem}`);
 
@@ -39,25 +39,25 @@ export const invalidLimit = (name: string, given: unknown): WorkflowError =>
     name === "maxCost" ? "use US dollars, as 2.5" : "use a number of tokens, as 200000",
   );
 
-/** `limit` and `spent`: texts with the amounts. */
+/** Returns the error of an exceeded limit. `limit` and `spent` are texts with the amounts. */
 export const overLimit = (
   threadId: string,
   { limit, spent, isCost }: { limit: string; spent: string; isCost: boolean },
 ): WorkflowError =>
   failure(
     "BUDGET_EXCEEDED",
-    `${limit} would be passed: ${spent}`,
-    `go on with a higher limit: uncaged-workflow retry ${threadId} ${isCost ? "--max-cost" : "--max-tokens"} N (earlier spending is not counted again)`,
+    `${limit} would be exceeded: ${spent}`,
+    `continue with a higher limit: uncaged-workflow retry ${threadId} ${isCost ? "--max-cost" : "--max-tokens"} N (earlier spending is not counted again)`,
   );
 
-/** The limits of a role that is called as the tool `name`. */
+/** Returns the error of an exceeded budget of a role that is called as the tool `name`. */
 export const overBudget = (name: string, limit: string, spent: string): WorkflowError =>
   failure(
     "BUDGET_EXCEEDED",
-    `${limit} of the budget of ${name} would be passed: ${spent}`,
-    `ask ${name} for less at once, or go on without it`,
+    `${limit} of the budget of ${name} would be exceeded: ${spent}`,
+    `ask ${name} for less at once, or continue without it`,
   );
 
-/** `reason`: the limit of the storage root. */
+/** Returns the error of an exceeded limit of the storage root. `reason` is a text with the limit. */
 export const rootLimitReached = (reason: string): WorkflowError =>
   failure("BUDGET_EXCEEDED", reason);

@@ -31,7 +31,7 @@ describe("a ledger", () => {
     expect(models.house).toMatchObject({ tokens: 50, cost: 0, unpriced: 1 });
   });
 
-  test("names each attempt with spending", () => {
+  test("lists each attempt with spending", () => {
     expect(ledgerOfSteps(steps).attempts).toMatchObject([
       { step: 1, role: "planner", model: "big", kind: "own", tokens: 110 },
       { step: 3, role: "coder", model: "big", tokens: 220 },
@@ -69,13 +69,13 @@ describe("a ledger", () => {
     }
   });
 
-  test("works for a role that is named __proto__", () => {
+  test("supports a role that is named `__proto__`", () => {
     const { roles } = ledgerOfSteps([step("__proto__", "m", used(1), 1)]);
     expect(Object.keys(roles)).toEqual(["__proto__"]);
   });
 });
 
-test("has the same sum over roles, models and attempts", () => {
+test("has equal sums over roles, models and attempts", () => {
   const amount = fc.nat(1_000_000);
   const usage = fc.record({
     input_tokens: amount,
@@ -118,7 +118,7 @@ test("has the same sum over roles, models and attempts", () => {
   );
 });
 
-/** The events of an attempt, in order. */
+/** Builds the events of an attempt, in order. */
 class Events {
   readonly log = new AttemptLog();
   #seq = 0;
@@ -152,7 +152,7 @@ class Events {
 describe("of attempts", () => {
   const spent = (input: number) => ({ usage: used(input), model: "m", cost: input / 100 });
 
-  test("counts a committed attempt once, by its step's own record", () => {
+  test("counts a committed attempt once, by the spending in its step", () => {
     const { ledger } = new Events()
       .start("a", "coder")
       .call("a", 7)
@@ -160,12 +160,12 @@ describe("of attempts", () => {
     expect([ledger.total.tokens, ledger.lost.tokens, ledger.unknown]).toEqual([7, 0, 0]);
   });
 
-  test("counts the calls of an attempt whose step records no spending", () => {
+  test("counts the calls of an attempt whose step does not record spending", () => {
     const { ledger } = new Events().start("a", "mine").call("a", 5).step(1, "mine", "a");
     expect(ledger.attempts).toMatchObject([{ step: 1, role: "mine", kind: "own", tokens: 5 }]);
   });
 
-  test("counts the calls of an attempt lost with a killed worker, beside the next attempt", () => {
+  test("counts the calls of an attempt that was lost with a killed worker, in addition to the next attempt", () => {
     const { ledger } = new Events()
       .start("a", "coder")
       .call("a", 5)
@@ -178,7 +178,7 @@ describe("of attempts", () => {
     expect([ledger.total.tokens, ledger.unknown, ledger.roles.coder?.tokens]).toEqual([15, 1, 15]);
   });
 
-  test("counts a failed attempt by its role's spending, even without a published call", () => {
+  test("counts a failed attempt by the spending of its role, even without a published call", () => {
     const { ledger } = new Events()
       .start("a", "coder")
       .add("a", "step_error", { error: "no", spent: spent(9) })
@@ -186,14 +186,14 @@ describe("of attempts", () => {
     expect([ledger.total.tokens, ledger.lost.tokens]).toEqual([9, 9]);
   });
 
-  test("counts a running attempt when it has ended", () => {
+  test("counts a running attempt only when it has ended", () => {
     const events = new Events().start("a", "coder").call("a", 5).start("b", "coder", "a");
     events.call("b", 3).add("b", "attempt_end", { outcome: "committed" });
     expect(events.ledger.total.tokens).toBe(0);
     expect(events.step(1, "coder", "a").ledger.total.tokens).toBe(8);
   });
 
-  test("counts children separately, unless the step above records their spending", () => {
+  test("counts the attempts of called roles separately, unless the caller's step records their spending", () => {
     const team = () =>
       new Events()
         .start("a", "team")

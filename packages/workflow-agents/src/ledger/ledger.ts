@@ -10,7 +10,8 @@ import {
 export { addTally, noTally, type Tally, tallyOf } from "@uncaged/workflow/records";
 
 /**
- * The spending of one attempt. `model` is its last model. `saved`: copied from another thread. `lost`: led to no step.
+ * The spending of one attempt. `model` is the last model. The kind is `saved` for an attempt copied from another
+ * thread, and `lost` for an attempt without a step.
  */
 export type AttemptTally = Tally & {
   attempt: string;
@@ -21,8 +22,9 @@ export type AttemptTally = Tally & {
 };
 
 /**
- * The spending of a thread: `total`, its part `lost` that led to no step, and `saved`, which a fork copied. `unknown`
- * counts model calls that broke off before they reported all tokens; reported tokens are included.
+ * The spending of a thread. `total` includes `lost`, the spending of attempts without a step. `saved` is the spending
+ * of steps that a fork copied. `unknown` counts model calls that broke off before they reported all tokens; `total`
+ * includes the tokens that they reported.
  */
 export type Ledger = {
   total: Tally;
@@ -35,8 +37,8 @@ export type Ledger = {
 };
 
 /**
- * Computes the ledger of a thread. An attempt counts when it has ended. A step that records its spending
- * includes the children of its attempt. Spending of another thread is in that thread's ledger.
+ * Computes the ledger of a thread. An attempt counts when it has ended. A step that records its spending includes the
+ * spending of the attempts within its attempt. The spending of another thread counts in that thread's ledger.
  */
 export function ledgerOf(attempts: readonly Attempt[]): Ledger {
   const roles = new Map<string, Tally>();

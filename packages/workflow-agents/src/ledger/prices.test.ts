@@ -12,7 +12,7 @@ const all = {
 };
 
 describe("a call's cost", () => {
-  test("has each kind of token at its own price, thinking as output", () => {
+  test("has a price for each kind of token, and thinking costs as much as output", () => {
     expect(costOf("claude-sonnet-5-5", all)).toBe(
       (1000 * 2 + 200 * 10 + 5000 * 0.1 + 300 * 2.5) / million,
     );
@@ -29,7 +29,7 @@ describe("a call's cost", () => {
     "us.anthropic.claude-opus-4-8-20260115-v1:0",
     "anthropic/claude-opus-4-8",
     "claude-opus-4-8-latest",
-  ])("of %s is that of its model", (name) => {
+  ])("for %s is the cost for its model", (name) => {
     expect(priceOf(name)).toEqual(priceOf("claude-opus-4-8"));
     const own = { input: 1, output: 2 };
     expect(priceOf(name, { "claude-opus-4-8": own })).toEqual(own);
@@ -59,7 +59,7 @@ describe("a call's cost", () => {
     expect(costOf("mine", plain, own)).toBe(3);
   });
 
-  test("uses the long price for the whole of a long call", () => {
+  test("uses the long price for all tokens of a long call", () => {
     const at = (input_tokens: number) => ({ ...noUsage, input_tokens });
     expect(costOf("gpt-6-sol", at(272_000))).toBe(0.544);
     expect(costOf("gpt-6-sol", at(272_001))).toBe(1.088004);
@@ -67,13 +67,13 @@ describe("a call's cost", () => {
     expect(costOf("claude-haiku-5-5", cached)).toBe((0.5 + 100_000 * 0.05) / million);
   });
 
-  test("uses the user's price before the list's", () => {
+  test("uses the user's price instead of the list price", () => {
     const own = { "claude-sonnet-5-5": { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } };
     expect(costOf("claude-sonnet-5-5", all, own)).toBe(0);
   });
 });
 
-test("is at most that with the whole input written to the cache", () => {
+test("is at most the cost with the whole input written to the cache", () => {
   const most = { ...noUsage, input_tokens: million };
   expect(mostCostOf("claude-opus-5-5", most)).toBe(5);
   expect(mostCostOf("gpt-5", most)).toBe(1.25);

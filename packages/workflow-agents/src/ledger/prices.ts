@@ -4,10 +4,12 @@ import { isObject } from "../run/error.ts";
 import type { Spent } from "../run/run.ts";
 import { invalidPrice, pricesNotJson, pricesNotObject } from "./errors.ts";
 
-/** US dollars per million tokens. Without cache prices the cost of a call that used the cache is unknown. */
+/**
+ * Prices in US dollars per million tokens. Without the cache prices, the cost of a call that uses the cache is unknown.
+ */
 export type Rates = { input: number; output: number; cacheRead?: number; cacheWrite?: number };
 
-/** A model's price. `long` applies to the whole of a call with more than `above` tokens of input. */
+/** The price of a model. `long` applies to all tokens of a call with more than `above` input tokens. */
 export type Price = Rates & { long?: Rates & { above: number } };
 
 /** Prices by model name. */
@@ -87,8 +89,8 @@ function listPrice([input, cacheRead, cacheWrite, output, long]: Row): Price {
 export const pricedModels = (): string[] => Object.keys(rows);
 
 /**
- * Returns the names under which a price list may have a model: unchanged; without a context suffix (`[1m]`), a provider
- * (`us.anthropic.`, `anthropic/`) and a version (`@20250929`, `-20250929`, `-v1:0`); without all of these.
+ * Returns the names under which a price list may have a model: the unchanged name, and the name without a context
+ * suffix (`[1m]`), a provider (`us.anthropic.`, `anthropic/`) or a version (`@20250929`, `-20250929`, `-v1:0`).
  */
 function namesOf(model: string): string[] {
   const bare = model.replace(/\[[^\]]*\]$/, "");
@@ -133,14 +135,17 @@ export function costOf(
   return roundedCost(cost / 1e6);
 }
 
-/** Adds a call's cost: by the user's price, else as its agent reported it, else by the list. */
+/**
+ * Returns a call's spending with its cost: by the user's price, otherwise as the agent reported it, otherwise by the
+ * list price.
+ */
 export function withCost(spent: Spent, prices: Prices): Spent {
   const { model, usage, cost, cacheWrites } = spent;
   const own = Object.hasOwn(prices, model) ? costOf(model, usage, prices) : null;
   return { ...spent, cost: own ?? cost ?? costOf(model, usage, prices, cacheWrites) };
 }
 
-/** Returns the maximum cost of a call with these tokens. The call may also write its whole input to the cache. */
+/** Returns the maximum cost of a call with these tokens. The call may write its whole input to the cache. */
 export function mostCostOf(
   model: string,
   usage: Usage,
@@ -158,14 +163,17 @@ function ratesFor(model: string, usage: Usage, own: Prices = {}, cacheWrites?: "
   const price = priceOf(model, own);
   const input = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
   const rates = price?.long && input > price.long.above ? price.long : price;
-  // A custom price includes cache writes for an hour.
+  // The user sets the price of cache writes for the lifetime in use.
   if (!rates || cacheWrites !== "1h" || Object.hasOwn(own, model)) return rates;
   return { ...rates, cacheWrite: 2 * rates.input };
 }
 
 const pricesVariable = "UNCAGED_WORKFLOW_PRICES";
 
-/** Returns the prices in the thread's option `prices`, and in `UNCAGED_WORKFLOW_PRICES` in its environment, as JSON. */
+/**
+ * Returns the user's prices: the thread's option `prices`, and the JSON in `UNCAGED_WORKFLOW_PRICES` in the thread's
+ * environment.
+ */
 export function ownPrices({ options, env }: ThreadContext): Prices {
   const text = env?.[pricesVariable];
   const fromEnv = text ? checked(parsed(text), pricesVariable) : {};

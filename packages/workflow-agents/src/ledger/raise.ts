@@ -6,10 +6,10 @@ export type Limits = { maxCost?: number; maxTokens?: number };
 
 type LimitName = keyof Limits;
 
-/** The question when a limit is used up. `text` states the spending. */
+/** A limit that the next call could exceed. `text` states the spending. */
 export type UsedUp = { name: LimitName; amount: number; text: string };
 
-/** A thread's limits, which people may raise while it waits. */
+/** The limits of a thread, which people may raise while the thread waits. */
 export class RaisedLimits {
   readonly #given: Limits;
   readonly #ctx: ThreadContext;
@@ -23,7 +23,7 @@ export class RaisedLimits {
     this.#ctx = ctx;
   }
 
-  /** The limits as given, or as raised since. */
+  /** The current limits: the given limits, or the raised limits. */
   get now(): Limits {
     const { maxCost, maxTokens } = this.#given;
     return {
@@ -37,7 +37,7 @@ export class RaisedLimits {
     return this.#ctx.questions !== undefined && this.#ctx.options?.onBudget === "wait";
   }
 
-  /** Makes the thread wait until a limit is raised. */
+  /** Makes the thread wait until a person raises the limit. */
   async ask({ name, amount, text }: UsedUp): Promise<void> {
     const { attempts, questions, role } = this.#ctx;
     const id = this.#idOf(name, amount);
@@ -55,7 +55,7 @@ export class RaisedLimits {
     return typeof value === "number" && value > amount ? this.#raised(name, value) : amount;
   }
 
-  // The id is specific to this thread, because a fork has its own limits and does not count copied steps.
+  // The id contains the thread's id, because a fork has its own limits and does not count copied steps.
   readonly #idOf = (name: LimitName, amount: number): string =>
     `${this.#ctx.threadId}:budget:${name}:${amount}`;
 }

@@ -5,7 +5,7 @@ import { publish } from "../run/run.ts";
 import { rootLimitReached } from "./errors.ts";
 
 /**
- * A call for the storage root's limits: `most` is the maximum cost and `least` the minimum useful amount, in US
+ * A call under the limits of the storage root. `most` is the maximum cost and `least` the minimum useful amount, in US
  * dollars.
  */
 export type RootCall = { call: string; model: string; least: number; most: number };
@@ -33,9 +33,9 @@ export class RootLimit {
   }
 
   /**
-   * Reserves a call's maximum cost when calls in flight leave enough. Returns null if a limit is used up. The caller
-   * must then call {@link wait}.
-   * @throws WorkflowError `BUDGET_EXCEEDED` when it must not wait; the signal's reason when it is aborted.
+   * Reserves the maximum cost of a call, and waits for calls in flight if necessary. Returns null if a limit is used
+   * up. The caller must then call {@link wait}.
+   * @throws WorkflowError `BUDGET_EXCEEDED` if the call must not wait; the signal's reason if the signal is aborted.
    */
   async reserve(next: RootCall, { waits, signal }: RootWaiting): Promise<RootHold | null> {
     const spending = this.#spending;
@@ -55,7 +55,9 @@ export class RootLimit {
     }
   }
 
-  /** Waits until the limits allow a call. The whole thread waits if it can ask a person, else only the step. */
+  /**
+   * Waits until the limits allow a call. The whole thread waits if it can ask a person, otherwise only the step waits.
+   */
   async wait({ call, model, least, most }: RootCall, signal: AbortSignal | undefined) {
     const spending = this.#spending as RootSpending;
     let hasSaid = false;
@@ -101,4 +103,4 @@ const textOf = (
   { limit, amount, spent, until }: Spent,
   { model, least }: Pick<RootCall, "model" | "least">,
 ): string =>
-  `${limit} ${dollars(amount)} of the storage root would be passed until ${new Date(until).toISOString()}: ${dollars(spent)} are spent, and the next call of ${model} could cost ${dollars(least)}`;
+  `${limit} ${dollars(amount)} of the storage root would be exceeded until ${new Date(until).toISOString()}: ${dollars(spent)} are spent, and the next call of ${model} could cost ${dollars(least)}`;

@@ -3,7 +3,7 @@ import { allowances, type Counting, headersOf, perSecond } from "../../test/limi
 import { Bucket, type Mark, type Opening } from "./bucket.ts";
 import { limitsIn } from "./headers.ts";
 
-/** A bucket with its own clock. */
+/** A bucket with a simulated clock. */
 class Timed {
   now = 1_000_000_000_000;
   value: unknown;
@@ -41,7 +41,10 @@ class Timed {
 
 type Simulated = { counting: Counting; answerMs: number };
 
-/** Runs 25 callers with five calls each. Each call starts when the bucket allows it, and repeats when it is refused. */
+/**
+ * Simulates 25 callers with five calls each. Each call starts when the bucket allows it, and is repeated when the
+ * provider refuses it.
+ */
 function simulate({ counting, answerMs }: Simulated) {
   const time = new Timed();
   const began = time.now;
@@ -82,7 +85,7 @@ describe.each([
   { counting: "window", answerMs: 20, most: 20 },
   { counting: "window", answerMs: 500, most: 30 },
 ] as const)("a provider that counts by a $counting and answers after $answerMs ms", (given) => {
-  test("refuses hardly any call, and uses nearly the allowed rate", () => {
+  test("refuses few calls, and answers nearly at the allowed rate", () => {
     const { served, refused, seconds } = simulate(given);
     expect(served).toHaveLength(125);
     expect(refused.length).toBeLessThan(125 * 0.05);
@@ -93,7 +96,7 @@ describe.each([
 const full = headersOf("gpt", { remaining: 0, resetMs: 1000, waitMs: 100, isAllowed: true });
 
 describe("a call", () => {
-  test("starts at once while no limit is known, and waits after eight calls within a second", () => {
+  test("a call starts at once while no limit is known, and waits after eight calls within a second", () => {
     const time = new Timed();
     expect(time.msAfter(8)).toBe(0);
     expect(time.reserve()).toEqual({ at: time.now + 1000, for: "first" });
@@ -101,7 +104,7 @@ describe("a call", () => {
     expect(time.msAfter(8)).toBe(0);
   });
 
-  test("waits for the reset when nothing remains, and counts the calls after the answered call", () => {
+  test("a call waits for the reset when nothing remains, and the calls after the answered call count", () => {
     const time = new Timed();
     const [first] = [time.go(), time.go()];
     time.answer(
@@ -114,7 +117,7 @@ describe("a call", () => {
     expect(time.msAfter(1)).toBe(1000);
   });
 
-  test("ignores an answer that arrives after a newer answer", () => {
+  test("an answer that arrives after a newer answer is ignored", () => {
     const time = new Timed();
     const [first, second] = [time.go(), time.go()];
     time.answer(second, full);
@@ -125,7 +128,7 @@ describe("a call", () => {
     expect(time.msAfter(1)).toBe(1000);
   });
 
-  test("waits for the tokens that it needs, but never for more than the limit", () => {
+  test("a call waits for the tokens that it needs, but never for more than the limit", () => {
     const time = new Timed();
     const headers = {
       "x-ratelimit-limit-tokens": "1000",
@@ -139,7 +142,7 @@ describe("a call", () => {
     expect(time.msAfter(1, 1e9)).toBe(0);
   });
 
-  test("reserves nothing while it waits, so a killed caller does not delay other calls", () => {
+  test("a waiting call reserves nothing, so a killed caller does not delay other calls", () => {
     const time = new Timed();
     time.answer(time.go(), full);
     for (let dead = 0; dead < 500; dead += 1) time.reserve();
@@ -147,7 +150,7 @@ describe("a call", () => {
     expect(time.msAfter(perSecond)).toBe(0);
   });
 
-  test("starts when a limit is no longer reported, or was only guessed and calls succeed again", () => {
+  test("a call starts when a limit is no longer reported, or was a guess and calls succeed again", () => {
     const time = new Timed();
     time.answer(time.go(), full);
     time.now += 1000;
@@ -172,7 +175,7 @@ describe("a call", () => {
     { limit: "1", remaining: "0", reset: "23h" },
     { limit: "1e999", remaining: "Infinity", reset: "1s" },
     { limit: "10", remaining: "0", reset: "2036-01-01T00:00:00Z" },
-  ])("does not wait for a limit that makes no sense: %p", ({ limit, remaining, reset }) => {
+  ])("a call does not wait for an invalid limit: %p", ({ limit, remaining, reset }) => {
     const time = new Timed();
     const headers = {
       "x-ratelimit-limit-requests": limit,
@@ -183,7 +186,7 @@ describe("a call", () => {
     expect(time.msAfter(50)).toBe(0);
   });
 
-  test("waits as long as the provider requests, but not a whole day", () => {
+  test("a call waits as long as the provider requests, but not a whole day", () => {
     const time = new Timed();
     time.answer(time.go(), { ...full, "retry-after": "20" }, 429);
     expect(time.msAfter(1)).toBe(20_000);
@@ -192,7 +195,7 @@ describe("a call", () => {
     expect(day.msAfter(1)).toBeLessThanOrEqual(0);
   });
 
-  test("waits no longer after the clock was set back", () => {
+  test("a call does not wait longer after the clock was set back", () => {
     const time = new Timed();
     time.answer(time.go(), { ...full, "retry-after": "20" }, 429);
     time.now -= 86_400_000;
@@ -200,7 +203,7 @@ describe("a call", () => {
   });
 
   test.each([[null], [7], ["{"], [[]], [{ version: 2 }], [{ version: 1, issued: {}, limits: {} }]])(
-    "starts fresh where the value is %j",
+    "the bucket is empty when the stored value is %j",
     (value) => {
       const time = new Timed();
       time.value = value;
@@ -209,7 +212,7 @@ describe("a call", () => {
   );
 });
 
-test("Anthropic's whole seconds count as the latest possible time, by this machine's clock", () => {
+test("a time in whole seconds counts as the latest possible time, converted to this machine's clock", () => {
   const now = Date.parse("2026-11-23T10:00:00.500Z");
   const resetIn = (headers: Record<string, string>) => {
     const { limits } = limitsIn({ status: 200, headers: new Headers(headers) }, now);

@@ -3,10 +3,10 @@
  *
  * B1 A call reserves one request and its tokens from the remaining limit at its start. A waiting call reserves nothing.
  * B2 When a limit's reset passes, the whole limit is available again. B3 An answer reports the remaining limit at the
- * time when the provider counted its call. Later calls are subtracted. B4 No call waits for a reset or a pause more
- * than ten minutes away.
+ * time when the provider counted its call. Later calls are subtracted. B4 Calls do not wait for a reset or a pause that
+ * is more than ten minutes away.
  *
- * The value is JSON in a file that processes of several versions read. An unknown value counts as an empty value.
+ * The value is JSON in a file that processes of several versions read. An unknown format counts as an empty value.
  */
 import * as z from "zod/mini";
 import { limitNames, type LimitName, type SeenLimits } from "./headers.ts";
@@ -14,7 +14,7 @@ import { limitNames, type LimitName, type SeenLimits } from "./headers.ts";
 const longestMs = 10 * 60_000;
 const minuteMs = 60_000;
 const secondMs = 1000;
-// Calls per second before the first answer, and after a refusal by a provider that reports no limits.
+// Calls per second before the first answer, and after a refusal by a provider that does not report limits.
 const firstCalls = 8;
 const guessedMost = 64;
 
@@ -29,7 +29,7 @@ const limitForm = z.object({
 const stateForm = z.object({
   version: z.literal(2),
   isKnown: z.boolean(),
-  /** Totals of all calls, and of the calls up to the newest answered one. */
+  /** Totals of all calls, and of the calls up to the newest answered call. */
   sent: sizeForm,
   newest: amount,
   limits: z.partialRecord(z.enum(limitNames), limitForm),
@@ -68,7 +68,7 @@ export class Bucket {
     return this.#state;
   }
 
-  /** Reserves a call's needs. Returns its mark, or the time to try again. */
+  /** Reserves a request and its tokens. Returns the call's mark, or the time at which to try again. */
   reserve(tokens: () => number): Mark | Opening {
     const { isKnown, pausedUntil, sent } = this.#state;
     const isCounted = this.#limits.some(([name]) => unitOf(name) === "tokens");
@@ -88,7 +88,7 @@ export class Bucket {
     return { ...sent };
   }
 
-  /** The number of calls that one process may start at a time when other processes wait, too. */
+  /** The number of calls that one process may start at a time, so that waiting processes get their share. */
   get share(): number {
     const { requests } = this.#state.limits;
     return requests ? Math.ceil(requests.limit / 8) : Infinity;
@@ -134,7 +134,7 @@ export class Bucket {
     const { limits } = this.#state;
     const { requests } = limits;
     if (this.#limits.every(([, { isGuessed }]) => isGuessed === true)) {
-      // Calls that were refused together count once.
+      // Concurrent calls that were refused together count once.
       const isNew = !requests || requests.remaining > 0;
       const limit = isNew
         ? Math.max(1, Math.floor((requests?.limit ?? firstCalls) / 2))

@@ -5,7 +5,7 @@ export type ResponseHead = { status: number; headers: { get(name: string): strin
 export type LimitName = (typeof limitNames)[number];
 export const limitNames = ["requests", "tokens", "input-tokens"] as const;
 
-/** A limit in a response. `resetAt` is the time when all of it is available again, or null if unknown. */
+/** A limit in a response. `resetAt` is the time at which the whole limit is available again, or null if unknown. */
 export type SeenLimit = { limit: number; remaining: number; resetAt: number | null };
 
 /** The limits in a response's headers. Times are in milliseconds since the epoch, by this machine's clock. */
@@ -15,7 +15,10 @@ export type SeenLimits = {
   limits: Partial<Record<LimitName, SeenLimit>>;
 };
 
-/** Reads the headers of Anthropic and of OpenAI, whose names other providers use, too. Ignores invalid values. */
+/**
+ * Returns the limits in the headers of Anthropic and OpenAI, whose names other providers use, too. Ignores invalid
+ * values.
+ */
 export function limitsIn({ status, headers }: ResponseHead, now: number): SeenLimits {
   const limits: SeenLimits["limits"] = {};
   for (const name of limitNames) {
@@ -66,15 +69,15 @@ function resetIn(text: string | null, headers: Headers, now: number): number | n
   return inOwnTime(/\.\d/.test(text) ? at : at + 1000, headers, now);
 }
 
-/** Converts a time of the provider's clock to this machine's clock. The header `date` has whole seconds. */
+/** Converts a time by the provider's clock to a time by this machine's clock. The header `date` has whole seconds. */
 function inOwnTime(at: number, headers: Headers, now: number): number {
   const difference = now - Date.parse(headers.get("date") ?? "");
   return Math.abs(difference) > 2000 ? at + difference : at;
 }
 
 /**
- * Returns the delay that a provider requests, in milliseconds, by the headers `retry-after-ms` and `retry-after` (RFC
- * 9110, 10.2.3); null if missing or invalid.
+ * Returns the delay that a provider requests in the headers `retry-after-ms` or `retry-after` (RFC 9110, 10.2.3), in
+ * milliseconds, or null if the headers are missing or invalid.
  */
 export function retryAfterIn(headers: Headers): number | null {
   const ms = Number.parseFloat(headers.get("retry-after-ms") ?? "");

@@ -5,7 +5,7 @@ import { headersOf } from "../../test/limited/server.ts";
 import { failureOf } from "../../test/published.ts";
 import { TooLong, turnOf } from "./line.ts";
 
-/* Callers that wait for one bucket in one process. */
+/* Tests calls of one process that wait for one bucket. */
 const stops: AbortController[] = [];
 afterEach(() => {
   for (const stop of stops.splice(0)) stop.abort(new Error("over"));
@@ -17,18 +17,18 @@ const head = (resetMs: number) => ({
   headers: new Headers(headersOf("gpt", { remaining: 0, resetMs, waitMs: 0, isAllowed: true })),
 });
 
-/** Returns a bucket whose next call may start after about this time. */
+/** Returns the name of a bucket whose next call may start after about `ms` milliseconds. */
 async function closed(shared: SharedValues | undefined, ms: number): Promise<string> {
   const bucket = name();
   const turn = await turnOf(shared, bucket, { tokens });
   turn.send()(head(ms * 10));
-  // The limits of an answer are recorded in the background.
+  // The limits in the answer are recorded in the background, so wait for another turn.
   await turnOf(shared, name(), { tokens });
   return bucket;
 }
 
 describe("a call", () => {
-  test("that is ended while it waits ends at once, and does not delay other calls", async () => {
+  test("a call that is aborted while it waits ends at once, and does not delay other calls", async () => {
     const bucket = await closed(undefined, 50);
     const stop = new AbortController();
     stops.push(stop);
@@ -41,7 +41,7 @@ describe("a call", () => {
     await last;
   });
 
-  test("starts in order of arrival, and gets the duration of its wait", async () => {
+  test("calls start in their order of arrival, and each learns the duration of its wait", async () => {
     const bucket = await closed(undefined, 120);
     const order: number[] = [];
     const waits: [number, string][] = [];
@@ -57,7 +57,7 @@ describe("a call", () => {
     expect(Math.min(first, second)).toBeGreaterThan(100);
   });
 
-  test("reports its wait in its own context, whichever call checks", async () => {
+  test("a call's wait is reported in the call's own async context, whichever call checks the bucket", async () => {
     const bucket = await closed(undefined, 30);
     const context = new AsyncLocalStorage<number>();
     const told: [number, number | undefined][] = [];
@@ -70,7 +70,7 @@ describe("a call", () => {
     expect(told.toSorted(([a], [b]) => a - b)).toEqual([1, 2, 3].map((n) => [n, n]));
   });
 
-  test("gives up at once when its wait is too long, and the next call starts in its place", async () => {
+  test("a call fails at once when its wait is too long, and the next call takes its place", async () => {
     const bucket = await closed(undefined, 60_000);
     const isTooLong = (ms: number) => ms > 5000;
     const error = await failureOf(turnOf(undefined, bucket, { tokens, isTooLong }));
@@ -78,7 +78,7 @@ describe("a call", () => {
     expect((error as TooLong).ms).toBeGreaterThan(50_000);
   });
 
-  test("uses the limits of its own process if limits cannot be shared", async () => {
+  test("a call uses the limits of its own process if limits cannot be shared", async () => {
     const broken: SharedValues = { update: async () => false };
     const bucket = await closed(broken, 60_000);
     const isTooLong = () => true;
@@ -86,7 +86,7 @@ describe("a call", () => {
     expect(other).toBeInstanceOf(TooLong);
   });
 
-  test("starts when the shared limits become unreadable", async () => {
+  test("a call starts when the shared limits become unreadable", async () => {
     const values = new Map<string, unknown>();
     let isBroken = false;
     const shared: SharedValues = {

@@ -9,26 +9,26 @@ export type Waiting = {
   signal?: AbortSignal;
   /** Called when the call has to wait, and again when the wait becomes longer. */
   onWait?: (ms: number, reason: Opening["for"]) => void;
-  /** Called when the call waits. Returns true if the wait is too long. */
+  /** Called when the call has to wait. Returns whether the wait is too long. */
   isTooLong?: (ms: number) => boolean;
 };
 
-/** A call that may start. Call `send` at its start. `send` returns a function that takes the head of the answer. */
+/** A call that may start. Call `send` when the call starts, and the returned function with the head of the answer. */
 export type Turn = { send(): (head: ResponseHead) => void };
 
-/** A call that did not start because its wait was too long. */
+/** Thrown for a call that would have to wait too long. */
 export class TooLong extends Error {
   readonly ms: number;
   readonly reason: Opening["for"];
 
   constructor(ms: number, reason: Opening["for"]) {
-    super(`it would wait for ${ms} ms`);
+    super(`the call would wait for ${ms} ms`);
     this.ms = ms;
     this.reason = reason;
   }
 }
 
-/** The limits of this process, used if they can't be shared with other processes. */
+/** The limits of this process, for use when limits cannot be shared with other processes. */
 const own: SharedValues & { values: Map<string, unknown> } = {
   values: new Map(),
   async update(name, change) {
@@ -50,7 +50,7 @@ function lineIn(shared: SharedValues, name: string): Line {
 
 /**
  * Waits until the provider's limits allow a call. Calls of this process start in their order of arrival.
- * @throws TooLong; the signal's reason when it is aborted.
+ * @throws TooLong; the signal's reason if the signal is aborted.
  */
 export async function turnOf(
   shared: SharedValues | undefined,
@@ -69,14 +69,14 @@ type Waiter = {
   fail: (error: unknown) => void;
 };
 
-// A shorter wait is not worth an event.
+// Shorter waits are not reported.
 const leastAnnouncedMs = 100;
 const lateMs = 1000;
 const turnMs = 100;
-// Another process may record a higher limit.
+// Maximum time between two checks, because another process may record a higher limit.
 const longestSleepMs = 1000;
 
-/** The calls of this process that wait for one bucket, in their order of arrival. */
+/** Queues the calls of this process that wait for one bucket, in their order of arrival. */
 class Line {
   readonly #shared: SharedValues;
   readonly #name: string;
@@ -146,7 +146,7 @@ class Line {
         going.push([waiter, reserved]);
       }
     });
-    // Without readable state no limit is known.
+    // Without readable state, no limit is known.
     if (!isKept) for (const { go } of this.#waiters.splice(0)) go(null);
     const gone = new Set(going.map(([waiter]) => waiter));
     this.#waiters = this.#waiters.filter((one) => !gone.has(one));
@@ -158,7 +158,7 @@ class Line {
     this.#lookIn(ms);
   }
 
-  /** Schedules the next check at this process's own time, so that waiting processes get their share. */
+  /** Schedules the next check with a random additional delay, so that waiting processes get their share. */
   #lookIn(ms: number): void {
     const jitter = Math.random() * Math.min(Math.max(ms / 10, turnMs), lateMs);
     const delay = Math.min(ms + jitter, longestSleepMs);

@@ -5,13 +5,13 @@ import { addressNotUrl, keyMalformed, notHeader } from "./errors.ts";
 export type Access = {
   apiKey?: string;
   baseUrl?: string;
-  /** Timeout until the start of an answer, per attempt, in milliseconds (10 minutes). */
+  /** Timeout until the start of an answer, for each try, in milliseconds (10 minutes). */
   timeoutMs?: number;
   /** Maximum silence within an answer, in milliseconds (4 minutes). */
   silenceMs?: number;
-  /** Retries of a retryable call, unless the role sets them (2). */
+  /** Maximum number of retries of a call, unless the role sets it (2). */
   maxRetries?: number;
-  /** Maximum characters of one answer: its text, thinking and tool calls together (16 Mi). */
+  /** Maximum number of characters in one answer: text, thinking and tool calls together (16 Mi). */
   maxAnswerLength?: number;
 };
 
@@ -24,7 +24,7 @@ export const patienceOf = (access: Access): Patience => ({
   maxAnswerLength: access.maxAnswerLength ?? 16 * 2 ** 20,
 });
 
-/** Checks an address and a key before their use, because clients' own errors don't name the cause. */
+/** Checks an address and a key before their use, because the errors of model clients do not name the cause. */
 export function checkAccess({ provider, baseUrl, secrets }: Target): void {
   if (!/^https?:\/\/./i.test(baseUrl) || !URL.canParse(baseUrl)) throw addressNotUrl(provider);
   if (!secrets.every((secret) => /^[\x21-\x7e]+$/.test(secret))) throw keyMalformed(provider);
@@ -32,7 +32,7 @@ export function checkAccess({ provider, baseUrl, secrets }: Target): void {
 
 const headerLine = /^\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*([\t\x20-\x7e\x80-\xff]*?)\s*$/;
 
-/** Returns the headers in a variable of the thread's environment, one per line (`X-Gateway: blue`). */
+/** Returns the headers in an environment variable of the thread, which has one header per line (`X-Gateway: blue`). */
 export function headersIn(
   env: Readonly<Record<string, string>>,
   variable: string,
@@ -48,8 +48,8 @@ export function headersIn(
 }
 
 /**
- * Creates a client in an empty environment. Otherwise the client would read the environment of this process, which
- * belongs to another shell.
+ * Creates a model client in an empty environment. Otherwise the client would read the environment of this process,
+ * which may belong to another shell.
  */
 export function withoutEnv<Client>(create: () => Client): Client {
   const { env } = process;

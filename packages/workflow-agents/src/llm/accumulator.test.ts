@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { argumentsOf, GrowingText } from "./accumulator.ts";
 
-test("arguments are an object; without arguments the object is empty", () => {
+test("arguments are an object, which is empty when they are missing", () => {
   expect(argumentsOf('{"a": 1}')).toEqual({ input: { a: 1 } });
   expect(argumentsOf("")).toEqual({ input: {} });
 });
 
-test("arguments that are not an object are broken, with a reason for the model", () => {
+test("arguments that are not a JSON object are broken, with a reason for the model", () => {
   for (const json of ["[1]", "null", "7", '{"a": ', "NaN"]) {
     const { input, broken } = argumentsOf(json);
     expect(input).toEqual({});
@@ -14,7 +14,7 @@ test("arguments that are not an object are broken, with a reason for the model",
   }
 });
 
-test("a text is the concatenation of its pieces at any time", () => {
+test("a growing text always equals the concatenation of its pieces", () => {
   const text = new GrowingText();
   expect(String(text)).toBe("");
   let whole = "";

@@ -7,7 +7,7 @@ import type { ModelAnswer, ModelSink, PartialUsage, ToolUse } from "./provider.t
 const piecesPerBlock = 1024;
 
 /**
- * A text that is streamed in small pieces. Joins the pieces regularly, so that the text needs only the memory of its
+ * A text that arrives in small pieces. Regularly joins the pieces, so that the text takes only the memory of its
  * characters.
  */
 export class GrowingText {
@@ -30,11 +30,11 @@ export class GrowingText {
   }
 }
 
-/** Builds an answer from a provider's events, and passes its parts on as they arrive. */
+/** Builds an answer from a provider's events, and passes on the parts of the answer as they arrive. */
 export abstract class Accumulator {
   /** The number of characters so far: text, thinking and tool calls. */
   size = 0;
-  /** Whether the answer has ended. Later events don't belong to it. */
+  /** Whether the answer is complete. Later events are ignored. */
   isWhole = false;
   protected id = "";
   protected model = "";
@@ -46,7 +46,7 @@ export abstract class Accumulator {
     this.#sink = sink;
   }
 
-  /** @throws UnreadableContent if an event does not follow the protocol. */
+  /** Adds a part of the body. @throws UnreadableContent if an event does not follow the protocol. */
   take(received: Received): void {
     if (this.isWhole) return;
     if (received.kind === "done") this.isWhole = this.isOverAtDone;
@@ -54,7 +54,7 @@ export abstract class Accumulator {
     if (received.kind === "document") this.isWhole = true;
   }
 
-  /** Whether the end mark belongs to this answer: a gateway may also send it after a broken answer. */
+  /** Whether the stream's end mark completes the answer. A gateway may also send the mark after a broken answer. */
   protected get isOverAtDone(): boolean {
     return false;
   }
@@ -62,7 +62,7 @@ export abstract class Accumulator {
   protected abstract add(value: unknown, isWhole: boolean): void;
 
   /**
-   * Returns the answer, or null before its end.
+   * Returns the answer, or null while the answer is incomplete.
    * @throws UnreadableContent
    */
   abstract answer(): ModelAnswer | null;
@@ -87,12 +87,12 @@ export abstract class Accumulator {
     to.add(delta);
   }
 
-  /** Records an unknown piece, which the answer omits. */
+  /** Records a piece of an unknown kind, which the answer leaves out. */
   protected leave(piece: string): void {
     if (this.#unread.size < mostUnread) this.#unread.add(piece.slice(0, 60));
   }
 
-  /** Returns the notes that every answer has. */
+  /** Returns the fields about unreadable pieces and missing usage. */
   protected notes(isCounted: boolean): Pick<ModelAnswer, "unread" | "isUncounted"> {
     return {
       ...(this.#unread.size > 0 && { unread: [...this.#unread] }),
@@ -109,8 +109,8 @@ export abstract class Accumulator {
 const mostUnread = 20;
 
 /**
- * Parses a tool call's arguments. An integer that a number would round becomes a string, and `exact` keeps the JSON. If
- * the JSON is not an object, `broken` describes the problem to the model.
+ * Parses a tool call's arguments. An integer that a JavaScript number would round becomes a string, and `exact` keeps
+ * the JSON. If the arguments are not a JSON object, `broken` describes the problem to the model.
  */
 export function argumentsOf(json: string): Pick<ToolUse, "input" | "exact" | "broken"> {
   const text = onceOf(json.trim()) || "{}";
@@ -118,7 +118,7 @@ export function argumentsOf(json: string): Pick<ToolUse, "input" | "exact" | "br
     const input = parseExact(text);
     // Some servers encode the JSON twice.
     if (typeof input === "string" && isObjectText(input)) return argumentsOf(input);
-    if (!isObject(input)) return { input: {}, broken: "its arguments are JSON, but no object" };
+    if (!isObject(input)) return { input: {}, broken: "its arguments are JSON, but not an object" };
     return roundedIn(text) ? { input, exact: text } : { input };
   } catch {
     return {
@@ -134,7 +134,7 @@ function onceOf(text: string): string {
   return text.length % 2 === 0 && text === half + half && isObjectText(half) ? half : text;
 }
 
-/** Returns whether a text is a whole JSON object. */
+/** Returns whether a text is a complete JSON object. */
 export function isObjectText(text: string): boolean {
   try {
     return isObject(JSON.parse(text));
@@ -143,7 +143,7 @@ export function isObjectText(text: string): boolean {
   }
 }
 
-/** Returns ids of calls that are unique within an answer. */
+/** Returns the ids of an answer's calls, with a new id for each missing or repeated id. */
 export function idsOf(given: readonly string[], prefix: string): string[] {
   const taken = new Set(given);
   const seen = new Set<string>();

@@ -32,40 +32,40 @@ export type ModelOptions = {
   model: string;
   /** Maximum tokens of one answer, thinking included. */
   maxTokens?: number;
-  /** Sent only if set, because newer models reject it. */
+  /** The sampling temperature. Sent only if set, because newer models refuse it. */
   temperature?: number;
   /** The tools that the model may call. */
   tools?: ToolRunner;
-  /** Tools that the provider itself runs, in its format: `{ type: "web_search_20260209", name: "web_search" }`. */
+  /** Tools that the provider runs, in the provider's format: `{ type: "web_search_20260209", name: "web_search" }`. */
   hostedTools?: readonly HostedTool[];
-  /** Maximum number of answers before the model must end its work (50). */
+  /** Maximum number of turns within which the model must finish (50). */
   maxTurns?: number;
-  /** Whether to accept a text that was cut off at `maxTokens` (false). */
+  /** Whether to accept text that was cut off at `maxTokens` (false). */
   allowTruncated?: boolean;
-  /** Condition for summarising a conversation that fills the model's window. `false`: never. */
+  /** The condition for summarising a conversation that fills the model's context window. `false`: never. */
   context?: ContextOptions | false;
-  /** The thread's steps that the model gets after the prompt (default `all`). */
+  /** The thread's steps that the model gets after the prompt (`all` by default). */
   history?: SeenSteps;
   /** Messages that replace the prompt and the steps. */
   messages?: (ctx: ThreadContext) => Message[];
-  /** Pictures and documents, made by `image` and `file`, that the model gets first. */
+  /** Pictures and documents from `image` and `file`, which the model gets before the prompt. */
   files?: (ctx: ThreadContext) => readonly Part[] | Promise<readonly Part[]>;
 };
 
 /**
- * Returns an agent of any provider, like `anthropicAgent` and `openaiAgent` for their providers. The agent calls the
+ * Returns an agent for any provider, as `anthropicAgent` and `openaiAgent` do for their providers. The agent calls the
  * model, and runs the tools that the model calls, until the model ends its turn.
  *
  *     const offline = modelAgent(scriptedProvider({ "You plan": ["1. read"] }), { model: "scripted" });
  *
- * @throws ProviderError from the running agent, and errors of the provider.
+ * The agent throws a {@link ProviderError} if a model call fails.
  */
 export function modelAgent(
   provider: ModelProvider,
   options: ModelOptions & Pick<ModelRequest, "thinking" | "effort">,
 ): AgentFn {
   const { tools: runner, maxTurns, allowTruncated, history, context = {}, ...asked } = options;
-  // Refuse invalid options before a thread starts.
+  // Throws for invalid options before a thread starts.
   if (context) compactAtOf(asked.model, context);
   const messages = messagesBy(history, options.messages);
   const answer: AgentFn = async (ctx, systemPrompt) => {
@@ -93,7 +93,7 @@ export function modelAgent(
       };
       const bounds = { maxTurns, allowTruncated, context, toolbox, form, step: ctx };
       const end = await converse(provider, request, { env, signal, callbacks, ...bounds });
-      // A tool call of a model without tools ends the conversation, too.
+      // A tool call also ends the conversation if the agent has no tools.
       if (!end.text.trim()) throw emptyAnswer(provider.name);
       report.done(end);
       if (form) form.settled = end.text;
@@ -107,7 +107,7 @@ export function modelAgent(
     inAttempt(ctx, () => withRun(runOf(ctx), () => answer(ctx, systemPrompt)));
 }
 
-/** Returns the role's run. Outside a role, returns a run with prices only. */
+/** Returns the role's run, or outside a role a run that only computes costs. */
 function runOf(ctx: ThreadContext): RoleRun {
   const role = outerRun();
   if (role) return role;
@@ -123,7 +123,7 @@ const callbacks: ModelCallbacks = {
   onToolResult: (result) => publish("llm_tool_result", result),
 };
 
-/** Returns the first messages of an agent's conversation, with its files. */
+/** Returns the first messages of a conversation, with the agent's files and their bytes. */
 async function messagesOf(
   messages: readonly Message[],
   files: ModelOptions["files"],

@@ -9,8 +9,8 @@ import type { Recorded, RecordingStep } from "./recorded.ts";
 import { approvalImpossible } from "./errors.ts";
 
 /**
- * The decision on a call: its input if a person changed it, the approved hash, and a note for the model before the
- * result; or a text for the model instead of the result.
+ * The decision on a call. An approved call has the hash of the approved call, and the new input with a note for the
+ * model if a person changed the input. `refusal` is the text for the model in place of a result.
  */
 export type Decision = {
   wasAsked?: boolean;
@@ -22,10 +22,7 @@ export type Decision = {
 
 type Tools = { runner: ToolRunner; context: ToolContext };
 
-/**
- * A call that needs an approval, and the id of its question. Without a schema, a person cannot change the input of the
- * call.
- */
+/** A call that needs an approval, and the id of the question. */
 export type Asking = {
   use: Pick<ToolUse, "name" | "input">;
   need: Omit<NeededApproval, "schema"> & { schema: NeededApproval["schema"] | null };
@@ -33,8 +30,8 @@ export type Asking = {
 };
 
 /**
- * The decisions on the tool calls of one conversation. A question is identified by its step, its conversation, the
- * call's hash, and a number for equal calls. Therefore an approval cannot apply to another input.
+ * Decides on the tool calls of one conversation. The id of a question consists of the step, the conversation, the
+ * call's hash, and a number for equal calls, so an approval cannot apply to another input.
  */
 export class Approvals {
   readonly #step: RecordingStep;
@@ -77,9 +74,11 @@ export class Approvals {
     try {
       need = (await runner.approval?.(name, input, context)) ?? null;
     } catch (error) {
-      return { refusal: `${name} was not run: its approval failed: ${messageOf(error)}` };
+      return {
+        refusal: `${name} was not run: the check of its approval failed: ${messageOf(error)}`,
+      };
     }
-    // A person's decision remains valid even if the rule has changed since.
+    // A person's decision remains valid even if the tool's approval rule has changed since.
     if (!need && questions?.answered(id)) need = anyInput;
     if (!need) return {};
     if (!questions) throw approvalImpossible(name);
@@ -101,19 +100,19 @@ export async function askApproval(
     const one = again === 0 ? id : `${id}:${again}`;
     const question = questionFor(step, { use, need, id: one }, problem);
     const answered = await step.questions?.ask(one, "tool", question);
-    if (!answered) throw new Error("the approval was not requested");
+    if (!answered) throw new Error("the step cannot ask for an approval");
     const verdict = verdictOf(answered, name);
-    // The question may have been edited in a fork.
+    // A fork may have edited the question.
     const { asked } = answered;
     if (callHash(String(asked.tool), asked.input) !== hash) {
-      problem = "the last answer was to a call with another input";
+      problem = "the last answer was about a call with another input";
     } else if (verdict === null) problem = "the last answer was not a decision";
     else if (typeof verdict === "string") return { wasAsked: true, refusal: verdict };
     else if (!("input" in verdict)) return { wasAsked: true, approved: hash };
     else {
       const wrong = need.problem(verdict.input);
       if (wrong === null) return edited(name, verdict.input);
-      problem = `the input that was given in its place does not fit: ${wrong}`;
+      problem = `the changed input does not fit: ${wrong}`;
     }
   }
 }
@@ -142,8 +141,8 @@ function questionFor(
 const anyInput: NeededApproval = { schema: {}, ms: null, otherwise: "refuse", problem: () => null };
 
 /**
- * Returns the schema of an answer. A schema with references to its own parts cannot be nested in another schema. Without
- * a schema the input cannot be changed.
+ * Returns the schema of an answer. An input schema with references to its own parts cannot be nested in another schema.
+ * Without an input schema, a person cannot change the input.
  */
 function answerSchema(input: Record<string, unknown> | null): JsonSchema {
   const isWhole = !JSON.stringify(input).includes('"$ref"');
@@ -160,7 +159,8 @@ function answerSchema(input: Record<string, unknown> | null): JsonSchema {
 }
 
 /**
- * Returns the input of an approval (edited or the model's own), the reason of a refusal, or null without a decision.
+ * Returns an object for an approval (with `input` if a person changed the input), the text of a refusal, or null if the
+ * answer is not a decision.
  */
 function verdictOf({ answer }: Answered, name: string): { input?: unknown } | string | null {
   const { value: given, timedOut } = answer;
@@ -180,11 +180,11 @@ const edited = (name: string, input: unknown): Decision => ({
   note: `A person has changed the input of this call to ${JSON.stringify(input)}\n\n`,
 });
 
-/** Tells whether an input has a secret. Recorded input has no secret, because secrets are masked in records. */
+/** Returns whether an input contains a secret. In a recorded input, secrets are already masked. */
 export function hasSecret(input: object, env: ToolContext["env"], wasRecorded: boolean): boolean {
   const json = JSON.stringify(input);
   return maskOf(env)(json) !== json || (wasRecorded && json.includes("***"));
 }
 
 export const secretIn = (name: string): string =>
-  `${name} was not run: its input contains a secret of the environment, which an approval must not show. Let the tool read it itself.`;
+  `${name} was not run: its input contains a secret of the environment, which an approval must not show. Let the tool read the secret itself.`;

@@ -8,12 +8,12 @@ import { tokensAbout } from "./tokens.ts";
 import { invalidContext } from "./errors.ts";
 
 /**
- * Condition for summarising a conversation: at the share `compactAt` (0.8) of the model's `window` in tokens, by
- * default the listed window.
+ * The condition for summarising a conversation: its tokens reach the share `compactAt` (0.8) of the model's context
+ * `window` (the documented window by default).
  */
 export type ContextOptions = { window?: number; compactAt?: number };
 
-// The smallest input window of a model, in tokens, by the prefix of its name, the longest prefix first.
+// The smallest input windows of models, in tokens, by the prefix of the model's name, with longer prefixes first.
 const windows: readonly [name: string, tokens: number][] = [
   ["claude-", 200_000],
   ["gpt-4.1", 1_000_000],
@@ -28,7 +28,7 @@ const usualShare = 0.8;
 const tooManyBytes = 413;
 
 /**
- * Returns the number of tokens at which to summarise, or null if the model's window is unknown.
+ * Returns the number of tokens at which to summarise a conversation, or null if the model's window is unknown.
  * @throws WorkflowError `BAD_CONTEXT` for an invalid window or share.
  */
 export function compactAtOf(
@@ -43,13 +43,13 @@ export function compactAtOf(
   return known === undefined ? null : Math.floor(known * compactAt);
 }
 
-/** Requests a summary from the same model, with the messages so far. */
+/** Requests an answer from the conversation's model without adding it to the conversation. */
 export type AskAside = (messages: readonly Message[]) => Promise<ModelAnswer>;
 
-// Maximum length of an unshortened result, and the lengths of the start and the end that remain of a longer result, in
-// characters.
+// Maximum length of a result that is not shortened, and the lengths of the remaining start and end of a longer result,
+// in characters.
 const [longestResult, shownStart, shownEnd] = [6000, 3000, 1000];
-// Maximum length of a last exchange that is kept unchanged, in characters.
+// Maximum size of a last exchange that is kept unchanged, in tokens.
 const longestTail = 10_000;
 
 const instruction = `Your context is nearly full. It is about to be replaced by a summary, which you write now; call no tool. \
@@ -59,12 +59,12 @@ Write down everything that you need to continue the task without the text above:
 const noteOf = (summary: string): string =>
   `The earlier conversation no longer fits. This is your own summary of it:\n\n<summary>\n${summary}\n</summary>\n\nGo on from here.`;
 
-/** The messages of a conversation. When the model's window is nearly full, a summary replaces the messages. */
+/** The messages of a conversation. When the model's context window is nearly full, a summary replaces the messages. */
 export class Compaction {
   readonly messages: Message[];
   readonly #initial: readonly Message[];
   #at: number;
-  /** The tokens of the last turn, and of the first turn since the last summary. */
+  /** The tokens of the last turn. `#least` has the tokens of the first turn since the last summary. */
   #size = 0;
   #least: number | null = null;
   #learned: number | undefined;
@@ -83,18 +83,18 @@ export class Compaction {
     this.#least ??= this.#size;
   }
 
-  /** The tokens at which to summarise next, if a refusal revealed them. Recorded with a summary. */
+  /** The number of tokens at which to summarise, if a refusal revealed it. Recorded with a summary. */
   get learned(): number | undefined {
     return this.#learned;
   }
 
-  /** Lowers the summary threshold after the model refused the conversation as too long. */
+  /** Lowers the threshold for a summary after the model refused the conversation as too long. */
   refused({ message, status }: ProviderError): void {
     // A limit in bytes, for example of pictures, does not reveal a limit in tokens.
     if (status === tooManyBytes) return;
     const sent = this.#size + tokensAbout(this.messages.at(-1) ?? "");
     const named = windowIn(message);
-    // An accepted request proves a window of at least that size.
+    // The window is at least as large as an accepted request, so a smaller number in the message is wrong.
     const window = named !== null && named >= this.#size ? Math.min(named, sent) : sent;
     this.#comesAt(Math.floor(window * usualShare));
   }
@@ -118,12 +118,12 @@ export class Compaction {
 
   /**
    * Makes the model summarise the conversation. If the conversation does not fit into the window, tries again with long
-   * results shortened, then without the first half, then without the first three quarters.
-   * @returns null without a summary: the conversation continues unchanged.
+   * results shortened, then without the first half, then without the first three quarters. Returns null if all tries
+   * fail. The conversation then continues unchanged.
    */
   async summary(ask: AskAside, isFull: boolean): Promise<string | null> {
     if (!this.#canCompact) return null;
-    let problem = "the model wrote none";
+    let problem = "the model returned no text";
     const short = this.messages.map(shortened);
     const shorter = [2, 4].map((parts) => this.#later(short, parts));
     for (const messages of [this.messages, short, ...shorter].slice(isFull ? 1 : 0)) {
@@ -145,18 +145,22 @@ export class Compaction {
   }
 
   /**
-   * Returns the messages with only the last 1/`parts` of the conversation, from an answer on: each call has its result.
+   * Returns the messages with only the last 1/`parts` of the conversation, from an answer on, so that each result
+   * follows its call.
    */
   #later(messages: readonly Message[], parts: number): readonly Message[] {
     const start = this.#initial.length + (this.#isCompact ? 1 : 0);
     const from = start + Math.floor(((messages.length - start) * (parts - 1)) / parts);
     const answers = messages.findIndex(({ role }, at) => at >= from && role === "assistant");
     if (answers <= start) return messages;
-    const note: Message = { role: "user", content: "[What came here is left out: it did not fit]" };
+    const note: Message = {
+      role: "user",
+      content: "[Earlier messages are left out: they did not fit]",
+    };
     return [...messages.slice(0, start), note, ...messages.slice(answers)];
   }
 
-  /** Replaces all messages but the first request and the last exchange by a summary. A call stays with its result. */
+  /** Replaces all messages except the first request and the last exchange by a summary. */
   compact({ summary, at }: Summarised): void {
     const { messages } = this;
     if (at !== undefined) this.#comesAt(at);
@@ -173,11 +177,12 @@ export class Compaction {
   }
 }
 
-// The wordings of Anthropic, OpenAI and vLLM, Gemini, and llama.cpp for a conversation that is too long.
+// Matches the window size in the messages of Anthropic, OpenAI and vLLM, Gemini, and llama.cpp about a conversation
+// that is too long.
 const namedWindow =
   /> ([\d,]+)|(?:maximum context length|maximum prompt length) (?:is|of) ([\d,]+)|tokens allowed \(?([\d,]+)|context size \(([\d,]+)/i;
 
-/** Returns the window that a refusal names, in tokens, or null. */
+/** Returns the window size in an error message, in tokens, or null. */
 function windowIn(message: string): number | null {
   const digits = namedWindow.exec(message)?.slice(1).find(Boolean)?.replaceAll(",", "");
   return digits === undefined || !(Number(digits) > 0) ? null : Number(digits);
@@ -192,7 +197,7 @@ const withText = (message: Message | undefined): Message => ({
   content: [...(message ? blocksOf(message) : []), { type: "text", text: instruction }],
 });
 
-/** Shortens long results of a message to their start and end. */
+/** Returns a message with long tool results shortened to their start and end. */
 function shortened(message: Message): Message {
   if (typeof message.content === "string") return message;
   return { ...message, content: message.content.map(shortResult) };

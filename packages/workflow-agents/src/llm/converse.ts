@@ -39,42 +39,42 @@ import {
   unknownEnd,
 } from "./errors.ts";
 
-/** Optional callbacks of a running conversation. */
+/** Optional callbacks for the events of a conversation. */
 export type ModelCallbacks = Omit<ModelSink, "onUsage" | "onResponse"> & {
   onToolUse?: (use: ToolUse) => void;
   onToolResult?: (result: ToolResult) => void;
 };
 
-/** The tools of a conversation: `runner` runs the model's calls in `context`. */
+/** The tools of a conversation. `runner` runs the model's calls in `context`. */
 export type Toolbox = { runner: ToolRunner; context: ToolContext };
 
-/** The input of a conversation: its surroundings in the thread, callbacks, tools and limits. */
+/** The options of a conversation: its environment, callbacks, tools and limits. */
 export type Conversation = Surroundings & {
   callbacks?: ModelCallbacks;
   toolbox?: Toolbox;
   maxTurns?: number;
   allowTruncated?: boolean;
-  /** Condition for summarising a conversation that fills its model's window. By default, or with `false`: never. */
+  /** The condition for summarising a conversation that fills the model's context window (never by default). */
   context?: ContextOptions | false;
-  /** The check of the last answer. The model is asked again if its answer does not fit. */
+  /** The check of the last answer. If the answer does not fit, the model is called again with the problems. */
   form?: AnswerCheck;
   /**
-   * The step in which to record the turns and to find turns of earlier executions. Without a step, turns are not
+   * The step whose journal records the turns and has turns of earlier executions. Without a step, turns are not
    * recorded.
    */
   step?: RecordingStep;
 };
 
-/** The last answer with the conversation's final text, and the thinking and usage of all answers. */
+/** The last answer, with the final text of the conversation, and the thinking and usage of all answers. */
 export type Conversed = ModelAnswer & { hasToolUse: boolean };
 
 /**
- * Calls a model until it ends its turn: runs the tools that it calls, and lets it continue after a pause. Without a
- * toolbox, an answer with tool calls is the last. The text comes from the last turn with text.
+ * Calls a model until it ends its turn. Runs the tools that the model calls, and lets the model continue after a pause.
+ * Without a toolbox, an answer with tool calls is the last answer. The text comes from the last turn with text.
  *
  *     const { text } = await converse(anthropicProvider(), request, { env: options.env });
  *
- * @throws ProviderError; the signal's reason when it is aborted.
+ * @throws ProviderError; the signal's reason if the signal is aborted.
  */
 export async function converse(
   provider: ModelProvider,
@@ -95,7 +95,7 @@ export async function converse(
   let [text, thinking, usage, hasToolUse] = ["", "", noUsage, false];
   // Spending that is not recorded yet.
   const paid: Spent[] = [];
-  // Recorded turns are already paid, so each execution gets its own `maxTurns`.
+  // Recorded turns are already paid for, so they do not count toward `maxTurns`.
   for (let turn = 1; turn <= turns + maxTurns; turn += 1) {
     const known = recorded.answer(turn);
     const asking = async () => {
@@ -175,7 +175,7 @@ export async function converse(
       const isSilent = !answer.text.trim();
       if (isSilent && form && (await form.problemsOf(text)).length > 0)
         throw emptyAnswer(provider.name);
-      // Intermediate text must not replace a lost answer.
+      // Text of an earlier turn must not replace a lost answer.
       if (isSilent && !isContinued && !isSilence(known ?? answer)) throw emptyAnswer(provider.name);
       const again = isSilent ? null : await repairOf(form, recorded, turn, text);
       if (again !== null) messages.push({ role: "user", content: again });
@@ -186,11 +186,14 @@ export async function converse(
   throw tooManyTurns(maxTurns);
 }
 
-/** Adds the hint to fork to a refusal of recorded turns, because a retry would send them again. */
+/**
+ * Returns the error for a refusal of recorded turns. Its hint suggests a fork, because a retry would send the turns
+ * again.
+ */
 function refusedTurn(error: unknown, { threadId = "<thread>" }: RecordingStep = {}): unknown {
   if (!(error instanceof ProviderError)) return error;
   const { code, status } = error;
-  // A refusal without a status comes from the model, whose next answer may differ.
+  // A refusal without a status comes from the model, whose next answer may be different.
   const isFinal = code === "LLM_BAD_REQUEST" || (code === "LLM_REFUSED" && status !== null);
   return isFinal ? turnsRefused(code, error, threadId) : error;
 }
@@ -220,10 +223,10 @@ async function ask(
     if (typeof answer.text !== "string") {
       throw textNotString(provider.name, kindOf(answer.text));
     }
-    // Some servers do not name the model that answered.
+    // Some servers omit the name of the model.
     const model = answer.model || request.model;
     const isCounted = answer.usage !== noUsage && !answer.isUncounted;
-    // If a server does not report all usage, the maximum usage counts toward a limit.
+    // If a server does not report all usage, the reserved maximum counts toward a limit.
     const usage = isCounted || !reserved.usage ? answer.usage : reserved.usage;
     const whole = pay({ model, usage });
     if (isCounted || reserved.usage) meter.end(whole);
@@ -233,7 +236,7 @@ async function ask(
     return { ...answer, model, cap: reserved.cap };
   } catch (error) {
     const known = error instanceof ProviderError ? error : null;
-    // A broken answer costs the usage that was reported.
+    // A broken answer costs at least the reported usage.
     if (known?.partial) pay(known.partial);
     if (known?.isFree) meter.free();
     else meter.breakOff();
@@ -243,7 +246,7 @@ async function ask(
   }
 }
 
-/** Reports the tool calls that the provider ran itself. */
+/** Reports the calls of hosted tools. */
 function reportHosted(
   { hosted = [] }: ModelAnswer,
   { onToolUse, onToolResult }: ModelCallbacks,
@@ -268,14 +271,14 @@ function check(
   if (stop === "unknown") throw unknownEnd(name, finishReason);
 }
 
-/** Returns whether an answer is useless because the thread's limit cut it short. */
+/** Returns whether an answer is unusable because the thread's limit cut it off. */
 const isCutByLimit = (
   { stop, toolUses }: Pick<ModelAnswer, "stop" | "toolUses">,
   { allowTruncated, cap }: Capped & { allowTruncated: boolean },
 ): boolean => cap !== null && stop === "truncated" && (toolUses.length > 0 || !allowTruncated);
 
 const uncounted = (name: string, model: string) => {
-  const message = `the server reports no usage of ${model}: with a limit, the call counts with the most that it can have used`;
+  const message = `the server reports no usage of ${model}: toward a limit, the call counts as the maximum that it could have used`;
   return { name, level: "warn", message, data: null };
 };
 
@@ -284,37 +287,35 @@ const unread = (name: string, piece: string) => {
   return { name, level: "warn", message, data: null };
 };
 
-// Maximum tokens of an answer without content: the tokens that end its turn.
+// Maximum number of tokens in an answer without content, for the tokens that end a turn.
 const mostOfNothing = 3;
 
-/** Tells whether a model ended its turn without text. The previous text is then the answer. */
+/** Returns whether a model ended its turn without any output. The text of an earlier turn is then the answer. */
 const isSilence = ({ thinking, unread: pieces, usage, isUncounted }: ModelAnswer): boolean =>
   !pieces &&
   !thinking.trim() &&
   !isUncounted &&
   usage.output_tokens - usage.thinking_tokens <= mostOfNothing;
 
-/** Returns the note to the model about integers that its tool got as strings. */
+/** Returns a note for the model about integers that the tool got as strings. */
 function longNote({ exact }: ToolUse): string {
   const found = [...allRounded(exact ?? "")].slice(0, 5).map(({ text }) => text);
   if (found.length === 0) return "";
-  return `\n${found.join(", ")}: a number can't hold an integer beyond 2^53 exactly, so the tool got it as a text`;
+  return `\n${found.join(", ")}: a number can't hold an integer beyond 2^53 exactly, so the tool got it as a string`;
 }
 
 type ToolRuns = {
   turn: number;
   recorded: Recorded;
   approvals: Approvals;
-  /** Whether an earlier execution started the calls that have no result. */
+  /** Whether an earlier execution started the calls that lack a result. */
   wasBegun: boolean;
-  /** Called for the calls of a recorded answer that run now. */
+  /** Called for each call of a recorded answer that runs in this execution. */
   onAgain: ModelCallbacks["onToolUse"];
   onResult: ModelCallbacks["onToolResult"];
 };
 
-/**
- * Runs the requested tools that have not run yet, in parallel. A tool that ignores an abort does not block the others.
- */
+/** Runs the calls that lack a result, in parallel. A tool that ignores an abort does not block the others. */
 async function runTools(
   uses: readonly ToolUse[],
   { runner, context }: Toolbox,

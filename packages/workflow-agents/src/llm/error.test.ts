@@ -18,7 +18,7 @@ const verdict = (fault: ClientError) => {
   return [code, type, retryable];
 };
 
-test("a provider's own error type decides before the status", () => {
+test("the provider's error type takes precedence over the status", () => {
   expect(verdict(http(429, "insufficient_quota"))).toEqual(["LLM_QUOTA", "rate_limit", false]);
   expect(verdict(http(429, "rate_limit_error"))).toEqual(["LLM_RATE_LIMIT", "rate_limit", true]);
   expect(verdict(http(400, "context_length_exceeded"))).toEqual([
@@ -29,7 +29,7 @@ test("a provider's own error type decides before the status", () => {
   expect(verdict(http(0, "api_error"))).toEqual(["LLM_SERVER_ERROR", "internal_error", true]);
 });
 
-test("a status decides when the error type is unknown, even if it is named like an object's property", () => {
+test("the status decides when the error type is unknown, even if the type is named like a property of objects", () => {
   expect(verdict(http(503, "constructor"))).toEqual([
     "LLM_OVERLOADED",
     "service_unavailable",
@@ -45,9 +45,12 @@ test.each([
   [400, "billing_hard_limit_reached", "Billing hard limit has been reached"],
   [429, "billing_not_active", "Your account is not active, please check your billing details"],
   [403, "", "Insufficient Balance"],
-])("an account that can't pay is that: %d %s", (status, word, message) => {
-  expect(verdict(http(status, word, message))).toEqual(["LLM_BILLING", "auth_error", false]);
-});
+])(
+  "a response about an account that can't pay is a billing error: %d %s",
+  (status, word, message) => {
+    expect(verdict(http(status, word, message))).toEqual(["LLM_BILLING", "auth_error", false]);
+  },
+);
 
 test.each([
   [400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"],
@@ -62,19 +65,22 @@ test.each([
     "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)",
   ],
   [400, "", "This model's maximum prompt length is 131072 but the request contains 537812 tokens"],
-])("a conversation that does not fit is that: %d %s", (status, word, message) => {
-  const full = ["LLM_CONTEXT_FULL", "context_length_exceeded", false];
-  expect(verdict(http(status, word, message))).toEqual(full);
-});
+])(
+  "a response about a conversation that is too long is a context error: %d %s",
+  (status, word, message) => {
+    const full = ["LLM_CONTEXT_FULL", "context_length_exceeded", false];
+    expect(verdict(http(status, word, message))).toEqual(full);
+  },
+);
 
-test("a message names the host, without the key and the rest of the address", () => {
+test("an error message names the host, without the key and the rest of the address", () => {
   const fault: ClientError = { kind: "connection", reason: "refused sk-secret-123" };
   expect(providerError(fault, asked).message).toBe(
     "can't reach Anthropic at host.example:8443: refused ***",
   );
 });
 
-test("a long message is cut after the key is removed, and never within the mask", () => {
+test("a long message is shortened after the key is masked, and never within the mask", () => {
   const { message } = providerError(
     http(400, "", `${"x".repeat(295)}sk-secret-123 and more`),
     asked,

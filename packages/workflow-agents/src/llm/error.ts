@@ -7,17 +7,20 @@ const once = <Type extends string>(type: Type, hint: string) => ({ type, retryab
 const again = <Type extends string>(type: Type, hint: string) => ({ type, retryable: true, hint });
 const auth = (hint: string) => once("auth_error", hint);
 
-/** The type of each code, whether a retry may help, and the hint. */
+/** For each code: the type, whether a retry may help, and the hint. */
 const kinds = {
   LLM_NO_KEY: auth("give the agent apiKey, or set the provider's key in the thread's environment"),
-  LLM_AUTH: auth("check the key and the base URL: the provider does not accept them"),
-  LLM_BILLING: auth("the provider's account can't pay for the call: check its credit"),
+  LLM_AUTH: auth("check the key and the base URL, which the provider does not accept"),
+  LLM_BILLING: auth("check the credit of the provider's account, which can't pay for the call"),
   LLM_BAD_REQUEST: once("bad_request", "change what the provider does not accept"),
   LLM_NO_MODEL: once("bad_request", "check the model's name and the base URL"),
   LLM_RATE_LIMIT: again("rate_limit", "wait, and retry the thread"),
-  LLM_QUOTA: once("rate_limit", "the account's quota is used up: raise it, then retry the thread"),
-  LLM_TIMEOUT: again("timeout", "retry the thread, or give the agent a longer timeoutMs"),
-  LLM_SILENT: again("timeout", "retry the thread, or give the agent a longer silenceMs"),
+  LLM_QUOTA: once(
+    "rate_limit",
+    "raise the account's quota, which is used up, then retry the thread",
+  ),
+  LLM_TIMEOUT: again("timeout", "retry the thread, or raise the agent's timeoutMs"),
+  LLM_SILENT: again("timeout", "retry the thread, or raise the agent's silenceMs"),
   LLM_CONTEXT_FULL: once(
     "context_length_exceeded",
     "shorten the prompt or the agent's history, or use a larger model",
@@ -26,28 +29,34 @@ const kinds = {
   LLM_OVERLOADED: again("service_unavailable", "wait, and retry the thread"),
   LLM_SERVER_ERROR: again("internal_error", "retry the thread; the provider has a problem"),
   LLM_UNREACHABLE: again("connection_error", "check the base URL and the network, then retry"),
-  LLM_REDIRECTED: once("connection_error", "give the agent the base URL that it redirects to"),
-  LLM_CUT_OFF: again("connection_error", "retry the thread: the answer did not arrive whole"),
+  LLM_REDIRECTED: once(
+    "connection_error",
+    "set the agent's base URL to the address that the server redirects to",
+  ),
+  LLM_CUT_OFF: again("connection_error", "retry the thread: the answer is incomplete"),
   LLM_BAD_STREAM: again("json_parse_error", "check that the base URL belongs to a model's API"),
   LLM_BAD_ANSWER: once(
     "unknown_error",
-    "check that the server speaks the protocol of the agent; a retry asks and pays again",
+    "check that the server supports the agent's protocol; a retry pays for another call",
   ),
   LLM_EMPTY: again("unknown_error", "retry the thread, or ask for an answer in the prompt"),
-  LLM_TRUNCATED: once("bad_request", "raise maxTokens, or allow it with allowTruncated"),
+  LLM_TRUNCATED: once("bad_request", "raise maxTokens, or set allowTruncated"),
   LLM_TOOL_TRUNCATED: once("bad_request", "raise maxTokens: the tool call was not run"),
   LLM_TOO_LARGE: once("bad_request", "raise maxAnswerLength, if the answer may be that large"),
   LLM_TOO_MANY_TURNS: once("bad_request", "raise maxTurns, or give the role a smaller task"),
-  LLM_UNKNOWN: once("unknown_error", "see the provider's status, and report it if it persists"),
+  LLM_UNKNOWN: once(
+    "unknown_error",
+    "check the provider's status page, and report the error if it persists",
+  ),
 };
 
 /**
- * The code of a {@link ProviderError}: `LLM_RATE_LIMIT`, `LLM_AUTH`, `LLM_TIMEOUT` and the others in the table of
- * errors in docs/reference/agents.md.
+ * The code of a {@link ProviderError}, such as `LLM_RATE_LIMIT`, `LLM_AUTH` or `LLM_TIMEOUT`. docs/reference/agents.md
+ * lists all codes.
  */
 export type ProviderErrorCode = keyof typeof kinds;
 
-/** The documented type of a failed model call. */
+/** The type of a {@link ProviderError}. */
 export type ProviderErrorType = (typeof kinds)[ProviderErrorCode]["type"];
 
 const beforeCall: ReadonlySet<ProviderErrorCode> = new Set([
@@ -58,9 +67,9 @@ const beforeCall: ReadonlySet<ProviderErrorCode> = new Set([
 ]);
 
 /**
- * A failed model call. `type` and `retryable` follow from `code`. `status` is the HTTP status, `partial` the usage of
- * an answer that broke off. `isFree` means that the call cost nothing, because the provider was not called or declined
- * the call. `cause` is never set, because a client's error may quote a key.
+ * Thrown for a failed model call. `type` and `retryable` follow from `code`. `status` is the HTTP status, and `partial`
+ * the usage of an answer that broke off. `isFree` means that the call cost nothing, because the provider was not called
+ * or declined the call. `cause` is never set, because the error of a model client may contain a key.
  */
 export class ProviderError extends WorkflowError {
   readonly type: ProviderErrorType;
@@ -92,11 +101,11 @@ export class ProviderError extends WorkflowError {
   }
 }
 
-/** An error that the service itself reports. */
+/** An error that a service reports. */
 export type HttpFailure = {
   kind: "http";
   status: number;
-  /** The status in an error within an answer. The answer itself started with a different status. */
+  /** The status in an error within an answer, which may differ from the status of the response. */
   answered?: number;
   word: string;
   message: string;
@@ -115,7 +124,7 @@ export type ClientError =
   | { kind: "garbled" }
   | { kind: "other"; message: string };
 
-/** A stream in which the service reports that its answer failed. */
+/** Thrown for a stream in which the service reports a failure. */
 export class StreamFailure extends Error {
   readonly failure: ClientError;
 
@@ -127,7 +136,7 @@ export class StreamFailure extends Error {
 
 type ErrorClass = abstract new (...args: never) => Error;
 
-/** The error classes of an official client: the classes of both providers have the same shape. */
+/** The error classes of an official client. The classes of both providers have the same shape. */
 export type ClientErrors = {
   APIConnectionTimeoutError: ErrorClass;
   APIConnectionError: ErrorClass;
@@ -139,14 +148,14 @@ export function clientErrorOf(thrown: unknown, classes: ClientErrors): ClientErr
     return { kind: "connection", reason: reasonOf(thrown.cause ?? thrown) };
   }
   if (thrown instanceof SyntaxError) return { kind: "json" };
-  // The client's own code failed on a field of another type. Network errors have a cause or a code.
+  // The client failed on a field of an unexpected type. Network errors have a cause or a code.
   const isOwn = thrown instanceof TypeError && thrown.cause === undefined && !("code" in thrown);
   return isOwn ? { kind: "garbled" } : null;
 }
 
 export type Target = CallTarget & { timeoutMs: number };
 
-/** Maps a client's error to a documented error, whose message is one line without secrets. */
+/** Converts a client's error to a `ProviderError`, whose message is one line without secrets. */
 export function providerError(thrown: ClientError, target: Target): ProviderError {
   const status = thrown.kind === "http" && thrown.status > 0 ? thrown.status : undefined;
   const code = thrown.kind === "http" ? codeOf(thrown) : codes[thrown.kind];
@@ -168,7 +177,7 @@ const codes = {
 const notConnected =
   /ECONNREFUSED|ConnectionRefused|ENOTFOUND|EAI_AGAIN|FailedToOpenSocket|EHOSTUNREACH/;
 
-// After a gateway's timeout (504) the model may still have answered.
+// After a gateway's timeout (504), the model may still have answered.
 function isFree(thrown: ClientError, code: ProviderErrorCode): boolean {
   if (thrown.kind === "connection") return notConnected.test(thrown.reason);
   if (thrown.kind !== "http") return false;
@@ -179,7 +188,7 @@ function isFree(thrown: ClientError, code: ProviderErrorCode): boolean {
 
 function messageOf(thrown: ClientError, target: Target): string {
   const { provider, model, baseUrl, secrets, timeoutMs } = target;
-  // Mask before shortening: half a key would not be recognized.
+  // Masks secrets before the message is shortened, because a part of a key would not be recognized.
   const mask = maskOf(Object.fromEntries(secrets.map((secret, at) => [`KEY_${at}`, secret])));
   const at = `${provider} at ${hostOf(baseUrl)}`;
   switch (thrown.kind) {
@@ -206,7 +215,7 @@ function messageOf(thrown: ClientError, target: Target): string {
   }
 }
 
-// The types in the providers' documented error objects. A status without such a type decides otherwise.
+// The types in the providers' documented error objects. For other types, the status decides.
 const words: Record<string, ProviderErrorCode> = {
   authentication_error: "LLM_AUTH",
   permission_error: "LLM_AUTH",
@@ -245,7 +254,7 @@ const statuses: Record<number, ProviderErrorCode> = {
   504: "LLM_TIMEOUT",
   529: "LLM_OVERLOADED",
 };
-// Matches messages about an account that cannot pay. Anthropic reports it as an invalid request.
+// Matches messages about an account that cannot pay, which Anthropic reports as an invalid request.
 const unpaid =
   /credit balance is too low|billing|payment required|insufficient (balance|credit|funds)/i;
 const tooLong = new RegExp(
@@ -259,13 +268,13 @@ const tooLong = new RegExp(
     .join("|"),
   "i",
 );
-// Matches messages about a request with more than a minute's tokens. Waiting does not help.
+// Matches messages about a request that exceeds the limit of tokens per minute, so that waiting does not help.
 const tooLarge = /request too large|tokens must be reduced/i;
 const usedUp = /exceeded your current quota|quota exceeded/i;
 const badKey = /api.?key (is )?(not valid|invalid)|(invalid|incorrect) api.?key/i;
 const unsafe =
   /content (exists risk|management policy)|inappropriate content|requires moderation|input (was|has been) flagged/i;
-// Matches messages of servers that report an unenforceable schema as a server error.
+// Matches messages about a schema that a server cannot enforce, which some servers report as a server error.
 const badForm = /grammar|response_format|json.?schema|structured.?output/i;
 /** Matches a 404 that concerns neither the model nor the address. */
 const badPart = /^item with id|no endpoints found that (can handle|support)/i;
@@ -280,7 +289,7 @@ function codeOf(thrown: HttpFailure): ProviderErrorCode {
   if (tooLarge.test(message)) return "LLM_CONTEXT_FULL";
   if (status >= 500 && badForm.test(message)) return "LLM_BAD_REQUEST";
   const byWord = Object.hasOwn(words, word) ? words[word] : undefined;
-  // Some servers call every failure an API error.
+  // Some servers report every failure as an API error.
   if (byWord && !(isOurs && byWord === "LLM_SERVER_ERROR")) return byWord;
   const said = `${word} ${message}`;
   if (status === 429 && usedUp.test(said)) {
@@ -298,13 +307,13 @@ function codeOf(thrown: HttpFailure): ProviderErrorCode {
   return statuses[status] ?? (status >= 500 ? "LLM_SERVER_ERROR" : other);
 }
 
-/** Returns a URL for messages: without user, password and query. */
+/** Returns the host of a URL for error messages, without the user, the password, the path and the query. */
 export const hostOf = (url: string): string =>
   URL.canParse(url) ? new URL(url).host : "an invalid URL";
 
 const short = (text: string): string => oneLine(text, 300) || "no message";
 
-/** Returns why a connection failed, in a word or a sentence. */
+/** Returns the reason for a failed connection: an error code or a message. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if ("code" in error && typeof error.code === "string") return error.code;

@@ -4,8 +4,8 @@ import { failure, misuse } from "../run/error.ts";
 import { ProviderError } from "./error.ts";
 
 /*
- * The errors of model agents and of their turns. `name` is the name of the provider. The errors of a service are in
- * error.ts.
+ * The errors of model agents and of their turns. `name` is the name of the provider. `error.ts` has the errors of
+ * services.
  */
 
 export const historyAndMessages = (): WorkflowError =>
@@ -22,7 +22,7 @@ export const invalidContext = (option: "window" | "compactAt", given: unknown): 
   misuse(
     "BAD_CONTEXT",
     `an agent's context: ${option} can't be ${String(given)}`,
-    "set window to a number of tokens, and compactAt to a share of it, as 0.8",
+    "set window to a number of tokens, and compactAt to a share of the window, such as 0.8",
   );
 
 export const noKey = (name: string, variable: string): ProviderError =>
@@ -37,16 +37,16 @@ export const addressNotUrl = (name: string): ProviderError =>
 
 export const keyMalformed = (name: string): ProviderError =>
   new ProviderError("LLM_AUTH", `the key for ${name} contains an invalid character`, {
-    hint: "set the key again, without line breaks, spaces and letters that are not ASCII",
+    hint: "set the key again, without line breaks, spaces and characters that are not ASCII",
   });
 
-/** `variable` is the environment variable with additional headers. */
+/** Returns the error for an invalid line in an environment variable with additional headers. */
 export const notHeader = (variable: string): ProviderError =>
   new ProviderError("LLM_BAD_REQUEST", `${variable} has a line that is not a header`, {
-    hint: `write a line for each header, as X-Gateway: blue, or unset ${variable}`,
+    hint: `write one line for each header, such as X-Gateway: blue, or unset ${variable}`,
   });
 
-/** A wait that exceeds the role's deadline. `reason` is the cause of the wait. */
+/** Returns the error for a wait beyond the role's deadline. `reason` is the cause of the wait. */
 export const waitTooLong = (reason: string, ms: number): ProviderError =>
   new ProviderError(
     "LLM_RATE_LIMIT",
@@ -57,7 +57,7 @@ export const waitTooLong = (reason: string, ms: number): ProviderError =>
 export const tooManyTurns = (maxTurns: number): ProviderError =>
   new ProviderError("LLM_TOO_MANY_TURNS", `the model did not finish within ${maxTurns} turns`);
 
-/** A final refusal of recorded turns. */
+/** Returns the error for recorded turns that the provider refuses. */
 export const turnsRefused = (
   code: "LLM_BAD_REQUEST" | "LLM_REFUSED",
   { message, status, isFree }: ProviderError,
@@ -69,9 +69,9 @@ export const turnsRefused = (
   });
 
 export const emptyAnswer = (name: string): ProviderError =>
-  new ProviderError("LLM_EMPTY", `${name} answered with no text`);
+  new ProviderError("LLM_EMPTY", `${name} returned an answer without text`);
 
-/** `kind` is the type of the answer's text. */
+/** Returns the error for an answer whose text is not a string. `kind` describes the value. */
 export const textNotString = (name: string, kind: string): ProviderError =>
   new ProviderError("LLM_BAD_ANSWER", `${name}: the text of the answer is ${kind}, not text`);
 
@@ -93,22 +93,22 @@ export const unknownEnd = (name: string, finishReason: string | null): ProviderE
 export const contextFull = (): ProviderError =>
   new ProviderError("LLM_CONTEXT_FULL", "the model's context was full before its answer");
 
-/** An answer that the thread's limit cut off after a number of tokens. */
+/** Returns the error for an answer that the thread's limit cut off after a number of tokens. */
 export const cutByLimit = (name: string, tokens: number): WorkflowError =>
   failure(
     "BUDGET_EXCEEDED",
     `${name} cut the answer off after ${tokens} tokens: the thread's limit allowed no more`,
-    "go on with a higher limit: uncaged-workflow retry <thread> --max-cost N, or --max-tokens N",
+    "continue with a higher limit: uncaged-workflow retry <thread> --max-cost N, or --max-tokens N",
   );
 
 export const approvalImpossible = (tool: string): WorkflowError =>
   failure(
     "NO_APPROVAL",
     `the call of ${tool} needs an approval, but this run can't ask for one`,
-    "use it in a role of createRoleModerator or durable, or without approval",
+    "use the tool in a role of createRoleModerator or durable, or without an approval",
   );
 
-/** `most` is a number with its unit. */
+/** Returns the error for an answer that is too large. `most` is a number with its unit. */
 export const answerTooLarge = (name: string, most: string): ProviderError =>
   new ProviderError("LLM_TOO_LARGE", `${name} sent an answer of more than ${most}`);
 

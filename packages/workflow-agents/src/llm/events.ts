@@ -4,20 +4,20 @@ import { isObject } from "../run/error.ts";
 import { StreamFailure } from "./error.ts";
 import { failureIn } from "./failure.ts";
 
-/** A part of a body: JSON with its event's name, a whole answer instead of a stream, or an end mark. */
+/** A part of a response body: an event with its name and JSON, a complete answer as one document, or the end mark. */
 export type Received =
   | { kind: "event"; name: string; value: unknown }
   | { kind: "document"; value: unknown }
   | { kind: "done" };
 
-/** A body, or a part of it, that is not JSON. */
+/** Thrown for a response body, or a part of the body, that is not JSON. */
 export class NotJson extends Error {}
 
 /**
- * Reads the body of an answer: server-sent events of JSON with any content type; or, without streaming, one JSON
- * document, or events as a list or one per line. Drops an event that the end of the connection cuts off.
+ * Yields the parts of a response body with any content type: server-sent events with JSON, one JSON document, a JSON
+ * array of events, or one event per line. Drops an event that the end of the connection cuts off.
  *
- * @throws NotJson, StreamFailure with an error that the service reports, and errors of the body.
+ * @throws NotJson; StreamFailure for an error that the service reports; errors of the body.
  */
 export async function* receivedIn(body: ReadableStream<Uint8Array>): AsyncGenerator<Received> {
   const texts = textsIn(body);
@@ -51,7 +51,7 @@ async function* textsIn(body: ReadableStream<Uint8Array>): AsyncGenerator<string
     isRead = true;
     yield decoder.decode();
   } finally {
-    // A failed body needs no cancel.
+    // A body that failed cannot be cancelled.
     if (!isRead) await reader.cancel().catch(() => undefined);
   }
 }
@@ -75,12 +75,12 @@ async function* streamIn({ head, texts }: Texts): AsyncGenerator<Received> {
     if (next.done) break;
     parser.feed(next.value);
   }
-  // The last event may lack its end, or the empty line after it.
+  // The last event may lack its line end, or the empty line after it.
   parser.feed("\n\n");
   for (const { event = "", data } of messages) {
     if (piecesIn(data).every(isPiece)) yield* receivedOf(event, data);
   }
-  // The lines of a web page do not belong to a stream.
+  // A body with other lines is a stream only if it also has events.
   if (isOther && !isStream) throw new NotJson();
 }
 
@@ -108,7 +108,8 @@ const isDone = (data: string): boolean => data.trim() === "[DONE]";
 const isPiece = (data: string): boolean => isJson(data) || isDone(data);
 
 /**
- * Returns the JSON texts in an event's data. Servers that leave out the empty line after an event send several as one.
+ * Returns the JSON texts in an event's data. If a server omits the empty line after events, several events are read as
+ * one.
  */
 function piecesIn(data: string): string[] {
   if (!data.includes("\n") || isPiece(data)) return [data];
@@ -146,7 +147,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** @throws StreamFailure for an error in the format of any of the protocols. */
+/** Checks an event. @throws StreamFailure for an error in the format of any of the protocols. */
 function refuseFailure(name: string, value: unknown): void {
   if (!isObject(value)) {
     if (name === "error") throw failed(value);
@@ -163,6 +164,6 @@ const hasWords = (error: object): boolean => Object.values(error).some((one) => 
 
 function failed(value: unknown): StreamFailure {
   const failure = failureIn(value);
-  const message = failure.message || "the answer failed, and no reason was given";
+  const message = failure.message || "the answer failed without a reason";
   return new StreamFailure({ ...failure, message });
 }

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { providerError } from "./error.ts";
 import { failureIn, failureInBody } from "./failure.ts";
 
-/* Error bodies as services and gateways send them. */
+/* Tests error bodies as services and gateways send them. */
 const target = { provider: "A", model: "m", baseUrl: "http://a", secrets: [], timeoutMs: 1 };
 
 function verdict(status: number, body: unknown) {
@@ -20,7 +20,7 @@ const tooLong = {
   error: { type: "invalid_request_error", message: "prompt is too long: 2 > 1" },
 };
 
-test("the error of the service behind a gateway is the reason", () => {
+test("the reason includes the error of the service behind a gateway", () => {
   for (const raw of [tooLong, JSON.stringify(tooLong)]) {
     expect(verdict(400, upstream(raw))).toMatchObject({
       code: "LLM_CONTEXT_FULL",
@@ -30,25 +30,29 @@ test("the error of the service behind a gateway is the reason", () => {
 });
 
 test.each([
-  ["a list of one", [{ error: { code: 400, message: "no", status: "INVALID_ARGUMENT" } }], "no"],
-  ["a text", { code: "Client specified an invalid argument", error: "no" }, "no"],
+  [
+    "a list with one error",
+    [{ error: { code: 400, message: "no", status: "INVALID_ARGUMENT" } }],
+    "no",
+  ],
+  ["a string in `error`", { code: "Client specified an invalid argument", error: "no" }, "no"],
   ["a top-level message", { object: "error", message: "no", type: "x", code: null }, "no"],
   ["details", { detail: "no" }, "no"],
-  ["a text in JSON", '"no"', "no"],
+  ["a JSON string", '"no"', "no"],
   ["an empty body", "", "no message"],
   ["null", "null", "null"],
-  ["a page", "<html><head><title>502 Bad Gateway</title></head><p>x</html>", "502 Bad Gateway"],
-  ["a page without a title", "<!doctype html><body><b>Sorry</b></body>", "Sorry"],
+  ["a web page", "<html><head><title>502 Bad Gateway</title></head><p>x</html>", "502 Bad Gateway"],
+  ["a web page without a title", "<!doctype html><body><b>Sorry</b></body>", "Sorry"],
 ])("the reason in %s is found", (_, body, said) => {
   expect(verdict(502, body).said).toBe(said);
 });
 
-test("validation details are shown whole, because they name the problem", () => {
+test("the message includes all validation details", () => {
   const message = { detail: [{ type: "extra_forbidden", loc: ["body", "stream_options"] }] };
   expect(verdict(422, { object: "error", message }).said).toContain("stream_options");
 });
 
-test("the delay that Google's services request is kept", () => {
+test("the delay that Google's services request is read", () => {
   const message = "You exceeded your current quota, please check your plan and billing details.";
   const error = { code: 429, message, status: "RESOURCE_EXHAUSTED" };
   const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "34.5s" }];
@@ -81,12 +85,12 @@ test.each([
   expect(verdict(status, body).code).toBe(code);
 });
 
-test("a failed schema costs nothing, so that another way to the form is tried", () => {
+test("a server error about a schema is free, so that another mode of structured output is tried", () => {
   const { isFree } = providerError(failureInBody('{"error":"bad grammar"}', 500), target);
   expect(isFree).toBe(true);
 });
 
-test("a value without a reason is an HTTP failure without a message", () => {
+test("a value without a reason is a failure with an empty message", () => {
   for (const value of [undefined, null, 5, [], [null], { error: [] }, { error: { message: {} } }]) {
     expect(failureIn(value)).toMatchObject({ kind: "http", word: "", message: "" });
   }

@@ -3,9 +3,9 @@ import { type Fields, isObject } from "../run/error.ts";
 import type { HttpFailure } from "./error.ts";
 
 /*
- * Reads the error of a model service in any wrapping: an error object or its text (OpenAI, Anthropic, xAI), a list with
- * one error (Gemini), a top-level message (Mistral, Bedrock) or `detail` (FastAPI), the error of the service behind a
- * gateway (OpenRouter), a web page.
+ * Reads the errors of model services in all known formats: an error object or string (OpenAI, Anthropic, xAI), a list
+ * with one error (Gemini), a top-level message (Mistral, Bedrock) or `detail` (FastAPI), the error of the service
+ * behind a gateway (OpenRouter), and a web page.
  */
 
 /** Returns the error in the body of a failed response. */
@@ -15,7 +15,7 @@ export function failureInBody(text: string, status: number): HttpFailure {
   return { ...failure, status, message: failure.message || (value === undefined ? "" : text) };
 }
 
-/** Returns an error that a service reports in JSON. `message` is empty if it has no reason. */
+/** Returns an error that a service reports in JSON. `message` is empty if the JSON does not contain a reason. */
 export function failureIn(value: unknown): HttpFailure {
   const body = Array.isArray(value) ? (value as unknown[])[0] : value;
   const around = isObject(body) ? body : {};
@@ -33,7 +33,7 @@ export function failureIn(value: unknown): HttpFailure {
   return {
     kind: "http",
     status: 0,
-    // Some errors within an answer have their own status, which differs from the answer's status.
+    // An error within an answer may have its own status, which differs from the status of the response.
     answered: numbers.find((one) => one >= 400 && one < 600) ?? 0,
     word: words.find((word) => /^[a-z][\w.-]{2,63}$/i.test(word) && word !== "error") ?? "",
     message: [message, inner].filter((one) => one !== "").join(": "),
@@ -41,7 +41,7 @@ export function failureIn(value: unknown): HttpFailure {
   };
 }
 
-/** Returns a text, or the text in an object that was sent instead. */
+/** Returns a string, or the text in an object that was sent instead of a string. */
 function textIn(value: unknown): string {
   if (typeof value === "string") return value.trim();
   if (Array.isArray(value)) return value.length > 0 ? JSON.stringify(value) : "";

@@ -7,37 +7,38 @@ import type { ModelAnswer, ModelRequest } from "./provider.ts";
 import { type SchemaRules, strictSchema, withoutNulls } from "./schema.ts";
 
 /**
- * The way to request a form from a service: by the service's mode for schemas, by a required tool call, or by the
- * prompt.
+ * The way to request an answer in a form: the service's structured-output mode, a required tool call, or instructions
+ * in the prompt.
  */
 type Way = "schema" | "tool" | "prompt";
 
 /**
- * A service's support for answer forms. `key` names the service and model. A form that it refused is not tried again.
+ * A service's support for forms of answers. `key` identifies the service and the model, for which a refused way is not
+ * tried again.
  */
 export type Forms = {
   key: string;
   rules: SchemaRules;
   /** Whether the service can force its model to call a tool. */
   hasForcedTool: boolean;
-  /** Whether the service shows the schema of its own mode to the model. */
+  /** Whether the service shows the schema of its structured-output mode to the model. */
   isShown: boolean;
 };
 
-/** A request as it is sent: a schema is in the form that the service's mode allows. */
+/** A request as it is sent, with a schema that the service's mode allows. */
 export type Asked = ModelRequest & {
-  /** Whether the answer must be the call of one tool. */
+  /** Whether the model must call a tool. */
   mustCall?: boolean;
 };
 
-// Keys consist of service, model, schema and way. Each refusal costs one short request per process.
+// Refused ways, as keys of service, model, schema and way. Per process, each refusal costs one free request.
 const refused = new Set<string>();
 const mostRefused = 10_000;
 
 /**
  * Requests an answer in a form, in the best way that the service supports. A request without a schema is sent
- * unchanged. A refused way is free, and the next way is tried. The answer's text is the form's JSON, if the service
- * follows the form.
+ * unchanged. If the service refuses a way, the next way is tried. The text of the answer is JSON in the form if the
+ * service obeys the form.
  */
 export async function inForm(
   request: ModelRequest,
@@ -56,20 +57,20 @@ export async function inForm(
     try {
       const answer = await call(planned.asked);
       if (refused.size >= mostRefused) refused.clear();
-      // The success shows that the service refused the way, and not the request.
+      // The success proves that the service refused the way, and not the request.
       for (const key of tried) refused.add(key);
       return planned.read(answer);
     } catch (error) {
       if (planned.way === "prompt" || !isRefusal(error)) throw error;
       tried.push(keyOf(planned));
-      const message = `${error.message}: the form of the answer is asked for in another way`;
+      const message = `${error.message}: the next call requests the form of the answer in another way`;
       publish("tool_message", { name: currentRun().stepID, level: "warn", message, data: null });
     }
   }
-  throw new Error("the prompt is a way to every form");
+  throw new Error("no way to request the form found");
 }
 
-/** Returns the request in its first way, to count its input. */
+/** Returns the request as it is sent in the first way, to count its input. */
 export function firstAsked(request: ModelRequest, forms: Omit<Forms, "key">): Asked {
   const { format } = request;
   if (format?.type !== "json_schema") return request;
@@ -97,7 +98,7 @@ function waysOf(
     const read = (answer: ModelAnswer) => readNulls(answer, rules.areAllRequired ? schema : null);
     ways.push({ way: "schema", asked, read });
   }
-  // A model cannot be forced to call a tool while it thinks.
+  // The services do not support forced tool calls together with thinking.
   if (hasForcedTool && (thinking === undefined || thinking === "disabled")) {
     const name = freeName(tools.map((tool) => tool.name));
     const description = "Gives the answer. Call it once, when the work is done.";
@@ -133,7 +134,7 @@ function readNulls(answer: ModelAnswer, schema: object | null): ModelAnswer {
   }
 }
 
-/** Converts an answer in the form of a tool call to a text answer. */
+/** Converts an answer that is a tool call to an answer with text. */
 function readCall(answer: ModelAnswer, name: string): ModelAnswer {
   const use = answer.toolUses.find((one) => one.name === name);
   if (!use || answer.stop === "truncated") return answer;

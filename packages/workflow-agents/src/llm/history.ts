@@ -4,16 +4,16 @@ import { type Block, cacheEnd, type Message } from "./provider.ts";
 import { historyAndMessages, invalidHistory } from "./errors.ts";
 
 /**
- * The thread's steps that an agent sees after the prompt: `all` steps, the `last` step, or the messages that a function
- * makes from them.
+ * The thread's steps that a model gets after the prompt: `all` steps, the `last` step, or the messages that a function
+ * returns for the steps.
  */
 export type SeenSteps = "all" | "last" | ((steps: ThreadContext["steps"]) => readonly Message[]);
 
 type Messages = (ctx: ThreadContext) => Message[];
 
 /**
- * Returns the function that makes an agent's messages.
- * @throws WorkflowError `BAD_HISTORY` at once for an invalid value.
+ * Returns a function that returns the first messages of an agent's conversation.
+ * @throws WorkflowError `BAD_HISTORY` for invalid options.
  */
 export function messagesBy(
   history: SeenSteps | undefined,
@@ -27,9 +27,11 @@ export function messagesBy(
   return (ctx) => [asked([promptOf(ctx)]), ...history(ctx.steps)];
 }
 
-/** Returns one block per step, so that a later call finds the same blocks in the provider's cache. */
+/**
+ * Returns a message with one block for each step, so that a later call finds the same blocks in the provider's cache.
+ */
 function threadMessages(ctx: ThreadContext): Message[] {
-  // The role's last step saw everything before it.
+  // The call of the role's last step ended with the block before that step.
   const seen = ctx.steps.findLastIndex(({ role }) => role === ctx.role);
   return [asked([promptOf(ctx), ...textsOf(ctx)], seen)];
 }

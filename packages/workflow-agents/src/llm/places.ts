@@ -1,22 +1,22 @@
 import { indexIn } from "../content/sent.ts";
 
 /**
- * The places of an answer's parts, by their index. Some servers leave out the index and send one part at a time; others
- * give every part the same index.
+ * Assigns places to the parts of an answer by their index. Some servers omit the index and send one part at a time.
+ * Other servers send the same index for every part.
  */
 export class Places {
   readonly #field: string;
-  /** The places of parts that did not get their own index. */
+  /** The places of parts whose index was missing or taken. */
   readonly #moved = new Map<number, number>();
   #last = -1;
 
-  /** `field` names the index in an error. */
+  /** @param field The name of the index in errors. */
   constructor(field: string) {
     this.#field = field;
   }
 
   /**
-   * Returns the place of the part with an index, or the last place for a missing index.
+   * Returns the place of the part with an index, or the last place if the index is missing.
    * @throws UnreadableContent
    */
   of(index: unknown): number {
@@ -28,7 +28,7 @@ export class Places {
   }
 
   /**
-   * Returns the place of a starting part: a new place when its index is missing or belongs to another part.
+   * Returns the place of a new part. This is the part's index, or the next place if the index is missing or taken.
    *
    * @throws UnreadableContent
    */

@@ -4,14 +4,15 @@ import type { ResponseHead } from "../limit/headers.ts";
 import type { ToolDefinition } from "../tools/tools.ts";
 
 /**
- * A model's request to run a tool. `broken` is the reason why the arguments are not a JSON object. Integers beyond 2^53
- * that a number would round are strings in `input`; then `exact` is the JSON as the model sent it.
+ * A model's request to run a tool. `broken` is set if the arguments are not a JSON object, and describes the problem.
+ * Integers that a JavaScript number would round are strings in `input`. In this case, `exact` is the JSON that the
+ * model sent.
  */
 export type ToolUse = { id: string; name: string; input: object; exact?: string; broken?: string };
 
 /**
- * A tool's answer. `tool_use_id` is the `id` of its {@link ToolUse}. `parts` are the pictures and documents that
- * `content` has notes about.
+ * The result of a tool call. `tool_use_id` is the `id` of the {@link ToolUse}. `parts` are pictures and documents, for
+ * which `content` has notes.
  */
 export type ToolResult = {
   tool_use_id: string;
@@ -22,11 +23,14 @@ export type ToolResult = {
 
 /**
  * One block of a message: `{type: "text", text}`, `{type: "tool_use", …ToolUse}`, `{type: "tool_result", …ToolResult}`,
- * a {@link Part}, or a block in the provider's own format, which is sent back unchanged (signed `thinking`).
+ * a {@link Part}, or a block in the provider's format, such as signed `thinking`, which is sent back unchanged.
  */
 export type Block = { type: string; [field: string]: unknown; [cacheEnd]?: boolean };
 
-/** Marks the last block of an earlier call with the same start. A provider's cache may contain everything up to it. */
+/**
+ * Marks the last block that an earlier call had in common with this call. A provider's cache may contain everything up
+ * to this block.
+ */
 export const cacheEnd = Symbol("cacheEnd");
 
 /** One message of a conversation. A `system` message is added to the system prompt. */
@@ -41,33 +45,33 @@ export const textOf = (blocks: readonly Block[], separator = ""): string =>
     .map(({ text }) => (typeof text === "string" ? text : ""))
     .join(separator);
 
-/** The effort of a model. Not every model supports every value. */
+/** The effort of a model. Each model supports only some of the values. */
 export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
 
 /**
- * The thinking of a model before it answers. `between_tools` thinks between tool calls only; `budgetTokens` (at least
- * 1,024, part of `maxTokens`) is for older models without `adaptive`.
+ * The thinking of a model before it answers. With `between_tools`, the model thinks only between tool calls.
+ * `budgetTokens` (at least 1,024, and part of `maxTokens`) is for older models without `adaptive`.
  */
 export type Thinking = "adaptive" | "between_tools" | "disabled" | { budgetTokens: number };
 
 /** The required form of the answer's text. `schema` is a JSON Schema of an object. */
 export type Format = { type: "json_object" } | { type: "json_schema"; schema: object };
 
-/** A tool that the provider itself runs, in its format: `{ type: "web_search" }`. */
+/** A tool that the provider runs, in the provider's format: `{ type: "web_search" }`. */
 export type HostedTool = { type: string; [field: string]: unknown };
 
-/** A tool call that the provider ran, with its result. */
+/** A call of a hosted tool, with its result. */
 export type HostedCall = { id: string; name: string; input: object; result: string };
 
-/** One model call, in a form for all providers. Omitted options have the provider's defaults. */
+/** One model call, in a format for all providers. The provider's defaults apply to omitted options. */
 export type ModelRequest = {
   model: string;
   system: string;
   messages: readonly Message[];
   tools: readonly ToolDefinition[];
-  /** Tools that the provider runs itself. */
+  /** Tools that the provider runs. */
   hostedTools?: readonly HostedTool[];
-  /** Maximum tokens of the answer. Default: the provider's own limit. */
+  /** Maximum number of tokens in the answer. Default: the provider's limit. */
   maxTokens?: number;
   temperature?: number;
   thinking?: Thinking;
@@ -75,23 +79,23 @@ export type ModelRequest = {
   format?: Format;
 };
 
-/** The usage of an unfinished answer, and its model. */
+/** The model and the usage of an unfinished answer. */
 export type PartialUsage = { model: string; usage: Usage };
 
-/** Receives an answer while it is streamed. The callbacks must not throw. */
+/** Callbacks for the parts of an answer that is streamed. The callbacks must not throw. */
 export type ModelSink = {
   onToken?: (delta: string) => void;
   onThinking?: (delta: string) => void;
-  /** Gets the answer's usage so far, each time that the service reports it. */
+  /** Called with the answer's usage so far, each time that the service reports it. */
   onUsage?: (partial: PartialUsage) => void;
-  /** The head of the service's response, before the answer. */
+  /** Called with the head of the service's response, before the answer. */
   onResponse?: (head: ResponseHead) => void;
 };
 
-/** The parts of a thread that a call uses: the environment, for keys, and the signal. */
+/** The parts of a thread that a model call uses: the environment, for keys, and the signal. */
 export type Surroundings = { env: Readonly<Record<string, string>>; signal?: AbortSignal };
 
-/** The reason why a model stopped, with the same values for every provider. */
+/** The reason why a model stopped, with the same values for all providers. */
 export type Stop =
   | "end"
   | "tools"
@@ -101,7 +105,7 @@ export type Stop =
   | "context_full"
   | "unknown";
 
-/** A model's whole answer to one request. */
+/** A model's complete answer to one request. */
 export type ModelAnswer = {
   id: string;
   model: string;
@@ -110,7 +114,7 @@ export type ModelAnswer = {
   text: string;
   thinking: string;
   toolUses: ToolUse[];
-  /** Tool calls that the provider ran itself. */
+  /** Calls of hosted tools. */
   hosted?: HostedCall[];
   stop: Stop;
   finishReason: string;
@@ -119,11 +123,11 @@ export type ModelAnswer = {
   usage: Usage;
   /** Whether the service did not report all usage. `usage` has the reported part. */
   isUncounted?: true;
-  /** The unreadable pieces of the answer. */
+  /** Descriptions of the unreadable pieces of the answer. */
   unread?: string[];
 };
 
-/** The target of a call, and the secrets that messages must not contain. */
+/** The provider, model and address of a call, and the secrets that error messages must not contain. */
 export type CallTarget = {
   provider: string;
   model: string;
@@ -131,24 +135,24 @@ export type CallTarget = {
   secrets: readonly string[];
 };
 
-/** A service that answers requests. Messages use `name`. */
+/** A service that answers requests. Error messages contain `name`. */
 export type ModelProvider = {
   name: string;
-  /** The lifetime of its cache entries, if that affects the price. */
+  /** The lifetime of the service's cache entries, if it affects the price. */
   cacheWrites?: "1h";
-  /** Retries of a failed call, unless a role sets them (2). */
+  /** Maximum number of retries of a failed call, unless a role sets it (2). */
   maxRetries?: number;
   /**
    * Makes one streamed call.
-   * @throws ProviderError; the reason of `signal` when it is aborted, after closing the connection.
+   * @throws ProviderError; the reason of `signal` if the signal is aborted, after the connection is closed.
    */
   answer: (
     request: ModelRequest,
     sink: ModelSink,
     surroundings: Surroundings,
   ) => Promise<ModelAnswer>;
-  /** Returns the address and key of requests to a model, for a service with rate limits. */
+  /** Returns the address and the key for requests to a model, if the service has rate limits. */
   target?: (model: string, surroundings: Surroundings) => CallTarget;
-  /** Returns the service's free count of the maximum input tokens of a request, if it has one. */
+  /** Returns the maximum number of input tokens of a request, as the service counts it for free. */
   countInput?: (request: ModelRequest, surroundings: Surroundings) => Promise<number>;
 };

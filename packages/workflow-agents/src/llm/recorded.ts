@@ -4,23 +4,26 @@ import { digest, type Spent, takeOver } from "../run/run.ts";
 import { idsOf } from "./accumulator.ts";
 import type { Block, ModelAnswer, ModelProvider, ModelRequest, ToolResult } from "./provider.ts";
 
-/** The parts of a step that are needed to record its conversations. */
+/** The parts of a step's context that are necessary to record the step's conversations. */
 export type RecordingStep = Pick<
   ThreadContext,
   "journal" | "key" | "attempts" | "questions" | "shared"
 > &
   Partial<Pick<ThreadContext, "threadId">>;
 
-/** The place of a recorded conversation: the journal, the key of its step, and its id in the step. */
+/**
+ * The place of a recorded conversation: the journal, the key of the step, and the id of the conversation within the
+ * step.
+ */
 export type ConversationPlace = { journal: Journal; key: string; conversation: string };
 
-/** The number of times that each request was made within an execution of a step, by its outermost attempt. */
+/** The number of times that each request was made within an execution of a step, by the step's outermost attempt. */
 const asked = new Map<string, Map<string, number>>();
 const mostExecutions = 1000;
 
 /**
- * Returns the place to record a new conversation, or null without a journal. The request identifies it later. Equal
- * requests of one execution are distinguished by their order.
+ * Returns the place to record a new conversation, or null without a journal. A later execution finds the conversation
+ * by the same request. Equal requests of one execution are distinguished by their order.
  */
 export function placeOf(
   { journal, key, attempts }: RecordingStep,
@@ -42,12 +45,12 @@ export function placeOf(
 }
 
 /**
- * A summary that replaces everything before a turn. `at` is the token count for the next turn, if a provider revealed
- * it.
+ * A summary that replaces everything before a turn. `at` is the number of tokens at which to summarise, if a refusal
+ * revealed it.
  */
 export type Summarised = { summary: string; at?: number | undefined };
 
-/** `paid` is the spending since the previous entry. */
+/** A journal entry. `paid` is the spending since the previous entry. */
 type Entry = { conversation: string; turn: number; paid?: readonly Spent[] } & (
   | { kind: "answer"; answer: ModelAnswer }
   | { kind: "result"; result: ToolResult }
@@ -57,8 +60,8 @@ type Entry = { conversation: string; turn: number; paid?: readonly Spent[] } & (
 );
 
 /**
- * `repair` is the request after an answer that did not fit. `ids` are new ids for calls that were recorded with the
- * same id.
+ * A recorded turn. `repair` is the message after an answer that did not fit. `ids` has new ids for calls that were
+ * recorded with the same id.
  */
 type Turn = {
   answer: ModelAnswer;
@@ -69,14 +72,14 @@ type Turn = {
   repair?: string;
 };
 
-/** The turns and tool calls of one conversation, both recorded by earlier executions and new. */
+/** The turns and tool calls of one conversation that earlier executions recorded. Records new turns and calls. */
 export class Recorded {
   readonly #place: ConversationPlace | null;
   readonly #turns = new Map<number, Turn>();
   /** Summaries by the turn that they precede. */
   readonly #summaries = new Map<number, Summarised & { paid?: readonly Spent[] }>();
   #repairs = 0;
-  /** The turns that the last entry dropped. The next entry restores them if it shows a repeated request. */
+  /** The turns that the last entry dropped. The next entry restores the turns if it is a repair of them. */
   #dropped: [turn: number, value: Turn][] = [];
 
   private constructor(place: ConversationPlace | null) {
@@ -84,8 +87,8 @@ export class Recorded {
   }
 
   /**
-   * Reads the records. `isLast` tells whether an answer ends the conversation. A failed execution's last answer is
-   * requested again.
+   * Reads the records. `isLast` returns whether an answer ends the conversation. The last answer of a failed execution
+   * is requested again.
    */
   static async open(
     place: ConversationPlace | null,
@@ -94,7 +97,7 @@ export class Recorded {
     const recorded = new Recorded(place);
     const entries = (await place?.journal.read(place.key)) ?? [];
     for (const each of entries) recorded.#take(each, isLast);
-    // If this execution fails too, the next execution reads here where it continued.
+    // Marks the turn from which this execution continues, and the calls whose spending it takes over.
     const { turns } = recorded;
     const paid = recorded.#paid();
     takeOver(paid);
@@ -103,7 +106,7 @@ export class Recorded {
     return recorded;
   }
 
-  /** Returns the spending on the turns that this execution continues from. */
+  /** Returns the spending on the recorded turns, from which this execution continues. */
   #paid(): Spent[] {
     const turns = [...this.#turns].flatMap(([turn, { paid, results }]) => [
       ...(this.#summaries.get(turn)?.paid ?? []),
@@ -141,12 +144,12 @@ export class Recorded {
     return this.#turns.get(turn)?.results.get(id)?.result;
   }
 
-  /** Returns the request after a turn's unfit answer, or undefined if none was made. */
+  /** Returns the message after a turn's answer that did not fit, or undefined. */
   repair(turn: number): string | undefined {
     return this.#turns.get(turn)?.repair;
   }
 
-  /** Returns the summary before a turn, if any. */
+  /** Returns the summary before a turn, or undefined. */
   summary(turn: number): Summarised | undefined {
     return this.#summaries.get(turn);
   }
@@ -159,7 +162,7 @@ export class Recorded {
     await this.#record({ kind: "summary", turn, ...summarised, paid });
   }
 
-  /** The number of repeated requests for answers that did not fit. */
+  /** The number of repairs: messages after answers that did not fit. */
   get repairs(): number {
     const known = [...this.#turns.values()].filter(({ repair }) => repair !== undefined);
     return known.length + this.#repairs;
@@ -170,7 +173,7 @@ export class Recorded {
     return this.#turns.get(turn)?.isBegun ?? false;
   }
 
-  /** Returns an idempotency key of a tool call, or undefined if nothing is recorded. */
+  /** Returns the idempotency key of a tool call, or undefined if the conversation is not recorded. */
   keyOf(turn: number, id: string): string | undefined {
     const place = this.#place;
     return place ? `${place.key}:${place.conversation}:${turn}:${id}` : undefined;
@@ -180,7 +183,9 @@ export class Recorded {
     await this.#record({ kind: "answer", turn, answer, paid });
   }
 
-  /** Records the start of a turn's calls after a person's decision. No call of the turn ran before the decision. */
+  /**
+   * Records the start of a turn's calls after a person's decision. Before the decision, none of the turn's calls run.
+   */
   async begun(turn: number): Promise<void> {
     await this.#record({ kind: "begun", turn });
   }
@@ -211,7 +216,7 @@ export class Recorded {
     if (kind === "repair" && dropped.at(-1)?.[0] === turn) {
       for (const [nth, value] of dropped) this.#turns.set(nth, value);
     }
-    // Ignore entries that follow a lost answer.
+    // Entries after a lost answer are ignored.
     if (turn > this.#turns.size + 1) return;
     const known = this.#turns.get(turn);
     if (kind === "answer") {
@@ -232,13 +237,13 @@ export class Recorded {
     if (failed) this.#drop(isLast);
   }
 
-  /** Reads an answer's cost as earlier versions recorded it. */
+  /** Returns the spending on an answer that an earlier version recorded without `paid`. */
   #spentOn(turn: number, { model, usage }: ModelAnswer): Spent {
     const call = this.keyOf(turn, "");
     return { model, usage, cost: null, ...(call !== undefined && { call }) };
   }
 
-  /** Drops the answer that failed an execution, and the unfit answers before it. */
+  /** Drops the last answer of a failed execution, and the answers before it that did not fit. */
   #drop(isLast: (answer: ModelAnswer) => boolean): void {
     let last = this.#turns.get(this.#turns.size);
     if (last?.repair !== undefined || !last || !isLast(last.answer)) return;
@@ -251,8 +256,8 @@ export class Recorded {
 }
 
 /**
- * Gives the calls of an answer unique ids. Earlier versions recorded the ids of a service that uses an id twice; their
- * results are in the order of the calls.
+ * Gives the calls of an answer unique ids. Earlier versions recorded the original ids of a service that uses an id
+ * twice. Their results have the order of the calls.
  */
 function withOwnIds(answer: ModelAnswer): Pick<Turn, "answer" | "ids"> {
   const given = answer.toolUses.map(({ id }) => id);

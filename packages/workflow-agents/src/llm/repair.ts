@@ -3,8 +3,8 @@ import { currentRun, publish } from "../run/run.ts";
 import type { Recorded } from "./recorded.ts";
 
 /**
- * Returns and records the request after a last answer that does not fit. Returns null if it fits or the repairs are
- * used up. The request is the same in every execution of the step.
+ * Returns the message after a last answer that does not fit, and records the message, so that every execution of the
+ * step sends the same message. Returns null if the answer fits or the repairs are used up.
  */
 export async function repairOf(
   form: AnswerCheck | undefined,

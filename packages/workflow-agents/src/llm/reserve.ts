@@ -13,22 +13,24 @@ import {
 } from "./provider.ts";
 import { retried } from "./retry.ts";
 
-/** Returns the retry policy of a provider's call: the role's policy, else the provider's default. */
+/** Returns the retry policy of a call: the role's policy, otherwise the provider's default. */
 export const retrying = ({ maxRetries = 2 }: ModelProvider): Retrying =>
   currentRun().retrying ?? {
     policy: callPolicy({ attempts: maxRetries + 1 }),
     since: performance.now(),
   };
 
-/** The maximum tokens of an answer, if the thread's limit allowed fewer than requested. */
+/**
+ * `cap` is the maximum number of tokens in an answer if the thread's limit allows fewer than requested, otherwise null.
+ */
 export type Capped = { cap: number | null };
 
-/** Maximum output tokens of a limited call whose request sets none. */
+/** Maximum number of output tokens for a request without `maxTokens` in a thread with a limit. */
 export const outputIfUnbounded = 16_384;
-/** Minimum output tokens of a call. An answer with a lower limit is rarely whole. */
+/** Minimum number of output tokens to reserve for a call. With fewer tokens, an answer is rarely complete. */
 export const leastOutput = 1024;
 
-/** `usage` is the maximum of the call, if the thread has a limit. */
+/** A reservation. `usage` is the maximum usage of the call if the thread has a limit. */
 type Reserved = Capped & {
   call: string;
   request: ModelRequest;
@@ -37,8 +39,8 @@ type Reserved = Capped & {
 };
 
 /**
- * Reserves a call's maximum cost within the thread's limits, and bounds its answer by the remaining amounts. The
- * service counts the input only if an estimate by its bytes would exceed a limit.
+ * Reserves the maximum cost of a call within the thread's limits, and limits the answer to the rest. The service counts
+ * the input only if the bound by its bytes would exceed a limit.
  */
 export async function reserveCall(
   provider: ModelProvider,
@@ -76,7 +78,7 @@ export async function reserveCall(
   const counting = () => countInput({ ...request, maxTokens }, surroundings);
   const count = await retried(retrying(provider), surroundings.signal, counting).catch(
     (error: unknown) => {
-      // A service of the same protocol may not support counting. The estimate by bytes then decides.
+      // Another service with the same protocol may not support counting. The bound by bytes then decides.
       const status = error instanceof ProviderError ? error.status : null;
       if ([404, 405, 501].includes(status ?? 0)) return mostInput;
       throw error;
@@ -85,15 +87,15 @@ export async function reserveCall(
   return await reserveFor(count, true);
 }
 
-// Tokens that a service adds: instructions for tools and forms, and marks around each message.
+// Tokens that a service adds to a request: instructions for tools and forms, and marks around each message.
 const addedToRequest = 1024;
 const addedToPart = 16;
-// The maximum tokens of a picture that is given as a URL, which has few bytes.
+// Maximum number of tokens of a picture that is sent as a URL, whose bytes do not bound the tokens.
 const mostOfPicture = 5000;
 
 type Input = Pick<ModelRequest, "system" | "tools" | "messages"> & { format?: object };
 
-/** Returns the maximum tokens of a text: each token has at least one byte of UTF-8. */
+/** Returns the maximum number of input tokens of a request. Each token has at least one byte of UTF-8. */
 export function inputBound({ system, tools, messages, format = { type: "none" } }: Input): number {
   let pictures = 0;
   const counted = (_: string, value: unknown): unknown => {
@@ -103,7 +105,7 @@ export function inputBound({ system, tools, messages, format = { type: "none" } 
     )
       return value;
     pictures += 1;
-    // The tokens of a picture do not follow from its bytes.
+    // The bytes of a picture do not determine its tokens.
     return value.type === "image" ? { type: "image" } : value;
   };
   const bytes = Buffer.byteLength(JSON.stringify([system, tools, messages, format], counted));
@@ -113,7 +115,7 @@ export function inputBound({ system, tools, messages, format = { type: "none" } 
 
 const texts = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
 
-/** Tells whether a request has only text. The tokens of a picture or a document do not follow from its bytes. */
+/** Returns whether a request has only text. The bytes of a picture or a document do not determine its tokens. */
 const isText = ({ messages }: ModelRequest): boolean =>
   messages
     .flatMap(blocksOf)
@@ -122,7 +124,7 @@ const isText = ({ messages }: ModelRequest): boolean =>
         texts.has(type) || (type === "tool_result" && typeof content === "string" && !parts),
     );
 
-/** Makes the thread wait until its limit allows a whole answer. Returns false if the thread cannot ask a person. */
+/** Makes the thread wait until a person raises its limit. Returns false if the thread cannot ask a person. */
 export async function raised({ maxTokens = outputIfUnbounded }: ModelRequest, answer: ModelAnswer) {
   const usage = { ...answer.usage, output_tokens: maxTokens };
   return (await currentRun().raise?.({ model: answer.model, usage, cost: null })) ?? false;

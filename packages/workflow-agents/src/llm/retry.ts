@@ -4,10 +4,12 @@ import type { CallPolicy, Retrying } from "../run/retry.ts";
 import { ProviderError } from "./error.ts";
 
 // Maximum accepted delay in milliseconds. A longer delay means a daily limit or an outage, so the call fails and a
-// person notices.
+// person can react.
 const longestAsked = 10 * 60_000;
 
-/** Makes a call, and repeats it for the errors and with the delays of a policy. Publishes each delay when it starts. */
+/**
+ * Makes a call, and repeats it after the errors and with the delays of a policy. Publishes each delay when it starts.
+ */
 export async function retried<T>(
   { policy, since }: Retrying,
   signal: AbortSignal | undefined,
@@ -27,7 +29,7 @@ export async function retried<T>(
   }
 }
 
-/** Returns the delay until the next try; null if there is no next try. */
+/** Returns the delay until the next try, or null if the policy does not allow another try. */
 function delayAfter(error: unknown, attempt: number, policy: CallPolicy): number | null {
   const { attempts, backoffMs, maxDelayMs, on } = policy;
   if (!(error instanceof ProviderError) || attempt >= attempts) return null;

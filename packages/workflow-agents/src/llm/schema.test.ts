@@ -11,8 +11,8 @@ const openai = openaiForms(true).rules;
 const anthropic = anthropicForms.rules;
 const schemaOf = (zod: z.ZodObject): object => formOf(zod).schema;
 
-describe("a schema in the form that a mode allows", () => {
-  test("requires all properties for OpenAI, where null means an omitted property", () => {
+describe("the strict schema of a provider's mode", () => {
+  test("requires all properties for OpenAI, so that null means an omitted property", () => {
     const given = schemaOf(z.object({ a: z.string().optional(), b: z.number().nullish() }));
     const strict = strictSchema(given, openai);
     expect(strict).toMatchObject({
@@ -24,7 +24,7 @@ describe("a schema in the form that a mode allows", () => {
     expect(strictSchema(given, anthropic)).toMatchObject({ required: [] });
   });
 
-  test("describes rules in words that the mode does not enforce", () => {
+  test("describes rules that the mode does not enforce in descriptions", () => {
     const given = schemaOf(
       z.object({ a: z.string().min(3).describe("A name."), n: z.int().max(9) }),
     );
@@ -42,21 +42,21 @@ describe("a schema in the form that a mode allows", () => {
   });
   const lost: Record<string, z.ZodObject> = {
     "arbitrary keys": z.object({ a: z.record(z.string(), z.number()) }),
-    "values of any type": z.object({ a: z.unknown() }),
-    "more keys than it names": z.looseObject({ a: z.string() }),
-    "an item of each place": z.object({ a: z.tuple([z.string(), z.number()]) }),
+    "fields with any value": z.object({ a: z.unknown() }),
+    "unknown keys": z.looseObject({ a: z.string() }),
+    tuples: z.object({ a: z.tuple([z.string(), z.number()]) }),
   };
-  test.each(Object.entries(lost))("is null if the mode would lose %s", (_, zod) => {
+  test.each(Object.entries(lost))("is null if the mode cannot express %s", (_, zod) => {
     for (const rules of [openai, anthropic]) expect(strictSchema(schemaOf(zod), rules)).toBeNull();
   });
 
-  test("may be recursive for OpenAI, but not for Anthropic", () => {
+  test("may be recursive for OpenAI, and is null for a recursive schema for Anthropic", () => {
     const given = schemaOf(z.object({ tree }));
     expect(strictSchema(given, openai)).not.toBeNull();
     expect(strictSchema(given, anthropic)).toBeNull();
   });
 
-  test("is null if it is too large, or has a dangling reference", () => {
+  test("is null if the schema is too large, or has a dangling reference", () => {
     const shape = Object.fromEntries(
       [...Array(25).keys()].map((n) => [`f${n}`, z.string().optional()]),
     );
@@ -73,7 +73,7 @@ describe("a schema in the form that a mode allows", () => {
   });
 });
 
-/** A schema, and a value of it as a mode with only required properties writes it. */
+/** A schema, a value of the schema, and the same value as a mode with only required properties returns it. */
 type Pair = { zod: z.ZodType; value: unknown; strict: unknown };
 
 const same = (zod: z.ZodType, value: unknown): Pair => ({ zod, value, strict: value });
@@ -93,7 +93,7 @@ const pair: fc.Arbitrary<Pair> = fc.letrec<{ pair: Pair; object: Pair }>((tie) =
       .map(([one, isNull]) =>
         isNull ? same(one.zod.nullable(), null) : { ...one, zod: one.zod.nullable() },
       ),
-    // A union whose branches differ in a constant.
+    // Generates a union whose branches differ in a constant.
     fc.tuple(tie("object"), tie("object"), fc.boolean()).map(([a, b, isFirst]) => {
       const branch = (kind: string, { zod }: Pair) => z.object({ kind: z.literal(kind), of: zod });
       const zod = z.union([branch("a", a), branch("b", b)]);
@@ -134,7 +134,7 @@ const pair: fc.Arbitrary<Pair> = fc.letrec<{ pair: Pair; object: Pair }>((tie) =
 const withoutNull = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value, (_, each: unknown) => each ?? undefined) ?? "null");
 
-test("values of any schema are unchanged after the round trip through a mode", async () => {
+test("values of any schema are unchanged after a round trip through a mode", async () => {
   let tried = 0;
   const property = fc.asyncProperty(pair, async ({ zod, value, strict }) => {
     const given = schemaOf(z.object({ root: zod }));
@@ -145,7 +145,7 @@ test("values of any schema are unchanged after the round trip through a mode", a
     if (!("validate" in compiled)) throw new Error(compiled.message);
     expect(compiled.validate({ root: strict })).toBeNull();
     const back = withoutNulls({ root: strict }, given) as { root: unknown };
-    // For a nullable optional property, null and omission are equal.
+    // For a nullable optional property, null and omission are equivalent.
     const { root } = z.object({ root: zod }).parse(back);
     expect(withoutNull(root)).toEqual(withoutNull(value));
   });

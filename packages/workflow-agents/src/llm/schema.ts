@@ -3,12 +3,14 @@ import { isObject } from "../run/error.ts";
 
 /** The JSON Schema subset of a provider's structured-output mode. */
 export type SchemaRules = {
-  /** Whether every property must be required. Optional properties then become nullable. */
+  /** Whether all properties must be required. Optional properties then become nullable. */
   areAllRequired: boolean;
   mayRecur: boolean;
-  /** Whether the mode enforces a keyword. Other keywords are shown to the model, and the caller checks them. */
+  /**
+   * Returns whether the mode enforces a keyword. Other keywords are described to the model, and the caller checks them.
+   */
   enforces: (keyword: string, value: unknown) => boolean;
-  /** Whether a schema of this size is allowed. */
+  /** Returns whether the mode allows a schema of this size. */
   allows: (size: SchemaSize) => boolean;
 };
 
@@ -18,15 +20,15 @@ export type SchemaSize = {
   unions: number;
   depth: number;
   enumValues: number;
-  /** The characters of all names, and of all values of enums. */
+  /** The number of characters in all names and all enum values. */
   characters: number;
 };
 
 type Node = Record<string, unknown>;
 
 /**
- * Converts an object's schema to the form that a provider's mode allows. Returns null if the mode cannot express it,
- * for example for arbitrary keys or values of any type. Keywords that the mode does not enforce go into the
+ * Converts an object's schema to a schema that a provider's mode allows. Returns null if the mode cannot express the
+ * schema, for example arbitrary keys or values of any type. Keywords that the mode does not enforce become parts of the
  * descriptions.
  */
 export function strictSchema(schema: object, rules: SchemaRules): Node | null {
@@ -44,7 +46,7 @@ class NotAllowed extends Error {}
 const structure = `type properties required additionalProperties items anyOf oneOf const enum $ref
   $defs definitions $schema $id title description`;
 const known = new Set(structure.split(/\s+/));
-// Keywords that only narrow a value, so a later check can replace them. All other keywords define the structure.
+// Keywords that only narrow a value, so that a later check can replace them. All other keywords define the structure.
 const narrowing = new Set(
   `minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern format minItems maxItems
   uniqueItems minProperties maxProperties not contains minContains maxContains default contentEncoding contentMediaType`
@@ -56,7 +58,7 @@ const structural = new Set(
   dependentSchemas dependencies $dynamicRef $recursiveRef $anchor`.split(/\s+/),
 );
 
-/** Rewrites one schema, and measures it. */
+/** Converts one schema, and measures it. */
 class Strict {
   readonly #schema: Node;
   readonly #rules: SchemaRules;
@@ -163,7 +165,7 @@ class Strict {
   #object({ required = [], additionalProperties }: Node, given: unknown, depth: number): Node {
     const properties = Object.entries(isObject(given) ? given : {});
     const names = new Set(Array.isArray(required) ? required : []);
-    // An open schema without properties allows any object.
+    // A schema without properties allows any object, unless it forbids additional properties.
     const isClosed =
       additionalProperties === false ||
       (additionalProperties === undefined && properties.length > 0);
@@ -200,7 +202,7 @@ function typesOf(schema: Node): unknown {
   return types.length === 1 ? types[0] : types;
 }
 
-/** Returns the schema that a local `$ref` names, or null. */
+/** Returns the schema that a local `$ref` refers to, or null. */
 function resolved($ref: unknown, root: Node): Node | null {
   if ($ref === "#") return root;
   const [, kind = "", name = ""] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(String($ref)) ?? [];
@@ -218,7 +220,7 @@ function recurs(node: unknown, root: Node, path: readonly unknown[]): boolean {
   return Object.values(parts).some((part) => recurs(part, root, path));
 }
 
-/** Returns whether a definition refers to itself without a property or item between. */
+/** Returns whether a definition refers to itself without a property or an item in between. */
 function isLoop(_: Node, { $defs = {}, definitions = {} }: Node): boolean {
   const root = { $defs, definitions };
   const comesTo = (node: unknown, path: readonly unknown[]): boolean => {
@@ -232,7 +234,7 @@ function isLoop(_: Node, { $defs = {}, definitions = {} }: Node): boolean {
   );
 }
 
-/** Removes nulls that stand for omitted optional properties. */
+/** Removes the nulls that represent omitted optional properties. */
 export function withoutNulls(value: unknown, schema: unknown, root: unknown = schema): unknown {
   if (!isObject(schema) || !isObject(root)) return value;
   if (schema.$ref !== undefined) return withoutNulls(value, resolved(schema.$ref, root), root);
@@ -255,7 +257,7 @@ export function withoutNulls(value: unknown, schema: unknown, root: unknown = sc
 const isLeftOut = (value: unknown, schema: unknown, key: string, required: unknown): boolean =>
   value === null && !(Array.isArray(required) && required.includes(key)) && !mayBeNull(schema);
 
-/** Returns whether a schema itself allows null. */
+/** Returns whether the author's schema allows null. */
 function mayBeNull(schema: unknown): boolean {
   if (!isObject(schema)) return false;
   const union = schema.anyOf ?? schema.oneOf;
@@ -265,7 +267,7 @@ function mayBeNull(schema: unknown): boolean {
   );
 }
 
-/** Returns whether a value has the structure of a schema. Null may mean an omitted property. */
+/** Returns whether a value has the structure of a schema, where null may represent an omitted property. */
 function fits(schema: unknown, value: unknown, root: Node): boolean {
   if (!isObject(schema)) return schema !== false;
   if (schema.$ref !== undefined) return fits(resolved(schema.$ref, root), value, root);

@@ -24,7 +24,7 @@ const result = (tool_use_id: string, content: unknown = "found"): Block => {
   return { type: "tool_result", tool_use_id, content };
 };
 
-test("a valid request stays the same, with the marks for a provider's cache", () => {
+test("a valid request is unchanged, including the marks for a provider's cache", () => {
   const marked = { ...text("a"), [cacheEnd]: true };
   const messages = [user(marked), model(text("b"), call("c1")), user(result("c1"))];
   expect(sent(messages)).toEqual(messages);
@@ -38,9 +38,9 @@ test("a valid request stays the same, with the marks for a provider's cache", ()
 
 describe("a request that a service would refuse", () => {
   const cases: [string, Message[], Message[]][] = [
-    ["half a character", [user(text("\ud83d key"))], [user(text("\ufffd key"))]],
+    ["a lone surrogate", [user(text("\ud83d key"))], [user(text("\ufffd key"))]],
     [
-      "half a character in a result, a name and a key",
+      "lone surrogates in a result, a name and a key",
       [
         user(text("a")),
         model(call("c", "look", { "\udc00": ["\ud800"] })),
@@ -60,12 +60,12 @@ describe("a request that a service would refuse", () => {
     ["an answer of blank text", [user(text("a")), model(text(" \u001c"))], [user(text("a"))]],
     ["a blank prompt", [{ role: "user", content: " " }], [user(text("(nothing)"))]],
     [
-      "a name with a dot",
+      "a tool name with a dot",
       [user(text("a")), model(call("c", "multi_tool_use.parallel")), user(result("c"))],
       [user(text("a")), model(call("c", "multi_tool_use_parallel")), user(result("c"))],
     ],
     [
-      "an id with a dot, and the same id twice",
+      "a call id with a dot, and the same call id twice",
       [
         user(text("a")),
         model(call("c.1"), call("c.1")),
@@ -78,7 +78,7 @@ describe("a request that a service would refuse", () => {
       ],
     ],
     [
-      "the same id in a later turn",
+      "the same call id in a later turn",
       [
         user(text("a")),
         model(call("c")),
@@ -119,7 +119,7 @@ describe("a request that a service would refuse", () => {
     expect(sent(messages)).toEqual(expected);
   });
 
-  test("has a call without a result, or a result without a call", () => {
+  test("is repaired when a call lacks a result, or a result lacks a call", () => {
     const [, , missing] = sent([user(text("a")), model(call("c")), user(text("b"))]);
     expect(missing?.content).toEqual([
       expect.objectContaining({ type: "tool_result", tool_use_id: "c", is_error: true }),
@@ -131,7 +131,7 @@ describe("a request that a service would refuse", () => {
   });
 });
 
-test("an integer beyond 2^53 keeps the model's digits", () => {
+test("an integer beyond 2^53 keeps the digits that the model sent", () => {
   const one = {
     ...call("c", "look", { id: "9007199254740993" }),
     exact: '{"id": 9007199254740993}',
@@ -142,7 +142,7 @@ test("an integer beyond 2^53 keeps the model's digits", () => {
   expect(JSON.stringify(chatBody(request, false))).toContain('{\\"id\\":9007199254740993}');
 });
 
-test("a tool's schema has everything that services require", () => {
+test("a tool's schema is completed as services require", () => {
   const schemaOf = (input_schema: Record<string, unknown>) =>
     sendable({ ...asked, tools: [{ name: "t", description: "", input_schema }] }, plainId).tools[0]
       ?.input_schema;
@@ -178,7 +178,7 @@ test("a tool's schema has everything that services require", () => {
   expect(schemaOf(kept)).toEqual(kept);
 });
 
-/** Blocks as found in records or written by authors. */
+/** Generates text as found in records or written by authors. */
 const words = fc.oneof(
   fc.string({ unit: "binary", maxLength: 6 }),
   fc.constantFrom(
@@ -237,7 +237,7 @@ const schemaOver = (inner: fc.Arbitrary<object>): fc.Arbitrary<Record<string, un
   );
 const schema = schemaOver(schemaOver(leaf));
 
-test("every service accepts every request, whatever was recorded", () => {
+test("every service accepts every repaired request", () => {
   const messages = fc
     .array(message, { maxLength: 8 })
     .map((list): Message[] => [user(text("do it")), ...list]);
@@ -245,7 +245,7 @@ test("every service accepts every request, whatever was recorded", () => {
     fc.property(words, messages, schema, (system, list, input_schema) => {
       const tools = [{ name: "look", description: system, input_schema }];
       const request = { ...asked, system, messages: list, tools };
-      // The body as sent, without values that JSON cannot represent.
+      // Returns the body as sent, without values that JSON cannot represent.
       const wire = (body: unknown): unknown => JSON.parse(JSON.stringify(body));
       expect(anthropicRefusal(wire(messagesBody(sendable(request, plainId), "5m")))).toBeNull();
       expect(chatRefusal(wire(chatBody(sendable(request, anyId), false)))).toBeNull();

@@ -9,8 +9,8 @@ import { completeSchema } from "./tool-schema.ts";
 export type IdRule = (id: string) => boolean;
 
 /**
- * Repairs a request so that no service refuses its form: well-formed text, no blank blocks, calls with legal names and
- * ids and exactly one result each, exact numbers, complete tool schemas. A valid request stays the same, so that a
+ * Repairs a request so that every service accepts its format: well-formed text, no blank blocks, calls with valid names
+ * and ids and exactly one result each, exact numbers, complete tool schemas. A valid request is unchanged, so that a
  * provider's cache finds it.
  */
 export function sendable<Request extends ModelRequest>(request: Request, isId: IdRule): Request {
@@ -26,12 +26,11 @@ export function sendable<Request extends ModelRequest>(request: Request, isId: I
   };
 }
 
-// Services count more characters as blank than `trim` does.
-// oxlint-disable-next-line no-control-regex
+// Services treat more characters as blank than `trim` does. oxlint-disable-next-line no-control-regex
 const blank = /^[\s\u001c-\u001f\u0085]*$/;
 const isBlank = (text: unknown): boolean => typeof text !== "string" || blank.test(text);
 
-/** Returns a JSON value with lone surrogates replaced, or the value itself if it has none. */
+/** Returns a JSON value with lone surrogates replaced, or the same value if all its text is well-formed. */
 function wellFormed<T>(value: T): T;
 function wellFormed(value: unknown): unknown {
   if (typeof value === "string") return value.isWellFormed() ? value : value.toWellFormed();
@@ -58,12 +57,12 @@ function wellFormed(value: unknown): unknown {
 const nothing = "(nothing)";
 const noResult = "(no output)";
 
-/** The messages of one request during the repair. */
+/** Repairs the messages of one request. */
 class Conversation {
   readonly #isId: IdRule;
   readonly #sent: Message[] = [];
   readonly #ids = new Set<string>();
-  /** The calls without a result so far: their original ids, and the ids to send. */
+  /** The calls that lack a result so far, with their original ids and the ids to send. */
   #open: { was: string; id: string }[] = [];
   readonly #held: Message[] = [];
 
@@ -78,11 +77,11 @@ class Conversation {
       const content = listOf(message);
       if (role === "system") {
         const texts = content.filter(({ type }) => type === "text");
-        // Text must not come between a call and its result.
+        // A message must not come between a call and its result.
         if (texts.length > 0) this.#held.push(withContent(message, texts));
       } else if (role === "assistant") this.#answer(message, content);
       else {
-        // The rest of the results may follow in separate messages.
+        // The other results may follow in separate messages.
         while (this.#open.length > 0 && hasResults(messages[at + 1])) {
           content.push(...listOf(messages[(at += 1)] as Message));
         }
@@ -113,7 +112,7 @@ class Conversation {
     const block: Block = { ...given, id, name: nameOf(given.name), input: inputOf(given, exact) };
     const { item } = given;
     if (!isObject(item) || item.type !== "function_call") return block;
-    // A lone surrogate may be written as an escape.
+    // A lone surrogate may be an escape sequence in the JSON.
     const isKept =
       isObjectText(String(item.arguments)) && !/\\ud[89a-f]/i.test(String(item.arguments));
     const args = isKept ? item.arguments : JSON.stringify(block.input);
@@ -148,7 +147,7 @@ class Conversation {
 
   #missing(): Block[] {
     return this.#open.splice(0).map(({ id }): Block => {
-      const content = "there is no result of this call";
+      const content = "the result of this call is missing";
       return { type: "tool_result", tool_use_id: id, content, is_error: true };
     });
   }
@@ -163,7 +162,7 @@ class Conversation {
     this.#release();
   }
 
-  /** Trims the end of an answer to continue, which must not end with white space. */
+  /** Trims the end of an unfinished last answer, which must not end with white space. */
   #trimEnd(): void {
     const at = this.#sent.findLastIndex(({ role }) => role !== "system");
     const last = this.#sent[at];
@@ -179,7 +178,7 @@ class Conversation {
 const hasResults = (message: Message | undefined): boolean =>
   message?.role === "user" && listOf(message).some(({ type }) => type === "tool_result");
 
-/** Returns the blocks of a message that are not empty. */
+/** Returns the well-formed blocks of a message, without empty blocks. */
 function listOf({ content }: Message): Block[] {
   const blocks: Block[] =
     typeof content === "string" ? [{ type: "text", text: content }] : [...content];
@@ -191,7 +190,7 @@ function isEmpty({ type, text, thinking, signature, item }: Block): boolean {
   return type === "thinking" && isBlank(thinking) && isBlank(signature) && !isObject(item);
 }
 
-/** Returns a message with these blocks, or the original text if they are only that text. */
+/** Returns a message with these blocks, or the original message if its text is unchanged. */
 const withContent = (message: Message, content: Block[]): Message =>
   typeof message.content === "string" && content[0]?.text === message.content
     ? message
@@ -217,7 +216,7 @@ function resultOf(block: Block, tool_use_id: string): Block {
   return { ...block, tool_use_id, ...(isNone && { content: noResult }) };
 }
 
-/** Converts a result without its call to a text. */
+/** Converts a result whose call is missing to text. */
 function strayResult(block: Block): Block {
   const { type, content } = block;
   if (type !== "tool_result") return block;
@@ -225,7 +224,7 @@ function strayResult(block: Block): Block {
   return { type: "text", text: `The result of a tool's call:\n${said}` };
 }
 
-/** Converts a call in a user's message to a text. */
+/** Converts a call in a user's message to text. */
 function strayCall(block: Block): Block {
   if (block.type !== "tool_use") return block;
   const called = JSON.stringify({ name: block.name, input: block.input });

@@ -20,18 +20,20 @@ import { failureInBody } from "./failure.ts";
 import type { ModelAnswer, ModelSink } from "./provider.ts";
 import { answerTooLarge, callRedirected, serverSilent } from "./errors.ts";
 
-// Maximum wait for the end of a complete answer, in milliseconds. A connection that ended properly can be reused.
+// Maximum wait for the end of the connection after a complete answer, in milliseconds. A connection that ends properly
+// can be reused.
 const lastWaitMs = 1000;
 const mostOfError = 64 * 1024;
-// An event with a few characters has about 150 more bytes.
+// Maximum number of received bytes for each character of an answer. An event with a few characters has about 150 other
+// bytes.
 const bytesPerCharacter = 16;
 
 export type ClientCall = Target &
   Patience & { classes: ClientErrors; signal?: AbortSignal } & Pick<ModelSink, "onResponse">;
 
 /**
- * Runs a client's call.
- * @throws ProviderError for every failure; the signal's reason when it is aborted.
+ * Runs a call of a model client.
+ * @throws ProviderError for every failure; the signal's reason if the signal is aborted.
  */
 export async function callClient<Result>(
   call: ClientCall,
@@ -63,8 +65,9 @@ export async function callClient<Result>(
 }
 
 /**
- * Runs a client's streamed call, and reads the answer to its end. A connection that breaks off or falls silent after
- * the end does not affect the answer. A ProviderError has the reported usage of the answer.
+ * Runs a streamed call of a model client, and reads the whole answer. A connection that breaks off or falls silent
+ * after the end of the answer does not affect the answer. A thrown `ProviderError` has the reported usage of the
+ * answer.
  */
 export async function streamAnswer(
   call: ClientCall,
@@ -92,7 +95,7 @@ export async function streamAnswer(
       }
       const answer = ended();
       if (answer !== null) return answer;
-      throw providerError({ kind: "cut", reason: "its end never came" }, call);
+      throw providerError({ kind: "cut", reason: "the end of the answer is missing" }, call);
     });
   } catch (error) {
     if (error instanceof ProviderError) error.partial = accumulator.partial;
@@ -129,15 +132,15 @@ function unreadIn(error: unknown): ClientError {
 type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 /**
- * Guards the bytes of an answer beneath a provider's client. The client itself drops keep-alives, and holds a line in
- * memory until it ends. Pass `fetch` to the client and `signal` to its request.
+ * Checks the bytes of an answer before a provider's client reads them. The client itself drops keep-alives, and buffers
+ * a line until its end. Pass `fetch` to the client and `signal` to the client's request.
  */
 export class StallGuard {
-  /** The error of an abandoned answer: the server fell silent, or sent too much. */
+  /** The error of an aborted answer, if the server fell silent or sent too much. */
   error: ProviderError | null = null;
-  /** The error that the server sent. */
+  /** The error that the server reported. */
   refusal: HttpFailure | null = null;
-  /** Whether an answer, and not an error of the protocol, has started to arrive. */
+  /** Whether an answer, and not an error response, has started to arrive. */
   isAnswering = false;
   readonly signal: AbortSignal;
   readonly #call: ClientCall;
@@ -156,7 +159,7 @@ export class StallGuard {
   }
 
   readonly fetch: Fetch = async (url, init) => {
-    // Bun and Node end a quiet answer after 5 minutes. Our own limits apply instead.
+    // Bun and Node abort a silent response after 5 minutes. The options `timeoutMs` and `silenceMs` apply instead.
     const unlimited = { ...init, timeout: false, hasCredential: true };
     const address = url instanceof Request ? url.url : url;
     const response = await fetchWithinOrigin(address, unlimited).catch((error: unknown) => {
@@ -179,13 +182,13 @@ export class StallGuard {
     clearTimeout(this.#timer);
   }
 
-  /** Marks the answer as whole, so that the reader does not wait for more. */
+  /** Limits the wait for the end of the connection after a complete answer. */
   expectEnd(): void {
     this.#silenceMs = Math.min(this.#silenceMs, lastWaitMs);
     this.#arm(this.#silenceMs);
   }
 
-  /** Reads the start of an error's body, even if the body breaks off. */
+  /** Returns the start of an error response's body, even if the body breaks off. */
   async #beginningOf(body: ReadableStream<Uint8Array> | null): Promise<string> {
     const decoder = new TextDecoder();
     let text = "";
@@ -195,7 +198,7 @@ export class StallGuard {
         if (text.length > mostOfError) break;
       }
     } catch {
-      // The status is sufficient.
+      // The status suffices.
     }
     return text;
   }
@@ -223,7 +226,8 @@ export class StallGuard {
     );
   }
 
-  // One timer for many pieces: it checks the arrival time of the last piece, and waits for the remaining time.
+  // Uses one timer for many chunks. The timer checks the arrival time of the last chunk, and waits for the remaining
+  // time.
   #arm(ms: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { tokensAbout } from "./tokens.ts";
 
-test("pictures and documents count with a model's tokens, not with their bytes", () => {
+test("pictures and documents count as a model counts them, not by their bytes", () => {
   expect(tokensAbout("x".repeat(398))).toBe(99.5);
   const data = "A".repeat(4_000_000);
   const source = { type: "base64", media_type: "image/png", data };

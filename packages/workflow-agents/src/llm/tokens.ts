@@ -1,12 +1,14 @@
 import { isObject } from "../run/error.ts";
 
 const charactersPerToken = 4;
-// A picture's tokens follow from its width and height, which providers limit, and not from its bytes.
+// The tokens of a large picture. They depend on its width and height, which providers limit, and not on its bytes.
 const tokensOfPicture = 1600;
-// A page of a PDF is a picture and its text: about 3,000 tokens in some 60,000 characters of base64.
+// A model reads a PDF page as a picture and text. A page of about 60,000 characters in base64 has about 3,000 tokens.
 const charactersPerDocumentToken = 20;
 
-/** Estimates the tokens of a request's parts: texts by length, pictures and documents by kind. */
+/**
+ * Returns an estimate of the tokens in a part of a request: text by its length, pictures and documents by their kind.
+ */
 export function tokensAbout(part: unknown): number {
   if (typeof part === "string") {
     const [head] = part.startsWith("data:") ? (/^[^,]{0,100};base64,/.exec(part) ?? []) : [];
@@ -17,7 +19,7 @@ export function tokensAbout(part: unknown): number {
   const { type, media_type, data } = part;
   if (type === "base64" && typeof data === "string") return encodedTokens(String(media_type), data);
   let sum = 0;
-  // A name, its quotes and a colon.
+  // The name of a field, with its quotes and colon.
   for (const name in part) sum += 1 + name.length / charactersPerToken + tokensAbout(part[name]);
   return sum;
 }

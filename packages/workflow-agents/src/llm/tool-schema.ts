@@ -13,8 +13,9 @@ const mapsOfSchemas = [
 const schemas = ["items", "additionalProperties", "not", "if", "then", "else", "contains"];
 
 /**
- * Completes a tool's JSON Schema as services require: an object with properties and without a union, `enum` or `not` at
- * the root, and items for each list. Properties of a root's union move to the root; the tool itself checks the rest.
+ * Returns a tool's JSON Schema as services require it: an object with properties and without a union, `enum` or `not`
+ * at the root, and with items for each list. Properties in a union at the root move to the root. The tool itself checks
+ * the rest.
  */
 export function completeSchema(schema: unknown): Schema {
   const root = complete(isObject(schema) ? schema : {});
@@ -31,7 +32,7 @@ export function completeSchema(schema: unknown): Schema {
   };
 }
 
-/** Merges the properties of a root's union and reference into it. */
+/** Merges the properties in a union or reference at the root into the root. */
 function rootOf(schema: Schema, root: Schema, path: readonly unknown[]): Schema {
   const { $ref, anyOf, oneOf, allOf, ...own } = schema;
   const target = $ref === undefined ? null : localOf($ref, root);
@@ -67,7 +68,7 @@ function localOf($ref: unknown, root: Schema): Schema | null {
 }
 
 /**
- * Completes a schema: lists get items and objects get properties, at any depth. Returns a complete schema unchanged.
+ * Returns a schema with items for lists and properties for objects, at any depth. Returns a complete schema unchanged.
  */
 function complete(schema: unknown): unknown {
   if (schema === true) return {};

@@ -7,13 +7,13 @@ import type { RecordingStep } from "./recorded.ts";
 import { tokensAbout } from "./tokens.ts";
 import { waitTooLong } from "./errors.ts";
 
-/** A turn at a service without limits. */
+/** The turn for a service without rate limits. */
 const free: Turn = { send: () => () => undefined };
 
 /**
- * Waits until a provider's limits allow a call. All threads of the machine with the same key and model share these
- * limits. The wait is published when it starts.
- * @throws ProviderError when the wait would exceed the role's deadline; the signal's reason when it is aborted.
+ * Waits until a provider's rate limits allow a call. All threads of the machine with the same key and model share the
+ * limits. Publishes the wait when it starts.
+ * @throws ProviderError if the wait would exceed the role's deadline; the signal's reason if the signal is aborted.
  */
 export async function turnAt(
   { target: targetOf }: ModelProvider,
@@ -51,7 +51,7 @@ const reasons: Record<LimitName | "pause" | "first", (provider: string) => strin
   first: (provider) => `the limits of ${provider} are unknown until its first answer`,
 };
 
-// The key itself must not be on the disk.
+// The key must not be on the disk, so the name has only a digest.
 const bucketName = ({ provider, baseUrl, secrets, model }: CallTarget): string =>
   createHash("sha256")
     .update(JSON.stringify([provider, baseUrl, secrets, model]))

@@ -6,7 +6,7 @@ type Resource = ReadResourceResult["contents"][number];
 
 const deepest = 8;
 
-/** Reads content as valid blocks. A note replaces an invalid block. */
+/** Returns valid blocks for content of any type. Notes replace invalid blocks. */
 export function blocksIn(content: unknown, depth = 0): ContentBlock[] {
   if (content === undefined || content === null) return [];
   if (Array.isArray(content) && depth < deepest) {
@@ -32,7 +32,7 @@ function blockIn(block: Record<string, unknown>): ContentBlock {
       const [resource] = resourcesIn(block.resource, "");
       return resource
         ? { type, resource }
-        : text(`[resource, not shown: it is ${kindOf(block.resource)}]`);
+        : text(`[resource, not shown: the resource is ${kindOf(block.resource)}]`);
     }
     case "resource_link": {
       const { uri, name, description } = block;
@@ -49,7 +49,7 @@ function blockIn(block: Record<string, unknown>): ContentBlock {
   }
 }
 
-/** Reads content of an unknown type, with its text if it has one. */
+/** Returns a note for content of an unknown type, with the text in the content. */
 function unknownBlock({ type, text: said, ...others }: Record<string, unknown>): ContentBlock {
   if (type === undefined || type === null) {
     return said === undefined ? text(JSON.stringify(others)) : textIn(said);
@@ -69,7 +69,7 @@ function plainText(value: unknown): string {
   }
 }
 
-/** Reads resources with their text or bytes. Leaves out resources without either. */
+/** Returns resources with their text or bytes. A note replaces the content of a resource without either. */
 export function resourcesIn(value: unknown, otherwise: string): Resource[] {
   if (typeof value === "string") return [{ uri: otherwise, text: value }];
   const list: unknown[] = Array.isArray(value) ? value : [value];
@@ -88,7 +88,10 @@ export function resourcesIn(value: unknown, otherwise: string): Resource[] {
   });
 }
 
-/** Converts base64, base64url, base64 with line breaks, or a `data:` URL to standard base64. */
+/**
+ * Converts base64, base64url, base64 with line breaks, or a `data:` URL to standard base64. Returns null for other
+ * values.
+ */
 function base64In(value: unknown): string | null {
   if (typeof value !== "string") return null;
   const data = value

@@ -4,7 +4,7 @@ import { isObject } from "../run/error.ts";
 
 type Resource = ReadResourceResult["contents"][number];
 
-/** Converts a block for a model: texts, pictures and documents, and a note for other types. */
+/** Converts a block for a model: text, pictures and documents. A note replaces a block of another type. */
 export function contentOf(block: ContentBlock): string | Part {
   switch (block.type) {
     case "text":
@@ -12,7 +12,7 @@ export function contentOf(block: ContentBlock): string | Part {
     case "image":
       return partOr(`image ${block.mimeType}`, block.data, image);
     case "audio":
-      return note(`audio ${block.mimeType}`, block.data, "models here take no audio");
+      return note(`audio ${block.mimeType}`, block.data, "audio is not supported");
     case "resource_link":
       return linkOf(block);
     case "resource":
@@ -27,7 +27,7 @@ export function resourceOf(resource: Resource): string | Part {
   return partOr(`resource ${uri}, ${mimeType}`, blob, (bytes) => file(bytes, { name }));
 }
 
-/** Returns only the text of an answer, with notes about the rest. */
+/** Returns the text of a block, or a note for other content. */
 export const textOf = (block: ContentBlock): string => {
   const content = contentOf(block);
   if (typeof content === "string") return content;
@@ -35,7 +35,7 @@ export const textOf = (block: ContentBlock): string => {
   return `[${block.type}, ${sizeOf(data)}]`;
 };
 
-/** Joins contents to a tool's result: a text if all are texts. */
+/** Joins contents to the result of a tool: a string if all contents are strings, otherwise a list. */
 export function joined(contents: readonly (string | Part)[]): string | (string | Part)[] {
   const some = contents.filter((one) => one !== "");
   const texts = some.filter((one) => typeof one === "string");
@@ -48,8 +48,8 @@ function linkOf(link: ContentBlock & { type: "resource_link" }): string {
 }
 
 /**
- * Makes a part whose type comes from its bytes, not from the server's label, because providers refuse a wrong media
- * type.
+ * Returns a part whose type comes from the bytes instead of the server's label, because providers refuse a wrong media
+ * type. Returns a note for unsupported bytes.
  */
 function partOr(what: string, data: string, make: (bytes: Buffer) => Part): string | Part {
   try {

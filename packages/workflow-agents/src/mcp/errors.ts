@@ -12,31 +12,31 @@ export const invalidServerName = (name: string): WorkflowError =>
 export const serverNotUrl = (url: string): WorkflowError =>
   badMcp(`${JSON.stringify(url)} is not a URL`);
 
-/** `part`: the content that can't be in a system prompt. */
+/** Returns the error for a prompt with content that a system prompt cannot have. `part` describes the content. */
 export const promptNotText = (name: string, part: string): WorkflowError =>
   failure(
     "MCP_PROMPT_FAILED",
     `the prompt ${name} contains ${part}, but a system prompt is text`,
-    "give the agent the picture or document by files or messages, or use a prompt without it",
+    "pass the picture or document in the agent's files or messages, or use a prompt without it",
   );
 
 export const crashedAgain = (server: string): WorkflowError =>
   failure(
     "MCP_DIED",
     `the MCP server ${server} crashed again after a restart`,
-    "fix the server; then retry the thread",
+    "fix the server, then retry the thread",
   );
 
 /** Hints by error code. */
 const hints: Record<string, string> = {
   MCP_UNREACHABLE:
-    "check the server's command or URL, and the variables that it needs in the thread's environment",
-  MCP_BUSY: "call it again later: nothing was done",
-  MCP_UNAVAILABLE: "call it again if that does no harm: it may have been done",
-  MCP_DIED: "call it again if that does no harm: the server is then started again",
+    "check the server's command or URL, and the variables in the thread's environment that it needs",
+  MCP_BUSY: "call the tool again later: the server did not run it",
+  MCP_UNAVAILABLE: "call the tool again if this is safe: the server may have run it",
+  MCP_DIED: "call the tool again if this is safe: the server then restarts",
   MCP_REFUSED: "check the key in the thread's environment that the server's headers use",
 };
 
-/** A problem of a server or of an answer, with the hint of its code. */
+/** Returns the error for a problem of a server or an answer, with the hint for the code. */
 export const mcpError = (code: string, message: string, cause?: unknown): WorkflowError =>
   failure(code, message, hints[code], { cause });

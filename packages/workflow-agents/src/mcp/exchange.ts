@@ -6,24 +6,24 @@ import { type Asked, resultIn } from "./reader.ts";
 
 type Id = string | number;
 
-/** The error code of an answer that was lost with its connection. The outcome of its request is unknown. */
+/** The error code of an answer that was lost with its connection. The outcome of the request is unknown. */
 export const lostAnswer = -32097;
 const unreadable = -32096;
 const longestPart = 2 ** 20;
 
 /**
- * The messages between the client and one server. An exchange keeps the waiting requests, so that it finds the request
- * of an answer even if the id is absent or of another type, and can parse the answer by the request's method.
+ * Reads the messages of one server for a client. An exchange keeps the open requests, so that it finds the request of
+ * an answer even if the id is missing or of another type, and can read the answer by the request's method.
  *
  * 1. Each request gets one answer: a result that fits its method, or an error.
- * 2. An answer without a known id belongs to the only waiting request. While several requests wait, the answer is kept
- *    until one request is left.
+ * 2. An answer without a known id belongs to the only open request. While several requests are open, the answer is kept
+ *    until only one request is open.
  * 3. An unreadable message is reported, and does not end the connection.
  */
 export class Exchange {
   readonly #waiting = new Map<Id, Asked>();
   readonly #note: (problem: string) => void;
-  /** Messages with numbers that parsing rounded, and the same messages with all digits. */
+  /** For messages with numbers that parsing rounded, the same messages with all digits. */
   readonly #exact = new WeakMap<Fields, Fields>();
   #unclaimed: Fields[] = [];
   readonly #cursors = new Map<string, Set<unknown>>();
@@ -46,14 +46,14 @@ export class Exchange {
     this.#waiting.set(id, { method, params: given, cursors, note: this.#note });
   }
 
-  /** The cursors used so far for a list. A request without a cursor restarts the list. */
+  /** Returns the cursors of a list so far. A request without a cursor restarts the list. */
   #cursorsOf(method: string, cursor: unknown): Set<unknown> {
     const cursors = (cursor !== undefined && this.#cursors.get(method)) || new Set();
     this.#cursors.set(method, cursors.add(cursor));
     return cursors;
   }
 
-  /** Drops an abandoned request. */
+  /** Drops a cancelled request. */
   forget(id: Id): void {
     this.#waiting.delete(id);
   }
@@ -62,7 +62,7 @@ export class Exchange {
     return this.#waiting.has(id);
   }
 
-  /** Returns the messages of a line. Invalid JSON is a part of a message broken into lines, or not a message. */
+  /** Returns the messages in a line. A line of invalid JSON may be a part of a message that has several lines. */
   line(line: string, own?: Id): JSONRPCMessage[] {
     if (line.trim() === "") return [];
     const whole = this.parsed(line);
@@ -83,7 +83,7 @@ export class Exchange {
   }
 
   #stray(text: string): void {
-    this.#note(`put out what is not a message: ${oneLine(text, 200)}`);
+    this.#note(`printed a line that is not a message: ${oneLine(text, 200)}`);
   }
 
   /** Returns the value of a JSON text, or undefined if it is not JSON. */
@@ -102,13 +102,17 @@ export class Exchange {
     }
   }
 
-  /** Returns the messages in a {@link parsed} value. `own` is the request that it answers. */
+  /**
+   * Returns the messages in a {@link parsed} value. `own` is the id of the request that the value answers, if known.
+   */
   messages(value: unknown, own?: Id): JSONRPCMessage[] {
     const read = listOf(value).flatMap((one) => this.#message(one, own));
     return [...read, ...this.#claimed()];
   }
 
-  /** Returns an error as the answer to a request: to `own`, or to the request of an answer without an id. */
+  /**
+   * Returns an error as the answer to the request `own`. Without `own`, handles the error like an answer without an id.
+   */
   failed(
     problem: string,
     { own, code = unreadable }: { own?: Id; code?: number } = {},
@@ -141,7 +145,7 @@ export class Exchange {
     return [];
   }
 
-  /** Returns whether an object is a message: programs log in JSON too. */
+  /** Returns whether an object is a message. Programs may also print logs in JSON. */
   #isMessage({ jsonrpc, id, method, result, error }: Fields): boolean {
     if (jsonrpc !== undefined) return true;
     if (result !== undefined || error !== undefined) return this.#requestOf(id, undefined) !== null;
@@ -168,7 +172,7 @@ export class Exchange {
 
   #answer(id: Id, given: Fields): JSONRPCMessage {
     const request = this.#waiting.get(id) as Asked;
-    // The bounds of a schema must stay numbers.
+    // In other answers, the bounds of a schema must stay numbers.
     const isTool = request.method === "tools/call";
     const { result, error } = (isTool && this.#exact.get(given)) || given;
     this.#waiting.delete(id);
@@ -178,7 +182,7 @@ export class Exchange {
     }
     try {
       if (result === undefined && !allowsNothing.has(request.method)) {
-        throw new Error("it has neither a result nor an error");
+        throw new Error("neither a result nor an error found");
       }
       return { jsonrpc: "2.0", id, result: resultIn(result, request) };
     } catch (thrown) {
@@ -189,7 +193,7 @@ export class Exchange {
   }
 }
 
-// Requests that stay open until the connection ends. A message without an id does not answer them.
+// Requests that stay open until the connection ends, so an answer without an id does not belong to them.
 const longLived = new Set(["subscriptions/listen"]);
 const allowsNothing = new Set(["ping", "initialize"]);
 
@@ -206,12 +210,16 @@ function errorIn(error: unknown): { code: number; message: string; data?: unknow
   const number = typeof given === "string" ? Number(given) : given;
   const code = typeof number === "number" && Number.isSafeInteger(number) ? number : -32603;
   const said = typeof message === "string" ? message : jsonOf(message ?? data ?? error);
-  return { code, message: said || "an error without words", ...(data !== undefined && { data }) };
+  return {
+    code,
+    message: said || "an error without a message",
+    ...(data !== undefined && { data }),
+  };
 }
 
 const jsonOf = (value: unknown): string => JSON.stringify(value) ?? "";
 
-/** Reads a request or a notification of the server. */
+/** Returns a request or a notification of the server. */
 function asked({ id, params }: Fields, method: string): JSONRPCMessage[] {
   const given = paramsIn(method, params);
   if (given === null) return [];

@@ -9,16 +9,16 @@ export const longestMessage = 64 * mib;
 const mostTries = 3;
 const longestWaitMs = 30_000;
 
-/** Status codes of a server or its proxy for a request that was not processed. */
+/** Status codes of a server or a proxy for a request that was not processed. */
 const isNotDone = new Set([429, 503]);
 const mayRepeat = /^(initialize|server\/discover|tools\/list|resources\/|prompts\/)/;
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
 /**
- * Returns a fetch for MCP servers that gives the client only messages that it understands. The exchange reads JSON
- * bodies and event streams, whatever their declared content type is. A request to a busy server is sent again, after
- * the server's own delay.
+ * Returns a `fetch` for an MCP client that passes only messages that the client understands. The exchange reads JSON
+ * bodies and event streams, whatever their declared content type is. A request to a busy server is sent again after the
+ * delay that the server requests.
  */
 export const tolerantFetch =
   (exchange: Exchange): Fetch =>
@@ -62,7 +62,7 @@ async function repeated(
   }
 }
 
-/** Returns the text of a body, or null if it is longer than a message may be. */
+/** Returns the text of a body, or null if it exceeds the maximum length of a message. */
 async function textOf(body: ReadableStream<Uint8Array>): Promise<string | null> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -92,7 +92,9 @@ function jsonOf(
   headers.delete("content-length");
   headers.delete("content-encoding");
   const messages = read();
-  const left = exchange.isWaiting(own) ? exchange.failed("its answer has no message", { own }) : [];
+  const left = exchange.isWaiting(own)
+    ? exchange.failed("its answer is missing a message", { own })
+    : [];
   return new Response(JSON.stringify([...messages, ...left]), { status: 200, headers });
 }
 
@@ -100,7 +102,7 @@ export const tooLong = `its answer is longer than ${longestMessage / mib} MiB`;
 
 /**
  * Returns a stream of events with messages that the client understands. The request of the stream always gets an
- * answer, at the latest an error at the end.
+ * answer, at the latest an error at the end of the stream.
  */
 function eventsOf(
   body: ReadableStream<Uint8Array>,

@@ -15,11 +15,11 @@ import { sendable } from "../tools/plain-names.ts";
 import { ThreadServer } from "./server.ts";
 import { invalidServerName, mcpError, promptNotText, serverNotUrl } from "./errors.ts";
 
-/** A server's tools, and its prompts for a role's `systemPrompt`. */
+/** The tools of an MCP server, and its prompts for a role's `systemPrompt`. */
 export type McpServer = ToolSource & {
   /**
-   * Returns the text of one of the server's prompts. A later execution of the same step after a crash gets the same
-   * text as the first one.
+   * Returns a function that returns the text of one of the server's prompts. After a crash, a later execution of the
+   * step gets the recorded text.
    *
    *     role({ systemPrompt: docs.prompt("review", { language: "TypeScript" }), … });
    */
@@ -29,19 +29,19 @@ export type McpServer = ToolSource & {
   ): (context: PromptContext) => Promise<string>;
 };
 
-/** The context of a prompt request; a role's `ThreadContext` includes it. */
+/** The context of a prompt request, which is a part of a role's `ThreadContext`. */
 type PromptContext = Pick<ToolContext, "signal" | "cwd" | "env" | "key"> & { journal?: Journal };
 
 /**
- * Returns the tools of an MCP server, for {@link toolRegistry}. Each thread has its own server process or session, from
- * the first use of the tools until the thread's signal, or 5 minutes without a call. A program that exited is started
- * again for the next call, unless it exited twice without an answer in between. The call during which the program
- * exited is an error. A server with resources has two more tools, which list and read them. The server's own requests
- * (for a model's answer, a person's answer, or a folder) are refused.
+ * Returns the tools of an MCP server, for {@link toolRegistry}. Each thread has its own server process or session. It
+ * starts at the first use of the tools, and ends with the thread or after 5 minutes without a call. If the server's
+ * program exits during a call, the call fails. The next call starts the program again, unless it exited twice without
+ * an answer in between. A server with resources has two more tools, which list and read the resources. Requests of the
+ * server (for a model's answer, a person's answer, or folders) are refused.
  *
  *     const tools = toolRegistry([mcpTools({ name: "docs", command: "docs-mcp", env: ["DOCS_KEY"] })]);
  *
- * @throws WorkflowError `BAD_MCP` at once; from a running thread `MCP_UNREACHABLE`, `MCP_DIED`, `MCP_BUSY`,
+ * @throws WorkflowError `BAD_MCP` at definition; in a thread `MCP_UNREACHABLE`, `MCP_DIED`, `MCP_BUSY`,
  *   `MCP_UNAVAILABLE`, `MCP_TOOL_FAILED`, `MCP_RESOURCE_FAILED`, `MCP_PROMPT_FAILED`, `MCP_REFUSED`.
  */
 export function mcpTools(options: McpOptions): McpServer {
@@ -70,7 +70,7 @@ export function mcpTools(options: McpOptions): McpServer {
   };
 }
 
-/** Returns the text that the step's first execution got, if the step has a journal. */
+/** Returns the text that an earlier execution of the step recorded, or records a new text if the step has a journal. */
 async function recordedOnce(
   { journal, key }: PromptContext,
   name: string,
@@ -101,7 +101,7 @@ async function promptOf(
     .join("\n\n");
 }
 
-/** Returns a part of a prompt as text. Fails for other parts, because a system prompt contains only text. */
+/** Returns a part of a prompt as text. Throws for other parts, because a system prompt has only text. */
 function promptText(name: string, content: ContentBlock): string {
   const isBytes =
     content.type === "resource"
@@ -115,7 +115,7 @@ function promptText(name: string, content: ContentBlock): string {
 
 function readyTools({ name }: McpOptions, tools: Tool[], server: ThreadServer): ReadyTool[] {
   const taken = new Set<string>();
-  // A list of several pages may contain a tool twice.
+  // A list with several pages may contain a tool twice.
   const unique = new Map(tools.toReversed().map((tool) => [tool.name, tool]));
   const own = tools
     .filter((tool) => unique.get(tool.name) === tool)
@@ -125,7 +125,7 @@ function readyTools({ name }: McpOptions, tools: Tool[], server: ThreadServer): 
         name: toolName(name, tool.name, taken),
         description: tool.description ?? "",
         input_schema: schema,
-        // The server checks the rest, because its schema is not a Zod schema.
+        // The server checks the input by its own schema.
         check: (input) =>
           isObject(input)
             ? { ok: true, input: restored(input) }
@@ -139,7 +139,7 @@ function readyTools({ name }: McpOptions, tools: Tool[], server: ThreadServer): 
   return [...own, ...reading.map((tool) => ({ ...tool, name: toolName(name, tool.name, taken) }))];
 }
 
-/** Returns the arguments with the model's own digits, where a number would round them. */
+/** Returns the arguments with the digits that the model sent, where a number would round them. */
 const exactOf = (
   input: unknown,
   { exact }: ToolContext,
@@ -151,7 +151,9 @@ const exactOf = (
 
 const longest = 64;
 
-/** Returns `server__tool`, at most 64 characters. A changed name ends in digits that make it unique. */
+/**
+ * Returns the name `SERVER__TOOL` with at most 64 characters. A changed name ends with a digest that makes it unique.
+ */
 function toolName(server: string, tool: string, taken: Set<string>): string {
   const plain = `${server}__${tool.replace(/[^\w-]/g, "_")}`;
   const isKept = plain.length <= longest && !taken.has(plain);
@@ -161,10 +163,7 @@ function toolName(server: string, tool: string, taken: Set<string>): string {
   return name;
 }
 
-/**
- * Returns an answer's texts and pictures, with notes about the rest. `structuredContent` is the result if it is alone,
- * and added otherwise.
- */
+/** Returns the text and pictures of an answer, with notes for other content. */
 function resultOf({ content, structuredContent, isError }: CallToolResult): unknown {
   if (isError) {
     const text = content.map(textOf).filter(Boolean).join("\n");

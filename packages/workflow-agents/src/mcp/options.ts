@@ -1,8 +1,8 @@
-// A separate file, so that importing these types does not require the MCP client's types.
+// These types are in their own file, so that importing them does not require the types of the MCP client.
 
 /**
- * The address of a server. A command runs in the thread's directory. `env` names the variables that the command gets in
- * addition to the harmless variables. `headers` may be a function of the thread's environment.
+ * The command or the URL of a server. A command runs in the thread's directory. `env` lists the environment variables
+ * that the command gets in addition to the harmless variables. `headers` may be a function of the thread's environment.
  */
 export type Address =
   | { command: string; args?: readonly string[]; env?: readonly string[] }

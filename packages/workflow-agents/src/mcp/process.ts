@@ -9,10 +9,10 @@ import type { GroupRequest } from "../child/request.ts";
 import type { Exchange } from "./exchange.ts";
 import { longestMessage, tooLong } from "./http.ts";
 
-// Time for a server to end after its input ends, and again after SIGTERM, in milliseconds.
+// Time for a server to exit after the end of its stdin, and again after SIGTERM, in milliseconds.
 const graceMs = 2000;
 
-/** A server in a process group. The client's own transport would not end the server's child processes. */
+/** A transport to a server in its own process group. The SDK's transport would not end the server's child processes. */
 export class ServerProcess implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
@@ -32,7 +32,10 @@ export class ServerProcess implements Transport {
     this.#onErrorOutput = onErrorOutput;
   }
 
-  /* These two properties make the client treat the server as a local program, whose late answers are not errors. */
+  /*
+   * Because of these two properties, the client treats the server as a local program, whose late answers are not
+   * errors.
+   */
   get pid(): number | null {
     return this.#server?.pid ?? null;
   }
@@ -53,21 +56,21 @@ export class ServerProcess implements Transport {
     child.stderr.on("data", this.#onErrorOutput);
     void ended.then(() => {
       this.#server = null;
-      // The last line may have no end.
+      // The last line may lack a line end.
       lines.end();
       this.onclose?.();
     });
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    if (!this.#server) throw new Error("the server does not run");
+    if (!this.#server) throw new Error("the server is not running");
     this.#exchange.sent(message);
     const { child, ended } = this.#server;
     if (child.stdin.write(serializeMessage(message))) return;
     await Promise.race([new Promise((drained) => child.stdin.once("drain", drained)), ended]);
   }
 
-  /** Ends the server: closes its input, then sends SIGTERM to its group, then kills it. */
+  /** Ends the server: closes its stdin, then sends SIGTERM to the group, then SIGKILL. */
   async close(): Promise<void> {
     const server = this.#server;
     this.#server = null;

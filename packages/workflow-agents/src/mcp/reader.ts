@@ -3,29 +3,29 @@ import { type Fields, isObject } from "../run/error.ts";
 import { blocksIn, resourcesIn } from "./blocks.ts";
 
 /*
- * Reads the results of an MCP server. Each reader returns the protocol's types for any input: a null counts as an
- * absent field, a single value as a list of one, and an unusable entry is left out.
+ * Reads the results of an MCP server. Each reader returns the protocol's types for any input: null counts as a missing
+ * field, a single value as a list with one entry, and unusable entries are left out.
  */
 
-/** A request that was sent to a server, and a callback for the omitted parts of its answer. */
+/** A request to a server, and a callback for problems of its answer. */
 export type Asked = {
   method: string;
   params: Fields;
-  /** The cursors that this list was requested with so far. */
+  /** The cursors of the list so far. */
   cursors: ReadonlySet<unknown>;
   note: (problem: string) => void;
 };
 
 /**
- * Reads the result of a request.
- * @throws UnreadableContent if nothing of it is usable.
+ * Returns the result of a request in the protocol's types.
+ * @throws UnreadableContent if no part of the result is usable.
  */
 export function resultIn(result: unknown, asked: Asked): Fields {
   const read = Object.hasOwn(readers, asked.method) ? readers[asked.method] : undefined;
   return read ? { ...complete, ...read(result, asked) } : isObject(result) ? result : {};
 }
 
-// Fields that newer revisions of the protocol require in each result. Older revisions ignore them.
+// Fields that newer revisions of the protocol require in each result, and older revisions ignore.
 const complete = { resultType: "complete", ttlMs: 0, cacheScope: "private" };
 
 const readers: Record<string, (result: unknown, asked: Asked) => Fields> = {
@@ -43,7 +43,8 @@ const readers: Record<string, (result: unknown, asked: Asked) => Fields> = {
   "server/discover": (result) => {
     const fields = fieldsOf(result);
     const versions = listOf(fields.supportedVersions).filter((one) => typeof one === "string");
-    if (versions.length === 0) throw new UnreadableContent("supportedVersions", "names no version");
+    if (versions.length === 0)
+      throw new UnreadableContent("supportedVersions", "does not contain a version");
     return {
       supportedVersions: versions,
       capabilities: capabilitiesIn(fields.capabilities),
@@ -67,7 +68,7 @@ const readers: Record<string, (result: unknown, asked: Asked) => Fields> = {
   "prompts/get": (result) => ({ messages: messagesIn(result) }),
 };
 
-/** Reads a server's capabilities. Without any, assumes tools: the server then answers with an empty list. */
+/** Returns a server's capabilities. If they are missing, assumes tools, of which the server may have none. */
 function capabilitiesIn(value: unknown): Fields {
   const given = fieldsOf(value);
   const names = ["prompts", "resources"].filter((name) => isOffered(given[name]));
@@ -85,7 +86,10 @@ const isOffered = (value: unknown): boolean =>
 const instructionsIn = ({ instructions }: Fields): Fields =>
   typeof instructions === "string" ? { instructions } : {};
 
-/** Returns the next page's cursor, unless an earlier page had it: such a list would have no end. */
+/**
+ * Returns the cursor of the next page, unless an earlier page had the same cursor, because such a list would have no
+ * end.
+ */
 function cursorIn(result: unknown, { cursors }: Asked): Fields {
   const { nextCursor } = fieldsOf(result);
   const isNext = typeof nextCursor === "string" && nextCursor !== "";
@@ -137,12 +141,12 @@ function described(result: unknown, field: string, key: string, { note }: Asked)
  */
 function entriesOf(result: unknown, field: string): unknown[] {
   const value = isObject(result) ? result[field] : result;
-  // A server in a language without one-element lists sends an object with names as keys.
+  // Some servers send an object with names as keys instead of a list.
   if (isObject(value)) return Object.values(value).filter(isObject);
   return listIn(value, `result.${field}`);
 }
 
-/** Reads a tool's answer. The tool has run, so every readable part is kept. */
+/** Returns a tool's answer. The tool has run, so every readable part is kept. */
 function callIn(result: unknown): Fields {
   if (!isObject(result)) return { content: blocksIn(result) };
   const { content, structuredContent, isError, resultType, ...others } = result;
@@ -151,9 +155,9 @@ function callIn(result: unknown): Fields {
   const { _meta: _, ttlMs: __, cacheScope: ___, ...rest } = others;
   const isOther = blocks.length === 0 && !isOffered(structuredContent);
   if (resultType === "input_required" && isOther) return result;
-  // An answer in an unknown format, or a server's value instead of its content.
+  // The answer may have an unknown format, or be a value instead of content.
   const shown = isOther && Object.keys(rest).length > 0 ? blocksIn(JSON.stringify(rest)) : blocks;
-  // A string keeps the digits that a number would round.
+  // Text keeps the digits that a number would round.
   const isAlone = isOffered(structuredContent) && shown.length === 0;
   return {
     content: isAlone ? blocksIn(jsonOf(structuredContent)) : shown,
@@ -178,7 +182,7 @@ function messagesIn(result: unknown): Fields[] {
     }));
   });
   if (read.length > 0) return read;
-  throw new UnreadableContent("result.messages", "has no content");
+  throw new UnreadableContent("result.messages", "is missing content");
 }
 
 const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {});

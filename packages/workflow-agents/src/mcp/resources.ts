@@ -5,14 +5,14 @@ import type { ThreadServer } from "./server.ts";
 
 const failed = "MCP_RESOURCE_FAILED";
 
-/** Returns two tools with which a model finds and reads a server's resources. */
+/** Returns two tools by which a model lists and reads a server's resources. */
 export function resourceTools(server: ThreadServer): ReadyTool[] {
   const listing = { running: "its resources were listed", failed };
   const reading = { running: "a resource was read", failed };
   return [
     {
       name: "list_resources",
-      description: "Lists the resources that can be read, and templates of URIs of more.",
+      description: "Lists the resources that can be read, and URI templates of further resources.",
       input_schema: { type: "object", properties: {} },
       check: (input) => ({ ok: true, input }),
       execute: (_, { signal }) =>

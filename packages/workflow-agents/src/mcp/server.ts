@@ -28,12 +28,12 @@ import { ServerProcess } from "./process.ts";
 import { crashedAgain, mcpError } from "./errors.ts";
 
 const connectMs = 30_000;
-/** Timeout for a program to report its version. After the timeout, the client uses the older handshake. */
+/** Timeout for a program's answer to the version request. After the timeout, the client uses the older handshake. */
 const probeMs = 3000;
 const idleMs = 5 * 60_000;
 const longestMs = 2 ** 31 - 1;
 
-/** A server of one thread: connected on demand, and connected again after an exit. */
+/** The server of one thread. Connects on demand, and connects again after an exit. */
 export class ThreadServer {
   readonly #options: McpOptions;
   readonly #context: ToolContext;
@@ -45,7 +45,7 @@ export class ThreadServer {
   #lastLine = "";
   #hasResources = false;
   #running = 0;
-  /** The number of exits of its program since its last answer. */
+  /** The number of exits of the program since its last answer. */
   #deaths = 0;
   #idle: ReturnType<typeof setTimeout> | undefined;
   // The error output belongs to the attempt that used the server last.
@@ -66,7 +66,7 @@ export class ThreadServer {
     return this.#tools ?? [];
   }
 
-  /** Whether the server has resources. Known after `tools`. */
+  /** Whether the server has resources. False before the first connection. */
   get hasResources(): boolean {
     return this.#hasResources;
   }
@@ -87,7 +87,8 @@ export class ThreadServer {
   }
 
   /**
-   * Sends requests. `running` describes the requests in the error if the server exits. A refusal has the code `failed`.
+   * Sends requests. `running` describes the requests in the error for an exit of the server. `failed` is the error code
+   * if the server refuses a request.
    *
    * @throws WorkflowError `MCP_UNREACHABLE`, `MCP_DIED`, `MCP_REFUSED`, `failed`.
    */
@@ -104,7 +105,7 @@ export class ThreadServer {
     try {
       const answer = await send(client, limits).catch(async (error) => {
         if (signal.aborted || !isSessionGone(error, client.transport)) throw error;
-        // The request has not run, because the server has lost the session, for example in a restart.
+        // The server lost the session, for example in a restart, so the request did not run.
         this.#forget(client);
         client = await this.#connected();
         return await send(client, limits);
@@ -130,10 +131,7 @@ export class ThreadServer {
     }
   }
 
-  /**
-   * Returns the error of a service, or a proxy in front of it, that answered with a failure status. The server is still
-   * running.
-   */
+  /** Returns the error for a response with a failure status, from the server or a proxy. The server has not exited. */
   #refusal(error: SdkHttpError, running: string): WorkflowError {
     const isBusy = error.status === 429 || error.status === 503;
     const code = isBusy ? "MCP_BUSY" : "MCP_UNAVAILABLE";
@@ -155,8 +153,8 @@ export class ThreadServer {
   }
 
   /**
-   * Connects. A program with an older protocol may exit on a version request. It is then started again without the
-   * request.
+   * Connects. A program with an older protocol may exit at a version request. The program is then started again without
+   * the request.
    */
   async #open(): Promise<Client> {
     try {
@@ -198,7 +196,7 @@ export class ThreadServer {
     }
   }
 
-  /** Opens the transport to the server. From then on, reports about the server mask the secrets that the server got. */
+  /** Opens the transport to the server. From then on, the server's secrets are masked in its output and its errors. */
   #transport(address: Address): Transport {
     const { cwd, env } = this.#context;
     const exchange = new Exchange((problem) =>
@@ -226,14 +224,12 @@ export class ThreadServer {
   /** Refuses a server's request to its client. */
   #refuse(method: string): never {
     const known = Object.hasOwn(refusals, method) ? refusals[method] : undefined;
-    const reason = known ?? "a thread's agents answer nothing that a server asks for";
+    const reason = known ?? "threads do not answer requests of servers";
     this.#report("warn", `the server asked for ${method}, which is refused: ${reason}`);
     throw new ProtocolError(ProtocolErrorCode.MethodNotFound, `${method} is refused: ${reason}`);
   }
 
-  /**
-   * Handles a lost connection. A program that exited is started again once; a service at a URL is contacted each time.
-   */
+  /** Handles a lost connection. For a program, counts the exit, because a program is started again only once. */
   #lose(client: Client): void {
     if (this.#client === client && "command" in this.#options) this.#deaths += 1;
     this.#forget(client);
@@ -246,7 +242,7 @@ export class ThreadServer {
     clearTimeout(this.#idle);
   }
 
-  /** Ends the server's process or session: first by a request, then by a signal. */
+  /** Ends the server's process or session. */
   #close(client = this.#client): void {
     if (!client) return;
     this.#forget(client);
@@ -290,15 +286,15 @@ export class ThreadServer {
   }
 }
 
-// The reason of a refusal, by method.
+// The reasons for refusing requests, by method.
 const refusals: Record<string, string> = {
   "sampling/createMessage":
-    "a server calls no model at a thread's cost, where no budget and no record would have it",
-  "elicitation/create": "threads are not interactive; a tool must take its data as input",
-  "roots/list": "a server gets its folders by its arguments",
+    "a server must not call a model outside of the thread's budget and records",
+  "elicitation/create": "threads are not interactive: pass the data as the tool's input",
+  "roots/list": "pass folders in the arguments of the server's command",
 };
 
-/** Errors of a running server that does not support the request, or whose answer is unreadable. */
+/** Errors of a running server that does not support a request, or whose answer is unreadable. */
 const answered = new Set<unknown>([
   SdkErrorCode.CapabilityNotSupported,
   SdkErrorCode.MethodNotSupportedByProtocolVersion,
@@ -309,16 +305,13 @@ const answered = new Set<unknown>([
 const isAnswered = (error: unknown): boolean =>
   error instanceof SdkError && answered.has(error.code);
 
-/**
- * Tells whether the session of a request is unknown to the server, so the server has not started to process the
- * request.
- */
+/** Returns whether a server refused a request because the session is unknown, so that the request did not run. */
 const isSessionGone = (error: unknown, transport: Transport | undefined): boolean =>
   error instanceof SdkHttpError &&
   transport?.sessionId !== undefined &&
   (error.status === 404 || (error.status === 400 && /session/i.test(error.message)));
 
-/** Lists the tools of a server. The list is empty if the server does not support the method. */
+/** Returns the tools of a server. The list is empty if the server does not support the method. */
 async function toolsOf(
   client: Client,
   limits: { timeout: number; signal: AbortSignal },
@@ -333,7 +326,7 @@ async function toolsOf(
   }
 }
 
-/** Returns whether the version request got no answer, for example because the program exited. */
+/** Returns whether the version request was not answered, for example because the program exited. */
 const isUnversioned = (error: unknown): boolean =>
   error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed;
 

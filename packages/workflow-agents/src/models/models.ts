@@ -3,8 +3,8 @@ import type { ModelProvider } from "../llm/provider.ts";
 import { type OpenAIAccess, openaiProvider } from "../openai/openai.ts";
 
 /**
- * A provider's models: the provider's name in documents, and the models that belong to it. `keyVariable` is the
- * environment variable with its key.
+ * A provider for step documents: the provider's name in documents, and its models. `keyVariable` is the environment
+ * variable with the provider's key.
  */
 export type Models = {
   name: string;
@@ -13,7 +13,10 @@ export type Models = {
   keyVariable?: string;
 };
 
-/** Returns the models of Anthropic, under the name `anthropic`. The key is `ANTHROPIC_API_KEY` of the thread. */
+/**
+ * Returns the models of Anthropic, under the name `anthropic`. The key is `ANTHROPIC_API_KEY` in the thread's
+ * environment.
+ */
 export const anthropicModels = (access?: AnthropicAccess): Models => ({
   name: "anthropic",
   provider: anthropicProvider(access),

@@ -7,14 +7,15 @@ import { currentCalls } from "../recorded-call/step.ts";
 import { currentRun } from "../run/run.ts";
 import { callOf } from "./items.ts";
 
-/** The decisions in the state of a run. */
+/** The methods of a run's state that record decisions. */
 type Decided = {
   approve(item: RunToolApprovalItem): void;
   reject(item: RunToolApprovalItem, options: { message: string }): void;
 };
 
 /**
- * Asks a person about each interruption of a run, in sequence, while the thread waits. Adds the decisions to `state`.
+ * Asks a person to decide on each interruption of a run, in sequence, while the thread waits. Adds the decisions to
+ * `state`.
  */
 export async function decide(
   calls: StepCalls,
@@ -33,9 +34,9 @@ export async function decide(
 
 /**
  * Asks a person for an approval while the thread waits. Returns true if the person approves. Replaces the function of
- * the same name that an export of Agent Builder leaves to its author.
+ * the same name that an export of Agent Builder leaves to the author.
  *
- * @throws WorkflowError `NO_APPROVAL` where no thread can wait.
+ * @throws WorkflowError `NO_APPROVAL` outside a step that can wait.
  */
 export async function approvalRequest(message: string): Promise<boolean> {
   const calls = currentCalls();
@@ -48,7 +49,7 @@ export async function approvalRequest(message: string): Promise<boolean> {
       ...{ stepID: currentRun().stepID, attempt: attempts?.outermost ?? undefined },
       ...{ schema: decisionSchema, token: call.key },
     });
-    // Any other answer must not approve.
+    // An answer that is not a decision must not approve.
     return decisionOf(answer.value)?.decision === "approve";
   });
 }

@@ -18,9 +18,9 @@ import { continued } from "./stream.ts";
 import { recordTool } from "./tools.ts";
 
 /*
- * Makes each run of the SDK in this process durable when it belongs to a step. The SDK makes its own runners, for
- * `run` and for agents that are tools, so its classes are changed instead of one runner. The SDK looks up agents, tools
- * and states by identity, so they are not copied.
+ * Makes each run of the SDK in this process durable if the run belongs to a step. The SDK creates its own runners, for
+ * `run` and for agents that are tools, so this module changes the SDK's classes instead of one runner. The SDK looks up
+ * agents, tools and states by identity, so they are changed in place instead of copied.
  */
 
 type Whole = RunResult<never, never>;
@@ -53,7 +53,7 @@ const durableRun: Run = async function (agent, input, options = {}) {
   return result;
 };
 
-/** Returns the options of a run in a step: with a session of the step, and stopped with its thread. */
+/** Returns the options of a run in a step, with the session of the step and the signal of the thread. */
 function optionsIn(calls: StepCalls, options: Options): Options {
   const { session } = options;
   const signal = calls.signalWith(options.signal);
@@ -76,5 +76,5 @@ Agent.prototype.getAllTools = async function (this: Agent, ...given) {
 
 setDefaultModelProvider(new ThreadProvider());
 
-// By default the SDK sends traces, with prompts, to OpenAI. An author can set processors after this import.
+// By default, the SDK sends traces with prompts to OpenAI. An author can set trace processors after this import.
 setTraceProcessors([]);

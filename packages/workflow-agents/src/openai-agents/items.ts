@@ -1,17 +1,17 @@
 import type { AgentOutputItem, RunToolApprovalItem } from "@openai/agents";
 import { publish } from "../run/run.ts";
 
-/** Tells whether an item requests a person's approval of a hosted MCP tool. */
+/** Returns whether an item requests a person's approval for a call of a hosted MCP tool. */
 export const isApproval = ({ type, providerData }: AgentOutputItem): boolean =>
   type === "hosted_tool_call" && providerData?.type === "mcp_approval_request";
 
-/** Returns the texts of a message, and nothing for other items. */
+/** Returns the texts of a message, or an empty list for other items. */
 export function textsOf(item: AgentOutputItem): string[] {
   if (item.type !== "message" || item.role !== "assistant") return [];
   return item.content.flatMap((part) => (part.type === "output_text" ? [part.text] : []));
 }
 
-/** Returns the arguments of a call. Arguments that are not JSON stay a text. */
+/** Returns the arguments of a call, as a string if they are not JSON. */
 export function inputOf(json = "{}"): unknown {
   try {
     return JSON.parse(json) as unknown;
@@ -26,7 +26,7 @@ export function publishTool(id: string, name: string, json = "{}", content: unkn
   publish("llm_tool_result", { tool_use_id: id, content });
 }
 
-/** The id, the name and the input of a call that needs an approval. */
+/** Returns the id, the name and the input of a call that needs an approval. */
 export function callOf(item: RunToolApprovalItem): { id: string; name: string; input: unknown } {
   const { rawItem } = item;
   const { type, id = "", status: _, providerData = {}, ...raw } = rawItem;

@@ -26,8 +26,8 @@ export function recordedProvider(provider: ModelProvider): ModelProvider {
 }
 
 /**
- * Returns a model that returns a recorded answer if there is one, and otherwise calls `model` and records the answer.
- * Outside of steps, calls go directly to `model`. The same model gets the same wrapper.
+ * Returns a model that returns recorded answers, or else calls `model` and records the answer. Outside steps, calls go
+ * directly to `model`. The same model gets the same wrapper.
  */
 export function recordedModel(model: Model, name?: string): Model {
   if (recorded.has(model)) return model;
@@ -39,14 +39,14 @@ export function recordedModel(model: Model, name?: string): Model {
     getStreamedResponse: (request: ModelRequest) => streamed(model, of, request),
     ...(model.getRetryAdvice && { getRetryAdvice: model.getRetryAdvice.bind(model) }),
   };
-  // The SDK checks the class of a model, so the prototype is the original model.
+  // The SDK checks the class of a model, so the prototype of the wrapper is the model.
   const made = Object.assign(Object.create(model) as Model, own);
   recorded.add(made);
   models.set(model, made);
   return made;
 }
 
-/** Returns the name of a model object; "" if unknown. */
+/** Returns the name of a model object, or "" if unknown. */
 function nameOf(model: object): string {
   const named = model as { _model?: unknown; modelId?: unknown };
   const name = named._model ?? named.modelId;
@@ -110,7 +110,7 @@ function* eventsOf({ responseId: id = "", ...response }: ModelResponse): Generat
   yield { type: "response_done", response: { ...response, id } } as StreamEvent;
 }
 
-/** Provides OpenAI models with the API key and the base URL from the environment of each thread. */
+/** Provides OpenAI models with the API key and the base URL in the environment of the calling thread. */
 export class ThreadProvider implements ModelProvider {
   readonly #own = new WeakMap<object, ModelProvider>();
   readonly #outside = {};

@@ -9,8 +9,8 @@ import { type RunConfig, Runner } from "@openai/agents";
  *     });
  *
  * After a crash, the step starts again and gets the recorded answers of models and results of tools. A tool call that
- * needs an approval makes the thread wait for a person. All other runs of the SDK in steps do the same. Outside of
- * steps, the runner is an ordinary runner.
+ * needs an approval makes the thread wait for a person. All other runs of the SDK in steps behave in the same way.
+ * Outside steps, the runner is an ordinary runner.
  */
 export function durableRunner(config?: Partial<RunConfig>): Runner {
   return new Runner(config);

@@ -11,13 +11,13 @@ type Kept = Session & { runCompaction?: Compacting };
 const sessions = new WeakMap<StepCalls, Map<Session, Kept>>();
 
 /**
- * Returns the session for a step. The items are read once and recorded, because a repeated step must send the same
- * requests. Each change is applied to the author's session only once, however often the step is repeated.
+ * Returns the session for a step. Reads the items once and records them, because a repeated step must send the same
+ * requests. Applies each change to the author's session only once, even if the step is repeated.
  */
 export function stepSession(calls: StepCalls, session: Session): Session {
   const known = sessions.get(calls) ?? new Map<Session, Kept>();
   sessions.set(calls, known);
-  // The SDK gets the same object in each run, and may get it back.
+  // The SDK gets the same object for a session in each run. A program may also pass this object to a run.
   for (const one of known.values()) if (one === session) return session;
   const made = known.get(session) ?? keptSession(calls, session);
   known.set(session, made);
@@ -27,7 +27,7 @@ export function stepSession(calls: StepCalls, session: Session): Session {
 function keptSession(calls: StepCalls, session: Kept): Kept {
   let items: Promise<AgentInputItem[]> | null = null;
 
-  /** Runs work once for all executions of the step. */
+  /** Runs work once for all executions of the step, and returns the recorded value. */
   async function once<T>(
     content: Record<string, unknown>,
     work: (wasBegun: boolean) => Promise<T>,
@@ -48,7 +48,7 @@ function keptSession(calls: StepCalls, session: Kept): Kept {
   const read = (): Promise<AgentInputItem[]> =>
     (items ??= once({ get: "items" }, () => session.getItems()).then((all) => [...all]));
 
-  /** Tells whether the author's session already ends with the items that a killed execution added. */
+  /** Returns whether the author's session already ends with the items, because a killed execution added them. */
   async function endsWith(added: readonly AgentInputItem[]): Promise<boolean> {
     const last = await session.getItems(added.length);
     return JSON.stringify(last) === JSON.stringify(added);

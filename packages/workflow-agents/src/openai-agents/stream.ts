@@ -12,12 +12,12 @@ export function continued(first: Result, next: (result: Result) => Promise<Resul
   let events: AsyncIterator<RunStreamEvent> = first[Symbol.asyncIterator]();
   let isCancelled = false;
   const { promise: completed, resolve, reject } = Promise.withResolvers<void>();
-  // A program may read only the stream, which reports the error too.
+  // A program may read only the stream, which also reports the error.
   completed.catch(() => undefined);
 
   const stream = new ReadableStream<RunStreamEvent>({
     start(controller) {
-      // The run continues even if the program reads no event, like a run of the SDK.
+      // Like a run of the SDK, the run continues even if the program does not read the events.
       pump((event) => {
         if (!isCancelled) controller.enqueue(event);
       }).then(

@@ -9,8 +9,8 @@ type Invoke = FunctionTool["invoke"];
 const recorded = new WeakSet<Invoke>();
 
 /**
- * Makes a function tool return a recorded result if there is one, and record each new result. Changes the tool in
- * place, because the SDK finds the agent of an agent tool by the identity of the tool.
+ * Makes a function tool return recorded results, and record new results. Changes the tool in place, because the SDK
+ * finds the agent of an agent tool by the identity of the tool.
  */
 export function recordTool(tool: Tool): void {
   if (tool.type !== "function" || recorded.has(tool.invoke)) return;
@@ -35,7 +35,7 @@ async function run(
     publish("llm_tool_use", { tool_use_id: id, name, input: inputOf(input) });
     try {
       const { result, spent } = await spending<unknown>(async () => await invoke(...given));
-      // A tool that was stopped has no result to keep.
+      // The value of a stopped tool is not a result.
       if (details?.signal?.aborted || calls.ctx.signal?.aborted) await call.failed();
       else await call.done({ value: result, paid: spent });
       publish("llm_tool_result", { tool_use_id: id, content: textOf(result) });

@@ -6,7 +6,7 @@ import { isObject } from "../run/error.ts";
 import { publish } from "../run/run.ts";
 import { isApproval, publishTool, textsOf } from "./items.ts";
 
-/** One call of a model in a step: found in the journal, or made, paid and recorded. */
+/** One model call in a step, which is found in the journal, or is made and recorded. */
 export class ModelTurn {
   readonly #call: RecordedCall;
   readonly #name: string;
@@ -25,12 +25,12 @@ export class ModelTurn {
     return new ModelTurn(call, name, request);
   }
 
-  /** The answer of an earlier execution, or null if the model must be called. Its usage is plain data. */
+  /** The recorded answer, with its usage as plain data, or null if the model must be called. */
   get found(): ModelResponse | null {
     return this.#call.found && (this.#call.found.value as ModelResponse);
   }
 
-  /** Runs a part of the call, with the request within the thread's limits. An error ends the call. */
+  /** Runs a part of the call, with the request reduced to the thread's limits. An error ends the call. */
   async run<T>(work: (request: ModelRequest) => Promise<T>): Promise<T> {
     return await this.#call.within(async () => {
       try {
@@ -50,7 +50,7 @@ export class ModelTurn {
     this.#call.within(() => publish("llm_token", { delta }));
   }
 
-  /** Counts and records the answer. It is durable when this resolves. */
+  /** Counts and records the answer. The answer is durable when the promise resolves. */
   async done(response: ModelResponse): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -62,7 +62,7 @@ export class ModelTurn {
     });
   }
 
-  /** Publishes the answer as the events of the project's own agents. The text of a stream was published before. */
+  /** Publishes the answer as the events that model agents publish. The text of a stream is already published. */
   report(output: readonly AgentOutputItem[], { isStreamed = false } = {}): void {
     const handoffs = new Set(this.#request.handoffs.map(({ toolName }) => toolName));
     this.#call.within(() => {
@@ -99,18 +99,24 @@ export class ModelTurn {
   async #end(error: unknown): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;
-    // A service that declines a request does not charge for it.
+    // Services do not charge for requests that they decline.
     if (isObject(error) && typeof error.status === "number") this.#payment?.free();
     else this.#payment?.broken();
     await this.#call.failed();
   }
 }
 
-/** Returns whether the run continues after an item: a call that the SDK runs, or that needs an approval. */
+/**
+ * Returns whether the run continues after an item, because the item is a call that the SDK runs or that needs an
+ * approval.
+ */
 const isPending = (item: AgentOutputItem): boolean =>
   item.type === "hosted_tool_call" ? isApproval(item) : (item.type ?? "").endsWith("_call");
 
-/** Returns the content that identifies a request: without settings of retries and tracing, which change no answer. */
+/**
+ * Returns the content that identifies a request, without the settings for retries and tracing, which do not affect the
+ * answer.
+ */
 function contentOf(name: string, request: ModelRequest): unknown {
   const { signal: _, tracing: __, modelSettings, ...rest } = request;
   const { retry: ___, timeoutMs: ____, ...settings } = modelSettings;
@@ -118,7 +124,7 @@ function contentOf(name: string, request: ModelRequest): unknown {
   return { name, ...asked, modelSettings: settings };
 }
 
-/** The model that answered, if the service names it. */
+/** Returns the name of the model that answered, or null if the service does not report it. */
 function modelOf({ providerData }: ModelResponse): string | null {
   return typeof providerData?.model === "string" ? providerData.model : null;
 }
@@ -129,7 +135,7 @@ const sumOf = (details: unknown, name: string): number =>
     .map((one) => (isObject(one) && typeof one[name] === "number" ? one[name] : 0))
     .reduce((sum, one) => sum + one, 0);
 
-/** Returns a usage as the ledger keeps it, or null if the service reported none. */
+/** Returns the usage in the ledger's format, or null if the service did not report it. */
 function usageOf(usage: ModelResponse["usage"]): Usage | null {
   const { inputTokens, outputTokens, inputTokensDetails, outputTokensDetails } = usage;
   if (inputTokens === 0 && outputTokens === 0) return null;

@@ -4,7 +4,7 @@ import { bodyOf, CompletionAccumulator } from "./completion.ts";
 
 const ignore = { onToken: () => undefined, onThinking: () => undefined };
 
-/** Chunks as servers other than OpenAI's send them, with any fields left out. */
+/** Returns the answer that consists of these deltas, in chunks with missing fields as other servers send them. */
 function answerOf(...deltas: object[]) {
   const accumulator = new CompletionAccumulator(ignore);
   const chunk = (delta: object, finish_reason: string | null) => {
@@ -21,7 +21,7 @@ const call = (id: string | undefined, name: string | undefined, args: string) =>
   tool_calls: [{ ...(id && { id }), function: { ...(name && { name }), arguments: args } }],
 });
 
-test("tool calls without an index are distinguished by their ids", () => {
+test("tool calls without indexes are distinguished by their ids", () => {
   const answer = answerOf(
     call("a", "add", '{"n":'),
     call(undefined, undefined, "1}"),
@@ -33,13 +33,13 @@ test("tool calls without an index are distinguished by their ids", () => {
   ]);
 });
 
-test("tool calls without an id get one", () => {
+test("tool calls without ids get ids", () => {
   expect(answerOf(call(undefined, "add", "{}"))?.toolUses).toEqual([
     { id: "call_0", name: "add", input: {} },
   ]);
 });
 
-test("pictures and documents of a message are sent in either provider's format", () => {
+test("pictures and documents in either provider's format are sent", () => {
   const image = (source: object) => ({ type: "image", source });
   const own = { type: "input_audio", input_audio: { data: "AA", format: "wav" } };
   const bodyWith = (...content: Block[]) =>
@@ -70,11 +70,11 @@ test("pictures and documents of a message are sent in either provider's format",
   expect(() => bodyWith(image({ type: "file", file_id: "f" }))).toThrow("can't be sent");
 });
 
-test("reasoning is thinking, by either of its names", () => {
+test("reasoning in either of its fields is thinking", () => {
   const answer = answerOf({ reasoning: "hm " }, { reasoning_content: "yes" }, { content: "ok" });
   expect([answer?.thinking, answer?.text]).toEqual(["hm yes", "ok"]);
 });
 
-test("an answer without counted tokens has no usage", () => {
+test("an answer without token counts is marked as uncounted", () => {
   expect(answerOf({ content: "ok" })?.usage).toMatchObject({ input_tokens: 0, output_tokens: 0 });
 });

@@ -38,7 +38,7 @@ import { blockNotSendable, noHostedTools } from "./errors.ts";
 
 const longestDescription = 1024;
 
-/** Builds a request for chat completions, without the fields that the server has refused. */
+/** Returns a request for chat completions, without the fields that the server has refused. */
 export function bodyOf(
   request: ModelRequest,
   official: boolean,
@@ -88,12 +88,12 @@ function paramsOf(message: Message, refused: ReadonlySet<string>): ChatCompletio
   }
   const results = blocks.filter(({ type }) => type === "tool_result");
   const others = blocks.filter(({ type }) => type !== "tool_result");
-  // Blocks of one message stay separate, as in requests to the other provider.
+  // Blocks of one message stay separate, as in requests to Anthropic.
   const isText = others.every(({ type }) => type === "text");
   const own = isText ? textOf(blocks, "\n\n") : others.map(partOf);
   return [
     ...results.map(({ tool_use_id, content, is_error }): ChatCompletionMessageParam => {
-      // The protocol cannot mark a failed tool.
+      // The protocol does not have a field for failed tool calls.
       const failed = is_error === true ? "error: " : "";
       return { role: "tool", tool_call_id: String(tool_use_id), content: failed + String(content) };
     }),
@@ -102,15 +102,16 @@ function paramsOf(message: Message, refused: ReadonlySet<string>): ChatCompletio
   ];
 }
 
-/** Returns a user message with the parts that a tool's message cannot contain. */
+/** Returns a user's message with the pictures and documents of a tool result, which a tool's message cannot contain. */
 function pictured({ tool_use_id, parts }: Block): ChatCompletionMessageParam[] {
   if (!Array.isArray(parts)) return [];
-  const text = `What the tool call ${String(tool_use_id)} gave:`;
+  const text = `The result of the tool call ${String(tool_use_id)}:`;
   return [{ role: "user", content: [{ type: "text", text }, ...(parts as Block[]).map(partOf)] }];
 }
 
 /**
- * Converts a block to a part of a user's message: text, a picture or a document in Anthropic's format, or OpenAI's own.
+ * Converts a block to a part of a user's message: text, a picture or document in Anthropic's format, or a part in
+ * OpenAI's format.
  */
 function partOf(block: Block): ChatCompletionContentPart {
   const { type, text, source, title } = block;
@@ -165,8 +166,9 @@ function assistantOf(
 }
 
 /**
- * `next` is a name that arrived after the whole arguments. The name belongs to the next call if more arguments follow.
- * `extra` has Google's signature of a call: Google refuses a result without this signature.
+ * A tool call that is being received. `next` is a name that arrived after complete arguments. If more arguments follow,
+ * the name belongs to the next call. `extra` has Google's signature of the call, without which Google refuses the
+ * call's result.
  */
 type Call = {
   index: number | null;
@@ -177,18 +179,18 @@ type Call = {
   extra?: Fields;
 };
 
-/** The block with the model's thinking before its calls. */
+/** The type of the block with the model's thinking before its calls. */
 const reasoningType = "uncaged_reasoning";
 
-/** Fields of a delta that are not part of the answer. */
+/** Fields of a delta that do not have content of the answer. */
 const silent = new Set([
   ...["role", "name", "annotations", "reasoning_signature", "citations"],
   ...["logprobs", "provider_specific_fields", "extra_content", "thinking_blocks", "index"],
 ]);
 
 /**
- * Builds an answer from a chat completion, streamed or whole. The usage comes last, so an answer that broke off has no
- * usage.
+ * Builds an answer from a chat completion, streamed or as a document. The usage comes last, so the usage of an answer
+ * that broke off is unknown.
  */
 export class CompletionAccumulator extends Accumulator {
   readonly #text = new GrowingText();
@@ -221,7 +223,7 @@ export class CompletionAccumulator extends Accumulator {
     this.#isCounted ||= !isCounted.includes(false);
   }
 
-  // Some servers give no reason. Then the usage, which comes last, shows that the answer is whole.
+  // Some servers do not send a finish reason. Then the usage, which comes last, shows that the answer is complete.
   protected override get isOverAtDone(): boolean {
     return this.#finishReason !== null || this.#isCounted;
   }
@@ -277,7 +279,7 @@ export class CompletionAccumulator extends Accumulator {
     return [{ type: reasoningType, text, ...(details.length > 0 && { details }) }];
   }
 
-  // Servers other than OpenAI's have the tokens of reasoning as `reasoning_content` or `reasoning`.
+  // Other servers than OpenAI's send reasoning as `reasoning_content` or `reasoning`.
   #delta({ content, refusal, tool_calls, function_call, ...delta }: Fields): void {
     this.#content(content, "delta.content");
     const { reasoning_content, reasoning, reasoning_details, thinking, ...others } = delta;
@@ -314,7 +316,8 @@ export class CompletionAccumulator extends Accumulator {
     const known = this.#known(index, id);
     const named = name || (known?.next ?? "");
     const isWhole = known !== undefined && named !== "" && isObjectText(String(known.json));
-    // Each call has one name. A second name starts a call that reuses the index, or even the id, of an earlier call.
+    // A second name after complete arguments starts another call, which reuses the index, or even the id, of the
+    // earlier call.
     const isNext = isWhole && json !== "";
     if (isNext && id !== "" && known.name === name && String(known.json) === json) return;
     const call: Call =
@@ -328,7 +331,7 @@ export class CompletionAccumulator extends Accumulator {
   }
 
   /**
-   * Returns the call that a piece belongs to. Some servers leave out the index, or use one index for all calls of an
+   * Returns the call to which a piece belongs. Some servers omit the index, or use one index for all calls of an
    * answer.
    */
   #known(index: number | null, id: string): Call | undefined {
@@ -350,7 +353,7 @@ const hasContent = (value: unknown): boolean =>
     ? Object.values(value).some(hasContent)
     : value !== null && value !== undefined && value !== "";
 
-/** Finish reasons for an incomplete answer. */
+/** Finish reasons of incomplete answers. */
 const brokenOff = new Set([
   ...["error", "abort", "network_error", "malformed_function_call"],
   "insufficient_system_resource",
@@ -370,7 +373,7 @@ function stopOf(given: string | null, hasUses: boolean): Stop {
   return (Object.hasOwn(stops, reason) ? stops[reason] : null) ?? "unknown";
 }
 
-/** Reads the usage. OpenAI counts cached tokens as part of the prompt's tokens; the ledger keeps them separate. */
+/** Returns the usage. OpenAI includes cached tokens in the prompt's tokens, but the ledger separates them. */
 function usageOf(usage: Fields): Usage {
   const { prompt_tokens_details: prompt, completion_tokens_details: completion } = usage;
   const read = countOf(prompt, "cached_tokens");

@@ -1,11 +1,14 @@
 import { ProviderError } from "../llm/error.ts";
 
 export const noHostedTools = (): ProviderError =>
-  new ProviderError("LLM_BAD_REQUEST", "chat completions have no hosted tools", {
+  new ProviderError("LLM_BAD_REQUEST", "chat completions do not support hosted tools", {
     hint: 'set openaiAgent\'s api: "responses"',
   });
 
-/** `source`: of the block, such as "url". */
+/**
+ * Returns the error for a block that an API does not support. `source` is the type of the block's source, such as
+ * "url".
+ */
 export const blockNotSendable = (type: string, source: unknown, api: string): ProviderError =>
   new ProviderError(
     "LLM_BAD_REQUEST",

@@ -7,7 +7,7 @@ const formats = new Set("date-time time date duration email hostname ipv4 ipv6 u
 
 /**
  * Schema rules of OpenAI's strict mode: https://platform.openai.com/docs/guides/structured-outputs#supported-schemas.
- * Other servers of the protocol enforce the schema, but most don't show it to their model.
+ * Other servers of the protocol enforce the schema, but most do not show it to the model.
  */
 export const openaiForms = (isOfficial: boolean): Omit<Forms, "key"> => ({
   rules: {

@@ -13,19 +13,19 @@ import { bodyOf, CompletionAccumulator } from "./completion.ts";
 import * as responses from "./responses.ts";
 import { noKey } from "../llm/errors.ts";
 
-/** Options of {@link openaiAgent}. `effort` is the reasoning effort. Without it the model's default applies. */
+/** Options of {@link openaiAgent}. `effort` is the reasoning effort. If it is missing, the model's default applies. */
 export type OpenAIOptions = ModelOptions &
   OpenAIAccess & { effort?: Effort; thinking?: "adaptive" | "disabled" };
 
-/** Access to OpenAI. */
+/** Access to OpenAI or another server with its API. */
 export type OpenAIAccess = Access & {
   /** The protocol: `chat` completions (the default), which other servers support too, or `responses`. */
   api?: "chat" | "responses";
 };
 
 /**
- * Returns an agent that calls a model of OpenAI, or of any server with its chat completions or Responses API, with the
- * official client: with streaming and tools, until the model ends its turn.
+ * Returns an agent that calls a model of OpenAI, or of any server with its chat completions or Responses API, with
+ * streaming and tools, until the model ends its turn.
  *
  *     const coder = openaiAgent({ model: "qwen3", baseUrl: "http://127.0.0.1:11434/v1", tools });
  *
@@ -41,8 +41,8 @@ const classes = { APIConnectionError, APIConnectionTimeoutError };
 
 /**
  * Returns OpenAI's chat completions or Responses API as a provider, or the same API of another server, which may not
- * need a key. The key is `apiKey`, or `OPENAI_API_KEY` of the thread's environment; the address is `baseUrl` or its
- * `OPENAI_BASE_URL`. `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and `OPENAI_CUSTOM_HEADERS` add headers.
+ * need a key. The key is `apiKey`, or `OPENAI_API_KEY` in the thread's environment. The address is `baseUrl`, or
+ * `OPENAI_BASE_URL` in that environment. `OPENAI_ORG_ID`, `OPENAI_PROJECT_ID` and `OPENAI_CUSTOM_HEADERS` add headers.
  */
 export function openaiProvider(access: OpenAIAccess = {}): ModelProvider {
   const patience = patienceOf(access);

@@ -40,9 +40,9 @@ import { blockNotSendable } from "./errors.ts";
 const encrypted = "reasoning.encrypted_content" as const;
 
 /**
- * Builds a request of the Responses API. The service does not store the conversation, so the request contains it. With
- * `isEncrypted`, for models that support encryption, the service returns encrypted reasoning, which is sent with the
- * next turn.
+ * Returns a request of the Responses API. The service does not store the conversation, so the request contains it. With
+ * `isEncrypted`, the service returns encrypted reasoning, which later requests contain. Only some models support
+ * encryption.
  */
 export function bodyOf(request: Asked, isEncrypted: boolean): ResponseCreateParamsStreaming {
   const { model, system, messages, maxTokens, temperature, thinking, effort, format } = request;
@@ -73,7 +73,7 @@ const formatOf = (format: NonNullable<Asked["format"]>): TextFormat =>
 
 function toolsOf({ hostedTools = [], tools }: Asked): Tool[] {
   const own = tools.map(({ name, description, input_schema: parameters }): Tool => {
-    // Without `strict: false` the tool would be strict, which allows fewer schemas.
+    // Tools are strict by default, which allows fewer schemas.
     return { type: "function", name, description, parameters, strict: false };
   });
   return [...(hostedTools as unknown as Tool[]), ...own];
@@ -91,7 +91,7 @@ function itemsOf(message: Message): ResponseInputItem[] {
   ];
 }
 
-/** Returns the model's own item unchanged. Leaves out reasoning that can no longer be decrypted. */
+/** Returns an item of the model unchanged. Omits reasoning without encryption, which the service refuses. */
 function ownItem({ type, item, text, id, name, input }: Block): ResponseInputItem[] {
   if (isObject(item)) {
     const isLost = item.type === "reasoning" && typeof item.encrypted_content !== "string";
@@ -104,7 +104,7 @@ function ownItem({ type, item, text, id, name, input }: Block): ResponseInputIte
 }
 
 function resultItem({ tool_use_id, content, is_error, parts }: Block): ResponseInputItem {
-  // The protocol cannot mark a failed tool.
+  // The protocol does not have a field for failed tool calls.
   const text = (is_error === true ? "error: " : "") + String(content);
   const output = Array.isArray(parts)
     ? [{ type: "input_text" as const, text }, ...(parts as Block[]).map(contentOf)]
@@ -113,8 +113,8 @@ function resultItem({ tool_use_id, content, is_error, parts }: Block): ResponseI
 }
 
 /**
- * Converts a block to content of a user's message: text, a picture or a document in Anthropic's format, or OpenAI's
- * own.
+ * Converts a block to content of a user's message: text, a picture or document in Anthropic's format, or content in
+ * OpenAI's format.
  */
 function contentOf(block: Block): ResponseInputContent {
   const { type, text, source, title } = block;
@@ -137,7 +137,7 @@ function contentOf(block: Block): ResponseInputContent {
   return { type: "input_file", filename, file_data: address };
 }
 
-/** An item of an answer. Fields other than `type` are unchecked. */
+/** An item of an answer. Only `type` is checked. */
 type Item = { type: string } & Fields;
 
 const itemIn = (sent: unknown): Item => {
@@ -145,10 +145,10 @@ const itemIn = (sent: unknown): Item => {
   return { ...item, type: nameIn(item.type, "output item.type") };
 };
 
-/** An incomplete item, to which events add content. */
+/** An item that is being received. */
 type Growing = { item: Item | null; text: GrowingText; json: GrowingText };
 
-/** Builds an answer of the Responses API, streamed or whole: its items as they end, its usage last. */
+/** Builds an answer of the Responses API, streamed or as a document. */
 export class ResponseAccumulator extends Accumulator {
   readonly #items = new Map<number, Item>();
   readonly #growing = new Map<number, Growing>();
@@ -243,8 +243,8 @@ export class ResponseAccumulator extends Accumulator {
   }
 
   /**
-   * Returns the index of an event's item. Some servers send only the item's id, or neither when items come one at a
-   * time.
+   * Returns the index of an event's item. Some servers send only the item's id, or neither the index nor the id if they
+   * send one item at a time.
    */
   #indexOf({ output_index, item_id, item }: Fields, isNew = false): number {
     const id = item_id ?? (isObject(item) ? item.id : undefined);
@@ -254,7 +254,7 @@ export class ResponseAccumulator extends Accumulator {
     return this.#places.begin(output_index, (place) => Boolean(this.#growing.get(place)?.item));
   }
 
-  /** Keeps an item that has ended. An event may arrive twice. */
+  /** Keeps a complete item. The event may arrive twice. */
   #itemEnds(sent: Fields, item: Item): void {
     const place = this.#indexOf(sent);
     const there = this.#items.get(place);
@@ -271,7 +271,7 @@ export class ResponseAccumulator extends Accumulator {
     return one;
   }
 
-  /** Returns the ended items; without them the items of the whole response, else the streamed items. */
+  /** Returns the complete items, otherwise the items of the final response, otherwise the streamed items. */
   #ended({ output }: Fields): Item[] {
     const found = new Map(this.#items);
     const ids = new Set([...found.values()].map(({ id }) => id));
@@ -287,7 +287,7 @@ export class ResponseAccumulator extends Accumulator {
     return withIds(items.map(plainCall));
   }
 
-  /** Reads the usage. OpenAI counts cached tokens as part of the input's tokens; the ledger keeps them separate. */
+  /** Reads the usage. OpenAI includes cached tokens in the input's tokens, but the ledger separates them. */
   #count({ usage }: Fields): void {
     if (!isObject(usage)) return;
     const { input_tokens_details: input, output_tokens_details: output } = usage;
@@ -306,9 +306,7 @@ export class ResponseAccumulator extends Accumulator {
   }
 }
 
-/**
- * Builds an item that arrived incomplete or without its streamed text. Returns null if another item has its content.
- */
+/** Returns the item for streamed content without a complete item; null if another item has the content. */
 function streamedItem(
   known: Item | undefined,
   { item, text, json }: Growing,
@@ -329,7 +327,7 @@ function streamedItem(
   return { ...one, status: "completed", arguments: args };
 }
 
-/** Returns a call with its arguments as text. */
+/** Returns a call with its arguments as JSON text. */
 const plainCall = (item: Item): Item =>
   item.type === "function_call"
     ? { ...item, arguments: jsonTextIn(item.arguments, "a function call's arguments") }
@@ -351,7 +349,7 @@ function failureOf({ error }: Fields): StreamFailure {
   const { code, message } = isObject(error) ? error : {};
   return new StreamFailure({
     ...{ kind: "http", status: 0, word: wordIn(code) },
-    message: wordIn(message) || "the answer failed, and no reason was given",
+    message: wordIn(message) || "the answer failed without a reason",
   });
 }
 
@@ -365,7 +363,7 @@ const stopOf = (reason: string | null, hasCalls: boolean): Stop => {
   return hasCalls ? "tools" : "end";
 };
 
-/** Converts an item to a block that is sent back unchanged. */
+/** Converts an item to a block with the original item, which is sent back unchanged. */
 function blockOf(item: Item): Block {
   if (item.type === "message") return { type: "text", text: messageOf(item).text, item };
   const [use] = useOf(item);
@@ -384,7 +382,7 @@ const messageOf = ({ content, phase }: Item): Said & { isAside: boolean } => {
   return { ...saidIn(content, "message.content"), isAside: phase === "commentary" };
 };
 
-/** Returns the model's final text, without intermediate texts. */
+/** Returns the final text of the answer, without the texts before tool calls. */
 function spokenIn(messages: readonly (Said & { isAside: boolean })[]): string {
   const last = messages.filter(({ isAside }) => !isAside);
   return (last.length > 0 ? last : messages).map(({ text }) => text).join("");

@@ -3,7 +3,7 @@ import { askApproval, hasSecret, secretIn } from "../llm/approvals.ts";
 import { approvalImpossible } from "../llm/errors.ts";
 import type { RecordedCall, StepCalls } from "./calls.ts";
 
-/** A tool call. `needsApproval` is the rule of the tool. */
+/** A tool call. `needsApproval` returns whether the call needs an approval. */
 export type AskedCall = {
   name: string;
   input: unknown;
@@ -11,10 +11,10 @@ export type AskedCall = {
 };
 
 /**
- * Asks a person to approve a tool call if the call needs an approval, while the thread waits. Returns null if the tool
- * may run, else a text for the model. Call it within the recorded call.
+ * Makes the thread wait for a person's decision on a tool call that needs an approval. Returns null if the tool may
+ * run, otherwise a text for the model. Call this function within the recorded call.
  *
- * @throws WorkflowError `NO_APPROVAL` when the step cannot ask; the signal's reason when it is aborted.
+ * @throws WorkflowError `NO_APPROVAL` if the step cannot ask; the signal's reason if the signal is aborted.
  */
 export async function refusalOf(
   { ctx, isResumed }: StepCalls,
@@ -24,10 +24,10 @@ export async function refusalOf(
   const { questions, env = {} } = ctx;
   const isAnswered = questions?.answered(call.key) !== undefined;
   try {
-    // A person's decision remains valid even if the rule has changed since.
+    // A person's decision remains valid even if the tool's approval rule has changed since.
     if (!isAnswered && !(await needsApproval())) return null;
   } catch (error) {
-    return `${name} was not run: its approval failed: ${messageOf(error)}`;
+    return `${name} was not run: the check of its approval failed: ${messageOf(error)}`;
   }
   if (!questions) throw approvalImpossible(name);
   const object = input as object;

@@ -15,9 +15,10 @@ import { decoded, encoded } from "./value.ts";
 type Kind = "model" | "tool" | "approval" | "session";
 
 /**
- * A record of one call in a step's journal. `call` is its id in the step, `execution` the execution of the step that
- * recorded it, and `since` the number of calls whose results that execution had when the call began. `again` is a
- * result of an earlier execution, and `failed` a call without a result.
+ * A journal entry about one call of a step. `call` is the id of the call within the step, `execution` the execution of
+ * the step that recorded the entry, and `since` the number of results that this execution had when the call began. The
+ * kind `again` means that the execution got the result of an earlier execution, and `failed` that the call ended
+ * without a result.
  */
 type Entry = { call: string; execution: string; since: number } & (
   | { kind: "done"; value: unknown; isLast?: true; paid?: readonly Spent[] }
@@ -28,14 +29,14 @@ type Done = Pick<Extract<Entry, { kind: "done" }>, "value" | "isLast" | "paid">;
 type Known = { done: ReadonlyMap<string, Done>; begun: ReadonlySet<string> };
 
 /**
- * A result to record. `isLast` means that the result ends its conversation, so after a failed execution without a later
- * call it is requested again.
+ * A result to record. `isLast` means that the result ends a conversation. If the execution then fails without a later
+ * call, the next execution requests the result again.
  */
 export type CallResult = { value: unknown; isLast?: boolean; paid?: readonly Spent[] };
 
 /** A call in progress. It ends with `done` or `failed`. */
 export type RecordedCall = {
-  /** An idempotency key: the same when the call is repeated after a crash. */
+  /** An idempotency key, which is the same when the call is repeated after a crash. */
   readonly key: string;
   /** The result of an earlier execution, or null if the call must be made. */
   readonly found: { value: unknown } | null;
@@ -43,13 +44,13 @@ export type RecordedCall = {
   readonly wasBegun: boolean;
   /** Records the start of a call that must not be repeated. */
   begun(): Promise<void>;
-  /** Records the result. It is durable when this resolves. */
+  /** Records the result. The result is durable when the promise resolves. */
   done(result: CallResult): Promise<void>;
-  /** Ends the call without a result. The next equal call is this call again. */
+  /** Ends the call without a result. The next equal call has the same id. */
   failed(): Promise<void>;
   /**
-   * Runs a function as part of the call, in the async context in which the call began. Its spending belongs to the role
-   * around the code if there is one, else to the step.
+   * Runs a function as part of the call, in the async context in which the call began. The spending belongs to the role
+   * that runs the code, or to the step if the code does not run in a role.
    */
   within<T>(work: () => T): T;
   /** Resolves when no other call of the step is running, except waiting calls and calls that contain this call. */
@@ -64,8 +65,8 @@ type Running = { id: string; parent: Running | null; waiting: number };
 const inside = new AsyncLocalStorage<Running>();
 
 /**
- * The recorded calls of one execution of a step. The content of a call identifies it, so a call with another prompt or
- * another input is a new call. Equal calls are distinguished by the calling call and by their order within that call.
+ * The recorded calls of one execution of a step. A call is identified by its content, so a call with another prompt or
+ * another input is a new call. Equal calls are distinguished by the calling call and by their order within it.
  */
 export class StepCalls {
   readonly ctx: ThreadContext;
@@ -95,15 +96,17 @@ export class StepCalls {
     return given && signal ? AbortSignal.any([given, signal]) : (given ?? signal);
   }
 
-  /** {@link signalWith} for a model call of a program with the given signal. */
+  /**
+   * Returns the signal of {@link signalWith} for a model call, and records the program's signal for {@link isStopped}.
+   */
   signalOfModel(given: AbortSignal | undefined): AbortSignal | undefined {
     if (given) this.#programs.add(given);
     return this.signalWith(given);
   }
 
   /**
-   * Tells whether a tool call with this signal was stopped with its step or its program. A tool's own timeout ends only
-   * the tool, and has a different abort reason.
+   * Returns whether a tool call with this signal was stopped with its step or its program. A timeout of the tool itself
+   * ends only the tool, and has another abort reason.
    */
   isStopped(signal: AbortSignal | undefined): boolean {
     if (this.ctx.signal?.aborted) return true;
@@ -113,20 +116,20 @@ export class StepCalls {
     return [...this.#programs].some((one) => one.aborted && one.reason === reason);
   }
 
-  /** Whether the step continues after results of an earlier execution, whose secrets are masked. */
+  /** Whether the step continues from results of an earlier execution. Secrets are masked in these results. */
   get isResumed(): boolean {
     return this.#isResumed;
   }
 
   /**
-   * Begins a call. `content` identifies it.
+   * Begins a call, or finds its recorded result. `content` identifies the call.
    *
-   * @throws the reason of the step's signal: without this check, a program that ignores the signal would make paid
-   *   calls while its worker shuts down.
+   * @throws the reason of the step's signal if the signal is aborted. Otherwise a program that ignores the signal would
+   *   make paid calls while its worker shuts down.
    */
   async open(kind: Kind, content: unknown): Promise<RecordedCall> {
     this.ctx.signal?.throwIfAborted();
-    // Recorded answers are masked, and appear in the next prompt.
+    // Secrets are masked in recorded answers, which the next prompt contains, so they are masked in the content too.
     const parent = inside.getStore() ?? null;
     const sum = digest(this.#mask(JSON.stringify(encoded([parent?.id ?? "", content]))));
     const { index, release } = this.#take(`${kind} ${sum}`);
@@ -173,7 +176,7 @@ export class StepCalls {
     };
   }
 
-  /** Takes the lowest free index among equal calls. */
+  /** Reserves the lowest free index among equal calls. */
   #take(id: string): { index: number; release: () => void } {
     const used = this.#indexes.get(id) ?? new Set<number>();
     this.#indexes.set(id, used);
@@ -218,7 +221,7 @@ export class StepCalls {
   }
 }
 
-/** Returns the results that the next execution continues from, and the calls that had begun. */
+/** Returns the results from which the next execution continues, and the calls that began. */
 function knownFrom(entries: readonly JournalEntry[]): Known {
   const done = new Map<string, Done>();
   const begun = new Set<string>();
@@ -244,8 +247,8 @@ function knownFrom(entries: readonly JournalEntry[]): Known {
 }
 
 /**
- * Returns the last answers of a failed execution after which it made no call: an answer that failed the step must be
- * requested again.
+ * Returns the last answers of a failed execution after which it did not make a call. Such an answer may be the reason
+ * for the failure, so it must be requested again.
  */
 function unused(execution: readonly Entry[], done: ReadonlyMap<string, Done>): string[] {
   const delivered = execution.filter(({ kind }) => kind === "done" || kind === "again");

@@ -3,7 +3,10 @@ import { noUsage } from "@uncaged/workflow/interpreter";
 import { currentRun, Meter, type Spent, spend } from "../run/run.ts";
 import { inputBound, leastOutput, outputIfUnbounded } from "../llm/reserve.ts";
 
-/** A model call to pay for. `input` is the model's input, as JSON; `maxOutput` the maximum tokens of its answer. */
+/**
+ * A model call to pay for. `input` is the model's input as JSON, and `maxOutput` the requested maximum number of tokens
+ * in the answer.
+ */
 export type CallToPay = {
   model: string;
   input: unknown;
@@ -13,27 +16,27 @@ export type CallToPay = {
 
 /** The payment of a model call in flight. It ends with `whole`, `free` or `broken`. */
 export type Payment = {
-  /** The maximum tokens of the answer, if the thread's limits bound it. */
+  /** The maximum number of tokens in the answer: the requested maximum, or the maximum within the thread's limits. */
   readonly maxOutput: number | undefined;
   /** Whether the limits allow fewer tokens than requested. */
   readonly isCapped: boolean;
   /** Counts the usage of the answer so far. */
   update(model: string, usage: Usage): void;
-  /** Ends a call with its usage, and returns its spending. Without usage the maximum usage counts. */
+  /** Ends a call with its usage, and returns the spending. If the usage is missing, the reserved maximum counts. */
   whole(model: string, usage: Usage | null): Spent[];
-  /** Ends a call that cost nothing because the call was not made or the provider declined the call. */
+  /** Ends a call that cost nothing, because it was not made or the provider declined it. */
   free(): void;
-  /** Ends a call whose answer broke off: the usage so far counts. */
+  /** Ends a call whose answer broke off. The usage so far counts. */
   broken(): void;
-  /** Waits until a person raises the limits for the whole answer. Returns false if the thread cannot ask a person. */
+  /** Makes the thread wait until a person raises the limits. Returns false if the thread cannot ask a person. */
   raised(model: string, usage: Usage): Promise<boolean>;
 };
 
 /**
- * Reserves the maximum cost of a call within the limits of the run around the code, and records its start in the
- * journal.
+ * Reserves the maximum cost of a call within the limits of the surrounding run, and records the start of the call in
+ * the journal.
  *
- * @throws WorkflowError `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`; the signal's reason when it is aborted.
+ * @throws WorkflowError `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`; the signal's reason if the signal is aborted.
  */
 export async function openPayment({
   model,

@@ -13,8 +13,8 @@ type Opened = { calls: StepCalls; run: RoleRun; close: (isRecorded: boolean) => 
 const scopes = new AsyncLocalStorage<Scope>();
 
 /**
- * Returns the calls of the step that the running code belongs to: of `durable`, or a role of `createRoleModerator`. Null
- * outside of steps.
+ * Returns the calls of the step to which the running code belongs: a step of `durable`, or a role of
+ * `createRoleModerator`. Returns null outside steps.
  */
 export function currentCalls(): StepCalls | null {
   const scope = scopes.getStore();
@@ -30,7 +30,7 @@ function open({ ctx }: Scope): Opened {
 
 surroundSteps(async (step, work) => {
   const given = "input" in step ? threadOf(step) : step;
-  // The moderator's context adds its steps itself.
+  // The moderator adds its steps to its context.
   const steps: Step[] | null = given.allSteps ? null : stepsOf(given.steps);
   const ctx = steps ? { ...given, allSteps: steps } : given;
   const scope: Scope = { ctx, opened: null };

@@ -1,13 +1,13 @@
 /*
  * Converts values to JSON and back without loss. A value that JSON can't represent (bytes, a date, a URL, undefined, a
- * big integer, -0, a number that is not finite) becomes an object with the only key `$`.
+ * bigint, -0, a number that is not finite) becomes an object with the only key `$`.
  */
 import { resultNotJson } from "../tools/errors.ts";
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 /**
- * Returns a value as JSON. An object with `toJSON`, and an instance of any other class, is kept as its data.
+ * Returns a value as JSON. The class of an object is lost: only its data, or the result of `toJSON`, is kept.
  *
  * @throws WorkflowError `TOOL_RESULT` for a function, a symbol or a cycle.
  */
@@ -29,12 +29,12 @@ function encodedIn(value: unknown, parents: readonly unknown[]): Json {
     case "object":
       return value === null ? null : encodedObject(value, parents);
     default:
-      throw resultNotJson(`it has a ${typeof value}`, undefined);
+      throw resultNotJson(`the value contains a ${typeof value}`, undefined);
   }
 }
 
 function encodedObject(value: object, parents: readonly unknown[]): Json {
-  if (parents.includes(value)) throw resultNotJson("it contains itself", undefined);
+  if (parents.includes(value)) throw resultNotJson("the value contains itself", undefined);
   const within = [...parents, value];
   if (Array.isArray(value)) return value.map((one) => encodedIn(one, within));
   if (value instanceof Uint8Array) return tagged("bytes", Buffer.from(value).toString("base64"));
@@ -53,7 +53,7 @@ function encodedObject(value: object, parents: readonly unknown[]): Json {
 
 const tagged = (type: string, text: string): Json => ({ $: [type, text] });
 
-/** Returns the value that {@link encoded} converted to JSON. */
+/** Returns the original value of JSON from {@link encoded}. */
 export function decoded(json: unknown): unknown {
   if (typeof json !== "object" || json === null) return json;
   if (Array.isArray(json)) return json.map(decoded);

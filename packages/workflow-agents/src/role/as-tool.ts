@@ -10,9 +10,9 @@ import { badDepth, roleRecursion, roleTooDeep, roleWithoutThread } from "./error
 
 /** Options of {@link asTool}. The defaults are in parentheses. */
 export type RoleToolOptions = {
-  /** The role's name for models and for its attempts. */
+  /** The name of the tool, and of the role in its attempts. */
   name: string;
-  /** The description for models (default: the role's own). */
+  /** The description of the tool (default: the role's description). */
   description?: string;
   /**
    * The limit of one call, including its nested calls. The spending of the call also counts toward the thread's limit.
@@ -28,12 +28,14 @@ const input = object({ message: string() });
 
 /**
  * Makes a role a tool of another role's agent. The role gets the message as its prompt, and does not get the thread's
- * steps. The role's text is the tool's result, and the model gets its error. Calls of one turn run in parallel, each in
- * its own attempt within the caller's attempt. The caller's step includes their spending.
+ * steps. The tool's result is the text of the role's answer; if the role fails, the model gets the error. Calls of one
+ * turn run in parallel, each in its own attempt within the caller's attempt. The caller's step includes the spending of
+ * its calls.
  *
  *     const tools = toolRegistry([asTool(researcher, { name: "researcher", budget: { maxCost: 0.5 } })]);
  *
- * @throws WorkflowError `BAD_BUDGET`, `BAD_DEPTH` at once; a model reads `ROLE_RECURSION` and `ROLE_TOO_DEEP`.
+ * @throws WorkflowError `BAD_BUDGET` or `BAD_DEPTH` at definition. In a call, `ROLE_RECURSION`, `ROLE_TOO_DEEP` and
+ *   `NO_THREAD` are reported to the model.
  */
 export function asTool(
   role: Role<object> & { readonly descriptor: RoleEntry },
@@ -67,7 +69,7 @@ export function asTool(
   };
 }
 
-/** Returns the thread for a called role. The journal of the thread has the key of the call. */
+/** Returns the thread context of a called role. The key of the call separates the role's journal entries. */
 function called(
   name: string,
   message: string,

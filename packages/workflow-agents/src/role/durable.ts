@@ -13,9 +13,7 @@ import {
 import { isStepQuestion, usesAttempt } from "@uncaged/workflow/interpreter";
 import { stepsOf } from "../run/thread-steps.ts";
 
-/**
- * Plays a role as a step of a durable workflow, with the given prompt or the prompt of the thread, and with retries.
- */
+/** Runs a role as a step of a durable workflow, with the given prompt or the thread's prompt, and with retries. */
 export type RoleSteps = <Meta>(
   name: string,
   role: Role<Meta>,
@@ -24,7 +22,8 @@ export type RoleSteps = <Meta>(
 ) => StepCall<RoleResult<Meta>>;
 
 /**
- * Lets a durable workflow play roles. A role gets the log before its step.
+ * Returns a function that runs roles as steps of a durable workflow. A role gets the steps of the log before its own
+ * step.
  *
  *     export const run = durable(async function* (step, input, options) {
  *       const play = roleSteps(step, input, options);
@@ -73,7 +72,7 @@ export function roleSteps(
           questions,
         },
         start: { ...start, content: prompt },
-        // Any other role may play several roles, each of which takes over an attempt.
+        // Other roles may run several roles, each in its own attempt.
         ...(usesAttempt in role && { attempt }),
         ...{ params: input.params, options: rest },
       });
@@ -85,7 +84,7 @@ export function roleSteps(
   };
 }
 
-/** Removes the questions of running steps, because other roles get only the result. */
+/** Returns the steps without the questions of running steps, because other roles get only the results. */
 const withoutStepQuestions = (steps: readonly Step[]): Step[] =>
   steps.filter((step, at) => {
     const before = steps[at - 1];

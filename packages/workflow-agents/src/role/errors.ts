@@ -4,11 +4,11 @@ import { failure, misuse } from "../run/error.ts";
 /* The errors of roles. */
 
 const badHandoff = (problem: string): WorkflowError =>
-  misuse("BAD_HANDOFF", `a handoff ${problem}`, "name each role that may go on, once");
+  misuse("BAD_HANDOFF", `a handoff ${problem}`, "name each role that may continue, once");
 
 export const noHandoffRole = (): WorkflowError => badHandoff("names no role");
 
-/** A reserved, blank or repeated name. */
+/** Returns the error for a reserved, blank or repeated role name. */
 export const badHandoffRole = (name: string): WorkflowError =>
   badHandoff(`can't name the role ${JSON.stringify(name)}`);
 
@@ -40,7 +40,7 @@ export const invalidOption = (
     `use ${words.join(" or ")}`,
   );
 
-/** `kind`: the type of the returned value. */
+/** Returns the error for an agent that did not return a string. `kind` describes the returned value. */
 export const answerNotText = (kind: string): WorkflowError =>
   failure(
     "BAD_AGENT_RESULT",
@@ -55,9 +55,9 @@ export const badDepth = (name: string, depth: number): WorkflowError =>
     "set maxDepth to a whole number from 1",
   );
 
-const withoutIt = "do the work without calling it";
+const withoutIt = "do the work without calling this role";
 
-/** `path`: the names of the calling roles, joined by arrows. */
+/** Returns the error for a role that calls itself. `path` has the names of the calling roles, joined by arrows. */
 export const roleRecursion = (name: string, path: string): WorkflowError =>
   failure(
     "ROLE_RECURSION",
@@ -75,6 +75,6 @@ export const roleTooDeep = (name: string, path: string): WorkflowError =>
 export const roleWithoutThread = (name: string): WorkflowError =>
   failure(
     "NO_THREAD",
-    `the role ${name} can only be called by an agent of a thread`,
+    `the role ${name} can only be called by an agent in a thread`,
     "set the thread in the tools' context",
   );

@@ -17,9 +17,9 @@ import {
 import { badFallbackOn, noFallbackAgents } from "./errors.ts";
 
 /**
- * The errors after which the next agent takes over: by code or type, or by a function. Default: errors after which
- * another agent may succeed: an error that remains after the retries, a missing model, an account that cannot pay, or a
- * command that is missing, failed or timed out.
+ * Options of {@link fallback}. `on` selects the errors after which the next agent takes over, by code or type, or by a
+ * function. By default, these are errors after which another agent may succeed: a retryable error that remains after
+ * the retries, a missing model, an account that cannot pay, or a command that is missing, failed or timed out.
  */
 export type FallbackOptions = {
   on?: readonly string[] | ((error: WorkflowError) => boolean);
@@ -37,12 +37,12 @@ const unavailable: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns an agent that calls the first of several agents, and the next agent if the first fails. The next agent gets
- * the thread without the failed agent's output. After a crash, an agent that recorded anything continues.
+ * Returns an agent that runs the first of several agents, and the next agent if an agent fails. The next agent gets the
+ * thread without the failed agent's output. After a crash, the last agent continues if it recorded anything.
  *
  *     agent: fallback([anthropicAgent({ model: "claude-opus-5-5" }), openaiAgent({ model: "gpt-5.2" })])
  *
- * @throws WorkflowError `BAD_FALLBACK` at once; from the running agent the error of the last agent.
+ * @throws WorkflowError `BAD_FALLBACK` at definition. The agent throws the error of the last agent that failed.
  */
 export function fallback(agents: readonly AgentFn[], { on }: FallbackOptions = {}): AgentFn {
   check(agents, on);
@@ -50,7 +50,7 @@ export function fallback(agents: readonly AgentFn[], { on }: FallbackOptions = {
     inAttempt(ctx, async ({ index }) => {
       const place = new FallbackPlace(ctx, index, systemPrompt);
       const first = await place.first(agents.length);
-      // The agents before the first chosen agent come last.
+      // The agents before the starting agent come last.
       const order = agents.map((_, at) => (first + at) % agents.length);
       for (const [nth, at] of order.entries()) {
         const next = order[nth + 1];
@@ -63,7 +63,7 @@ export function fallback(agents: readonly AgentFn[], { on }: FallbackOptions = {
           await place.choose(next);
         }
       }
-      throw new Error("no agent was asked");
+      throw new Error("no agent found");
     });
 }
 
@@ -107,10 +107,10 @@ async function asAgent<T>(at: number, index: number, work: () => Promise<T>): Pr
   return result;
 }
 
-/** The agent that continues when a role repeats the request to its agents. */
+/** The chosen agents of a role's run, with which a repeated request of the run starts. */
 const chosen = new WeakMap<RoleRun, Map<string, number>>();
 
-/** One use of a fallback in a step. Identifies the recorded choice. */
+/** One call of a fallback in a step. Records the chosen agent in the journal. */
 class FallbackPlace {
   readonly #ctx: ThreadContext;
   readonly #id: string;
@@ -120,7 +120,10 @@ class FallbackPlace {
     this.#id = `${index}.${digest(JSON.stringify([systemPrompt, ctx.start.content]))}`;
   }
 
-  /** Returns the agent to start with: the last agent of an earlier execution, if that agent recorded anything. */
+  /**
+   * Returns the index of the starting agent: the last agent of an earlier execution if it recorded anything, otherwise
+   * 0.
+   */
   async first(count: number): Promise<number> {
     const { journal, key } = this.#ctx;
     const run = outerRun();
@@ -134,7 +137,7 @@ class FallbackPlace {
       else if (entry.fallback === this.#id) [agent, hasBegun] = [Number(entry.agent), false];
     }
     if (hasBegun && agent < count) return agent;
-    // Record that the first agent's records follow, not the other agent's.
+    // The next records are the first agent's.
     if (agent > 0) await this.#record(0);
     return 0;
   }

@@ -8,7 +8,10 @@ import { role } from "./role.ts";
 
 const block = (fields: object) => `So:\n\`\`\`json\n${JSON.stringify(fields)}\n\`\`\``;
 
-/** Returns a desk that hands over, and two roles that may hand back. `answers` lists the text of each turn. */
+/**
+ * Returns a workflow with a desk that hands over, and two roles that may hand back. `answers` has the text of each
+ * step.
+ */
 function desks(answers: readonly string[]) {
   const seen: string[] = [];
   const member = <const Name extends string>(name: string, others: readonly Name[]) =>
@@ -25,7 +28,7 @@ function desks(answers: readonly string[]) {
   const repairs = member("repairs", ["desk"]);
   const run = createRoleModerator({
     roles: { desk, billing, repairs },
-    // The types tell the moderator that these are its own roles.
+    // Checks at compile time that `meta.handoff` is one of the moderator's roles.
     moderator: ({ steps }) => (steps.length === 0 ? "desk" : (steps.at(-1)?.meta.handoff ?? END)),
   });
   return { run, seen, desk };
@@ -38,7 +41,7 @@ async function failureOf(answers: readonly string[]) {
 }
 
 group("a handoff", () => {
-  test("names the next role, which gets the conversation; without a name the thread ends", async () => {
+  test("names the next role, which gets the conversation, and the thread ends without a name", async () => {
     const { run, seen } = desks([
       `bill it\n${block({ handoff: "billing" })}`,
       `billed\n${block({ handoff: "desk" })}`,
@@ -57,14 +60,14 @@ group("a handoff", () => {
   test.each([
     ["nobody", block({ handoff: "nobody" })],
     ["itself", block({ handoff: "desk" })],
-    ["two at once", block({ handoff: ["billing", "repairs"] })],
-    ["two, one after the other", block({ handoff: "billing" }) + block({ handoff: "repairs" })],
-  ])("to %s is asked for again, and then fails", async (_name, answer) => {
+    ["two roles in a list", block({ handoff: ["billing", "repairs"] })],
+    ["two roles in two code blocks", block({ handoff: "billing" }) + block({ handoff: "repairs" })],
+  ])("to %s is requested again, and then fails", async (_name, answer) => {
     const error = await failureOf(Array.from({ length: 5 }, () => answer));
     expect(error.code).toBe("EXTRACTION_FAILED");
   });
 
-  test("describes each role to the model", () => {
+  test("describes the roles to the model", () => {
     const { desk } = desks([]);
     const one = role({
       ...{ description: "Leads", systemPrompt: "", agent: async () => "" },

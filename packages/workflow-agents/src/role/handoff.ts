@@ -3,13 +3,14 @@ import { enum as oneOf, optional, type ZodMiniEnum, type ZodMiniOptional } from 
 import type { RoleEntry } from "./role.ts";
 import { badHandoffRole, noHandoffRole } from "./errors.ts";
 
-/** Names of the moderator's roles that may run next, optionally with descriptions. */
+/** The names of the moderator's roles that may run next, optionally with descriptions or roles. */
 export type HandoffRoles<Name extends string> =
   | readonly Name[]
   | Readonly<Record<Name, string | { readonly descriptor: RoleEntry }>>;
 
 /**
- * Returns a field in which a model chooses the next role, or none. The moderator reads it as `meta.handoff`.
+ * Returns the schema of an optional field in which a model chooses the next role. The moderator reads the field as
+ * `meta.handoff`.
  *
  *     schema: z.object({ handoff: handoff({ coder: "writes the code", reviewer: "reviews it" }) }),
  *     moderator: ({ steps }) => (steps.length === 0 ? "planner" : (steps.at(-1)?.meta.handoff ?? END)),

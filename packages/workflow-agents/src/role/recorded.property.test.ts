@@ -9,10 +9,10 @@ import { role } from "./role.ts";
 
 type Field = z.ZodType;
 
-// A descriptor with this key is refused when its bundle is added.
+// A bundle with this key in its descriptor is refused.
 const isAllowed = (key: string): boolean => key !== "__proto__";
 
-/** Typical schemas, with arbitrary names. */
+/** Generates typical schemas with arbitrary names. */
 const field: fc.Arbitrary<Field> = fc.letrec<{ field: Field }>((tie) => ({
   field: fc.oneof(
     { depthSize: "small", withCrossShrink: true },
@@ -62,7 +62,7 @@ const text = fc.oneof(
 );
 const reading = fc.oneof(json, fc.record({ missing: fc.array(fc.string()), fields: likely }));
 
-test("the recorded meta fits its schema, whatever an agent and an extractor say", async () => {
+test("the recorded meta fits the role's schema for any answer of the agent and the extractor", async () => {
   let completed = 0;
   let failed = 0;
   const property = fc.asyncProperty(

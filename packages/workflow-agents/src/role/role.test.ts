@@ -18,7 +18,7 @@ import { scriptedAgent } from "../scripted/scripted.ts";
 import { roleSteps } from "./durable.ts";
 import { describe, role, type RoleSpec } from "./role.ts";
 
-// Keep a reference: Bun drops the subscribers of an unreferenced channel.
+// Bun drops the subscribers of an unreferenced channel.
 const eventsOn = channel(eventsChannel);
 let events: WorkflowEvent[] = [];
 const listen = (message: unknown) => void events.push(message as WorkflowEvent);
@@ -77,13 +77,13 @@ async function failureOf(one: ReturnType<typeof planner>, options: object = {}) 
 }
 
 group("a role's step", () => {
-  test("has the agent's text, and meta with the stated values and types", async () => {
+  test("has the agent's text, and meta with the values that the text states", async () => {
     const { steps } = await runThread(twice(planner()), { prompt: "fix it" });
     expect(steps).toMatchObject([{ role: "planner", content: '{"files":["a.ts"]}' }]);
     expect(steps[0]?.meta).toEqual({ files: ["a.ts"], usage: noUsage, model: null, cost: 0 });
   });
 
-  test("counts the spending of its calls, at the list's prices", async () => {
+  test("counts the spending of its calls at list prices", async () => {
     const one = planner({
       agent: spends("It is a.ts."),
       extract: reads(reported({ files: ["a.ts"] })),
@@ -97,7 +97,7 @@ group("a role's step", () => {
     });
   });
 
-  test("reports its models separately, and no cost when one has no known price", async () => {
+  test("reports its models separately, and a null cost if a model's price is unknown", async () => {
     const extract: Extractor = async () => {
       await spends("", "house-model")();
       return reported({ files: [] });
@@ -141,7 +141,7 @@ group("a role's step", () => {
     expect(prompts[1]).toBe("Plan: it");
   });
 
-  test("needs no JSON without fields", async () => {
+  test("accepts any text without fields", async () => {
     const one = role({
       description: "Talks",
       agent: async () => "Just words.",
@@ -157,14 +157,14 @@ group("a role's step", () => {
 });
 
 group("extraction", () => {
-  test("calls no model when the text fits directly", async () => {
+  test("does not call the extractor if the text itself fits the schema", async () => {
     const extract = reads();
     const { status } = await runThread(twice(planner({ extract })));
     expect(status).toBe("completed");
     expect(extract.problems).toEqual([]);
   });
 
-  test("shows the problems of an answer, and accepts the answer that fits", async () => {
+  test("repeats the extraction with the problems of the last value, and accepts a value that fits", async () => {
     const extract = reads("prose", reported({ files: "a.ts" }), reported({ files: ["a.ts"] }));
     const one = planner({ agent: scriptedAgent(["It is a.ts."]), extract });
     const { steps } = await runThread(twice(one));
@@ -174,7 +174,7 @@ group("extraction", () => {
     expect(extract.problems[2]).toContain("files: Invalid input: expected array");
   });
 
-  test("fails after its repairs, and the record keeps the raw text", async () => {
+  test("fails when its repairs are used up, and the end record has the raw text", async () => {
     const extract = reads(reported({ files: "a.ts" }));
     const one = planner({ agent: spends("It is a.ts."), extract, repairs: 1 });
     const failed = await failureOf(one);
@@ -195,7 +195,7 @@ group("extraction", () => {
     });
   });
 
-  test("does not request a value again that the text does not state, because the answer would be invented", async () => {
+  test("does not request a value that the text does not state again, because the extractor would invent it", async () => {
     const extract = reads(reported(null, ["files"]), reported({ files: ["invented.ts"] }));
     const failed = await failureOf(planner({ agent: async () => "Hm.", extract }));
     expect(extract.problems).toHaveLength(1);
@@ -205,14 +205,14 @@ group("extraction", () => {
     ).toBe("EXTRACTION_FAILED");
   });
 
-  test("without an extractor fails at once, and reports the problems", async () => {
+  test("fails at once without an extractor and repairs, and reports the problems", async () => {
     const prose = await failureOf(planner({ agent: async () => "a.ts" }));
     expect(prose.message).toContain("the answer is not JSON");
     const wrong = await failureOf(planner({ agent: async () => '{"files":1}' }));
     expect(wrong.message).toContain("files: Invalid input");
   });
 
-  test("reads no fields from an empty answer", async () => {
+  test("fails for an empty answer without a call of the extractor", async () => {
     const extract = reads(reported({ files: ["invented.ts"] }));
     expect((await failureOf(planner({ agent: async () => " \n", extract }))).code).toBe(
       "EMPTY_ANSWER",
@@ -220,14 +220,14 @@ group("extraction", () => {
     expect(extract.problems).toEqual([]);
   });
 
-  test("keeps the beginning of an answer that is too long for a record", async () => {
+  test("keeps only the beginning of an answer that is too long for the end record", async () => {
     const { kept } = await failureOf(planner({ agent: async () => "x".repeat(5_000_000) }));
     expect(String(kept?.raw)).toHaveLength(64 * 1024 + 1);
   });
 });
 
 group("the events of a role", () => {
-  test("are published in the documented order, all with the role's name", async () => {
+  test("are published in the documented order, with the role's name", async () => {
     await runThread(twice(planner()), { prompt: "fix it" });
     expect(events.map(({ type }) => type)).toEqual([
       "step_start",
@@ -246,7 +246,7 @@ group("the events of a role", () => {
     });
   });
 
-  test("contain its full request, and the beginning of its step", async () => {
+  test("contain the full request, and the beginning of the step", async () => {
     const agent = async () => JSON.stringify({ files: ["x".repeat(20_000)] });
     await runThread(twice(planner({ agent })), { prompt: "y".repeat(20_000) });
     expect(events[0]?.payload.resolvedInputs).toMatchObject({ prompt: "y".repeat(20_000) });
@@ -256,7 +256,7 @@ group("the events of a role", () => {
     });
   });
 
-  test("end with step_error, and no step_done, when the agent fails", async () => {
+  test("end with `step_error` instead of `step_done` when the agent fails", async () => {
     const agent = async () => {
       publish("llm_error", { error: "overloaded" });
       throw new Error("overloaded");
@@ -268,7 +268,7 @@ group("the events of a role", () => {
 });
 
 group("errors", () => {
-  test("an agent that returns no text is named", async () => {
+  test("an agent that does not return a string fails with an error that says so", async () => {
     const agent = (async () => 7) as unknown as Spec["agent"];
     expect(await failureOf(planner({ agent }))).toMatchObject({ code: "BAD_AGENT_RESULT" });
   });
@@ -307,7 +307,7 @@ group("errors", () => {
   });
 });
 
-test("a descriptor reports the fields of each role and its spending fields", () => {
+test("a descriptor has the fields of each role, including the fields for spending", () => {
   const { description, roles } = describe("Plans", {
     planner: planner(),
     person: { description: "Approves", schema: true },
@@ -328,7 +328,7 @@ group("a role in a durable workflow", () => {
     return again.meta.files.join();
   });
 
-  test("is a step like any other, with its given prompt", async () => {
+  test("is a step with the given prompt", async () => {
     const { steps, ...end } = await runThread(run, { prompt: "fix it" });
     expect(end).toMatchObject({ status: "completed", result: { summary: "b.ts" } });
     expect(steps.map(({ meta }) => meta.files)).toEqual([["a.ts"], ["b.ts"]]);
@@ -339,7 +339,7 @@ group("a role in a durable workflow", () => {
     ]);
   });
 
-  test("does not run again for a step in the log", async () => {
+  test("does not run again if its step is in the log", async () => {
     const first = await runThread(run, { prompt: "fix it", maxRounds: 1 });
     events = [];
     const { steps } = await runThread(run, { prompt: "fix it", steps: first.steps });
@@ -347,7 +347,7 @@ group("a role in a durable workflow", () => {
     expect(events.filter(({ type }) => type === "step_start")).toHaveLength(1);
   });
 
-  test("fails with its own error, which still keeps the raw text", async () => {
+  test("fails with the role's error, which has the raw text", async () => {
     const broken = durable(async function* (step, input, options) {
       yield* roleSteps(step, input, options)("planner", planner({ agent: async () => "a.ts" }));
       return "";

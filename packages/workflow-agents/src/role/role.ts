@@ -42,27 +42,31 @@ export type RoleSpec<S extends $ZodObject> = {
   /** The fields of the step's meta: `z.object({…})`, without `usage`, `model`, `cost`, `models`, `agent`. */
   schema: S;
   /**
-   * The agent's answer: only the fields (`fields`, the default), by the provider's structured-output mode if it has
-   * one; or a text that ends with them (`text`), if later roles should read the text.
+   * The form of the agent's answer: only the fields (`fields`, the default), or text that ends with the fields
+   * (`text`), for later roles to read. For `fields`, an agent uses the provider's structured-output mode if there is
+   * one.
    */
   answer?: "fields" | "text";
-  /** Reads the fields from a text that is not JSON itself. The role then does not request the fields from the agent. */
+  /**
+   * Reads the fields from a text that is not JSON. With an extractor, the role does not request the fields from the
+   * agent.
+   */
   extract?: Extractor;
-  /** Repeated requests to the agent or the extractor if its answer does not fit (2). */
+  /** Maximum number of repeated requests to the agent or the extractor for an answer that does not fit (2). */
   repairs?: number;
   /**
-   * The unit that survives a crash and is not paid or run again: each turn of a model and each tool call (`turns`, the
-   * default), or only the whole step (`role`).
+   * The unit that is recorded, and so is not repeated after a crash: each turn of a model and each tool call (`turns`,
+   * the default), or only the whole step (`role`).
    */
   durable?: "turns" | "role";
-  /** The retry policy of model calls. Default: the agent's own (`maxRetries`). */
+  /** The retry policy of model calls. Default: the agent's `maxRetries`. */
   retry?: CallRetry;
 };
 
 /** The entry of a role in a bundle's descriptor: a description, and the JSON Schema of its steps' meta. */
 export type RoleEntry = { description: string; schema: JsonSchema };
 
-/** A step's meta: the schema's fields and the step's spending. */
+/** The meta of a role's step: the schema's fields and the spending of the step. */
 export type AgentMeta<S extends $ZodObject> = output<S> & Spending;
 
 /** A role for `createRoleModerator`, and its descriptor entry for `describe`. */
@@ -71,9 +75,9 @@ export type AgentRole<S extends $ZodObject> = Role<AgentMeta<S>> & {
 };
 
 /**
- * Makes a role from an agent, a system prompt and a schema. The step's content is the agent's text, in which secrets of
- * the thread's environment are `***`. The step's meta has the fields as the text states them, and `usage`, `model` and
- * `cost`.
+ * Returns a role with an agent, a system prompt and a schema. The content of its steps is the agent's text, in which
+ * `***` replaces secrets of the thread's environment. The meta has the fields that the text states, and `usage`,
+ * `model` and `cost`.
  *
  *     const planner = role({
  *       description: "Plans the change",
@@ -82,10 +86,10 @@ export type AgentRole<S extends $ZodObject> = Role<AgentMeta<S>> & {
  *       schema: z.object({ files: z.array(z.string()) }),
  *     });
  *
- * An error fails the thread. Its end record then keeps the agent's text and the spending in `meta.error.kept`; `retry`
- * runs the role again.
+ * An error of the role fails the thread. The thread's end record then has the agent's text and the spending in
+ * `meta.error.kept`. `retry` runs the role again.
  *
- * @throws WorkflowError `BAD_SCHEMA`, `RESERVED_FIELD`, `BAD_RETRY`, `BAD_ROLE` at once; from the running role
+ * @throws WorkflowError `BAD_SCHEMA`, `RESERVED_FIELD`, `BAD_RETRY`, `BAD_ROLE` at definition; when the role runs
  *   `EXTRACTION_FAILED`, `EMPTY_ANSWER`, `BAD_AGENT_RESULT`, `BUDGET_EXCEEDED`, `PRICE_UNKNOWN`, `BAD_PRICES`,
  *   `BAD_BUDGET`, and errors of the agent.
  */
@@ -97,7 +101,7 @@ export function role<S extends $ZodObject>(spec: RoleSpec<S>): AgentRole<S> {
   const policy = spec.retry && callPolicy(spec.retry);
   const play: Role<AgentMeta<S>> = async ({ attempt, journal, ...given }) => {
     const ctx = spec.durable === "role" ? given : { ...given, journal };
-    // The caller has opened an attempt for the role, or the role is part of another role.
+    // If `attempt` is set, the caller opened an attempt for the role. Otherwise the role runs within another role.
     const made = { ...spec, form, policy, role: play };
     if (attempt) return await execute(made, ctx, attempt.path, journal);
     return await inAttempt(ctx, ({ isChild }) => execute(made, ctx, isChild ? null : [], journal));
@@ -113,7 +117,7 @@ function checkWord(option: string, given: unknown, words: readonly string[]): vo
   throw invalidOption(option, given, words);
 }
 
-/** A role's parts, checked. */
+/** The checked parts of a role. */
 type MadeRole<S extends $ZodObject> = RoleSpec<S> & {
   form: Form<S>;
   policy?: CallPolicy;
@@ -121,8 +125,9 @@ type MadeRole<S extends $ZodObject> = RoleSpec<S> & {
 };
 
 /**
- * Runs a role. `path` is the role's place, or null for a concurrent part without its own steps. The role's calls are in
- * the journal even if its turns are not.
+ * Runs a role. `path` is the place of the role's attempt, or null for a role without its own step that runs
+ * concurrently in another role. `journal` records the spending of calls even if `ctx` does not have a journal for
+ * turns.
  */
 async function execute<S extends $ZodObject>(
   spec: MadeRole<S>,
@@ -167,7 +172,7 @@ async function execute<S extends $ZodObject>(
       }
     });
   } finally {
-    // The step of the calling role records the spending of both.
+    // The step of the calling role records the spending of both roles.
     for (const spent of run.spent.map(account.withCost)) {
       outer?.spent.push(spent);
       outer?.onSpent?.(spent);
@@ -177,8 +182,8 @@ async function execute<S extends $ZodObject>(
 }
 
 /**
- * Returns the agent's text, without the secrets of the environment, and its fields. Repeats the request if the fields
- * do not fit, unless the agent repeats it itself.
+ * Returns the agent's text with masked secrets, and the fields in it. If the fields do not fit, runs the agent again
+ * with the problems, unless the agent itself has repeated the request.
  */
 async function answered<S extends $ZodObject>(
   { agent, form, extract: extractor, repairs = 2 }: MadeRole<S>,
@@ -211,7 +216,7 @@ async function systemPromptOf<S extends $ZodObject>(
   return form ? withInstruction(text, form.schema) : text;
 }
 
-/** Returns the form of the agent's answer, or undefined if an extractor reads the fields, or there are none. */
+/** Returns the form of the agent's answer, or undefined if the role has an extractor or does not have fields. */
 function answerForm<S extends $ZodObject>(spec: MadeRole<S>): AnswerForm | undefined {
   const { form, answer = "fields", extract: extractor, repairs = 2 } = spec;
   if (extractor !== undefined || form.empty) return undefined;
@@ -230,7 +235,10 @@ function answerForm<S extends $ZodObject>(spec: MadeRole<S>): AnswerForm | undef
 const isViolation = (error: unknown): error is WorkflowError =>
   isWorkflowError(error) && error.code === "EXTRACTION_FAILED";
 
-/** Adds an agent's answer and its problems to the thread, so that a session continues its conversation. */
+/**
+ * Returns the thread with the agent's answer and its problems as steps, so that the agent can continue its
+ * conversation.
+ */
 function askedAgain(
   run: RoleRun,
   ctx: ThreadContext,
@@ -246,7 +254,7 @@ function askedAgain(
   const content = againText(problems, null);
   const said = { role: run.stepID, content: answer, meta: {}, timestamp: Date.now() };
   const steps = [...ctx.steps, said, { ...said, role: "check", content }];
-  // Start with the role's first agent, whose session contains its own answer.
+  // Restarts the counts of agents, so that each agent finds the session with its own answer.
   run.agents = { started: 0, running: 0 };
   run.remembered = ctx.steps.length;
   return { ...ctx, steps };
@@ -264,7 +272,7 @@ function spentBy(run: RoleRun): Omit<Spending, "agent"> {
 
 const longestRaw = 64 * 1024;
 
-/** Publishes the failure, and adds the answer and the spending so far to the end record. */
+/** Publishes a failure, and adds the answer and the spending so far to the error, for the end record. */
 function failWith(error: unknown, text: string | null, run: RoleRun): void {
   const raw = text !== null && text.length > longestRaw ? `${text.slice(0, longestRaw)}…` : text;
   const known = isWorkflowError(error) ? error : null;
@@ -279,7 +287,7 @@ function failWith(error: unknown, text: string | null, run: RoleRun): void {
   attach(error, "kept", { role: run.stepID, ...(raw !== null && { raw }), ...paid });
 }
 
-/** Returns the agents' memory from the role's last step with the same path. */
+/** Returns the memory of agents in the role's last step with the same path. */
 function memoryOf(
   { role: name = "agent", steps }: ThreadContext,
   path: Path | null,
@@ -294,13 +302,14 @@ function memoryOf(
   const kept = meta?.agent;
   if (!isObject(kept)) return { memory: {}, path };
   const { path: _, said, ...memory } = kept;
-  // An edited step no longer matches the agents' memory.
+  // The memory does not match an edited step.
   if (said !== undefined && said !== digest(content)) return { memory: {}, path };
   return { memory: structuredClone(memory), remembered, path };
 }
 
 /**
- * Returns the descriptor of a bundle, from the roles that it plays. Pass the entry of a role that `role` did not make.
+ * Returns the descriptor of a bundle with these roles. For a role that does not come from {@link role}, pass the role's
+ * entry.
  *
  *     export const descriptor = describe("Solves an issue", { planner, coder });
  */

@@ -14,7 +14,7 @@ const threadOf = (options: Record<string, unknown> = {}): ThreadContext => ({
   options,
 });
 
-/** Makes one call that may use at most this number of tokens, and uses exactly this number. */
+/** Makes one call that reserves and uses a number of tokens. */
 async function spend(input_tokens: number): Promise<string> {
   const { reserve, spent } = currentRun();
   const usage = { ...noUsage, input_tokens };
@@ -26,13 +26,13 @@ async function spend(input_tokens: number): Promise<string> {
 
 const work = (tokens: number) => () => spend(tokens);
 
-test("a step's work reports its result and spending", async () => {
+test("`paid` returns the result and the spending of a step's work", async () => {
   const { result, spending } = await paid(threadOf(), { stepID: "LLM_A" }, work(1000));
   expect(result).toBe("said");
   expect(spending).toEqual({ usage: { ...noUsage, input_tokens: 1000 }, model, cost: 0.002 });
 });
 
-test("all work of a thread shares its limit, including failed work", async () => {
+test("all work of a thread shares the thread's limit, including failed work", async () => {
   const thread = threadOf({ maxTokens: 3000 });
   const failed = await paid(thread, { stepID: "LLM_A" }, async () => {
     await spend(1500);
@@ -45,7 +45,7 @@ test("all work of a thread shares its limit, including failed work", async () =>
   expect(await paid(threadOf({ maxTokens: 3000 }), { stepID: "LLM_C" }, work(1000))).toBeDefined();
 });
 
-test("an observer gets the work's events before their publication, and decides whether to keep the events", async () => {
+test("`intercept` gets the work's events before their publication, and may suppress them", async () => {
   const observed: unknown[] = [];
   const intercept = (event: object) => observed.push(event) > 0;
   await paid(threadOf(), { stepID: "LLM_A", intercept }, async () =>

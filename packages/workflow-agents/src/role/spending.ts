@@ -8,8 +8,9 @@ import { spendingField } from "./errors.ts";
 type Sum = { usage: Usage; cost: number | null };
 
 /**
- * The spending of a step, in its meta: `cost` in US dollars, null if a price is unknown; the last `model`,
- * null if none was called; `models` if there were several; `agent` is the agents' memory for later steps.
+ * The fields in a step's meta that record its spending. `cost` is in US dollars, or null if a price is unknown. `model`
+ * is the last model, or null if the step did not call a model. `models` has the spending by model if there were
+ * several. `agent` is the memory of the agents for later steps.
  */
 export type Spending = Sum & {
   model: string | null;
@@ -64,19 +65,20 @@ export function spendingSchema(fields: { [keyword: string]: unknown }): JsonSche
 
 export const spendingKeys: readonly string[] = Object.keys(spending);
 
-/** @throws WorkflowError `RESERVED_FIELD` when a schema has a field that records a step's spending. */
+/** Checks the fields of a schema. @throws WorkflowError `RESERVED_FIELD` for a field that records a step's spending. */
 export function checkFields(names: readonly string[]): void {
   const taken = names.find((name) => spendingKeys.includes(name));
   if (taken !== undefined) throw spendingField(taken);
 }
 
-/** The result of work, and the usage, models and cost in US dollars of the model calls in it. */
+/** The result of work, and the spending of its model calls. */
 export type Paid<T> = { result: T; spending: Spending };
 
 /**
- * Runs a step's work and charges its model calls to the thread, for a front end with steps instead of roles.
- * The thread's limits hold for all such calls and `ctx.steps`, which must be one list that does not grow.
- * @throws errors of the work, with the spending as `error.spent`; errors of `openAccount`.
+ * Runs a step's work and counts its model calls toward the thread's limits, for a front end with steps instead of
+ * roles. The limits apply to all such calls of the thread and to `ctx.steps`, which must always be the same list and
+ * must not grow.
+ * @throws errors of the work, with the spending as `error.spent`; errors of {@link openAccount}.
  */
 export async function paid<T>(
   ctx: ThreadContext,
@@ -92,7 +94,7 @@ export async function paid<T>(
     if (run.spent.length > 0) attach(error, "spent", runSpending(run));
     throw error;
   } finally {
-    // `ctx.steps` does not grow, so none of its steps will record the spending.
+    // `ctx.steps` does not grow, so no step in it records the spending.
     close(false);
   }
 }

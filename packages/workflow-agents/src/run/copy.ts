@@ -1,18 +1,18 @@
 import type { ThreadContext } from "@uncaged/workflow";
 
-/** The original of each copy. */
+/** The originals of copies. */
 const originals = new WeakMap<object, object>();
 
 /** Returns the original of a copy, and any other value unchanged. */
 export const originalOf = <T extends object>(one: T): T =>
   (originals.get(one) as T | undefined) ?? one;
 
-/** Returns a mutable copy. Changes don't reach the original. */
+/** Returns a deep copy, or the value itself if it cannot be cloned. */
 export function copyOf<T>(given: T): T {
   try {
     return structuredClone(given);
   } catch {
-    // A value that cannot be cloned comes from code that calls a tool directly.
+    // Only code that calls a tool directly can pass such a value.
     return given;
   }
 }
@@ -20,7 +20,8 @@ export function copyOf<T>(given: T): T {
 const parts = ["start", "steps", "allSteps", "params", "options", "env"] as const;
 
 /**
- * Returns a copy of a thread for a tool: the tool's changes do not affect others. Each part is copied on first access.
+ * Returns a copy of a thread's context for a tool, so that the tool's changes do not affect others. Copies each part at
+ * its first access.
  */
 export function threadCopy(thread: ThreadContext): ThreadContext {
   const copy = { ...thread };

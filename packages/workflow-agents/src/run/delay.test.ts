@@ -6,7 +6,7 @@ test("a delay ends", async () => {
 });
 
 test.each(["before", "meanwhile"])(
-  "a delay whose signal is aborted %s throws its reason",
+  "a delay whose signal is aborted %s throws the signal's reason",
   async (when) => {
     const controller = new AbortController();
     const reason = new Error("stop");

@@ -1,7 +1,4 @@
-/**
- * Waits.
- * @throws the signal's reason when it is aborted.
- */
+/** Waits for a number of milliseconds. @throws the signal's reason if the signal is aborted. */
 export async function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
   await new Promise<void>((resolve, reject) => {

@@ -1,6 +1,6 @@
 import { WorkflowError } from "@uncaged/workflow";
 
-/** Returns an error that fails a role, or that a model gets as a tool's answer. */
+/** Returns an error that fails a role, or that a model gets as the result of a tool call. */
 export const failure = (
   code: string,
   message: string,
@@ -12,11 +12,11 @@ export const failure = (
     cause === undefined ? undefined : { cause },
   );
 
-/** Returns an error about a workflow's source or the start request. */
+/** Returns an error about the source or the start request of a workflow. */
 export const misuse = (code: string, message: string, hint: string): WorkflowError =>
   new WorkflowError({ code, kind: "usage", message, hint });
 
-/** The fields of a JSON object, with unchecked values. */
+/** A JSON object whose values are unchecked. */
 export type Fields = Record<string, unknown>;
 
 export const isObject = (value: unknown): value is Fields =>

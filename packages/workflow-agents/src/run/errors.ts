@@ -4,11 +4,14 @@ import { failure, misuse } from "./error.ts";
 
 /* The errors of a run's directory and of a role's retry. */
 
-/** `need`: a clause, such as "a command needs one". */
+/**
+ * Returns the error for a thread without a directory. `need` is a clause with the reason, such as "a command needs
+ * one".
+ */
 export const noCwd = (need: string): WorkflowError =>
   failure(
     "NO_CWD",
-    `the thread has no working directory, but ${need}`,
+    `missing working directory of the thread: ${need}`,
     "start the thread from the command line, or set cwd in the options of run",
   );
 
@@ -21,11 +24,11 @@ export const unknownRetryOption = (name: string, known: readonly string[]): Work
 export const invalidAttempts = (attempts: unknown, most: number): WorkflowError =>
   badRetry(
     `attempts can't be ${String(attempts)}`,
-    `use a number from 1 to ${most}, which includes the first attempt`,
+    `use a number from 1 to ${most}, which includes the first try`,
   );
 
 export const invalidRetryTime = (name: string, value: unknown): WorkflowError =>
-  badRetry(`${name} can't be ${String(value)}`, `${durationHint}; a day at most`);
+  badRetry(`${name} can't be ${String(value)}`, `${durationHint}, at most a day`);
 
 export const invalidRetryOn = (): WorkflowError =>
   badRetry("on must be a list of codes or a function", 'such as ["rate_limit"], or a function');

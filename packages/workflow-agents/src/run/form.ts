@@ -1,27 +1,27 @@
 /** A check of a conversation's last answer. */
 export type AnswerCheck = {
-  /** Returns the problems of an answer, one line each. */
+  /** Returns the problems of an answer, or an empty list if the answer fits. */
   problemsOf: (text: string) => Promise<string[]>;
-  /** Maximum repeated requests for an answer that does not fit. */
+  /** Maximum number of repeated requests for an answer that does not fit. */
   repairs: number;
-  /** Returns the request after an answer with problems. */
+  /** Returns the message to the model after an answer with problems. */
   again: (problems: readonly string[]) => string;
 };
 
 /**
- * The required form of a role's answer. The role requests the form in the system prompt. An agent whose provider has a
- * structured-output mode removes that text, and passes the schema to the provider.
+ * The required form of a role's answer. The role's system prompt contains an instruction about the form. An agent whose
+ * provider has a structured-output mode removes the instruction, and passes the schema to the provider.
  */
 export type AnswerForm = AnswerCheck & {
   /** A JSON Schema of the fields. */
   schema: object;
-  /** Whether the answer is only the fields; otherwise a text that ends with the fields. */
+  /** Whether the answer is only the fields, instead of text that ends with the fields. */
   isAlone: boolean;
-  /** The last answer of an agent that repeats requests itself, in its own conversation. */
+  /** The last answer of an agent that itself repeats requests in its conversation. */
   settled?: string;
 };
 
-/** The instruction about the form in a system prompt. */
+/** Returns the instruction about the form for a system prompt. */
 const instructionOf = (schema: object): string =>
   `\n\nEnd your answer with one JSON code block, the only one, that fits this JSON Schema:\n${JSON.stringify(schema)}`;
 
@@ -29,8 +29,8 @@ export const withInstruction = (systemPrompt: string, schema: object): string =>
   systemPrompt + instructionOf(schema);
 
 /**
- * Returns a system prompt without the instruction about the form; null if the prompt has no instruction, because this
- * answer then needs no form.
+ * Returns a system prompt without the instruction about the form. Returns null if the prompt does not have the
+ * instruction, because the answer then does not need a form.
  */
 export function withoutInstruction(systemPrompt: string, { schema }: AnswerForm): string | null {
   const instruction = instructionOf(schema);
@@ -38,12 +38,12 @@ export function withoutInstruction(systemPrompt: string, { schema }: AnswerForm)
   return isAsked ? systemPrompt.replace(instruction, () => "") : null;
 }
 
-/** Returns the request after an answer that does not fit. */
+/** Returns the message to the agent after an answer that does not fit. */
 export function againText(
   problems: readonly string[],
   form: Pick<AnswerForm, "isAlone" | "schema"> | null,
 ): string {
-  // Not every server shows the schema to its model.
+  // Some servers do not show the schema to the model.
   const how = form?.isAlone
     ? `as JSON alone that fits this JSON Schema:\n${JSON.stringify(form.schema)}`
     : "with one JSON code block that fits.";
@@ -52,4 +52,4 @@ export function againText(
 
 /** Returns the event text for an answer that does not fit. */
 export const mismatchNote = (problems: readonly string[]): string =>
-  `the answer does not fit, and is asked for again: ${problems.join("\n")}`;
+  `the answer does not fit the schema and is requested again: ${problems.join("\n")}`;

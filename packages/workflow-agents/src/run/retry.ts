@@ -2,7 +2,7 @@ import type { Duration, WorkflowError } from "@uncaged/workflow";
 import { durationMs } from "@uncaged/workflow/interpreter";
 import { invalidAttempts, invalidRetryOn, invalidRetryTime, unknownRetryOption } from "./errors.ts";
 
-/** The error of a model call: a `ProviderError`. */
+/** The error of a failed model call: a `ProviderError`. */
 export type FailedCall = WorkflowError & {
   readonly type: string;
   readonly retryable: boolean;
@@ -10,11 +10,11 @@ export type FailedCall = WorkflowError & {
 };
 
 /**
- * Retry policy of a model call. `attempts` includes the first attempt (3 by default). The delay before the second
- * attempt is `backoff` (1 second). The delay doubles each time up to `maxDelay` (1 minute), and is randomly up to a
- * quarter shorter. A longer delay that the provider requests takes precedence. `on` selects the errors to retry by code
- * or type, or by a function; by default `retryable` errors. No attempt starts later than `deadline` after the start of
- * the role.
+ * The retry policy of model calls. `attempts` is the maximum number of tries, including the first (3 by default). The
+ * delay before the second try is `backoff` (1 second). The delay doubles each time up to `maxDelay` (1 minute), and is
+ * randomly up to a quarter shorter. A longer delay that the provider requests takes precedence. `on` selects the errors
+ * to retry by code or type, or by a function (`retryable` errors by default). A try does not start later than
+ * `deadline` after the start of the role.
  */
 export type CallRetry = {
   attempts?: number;
@@ -66,5 +66,5 @@ export function callPolicy(retry: CallRetry = {}): CallPolicy {
   };
 }
 
-/** A policy, and the start of its role, by `performance.now()`. */
+/** A retry policy, and the start time of the role by `performance.now()`. */
 export type Retrying = { policy: CallPolicy; since: number };

@@ -21,8 +21,9 @@ import type { Retrying } from "./retry.ts";
 import { noCwd } from "./errors.ts";
 
 /**
- * The spending of one model call. `cost` is in US dollars, null if the model's price is unknown; `cacheWrites` is the
- * lifetime of its cache entries, if that affects the price; `call` is its id in the thread's journal.
+ * The spending of one model call. `cost` is in US dollars, or null if the model's price is unknown. `cacheWrites` is
+ * the lifetime of the provider's cache entries, if it affects the price. `call` is the id of the call in the thread's
+ * journal.
  */
 export type Spent = {
   model: string;
@@ -35,47 +36,47 @@ export type Spent = {
 type AgentCount = { started: number; running: number };
 
 /**
- * One run of a role. Events of its agents and tools belong to `stepID`. `spent` collects their spending. The async
- * context holds the run, so that an `AgentFn` needs only its arguments.
+ * One run of a role. The events of the role's agents and tools have the run's `stepID`, and `spent` collects their
+ * spending. The run is in the async context, so that an `AgentFn` needs only its arguments.
  */
 export type RoleRun = {
   stepID: string;
   spent: Spent[];
   /**
-   * Reserves the maximum cost of a limited call before the call starts. Waits while calls in flight may leave enough of
-   * the limit. May reserve less output than requested. Throws when the call would still exceed a limit.
+   * Reserves the maximum cost of a call before the call starts. Waits while calls in flight may leave enough of the
+   * limit. May reserve less output than requested. Throws if the call could exceed a limit.
    */
   reserve: Reserve;
   /** Adds the cost to a call's spending. */
   withCost?: (spent: Spent) => Spent;
   /**
-   * Makes the thread wait until a person raises its limit for such a call. Returns false if the thread cannot ask a
-   * person.
+   * Makes the thread wait until a person raises the limit for a call. Returns false if the thread cannot ask a person.
    */
   raise?: (next: Spent) => Promise<boolean>;
   /** Called for each addition to `spent`. */
   onSpent?: (spent: Spent) => void;
-  /** Removes the spending that other executions counted for calls that this execution continues from. */
+  /** Removes the counted spending of earlier executions on calls from which this execution continues. */
   takeOver?: (calls: readonly Spent[]) => void;
-  /** Resolves when the journal has the published records of calls. */
+  /** Resolves when the journal has recorded the published calls. */
   settled?: () => Promise<void>;
-  /** Returns the rest of the thread's limit in US dollars, or null without a limit. */
+  /** Returns the rest of the limit on costs in US dollars, or null without such a limit. */
   remaining?: () => number | null;
-  /** Whether there is a limit. With a limit, each model call must bound its answer. */
+  /** Whether there is a limit. If so, each model call must set a maximum for its answer. */
   isLimited?: boolean;
-  /** Whether a limit concerns costs. */
+  /** Whether there is a limit on costs. */
   limitsCost?: boolean;
   /**
-   * The agents' memory for later steps of the role, as JSON. Initially the memory of the last step with the same path.
+   * The memory of the agents for later steps of the role, as JSON. Initially, the memory in the role's last step with
+   * the same path.
    */
   memory: Record<string, unknown>;
-  /** The index in `ctx.steps` of the step with the initial memory. */
+  /** The index in `ctx.steps` of the step that has the initial memory. */
   remembered?: number;
   path?: Path;
   agents?: AgentCount;
   /** The required form of the role's answer, if the role requires one. */
   form?: AnswerForm;
-  /** The roles that call each other as tools, from the outermost role to this role. */
+  /** The chain of roles that call each other as tools, from the outermost role to this role. */
   roles?: readonly { name: string; role: unknown }[];
   /** The number of further levels of roles that may be called as tools. */
   levels?: number;
@@ -86,9 +87,9 @@ export type RoleRun = {
 };
 
 /**
- * The minimum output that a call accepts (default: all), and whether the call waits for other calls (default: yes).
- * `atRoot` replaces the amount to reserve from the storage root's limits, for a command whose cost is known only at its
- * end.
+ * Options of a reservation. `least` is the minimum number of output tokens to reserve (default: all), and `waits`
+ * whether the call waits for calls in flight (default: true). `atRoot` replaces the amount to reserve from the storage
+ * root's limits, for a command whose cost is known only at its end.
  */
 export type ReserveOptions = {
   least?: number;
@@ -106,33 +107,33 @@ const unlimited: Reserve = async ({ usage }) => ({
 
 const runs = new AsyncLocalStorage<RoleRun>();
 
-/** Runs work in a run. Without `reserve` it has no limit. */
+/** Runs work in a run. A run without `reserve` does not have a limit. */
 export const withRun = <T>(
   run: Omit<RoleRun, "reserve"> & Partial<Pick<RoleRun, "reserve">>,
   fn: () => T,
 ): T => runs.run(run.reserve ? (run as RoleRun) : { ...run, reserve: unlimited }, fn);
 
-/** Returns the run of the current code, or a new run for an agent outside of a run. */
+/** Returns the run of the current code, or a new run outside a role. */
 export const currentRun = (): RoleRun =>
   runs.getStore() ?? { stepID: "agent", spent: [], reserve: unlimited, memory: {} };
 
 /** Returns the enclosing run, or null. */
 export const outerRun = (): RoleRun | null => runs.getStore() ?? null;
 
-/** Counts spending of the current run. */
+/** Counts spending toward the current run. */
 export function spend(...spent: readonly Spent[]): void {
   const run = currentRun();
   run.spent.push(...spent);
   for (const one of spent) run.onSpent?.(one);
 }
 
-/** Counts the spending of earlier executions that the current run continues. */
+/** Takes over the spending of earlier executions from which the current run continues. */
 export function takeOver(spent: readonly Spent[]): void {
   currentRun().takeOver?.(spent);
   spend(...spent);
 }
 
-/** Runs a part of the current run, and returns its result and spending. */
+/** Runs work in the current run, and returns its result and spending. */
 export async function spending<T>(work: () => Promise<T>): Promise<{ result: T; spent: Spent[] }> {
   const run = currentRun();
   const spent: Spent[] = [];
@@ -144,7 +145,7 @@ export async function spending<T>(work: () => Promise<T>): Promise<{ result: T; 
   return { result, spent };
 }
 
-/** Publishes an event of the current run on the workflow's channel, unless the run intercepts it. */
+/** Publishes an event of the current run, unless the run intercepts the event. */
 export function publish(type: WorkflowEvent["type"], payload: Record<string, unknown>): void {
   const { stepID, intercept } = currentRun();
   const event: WorkflowEvent = { type, stepID, payload };
@@ -152,12 +153,12 @@ export function publish(type: WorkflowEvent["type"], payload: Record<string, unk
   channel(eventsChannel).publish(event);
 }
 
-/** The counts of roles that `role` did not make, by the attempt in which they call agents. */
+/** The counts of agents outside a run, by the attempt in which they run. */
 const counts = new Map<string, AgentCount>();
 
 /**
- * Runs an agent's or a role's work in the current attempt. Concurrent work gets its own child attempts. `index` counts
- * the works that the attempt has started, from 0.
+ * Runs an agent or a role in the current attempt, or in a child attempt if other work of the attempt is running.
+ * `index` is the number of agents that started in the attempt before.
  */
 export async function inAttempt<T>(
   ctx: ThreadContext,
@@ -169,7 +170,7 @@ export async function inAttempt<T>(
   if (!own && id !== "") counts.set(id, count);
   const index = count.started++;
   count.running += 1;
-  // After this await, all work that a role starts synchronously is counted.
+  // After this await, all work that the role starts synchronously is counted.
   await Promise.resolve();
   try {
     if (count.running === 1 || id === "") return await work({ index, isChild: false });
@@ -199,15 +200,15 @@ export async function inOwnAttempt<T>(
 }
 
 /**
- * Publishes the usage of one model call, from its start on, so that the debug log has it even when the worker is
- * killed. The call's `state` is `open`, `whole` (complete) or `broken` (it broke off before its usage was complete).
+ * Publishes the usage of one model call from the start of the call on, so that the log has the usage even if the worker
+ * is killed. The call's `state` is `open`, `whole` (complete) or `broken` (failed before its usage was complete).
  */
 export class Meter {
   readonly #id: string;
   readonly #run = currentRun();
   #last: Spent;
 
-  /** `call` is the id of its reservation. */
+  /** @param call The id of the reservation for the call. */
   constructor(model: string, cacheWrites?: "1h", call: string = crypto.randomUUID()) {
     this.#id = call;
     this.#last = { model, usage: noUsage, cost: null, ...(cacheWrites && { cacheWrites }) };
@@ -219,7 +220,7 @@ export class Meter {
     return this.#id;
   }
 
-  /** Resolves when the journal has the start of the call. Make the call only then. */
+  /** Resolves when the journal has recorded the start of the call. The call must not be made earlier. */
   async begun(): Promise<void> {
     await this.#run.settled?.();
   }
@@ -249,7 +250,7 @@ export class Meter {
   }
 }
 
-/** The result of an agent's work. Omitted fields mean empty, and an answer that ended its turn. */
+/** The result of an agent's work. By default, the usage is zero, and the answer ended its turn. */
 type AgentEnd = {
   usage?: Usage;
   model?: string | null;
@@ -272,7 +273,7 @@ export class AgentReport {
     });
   }
 
-  /** Reports a failure. `fallback` replaces the message of a foreign error. */
+  /** Reports a failure. `fallback` replaces the message of an error that is not a `WorkflowError`. */
   failed(error: unknown, fallback: string): void {
     const known = isWorkflowError(error) ? error : null;
     const { type = "unknown_error", retryable = false } = (known ?? {}) as {
@@ -295,15 +296,15 @@ export class AgentReport {
 
 /**
  * Returns the thread's directory.
- * @throws WorkflowError `NO_CWD` if the thread has no directory. `who` is the reason in the message: "a command needs
- *   one".
+ * @throws WorkflowError `NO_CWD` if the thread has no directory. `who` is a clause with the reason, such as "a command
+ *   needs one".
  */
 export function cwdOf({ cwd }: ThreadContext, who: string): string {
   if (cwd !== undefined) return cwd;
   throw noCwd(who);
 }
 
-/** Returns a digest by which a later step detects a changed text. */
+/** Returns a digest by which later code detects that a text changed. */
 export const digest = (text: string): string =>
   createHash("sha256").update(text.toWellFormed()).digest("base64url").slice(0, 16);
 

@@ -3,8 +3,9 @@ import type { Step, ThreadInput } from "@uncaged/workflow";
 const lists = new WeakMap<object, Step[]>();
 
 /**
- * Returns the list of steps to which the spending limits of a run of a durable workflow refer, from the steps of its
- * input. The work of a step adds its step when it ends, before the commit, so that concurrent work counts it.
+ * Returns the list of steps whose spending counts toward the limits of a durable workflow. The list begins with the
+ * input's steps. The work of a step adds its step to the list before the commit, so that concurrent work counts the
+ * step's spending.
  */
 export function stepsOf(given: ThreadInput["steps"]): Step[] {
   const known = lists.get(given);

@@ -1,15 +1,15 @@
 import type { WorkflowError } from "@uncaged/workflow";
 import { failure } from "../run/error.ts";
 
-/* The errors of scripts without a fitting answer. */
+/* The errors of scripts that lack an answer. */
 
 const noAnswer = (message: string, hint?: string): WorkflowError =>
   failure("NO_ANSWER", message, hint);
 
-/** `what` is the part to add to the script. */
+/** Returns the error for a system prompt that the script does not have. `what` is the part to add to the script. */
 export const noAnswerFor = (system: string, what: string): WorkflowError =>
   noAnswer(
-    `the script has no answer to the system prompt that begins ${JSON.stringify(system.slice(0, 60))}`,
+    `missing answer in the script for the system prompt that begins ${JSON.stringify(system.slice(0, 60))}`,
     `add ${what}`,
   );
 

@@ -11,25 +11,25 @@ import {
 } from "../llm/provider.ts";
 import { noAnswerFor, toolNotFound, turnsEnded } from "./errors.ts";
 
-/** A tool call of a scripted model: of the first tool whose name contains `tool`. */
+/** A tool call of a scripted model. Calls the first tool whose name contains `tool`. */
 export type ScriptedCall = { tool: string; input: object };
 
-/** One turn of a scripted model: a text, or its tool calls; or a function of its conversation. */
+/** One turn of a scripted model: a text, tool calls, or a function of the request that returns one of these. */
 export type ScriptedTurn =
   | string
   | readonly ScriptedCall[]
   | ((request: ModelRequest) => string | readonly ScriptedCall[]);
 
-/** The turns of each model, by the first key that its system prompt contains. */
+/** The turns of scripted models. The first key that a system prompt contains selects the turns. */
 export type ModelScript = Readonly<Record<string, readonly ScriptedTurn[]>>;
 
 /**
  * Returns a provider that answers from a script. The answers depend only on the conversation, so they are the same
- * after a restart. Unlike a `scriptedAgent` it calls tools.
+ * after a restart. Unlike `scriptedAgent`, a scripted model can call tools.
  *
  *     const provider = scriptedProvider({ "You plan": [[{ tool: "search", input: {} }], "1. read"] });
  *
- * @throws WorkflowError from an answer: `NO_ANSWER` when the script has none.
+ * A call throws the {@link WorkflowError} `NO_ANSWER` if the script lacks an answer.
  */
 export function scriptedProvider(script: ModelScript): ModelProvider {
   return {

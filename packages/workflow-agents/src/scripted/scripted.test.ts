@@ -4,7 +4,7 @@ import { scriptedAgent } from "./scripted.ts";
 
 const step = { role: "planner", content: "1. read", meta: {}, timestamp: 1 };
 
-test("a list answers by the number of steps, and so the same after a restart", async () => {
+test("a list answers by the number of steps, so the answer is the same after a restart", async () => {
   const agent = scriptedAgent(["plan", "code"]);
   expect(await agent(threadOf(), "")).toBe("plan");
   expect(await agent(threadOf({ steps: [step] }), "")).toBe("code");
@@ -21,14 +21,14 @@ test("a table answers by keys in the system prompt", async () => {
   expect(await failureOf(agent(threadOf(), "You test"))).toMatchObject({ code: "NO_ANSWER" });
 });
 
-test("publishes its answer as a model's", async () => {
+test("publishes its answer as the answer of a model", async () => {
   const run = await observed(() => scriptedAgent(["one  two\nthree"])(threadOf(), ""));
   const said = run.events.filter(({ type }) => type === "llm_token");
   expect(said.map(({ payload }) => payload.delta)).toEqual(["one  ", "two\n", "three"]);
   expect(payloadOf(run, "llm_done")).toMatchObject({ model: "scripted", has_tool_use: false });
 });
 
-test("reports nothing in a killed thread", async () => {
+test("does not report an error in a killed thread", async () => {
   const signal = AbortSignal.abort(new Error("killed"));
   expect(await failureOf(scriptedAgent(["plan"])(threadOf({ signal }), ""))).toEqual(
     new Error("killed"),

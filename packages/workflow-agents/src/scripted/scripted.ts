@@ -2,10 +2,13 @@ import type { AgentFn, ThreadContext } from "@uncaged/workflow";
 import { AgentReport, inAttempt, publish } from "../run/run.ts";
 import { noAnswerFor, stepsEnded } from "./errors.ts";
 
-/** One answer: a text, or a function of the thread that returns it. */
+/** One answer: a text, or a function of the thread that returns a text. */
 export type ScriptedAnswer = string | ((ctx: ThreadContext, systemPrompt: string) => string);
 
-/** A list answers by the number of steps so far. A table answers by the first of its keys in the system prompt. */
+/**
+ * The answers of a scripted agent. In a list, the number of steps so far selects the answer. In a table, the first key
+ * that the system prompt contains selects the answer.
+ */
 export type Script = readonly ScriptedAnswer[] | Readonly<Record<string, ScriptedAnswer>>;
 
 /**
@@ -14,7 +17,7 @@ export type Script = readonly ScriptedAnswer[] | Readonly<Record<string, Scripte
  *
  *     const agent = scriptedAgent({ "You plan": "1. read 2. fix", "You code": "+1 -1" });
  *
- * @throws WorkflowError from the running agent: `NO_ANSWER` when the script has none.
+ * The agent throws the {@link WorkflowError} `NO_ANSWER` if the script lacks an answer.
  */
 export function scriptedAgent(script: Script): AgentFn {
   return (ctx, systemPrompt) =>

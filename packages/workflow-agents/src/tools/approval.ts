@@ -9,9 +9,9 @@ import {
 } from "./errors.ts";
 
 /**
- * The calls of a tool that need a person's approval: all, or only the calls for which `when` returns true. `within` is
- * the time to decide, unlimited by default. A call without a decision is then refused, or made with `otherwise:
- * "approve"`.
+ * The calls of a tool that need a person's approval: all calls, or only the calls for which `when` returns true.
+ * `within` is the time for the decision, unlimited by default. After this time, the call is refused, or runs with
+ * `otherwise: "approve"`.
  */
 export type Approval<Input = unknown> = {
   when?: (input: Input) => boolean | Promise<boolean>;
@@ -20,27 +20,27 @@ export type Approval<Input = unknown> = {
 };
 
 /**
- * `true` means an {@link Approval} of all calls; a function means an approval of the calls for which it returns true.
+ * An {@link Approval}, or a short form: `true` for all calls, or a function for the calls for which it returns true.
  */
 export type Approve<Input = unknown> =
   | true
   | NonNullable<Approval<Input>["when"]>
   | Approval<Input>;
 
-/** A checked rule. Without an answer within `ms`, `otherwise` decides. */
+/** A checked approval rule. Without a decision within `ms` milliseconds, `otherwise` decides. */
 export type ApprovalRule = {
   ms: number | null;
   otherwise: "approve" | "refuse";
   isNeeded: (input: unknown) => Promise<boolean>;
 };
 
-/** The approval that a call needs. `problem` describes an invalid input, or returns null. */
+/** The approval that a call needs. `problem` returns the problem of an input that a person changed, or null. */
 export type NeededApproval = Pick<ApprovalRule, "ms" | "otherwise"> & {
   schema: Record<string, unknown>;
   problem: (input: unknown) => string | null;
 };
 
-/** @throws WorkflowError `BAD_TOOL` */
+/** Returns the checked rule of a tool. @throws WorkflowError `BAD_TOOL` for an invalid rule. */
 export function approvalRule<Input>(tool: string, given: Approve<Input>): ApprovalRule {
   const approval: unknown =
     given === true ? {} : typeof given === "function" ? { when: given } : given;
@@ -60,7 +60,7 @@ export function approvalRule<Input>(tool: string, given: Approve<Input>): Approv
   return {
     ms,
     otherwise,
-    // Any other result requires approval.
+    // Any other result than false means that the call needs an approval.
     async isNeeded(input) {
       const answer: unknown = when === undefined || (await when(input));
       return answer !== false;

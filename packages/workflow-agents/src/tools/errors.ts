@@ -2,7 +2,7 @@ import { WorkflowError } from "@uncaged/workflow";
 import { durationHint } from "@uncaged/workflow/interpreter";
 import { failure, misuse } from "../run/error.ts";
 
-/* The errors of tools and of their calls. A model reads message and hint. */
+/* The errors of tools and their calls. A model reads the message and the hint. */
 
 export const unknownTool = (name: string, known: readonly string[]): WorkflowError =>
   failure(
@@ -11,7 +11,7 @@ export const unknownTool = (name: string, known: readonly string[]): WorkflowErr
     `tools: ${known.join(", ") || "none"}`,
   );
 
-/** A tool that an agent calls and that its registry does not have. */
+/** Returns the error for a tool that a document names and its registry does not have. */
 export const missingTool = (name: string, known: readonly string[]): WorkflowError =>
   failure("TOOL_UNKNOWN", `unknown tool ${name}; tools: ${known.join(", ")}`);
 
@@ -19,15 +19,15 @@ export const invalidInput = (name: string, problem: string): WorkflowError =>
   failure(
     "TOOL_INPUT",
     `invalid arguments of ${name}: ${problem}`,
-    "call it again with arguments that fit its schema",
+    "call the tool again with arguments that fit its schema",
   );
 
-/** A call that was interrupted by the end of its process. */
+/** Returns the error for a call that the end of its process interrupted. */
 export const unknownOutcome = (name: string): WorkflowError =>
   failure(
     "TOOL_UNKNOWN_OUTCOME",
     `the outcome of ${name} is unknown: its process ended during the call`,
-    "find out before you call it again",
+    "find out the outcome before you call the tool again",
   );
 
 export const toolAborted = (name: string): WorkflowError =>
@@ -37,14 +37,14 @@ export const toolTimeout = (name: string, ms: number): WorkflowError =>
   failure(
     "TOOL_TIMEOUT",
     `the tool ${name} was stopped after ${ms} ms`,
-    "ask for less at once, or in another way",
+    "call the tool with a smaller task, or in another way",
   );
 
 export const notApproved = (name: string): WorkflowError =>
   failure(
     "TOOL_NOT_APPROVED",
     `${name} was not run: the call is not approved`,
-    "call it through a model in a role, which asks for a person's approval",
+    "let a model in a role call the tool, which asks for a person's approval",
   );
 
 export const toolFailed = (name: string, reason: string, cause: unknown): WorkflowError =>
@@ -58,17 +58,17 @@ export const resultNotJson = (reason: string, cause: unknown): WorkflowError =>
     { cause },
   );
 
-/** Sizes in MiB. */
+/** Returns the error for a result that is too large. Sizes are in MiB. */
 export const resultTooLarge = (size: string, most: number): WorkflowError =>
   failure(
     "TOOL_RESULT",
     `the tool's result has ${size} MiB and can't be recorded: the limit is ${most} MiB`,
-    "the tool must return less: a part of it, or a file's path",
+    "make the tool return less, such as a part of the result or the path of a file",
   );
 
 /* The definitions of tools. */
 
-const badTool = (message: string, hint = "fix the tool where it is defined"): WorkflowError =>
+const badTool = (message: string, hint = "fix the definition of the tool"): WorkflowError =>
   misuse("BAD_TOOL", message, hint);
 
 export const invalidToolName = (name: string): WorkflowError =>
@@ -89,7 +89,7 @@ const badApproval = (tool: string, problem: string, hint: string): WorkflowError
 export const invalidApproval = (tool: string, given: unknown): WorkflowError =>
   badApproval(
     tool,
-    `it can't be ${JSON.stringify(given)}`,
+    `the option can't be ${JSON.stringify(given)}`,
     "use true, a function, or {when, within, otherwise}",
   );
 
@@ -107,7 +107,7 @@ export const invalidWithin = (tool: string, given: unknown): WorkflowError =>
 /** Hints by error code. */
 const hints: Record<string, string> = {
   PATH_OUTSIDE: "give a path inside the working directory",
-  FILE_MISSING: "list the files to see which exist",
+  FILE_MISSING: "list the files to find the path",
   NOT_A_FILE: "give the path of a regular file",
 };
 
@@ -147,23 +147,23 @@ export const notFolder = (path: string): WorkflowError =>
 export const notText = (path: string): WorkflowError =>
   pathError("NOT_TEXT", path, "is not text", "leave the binary file as it is");
 
-/** Sizes in bytes. */
+/** Returns the error for a file that is too long. Sizes are in bytes. */
 export const fileTooLong = (path: string, size: number, most: number): WorkflowError =>
   pathError(
     "FILE_TOO_LONG",
     path,
     `is too long: ${size} bytes; the limit is ${most / 1024 / 1024} MB`,
-    "search it, or work on a part of it",
+    "search the file, or work on a part of it",
   );
 
 export const fileExists = (path: string): WorkflowError =>
-  pathError("FILE_EXISTS", path, "already exists", "give another path, or allow to overwrite it");
+  pathError("FILE_EXISTS", path, "already exists", "give another path, or allow overwriting");
 
 export const gitFolder = (path: string): WorkflowError =>
-  pathError("GIT_FOLDER", path, "is Git's own", "use Git's commands to change it");
+  pathError("GIT_FOLDER", path, "belongs to Git", "use Git's commands to change it");
 
 export const patternTooLong = (pattern: string): WorkflowError =>
-  pathError("BAD_PATTERN", pattern, "is too long a pattern", "");
+  pathError("BAD_PATTERN", pattern, "is too long for a pattern", "");
 
 const editFailed = (path: string, problem: string, hint: string): WorkflowError =>
   failure("EDIT_FAILED", `${JSON.stringify(path)} ${problem}`, hint);
@@ -172,14 +172,16 @@ export const sameTexts = (path: string): WorkflowError =>
   editFailed(path, "would not change: both texts are the same", "give another text");
 
 export const textMissing = (path: string): WorkflowError =>
-  editFailed(path, "does not contain the text", "read it again, and give the text exactly");
+  editFailed(path, "does not contain the text", "read the file again, and give the exact text");
 
-/** `lines`: the lines with the text, such as "lines 3, 8". */
+/**
+ * Returns the error for a text that occurs several times. `lines` has the lines with the text, such as "lines 3, 8".
+ */
 export const textRepeated = (path: string, times: number, lines: string): WorkflowError =>
   editFailed(
     path,
     `has the text ${times} times, in ${lines}`,
-    "give more of the text around it, or set all to true",
+    "give more of the surrounding text, or set all to true",
   );
 
 export const undoMissing = (undoId: string): WorkflowError =>
@@ -189,32 +191,39 @@ export const undoMissing = (undoId: string): WorkflowError =>
     "give the undoId of a change in this thread",
   );
 
-/** `how`: "is gone" or "has changed". */
+/** Returns the error for a file that is not as after the change. `how` is "is gone" or "has changed". */
 export const undoChanged = (path: string, how: string): WorkflowError =>
   failure(
     "UNDO_CHANGED",
     `${JSON.stringify(path)} ${how} since the edit`,
-    "undo the later changes first, or set force to true to lose them",
+    "undo the later changes first, or set force to true to discard them",
   );
 
-/** `place`: the file and the line. */
+/** Returns the error for a slow regular expression. `place` is the file and the line. */
 export const searchTooSlow = (place: string): WorkflowError =>
   failure(
     "SEARCH_FAILED",
     `the regular expression takes too long at ${place}`,
-    "write it without nested repetitions such as (a+)+, or set plain to true",
+    "write the expression without nested repetitions such as (a+)+, or set plain to true",
   );
 
 export const invalidExpression = (reason: string): WorkflowError =>
-  failure("SEARCH_FAILED", `invalid regular expression: ${reason}`, "fix it, or set plain to true");
+  failure(
+    "SEARCH_FAILED",
+    `invalid regular expression: ${reason}`,
+    "fix the expression, or set plain to true",
+  );
 
 export const argvOrCommand = (): WorkflowError =>
-  failure("TOOL_INPUT", "runCommand needs either argv or command", "give one of the two");
+  failure("TOOL_INPUT", "runCommand needs either argv or command", "give only one of them");
 
 export const noProgram = (): WorkflowError =>
   pathError("COMMAND_MISSING", "", "is not a command", "name a program");
 
-/** `output`: the output of the command, which the model reads as the hint. */
+/**
+ * Returns the error for a command that was ended at its timeout. The model reads `output`, the command's output so far,
+ * as the hint.
+ */
 export const commandTimeout = (name: string, ms: number, output: string): WorkflowError =>
   failure(
     "COMMAND_TIMEOUT",

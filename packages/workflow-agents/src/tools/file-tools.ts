@@ -32,7 +32,7 @@ export const readFile = tool({
   },
 });
 
-// Returns the number of lines that fit: at least one, of any length.
+// Returns the number of lines within the maximum length. The first line is always included, whatever its length.
 function fitting(lines: readonly string[], from: number, limit: number): number {
   let length = 0;
   for (let count = 0; count < limit; count++) {
@@ -42,11 +42,11 @@ function fitting(lines: readonly string[], from: number, limit: number): number 
   return limit;
 }
 
-/** Writes a text file whole. */
+/** Writes a complete text file. */
 export const writeFile = tool({
   name: "writeFile",
   description:
-    "Writes a whole text file in the working directory, replacing its content. Makes missing folders.",
+    "Writes a complete text file in the working directory, and replaces an existing file. Creates missing folders.",
   input: z.object({ path: z.string().check(z.minLength(1)), content: z.string() }),
   async execute({ path, content }, execution) {
     const call = callOf(execution, "writeFile", path, content);
@@ -56,16 +56,16 @@ export const writeFile = tool({
       ? { name: earlier.path, created: earlier.before === null, undoId: earlier.undoId }
       : await changeFile(execution, { path, content, call });
     const { name, created, undoId } = done;
-    const result = `${created ? "made" : "replaced"} ${name}`;
+    const result = `${created ? "created" : "replaced"} ${name}`;
     return { result, path: name, created, bytes: Buffer.byteLength(content), undoId };
   },
 });
 
-/** Replaces an exact text in a file. */
+/** Replaces text in a file that matches exactly. */
 export const editFile = tool({
   name: "editFile",
   description:
-    "Replaces `oldText` in a text file of the working directory by `newText`. `oldText` must stand there exactly, spaces included, and once only unless `all` is true. Line ends are those of the file.",
+    "Replaces `oldText` in a text file of the working directory by `newText`. `oldText` must match exactly, including spaces, and only once unless `all` is true. The file's line ends are kept.",
   input: z.object({
     path: z.string().check(z.minLength(1)),
     oldText: z.string().check(z.minLength(1)),
@@ -101,7 +101,7 @@ export const editFile = tool({
 
 const unixLines = (text: string): string => text.replaceAll("\r\n", "\n");
 
-/** Returns a pattern for a text with line ends of any kind. */
+/** Returns a pattern for a text with any line ends. */
 function textPattern(text: string): RegExp {
   const escaped = unixLines(text)
     .split("\n")
@@ -109,7 +109,7 @@ function textPattern(text: string): RegExp {
   return new RegExp(escaped.join("\\r?\\n"), "g");
 }
 
-/** Returns the most frequent line end of a text, or null for a text of one line. */
+/** Returns the most frequent line end of a text, or null for a single line. */
 function endOf(text: string): "\r\n" | "\n" | null {
   const all = text.split("\n").length - 1;
   const windows = text.split("\r\n").length - 1;
@@ -122,7 +122,7 @@ const withEnds = (text: string, end: string | null): string =>
 
 const around = 3;
 
-/** Returns the change of a text as a unified diff of one hunk, from its first changed line to its last. */
+/** Returns the change of a text as a unified diff with one hunk, from the first to the last changed line. */
 function diffOf(name: string, before: string, after: string): string {
   const [old, changed] = [before.split("\n"), after.split("\n")];
   const shorter = Math.min(old.length, changed.length);

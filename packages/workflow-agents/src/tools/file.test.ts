@@ -48,7 +48,7 @@ const said = async (name: string, input: unknown) => {
   return is_error ? `error: ${content}` : content;
 };
 
-describe("no tool leaves the thread's directory", () => {
+describe("the file tools stay in the thread's directory", () => {
   const escapes: [string, (path: string) => unknown][] = [
     ["readFile", (path) => ({ path })],
     ["writeFile", (path) => ({ path, content: "hacked" })],
@@ -58,7 +58,7 @@ describe("no tool leaves the thread's directory", () => {
   ];
 
   for (const [name, input] of escapes) {
-    test(`${name}: not through .., an absolute path, a link or a link's parent`, async () => {
+    test(`${name} does not leave it through .., an absolute path, a link or a link's parent`, async () => {
       symlinkSync(join(top, "secret.txt"), join(cwd, "file-link"));
       symlinkSync(top, join(cwd, "folder-link"));
       symlinkSync("/proc/self/environ", join(cwd, "environ"));
@@ -79,7 +79,7 @@ describe("no tool leaves the thread's directory", () => {
       expect(readdirSync(top).sort()).toEqual(["project", "secret.txt"]);
     });
 
-    test(`${name}: does not block at a FIFO`, async () => {
+    test(`${name} does not block at a FIFO`, async () => {
       spawnSync("mkfifo", [join(cwd, "fifo")]);
       const answer = await said(name, input("fifo"));
       if (name === "search") expect(answer).toBe("[nothing found]");
@@ -87,7 +87,7 @@ describe("no tool leaves the thread's directory", () => {
     });
   }
 
-  test("a link made between the check and the use is not followed", async () => {
+  test("a link that is created between the check and the use is not followed", async () => {
     put("folder/a.txt", "inside");
     const place = await confinedPath(cwd, "folder/a.txt");
     rmSync(join(cwd, "folder/a.txt"));
@@ -100,7 +100,7 @@ describe("no tool leaves the thread's directory", () => {
     expect(openConfined(place, 0)).rejects.toThrow("leads out");
   });
 
-  test("a write into an open folder stays in that folder, even if the folder's name meanwhile leads out", async () => {
+  test("a write into an open folder stays in it, even if the folder's path meanwhile leads outside", async () => {
     put("folder/a.txt", "inside");
     const folder = await Folder.open(await confinedPath(cwd, "folder"));
     renameSync(join(cwd, "folder"), join(cwd, "moved"));
@@ -114,7 +114,7 @@ describe("no tool leaves the thread's directory", () => {
     expect(Folder.open({ root: cwd, path: join(cwd, "folder"), name: "folder" })).rejects.toThrow();
   });
 
-  test("a file that is replaced repeatedly is read in one of its states", async () => {
+  test("a file that is replaced repeatedly is always read completely", async () => {
     put("a.txt", "whole");
     const replace = `const { renameSync, writeFileSync } = require("fs");
       console.log("go");
@@ -128,10 +128,10 @@ describe("no tool leaves the thread's directory", () => {
     expect([...read]).toEqual(["whole"]);
   });
 
-  test("a folder that is repeatedly swapped for a link reveals nothing outside", async () => {
+  test("writes into a folder that is repeatedly swapped for a link stay inside", async () => {
     put("folder/a.txt", "inside");
     mkdirSync(join(top, "other"));
-    // The tool recreates the folder if it is missing: then the next turn moves the new folder away.
+    // If the folder is missing, the tool creates it again. The next iteration then moves the new folder away.
     const swap = `const { renameSync, symlinkSync, unlinkSync } = require("fs");
       const attempt = (act) => { try { act(); } catch {} };
       console.log("on");
@@ -156,7 +156,7 @@ describe("no tool leaves the thread's directory", () => {
     expect(readFileSync(join(top, "secret.txt"), "utf8")).toBe("secret");
   });
 
-  test("a link to a place inside is followed, and the directory may be named by a link", async () => {
+  test("a link to a file inside is followed, and the thread's directory may be a link", async () => {
     put("a.txt", "inside");
     symlinkSync("a.txt", join(cwd, "link"));
     symlinkSync(cwd, join(top, "alias"));
@@ -174,12 +174,12 @@ describe("no tool leaves the thread's directory", () => {
 });
 
 describe("readFile", () => {
-  test("returns a text unchanged, including byte order mark and line ends", async () => {
+  test("returns a text unchanged, including its byte order mark and line ends", async () => {
     put("a.txt", "\ufeffone\r\ntwo\n");
     expect(await said("readFile", { path: "a.txt" })).toBe("\ufeffone\r\ntwo\n");
   });
 
-  test("returns some lines, and reports the rest", async () => {
+  test("returns a range of lines, and reports the remaining lines", async () => {
     put("a.txt", Array.from({ length: 3000 }, (_, i) => `line ${i + 1}\n`).join(""));
     expect(await said("readFile", { path: "a.txt", offset: 3, limit: 2 })).toBe(
       "line 3\nline 4\n[lines 3 to 4 of 3000; continue with offset 5]",
@@ -209,8 +209,8 @@ describe("readFile", () => {
 });
 
 describe("writeFile", () => {
-  test("creates a file with its folders, and replaces one whole with its mode", async () => {
-    expect(await said("writeFile", { path: "a/b/c.sh", content: "1" })).toBe("made a/b/c.sh");
+  test("creates a file with its folders, and replaces the whole content of a file but not its mode", async () => {
+    expect(await said("writeFile", { path: "a/b/c.sh", content: "1" })).toBe("created a/b/c.sh");
     chmodSync(join(cwd, "a/b/c.sh"), 0o755);
     expect(await said("writeFile", { path: "a/b/c.sh", content: "2" })).toBe("replaced a/b/c.sh");
     expect(text("a/b/c.sh")).toBe("2");
@@ -224,10 +224,10 @@ describe("writeFile", () => {
     expect(readFileSync(join(top, "secret.txt"), "utf8")).toBe("secret");
   });
 
-  test("writes nothing in Git's own folder", async () => {
+  test("does not write into Git's folder", async () => {
     mkdirSync(join(cwd, ".git/hooks"), { recursive: true });
     for (const path of [".git/hooks/pre-commit", ".GIT/config", "sub/.git/config"]) {
-      expect(await said("writeFile", { path, content: "x" })).toContain("is Git's own");
+      expect(await said("writeFile", { path, content: "x" })).toContain("belongs to Git");
     }
     expect(readdirSync(join(cwd, ".git/hooks"))).toEqual([]);
   });
@@ -242,7 +242,7 @@ describe("writeFile", () => {
 });
 
 describe("editFile", () => {
-  test("replaces one exact text, including $", async () => {
+  test("replaces an exact text, including $", async () => {
     put("a.txt", "let a = 1;\r\nlet b = 2;\r\n");
     const edit = { path: "a.txt", oldText: "1;\r\n", newText: "$&$1;\n" };
     expect(await said("editFile", edit)).toBe("changed a.txt");
@@ -250,19 +250,25 @@ describe("editFile", () => {
   });
 
   test.each([
-    ["finds lines", "a\r\nb\r\nc\r\n", "a\nb", "a\nB", "a\r\nB\r\nc\r\n"],
-    ["makes two lines of one", "a\r\nb\r\n", "a", "a1\na2", "a1\r\na2\r\nb\r\n"],
-    ["finds lines of Windows in a file without them", "a\nb\nc\n", "a\r\nb", "B\r\n!", "B\n!\nc\n"],
-    ["keeps the ends of mixed lines", "a\nb\r\nc\r\n", "a\nb", "x\ny", "x\ny\r\nc\r\n"],
-    ["takes the ends of a file of one line as they are given", "a", "a", "b\r\nc", "b\r\nc"],
-    ["changes the ends where that is all that is asked", "a\r\nb", "a\r\n", "a\n", "a\nb"],
-  ])("%s, whatever the line ends", async (_, before, oldText, newText, after) => {
+    ["matches LF in a file with CR LF", "a\r\nb\r\nc\r\n", "a\nb", "a\nB", "a\r\nB\r\nc\r\n"],
+    ["adds a line with the file's line end", "a\r\nb\r\n", "a", "a1\na2", "a1\r\na2\r\nb\r\n"],
+    ["matches CR LF in a file with LF", "a\nb\nc\n", "a\r\nb", "B\r\n!", "B\n!\nc\n"],
+    [
+      "keeps other line ends in a file with mixed line ends",
+      "a\nb\r\nc\r\n",
+      "a\nb",
+      "x\ny",
+      "x\ny\r\nc\r\n",
+    ],
+    ["uses the given line ends in a file with a single line", "a", "a", "b\r\nc", "b\r\nc"],
+    ["changes a line end if the texts differ only in it", "a\r\nb", "a\r\n", "a\n", "a\nb"],
+  ])("%s", async (_, before, oldText, newText, after) => {
     put("a.txt", before);
     expect(await said("editFile", { path: "a.txt", oldText, newText })).toBe("changed a.txt");
     expect(text("a.txt")).toBe(after);
   });
 
-  test("refuses a text that is missing, occurs twice, or is unchanged", async () => {
+  test("refuses a text that is missing, occurs twice, or equals its replacement", async () => {
     put("a.txt", "x\nx\n");
     const edit = (oldText: string, newText: string, all = false) =>
       said("editFile", { path: "a.txt", oldText, newText, all });
@@ -275,7 +281,7 @@ describe("editFile", () => {
   });
 });
 
-describe("listFiles and search", () => {
+describe("the tools listFiles and search", () => {
   beforeEach(() => {
     put("src/a.ts", "const one = 1;\nconst two = 2;\n");
     put("src/b.tsx", "ONE");
@@ -291,7 +297,7 @@ describe("listFiles and search", () => {
     symlinkSync(top, join(cwd, "up"));
   });
 
-  test("list the files that Git does not ignore, by name", async () => {
+  test("list the files that Git does not ignore, sorted by name", async () => {
     expect((await said("listFiles", {})).split("\n")).toEqual([
       ".gitignore",
       "image.png",
@@ -312,7 +318,7 @@ describe("listFiles and search", () => {
     expect(await said("listFiles", { path: "nope" })).toContain("does not exist");
   });
 
-  test("find lines by expression and by text, only in text files", async () => {
+  test("find lines by a regular expression and by plain text, only in text files", async () => {
     expect(await said("search", { pattern: "^const (one|two)" })).toBe(
       "src/a.ts:1: const one = 1;\nsrc/a.ts:2: const two = 2;",
     );
@@ -328,7 +334,7 @@ describe("listFiles and search", () => {
     );
   });
 
-  test("report a slow expression, and limit the list", async () => {
+  test("report a slow regular expression, and limit the number of lines", async () => {
     put("slow.txt", `${"a".repeat(5000)}!`);
     expect(await said("search", { pattern: "^(a+)+$", path: "slow.txt" })).toContain(
       "takes too long at slow.txt:1",
@@ -336,6 +342,6 @@ describe("listFiles and search", () => {
     put("many.txt", "hit\n".repeat(1000));
     const lines = (await said("search", { pattern: "hit" })).split("\n");
     expect(lines).toHaveLength(201);
-    expect(lines.at(-1)).toContain("and more");
+    expect(lines.at(-1)).toContain("more lines found");
   });
 });

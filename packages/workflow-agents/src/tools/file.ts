@@ -8,12 +8,12 @@ import { fileExists, fileTooLong, gitFolder, notAFile, notText } from "./errors.
 
 const longestFile = 10 * 1024 * 1024;
 
-/** Decodes bytes as text, keeping a byte order mark. Throws for invalid UTF-8. */
+/** Decodes bytes as text, including a byte order mark. Throws for invalid UTF-8. */
 export const textIn = (bytes: Uint8Array): string =>
   new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
 
 /**
- * Returns a text file's unchanged content.
+ * Returns the unchanged content of a text file.
  * @throws WorkflowError `NOT_TEXT`, and the errors of {@link readConfined}.
  */
 export async function readText(
@@ -29,8 +29,8 @@ export async function readText(
 }
 
 /**
- * Returns a file's bytes, at most `most`.
- * @throws WorkflowError `FILE_TOO_LONG`, `PATH_OUTSIDE`, …
+ * Returns the bytes of a file with at most `most` bytes.
+ * @throws WorkflowError `FILE_TOO_LONG`, and the errors of {@link confinedPath}.
  */
 export async function readConfined(
   cwd: string,
@@ -66,12 +66,12 @@ async function contentOf(
   throw fileTooLong(name, length, most);
 }
 
-/** A file's bytes: null for a missing file, `too long` for more than 10 MB. */
+/** The content of a file: its bytes, null for a missing file, or `too long` for more than 10 MB. */
 export type Content = Uint8Array | null | "too long";
 
 /**
- * Options of a write: `isNew` refuses an existing file, `most` limits the length. `onWrite` gets the old content after
- * all checks have passed. The file changes after it resolves.
+ * Options of a write. `isNew` refuses an existing file, and `most` limits the length. `onWrite` gets the old content
+ * after all checks have passed. The file changes only after `onWrite` resolves.
  */
 export type WriteOptions = {
   isNew?: boolean;
@@ -80,8 +80,8 @@ export type WriteOptions = {
 };
 
 /**
- * Writes a file whole, or leaves it unchanged. A new file replaces the old file and gets its mode, so other hard links
- * of the old file keep their content. Creates missing folders.
+ * Writes a file atomically. A new file replaces the old file and gets its mode, so other hard links of the old file
+ * keep their content. Creates missing folders.
  * @throws WorkflowError `FILE_TOO_LONG`, `GIT_FOLDER`, `FILE_EXISTS`, and the errors of {@link confinedPath}.
  */
 export async function writeConfined(
@@ -127,7 +127,7 @@ async function writeIn(
       await file.close();
     }
     await onWrite?.(place, before);
-    // A new file needs a link: a rename would replace a file that another process made meanwhile.
+    // With `isNew`, a rename could replace a file that another process created meanwhile, but a link cannot.
     await (isNew ? link(path, place.path) : rename(path, place.path));
     if (isNew) await rm(path);
   } catch (error) {
@@ -143,7 +143,7 @@ const shortContentOf = (file: FileHandle, place: ConfinedPath): Promise<Content>
     throw error;
   });
 
-/** Removes a file in the place where {@link writeConfined} would write it. Ignores a missing file. */
+/** Removes the file that {@link writeConfined} would write. Ignores a missing file. */
 export async function removeConfined(cwd: string, given: string): Promise<void> {
   const { folder, base } = await placeToWrite(cwd, given);
   try {
@@ -155,13 +155,13 @@ export async function removeConfined(cwd: string, given: string): Promise<void> 
 
 type Target = { folder: Folder; base: string; place: ConfinedPath };
 
-/** The place of a file to write: its folder, created and open, and its name there. */
+/** Creates and opens the folder of a file to write. Returns the open folder, and the name of the file in it. */
 async function placeToWrite(cwd: string, given: string): Promise<Target> {
   const { place: found, missing } = await nearestConfined(cwd, given);
   const { root } = found;
   const path = join(found.path, ...missing);
   const place: ConfinedPath = { root, path, name: join(found.name, ...missing) };
-  // Git executes hooks and settings in `.git` as commands, outside of any tool.
+  // Git executes hooks and settings in `.git` as commands, outside the limits of tools.
   if (/(^|[\\/])\.git([\\/]|$)/i.test(place.name)) {
     throw gitFolder(given);
   }

@@ -1,7 +1,7 @@
 import type { ToolContext, ToolRegistry, ToolRunner } from "./tools.ts";
 import { missingTool } from "./errors.ts";
 
-/** Returns a tool's name in its registry: the documented `ReadFile` is the registry's `readFile`. */
+/** Returns the name of a tool in a registry. A document may write `ReadFile` for the registry's `readFile`. */
 export function ownToolName(name: string, known: readonly string[]): string {
   if (known.includes(name)) return name;
   const lower = name.charAt(0).toLowerCase() + name.slice(1);
@@ -9,8 +9,8 @@ export function ownToolName(name: string, known: readonly string[]): string {
 }
 
 /**
- * Returns only the tools of a registry that a document names for a model.
- * @throws WorkflowError `TOOL_UNKNOWN` when the registry lacks one.
+ * Returns the tools of a registry that a document names, as the tools of a model.
+ * @throws WorkflowError `TOOL_UNKNOWN` for a name that the registry does not have.
  */
 export async function namedTools(
   registry: ToolRegistry,

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { type ConfinedPath, isInside, nullIfMissing } from "./path.ts";
 import { fileNotOpened, missingFile, notAFile, outside, parentNotFolder } from "./errors.ts";
 
-// A separate file, so that importing path types does not require Node's types.
+// These functions are in their own file, so that importing the types of paths does not require Node's types.
 
-/** Opens a plain file. Does not block at a FIFO, and refuses devices and folders. */
+/** Opens a regular file inside the root. Does not block at a FIFO, and throws for devices and folders. */
 export async function openConfined(
   place: ConfinedPath,
   flags: number,
@@ -18,10 +18,11 @@ export async function openConfined(
   throw notAFile(place.name);
 }
 
-// Maximum tries to open a path. Another tool may replace the file during the open: the next try opens the new file.
+// Maximum number of tries to open a path. If another tool replaces the file during the open, the next try opens the new
+// file.
 const mostReplaced = 10;
 
-/** Opens the target of a path if the target is inside the root. */
+/** Opens a path, and throws if the opened file is outside the root. */
 async function openInside(
   place: ConfinedPath,
   flags: number,
@@ -39,7 +40,7 @@ async function openInside(
   throw outside(place.name);
 }
 
-/** Opens a path without following a link at its end. */
+/** Opens a path, and throws if its last part is a link. */
 async function openAt(place: ConfinedPath, flags: number, mode?: number): Promise<FileHandle> {
   return await open(place.path, flags | constants.O_NOFOLLOW, mode).catch(
     (error: NodeJS.ErrnoException) => {
@@ -54,13 +55,13 @@ async function openAt(place: ConfinedPath, flags: number, mode?: number): Promis
   );
 }
 
-/** Checks whether the path still leads to the opened file, inside the root. */
+/** Returns whether a path still leads to the opened file, and the file is inside the root. */
 async function whereIs(
   opened: FileHandle,
   { root, path }: ConfinedPath,
 ): Promise<"inside" | "outside" | "replaced"> {
   const { dev, ino } = await opened.stat({ bigint: true });
-  // Bun's realpath reports a file as missing that is replaced during the call.
+  // In Bun, `realpath` reports a file that is replaced during the call as missing.
   const real = await realpath(path).catch(nullIfMissing);
   if (real === null) return "replaced";
   if (!isInside(root, real)) return "outside";
@@ -70,7 +71,7 @@ async function whereIs(
 
 const openFiles = "/proc/self/fd";
 
-/** An open folder. On Linux, operations stay in it, even if its name then leads to another folder. */
+/** An open folder. On Linux, operations stay in the open folder even if its path leads to another folder later. */
 export class Folder {
   readonly #handle: FileHandle;
   readonly #place: ConfinedPath;
@@ -88,7 +89,7 @@ export class Folder {
     return join(existsSync(openFiles) ? `${openFiles}/${this.#handle.fd}` : this.#place.path, name);
   }
 
-  /** Opens the subfolder of this name, and creates it if missing. Closes this folder. */
+  /** Opens a subfolder, and creates it if it is missing. Closes this folder. */
   async into(name: string): Promise<Folder> {
     try {
       const path = this.path(name);

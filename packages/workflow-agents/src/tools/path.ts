@@ -4,20 +4,23 @@ import type { WorkflowError } from "@uncaged/workflow";
 import { brokenLink, missingParent, outside, zeroByte } from "./errors.ts";
 
 /*
- * Keeps a tool's paths inside the thread's directory, even through links. A path is checked by its real target, opened
- * (open.ts) without following a last link, and checked again after the open. Therefore a link that is created in
- * between is not followed either.
+ * Keeps the paths of tools inside the thread's directory, even with links. A path is checked by its real target, opened
+ * without following a link in its last part (`open.ts`), and checked again after the open, in case a link was created
+ * in between.
  */
 
 /** A path below `root`. `root` and `path` are real paths without links. `name` is relative to `root`. */
 export type ConfinedPath = { root: string; path: string; name: string };
 
-/** Resolves `given` to a file or folder, which may be missing if its parent folder exists. */
+/**
+ * Resolves a path to a file or folder inside the directory. The file may be missing if its parent folder exists.
+ * @throws WorkflowError `PATH_OUTSIDE`, `FILE_MISSING`.
+ */
 export async function confinedPath(cwd: string, given: string): Promise<ConfinedPath> {
   if (given.includes("\0")) throw zeroByte(given);
   const root = await realpath(cwd);
   const wanted = resolve(root, given);
-  // The directory itself may be named by a link.
+  // The directory itself may be a link.
   const named = resolve(cwd);
   const direct = isInside(named, wanted) ? join(root, relative(named, wanted)) : wanted;
   if (!isInside(root, direct)) throw outside(given);
@@ -55,11 +58,11 @@ export async function nearestConfined(
   }
 }
 
-/** Returns whether a path without links is a folder or is below it. */
+/** Returns whether a path without links is the folder `root` or is below it. */
 export const isInside = (root: string, path: string): boolean =>
   path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 
-/** For `catch`: returns null for a missing file, rethrows other errors. */
+/** Returns null for the error of a missing file, and rethrows other errors. Pass it to `catch`. */
 export const nullIfMissing = (error: Error & { code?: string }): null => {
   if (/^(ENOENT|ENOTDIR|ELOOP|ENAMETOOLONG)$/.test(error.code ?? "")) return null;
   throw error;

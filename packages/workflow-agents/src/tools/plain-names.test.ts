@@ -3,7 +3,7 @@ import { sendable } from "./plain-names.ts";
 
 const text = { type: "string" };
 
-test("a schema without properties gets an empty list", () => {
+test("a schema without properties gets an empty `properties` object", () => {
   expect(sendable({ type: "object" }).schema).toEqual({ type: "object", properties: {} });
   expect(sendable({ type: ["object", "null"], properties: null }).schema).toEqual({
     type: "object",
@@ -11,7 +11,7 @@ test("a schema without properties gets an empty list", () => {
   });
 });
 
-test("names that a provider refuses are changed, and the server's own names are restored", () => {
+test("names that a provider refuses are changed, and restored in the input", () => {
   const { schema, restored } = sendable({
     properties: {
       $filter: text,
@@ -31,7 +31,7 @@ test("names that a provider refuses are changed, and the server's own names are 
   });
 });
 
-test("the names within alternatives are changed too", () => {
+test("names within `anyOf` are changed too", () => {
   const { schema } = sendable({ anyOf: [{ properties: { $top: text }, required: ["$top"] }] });
   const [only] = schema.anyOf as { properties: object; required: string[] }[];
   expect(Object.keys(only?.properties ?? {})).toEqual(only?.required ?? []);

@@ -3,8 +3,8 @@ import { isRawNumber } from "@uncaged/workflow/interpreter";
 import { type Fields, isObject } from "../run/error.ts";
 
 /**
- * A tool's schema as an object with `properties`, with plain names that every provider accepts. `restored` gives a
- * model's input the tool's own names.
+ * A tool's schema with property names that every provider accepts. `restored` restores the tool's names in a model's
+ * input.
  */
 export type Sendable = { schema: Fields; restored: (input: Fields) => Fields };
 
@@ -24,7 +24,7 @@ export function sendable(given: Fields): Sendable {
   };
 }
 
-/** Renames a schema's properties to plain names. `names` maps the changed names. */
+/** Returns a schema whose property names every provider accepts. Adds the changed names to `names`. */
 function renamed(value: unknown, names: Map<string, string>, depth: number): unknown {
   if (Array.isArray(value)) return value.map((one) => renamed(one, names, depth + 1));
   if (!isObject(value) || depth > deepest) return value;
@@ -45,7 +45,7 @@ function renamed(value: unknown, names: Map<string, string>, depth: number): unk
   return Object.fromEntries(schema);
 }
 
-// These keywords contain values of the author, not schemas.
+// These keywords contain the author's values instead of schemas.
 const asIs = new Set(["enum", "const", "default", "examples", "example"]);
 
 function nameFor(name: string, names: Map<string, string>): string {

@@ -7,7 +7,7 @@ import { toolRegistry } from "./registry.ts";
 import { runTool } from "./run.ts";
 import { type Tool, tool, type ToolContext, type ToolExecution } from "./tools.ts";
 
-// Keep a reference: Bun drops the subscribers of an unreferenced channel.
+// Bun drops the subscribers of an unreferenced channel.
 const published = channel(eventsChannel);
 let events: WorkflowEvent[] = [];
 const record = (event: unknown) => void events.push(event as WorkflowEvent);
@@ -54,7 +54,7 @@ describe("a registry", () => {
     expect(await registry.run("add", { a: 2 }, here())).toEqual({ content: "3", is_error: false });
   });
 
-  test("changes property names that a provider refuses, and passes a tool its own names", async () => {
+  test("changes property names that a provider refuses, and passes the original names to the tool", async () => {
     const find = tool({
       name: "find",
       description: "Finds.",
@@ -75,7 +75,7 @@ describe("a registry", () => {
     }
   });
 
-  test("has the tools of a source beside its own", async () => {
+  test("has the tools of a source in addition to its own", async () => {
     const source = {
       tools: async () => [
         {
@@ -93,7 +93,7 @@ describe("a registry", () => {
     expect((await registry.run("late", {}, here())).content).toBe("from the source");
   });
 
-  test("refuses a duplicate name, a name that no model accepts, and an input that is not an object", () => {
+  test("refuses a duplicate name, an invalid name, and an input schema that is not an object", () => {
     const one = returning(() => 1);
     expect(() => toolRegistry([one, one])).toThrow("two tools have the name try_it");
     expect(() => toolRegistry([{ ...one, name: "try it" }])).toThrow(
@@ -107,7 +107,7 @@ describe("a registry", () => {
 });
 
 describe("a call", () => {
-  test("is published as tool_start, tool_message and tool_done", async () => {
+  test("is published as `tool_start`, `tool_message` and `tool_done`", async () => {
     await answer((_, runtime) => {
       runtime.info("half way", { percent: 50 });
       runtime.emit("picture", { url: "x" });
@@ -142,19 +142,19 @@ describe("a call", () => {
     );
   });
 
-  test("cuts a long message in events, like every value", async () => {
+  test("has long messages truncated in events, like every value", async () => {
     await answer((_, runtime) => runtime.info("x".repeat(20_000)));
     expect(events[1]?.payload.message).toMatchObject({ _truncated: true, length: 20_002 });
   });
 
-  test("of an unknown tool returns an answer that names the known tools", async () => {
+  test("of an unknown tool returns an error with the known tools", async () => {
     const { content, is_error } = await toolRegistry([returning(() => 1)]).run("rm", {}, here());
     expect(content).toBe('unknown tool "rm"\ntools: try_it');
     expect(is_error).toBe(true);
     expect(types()).toEqual(["tool_start", "tool_error"]);
   });
 
-  test("with wrong arguments returns an answer that names them", async () => {
+  test("with invalid arguments returns an error with their problems", async () => {
     for (const schema of [
       z.object({ path: z.string(), n: z.number() }),
       mini.object({ path: mini.string(), n: mini.number() }),
@@ -167,7 +167,7 @@ describe("a call", () => {
     }
   });
 
-  test("that throws reports the error, with the tool's hint if there is one", async () => {
+  test("that throws returns the error, with the hint of a `WorkflowError`", async () => {
     const plain = await answer(() => {
       throw new Error("no such table");
     });
@@ -179,7 +179,7 @@ describe("a call", () => {
     expect((await answer(() => Promise.reject(null))).content).toContain("failed: null");
   });
 
-  test("that hangs ends at its timeout, and its later reports are dropped", async () => {
+  test("that hangs ends at its timeout, and later reports of the tool are dropped", async () => {
     const late = Promise.withResolvers<void>();
     const hung = await answer(
       (_, runtime) =>
@@ -207,7 +207,7 @@ describe("a call", () => {
     expect(ran).toBe(false);
   });
 
-  test("with a result that JSON cannot represent returns an error about it", async () => {
+  test("with a result that JSON cannot represent returns an error", async () => {
     const ring: Record<string, unknown> = {};
     ring.ring = ring;
     for (const bad of [ring, { n: 1n }, () => 1, Symbol("s"), { toJSON: () => undefined }]) {
@@ -218,7 +218,7 @@ describe("a call", () => {
     expect(types().filter((type) => type === "tool_done")).toEqual([]);
   });
 
-  test("with a result of 100 MB shows the beginning and the original size", async () => {
+  test("with a result of 100 MB returns the beginning and states the original size", async () => {
     const result = "x".repeat(100 * 1024 * 1024);
     const { content, is_error } = await answer(() => result, { maxResult: 50 });
     expect(content).toBe(
@@ -228,12 +228,12 @@ describe("a call", () => {
     expect(events.at(-1)?.payload.output === result).toBe(true);
   });
 
-  test("without a result returns an answer about it, and a cut result keeps characters whole", async () => {
+  test("without a result returns a note, and a truncated result does not end within a character", async () => {
     expect((await answer(() => undefined)).content).toBe("(no output)");
     expect((await answer(() => "ab😀cd", { maxResult: 3 })).content).toStartWith("ab\n[truncated");
   });
 
-  test("that fails where the caller continues has the documented output", async () => {
+  test("that fails has the documented output for a caller that continues", async () => {
     const registry = toolRegistry([returning(() => Promise.reject(new Error("bad")))]);
     const outcome = await runTool(registry, "try_it", {}, { ...here(), allowError: true });
     const output = { ok: false, error: "the tool try_it failed: bad", tool: "try_it" };

@@ -13,7 +13,8 @@ import { inputNotObject, inputNotSchema, invalidToolName, twinTools } from "./er
  *
  *     const tools = toolRegistry([readFile, search, mcpTools({ name: "docs", url })]);
  *
- * @throws WorkflowError `BAD_TOOL` for a duplicate name, or a name or schema that a model cannot get.
+ * @throws WorkflowError `BAD_TOOL` for a duplicate name, an invalid name, or an input that is not an object with a JSON
+ *   Schema.
  */
 export function toolRegistry(
   parts: readonly (Tool | ToolSource)[],
@@ -52,7 +53,7 @@ export function toolRegistry(
       if (!tool?.approval) return null;
       const { isNeeded, ms, otherwise } = tool.approval;
       const given = tool.check(copyOf(input));
-      // An invalid call needs no approval.
+      // A call with invalid arguments does not run, so it needs no approval.
       if (!given.ok || !(await isNeeded(given.input))) return null;
       const problem = (other: unknown): string | null => {
         const result = tool.check(copyOf(other));
@@ -89,8 +90,7 @@ function schemaOf(name: string, input: $ZodType): Record<string, unknown> {
   throw inputNotObject(name);
 }
 
-// Zod's messages depend on the locale of the schema's author, or are missing. The English messages are always
-// available.
+// Zod's own messages depend on the author's locale, or are missing with Zod mini.
 const words = { error: en().localeError };
 
 function checked(schema: $ZodType, value: unknown): ReturnType<ReadyTool["check"]> {

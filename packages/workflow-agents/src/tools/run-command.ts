@@ -10,9 +10,10 @@ import { type Tool, tool, type ToolExecution } from "./tools.ts";
 import { argvOrCommand, commandTimeout, noProgram } from "./errors.ts";
 
 /**
- * `env` names the variables that commands get in addition to the harmless variables. `timeoutMs` (2 minutes) is the
- * default of calls, `longestMs` (10 minutes) the maximum timeout of a call, `graceMs` (2 seconds) the time between
- * SIGTERM and SIGKILL; `maxOutput` is 30,000 bytes.
+ * Options of {@link runCommand}, with defaults in parentheses. `env` lists the environment variables that commands get
+ * in addition to the harmless variables. `timeoutMs` is the default timeout of a call (2 minutes), `longestMs` the
+ * maximum timeout of a call (10 minutes), and `graceMs` the time between SIGTERM and SIGKILL (2 seconds). `maxOutput`
+ * is the maximum output in bytes (30,000).
  */
 export type RunCommandOptions = SandboxOptions & {
   env?: readonly string[];
@@ -33,19 +34,19 @@ const argv = z.array(z.string()).check(z.minLength(1));
 type Call = { argv?: string[]; command?: string; timeoutMs?: number; cwd?: string; input?: string };
 
 /**
- * Returns a tool that runs commands in the thread's directory or a folder in it. Without `sandbox` a command has all of
- * the user's permissions. The tool ends the command's process group at a timeout, with the thread, and when the command
- * exits. Where bubblewrap is installed, all other processes that it started end too.
+ * Returns a tool that runs commands in the thread's directory or a folder in it. Without `sandbox`, a command has all
+ * permissions of the user. The tool ends the command's process group at a timeout, with the thread, and when the
+ * command exits. If bubblewrap is installed, all other processes that the command started end too.
  *
- * @throws WorkflowError `BAD_TOOL` at once for invalid sandbox options.
+ * @throws WorkflowError `BAD_TOOL` for invalid sandbox options.
  */
 export function runCommand(options: RunCommandOptions = {}): Tool {
   const { allowShell = false, longestMs = 600_000, graceMs = 2000 } = options;
   checkSandbox(options, "BAD_TOOL");
-  const what = "in the working directory, or in the folder `cwd` in it, and gives its output";
+  const what = "in the working directory, or in the folder `cwd` in it, and returns the output";
   const how = allowShell
-    ? "Give `argv`, the program and its arguments, or `command`, a line for the shell."
-    : "`argv` is the program and its arguments: no shell reads them.";
+    ? "Give `argv`, the program and its arguments, or `command`, a shell command line."
+    : "`argv` is the program and its arguments, without a shell.";
   return tool({
     name: "runCommand",
     description: `Runs a command ${what}. ${how}`,
@@ -88,7 +89,7 @@ async function run(call: Call, options: Bounds, execution: ToolExecution) {
   return { result, exitCode, signal };
 }
 
-/** Runs a command to its end, in a sandbox if the options say so. */
+/** Runs a command to its end, in a sandbox if the options require it. */
 async function runConfined(
   [program = "", ...rest]: readonly string[],
   options: SandboxOptions,

@@ -19,8 +19,8 @@ import {
 } from "./errors.ts";
 
 /**
- * `content` is the text for the model, with `parts`, its pictures and documents. `output` is the `result` in the tool's
- * return value, if it has one.
+ * The outcome of a tool call. `content` is the text for the model, and `parts` the pictures and documents in it.
+ * `toolResult` is the tool's return value, and `output` its field `result`, or the whole value without that field.
  */
 export type ToolOutcome =
   | { ok: true; content: string; parts: Part[]; output: unknown; toolResult: unknown }
@@ -31,13 +31,17 @@ export type ToolOutcome =
       error: WorkflowError;
     };
 
-/** `allowError` only appears in the `tool_error` event: the caller continues after a failure. */
+/**
+ * The context of a call. `allowError` means that the caller continues after a failure, and only appears in the
+ * `tool_error` event.
+ */
 export type RunToolContext = ToolContext & { allowError?: boolean };
 
 /**
  * Runs one tool of a registry: checks the arguments, applies the timeout, and limits the result. Publishes
- * `tool_start`, `tool_message`…, then `tool_done` or `tool_error`. Never rejects; the error is the tool's own, or a
- * `TOOL_UNKNOWN`, `…_UNKNOWN_OUTCOME`, `…_NOT_APPROVED`, `…_INPUT`, `…_FAILED`, `…_TIMEOUT`, `…_ABORTED`, `…_RESULT`.
+ * `tool_start`, any number of `tool_message`, then `tool_done` or `tool_error`. Never rejects. The outcome of a failure
+ * has the tool's error, or `TOOL_UNKNOWN`, `TOOL_UNKNOWN_OUTCOME`, `TOOL_NOT_APPROVED`, `TOOL_INPUT`, `TOOL_FAILED`,
+ * `TOOL_TIMEOUT`, `TOOL_ABORTED` or `TOOL_RESULT`.
  */
 export async function runTool(
   registry: ToolRegistry,
@@ -54,7 +58,7 @@ export async function runTool(
     const content = limited(shownParts.text, maxResult);
     const { parts } = shownParts;
     refuseTooLarge(content, parts);
-    // The bytes are in the conversation. Events have notes instead.
+    // The conversation has the bytes of parts, but events have only notes.
     const [shownOutput, shownWhole] =
       parts.length > 0 ? [content, content] : [whole(output), whole(toolResult)];
     const results = { output: shownOutput, toolResult: shownWhole };
@@ -73,10 +77,10 @@ export async function runTool(
   }
 }
 
-// A longer timer would fire at once.
+// A timer with a longer delay would fire at once.
 const longestTimer = 2 ** 31 - 1;
 
-/** Runs a tool within its timeout. Then aborts its signal, and drops its later reports. */
+/** Runs a tool within its timeout. Afterwards, aborts the tool's signal, and drops its reports. */
 async function execute(
   registry: ToolRegistry,
   name: string,
@@ -92,7 +96,7 @@ async function execute(
   const checked = tool.check(copyOf(given));
   if (!checked.ok) throw invalidInput(name, checked.problem);
   if (tool.idempotent === false && context.wasBegun) throw unknownOutcome(name);
-  // Refuse a call without approval: the caller should have asked for approval.
+  // The caller should have asked for an approval.
   const { approval } = tool;
   if (approval && context.approved !== callHash(name, given)) {
     const judged = tool.check(copyOf(given));
@@ -156,7 +160,10 @@ function errorOf(name: string, thrown: unknown): WorkflowError {
   return toolFailed(name, messageOf(thrown), thrown);
 }
 
-/** Reads a value. Returns null if it is undefined or the read throws: a cycle, a BigInt, a getter. */
+/**
+ * Returns the result of `read`, or null if the result is undefined or `read` throws because of a cycle, a bigint or a
+ * getter.
+ */
 function orNull<T>(read: () => T | undefined): T | null {
   try {
     return read() ?? null;
@@ -167,16 +174,16 @@ function orNull<T>(read: () => T | undefined): T | null {
 
 const jsonOf = (value: unknown): string | null => orNull(() => JSON.stringify(value));
 
-/** Returns a value for an event, {@link truncated}, or null if JSON cannot represent it. */
+/** Returns a {@link truncated} value for an event, or null if JSON cannot represent the value. */
 const shown = (value: unknown): unknown => orNull(() => truncated(value));
 
-/** Returns a value whole, or null if JSON cannot represent it. The recorder of events truncates it. */
+/** Returns a value for an event, or null if JSON cannot represent the value. The recorder of events truncates it. */
 export const whole = (value: unknown): unknown =>
   typeof value === "string" || jsonOf(value) !== null ? value : null;
 
 const briefLength = 200;
 
-/** Returns a value on one short line. */
+/** Returns a summary of a value on one line. */
 export function brief(value: unknown): string {
   const text = typeof value === "string" ? value : (jsonOf(value) ?? "");
   const line = text
@@ -186,7 +193,7 @@ export function brief(value: unknown): string {
   return line.length > briefLength ? `${cut(line, briefLength - 1)}…` : line;
 }
 
-/** Returns a tool's output for a model: its text with a note for each part, and the parts. */
+/** Returns a tool's output for a model: the text with a note for each part, and the parts. */
 async function shownOf(output: unknown, cwd: string): Promise<{ text: string; parts: Part[] }> {
   const list: unknown[] = Array.isArray(output) ? output : [output];
   if (!list.some(isPart)) return { text: textOf(output), parts: [] };
@@ -200,14 +207,17 @@ async function shownOf(output: unknown, cwd: string): Promise<{ text: string; pa
   return { text: texts.join("\n"), parts };
 }
 
-/** @throws WorkflowError `TOOL_RESULT` if JSON cannot represent it: a cycle, a BigInt, a getter that throws. */
+/**
+ * Returns a result as text. @throws WorkflowError `TOOL_RESULT` for a value that JSON cannot represent, such as a cycle
+ * or a bigint.
+ */
 function textOf(result: unknown): string {
   if (result === undefined || result === null || result === "") return "(no output)";
   if (typeof result === "string") return result;
   try {
     const json: unknown = JSON.stringify(result);
     if (typeof json === "string") return json;
-    throw new TypeError(`it is a ${typeof result}`);
+    throw new TypeError(`the value is a ${typeof result}`);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw resultNotJson(why, cause);
@@ -215,13 +225,14 @@ function textOf(result: unknown): string {
 }
 
 const mib = 2 ** 20;
-// A record of a result has at most 32 MiB, including other fields.
+// Maximum size of a result. A record has at most 32 MiB, including other fields.
 const largestResult = 31 * mib;
-// Maximum bytes of a character in JSON.
+// Maximum number of bytes for a character in JSON.
 const mostBytes = 6;
 
 /**
- * @throws WorkflowError `TOOL_RESULT` for a result that is too large to record: after a crash the tool would run again.
+ * Checks the size of a result. @throws WorkflowError `TOOL_RESULT` for a result that is too large to record, because
+ * the tool would run again after a crash.
  */
 function refuseTooLarge(content: string, parts: readonly Part[]): void {
   const inParts = parts.reduce((sum, { source }) => {
@@ -238,7 +249,7 @@ const limited = (text: string, length: number): string =>
     ? text
     : `${cut(text, length)}\n[truncated: the first ${length} of ${text.length} characters]`;
 
-// Never cuts a character in two. Copies, because a slice of a text keeps the whole text in memory.
+// Returns a copy of the start of a text. A slice would keep the whole text in memory. Does not split a surrogate pair.
 function cut(text: string, length: number): string {
   const isHalf = /[\ud800-\udbff]/.test(text.charAt(length - 1));
   const piece = text.slice(0, isHalf ? length - 1 : length);

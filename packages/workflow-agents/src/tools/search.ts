@@ -18,10 +18,10 @@ const mostLines = 200;
 const longestLine = 300;
 const slowLineMs = 150;
 
-/** Finds lines by a regular expression or a plain text. */
+/** Finds lines by a regular expression or plain text. */
 export const search = tool({
   name: "search",
-  description: `Finds lines in the text files of the working directory by a regular expression (JavaScript's), or by a plain text when \`plain\` is true: ${mostLines} lines at most, as path:line: text. \`path\` is a folder or a file, \`files\` a pattern of file names (\`*.ts\`, \`src/**\`). Leaves out .git, node_modules and paths in a .gitignore.`,
+  description: `Finds lines in the text files of the working directory by a JavaScript regular expression, or by plain text if \`plain\` is true: at most ${mostLines} lines, as path:line: text. \`path\` is a folder or a file, and \`files\` a pattern for file names (\`*.ts\`, \`src/**\`). Leaves out .git, node_modules and paths in a .gitignore.`,
   input: z.object({
     pattern: z.string().check(z.minLength(1), z.maxLength(1000)),
     plain: z.optional(z.boolean()),
@@ -37,12 +37,12 @@ export const search = tool({
     for await (const name of isFolder ? filesBelow(place, files) : [place.name]) {
       signal.throwIfAborted();
       const read = await readText(place.root, name).catch(() => null);
-      // Reading small files may block the event loop.
+      // Many reads of small files would block the event loop.
       await setImmediate();
       addLines(found, name, read?.text ?? "", expression);
       if (found.length > mostLines) break;
     }
-    const more = "[and more: choose a folder, a file pattern or a narrower search]";
+    const more = "[more lines found: choose a folder, a file pattern or a narrower search]";
     return listed(found, mostLines, more) || "[nothing found]";
   },
 });
@@ -70,8 +70,8 @@ function addLines(found: string[], name: string, text: string, expression: RegEx
   for (const [at, line] of text.split("\n").entries()) {
     const number = at + 1;
     const { isHit, isSlow } = timed(expression, line);
-    // Measures twice, because a busy machine may be slow once. JavaScriptCore gives up after a while and reports no
-    // match.
+    // Measures twice, because a busy machine may be slow once. JavaScriptCore stops a slow match after some time and
+    // reports that the line does not match.
     if (isSlow && timed(expression, line).isSlow) {
       throw searchTooSlow(`${name}:${number}`);
     }
@@ -94,7 +94,7 @@ function expressionOf(pattern: string, plain: boolean, flags: string): RegExp {
     return new RegExp(pattern, `u${flags}`);
   } catch {}
   try {
-    // Without the flag u, an unknown escape means the character itself, as many users expect.
+    // Without the flag `u`, an unknown escape means the character itself, as many users expect.
     return new RegExp(pattern, flags);
   } catch (error) {
     throw invalidExpression(String(error).slice(0, 300));
@@ -106,7 +106,7 @@ const mostFiles = 1000;
 /** Lists files and folders that Git does not ignore. */
 export const listFiles = tool({
   name: "listFiles",
-  description: `Lists the files of the working directory, or of the folder \`path\` in it, with all below: ${mostFiles} at most. \`pattern\` chooses among them (\`*.ts\`, \`src/**\`). Leaves out .git, node_modules and paths in a .gitignore.`,
+  description: `Lists the files of the working directory, or of the folder \`path\` in it, with all subfolders: at most ${mostFiles}. \`pattern\` selects files (\`*.ts\`, \`src/**\`). Leaves out .git, node_modules and paths in a .gitignore.`,
   input: z.object({
     path: z.optional(z.string()),
     pattern: z.optional(z.string().check(z.minLength(1))),
@@ -122,7 +122,7 @@ export const listFiles = tool({
       lines.push(isFolder ? `${name}/` : name);
       if (lines.length > mostFiles) break;
     }
-    const more = "[and more: choose a folder or a pattern]";
+    const more = "[more files found: choose a folder or a pattern]";
     return listed(lines, mostFiles, more) || "[no files]";
   },
 });
@@ -131,12 +131,14 @@ const alwaysLeftOut = new Set([".git", "node_modules"]);
 
 type Rules = { folder: string; rules: Ignore };
 
-/** Yields everything below a folder, each folder before its content, by name. Does not follow links. */
+/**
+ * Yields the files and folders below a folder, sorted by name, each folder before its content. Does not follow links.
+ */
 async function* walk(
   { root, path: folder }: Omit<ConfinedPath, "name">,
   above: readonly Rules[] = [],
 ): AsyncGenerator<{ name: string; isFolder: boolean }> {
-  // A link may have replaced the folder. Do not follow it.
+  // Another process may have replaced the folder by a link, which must not be followed.
   const real = await realpath(folder).catch(nullIfMissing);
   if (real !== folder || !isInside(root, real)) return;
   const entries = await readdir(folder, { withFileTypes: true });
@@ -154,7 +156,7 @@ async function* walk(
   }
 }
 
-// The deepest rule for a path decides.
+// The rules of the deepest `.gitignore` decide.
 function isIgnored(all: readonly Rules[], path: string, isFolder: boolean): boolean {
   let ignored = false;
   for (const { folder, rules } of all) {
@@ -164,7 +166,10 @@ function isIgnored(all: readonly Rules[], path: string, isFolder: boolean): bool
   return ignored;
 }
 
-/** Returns a matcher: `*.ts` matches in every folder, `src/**` from the thread's directory on, and `{a,b}` either. */
+/**
+ * Returns a function that matches file names. `*.ts` matches in every folder, `src/**` from the thread's directory on,
+ * and `{a,b}` matches `a` or `b`.
+ */
 function matcher(pattern: string): (name: string) => boolean {
   if (pattern.length > 1000) throw patternTooLong(pattern);
   const rules = ignore({ ignorecase: false }).add(eitherOf(pattern));

@@ -4,10 +4,11 @@ import type { Part } from "../content/part.ts";
 import type { ApprovalRule, Approve, NeededApproval } from "./approval.ts";
 
 /**
- * The context of a tool's run. An agent takes it from its `ThreadContext`. `key` is the idempotency key of the call: a
- * call repeated after a crash has the same key. `wasBegun`: this call was running when its process ended. `thread` is
- * the thread as the agent got it. `approved` is the hash of the call that a person approved. `exact` is the JSON of the
- * arguments if it has integers beyond 2^53 that a number would round: the arguments have them as strings.
+ * The context of a tool call. An agent takes the context from its `ThreadContext`. `key` is the idempotency key of the
+ * call, which is the same when the call is repeated after a crash. `wasBegun` means that the call was running when its
+ * process ended. `thread` is the thread as the agent got it. `approved` is the hash of the call that a person approved.
+ * `exact` is the JSON of the arguments if it has integers that a number would round. The arguments have these integers
+ * as strings.
  */
 export type ToolContext = {
   signal: AbortSignal;
@@ -22,8 +23,8 @@ export type ToolContext = {
 };
 
 /**
- * The context of a running tool. `signal` is aborted with the thread and at the tool's timeout. The other functions
- * report progress as `tool_message` events, which are dropped after the tool has ended.
+ * The context of a running tool. `signal` is aborted with the thread and at the tool's timeout. The functions report
+ * progress as `tool_message` events. Reports after the end of the tool are dropped.
  */
 export type ToolExecution = ToolContext & {
   emit(type: string, payload?: Record<string, unknown>): void;
@@ -35,13 +36,12 @@ export type ToolExecution = ToolContext & {
 };
 
 /**
- * A tool. `name` has letters, digits, `_` and `-`, at most 64. `execute` gets the model's arguments as parsed by the
- * Zod schema `input`. `execute` returns text, a JSON value, pictures and documents (`image`, `file`), or a list of
- * these. `{result, …}` shows the model only the `result` and returns the whole to the tool's caller. The model gets the
- * errors of `execute`, including the hint of a `WorkflowError`. `timeoutMs` is for tools that take longer than the
- * registry allows. With `idempotent: false` a call that was running when its process ended does not run again: the
- * model is told that the outcome is unknown. With `approve` a person decides on all or some of its calls before they
- * run.
+ * A tool. `name` has at most 64 letters, digits, `_` and `-`. `execute` gets the model's arguments as parsed by the Zod
+ * schema `input`. `execute` returns text, a JSON value, pictures and documents (`image`, `file`), or a list of these.
+ * Of an object `{result, …}`, the model gets only `result`, and the tool's caller gets the whole object. The model gets
+ * the errors of `execute`, including the hint of a `WorkflowError`. `timeoutMs` replaces the timeout of the registry.
+ * With `idempotent: false`, a call that was running when its process ended does not run again, and the model learns
+ * that the outcome is unknown. With `approve`, a person decides on all or some calls before they run.
  */
 export type Tool<Schema extends $ZodType = $ZodType> = {
   name: string;
@@ -53,17 +53,17 @@ export type Tool<Schema extends $ZodType = $ZodType> = {
   execute(input: output<Schema>, execution: ToolExecution): unknown;
 };
 
-/** Returns the tool itself. The call infers the types of `execute`. */
+/** Returns the tool unchanged. Infers the types of `execute` from `input`. */
 export const tool = <Schema extends $ZodType>(one: Tool<Schema>): Tool<Schema> => one;
 
-/** A tool as a model gets it. `input_schema` is a JSON Schema of type object. */
+/** The definition of a tool for a model. `input_schema` is a JSON Schema of an object. */
 export type ToolDefinition = {
   name: string;
   description: string;
   input_schema: Record<string, unknown>;
 };
 
-/** A tool that is ready to be called: `check` checks the arguments, and `execute` gets the checked value. */
+/** A tool that can be called. `check` checks the arguments, and `execute` gets the checked arguments. */
 export type ReadyTool = ToolDefinition & {
   timeoutMs?: number;
   idempotent?: boolean;
@@ -72,20 +72,19 @@ export type ReadyTool = ToolDefinition & {
   execute(input: unknown, execution: ToolExecution): unknown;
 };
 
-/** Tools that are known only when a thread runs, such as the tools of an MCP server. */
+/** A source of tools that are known only when a thread runs, such as an MCP server. */
 export type ToolSource = { tools(context: ToolContext): Promise<ReadyTool[]> };
 
 /**
- * A tool's answer to a model. The `content` of an error describes the problem to the model. `parts` are the pictures
- * and documents that `content` has notes about.
+ * The result of a tool call for a model. The `content` of an error describes the problem to the model. `parts` are
+ * pictures and documents, for which `content` has notes.
  */
 export type ToolAnswer = { content: string; is_error: boolean; parts?: Part[] };
 
 /**
- * The tools of an agent. `run` never rejects: every failure is an answer with `is_error`. `run` publishes the `tool_*`
- * events; the agent publishes `llm_tool_use` and `llm_tool_result`. `callId` is the model's id of its call. A call that
- * needs an approval runs only with the approval in the context (`approved`). `approval` tells whether a call needs an
- * approval.
+ * The tools of an agent. `run` never rejects, because every failure is an answer with `is_error`. `run` publishes the
+ * `tool_*` events, and the agent publishes `llm_tool_use` and `llm_tool_result`. `callId` is the model's id of the
+ * call. A call that needs an approval runs only if `approved` in the context has the approval.
  */
 export type ToolRunner = {
   definitions(context: ToolContext): Promise<ToolDefinition[]>;
@@ -95,8 +94,9 @@ export type ToolRunner = {
 };
 
 /**
- * The timeout of a tool without its own (2 minutes), and the maximum length of its answer (100,000 characters).
- * `approve` applies to the tools without their own rule, including the tools of an MCP server.
+ * Options of a registry. `timeoutMs` is the timeout of tools without their own timeout (2 minutes), and `maxResult` the
+ * maximum length of an answer (100,000 characters). `approve` is the approval rule of tools without their own rule,
+ * including the tools of MCP servers.
  */
 export type ToolLimits = {
   timeoutMs?: number;
@@ -104,7 +104,7 @@ export type ToolLimits = {
   approve?: true | ((tool: string, input: unknown) => boolean | Promise<boolean>);
 };
 
-/** Tools by name. `all` returns the tools of a thread, including the tools of its sources. */
+/** A registry of tools. `all` returns the tools of a thread, including the tools of sources. */
 export type ToolRegistry = ToolRunner & {
   readonly limits: Readonly<Required<Omit<ToolLimits, "approve">>>;
   all(context: ToolContext): Promise<ReadyTool[]>;

@@ -8,13 +8,13 @@ import { type ToolContext, type ToolExecution, tool } from "./tools.ts";
 import { undoChanged, undoMissing } from "./errors.ts";
 
 /*
- * Undoes changes of files. Before a tool changes a file, the thread stores a blob: a line of JSON, then the file's old
- * content. So every change can be undone, and the file itself shows whether a change was made.
+ * Undoes changes of files. Before a tool changes a file, the thread stores a blob with a line of JSON and the file's
+ * old content. From the state of the file, a repeated call finds out whether the change was made.
  */
 
 /**
- * The line of JSON: `existed` is false for a new file, `after` is the state after the change, `call` identifies the
- * call.
+ * The line of JSON in a blob. `existed` is false for a new file, `after` is the state after the change, and `call`
+ * identifies the call.
  */
 type Head = { path: string; existed: boolean; after: string; call?: string };
 
@@ -24,16 +24,19 @@ const sha256 = (data: Uint8Array | string): string =>
 const missing = "missing";
 const stateOf = (bytes: Uint8Array | null): string => (bytes === null ? missing : sha256(bytes));
 
-/** Identifies a call: the same text if it is repeated after a crash, or undefined without an idempotency key. */
+/**
+ * Returns the id of a call, which is the same if the call is repeated after a crash, or undefined without an
+ * idempotency key.
+ */
 export const callOf = ({ key }: ToolContext, ...request: unknown[]): string | undefined =>
   key === undefined ? undefined : sha256(JSON.stringify([key, ...request]));
 
 type Call = { call: string | undefined };
 
-/** A change of a file by a tool. `undoId` is null if its old content is not kept. */
+/** A change of a file by a tool. `undoId` is null if the old content is not stored. */
 type Changed = { name: string; created: boolean; undoId: string | null };
 
-/** Writes a file whole, after the thread has stored its old content. */
+/** Writes a file, after the thread has stored the old content. */
 export async function changeFile(
   execution: ToolExecution,
   { path, content, call }: Call & { path: string; content: string },
@@ -47,7 +50,8 @@ export async function changeFile(
     const line = Buffer.from(`${JSON.stringify(head)}\n`);
     const all = before === "too long" ? null : Buffer.concat([line, before ?? new Uint8Array()]);
     undoId = all && (await blobs.put(all));
-    if (undoId === null) execution.warn(`${name} can't be restored later: it is too much to keep`);
+    if (undoId === null)
+      execution.warn(`${name} can't be restored later: the old content is too large to store`);
     else if (call !== undefined) (await callsIn(blobs)).set(call, undoId);
   };
   const { place, created } = await writeConfined(cwd, path, content, { onWrite });
@@ -68,7 +72,7 @@ export async function changedBefore(
 
 const known = new WeakMap<Blobs, Promise<Map<string, string>>>();
 
-/** Returns a thread's undo ids by call. Reads the ids from before a resume only once. */
+/** Returns a thread's undo ids by call. Reads the stored blobs only once. */
 function callsIn(blobs: Blobs): Promise<Map<string, string>> {
   const calls = known.get(blobs) ?? readCalls(blobs);
   known.set(blobs, calls);
@@ -78,7 +82,7 @@ function callsIn(blobs: Blobs): Promise<Map<string, string>> {
 async function readCalls(blobs: Blobs): Promise<Map<string, string>> {
   const calls = new Map<string, string>();
   for (const undoId of await blobs.ids()) {
-    // A damaged blob matters only to an undo.
+    // A damaged blob only affects its undo.
     const kept = await keptIn(blobs, undoId).catch(() => null);
     if (kept?.head.call !== undefined) calls.set(kept.head.call, undoId);
   }
@@ -96,7 +100,7 @@ async function keptIn(
   return head && { head, bytes: head.existed ? all.subarray(end + 1) : null };
 }
 
-// A bundle may store its own blobs.
+// Returns the head in a blob's first line, or null, because a bundle may store other blobs.
 function headIn(line: string): Head | null {
   try {
     const head: unknown = JSON.parse(line);
@@ -108,11 +112,11 @@ function headIn(line: string): Head | null {
   }
 }
 
-/** Undoes the changes of one tool call. A repeated undo changes nothing. */
+/** Undoes the change of one tool call. A repeated undo does not change anything. */
 export const undoEdit = tool({
   name: "undoEdit",
   description:
-    "Takes back what one call of editFile or writeFile has changed, by the `undoId` that it returned. A file that has changed since then is left as it is, unless `force` is true.",
+    "Undoes the change of one call of editFile or writeFile, by the `undoId` that the call returned. Fails if the file has changed since then, unless `force` is true.",
   input: z.object({
     undoId: z.string().check(z.minLength(1)),
     force: z.optional(z.boolean()),
@@ -140,7 +144,7 @@ async function currentState(cwd: string, path: string): Promise<string> {
   } catch (error) {
     const { code } = error as { code?: string };
     if (code === "FILE_MISSING") return missing;
-    // No tool writes a file of this length.
+    // The tools do not write files of this length, so the file has changed.
     if (code === "FILE_TOO_LONG") return code;
     throw error;
   }

@@ -20,11 +20,14 @@ export const worktreeField = (): WorkflowError =>
 export const noTreesFolder = (): WorkflowError =>
   failure(
     "NO_WORKTREES",
-    "the thread has no folder for worktrees",
-    "run it by a host, or set a folder in the option worktrees of run",
+    "missing folder for the thread's worktrees",
+    "run the thread by a host, or set a folder in the option worktrees of run",
   );
 
-/** `made`: the repository that the commit was made in, if it differs from the worktree's repository. */
+/**
+ * Returns the error for a missing commit. `made` is the repository in which the commit was created, if it is not the
+ * worktree's repository.
+ */
 export const commitMissing = (
   threadId: string,
   commit: string,
@@ -33,20 +36,20 @@ export const commitMissing = (
   failure(
     "COMMIT_MISSING",
     `the repository ${gitDir} does not have the files of the last step of ${threadId}: commit ${commit}${made === null ? "" : `, which was made in ${made}`}`,
-    "fetch that commit from the machine on which the step was done, or fork the thread before it",
+    "fetch the commit from the machine on which the step ran, or fork the thread before that step",
   );
 
 export const worktreeBusy = (path: string): WorkflowError =>
   failure(
     "WORKTREE_BUSY",
     `another role uses the worktree ${path}`,
-    'give roles that run concurrently one each: of: "role"',
+    'give each concurrent role its own worktree: of: "role"',
   );
 
 export const gitMissing = (cause: WorkflowError): WorkflowError =>
   failure(
     "GIT_MISSING",
-    "a worktree needs git, which is not found",
+    "a worktree needs git, which was not found",
     "install git, or add its folder to PATH",
     { cause },
   );
@@ -68,15 +71,15 @@ export const gitFailed = (command: string, folder: string, reason: string): Work
 export const worktreeNotMade = (path: string): WorkflowError =>
   failure(
     "GIT_FAILED",
-    `git has made no worktree in ${path}`,
-    "look into that folder, then retry the thread",
+    `git did not create a worktree in ${path}`,
+    "check that folder, then retry the thread",
   );
 
 const noRepository = (folder: string, problem: string, cause: WorkflowError): WorkflowError =>
   failure(
     "NO_REPOSITORY",
     `a worktree needs a git repository, but ${JSON.stringify(folder)} ${problem}`,
-    "start the thread in a repository, or set the worktree's `repository`; if it was moved, to its new path",
+    "start the thread in a repository, or set the worktree's `repository` to its current path",
     { cause },
   );
 
@@ -92,13 +95,13 @@ export const notInRepository = (folder: string, cause: WorkflowError): WorkflowE
 export const noCommitYet = (gitDir: string): WorkflowError =>
   failure(
     "NO_COMMIT_YET",
-    `the repository ${gitDir} has no commit for a worktree to start from`,
-    "commit something: git commit --allow-empty",
+    `no commit found in the repository ${gitDir}: a worktree starts from a commit`,
+    "create a commit: git commit --allow-empty",
   );
 
 export const noSuchCommit = (gitDir: string, name: string): WorkflowError =>
   failure(
     "NO_SUCH_COMMIT",
     `no commit ${JSON.stringify(name)} found in the repository ${gitDir}`,
-    "see its branches: git branch --all",
+    "list the branches: git branch --all",
   );

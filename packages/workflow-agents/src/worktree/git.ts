@@ -8,8 +8,8 @@ import { ownGitDir } from "./own-git-dir.ts";
 import { gitFailed, gitMissing, gitTooOld } from "./errors.ts";
 
 /**
- * The context of git for a thread. `folder` belongs to the thread, and processes in a repository cannot write to it.
- * `identity` has the committer's variables, if git has no identity.
+ * The context of a thread's git commands. `folder` belongs to the thread, and processes in a repository cannot write to
+ * it. `identity` has the environment variables for a committer if the user's git settings do not have one.
  */
 export type GitContext = {
   folder: string;
@@ -19,10 +19,10 @@ export type GitContext = {
 };
 
 /**
- * The place of a git command: a repository by its common directory, and a worktree's own directory, if any. Only
- * `inFolder` looks for a repository above a folder, so an agent's changes to the `.git` of its worktree never lead to
- * another repository. Only `inFolder` reads the settings of a repository; use it only for commands that find a
- * repository and do not start programs.
+ * The place of a git command: the common directory of a repository, and the git directory of a worktree, if any. Only
+ * with `inFolder`, git searches for a repository above a folder, so an agent's changes to the `.git` of its worktree
+ * never lead to another repository. Only with `inFolder`, git reads the settings of a repository, so use it only for
+ * commands that find a repository and do not start programs.
  */
 export type GitPlace =
   | { repository: string; gitDir?: string; workTree?: string }
@@ -32,7 +32,7 @@ export type GitEnd = { code: number; output: string; error: string };
 
 type GitOptions = {
   input?: string;
-  /** The exit codes that count as success (0). */
+  /** The exit codes that mean success (only 0 by default). */
   answers?: readonly number[];
   index?: string;
 };
@@ -43,14 +43,15 @@ const mostOutput = 64 * 1024 * 1024;
 /** Maximum wait for the lock of another process, in milliseconds. */
 const lockedMs = 30_000;
 
-// Git's messages for a lock that another process has or just had, and for a worktree that another process is making.
+// Matches git's messages about a lock that another process has or just had, and about a worktree that another process
+// is creating.
 const isLocked =
   /Unable to create '.*': File exists|cannot lock ref|could not lock|Another git process|failed to read .*commondir/;
 
 /**
- * Runs git without the user's hooks and returns its output. Retries while another git process holds a lock.
+ * Runs git without the user's hooks, and returns its output. Retries while another git process has a lock.
  *
- * @throws WorkflowError `GIT_MISSING`, `GIT_FAILED`; the signal's reason when the thread is ended.
+ * @throws WorkflowError `GIT_MISSING`, `GIT_FAILED`; the signal's reason if the thread is killed.
  */
 export async function git(
   context: GitContext,
@@ -139,7 +140,7 @@ function gitFailure(args: readonly string[], place: GitPlace, { error, code }: G
 const oldest = [2, 25] as const;
 const known = new Map<string, Promise<void>>();
 
-/** @throws WorkflowError `GIT_MISSING`, `GIT_TOO_OLD`. */
+/** Checks the version of git. @throws WorkflowError `GIT_MISSING`, `GIT_TOO_OLD`. */
 export async function checkGit(context: GitContext, folder: string): Promise<void> {
   const path = context.env.PATH ?? "";
   const checked = known.get(path) ?? checkVersion(context, folder);

@@ -11,10 +11,10 @@ import { dirname, join, resolve } from "node:path";
 import { isObject } from "../run/error.ts";
 
 /**
- * The content of `<name>.json` beside a worktree. A host reads only `repository`, to remove the worktree. `entry` is
- * git's folder for the worktree in the repository. The files belong to the step with the idempotency key `key`, which
- * began with the commit `base`. `commit` has them after the step has ended. `id` changes each time that the files are
- * recreated.
+ * The content of the file `NAME.json` next to a worktree. A host reads only `repository`, to remove the worktree.
+ * `entry` is the worktree's folder in the repository's git directory. The files belong to the step with the idempotency
+ * key `key`, which began with the commit `base`. After the step, `commit` has the files. `id` changes each time the
+ * files are created again.
  */
 export type Note = {
   repository: string;
@@ -25,7 +25,7 @@ export type Note = {
   commit: string | null;
 };
 
-/** The location of a worktree and its note. */
+/** The folder and the name of a worktree and its note. */
 export type TreePlace = { folder: string; name: string };
 
 export const pathOf = ({ folder, name }: TreePlace): string => join(folder, name);
@@ -50,7 +50,7 @@ export function writeNote(at: TreePlace, note: Note): void {
   renameSync(aside, notePath(at));
 }
 
-/** Tells whether a note's worktree exists and matches git's entry. */
+/** Returns whether a note's worktree exists and matches git's entry. */
 export function isWhole(at: TreePlace, { entry, repository }: Note): boolean {
   if (entry === null || dirname(entry) !== join(repository, "worktrees")) return false;
   const link = firstLine(join(entry, "gitdir"));
@@ -58,13 +58,13 @@ export function isWhole(at: TreePlace, { entry, repository }: Note): boolean {
   return isOurs && existsSync(pathOf(at)) && existsSync(join(entry, "HEAD"));
 }
 
-/** Returns the folder that the `.git` of a worktree points to, as git has just written it. */
+/** Returns the folder to which the `.git` file of a worktree points, or null. */
 export function entryIn(at: TreePlace): string | null {
   const link = firstLine(join(pathOf(at), ".git"))?.replace(/^gitdir: /, "");
   return link === undefined ? null : resolve(pathOf(at), link);
 }
 
-/** Lists git's entries of a worktree in a repository, including the leftovers of a killed git. */
+/** Returns git's entries for a worktree in a repository, including the leftovers of a killed git. */
 export function entriesOf(at: TreePlace, repository: string): string[] {
   const folder = join(repository, "worktrees");
   const names = existsSync(folder) ? readdirSync(folder) : [];

@@ -15,9 +15,9 @@ import { join } from "node:path";
 
 /*
  * Git reads hooks, filters, merge drivers, a file system monitor, remotes and further files from the configuration of a
- * repository, and any process in the repository can change it. So git gets a separate common directory: links to the
- * repository's data, no hooks, and a configuration with only the storage format and the committer. This is an
- * allowlist: git does not see other settings.
+ * repository, and any process in the repository can change this configuration. Therefore git gets a separate common
+ * directory, with links to the repository's data, no hooks, and a configuration with only the storage format and the
+ * committer. Because this is an allowlist, git does not read other settings.
  */
 
 const data: readonly string[] = [
@@ -27,10 +27,7 @@ const stored =
   /^(core\.(repositoryformatversion|bare|filemode|symlinks|ignorecase|precomposeunicode|sharedrepository)|extensions\.(objectformat|refstorage)|(user|author|committer)\.(name|email))$/;
 const mostBytes = 1024 * 1024;
 
-/**
- * Returns the text of a repository's configuration; an empty text if the file is missing, not a plain file or too
- * large.
- */
+/** Returns the text of a repository's configuration, or "" if the file is missing, not a regular file or too large. */
 function configOf(repository: string): string {
   let file: number;
   try {
@@ -49,8 +46,8 @@ function configOf(repository: string): string {
 const known = new Map<string, string>();
 
 /**
- * Creates a common directory for a repository in `folder` and returns its path. `list` makes git list the settings in a
- * text, without included files.
+ * Creates a common directory for a repository in `folder`, and returns its path. `list` returns git's list of the
+ * settings in a text, without included files.
  */
 export async function ownGitDir(
   folder: string,
@@ -84,7 +81,7 @@ function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Returns a configuration with the allowed settings from the output of `git config --list -z`. */
+/** Returns a configuration with only the allowed settings in the output of `git config --list -z`. */
 function inert(listed: string): string {
   const lines = listed.split("\0").flatMap((entry) => {
     const end = entry.indexOf("\n");

@@ -12,8 +12,8 @@ import {
 
 /**
  * A repository: its git directory, and the git directory and the folder of the checkout in which a thread works.
- * `prefix` is the place in the checkout, `""` or ending with a slash. `isBare` means that the repository has no
- * checkout.
+ * `prefix` is the path of the thread's directory in the checkout, which is `""` or ends with a slash. `isBare` means
+ * that the repository does not have a checkout.
  */
 export type Repository = {
   gitDir: string;
@@ -26,7 +26,7 @@ export type Repository = {
 const line = (text: string): string => text.replace(/\n$/, "");
 
 /**
- * Returns the repository of a folder. It may be bare.
+ * Returns the repository of a folder, which may be bare.
  * @throws WorkflowError `NO_REPOSITORY`.
  */
 export async function repositoryAt(context: GitContext, folder: string): Promise<Repository> {
@@ -35,7 +35,7 @@ export async function repositoryAt(context: GitContext, folder: string): Promise
   try {
     const asked = ["--is-inside-work-tree", "--git-common-dir", "--git-dir", "--show-prefix"];
     let found = (await ask(...asked)).split("\n");
-    // A folder's name may contain line ends: then each value is requested separately.
+    // If the name of a folder contains line ends, each value has to be requested separately.
     if (found.length !== asked.length) {
       found = [];
       for (const one of asked) found.push(await ask(one));
@@ -55,7 +55,7 @@ export async function repositoryAt(context: GitContext, folder: string): Promise
 }
 
 /**
- * Returns the commit that a name refers to.
+ * Returns the commit to which a name refers.
  * @throws WorkflowError `NO_COMMIT_YET`, `NO_SUCH_COMMIT`.
  */
 export async function commitNamed(
@@ -77,7 +77,7 @@ export async function commitNamed(
   throw noSuchCommit(gitDir, name);
 }
 
-/** Tells whether a git name refers to an existing object. */
+/** Returns whether a name refers to an existing object. */
 export async function hasObject(
   context: GitContext,
   { gitDir }: Repository,
@@ -90,13 +90,13 @@ export async function hasObject(
   return code === 0;
 }
 
-/** Returns whether tracked files are changed in the thread's folder. Writes nothing there. */
+/** Returns whether tracked files have changes in the thread's folder. Does not write to the folder. */
 export async function hasChanges(
   context: GitContext,
   { folder, gitDir, isBare, ownDir, prefix }: Repository,
 ): Promise<boolean> {
   if (isBare) return false;
-  // In a submodule git would use the submodule's own settings.
+  // Ignores submodules, in which git would use the submodule's settings.
   const args = ["status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"];
   const workTree = resolve(await realpath(folder), prefix.replaceAll(/[^/]+/g, ".."));
   const place = { repository: gitDir, gitDir: ownDir, workTree };
@@ -106,7 +106,7 @@ export async function hasChanges(
 
 const ours = { name: "uncaged-workflow", email: "uncaged-workflow@localhost" };
 
-/** Returns variables for a committer, if the user's git settings have none. */
+/** Returns environment variables for a committer if the user's git settings do not have one. */
 export async function identityOf(
   context: GitContext,
   { gitDir }: Repository,

@@ -1,10 +1,10 @@
 /*
- * One git worktree of a thread, from the start of a step in it to its commit.
+ * One git worktree of a thread, from the start of a step to the step's commit.
  *
- * W1 Git runs with the worktree's own folders, even if an agent changed its `.git`. W2 A step begins with the files of
- * its base, byte for byte, or with the files of its last execution, and then only together with the journal of that
- * execution. W3 A recorded commit keeps its own ref until the thread is removed. W4 Only the worktree's entry and the
- * refs `refs/uncaged/<threadId>/` change in the repository.
+ * W1 Git uses the worktree's own folders, even if an agent changed its `.git`. W2 A step begins with the files of its
+ * base, byte for byte, or with the files of its last execution together with the journal of that execution. W3 A
+ * recorded commit keeps its own ref until the thread is removed. W4 In the repository, only the worktree's entry and
+ * the refs in `refs/uncaged/THREAD_ID/` change.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { cp, mkdir, readdir, realpath, rm, writeFile } from "node:fs/promises";
@@ -29,13 +29,16 @@ import { worktreeNotMade } from "./errors.ts";
 /** The owner of a worktree, and its repository. */
 export type TreeOwner = TreePlace & { threadId: string; repository: Repository };
 
-/** The start of a step in a worktree: the base, the idempotency key, and the files to continue with, if any. */
+/**
+ * The start of a step in a worktree: the base commit, the idempotency key, and the files with which to continue, or
+ * null.
+ */
 export type Begin = { base: string; key: string | null; from: Begun | null };
 
 /** A worktree with the files of an execution of a step. */
 export type Begun = { at: TreePlace; note: Note };
 
-/** Lists the worktrees of this thread and its ancestors in which a step was started before. */
+/** Returns the worktrees among `places` in which the step was started before. */
 export const begunIn = (places: readonly TreePlace[], gitDir: string, key: string): Begun[] =>
   places.flatMap((at) => {
     const note = readNote(at);
@@ -55,7 +58,7 @@ export class Tree {
     this.#note = note;
   }
 
-  /** Puts the files of a step into its worktree. Creates the worktree if it is missing. */
+  /** Prepares the worktree of a step: puts the files into the worktree, and creates the worktree if it is missing. */
   static async begin(owner: TreeOwner, context: GitContext, begin: Begin): Promise<Tree> {
     const { base, key, from } = begin;
     const before = readNote(owner);
@@ -84,12 +87,12 @@ export class Tree {
     return pathOf(this.#owner);
   }
 
-  /** Identifies the files, to match them with an execution's journal. */
+  /** The id of the files, which is part of the keys of an execution's journal. */
   get id(): string {
     return this.#note.id;
   }
 
-  /** Resets to exactly the base's files. Keeps ignored files if no execution was interrupted. */
+  /** Resets the files to the base commit. Keeps ignored files if the last execution was not interrupted. */
   async #reset(isUndisturbed: boolean): Promise<void> {
     const { base } = this.#note;
     if (this.#note.entry !== null) {
@@ -112,8 +115,8 @@ export class Tree {
   /** Creates the worktree, without files. Removes the leftovers of a killed git. */
   async #make(commit: string): Promise<void> {
     const { repository } = this.#owner;
-    // From now on, a host that removes the thread finds the worktree by its note. The new id does not identify files
-    // yet.
+    // Writes the note first, so that a host that removes the thread finds the worktree. The new id does not match a
+    // journal.
     writeNote(this.#owner, { ...this.#note, id: newId(), entry: null });
     await removeTree(this.path);
     // A partial entry would prevent git from creating any worktree, even for the user.
@@ -122,7 +125,7 @@ export class Tree {
     const args = ["worktree", "add", "-f", "-f", "--detach", "--no-checkout", this.path, commit];
     await mkdir(join(repository.gitDir, "worktrees"), { recursive: true });
     await git(this.#context, { repository: repository.gitDir }, args);
-    // Git created it through our own directory. The agent's own git commands must use only the repository.
+    // Git's entry may refer to the separate common directory, but the agent's git commands must use the repository.
     const made = entryIn(this.#owner);
     this.#note = { ...this.#note, entry: made && (await realpath(made)) };
     await this.#link();
@@ -143,7 +146,7 @@ export class Tree {
     await this.#git(["reset", "--quiet"]);
   }
 
-  /** Removes the locks of killed git processes. Safe because no other process works in the worktree. */
+  /** Removes the locks of killed git processes. This is safe because no other process works in the worktree. */
   async #unlock(): Promise<void> {
     const { repository, threadId, name } = this.#owner;
     const entry = this.#note.entry ?? "";
@@ -154,16 +157,16 @@ export class Tree {
     for (const lock of ["index.lock", "HEAD.lock"]) await rm(join(entry, lock), { force: true });
   }
 
-  // Restores the `.git` file: an agent may have replaced it, and the agent's own git commands need it.
+  // Restores the `.git` file, which the agent's git commands need, because an agent may have replaced it.
   async #link(): Promise<void> {
     if (entryIn(this.#owner) === this.#note.entry) return;
     await removeTree(join(this.path, ".git"));
-    // Do not overwrite a file that was created since the removal, because it may be a link.
+    // Does not overwrite a file that was created since the removal, because it may be a link.
     await writeFile(join(this.path, ".git"), `gitdir: ${this.#note.entry}\n`, { flag: "wx" });
   }
 
   /**
-   * Commits the current files. `left` names paths that git cannot add: unreadable files and nested repositories.
+   * Commits the current files. `left` describes paths that git cannot add: unreadable files and nested repositories.
    * `merged` are further parents.
    */
   async commit(
@@ -198,12 +201,12 @@ export class Tree {
     return { meta, left };
   }
 
-  /** Updates the index to the files. Returns the paths that could not be added. */
+  /** Adds all files to the index. Returns git's messages about files that it could not add. */
   async #add(): Promise<string[]> {
     const add = ["add", "--all", "--ignore-errors", ...(await this.#withoutSubmodules())];
     const added = await this.#git(add, { answers: [0, 1] }).catch(async () => {
       this.#context.signal.throwIfAborted();
-      // Recreate an index that an agent damaged.
+      // An agent may have damaged the index, so git creates it again.
       await rm(join(this.#note.entry ?? "", "index"), { force: true });
       return await this.#git(add, { answers: [0, 1] });
     });
@@ -211,7 +214,7 @@ export class Tree {
     return added.error.split("\n").filter((line) => line.startsWith("error: "));
   }
 
-  /** Leaves out the submodules in the index: git would use each submodule's own settings. */
+  /** Returns arguments that exclude the submodules in the index, in which git would use the submodules' settings. */
   async #withoutSubmodules(): Promise<string[]> {
     const listed = await this.#git(["ls-files", "--stage", "-z"], { answers: [0, 128] });
     const submodules = listed.output
@@ -221,7 +224,10 @@ export class Tree {
     return submodules.length === 0 ? [] : ["--", ":/", ...submodules];
   }
 
-  /** Removes repositories within the worktree from the index: a commit would have only their ids. */
+  /**
+   * Removes nested repositories from the index, because a commit would only have their commit ids. Returns messages
+   * about them.
+   */
   async #takeOutNested(): Promise<string[]> {
     const args = ["diff-index", "--cached", "--raw", "--no-renames", "-z", this.#note.base];
     const fields = (await this.#git(args)).output.split("\0");
@@ -236,13 +242,13 @@ export class Tree {
     return nested.map((path) => `${JSON.stringify(path)} is a repository of its own`);
   }
 
-  /** Tells whether the worktree's history has a commit. */
+  /** Returns whether the worktree's history has a commit. */
   async has(commit: string): Promise<boolean> {
     const args = ["merge-base", "--is-ancestor", commit, "HEAD"];
     return (await this.#git(args, { answers: [0, 1] })).code === 0;
   }
 
-  /** Merges a commit into the files. Returns the files with conflicts, which git has marked. */
+  /** Merges a commit into the files. Returns the files with conflicts, in which git has left conflict markers. */
   async merge(commit: string): Promise<string[]> {
     const args = ["merge", "--no-commit", "--no-ff", "--no-verify-signatures", "--quiet", commit];
     await this.#git(args, { answers: [0, 1] });

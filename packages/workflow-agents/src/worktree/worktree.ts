@@ -33,22 +33,22 @@ import {
 /** Options of {@link worktree}. The defaults are in parentheses. */
 export type WorktreeOptions = {
   /**
-   * The start: a branch, tag or commit of the repository (default `HEAD`). A function is called before each step; if it
-   * returns undefined, the worktree continues with its own last commit.
+   * The starting point: a branch, tag or commit of the repository (`HEAD`). A function is called before each step. If
+   * it returns undefined, the worktree continues with its last commit.
    */
   from?: string | ((ctx: ThreadContext) => string | undefined);
   /**
-   * The scope: one worktree per `thread`, in which the roles work in sequence (the default), or one per `role` and one
-   * per concurrent member.
+   * The scope of a worktree: the `thread` (the default), in whose worktree the roles work in sequence, or the `role`.
+   * Concurrent members of a group in one role have their own worktrees.
    */
   of?: "thread" | "role";
-  /** The name of a thread's worktree (`thread`), if it has several. */
+  /** The name of the thread's worktree (`thread`), to distinguish several worktrees of the thread. */
   name?: string;
-  /** A folder in the repository to use instead of the thread's own directory. */
+  /** A folder in the repository to use instead of the thread's directory. */
   repository?: string;
 };
 
-/** A role that works in a worktree. Its step's meta has the commit. */
+/** A role that works in a worktree. The meta of its steps has the commit. */
 export type WorktreeRole<R> =
   R extends Role<infer Meta>
     ? Role<Meta & { worktree: WorktreeMeta }> &
@@ -58,31 +58,33 @@ export type WorktreeRole<R> =
 /** The result of a merge: the names of the merged worktrees, and the files with conflicts. */
 export type MergeMeta = { merged: string[]; conflicts: string[] };
 
-/** A role that merges worktrees, as {@link Worktree.merge} returns it, with its descriptor entry. */
+/** A role that merges worktrees, from {@link Worktree.merge}, with its descriptor entry. */
 export type MergeRole = Role<MergeMeta & { worktree: WorktreeMeta }> & {
   readonly descriptor: { description: string; schema: JsonSchema };
 };
 
-/** The function that {@link worktree} returns: it places roles in worktrees. */
+/** The function that {@link worktree} returns, which places roles in worktrees. */
 export type Worktree = {
-  /** Returns the same role, in the worktree. */
+  /** Returns the role, placed in the worktree. */
   <R extends Role<object>>(role: R): WorktreeRole<R>;
   /**
-   * Returns a role that merges the commits of other roles in their own worktrees. Conflicts do not fail the role: the
-   * files then have git's marks, and `meta.conflicts` names them for the role that resolves them in this worktree.
+   * Returns a role that merges the commits of other roles in their own worktrees. Conflicts do not fail the role. Files
+   * with conflicts then have git's conflict markers, and `meta.conflicts` lists the files for the role that resolves
+   * the conflicts in this worktree.
    */
   merge(...roles: string[]): MergeRole;
 };
 
 /**
- * Returns a function that places roles in a git worktree under the storage root: one per thread, or one per role. Roles in it, their commands and
- * their tools have it as `ctx.cwd`. Each step is committed there, and `meta.worktree.commit` names the commit. A
- * repeated step, and a fork, begin with the files of the last execution.
+ * Returns a function that places roles in a git worktree under the storage root: one worktree for each thread, or for
+ * each role. For the roles and their commands and tools, the worktree is the working directory. Each step is committed
+ * in the worktree, and `meta.worktree.commit` has the commit. A repeated step begins with the files of its last
+ * execution if that execution recorded anything, and a fork with the files of its last step.
  *
  *     const own = worktree({ from: "main", of: "role" });
  *     const run = createRoleModerator({ roles: { coder: own(coder), tester: own(tester) }, moderator });
  *
- * @throws WorkflowError `BAD_WORKTREE` and `RESERVED_FIELD` at once; from the running role `NO_WORKTREES`, `NO_CWD`,
+ * @throws WorkflowError `BAD_WORKTREE` and `RESERVED_FIELD` at definition; when the role runs `NO_WORKTREES`, `NO_CWD`,
  *   `NO_REPOSITORY`, `NO_COMMIT_YET`, `NO_SUCH_COMMIT`, `COMMIT_MISSING`, `WORKTREE_BUSY`, `GIT_MISSING`,
  *   `GIT_TOO_OLD`, `GIT_FAILED`.
  */
@@ -101,14 +103,14 @@ export function worktree(options: WorktreeOptions = {}): Worktree {
   const merge = (...roles: string[]): MergeRole => {
     const play: Role<Record<string, unknown>> = (given) =>
       withTree({ ...options, name }, given, (tree, ctx) => mergeIn(tree, ctx, roles));
-    const description = `Merges what was committed by ${roles.join(", ")}`;
+    const description = `Merges the commits of ${roles.join(", ")}`;
     const entry = { description, schema: withWorktree(mergeSchema) };
     return Object.assign(play, { [usesAttempt]: true, descriptor: entry }) as unknown as MergeRole;
   };
   return Object.assign(inTree, { merge }) as unknown as Worktree;
 }
 
-/** Returns the commit of a role's last step in a worktree, or undefined if there is none. */
+/** Returns the commit of a role's last step in a worktree, or undefined. */
 export function commitOf(
   { steps }: Pick<ThreadContext, "steps">,
   role: string,
@@ -128,7 +130,7 @@ const mergeSchema = {
 
 /**
  * Adds the worktree's fields to a schema.
- * @throws WorkflowError `RESERVED_FIELD` when a role has its own field with that name.
+ * @throws WorkflowError `RESERVED_FIELD` if the role has its own field with that name.
  */
 function withWorktree(schema: JsonSchema): JsonSchema {
   if (!isObject(schema) || !isObject(schema.properties)) return schema;
@@ -170,7 +172,7 @@ async function mergeIn(tree: Tree, ctx: ThreadContext, roles: readonly string[])
   return { ...done, result: { content: lines.join("\n"), meta } };
 }
 
-/** Returns the last commits of the worktrees in which these roles worked. */
+/** Returns the last commit of each worktree in which these roles worked. */
 function lastOf({ steps }: ThreadContext, roles: readonly string[]): WorktreeMeta[] {
   const found = new Map<string, WorktreeMeta>();
   for (const step of steps) {
@@ -182,7 +184,7 @@ function lastOf({ steps }: ThreadContext, roles: readonly string[]): WorktreeMet
 
 type Named = WorktreeOptions & { name: string };
 
-/** Runs a role in its worktree. The step's meta then names the commit. */
+/** Runs a role in its worktree, and adds the commit to the step's meta. */
 async function withTree(
   options: Named,
   ctx: ThreadContext,
@@ -195,7 +197,7 @@ async function withTree(
     const { tree, repository } = await begin({ folder, env, signal }, at, options, ctx);
     const cwd = resolve(tree.path, repository.prefix);
     await mkdir(cwd, { recursive: true });
-    // If its `.git` is lost, git must not use the repository around the storage root instead.
+    // If the `.git` file is missing, git must not use a repository around the storage root instead.
     const own = { ...env, GIT_CEILING_DIRECTORIES: dirname(tree.path) };
     const journal = ctx.journal && journalOf(tree, ctx.journal);
     const { result, meta, left } = await work(tree, { ...ctx, cwd, env: own, journal });
@@ -204,7 +206,7 @@ async function withTree(
   });
 }
 
-/** Returns a journal limited to one worktree: the worktree's id is part of each key. */
+/** Returns a journal for one worktree, in which the id of the worktree's files is part of each key. */
 const journalOf = (tree: Tree, journal: Journal): Journal => ({
   ...journal,
   read: (key) => journal.read(journalKey(key, tree.id)),
@@ -250,8 +252,8 @@ function lastIn({ allSteps, steps }: ThreadContext, name: string): WorktreeMeta 
 }
 
 /**
- * Returns the worktrees in which the same step was started before: in this thread, or in the thread that this thread
- * retries.
+ * Returns the worktrees in which the same step was started before, in this thread or in the threads from which it was
+ * forked.
  */
 function begunBefore(at: TreePlace, { gitDir }: Repository, ctx: ThreadContext): Begun[] {
   const { key, options = {} } = ctx;
@@ -264,7 +266,8 @@ function begunBefore(at: TreePlace, { gitDir }: Repository, ctx: ThreadContext):
 }
 
 /**
- * Returns the first worktree whose execution has records. The next execution continues with the files of that worktree.
+ * Returns the first worktree whose execution has records in the journal, so that the next execution can continue with
+ * its files.
  */
 async function recordedIn(begun: readonly Begun[], ctx: ThreadContext): Promise<Begun | null> {
   const { key, journal } = ctx;
@@ -294,7 +297,7 @@ async function warnOfRepository(
   ctx: ThreadContext,
 ): Promise<void> {
   if (start === "HEAD" && (await hasChanges(context, repository))) {
-    warn(ctx, `changes in ${repository.folder} that are not committed are not in the worktree`);
+    warn(ctx, `uncommitted changes in ${repository.folder} are not in the worktree`);
   }
   if (await hasObject(context, repository, `${base}:.gitmodules`)) {
     warn(
@@ -310,7 +313,9 @@ function warn(ctx: ThreadContext, message: string): void {
   withRun(run, () => publish("tool_message", payload));
 }
 
-/** Returns the name of a role's worktree. A role's own worktree is named by the role and its group member. */
+/**
+ * Returns the name of a worktree: the thread's name for it, or for a role's own worktree the role and its group member.
+ */
 function nameOf({ of = "thread", name }: Named, { role = "role", attempt }: ThreadContext): string {
   if (of === "thread") return name;
   const path = (attempt?.path ?? []).map((part) =>
@@ -324,12 +329,12 @@ function slug(text: string): string {
   return `${text.replace(/[^A-Za-z0-9_-]+/g, "-").slice(0, 40)}-${digest(text).slice(0, 6)}`;
 }
 
-/** The current user of each worktree, and the end of its work. */
+/** The current work in each worktree: its signal, and the promise of its end. */
 const busy = new Map<string, { signal: AbortSignal; ended: Promise<unknown> }>();
 const leavingMs = 60_000;
 
 /**
- * Runs work alone in a worktree. Waits up to a minute for a role that is being stopped.
+ * Runs work that must be alone in a worktree. Waits up to a minute for a role that is being stopped.
  * @throws WorkflowError if another role uses the worktree.
  */
 async function alone<T>(path: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {

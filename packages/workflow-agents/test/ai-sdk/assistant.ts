@@ -9,7 +9,7 @@ import { durableModel, durableTools } from "../../src/entry/ai-sdk.ts";
 
 /*
  * A program of the AI SDK whose tools leave marks. The prompt names a model and a way to call it. The file `die` in the
- * thread's folder selects the place at which the process exits.
+ * thread's folder names the place at which the process exits.
  */
 
 function dieAt(place: string): void {

@@ -7,7 +7,10 @@ import { generateText, isStepCount, streamText, tool } from "ai";
 import { z } from "zod";
 import { durableModel, durableTools } from "../../src/entry/ai-sdk.ts";
 
-/* A program of the AI SDK whose model answers with images, also beside a tool call. The prompt is the way to call. */
+/*
+ * A program of the AI SDK whose model answers with images, also together with a tool call. The prompt names the way to
+ * call.
+ */
 
 function dieAt(place: string): void {
   const file = join(process.cwd(), "die");

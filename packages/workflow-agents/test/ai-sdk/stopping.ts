@@ -8,8 +8,8 @@ import { durableModel, durableTools } from "../../src/entry/ai-sdk.ts";
 
 /*
  * A program that stops its own call when the file `stop` appears in the thread's folder, and then makes another call.
- * The prompt is the way to call, and `late` for a signal with the reason of a timeout, or `brief` for a timeout of the
- * tool alone.
+ * The prompt has the way to call, and may have `late` for a signal with the reason of a timeout, or `brief` for a
+ * timeout of the tool itself.
  */
 
 const at = (name: string): string => join(process.cwd(), name);

@@ -14,7 +14,7 @@ import {
 } from "../../src/entry/index.ts";
 
 /*
- * Roles with tools that need an approval. A tool leaves a mark. The file `die` selects the place at which the process
+ * Roles with tools that need an approval. Each call leaves a mark. The file `die` names the place at which the process
  * exits.
  */
 
@@ -59,7 +59,7 @@ const big = tool({
   ...{ name: "big", description: "Leaves a mark", input },
   execute: (given, execution) => `${execute(given, execution)}${"x".repeat(given.n * 2 ** 20)}`,
 });
-// Long results go to the file of values. Calls that wait for an approval follow them.
+// The results of `big` are too long for the log and go to the file of values. Later calls wait for an approval.
 const long = role({
   ...shared,
   agent: anthropicAgent({
@@ -86,7 +86,7 @@ const moderated = createRoleModerator({
   moderator: ({ steps, start }) => (steps.length > 0 ? END : (start.content as keyof typeof roles)),
 });
 
-/** Three members of a group. */
+/** Runs a group of three members. */
 const asSteps = durable(async function* (step, given, options) {
   const play = roleSteps(step, given, options);
   const one = (n: number) => play("claude", claude, `member ${n}`);

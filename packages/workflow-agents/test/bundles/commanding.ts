@@ -1,7 +1,7 @@
 import type { WorkflowFn } from "@uncaged/workflow";
 import { runCommand, toolRegistry } from "../../src/entry/index.ts";
 
-/* Runs the command of `params`, as a model's tool call does. */
+/* Runs the command in `params`, as a model's tool call does. */
 export const descriptor = {
   description: "runs a command",
   roles: { runner: { description: "runs it", schema: {} } },

@@ -5,7 +5,9 @@ import type { WorkflowFn } from "@uncaged/workflow";
 import { runCommand, toolRegistry } from "../../src/entry/index.ts";
 import { processesIn } from "../processes.ts";
 
-/* Starts processes that never exit, in each way that `params` lists. A second run yields the surviving processes. */
+/*
+ * Starts processes that never exit, in each way that `params` lists. A second execution yields the surviving processes.
+ */
 export const descriptor = {
   description: "starts processes",
   roles: { starter: { description: "starts them", schema: {} } },
@@ -15,7 +17,7 @@ type Way = "tool" | "deaf" | "session" | "node" | "bun" | "given" | "free" | "da
 
 const tools = toolRegistry([runCommand({ graceMs: 60_000, longestMs: 60_000 })]);
 
-// Starts two processes in a separate folder, by which a test finds them.
+// Starts two processes in a folder of their own. The test finds the processes by the folder.
 const script = 'mkdir -p "$1.d"; cd "$1.d"; sleep 1000 & exec sleep 1000';
 const deaf = `trap "" TERM; ${script}`;
 

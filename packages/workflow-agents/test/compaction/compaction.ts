@@ -4,7 +4,7 @@ import { createRoleModerator, END } from "@uncaged/workflow";
 import { z } from "zod";
 import { anthropicAgent, describe, role, tool, toolRegistry } from "../../src/entry/index.ts";
 
-/* A role whose conversation is summarised several times. Its tool leaves marks. */
+/* A role whose conversation is summarised several times. Each tool call leaves a mark. */
 const look = tool({
   ...{ name: "look", description: "Looks", input: z.object({ n: z.number() }) },
   execute({ n }, { cwd }) {

@@ -15,7 +15,7 @@ import {
   toolRegistry,
 } from "../../src/entry/index.ts";
 
-/* Roles whose process is killed during the work of the second of two agents, or of a command. */
+/* Roles for tests that kill the process during the work of a fallback agent or a command. */
 
 const mark = tool({
   name: "mark",

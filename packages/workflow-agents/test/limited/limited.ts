@@ -8,7 +8,7 @@ import {
   role,
 } from "../../src/entry/index.ts";
 
-/* A role that calls a model a few times. The prompt's first word selects the provider. */
+/* A role that calls a model several times. The prompt's first word selects the provider. */
 
 const shared = {
   description: "Asks, in the version-0",

@@ -2,15 +2,15 @@ import { anthropicServer } from "../anthropic-server.ts";
 import { openaiServer } from "../openai-server.ts";
 import type { Reply, WireServer } from "../wire.ts";
 
-/** The way a server restores calls: one by one, or all at the beginning of each second. */
+/** The way in which a server restores capacity: call by call, or in full at the beginning of each second. */
 export type Counting = "bucket" | "window";
 
 export const perSecond = 10;
 
 /**
- * A server that allows ten calls a second, and reports the limit in its provider's headers. `served` has the prompts in
- * order. `hang` stops the responses to certain prompts. `hold` stops each answer in its middle until the caller calls
- * the function that it returns.
+ * Starts a server that allows {@link perSecond} calls a second, and reports the limit in its provider's headers.
+ * `served` and `refused` have the prompts in order. `hang` selects the prompts that get no response. `hold` suspends
+ * each answer in its middle, and returns a function that releases the answers.
  */
 export async function limitedServer(provider: "claude" | "gpt", counting: Counting = "bucket") {
   const [served, refused]: [string[], string[]] = [[], []];

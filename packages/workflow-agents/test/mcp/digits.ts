@@ -1,4 +1,4 @@
-// An MCP server in plain JSON-RPC that reads and writes its tool's numbers as text. Run as a program, it uses stdio.
+// An MCP server in plain JSON-RPC that reads and writes its tool's numbers as text. The program uses stdio.
 import { createInterface } from "node:readline";
 
 const schema = {
@@ -6,7 +6,7 @@ const schema = {
   properties: { $id: { type: "integer" }, deep: { type: "array" }, plain: { type: "integer" } },
 };
 
-/** Returns the answer to a message, or null for a notification. */
+/** Returns the response to a message, or null for a notification. */
 export function answered(line: string): string | null {
   const { id, method } = JSON.parse(line) as { id?: number | string; method: string };
   const answer = (json: string) => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},${json}}`;

@@ -1,4 +1,5 @@
-// An MCP server over stdio, in plain JSON-RPC. The mode selects its answers: `odd.ts <mode>`.
+// An MCP server by stdio, in plain JSON-RPC, for `mcp-odd.test.ts`. Run it as `odd.ts MODE`. The mode selects its
+// answers.
 import { createInterface } from "node:readline";
 
 type Message = { id?: number; method?: string };
@@ -68,7 +69,7 @@ for await (const line of createInterface({ input: process.stdin })) {
     const bad = [{ name: 7 }, null, "tool", { ...tool, name: "" }];
     const nulls = { description: null, outputSchema: null, annotations: null, title: null };
     const inputSchema = { type: "object", properties: null, required: null };
-    // The cursors alternate, so the list of pages never ends.
+    // The cursors alternate, so the list has no last page.
     const nextCursor = "ab"[(page += 1) % 2];
     const own = mode === "logs in JSON" ? { tools: [tool], nextCursor } : null;
     const tools = [...bad, { ...tool, inputSchema, ...nulls }, tool];

@@ -1,4 +1,4 @@
-// A real MCP server of the official SDK: `server.ts stdio`, or `server.ts http`, which prints its URL.
+// An MCP server of the official SDK. Run it as `server.ts stdio`, or as `server.ts http`, which prints its URL.
 import { appendFileSync } from "node:fs";
 import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { AgentInputItem, Session } from "@openai/agents";
 
-/** A session that outlives its process. */
+/** A session in a file, which outlives its process. */
 export class FileSession implements Session {
   readonly #file: string;
   readonly #onWrite: () => void;

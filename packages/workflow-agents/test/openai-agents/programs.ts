@@ -18,7 +18,7 @@ import { FileSession } from "./file-session.ts";
 
 /*
  * Programs of OpenAI's Agents SDK. The prompt selects the program. Its tools leave marks. The file `die` in the
- * thread's folder selects the place at which the process exits.
+ * thread's folder names the place at which the process exits.
  */
 
 function dieAt(place: string): void {
@@ -98,13 +98,13 @@ const librarian = new Agent({
 
 const runner = durableRunner();
 
-/** A guardrail, parallel tools, a handoff and an approval. */
+/** Runs a guardrail, parallel tools, a handoff and a tool with an approval. */
 async function support(): Promise<string> {
   const result = await runner.run(triage, "I want my money back");
   return `${result.lastAgent?.name}: ${result.finalOutput}`;
 }
 
-/** The same, streamed. The texts come as pieces of the answer. */
+/** Runs the same agents with streaming. Throws if the streamed text differs from the final output. */
 async function streamed(): Promise<string> {
   const result = await runAgent(triage, "I want my money back", { stream: true });
   let text = "";
@@ -117,7 +117,7 @@ async function streamed(): Promise<string> {
   return `${result.lastAgent?.name}: ${result.finalOutput}`;
 }
 
-/** An agent that is the tool of another, and two turns in a session that is a file, and in memory. */
+/** Runs an agent with another agent as a tool, for two turns each in a session in a file and a session in memory. */
 async function team(): Promise<string> {
   const texts: unknown[] = [];
   const kept = new FileSession(join(process.cwd(), "session"), () => dieAt("saved"));
@@ -129,7 +129,7 @@ async function team(): Promise<string> {
   return texts.join(", ");
 }
 
-/** An agent with its own model, and a tool that its provider runs. */
+/** Runs an agent with its own model object and a hosted tool. */
 async function hosted(): Promise<string> {
   const own = librarian.clone({ model: new OpenAIResponsesModel(new OpenAI(), model) });
   return String((await runner.run(own, "Where is it?")).finalOutput);

@@ -5,11 +5,11 @@ import { runCommand, type RunCommandOptions } from "../../src/tools/run-command.
 import { observed, threadOf } from "../published.ts";
 
 /*
- * Runs commands as a role does, in sequence, and prints each result with its warnings. A separate process, so that a
- * test can run it as another user.
+ * Runs commands in sequence, as a role does, and prints each result with its warnings. This is a program of its own so
+ * that a test can run it as another user.
  */
 type Call = {
-  /** A shell line for runCommand or a command agent, or null for Claude Code. */
+  /** The shell command line for the tool `runCommand`. */
   tool?: string;
   agent?: string;
   claude?: string;

@@ -14,7 +14,7 @@ import {
   toolRegistry,
 } from "../../src/entry/index.ts";
 
-/* Roles whose tools reveal secrets of the thread's environment. The prompt names the role. */
+/* Roles whose tools repeat secrets of the thread's environment. The prompt names the role. */
 const shown = (env: Readonly<Record<string, string>>): string =>
   Object.entries(env)
     .filter(([name]) => name !== "PATH")

@@ -4,7 +4,7 @@ import { currentRun, describe, role } from "@uncaged/workflow-agents";
 import { publish } from "@uncaged/workflow-agents/interpreter";
 import * as z from "zod/mini";
 
-/** An agent that uses 1,000 input and 100 output tokens ($0.003). It reserves 2,000 and 1,000 ($0.015). */
+/** Uses 1,000 input tokens and 100 output tokens ($0.003), after reserving 2,000 and 1,000 tokens ($0.015). */
 const agent: AgentFn = async (ctx) => {
   const { reserve, spent } = currentRun();
   const model = "claude-sonnet-5-5";

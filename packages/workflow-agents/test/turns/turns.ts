@@ -12,7 +12,7 @@ import {
   toolRegistry,
 } from "../../src/entry/index.ts";
 
-/* A role whose tools leave marks. The file `die` in the role's folder selects where the process dies or hangs. */
+/* A role whose tools leave marks. The file `die` in the thread's folder names the place at which the process exits. */
 
 function isAt(cwd: string, place: string): boolean {
   const file = join(cwd, "die");

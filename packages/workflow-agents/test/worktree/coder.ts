@@ -11,7 +11,7 @@ import {
   writeFile,
 } from "../../src/entry/index.ts";
 
-/* A coder with a model and tools, in a worktree. A person approves the listing of files. */
+/* A role with a model and tools, in a worktree. A person approves each call of `listFiles`. */
 const tools = toolRegistry([writeFile, listFiles, runCommand()], {
   approve: (name) => name === listFiles.name,
 });

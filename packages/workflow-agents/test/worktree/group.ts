@@ -9,7 +9,9 @@ import {
   worktree,
 } from "../../src/entry/index.ts";
 
-/* A planner, three concurrent coders in their own worktrees, and a merge. The prompt is the planner's script. */
+/*
+ * A planner, three concurrent coders in their own worktrees, and a merge. The prompt is the script that the coders run.
+ */
 const shell = (script: string) => commandAgent({ argv: ["sh", "-c", script, "sh", "{prompt}"] });
 const schema = z.object({});
 const planner = role({

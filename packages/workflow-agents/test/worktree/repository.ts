@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A git repository for a test. This machine's git settings do not apply. */
+/** A git repository for a test, without the git settings of the machine. */
 export class TestRepository {
   readonly folder: string;
   readonly env: Record<string, string>;
@@ -28,7 +28,7 @@ export class TestRepository {
     this.git(...who, "commit", "-q", "--allow-empty", "-m", message);
   }
 
-  /** Runs git and returns its output. @throws the error of git. */
+  /** Runs git and returns its output. Throws if git fails. */
   git(...args: string[]): string {
     const { exitCode, stdout, stderr } = Bun.spawnSync(["git", ...args], {
       cwd: this.folder,
@@ -38,7 +38,7 @@ export class TestRepository {
     return stdout.toString();
   }
 
-  /** Returns the repository as the user sees it: the checkout, its index, the stash, branches, worktrees, refs. */
+  /** Returns the user's view of the repository: the checkout, its index, the stash, branches, worktrees, refs. */
   seen(): Record<string, string> {
     const commands = [
       "status --porcelain",
@@ -50,7 +50,7 @@ export class TestRepository {
     return { ...seen, refs: this.git("for-each-ref"), head: this.git("rev-parse", "HEAD") };
   }
 
-  /** Returns the files of a commit. */
+  /** Returns the paths of the files in a commit. */
   files(commit: string): string[] {
     return this.git("ls-tree", "-r", "-z", "--name-only", commit).split("\0").filter(Boolean);
   }

@@ -2,7 +2,7 @@ import { createRoleModerator, END } from "@uncaged/workflow";
 import { z } from "zod";
 import { commandAgent, describe, role, worktree } from "../../src/entry/index.ts";
 
-/* Two steps in the thread's worktree. The first script is the prompt, the second is the file `second` in HOME. */
+/* Runs two scripts in the thread's worktree, one in each step: the prompt, and the file `second` in `HOME`. */
 const schema = z.object({});
 const spec = { description: "Runs a script", systemPrompt: "", schema };
 const tree = worktree();

@@ -16,8 +16,8 @@ import {
 } from "../../src/entry/index.ts";
 
 /*
- * A team that codes in a git repository: a planner in the thread's worktree, two coders in separate worktrees (one of
- * them a command), a merge of the coders' commits, and a reviewer of the merged files.
+ * A team that codes in a git repository: a planner in the thread's worktree, two coders in separate worktrees, of which
+ * one is a command, a merge of the coders' commits, and a reviewer of the merged files.
  */
 const tools = toolRegistry([readFile, writeFile, editFile, listFiles, runCommand()]);
 const agent = anthropicAgent({ model: "claude-opus-5-5", tools, maxRetries: 0 });

@@ -11,8 +11,9 @@ import { createRoleModerator, END, type Role } from "@uncaged/workflow";
 import { describe, worktree } from "../../src/entry/index.ts";
 
 /*
- * Two roles that write in turn, in the thread's worktree. The file `<PLACE>-die` selects where the
- * process dies: during a role's work, or between the git commit and the commit of the step.
+ * Two roles that write in turn, in the thread's worktree. The file `PLACE-die`, where PLACE is an environment variable,
+ * names the place at which the process is killed: during a role's work, or between the git commit and the commit of the
+ * step.
  */
 const steps = 3;
 

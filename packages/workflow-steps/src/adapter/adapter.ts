@@ -1,4 +1,4 @@
-// Types of the adapters. The interpreter does all I/O through them.
+// Types of the adapters, which do all I/O of the interpreter.
 
 /** A message of a conversation with a model. `content` is text or the provider's content blocks. */
 export type LLMMessage = { role: "user" | "assistant"; content: unknown };
@@ -29,7 +29,7 @@ export type LLMParams = {
   inputs?: Record<string, unknown>;
 };
 
-/** The tokens of a call, as the provider reported them. */
+/** The tokens of a call, as reported by the provider. */
 export type LLMUsage = {
   input_tokens: number;
   output_tokens: number;
@@ -49,9 +49,9 @@ export type LLMResult = {
   finish_reason?: string;
   stop_reason?: string;
   usage?: LLMUsage;
-  /** In US dollars; null for an unknown price. */
+  /** The cost in US dollars; null if the price is unknown. */
   cost?: number | null;
-  /** The provider that answered a call without a provider. */
+  /** The provider that answered, if the call did not name a provider. */
   provider?: string;
   tool_calls?: ToolUseBlock[];
   tool_use?: ToolUseBlock[];
@@ -113,11 +113,11 @@ export type ApiRequest = {
   headers: Record<string, string>;
   query?: Record<string, unknown>;
   body?: unknown;
-  /** In milliseconds. */
+  /** The timeout in milliseconds. */
   timeout?: number;
   /** Whether the response's `data` must be bytes (`Uint8Array`), whatever its content type. */
   bytes?: boolean;
-  /** Whether a header holds a secret. Such a call never follows a redirect to another origin. */
+  /** Whether a header contains a secret. Such a call never follows a redirect to another origin. */
   hasCredential?: boolean;
   signal: AbortSignal;
 };
@@ -129,7 +129,7 @@ export type ApiAdapter = {
   ): Promise<{ status: number; headers: Record<string, string>; data: unknown }>;
 };
 
-/** Calls a service by name. `_result` is the `data` of the answer when that is truthy, else the whole answer. */
+/** Calls a service by name. `_result` is the `data` of the answer if that is truthy, otherwise the whole answer. */
 export type ServiceAdapter = {
   call(name: string, params: unknown, surroundings: CallSurroundings): Promise<unknown>;
 };

@@ -40,7 +40,7 @@ describe("an LLMError", () => {
 describe("_error", () => {
   const cases: [string, unknown, object][] = [
     [
-      "of an LLMError is its own type",
+      "of an LLMError has its type, message and code",
       new LLMError("timeout", "late", { code: "LATE" }),
       { type: "timeout", message: "late", code: "LATE", retryable: true },
     ],
@@ -78,31 +78,39 @@ describe("_error", () => {
       Object.assign(new Error("no"), { code: "ECONNREFUSED" }),
       { type: "connection_error", code: "ECONNREFUSED", retryable: true },
     ],
-    ["of an abort says so", new DOMException("", "AbortError"), { code: "ABORTED" }],
+    ["of an abort has the code ABORTED", new DOMException("", "AbortError"), { code: "ABORTED" }],
     [
       "of a timeout has the type timeout",
       new DOMException("late", "TimeoutError"),
       { type: "timeout", code: "TIMEOUT", message: "late", retryable: true },
     ],
-    ["of a text is the text", "boom", { type: "unknown_error", message: "boom", code: null }],
+    [
+      "of a text has the text as message",
+      "boom",
+      { type: "unknown_error", message: "boom", code: null },
+    ],
     ["of null is readable", null, { type: "unknown_error", message: "null" }],
-    ["of nothing is readable", undefined, { message: "undefined" }],
-    ["of an object is its message", { message: "so" }, { message: "so" }],
-    ["of an object without one is its JSON", { a: 1 }, { message: '{"a":1}' }],
-    ["of an unknown type is not made up", { type: "toString" }, { type: "unknown_error" }],
+    ["of undefined is readable", undefined, { message: "undefined" }],
+    ["of an object has the object's message", { message: "so" }, { message: "so" }],
+    ["of an object without a message has its JSON as message", { a: 1 }, { message: '{"a":1}' }],
+    [
+      "of an object with an unknown type has the type unknown_error",
+      { type: "toString" },
+      { type: "unknown_error" },
+    ],
   ];
 
   test.each(cases)("%s", (_, thrown, expected) => {
     expect(buildErrorMap(thrown)).toMatchObject({ ...expected, stepID: null });
   });
 
-  test("names the given step, else the step of the error", () => {
+  test("names the given step, otherwise the step of the error", () => {
     const error = Object.assign(new Error("no"), { stepID: "Set_A" });
     expect(buildErrorMap(error).stepID).toBe("Set_A");
     expect(buildErrorMap(error, "LLM_B").stepID).toBe("LLM_B");
   });
 
-  test("survives unreadable errors", () => {
+  test("is created even for unreadable errors", () => {
     const hostile = {
       get message(): string {
         throw new Error("gotcha");
@@ -121,12 +129,12 @@ describe("_error", () => {
     expect(buildErrorMap(Object.create(null)).message).toBe("{}");
   });
 
-  test("keeps a message short", () => {
+  test("shortens a long message", () => {
     expect(buildErrorMap(new Error("x".repeat(100_000))).message).toHaveLength(2001);
   });
 });
 
-test("a status has its type", () => {
+test("each HTTP status has an error type", () => {
   const statuses = [400, 401, 403, 404, 408, 429, 500, 502, 503, 504, 599, 302];
   expect(statuses.map(typeOfStatus).join(" ")).toBe(
     "bad_request auth_error auth_error bad_request timeout rate_limit internal_error service_unavailable service_unavailable timeout internal_error unknown_error",

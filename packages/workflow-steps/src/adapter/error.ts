@@ -55,7 +55,7 @@ export class LLMError extends WorkflowError {
   }
 }
 
-/** `_error` in a workflow: the failure of a step. `code` is null when the error has none. */
+/** `_error` in a workflow: the failure of a step. `code` is null if the error does not have a code. */
 export type ErrorMap = {
   type: LLMErrorType;
   message: string;
@@ -65,7 +65,7 @@ export type ErrorMap = {
 };
 
 /**
- * Returns the `_error` of a thrown value. Its type comes from the error itself, else from its HTTP status or code;
+ * Returns the `_error` of a thrown value. Its type comes from the error itself, otherwise from its HTTP status or code;
  * the default is `unknown_error`. Never throws.
  */
 export function buildErrorMap(error: unknown, stepID?: string): ErrorMap {
@@ -167,7 +167,7 @@ function textOf(thrown: unknown): string {
     if (typeof thrown !== "object" || thrown === null) return String(thrown);
     const { message } = thrown as { message?: unknown };
     if (typeof message === "string") return message;
-    return JSON.stringify(thrown) ?? "an object that says nothing was thrown";
+    return JSON.stringify(thrown) ?? "a value without a message was thrown";
   } catch {
     return "a value that can't be shown was thrown";
   }

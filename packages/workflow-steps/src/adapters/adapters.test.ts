@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(cwd, { recursive: true }));
 
-test("the default adapters share the thread's directory", async () => {
+test("the default adapters use the thread's directory", async () => {
   const adapters = defaultAdapters({ options: { cwd }, registry: { docs: { 7: "Rules" } } });
   await adapters.file?.write("docs/7.md", "Be kind.", "overwrite");
   expect(await adapters.doc?.get([7])).toEqual([{ id: 7, title: "Rules", text: "Be kind." }]);
@@ -20,7 +20,7 @@ test("the default adapters share the thread's directory", async () => {
   expect(went.called?.locals._result).toBe("Be kind.");
 });
 
-test("need a directory for files and tools, and never include services or components", () => {
+test("the default adapters include files and tools only with a directory, and never services or components", () => {
   expect(Object.keys(defaultAdapters({ options: {} })).sort()).toEqual(["api", "llm"]);
   const all = Object.keys(defaultAdapters({ options: { cwd } })).sort();
   expect(all).toEqual(["api", "doc", "file", "llm", "tool"]);

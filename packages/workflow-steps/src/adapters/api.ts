@@ -17,7 +17,7 @@ import {
 } from "./errors.ts";
 
 /**
- * `timeoutMs` applies to requests whose step sets no timeout (2 minutes). `mostBytes` limits the size of a response.
+ * `timeoutMs` is the timeout of requests whose step sets none (2 minutes). `mostBytes` limits the size of a response.
  */
 export type ApiAdapterOptions = { timeoutMs?: number; mostBytes?: number };
 
@@ -60,7 +60,8 @@ async function answered(
   // Disable Bun's timeout of 5 minutes, because `signal` has the timeout.
   const init = { method, headers, body, signal, timeout: false };
   checkSendable({ ...request, headers });
-  // A downloaded file may be on another origin, such as a CDN, which gets no headers. An API call stays on one origin.
+  // A Download may follow a redirect to another origin, such as a CDN, because that origin gets no headers. An API call
+  // must stay on one origin.
   const hasCredential = request.bytes ? false : request.hasCredential;
   const response = await fetchWithinOrigin(url, { ...init, hasCredential });
   const bytes = await bytesOf(id, response, mostBytes);

@@ -24,7 +24,7 @@ test("documents are files named by their id, with the registry's title", async (
 });
 
 test.each(["8", "../secret", "/etc/passwd", "", ".", "toString"])(
-  "there is no document %p",
+  "the id %p finds no document",
   async (id) => {
     writeFileSync(join(cwd, "secret.md"), "secret");
     const failure = await docAdapter({ cwd })

@@ -6,7 +6,7 @@ import { failure } from "../document/document.ts";
 /* The errors of the default adapters. `id` is the id of an API or a Download step. */
 
 export const apiTimeout = (id: string, ms: number): LLMError =>
-  new LLMError("timeout", `${id} did not answer in ${ms} ms`);
+  new LLMError("timeout", `${id} did not answer within ${ms} ms`);
 
 const unsendable = (id: string, problem: string): LLMError =>
   new LLMError("bad_request", `${id}: ${problem}`, { code: "BAD_PARAMS" });
@@ -73,7 +73,7 @@ export const zipTooLarge = (size: string): WorkflowError =>
   failure(
     "ZIP_TOO_LARGE",
     `the archive has ${size}`,
-    "do not trust this archive, or unpack it with your own tool",
+    "check the archive; if you trust it, unpack it with another tool",
   );
 
 export const toolTimeout = (name: string, ms: number | null): WorkflowError =>
@@ -101,10 +101,10 @@ export const badTools = (problem: string): LLMError =>
   new LLMError("bad_request", problem, { code: "BAD_TOOLS" });
 
 export const mixedTools = (): LLMError =>
-  badTools("tools must all have an input_schema, or none of them");
+  badTools("all tools or no tools must have an input_schema");
 
 export const noTools = (name: string): LLMError =>
-  badTools(`no tool ${name} found: the run has no tools`);
+  badTools(`no tool ${name} found: the run was started without tools`);
 
 export const noWorkingDirectory = (): WorkflowError =>
   failure(

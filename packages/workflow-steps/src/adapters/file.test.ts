@@ -39,8 +39,8 @@ const failureOf = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-describe("the file adapter writes", () => {
-  test("a file with its missing folders, and returns its size", async () => {
+describe("writing a file", () => {
+  test("creates missing folders, and returns the file's size", async () => {
     expect(await files.write("a/b/c.txt", "grüß", "overwrite")).toEqual({ size_bytes: 6 });
     expect(text("a/b/c.txt")).toBe("grüß");
     await files.write("a/b/c.txt", new Uint8Array([65]), "overwrite");
@@ -55,7 +55,7 @@ describe("the file adapter writes", () => {
     expect(text("a")).toBe("123");
   });
 
-  test("no existing file with failIfExists", async () => {
+  test("with failIfExists keeps an existing file", async () => {
     await files.write("a", "1", "failIfExists");
     const failure = await failureOf(files.write("a", "2", "failIfExists"));
     expect(failure).toMatchObject({ code: "FILE_EXISTS" });
@@ -63,7 +63,7 @@ describe("the file adapter writes", () => {
     expect(readdirSync(cwd)).toEqual(["a"]);
   });
 
-  test("all concurrent appends, and lets only one of two writers create a file", async () => {
+  test("keeps all concurrent appends, and lets only one of two writers create a file", async () => {
     const letters = Array.from({ length: 30 }, (_, i) => String.fromCharCode(65 + i));
     await Promise.all(letters.map((one) => files.write("a", one, "append")));
     expect(text("a").split("").sort()).toEqual(letters);
@@ -72,7 +72,7 @@ describe("the file adapter writes", () => {
     expect(ends.filter((end) => end === "no failure")).toHaveLength(1);
   });
 
-  test("nothing into the `.git` folder", async () => {
+  test("in the `.git` folder is refused", async () => {
     const failure = await failureOf(files.write(".git/hooks/post-commit", "x", "overwrite"));
     expect(failure).toMatchObject({ code: "GIT_FOLDER" });
   });
@@ -91,7 +91,7 @@ describe("the file adapter", () => {
     ]);
   });
 
-  test("reads and writes no file over its limit", async () => {
+  test("refuses to read or write a file above its size limit", async () => {
     put("long", "12345");
     const small = fileAdapter({ cwd, mostBytes: 4 });
     expect(await failureOf(small.read("long"))).toMatchObject({ code: "FILE_TOO_LONG" });
@@ -134,7 +134,7 @@ describe("the file adapter", () => {
   });
 });
 
-describe("no path leaves the run's directory:", () => {
+describe("for a path outside the run's directory, the file adapter", () => {
   const ways: [string, (path: string) => Promise<unknown>][] = [
     ["read", (path) => files.read(path)],
     ["write", (path) => files.write(path, "hacked", "overwrite")],
@@ -165,7 +165,7 @@ describe("no path leaves the run's directory:", () => {
   });
 
   test.each(ways.filter(([name]) => !["remove", "list"].includes(name)))(
-    "%s follows no link out",
+    "does not follow a link: %s",
     async (_, way) => {
       symlinkSync(join(top, "secret.txt"), join(cwd, "link"));
       expect(await failureOf(way("link"))).toMatchObject({ code: "PATH_OUTSIDE" });
@@ -216,10 +216,10 @@ describe("an archive", () => {
   });
 
   const broken: [string, Uint8Array][] = [
-    ["nothing", new Uint8Array()],
+    ["empty", new Uint8Array()],
     ["text", strToU8("no archive")],
     ["half an archive", zipSync({ a: strToU8("x".repeat(100)) }).slice(0, 60)],
-    ["the end of one", zipSync({ a: strToU8("x".repeat(100)) }).slice(40)],
+    ["the end of an archive", zipSync({ a: strToU8("x".repeat(100)) }).slice(40)],
   ];
 
   test.each(broken)("that is %s is refused", (_, bytes) => {

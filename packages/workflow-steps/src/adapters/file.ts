@@ -12,13 +12,13 @@ import { brokenZip, pathOutside, zipTooLarge } from "./errors.ts";
 /** `cwd` is the root folder. `mostBytes` limits the size of a file to read or write (256 MB). */
 export type FileAdapterOptions = UnzipLimits & { cwd: string };
 
-// In bytes.
+// The maximum size of a file in bytes.
 const longest = 256 * 1024 * 1024;
 
 /**
- * Returns a `file` adapter over a folder. Refuses paths that leave the folder: `..`, absolute paths and links. Writes
- * are atomic, and writes to one path run in sequence. `list` follows no links, and skips `.git`, `node_modules` and
- * `.tmp` unless the pattern starts with one of them.
+ * Returns a `file` adapter over a folder. Refuses paths outside the folder: `..`, absolute paths and links. Writes are
+ * atomic, and writes to one path run in sequence. `list` follows no links, and skips `.git`, `node_modules` and `.tmp`
+ * unless the pattern starts with one of them.
  */
 export function fileAdapter({
   cwd,

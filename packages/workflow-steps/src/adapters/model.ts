@@ -31,7 +31,7 @@ import {
 } from "./errors.ts";
 
 /**
- * `options` are the options of `run`. `steps` are the thread's steps at its start or resume; their spending counts
+ * `options` are the options of `run`. `steps` are the thread's steps at its start or resume, and their spending counts
  * toward the budget. `tools` are the tools by name that a step may give its model. `maxTurns` limits the turns of a
  * model with tools (50). `context` sets when a long conversation is summarized; `false` disables summaries.
  */
@@ -46,9 +46,9 @@ export type ModelAdapterOptions = {
 
 /**
  * Returns an `llm` adapter over the providers of `@uncaged/workflow-agents`. A step's `provider` selects the provider,
- * else the model's name does. Runs the tools named by a step until the model ends its turn. Does not run calls of tools
- * that the step defines with an `input_schema`: they are the answer. `usage` follows the ledger: `input_tokens`
- * excludes cached tokens. `call` also throws `BUDGET_EXCEEDED` and `PRICE_UNKNOWN`.
+ * otherwise the model's name does. Runs the tools named by a step until the model ends its turn. Does not run calls of
+ * tools that the step defines with an `input_schema`: these calls are the answer. `usage` follows the ledger:
+ * `input_tokens` excludes cached tokens. `call` also throws `BUDGET_EXCEEDED` and `PRICE_UNKNOWN`.
  */
 export function modelAdapter(given: ModelAdapterOptions): LLMAdapter {
   const { models, options = {}, steps = [], tools, maxTurns, context = {} } = given;

@@ -49,7 +49,7 @@ type Failed = { error: ErrorMap; variables: Write[] };
 type Outcome = { commit: Commit } | Failed;
 
 /**
- * Replays the recorded runs of a fixture. The n-th run of a step gets the commit or failure of the n-th recorded run at
+ * Replays the recorded runs of a fixture. The n-th run of a step has the commit or failure of the n-th recorded run at
  * the same path.
  */
 export class RecordedSteps implements RecordedRuns {
@@ -68,9 +68,9 @@ export class RecordedSteps implements RecordedRuns {
     for (const { role, meta } of fixture.steps) if (isCommit(meta)) this.#take(role, meta);
   }
 
-  /** Returns the recorded runs in a thread's options; null if the thread's steps really run. */
+  /** Returns the recorded runs in a thread's options; null if the thread executes its steps. */
   static of({ fixture, recorded }: WorkflowOptions, steps: ThreadInput["steps"]) {
-    // `recorded` is set only for a checked fixture.
+    // `recorded` is set only if the fixture was checked.
     return recorded === undefined ? null : new RecordedSteps(fixture as Fixture, steps);
   }
 

@@ -38,7 +38,7 @@ test("the caller of a thread can limit its concurrency", async () => {
   expect(await ran({ maxConcurrency: "2" })).toEqual({ most: 6, steps: 7 });
 });
 
-test("a thread closed at a step starts no other step", async () => {
+test("a thread that is closed at a step starts no further step", async () => {
   let started = 0;
   const Busy = async () => {
     started += 1;

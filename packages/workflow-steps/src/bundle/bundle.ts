@@ -48,9 +48,9 @@ export type BundleOptions = {
   customHandlers?: Readonly<Record<string, Handler>>;
   /** Documents of child workflows, by the path that a step names. */
   subflows?: Readonly<Record<string, WorkflowDocument>>;
-  /** Default strategy for constructs that set none (`fail_fast`). */
+  /** The default strategy for constructs without an `errorStrategy`. Defaults to `fail_fast`. */
   errorStrategy?: ParallelErrorStrategy;
-  /** Maximum number of concurrent chains in one construct. Defaults to the thread's option of the same name. */
+  /** The maximum number of concurrent chains in one construct. Defaults to the thread's option of the same name. */
   maxConcurrency?: number;
   /** Skips the check of a document that was already checked at build time. */
   isChecked?: boolean;
@@ -135,7 +135,7 @@ async function* runThread(
   }
 }
 
-// The caller limits a thread, because a document has no field for the limit.
+// The caller sets the limit, because a document can't.
 const limitIn = ({ maxConcurrency }: WorkflowOptions): number =>
   Number.isSafeInteger(maxConcurrency) && Number(maxConcurrency) > 0 ? Number(maxConcurrency) : 0;
 
@@ -171,7 +171,7 @@ export type StartingState = { params?: Record<string, unknown> } | Resumable;
 export type InterpretOptions = RunOptions &
   Pick<DriveOptions, "signal" | "handlers"> &
   Partial<Pick<Documents, "subflows">> & {
-    /** Defaults to the checkpoint's run id, else `wf`. */
+    /** Defaults to the checkpoint's run id, otherwise to `wf`. */
     runID?: string;
     /** Records the step attempts. Commits and events carry their attempt's id. */
     attempts?: Attempts;
@@ -188,7 +188,7 @@ export type InterpretOptions = RunOptions &
  * Make each commit durable before you call `next()` again. The event of a commit follows the commit. Pass the answer to
  * a `wait` to `next()`.
  *
- * @throws WorkflowError `PARAMS_INVALID`, `CHECKPOINT_INVALID`; the generator RunError and ParallelError.
+ * @throws WorkflowError `PARAMS_INVALID`, `CHECKPOINT_INVALID`; the generator throws RunError and ParallelError.
  */
 export function interpret(
   document: WorkflowDocument,

@@ -6,15 +6,15 @@ import type { Documents } from "../state/state.ts";
 
 const maxRounds = 100_000;
 
-// In characters of JSON. A whole descriptor is limited to 1 Mi characters.
+// The maximum length of the documents in characters of JSON. A whole descriptor is limited to 1 Mi characters.
 const longestDocuments = 512 * 1024;
 const longestRoles = 384 * 1024;
 const longestInput = 64 * 1024;
 const longestText = 2000;
 
 /**
- * The part of a descriptor that marks a step workflow. It holds the documents as JSON texts, so that programs can fold
- * and draw threads without running the workflow. Omits documents that exceed a descriptor's limit.
+ * The part of a descriptor that marks a step workflow. It contains the documents as JSON texts, so that programs can
+ * fold and draw threads without running the workflow. Omits documents that exceed a descriptor's limit.
  */
 type StepsMark = {
   version: string;

@@ -14,7 +14,7 @@ export const roundedParam = (number: string): WorkflowError =>
   failure(
     "PARAMS_INVALID",
     `params: the number ${number} can't be kept exactly`,
-    "write it as a text, in quotes",
+    "write the number as a text in quotes",
   );
 
 /** `run` counts the runs of the step from 1. */
@@ -22,7 +22,7 @@ export const noRecordedAnswer = (threadId: string, step: string, run: number): W
   failure(
     "NO_RECORDED_ANSWER",
     `no answer for run ${run} of step ${step} found in the fixture of ${threadId}`,
-    "give the case the fixture of a thread that went this way, or none to have the step executed",
+    "give the case the fixture of a thread that took this path, or remove the fixture to execute the step",
   );
 
 export const documentTooLong = (hash: string): WorkflowError =>
@@ -43,5 +43,5 @@ export const checkpointAhead = (steps: number, most: number): WorkflowError =>
   failure(
     "CHECKPOINT_INVALID",
     `invalid checkpoint: it has ${steps} steps, and the thread has ${most}`,
-    "take a checkpoint of this thread",
+    "use a checkpoint of this thread",
   );

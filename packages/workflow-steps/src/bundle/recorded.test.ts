@@ -96,14 +96,14 @@ describe("a rerun", () => {
     expect(variables).toEqual({ $n: 200, $seen: [] });
   });
 
-  test("of an unknown thread has only its checkpoint", async () => {
+  test("of an unknown thread begins with the checkpoint alone", async () => {
     const checkpoint = { currentStepID: "Set_Last", variables: { $n: 3 } };
     const { kept, roles, variables } = await again(null, { checkpoint });
     expect({ kept, roles }).toEqual({ kept: 0, roles: ["Set_Last", "Stop_End"] });
     expect(variables).toMatchObject({ $n: 300 });
   });
 
-  test("is refused before anything starts", () => {
+  test("is refused before any step starts", () => {
     const checkpoint = checkpointAt(8);
     expect(codeOf({ checkpoint, stepID: "Set_None" })).toBe("NO_SUCH_STEP");
     expect(codeOf({ checkpoint, overrides: { $none: 1 } })).toBe("OVERRIDE_UNKNOWN");
@@ -131,7 +131,7 @@ describe("a checkpoint with only a thread's id and a number of steps", () => {
   const first = { threadId: "T", steps: 4 };
   const path = [{ in: "Loop_Three", child: "Set_Seen", iteration: 1 }];
 
-  test("stands for the state after those steps", async () => {
+  test("represents the state after those steps", async () => {
     const { kept, roles, variables, input } = await again(thread, { checkpoint: first });
     expect({ kept, input: input.meta }).toEqual({
       kept: 4,
@@ -141,7 +141,7 @@ describe("a checkpoint with only a thread's id and a number of steps", () => {
     expect(variables).toEqual({ $n: 500, $seen: [5, 10, 15] });
   });
 
-  test("has a position, and refuses an unreachable position", async () => {
+  test("may have a path, and a path that does not exist is refused", async () => {
     const { roles, input } = await again(thread, { checkpoint: first, stepID: "Set_Seen", path });
     expect(roles.slice(0, 2)).toEqual(["Set_Seen", "Noop_In"]);
     expect(input.meta).toMatchObject({ stepID: "Set_Seen", path });

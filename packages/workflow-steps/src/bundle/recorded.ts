@@ -88,7 +88,8 @@ const statuses: Readonly<Record<string, ExecutionStatus>> = {
   paused: "paused",
 };
 
-// A resumable thread without a worker counts as running. A thread at its round limit is completed, but its run is not.
+// A resumable thread without a worker counts as running. A thread that ended at its round limit is completed, but its
+// unfinished run is failed.
 function statusOf({ status, steps }: RecordedThread, isOver: boolean): ExecutionStatus {
   if (status !== "completed") return statuses[status] ?? "running";
   if (!isOver) return "failed";
@@ -171,9 +172,9 @@ export function rerunInput({
   checkpoint,
 }: Omit<RerunMeta, "for">): Rerun["input"] {
   const names = Object.keys(overrides).join(", ");
-  const text = `again from ${stepID ?? "where it stood"}`;
+  const text = `rerun from ${stepID ?? "the checkpoint"}`;
   return {
-    content: names === "" ? text : `${text}, with another ${names}`,
+    content: names === "" ? text : `${text}, with other values of ${names}`,
     meta: {
       for: "rerun",
       ...(stepID !== undefined && { stepID }),
@@ -240,7 +241,7 @@ function planned(
 
 const first = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-// Return the step's next run after the checkpoint, else its last run. The path is null if both are unknown.
+// Return the step's next run after the checkpoint, otherwise its last run. The path is null if both are unknown.
 function runFor(workflow: Workflow, thread: Begun, { checkpoint, stepID }: RerunRequest): StepRun {
   const count = isPlain(checkpoint) && isCount(checkpoint.steps) ? checkpoint.steps : Infinity;
   const all = thread.steps.slice(0, count);

@@ -77,7 +77,7 @@ export function foldSteps(
 
 const isRerun = ({ role, meta }: RoleOutput): boolean => role === INPUT && meta.for === "rerun";
 
-/** Tells by a step's meta whether a step workflow committed it. */
+/** Returns whether a step workflow committed the step with this meta. */
 export const isCommit = (meta: Record<string, unknown>): meta is Commit =>
   Array.isArray(meta.path) && Array.isArray(meta.variables) && typeof meta.next === "string";
 
@@ -119,7 +119,8 @@ function rerun(workflow: Workflow, state: RunState, meta: RerunMeta): RunState {
 }
 
 /**
- * Returns the given params, else the prompt parsed as JSON, else the prompt as `prompt` or as the only required string.
+ * Returns the given params, otherwise the prompt parsed as JSON, otherwise the prompt as `prompt` or as the only
+ * required string.
  */
 function paramsOf(
   registry: Registry,
@@ -182,7 +183,7 @@ function summaryOf({ artifacts, durationMs, phase, selected, variables }: Commit
     names.length > 0 && `${listed(names)} set (${bytes(size)})`,
     artifacts.length > 0 && `${listed(artifacts.map(({ path }) => path))} written`,
     selected && `chose ${selected}`,
-    selected === null && "no case held",
+    selected === null && "no case was true",
     phase === "body" && "begun",
     `${(durationMs / 1000).toFixed(1)} s`,
   ];

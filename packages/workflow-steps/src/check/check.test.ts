@@ -63,14 +63,12 @@ test("a step that leads only to itself is not a second entry", () => {
   const alone = { id: "Noop_A", next: "Noop_A" };
   const entry = { id: "Noop_B", next: "RETURN" };
   expect(payloads(workflow([entry, alone]))).toContain(
-    "error: Noop_A: no way leads here from an entry",
+    "error: Noop_A: no entry leads to this step",
   );
-  expect(payloads(workflow([alone]))).not.toContain(
-    "error: Noop_A: no way leads here from an entry",
-  );
+  expect(payloads(workflow([alone]))).not.toContain("error: Noop_A: no entry leads to this step");
 });
 
-test("a missing tool or input is an error, or a warning if the step continues after a failure", () => {
+test("an unknown tool or input is an error, or a warning if the step continues after a failure", () => {
   const tools = { ReadFile: ["file_path"] };
   const of = (step: object) =>
     payloads(workflow(chain({ id: "Tool_A", ...step })), { tools }).filter((one) =>
@@ -81,7 +79,7 @@ test("a missing tool or input is an error, or a warning if the step continues af
   ]);
   expect(of({ tool: "ReedFile", input: {}, allowError: true })[0]).toStartWith("warning");
   expect(of({ tool: "ReadFile", input: { file: "a", timeout: 5 } })).toEqual([
-    'error: Tool_A: the tool "ReadFile" has no input "file": "file_path"',
+    'error: Tool_A: the tool "ReadFile" does not accept the input "file": use "file_path"',
   ]);
   expect(of({ tool: "=goal", input: { x: 1 } })).toEqual([]);
   expect(of({ tool: "WorkflowRun", input: { workflow_path: "a.json" } })).toEqual([]);
@@ -121,7 +119,7 @@ test("a chat loop that a case of its Branch continues is valid", () => {
     { id: "Stop_End" },
   ]);
   expect(payloads(document)).toEqual([
-    'warning: LLM_Answer: it leads back to itself through "Branch_Bye": the limit on rounds alone bounds that',
+    'warning: LLM_Answer: it leads back to itself through "Branch_Bye": only the limit on rounds ends this cycle',
   ]);
 });
 
@@ -152,7 +150,7 @@ describe("any JSON", () => {
     );
   });
 
-  test("is checked when nested 10,000 levels deep or cyclic", () => {
+  test("is checked even if it is nested 10,000 levels deep or cyclic", () => {
     let deep: unknown = "=$y";
     for (let level = 0; level < 10_000; level += 1) deep = { a: deep };
     expect(payloads(workflow(chain({ id: "LLM_A", in: { deep } })))).toEqual([
@@ -173,7 +171,7 @@ describe("10,000 steps", () => {
   test.each([
     ["in a row", sets((index) => ids[index + 1] ?? "Stop_End").concat({ id: "Stop_End" } as never)],
     ["as children", [{ id: "Fork_A", children: ids, next: "RETURN" }, ...sets(() => "RETURN")]],
-    ["that are all entries", sets(() => "RETURN")],
+    ["without connections", sets(() => "RETURN")],
     [
       "in nested loops",
       ids.map((id, index) => ({
@@ -183,7 +181,7 @@ describe("10,000 steps", () => {
         next: "RETURN",
       })),
     ],
-  ])("%s are checked, and no stack is too small for it", (_, steps) => {
+  ])("%s are checked without a stack overflow", (_, steps) => {
     const violations = validate(workflow(steps));
     expect(violations.length).toBeLessThan(5);
   });

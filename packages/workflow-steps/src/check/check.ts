@@ -32,7 +32,7 @@ const hasSupportedVersion: DocumentRule = ({ document: { version }, error }) => 
   } else if (typeof version !== "string") {
     error(["version"], `version must be a string such as "${newest}", not ${shown(version)}`);
   } else if (minorOf(version) === null) {
-    const known = `"${oldest}" to "${newest}" are`;
+    const known = `use "${oldest}" to "${newest}"`;
     error(["version"], `version ${shown(version)} is not supported: ${known}`);
   }
 };
@@ -44,10 +44,10 @@ const hasFields: DocumentRule = ({ document, error }) => {
 const hasNoServiceInIDE: DocumentRule = ({ document, registry, steps, error }) => {
   if (document.workflowType !== "IDE") return;
   if (itemsOf(registry.services).length > 0) {
-    error(["registry", "services"], "a workflow of the type IDE has no services");
+    error(["registry", "services"], "a workflow of the type IDE can't declare services");
   }
   for (const step of steps) {
-    if (step.type === "Service") step.error([], "a workflow of the type IDE calls no service");
+    if (step.type === "Service") step.error([], "a workflow of the type IDE can't call services");
   }
 };
 
@@ -69,7 +69,7 @@ const declarationsCanBeRead: DocumentRule = ({ registry, error, warning }) => {
       try {
         for (const { name, type } of readers[field]?.(text) ?? []) {
           if (isKnownType(type)) continue;
-          const what = `the type ${quoted(type)} of ${quoted(name)} is not known`;
+          const what = `the type ${quoted(type)} of ${quoted(name)} is unknown`;
           warning(path, `${showPath(path)}: ${what}, so its values are not checked`);
         }
       } catch (thrown) {
@@ -99,7 +99,7 @@ const idsAreUnique: DocumentRule = ({ steps }) => {
     if (id === null) continue;
     const earlier = first.get(id);
     if (earlier === undefined) first.set(id, index);
-    else error(["id"], `this id has been given to steps[${earlier}] already`);
+    else error(["id"], `steps[${earlier}] has the same id`);
   }
 };
 

@@ -17,7 +17,7 @@ const values = [
   ...["tool", "toolName", "timeout"],
 ];
 
-/** The names that every step can use, besides params and variables. */
+/** The names that expressions of every step can use, besides params and variables. */
 const known: ReadonlySet<string> = new Set(
   "SYSVAR _item _index _iterDir _result _meta _error _toolResult".split(" "),
 );
@@ -88,7 +88,7 @@ function* condition(value: unknown, path: ViolationPath): Generator<Text> {
 
 const deepestValue = 1000;
 
-/** Yields the texts in a value, in order. Reads each object once, so cycles end. */
+/** Yields the texts in a value, in order. Reads each object once, so it ends for a cycle too. */
 function* textsWithin(
   value: unknown,
   path: ViolationPath,

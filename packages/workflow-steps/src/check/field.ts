@@ -27,9 +27,10 @@ const hasPlainId: StepRule = ({ id, error }) => {
   if (reserved.has(id) || id.startsWith("__")) {
     error(["id"], "reserved id: RETURN, BREAK, ELSE, or an id that begins with __");
   }
-  if (id.length > longestId) error(["id"], `an id has at most ${longestId} characters`);
-  if (/[/\\]|\.\./.test(id)) error(["id"], 'an id has no "/", no "\\" and no ".."');
-  if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(id)) error(["id"], "an id has no control characters");
+  if (id.length > longestId) error(["id"], `id must have at most ${longestId} characters`);
+  if (/[/\\]|\.\./.test(id)) error(["id"], 'id must not contain "/", "\\" or ".."');
+  if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(id))
+    error(["id"], "id must not contain control characters");
 };
 
 const hasKnownType: StepRule = ({ id, type, fields: { type: explicit }, error }) => {
@@ -37,7 +38,7 @@ const hasKnownType: StepRule = ({ id, type, fields: { type: explicit }, error })
     error(["type"], `type must be a string, not ${shown(explicit)}`);
   } else if (id === null || reserved.has(id)) return;
   else if (explicit === undefined && !id.includes("_")) {
-    error(["id"], 'an id is a type, "_" and a name, such as LLM_Plan');
+    error(["id"], 'id must be a type, "_" and a name, such as LLM_Plan');
   } else if (type === null && !id.startsWith("__")) {
     const name = quoted(explicit ?? prefixOf(id));
     const known = Object.keys(StepType).join(", ");
@@ -61,7 +62,7 @@ const hasNoIdleField: StepRule = ({ type, fields: given, error, warning }) => {
   for (const name of Object.keys(given)) {
     if (hasField(type, name) || !isField(name)) continue;
     if (type === "Stop" && (name === "next" || name === "children")) {
-      error([name], `a Stop ends the run, so it has no ${name}`);
+      error([name], `a Stop ends the run, so it can't have ${name}`);
     } else warning([name], `${name} has no effect on ${aStep(type)}`);
   }
   if (given.in !== undefined && given.input !== undefined && hasField(type, "in")) {
@@ -88,7 +89,7 @@ const loopsOverOneThing: StepRule = ({ type, fields: given, error }) => {
     if (given.source === undefined) error([], "a Loop needs source or while");
     return;
   }
-  if (given.source !== undefined) error(["while"], "a Loop has source or while, not both");
+  if (given.source !== undefined) error(["while"], "a Loop can't have both source and while");
   if (given.mode === "parallel") error(["mode"], "a Loop with while can't be parallel");
   if (given.maxIterations === undefined) error([], "a Loop with while needs maxIterations");
 };
@@ -104,7 +105,8 @@ const hasTarget: StepRule = ({ type, fields: given, error, warning }) => {
   if (type !== "Set" && type !== "Write") return;
   const { target, value, out, children } = given;
   if (target !== undefined) {
-    if (value === undefined) warning([], `value is missing, so ${shown(target)} gets nothing`);
+    if (value === undefined)
+      warning([], `value is missing, so null is written to ${shown(target)}`);
   } else if (out === undefined && (type === "Write" || children === undefined)) {
     error([], `${aStep(type)} needs a target`);
   } else if (value !== undefined) warning(["value"], "value has no effect without target");
@@ -140,7 +142,10 @@ const callsKnownTool: StepRule = ({ id, type, fields: given, error, warning }, {
     (key) => key !== "timeout" && !inputs.includes(key),
   );
   for (const key of unknown) {
-    report([home, key], `the tool ${quoted(name)} has no input ${quoted(key)}: ${listed(inputs)}`);
+    report(
+      [home, key],
+      `the tool ${quoted(name)} does not accept the input ${quoted(key)}: use ${listed(inputs)}`,
+    );
   }
 };
 
@@ -158,7 +163,7 @@ const hasModelName: StepRule = ({ type, fields: given, error }) => {
       const where = [...path, name];
       if (value.trim() === "") error(where, `${showPath(where)} is empty`);
       else if (name === "model" && !hasProvider && modelSides(value)?.includes("")) {
-        error(where, `${showPath(where)} ${quoted(value)} has an empty side`);
+        error(where, `${showPath(where)} ${quoted(value)} is missing a provider or a model`);
       }
     }
   }

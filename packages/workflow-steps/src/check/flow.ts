@@ -48,7 +48,7 @@ const breaksAreInLoops: DocumentRule = ({ steps, outline }) => {
   const inLoop = reachedFrom(bodies, outline);
   for (const { id, fields, error } of steps) {
     if (fields.next === BREAK && id !== null && !inLoop.has(id)) {
-      error(["next"], "next: BREAK ends a loop, and this step is in none");
+      error(["next"], "next: BREAK ends a loop, but this step is not in a loop");
     }
   }
 };
@@ -81,7 +81,7 @@ const reachesAll: DocumentRule = ({ steps, outline }) => {
   if (outline.entries.length === 0) return;
   const reached = reachedFrom(outline.entries, outline);
   for (const { id, error } of steps) {
-    if (id !== null && !reached.has(id)) error([], "no way leads here from an entry");
+    if (id !== null && !reached.has(id)) error([], "no entry leads to this step");
   }
 };
 
@@ -92,7 +92,7 @@ const nestsNotTooDeep: DocumentRule = ({ steps, outline }) => {
 
 const hasStop: DocumentRule = ({ steps, warning }) => {
   if (steps.length === 0 || steps.some(({ type }) => type === "Stop")) return;
-  warning(["steps"], "no step is a Stop");
+  warning(["steps"], "no Stop found");
 };
 
 const warnsOfCycles: DocumentRule = ({ steps, outline }) => {
@@ -104,12 +104,12 @@ const warnsOfCycles: DocumentRule = ({ steps, outline }) => {
     const through = others.slice(0, 5).map((id) => quoted(id));
     const more = others.length > 5 ? ", …" : "";
     const way = through.length > 0 ? ` through ${through.join(", ")}${more}` : "";
-    const text = `it leads back to itself${way}: the limit on rounds alone bounds that`;
+    const text = `it leads back to itself${way}: only the limit on rounds ends this cycle`;
     byId.get(first)?.warning(["next"], text);
   }
 };
 
-/** Maximum number of visited steps in loops. Beyond it, the check reports no further warnings. */
+/** The maximum number of steps in loops to visit. Beyond it, the check reports no further warnings. */
 const mostVisits = 200_000;
 
 // A resume evaluates a loop's source again, so a body that writes the source would change the loop.
@@ -124,7 +124,7 @@ const warnsOfSourcesWrittenInLoops: DocumentRule = ({ steps, outline }) => {
       if ((visits += 1) > mostVisits) return;
       const name = written.get(id)?.find((one) => names.has(one));
       if (name !== undefined) {
-        const why = "a resumed loop would go over another list";
+        const why = "a resumed loop would iterate over a different list";
         step.warning(["source"], `source: ${quoted(id)} in the loop writes ${name}: ${why}`);
         break;
       }

@@ -24,7 +24,7 @@ test.each([
   [" =goal", "the space before = makes this plain text; write =goal"],
   ["\n=n + 1", "the space before = makes this plain text; write =n + 1"],
   [`${"long ".repeat(30)}{{goal}}`, '{{goal}} stays as it is; write an expression: ="…" + goal'],
-])("%j gets a warning with the right spelling", (text, advice) => {
+])("%j has a warning with the correct spelling", (text, advice) => {
   expect(warningsOf(text)).toEqual([`Set_A: value: ${advice}`]);
 });
 
@@ -43,11 +43,11 @@ test.each([
   "a {{ b c }}",
   " => goal",
   "$goal",
-])("%j is left alone", (text) => {
+])("%j has no warning", (text) => {
   expect(warningsOf(text).filter((one) => /stays|space before/.test(one))).toEqual([]);
 });
 
-test("code and file texts may hold another language's placeholders, but not a document's name in braces", () => {
+test("code and file texts may contain placeholders of other languages, but not names of the document in braces", () => {
   const call = (input: object) =>
     validate({
       ...workflow(chain({ id: "Tool_runCommand", input })),
@@ -65,7 +65,7 @@ test("code and file texts may hold another language's placeholders, but not a do
   );
 });
 
-test("the examples have no such warning", () => {
+test("the example workflows have no such warning", () => {
   const folder = join(import.meta.dir, "../../../../examples");
   const files = readdirSync(folder, { recursive: true }).map(String);
   const documents = files.filter((file) => /(^|\/)(steps\/.*|flow)\.json$/.test(file));

@@ -6,7 +6,7 @@ const placeholder = new RegExp(
   "gu",
 );
 
-/** Inputs with code or the text of a file. Placeholders of other languages are common there. */
+/** Inputs with code or the text of a file, where placeholders of other languages are common. */
 const codeInputs: ReadonlySet<string> = new Set(
   [
     ...["argv", "cmd", "code", "command", "content", "pattern", "query", "regex", "script"],
@@ -18,10 +18,10 @@ const longestAdvice = 120;
 
 /**
  * Returns a warning for a text that is probably meant as an expression, because it has a placeholder of another
- * template language or a space before the `=`. Null for any other text.
+ * template language or a space before the `=`. Returns null for any other text.
  *
- * @param field path of the text from its step
- * @param nameOf returns the name in an expression for a placeholder's name; null for an unknown name
+ * @param field The path of the text from its step.
+ * @param nameOf Returns the name in an expression for a placeholder's name; null for an unknown name.
  */
 export function literalAdvice(
   text: string,

@@ -19,9 +19,9 @@ type Report = Record<Violation["severity"], (path: ViolationPath, text: string) 
 
 /** A step for the rules. Paths in its reports start at the step. */
 export type CheckedStep = Report & {
-  /** Null for a missing or unusable id. */
+  /** The step's id; null if it is missing or unusable. */
   id: string | null;
-  /** The canonical type; `custom` for a type that the caller handles; null if unknown. */
+  /** The canonical type; `custom` for a type that the caller handles; null for an unknown type. */
   type: StepType | typeof CUSTOM | null;
   fields: Readonly<Record<string, unknown>>;
   index: number;

@@ -75,7 +75,7 @@ export class ExecutionContext {
     return this.#evaluator.resolve(value);
   }
 
-  /** Whether a condition holds. @throws ExpressionError */
+  /** Returns whether a condition is true. @throws ExpressionError */
   condition(value: unknown): boolean {
     return this.#evaluator.condition(value);
   }

@@ -61,7 +61,7 @@ export type PauseRequest = {
   onTimeout?: string;
 };
 
-/** An item yielded by the interpreter: a commit to make durable, an event, or a question to answer. */
+/** An item that the interpreter yields: a commit to make durable, an event, or a question to answer. */
 export type EngineEvent =
   | { kind: "event"; event: RunEvent }
   | { kind: "commit"; role: string; commit: Commit; event: RunEvent | null; attempt?: string }
@@ -71,21 +71,21 @@ export type EngineEvent =
 export type RunOptions = {
   /** Configuration such as `LLM_MODEL`. Empty by default: the engine does not read the process's environment. */
   env?: Readonly<Record<string, string>>;
-  /** Default strategy for constructs that set none (`fail_fast`). */
+  /** The default strategy for constructs without an `errorStrategy`. Defaults to `fail_fast`. */
   errorStrategy?: ParallelErrorStrategy;
-  /** Maximum number of concurrent chains in one construct; 0 (the default) means no limit. */
+  /** The maximum number of concurrent chains in one construct; 0 (the default) means no limit. */
   maxConcurrency?: number;
-  /** The caller's text for every event. */
+  /** A text of the caller, which every event carries. */
   clientRunToken?: string;
 };
 
 /** Recorded runs of steps, from a fixture. */
 export type RecordedRuns = {
-  /** Returns the recorded commit of a run. @throws WorkflowError if none is recorded. */
+  /** Returns the recorded commit of a run. @throws WorkflowError if the fixture has none. */
   answer: (at: StepAt) => Commit;
   /** Counts a failed run. A later commit records the failure, possibly the commit of another run of the same step. */
   failed: (at: StepAt) => void;
-  /** Returns the recorded failure of the next run; null if it did not fail. */
+  /** Returns the recorded failure of the next run; null if that run did not fail. */
   failure: (at: StepAt) => { error: ErrorMap; variables: readonly Write[] } | null;
 };
 
@@ -113,7 +113,7 @@ export type Deferred<T = void> = {
   reject: (reason: unknown) => void;
 };
 
-/** Replaces `Promise.withResolvers`, which Node 20 lacks. */
+/** Creates a promise like `Promise.withResolvers`, which Node 20 lacks. */
 export function deferred<T = void>(): Deferred<T> {
   let resolve: (value: T) => void = () => undefined;
   let reject: (reason: unknown) => void = () => undefined;

@@ -45,11 +45,11 @@ describe("the declaration of a param", () => {
     "n(INT) = 3.5",
     "n(INT) =",
     "o(OBJECT) = [1]",
-  ])("%p is refused by an error that quotes it", (text) => {
+  ])("%p is refused with an error that quotes it", (text) => {
     expect(() => parseParamDeclaration(text)).toThrow(`declaration ${JSON.stringify(text)}: `);
   });
 
-  test("that is not a text is refused", () => {
+  test("is refused if it is not a text", () => {
     expect(() => parseParamDeclaration(3 as unknown as string)).toThrow("a number");
   });
 });
@@ -87,7 +87,7 @@ describe("the signature of a service", () => {
     "Find() RETURN r",
     "Find() r(INT)",
     "Find() RETURN r(INT) x",
-  ])("%p is refused by an error that quotes it", (text) => {
+  ])("%p is refused with an error that quotes it", (text) => {
     expect(() => parseServiceSignature(text)).toThrow(`declaration ${JSON.stringify(text)}: `);
   });
 });

@@ -90,8 +90,8 @@ export const callTypes: ReadonlySet<string> = new Set<StepType>([
 export const prefixOf = (id: string): string => id.split("_", 1)[0] ?? id;
 
 /**
- * Returns the canonical type of a step or of a step's id; null for an unknown type. An explicit `type` wins over the
- * id's prefix. Resolves the aliases `Fork`, `Check` and `Done`.
+ * Returns the canonical type of a step or of a step's id; null for an unknown type. An explicit `type` takes precedence
+ * over the id's prefix. Resolves the aliases `Fork`, `Check` and `Done`.
  */
 export function getStepType(step: string | { id: string; type?: string }): StepType | null {
   const name = typeof step === "string" ? prefixOf(step) : (step.type ?? prefixOf(step.id));
@@ -108,7 +108,7 @@ export function nameOf(id: string, known: readonly string[] = []): string {
   return known.includes(rest) ? rest : rest.replace(/^\d+_(?=.)/, "");
 }
 
-/** Splits `provider/model`; either side may be empty. Null for a name without a slash. */
+/** Splits `provider/model`; either side may be empty. Returns null for a name without a slash. */
 export function modelSides(model: string): [provider: string, name: string] | null {
   const at = model.indexOf("/");
   return at < 0 ? null : [model.slice(0, at).trim(), model.slice(at + 1).trim()];
@@ -126,7 +126,7 @@ export function minorOf(version: unknown): number | null {
   return typeof version === "string" && minor >= 0 ? minor : null;
 }
 
-/** Whether a version is 3.10 or later, compared by number: `3.9` is earlier. */
+/** Returns whether a version is 3.10 or later, compared by number: `3.9` is earlier. */
 export const isV310OrLater = (version: string): boolean => (minorOf(version) ?? 0) >= 10;
 
 /** Creates an error of a step workflow from its code, message and hint. */

@@ -1,7 +1,7 @@
 import type { EventType } from "@uncaged/workflow";
 import type { Path } from "@uncaged/workflow/interpreter";
 
-/** The types of a run's events. They are wire format: never rename a type. */
+/** The types of a run's events. The types are part of the wire format: never rename a type. */
 export const RunEventType = {
   workflow_start: "workflow_start",
   workflow_done: "workflow_done",

@@ -31,14 +31,14 @@ export function showPath(path: ViolationPath): string {
 /** The expected form of a value. Each error message names the expected value: "a string". */
 export type Form = z.ZodMiniType;
 
-/** A value that has the wrong form, reported as "in must be an object, not 3". */
+/** A value of the wrong form, reported as "in must be an object, not 3". */
 type FormViolation = { path: ViolationPath; text: string };
 
 /** Returns all values of the wrong form inside a value. `path` is the path of that value. */
 export function violationsOf(form: Form, value: unknown, path: ViolationPath): FormViolation[] {
   const issues = z.safeParse(form, value).error?.issues ?? [];
   const found = issues.flatMap((issue) => violationsIn(issue, value, path));
-  // A number that breaks several rules is one violation.
+  // Several violations of one number have the same text, so report only one.
   return found.filter(({ text }, at) => found.findIndex((one) => one.text === text) === at);
 }
 

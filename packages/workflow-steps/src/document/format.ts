@@ -40,7 +40,7 @@ const stepIds = z.array(stepId, anArray);
 const path = (example: string) => nonEmpty(`a path such as ${example}`);
 // Without `abort`, a union would report only the number check of this form.
 const positive = z.number(above0).check(z.positive({ error: above0, abort: true }));
-const filled = "an array that is not empty";
+const filled = "a non-empty array";
 const flag = z.boolean("true or false");
 const fromOne = "a whole number from 1";
 
@@ -52,7 +52,7 @@ const unless = (...names: StepType[]): ReadonlySet<string> =>
 const tools = types("Tool", "Subflow");
 
 /**
- * The fields of steps. A field that appears twice has different forms on different types. Unknown fields belong to the
+ * The fields of steps. A field that appears twice has different forms for different types. Unknown fields belong to the
  * author: the engine keeps and ignores them.
  */
 const table = [
@@ -181,7 +181,7 @@ type StepFields = {
 
 /**
  * One step in the document of a step workflow. The allowed fields depend on the step's type (`getStepType`); `validate`
- * enforces that, not this type. An explicit `type` wins over the id's prefix.
+ * enforces that, not this type. An explicit `type` takes precedence over the id's prefix.
  */
 export type StepDocument = StepFields & { id: string; type?: string; [field: string]: unknown };
 
@@ -191,7 +191,7 @@ export type RegistryDocument = z.infer<typeof registryForm>;
 /** The endpoint of `API_<id>`: `{id, method, url, auth, headers, desc}`. */
 export type ApiDocument = NonNullable<RegistryDocument["apis"]>[number];
 
-/** The JSON document of a step workflow. The order of `steps` has no meaning. */
+/** The JSON document of a step workflow. The order of `steps` does not matter. */
 export type WorkflowDocument = {
   version: string;
   name: string;

@@ -25,7 +25,7 @@ describe("the entries", () => {
     expect(outline(step("Set_A", { next: "Set_A" })).entries).toEqual(["Set_A"]);
   });
 
-  test("are missing when all steps name each other", () => {
+  test("are empty if all steps name each other", () => {
     const both = outline(step("Set_A", { next: "Set_B" }), step("Set_B", { next: "Set_A" }));
     expect(both.entries).toEqual([]);
   });
@@ -63,7 +63,7 @@ describe("the enclosures of a step", () => {
     ]);
   });
 
-  test("are several when several constructs share the step", () => {
+  test("list each construct that shares the step", () => {
     const { enclosuresOf } = outline(
       step("Fork_A", { children: ["Set_S"], next: "Fork_B" }),
       step("Fork_B", { children: ["Set_S"] }),
@@ -75,7 +75,7 @@ describe("the enclosures of a step", () => {
     ]);
   });
 
-  test("begin with the implicit fork when there are several entries", () => {
+  test("begin with the implicit fork if the document has several entries", () => {
     const { enclosuresOf } = outline(
       step("Set_A", { next: "Set_B" }),
       step("Set_B"),
@@ -106,7 +106,7 @@ describe("the enclosures of a step", () => {
     expect(cycles).toEqual([["Pause_Ask", "Branch_Enough"]]);
   });
 
-  test("stop at 100 nestings, however often branches meet again", () => {
+  test("are limited to 100 nestings, however often branches meet again", () => {
     const rows = Array.from({ length: 60 }, (_, row) => [
       step(`Branch_${row}`, {
         cases: [
@@ -152,7 +152,7 @@ test("an outline accepts any value", () => {
   expect(outlineOf({ steps: { a: 1 } }).entries).toEqual([]);
 });
 
-test("the outline of 10,000 forks in a row needs no deep stack", () => {
+test("the outline of 10,000 forks in a row does not overflow the stack", () => {
   const count = 10_000;
   const row = Array.from({ length: count }, (_, i) =>
     step(`Fork_${i}`, { children: [`Set_${i}`], next: `Fork_${i + 1}` }),
@@ -190,7 +190,7 @@ describe("the container of a step", () => {
     });
   });
 
-  test("of a step in two constructs encloses both", () => {
+  test("of a step in two constructs is the construct that encloses both", () => {
     const found = of(
       step("Loop_A", { children: ["Fork_B", "Fork_C"] }),
       step("Fork_B", { children: ["Set_D"] }),

@@ -5,9 +5,9 @@ import { evaluate, namesIn } from "../expression/expression.ts";
 
 /** The connections between a document's steps. */
 export type Outline = {
-  /** The steps by id, in document order. Of several steps with the same id, only the first counts. */
+  /** The steps by id, in document order. If several steps have the same id, only the first counts. */
   steps: ReadonlyMap<string, StepDocument>;
-  /** The steps that no other step names. Several are the children of an implicit fork, `__entry__`. */
+  /** The steps that no other step names. Several entries are the children of an implicit fork, `__entry__`. */
   entries: readonly string[];
   referencesOf: (id: string) => readonly Reference[];
   /** Returns the nestings of a step in constructs (at most 100), outermost first; `[[]]` at the top level. */
@@ -105,7 +105,7 @@ export type Enclosure = {
 };
 
 /**
- * Maximum number of nestings reported per step. A step after Branches that meet again can have exponentially many
+ * The maximum number of nestings reported per step. A step after Branches that meet again can have exponentially many
  * nestings.
  */
 const maxWays = 100;
@@ -119,7 +119,7 @@ type Graph = {
 
 /**
  * Returns every nesting of a step in constructs, outermost first. A construct does not enclose a case that leads back
- * to that construct: the case stays in the chain of its Branch. So the nestings are finite.
+ * to that construct: the case stays in the chain of its Branch. Therefore the number of nestings is finite.
  */
 function enclosuresIn({ steps, references, entries, groups }: Graph) {
   const before = new Map<string, string[]>();
@@ -293,7 +293,7 @@ export function runsWorkflow(step: StepDocument): boolean {
   return name === undefined ? /^[^_]*_(\d+_)?WorkflowRun$/.test(step.id) : name === "WorkflowRun";
 }
 
-/** Returns the constant path of a Subflow: a text, or an expression without names. Null for a computed path. */
+/** Returns the constant path of a Subflow: a text, or an expression without names. Returns null for a computed path. */
 export function literalPath({ in: inputs, input }: StepDocument): string | null {
   const path = (inputs ?? input)?.[pathInput];
   if (typeof path !== "string" || path === "") return null;
@@ -304,7 +304,7 @@ export function literalPath({ in: inputs, input }: StepDocument): string | null 
     const value = evaluate(path.slice(1), () => undefined);
     return typeof value === "string" && value !== "" ? value : null;
   } catch {
-    // At run time, the step reports a failing expression.
+    // The step reports the failing expression when it runs.
     return null;
   }
 }

@@ -21,7 +21,7 @@ function refusal(given: unknown) {
     if (isWorkflowError(error)) return error;
     throw error;
   }
-  throw new Error("the params were taken");
+  throw new Error("the params were accepted");
 }
 
 describe("the params of a start", () => {
@@ -76,7 +76,7 @@ describe("the params of a start", () => {
   });
 });
 
-test("variables start with their default, else null, as copies", () => {
+test("variables start with a copy of their default, or with null", () => {
   const first = registry.initialVariables();
   expect(first).toEqual({ $plan: null, $list: [1], $on: false });
   expect(first.$list).not.toBe(registry.initialVariables().$list);

@@ -22,7 +22,7 @@ export class Registry {
   }
 
   /**
-   * Returns the initial params of a run: a copy of the given params, with defaults for missing params. Throws one
+   * Returns the initial params of a run: a copy of the given params, with defaults for missing params. Throws a
    * `WorkflowError` (`PARAMS_INVALID`) that names all missing, mistyped and undeclared params.
    */
   startParams(given: unknown): Record<string, unknown> {
@@ -241,7 +241,7 @@ const valueTypes: Readonly<Record<string, ValueType>> = {
   "[STRING]": list(aText, { items: { type: "string" } }),
 };
 
-/** Tells whether a type is known. The engine does not check values of unknown types. */
+/** Returns whether a type is known. The engine does not check values of unknown types. */
 export const isKnownType = (type: string): boolean => Object.hasOwn(valueTypes, type);
 
 /** Returns a known type in capitals, and any other type unchanged. */
@@ -250,6 +250,6 @@ function canonicalType(text: string): string {
   return isKnownType(type) ? type : text.trim();
 }
 
-/** Tells whether a value has a type. Always true for an unknown type. */
+/** Returns whether a value has a type. Always true for an unknown type. */
 const isOfType = (value: unknown, type: string): boolean =>
   !isKnownType(type) || z.safeParse(valueTypes[type]?.form ?? z.unknown(), value).success;

@@ -35,13 +35,13 @@ describe("the schema", () => {
   });
 
   test.each(all.flat().filter(({ inSchema }) => !inSchema))(
-    "leaves it to the checker to report $what",
+    "accepts $what, which only the checker reports",
     ({ document }) => {
       expect(fits(json(document)) ? null : fits.errors).toBeNull();
     },
   );
 
-  test("accepts everything that `validate` accepts", () => {
+  test("accepts every document that `validate` accepts", () => {
     let accepted = 0;
     fc.assert(
       fc.property(fc.array(change, { minLength: 1, maxLength: 3 }), (changes) => {

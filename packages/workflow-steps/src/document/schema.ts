@@ -97,7 +97,7 @@ export function schemaOfStep(type: StepType): Schema {
   };
 }
 
-/** Returns a schema that matches steps of one type, by `type`, else by the id's prefix. */
+/** Returns a schema that matches steps of one type, by `type`, otherwise by the id's prefix. */
 function isOfType(type: StepType): Schema {
   const names = [type, ...Object.keys(aliases).filter((name) => aliases[name] === type)];
   return {
@@ -134,7 +134,7 @@ const schemaOf = (form: Form, path: string, described = path): Schema => {
   return told(schema, path, described);
 };
 
-/** Returns a Zod schema with descriptions. Drops keywords without a meaning in JSON. */
+/** Returns a Zod schema with descriptions. Drops keywords that have no meaning in JSON. */
 function told({ type, ...schema }: Schema, path: string, described: string): Schema {
   const { additionalProperties: more, anyOf, items, prefixItems, properties } = schema;
   const each = (schemas: unknown) => (schemas as Schema[]).map((one) => told(one, path, ""));
@@ -190,7 +190,7 @@ const result = "_result is the result of the call";
 
 /**
  * Descriptions of the fields of documents and steps. Editors show them. A path leads through objects and arrays;
- * `Type.field` wins over `field`.
+ * `Type.field` takes precedence over `field`.
  */
 export const texts: Readonly<Record<string, string>> = {
   version: "The version of the format. It does not change how the workflow runs.",

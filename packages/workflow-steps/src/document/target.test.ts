@@ -87,7 +87,7 @@ test.each([
   ["$a['']", "an empty string"],
   ["$a.{$key}", "__proto__ is not allowed"],
   ["$a[$key].polluted", "__proto__ is not allowed"],
-])("the target %p names no place", (text, message) => {
+])("the target %p can't be resolved", (text, message) => {
   expect(() => place(text)).toThrow(message);
 });
 

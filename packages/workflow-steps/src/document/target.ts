@@ -140,7 +140,7 @@ export type ResolvedTarget =
   | { kind: "file"; path: string };
 
 /**
- * Resolves a target to its current path. A number in `[…]` is an index, a text a key.
+ * Resolves a target to its current path. A number in `[…]` is an index, a text is a key.
  *
  * @throws WorkflowError `TARGET_INVALID`, `TARGET_UNRESOLVED`; ExpressionError.
  */
@@ -188,7 +188,7 @@ const prototypeKey = "__proto__";
 /** Keys that targets can't write. Values may still contain the keys `constructor` and `prototype`. */
 const refused: ReadonlySet<unknown> = new Set([prototypeKey, "constructor", "prototype"]);
 
-// Largest gap between an array's end and a new index.
+// The largest allowed gap between an array's end and a new index.
 const farthest = 1_000_000;
 const index = /^(?:0|[1-9]\d{0,14})$/;
 
@@ -197,7 +197,7 @@ type Container = unknown[] | Record<string, unknown>;
 /**
  * Returns `root` with a new value at a path. Copies each container on the path and adds the copy to `owned`. Changes
  * containers in `owned` in place, so that appending is cheap. Replaces a null on the path by an array if a number
- * follows, else by an object. Gaps in arrays become null.
+ * follows, otherwise by an object. Gaps in arrays become null.
  *
  * @throws WorkflowError `PATH_REFUSED`, including for an index more than 1,000,000 beyond an array's end.
  * @example setPath(null, ["a", 0, "b"], 1) // { a: [{ b: 1 }] }
@@ -218,7 +218,7 @@ export function setPath(
   owned.add(container);
   if (Array.isArray(container)) {
     const at = indexIn(container, path, depth);
-    // Fill holes with null, like JSON.
+    // Fill holes with null, as JSON does.
     while (container.length < at) container.push(null);
     container[at] = below;
   } else container[segment] = below;

@@ -16,7 +16,7 @@ export const documentedToolName = (name: string): string =>
 export const isBuiltInTool = (name: string): boolean => Object.hasOwn(inputNames, name);
 
 /**
- * The inputs of the built-in tools, by documented tool name and by own tool name. Bundles made from a file have these
+ * The inputs of the built-in tools, by each tool's documented name and own name. Bundles made from a file have these
  * tools.
  */
 export const builtInTools: Readonly<Record<string, readonly string[]>> = Object.fromEntries(

@@ -4,7 +4,7 @@ import { type StepRecord, typeOf } from "./steps.ts";
 
 const longest = 72;
 
-/** Returns the lines of a step's body: its action, its inputs, the target of its result. */
+/** Returns the lines of a step's body: its action, its inputs and the target of its result. */
 export function linesOf(step: StepRecord, registry: Readonly<Record<string, unknown>>): string[] {
   const { next } = step;
   const condition = step.if === undefined ? [] : [`if ${written(step.if)}`];

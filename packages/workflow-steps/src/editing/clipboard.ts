@@ -28,7 +28,7 @@ function stepsIn(fragment: unknown): StepRecord[] {
   return list.filter((one): one is StepRecord => isRecord(one) && typeof one.id === "string");
 }
 
-/** Offset of a copy from a hand-placed original, in drawing coordinates. */
+/** The offset of a copy from its hand-placed original, in drawing coordinates. */
 const shift = 40;
 
 /** Pastes the steps of a fragment under new ids. Keeps references among them and removes other references. */

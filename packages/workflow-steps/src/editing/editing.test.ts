@@ -61,7 +61,7 @@ const looped = flow(
 );
 
 describe("a drawing", () => {
-  test("has every type of step, with constructs around their content", () => {
+  test("has a node for every type of step, and constructs around their content", () => {
     const { nodes, edges } = kind.read(everyType);
     expect(nodes).toHaveLength(everyType.steps.length);
     const { parents, order } = drawnIn(everyType);
@@ -98,13 +98,10 @@ describe("a drawing", () => {
   test.each([
     ["nothing", undefined],
     ["a text", "steps"],
-    [
-      "steps that are none",
-      { steps: [1, null, { id: 3 }, { id: "Set_A", children: [7], cases: 9 }] },
-    ],
+    ["malformed steps", { steps: [1, null, { id: 3 }, { id: "Set_A", children: [7], cases: 9 }] }],
     ["two steps with one id", { steps: [{ id: "Set_A" }, { id: "Set_A", next: "Set_A" }] }],
     [
-      "constructs that hold each other",
+      "constructs that contain each other",
       {
         steps: [
           { id: "Loop_A", children: ["Loop_B"] },
@@ -122,7 +119,7 @@ describe("a drawing", () => {
     for (const { id } of nodes) expect(kind.form(document, id)).not.toBeNull();
   });
 
-  test("has all of 5,000 steps", () => {
+  test("has all steps of a document with 5,000 steps", () => {
     const steps = Array.from({ length: 5_000 }, (_, n) => ({
       id: `Set_${n}`,
       next: `Set_${n + 1}`,
@@ -133,7 +130,7 @@ describe("a drawing", () => {
 
 describe("a reference document", () => {
   test.each(documentedSteps.map(({ what, document }) => [what, document] as const))(
-    "opens without loss: %s",
+    "stays unchanged when it is opened: %s",
     (_, document) => {
       const text = pretty(document);
       const { nodes } = kind.read(document);
@@ -156,7 +153,7 @@ describe("a reference document", () => {
 
 describe("adding", () => {
   test.each([...new Set(kind.read(everyType).nodes.map(({ type }) => type))])(
-    "%s creates a step of that type with its own id",
+    "a step of the type %s creates a step with its own id",
     (type) => {
       const one = after(flow(), kind.add(flow(), type, { x: 0, y: 0 }, null));
       const two = after(one, kind.add(one, type, { x: 0, y: 0 }, null));
@@ -166,13 +163,13 @@ describe("adding", () => {
     },
   );
 
-  test("places a dropped step where it was dropped", () => {
+  test("a step at a position places it there", () => {
     const made = after(looped, kind.add(looped, "Noop", { x: 30, y: 70 }, "Loop_B", true));
     expect(kind.read(made).nodes.find(({ id }) => id === "Noop_1")?.at).toEqual({ x: 30, y: 70 });
     expect(drawnIn(made).parents).toMatchObject({ Noop_1: "Loop_B" });
   });
 
-  test("into a loop, a fork and a branch makes the step run there", () => {
+  test("a step into a loop, a fork or a branch starts a chain there", () => {
     const inLoop = after(looped, kind.add(looped, "LLM", { x: 0, y: 0 }, "Loop_B"));
     expect(drawnIn(inLoop).parents).toMatchObject({ LLM_1: "Loop_B" });
     const inBranch = after(looped, kind.add(looped, "LLM", { x: 0, y: 0 }, "Branch_C"));
@@ -184,7 +181,7 @@ describe("adding", () => {
     expect(errorsIn(inBranch).join()).toContain("cases[1][0]");
   });
 
-  test("declares the variable that a Set needs if none is declared", () => {
+  test("a Set declares a variable if none is declared", () => {
     const empty = { version: "3.18", name: "n", registry: {}, steps: [] };
     const made = after(empty, kind.add(empty, "Set", { x: 0, y: 0 }, null));
     expect(made.registry.vars).toEqual(["$result(OBJECT)"]);
@@ -206,7 +203,7 @@ describe("removing", () => {
     expect(errorsIn(made)).toEqual([]);
   });
 
-  test("every step of a full document leaves no reference to it", () => {
+  test("a step removes all references to it", () => {
     for (const { id } of everyType.steps) {
       const edit = kind.remove(everyType, [id], []);
       const left = errorsIn(after(everyType, edit)).filter((error) => error.includes("no step"));
@@ -214,7 +211,7 @@ describe("removing", () => {
     }
   });
 
-  test("all steps of a document leaves an empty list", () => {
+  test("all steps leaves an empty list of steps", () => {
     const all = everyType.steps.map(({ id }) => id);
     expect(after(everyType, kind.remove(everyType, all, [])).steps).toEqual([]);
   });
@@ -352,7 +349,7 @@ describe("moving", () => {
     expect(kind.read(made).nodes[0]?.at).toEqual({ x: 10, y: -3 });
   });
 
-  test("into and out of a construct makes the step run there", () => {
+  test("into or out of a construct moves the step's chain there", () => {
     const at = { x: 0, y: 0 };
     const into = after(
       looped,
@@ -366,11 +363,11 @@ describe("moving", () => {
   });
 });
 
-test("other formats are recognized", () => {
+test("documents of other formats are recognized", () => {
   const named = (document: unknown) => kind.recognize(document);
   expect(named({ nodes: [], connections: [] })).toBe("an agent graph");
   expect(named({ _type: "vl_workflow_checkpoint" })).toBe("a checkpoint of a run");
-  expect(named({ name: "x" })).toBe("no step workflow");
+  expect(named({ name: "x" })).toBe("another document");
 });
 
 test("completions include the element of a loop and the result of a call", () => {

@@ -20,7 +20,7 @@ const emptyText = `{
 }
 `;
 
-/** Returns the editing of step workflows. `tools` are the tools with known inputs. */
+/** Returns the editing functions for step workflows. `tools` are the tools with known inputs. */
 export const stepsEditing = (tools: readonly KnownTool[]): DocumentEditing =>
   withNotes({
     noun: "step workflow",
@@ -48,5 +48,5 @@ function otherFormat(document: unknown): string | null {
   if ("nodes" in document && "connections" in document) return "an agent graph";
   if (document._type === "vl_workflow_checkpoint") return "a checkpoint of a run";
   if ("nodes" in document) return "another program's workflow";
-  return "version" in document || "registry" in document ? null : "no step workflow";
+  return "version" in document || "registry" in document ? null : "another document";
 }

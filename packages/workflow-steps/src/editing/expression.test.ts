@@ -26,7 +26,7 @@ test.each([
   ["a\n", 0, "input", "=$x + 'a\\n'"],
   ["_index == ", 10, "if", "_index == $x"],
   ["", 0, "cases", "$x"],
-])("an expression goes into %p at %d", (text, caret, field, expected) => {
+])("an expression is inserted into %p at %d", (text, caret, field, expected) => {
   const put = insert(text, caret, "$x", [field]);
   expect(put.text).toBe(expected);
   expect(put.text.slice(0, put.caret).endsWith("$x")).toBe(true);

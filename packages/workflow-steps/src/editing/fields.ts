@@ -56,7 +56,7 @@ export function schemaFor(
   };
 }
 
-/** Tells whether a field name suits a type of step: tool calls use `input`, other steps use `in`. */
+/** Returns whether a type of step prefers a field name: tool calls use `input`, other steps use `in`. */
 const prefers = (type: string | null, name: string): boolean =>
   name === "input" && (type === "Tool" || type === "Subflow");
 
@@ -124,7 +124,7 @@ function special(
   );
 }
 
-/** Maximum number of choices in a list. Longer lists are unusable. */
+/** The maximum number of choices in a list, because longer lists are unusable. */
 const mostChoices = 300;
 
 /** Returns a choice of names. Includes the present values, even if they are not among the names. */

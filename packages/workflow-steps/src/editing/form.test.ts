@@ -34,7 +34,7 @@ function changed(
 }
 
 describe("the form of a step", () => {
-  test.each(everyType.steps.map(({ id }) => id))("%s has each field of the document", (id) => {
+  test.each(everyType.steps.map(({ id }) => id))("%s has each field of the step", (id) => {
     const step = everyType.steps.find((one) => one.id === id) ?? {};
     const { meta: _, ...fields } = step as Record<string, unknown>;
     expect(Object.keys(propertiesOf(id))).toEqual(expect.arrayContaining(Object.keys(fields)));

@@ -28,7 +28,7 @@ export function formOf(
     schema,
     path,
     value: shownValue(step),
-    locked: { id: "“Rename…” changes it, with all references." },
+    locked: { id: "Use “Rename…” to change the id and all references." },
     expressions: expressions.filter((name) => (name.split(".")[0] ?? "") in schema.properties),
     edit: (at, value) => editOf(document, step, path, at, value),
   };
@@ -73,7 +73,7 @@ function editOf(
   return { label, merge, changes: [isNew ? { ...change, insert: true as const } : change] };
 }
 
-/** Tells whether a path is the end of a list. */
+/** Returns whether a path is the end of a list. */
 function isAppended(step: StepRecord, at: DocumentPath): boolean {
   let list: unknown = step;
   for (const part of at.slice(0, -1))

@@ -3,7 +3,7 @@ import { nameIn } from "../check/subject.ts";
 import { callTypes } from "../document/document.ts";
 import { type Steps, stepsOf, typeOf } from "./steps.ts";
 
-/** Returns the names in scope in a step's field: params, variables, and names that exist only while the step runs. */
+/** Returns the names that a step's field may use: params, variables, and names that exist only while the step runs. */
 export function completionsAt(
   document: unknown,
   node: string,

@@ -8,7 +8,7 @@ export type StepRecord = Readonly<Record<string, unknown>> & { readonly id: stri
 /** The valid steps of a document, parsed. */
 export type Steps = {
   all: ReadonlyMap<string, { step: StepRecord; index: number; path: DocumentPath }>;
-  /** Length of `steps` including invalid items; null if it is not a list. */
+  /** The length of `steps` including invalid items; null if `steps` is not a list. */
   count: number | null;
   outline: Outline;
   /** The construct around each step; null at the top level. */
@@ -54,7 +54,7 @@ export function typeOf(step: StepRecord): string | null {
   return name === "Fork" || listOf(children).length > 0 ? "Fork" : "Noop";
 }
 
-/** Tells whether a step encloses other steps in a drawing. */
+/** Returns whether a step encloses other steps in a drawing. */
 export const isContainer = (step: StepRecord): boolean =>
   ["Loop", "Branch", "Fork"].includes(typeOf(step) ?? "") || listOf(step.children).length > 0;
 
@@ -69,14 +69,14 @@ export function withContents({ containers }: Steps, ids: readonly string[]): Set
   return found;
 }
 
-/** Tells whether a step is in a construct, at any depth. */
+/** Returns whether a step is in a construct, at any depth. */
 export function liesIn({ containers }: Steps, id: string, construct: string): boolean {
   let around = containers.get(id) ?? null;
   while (around !== null && around !== construct) around = containers.get(around) ?? null;
   return around === construct;
 }
 
-/** Returns the path of the workflow that a step runs; null without a workflow or for a computed path. */
+/** Returns the path of the workflow that a step runs; null if the step runs no workflow or computes the path. */
 export function childPathOf(document: unknown, id: string): string | null {
   const step = stepsOf(document).all.get(id)?.step;
   return step && runsWorkflow(step) ? literalPath(step) : null;

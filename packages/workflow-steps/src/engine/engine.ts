@@ -48,9 +48,9 @@ export type EngineOptions = RunOptions & {
   customHandlers?: Record<string, CustomHandler>;
   /** Cancels the run when it is aborted. */
   signal?: AbortSignal;
-  /** Root folder for the steps' files, if there is no `file` adapter. */
+  /** The root folder for the steps' files. Ignored with a `file` adapter. */
   cwd?: string;
-  /** Tools by name, if there is no `tool` adapter. */
+  /** The tools by name. Ignored with a `tool` adapter. */
   tools?: Tools;
   /** Documents of child workflows, by the path that a step names. */
   subflows?: Record<string, WorkflowDocument>;
@@ -108,10 +108,10 @@ export class Engine {
   }
 
   /**
-   * Continues from a checkpoint, or from an object with at least `currentStepID` and the values that its step needs.
+   * Continues from a checkpoint, or from an object with at least `currentStepID` and the values that this step needs.
    *
-   * @throws WorkflowError `CHECKPOINT_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`, `OVERRIDE_UNKNOWN`
-   * before any event, and as {@link Engine.execute}.
+   * @throws WorkflowError `CHECKPOINT_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`, `OVERRIDE_UNKNOWN` before any event,
+   *   and as {@link Engine.execute}.
    */
   async executeFrom(
     checkpoint: Resumable,
@@ -143,7 +143,7 @@ export class Engine {
   #valid(): Workflow {
     if (this.#read) return this.#read;
     const errors = this.validate();
-    const hint = "fix the workflow; validate() lists all that is wrong";
+    const hint = "fix the workflow; validate() lists all errors";
     if (errors.length > 0) throw invalidWorkflow(errors, hint);
     const { subflows = {} } = this.#options;
     return (this.#read = readWorkflow({ document: this.workflow, subflows }));
@@ -210,7 +210,7 @@ class EngineRun {
     try {
       // The caller of `start` can add listeners before the first event.
       await Promise.resolve();
-      // Loaded on demand, so that an engine without files runs outside Node and Bun.
+      // Load the module on demand, so that an engine without files runs outside Node and Bun.
       if (cwd !== undefined && !adapters.file) {
         const { fileAdapter } = await import("../adapters/file.ts");
         adapters.file = fileAdapter({ cwd });
@@ -285,7 +285,7 @@ class EngineRun {
   }
 
   #refusal(token: string): string | null {
-    if (this.#usedTokens.has(token)) return "the token was used before";
+    if (this.#usedTokens.has(token)) return "the token was already used";
     if (!this.#open) return "the run is not paused";
     return this.#open.token === token ? null : "the token does not match the pause";
   }
@@ -307,7 +307,7 @@ class EngineRun {
   }
 }
 
-// This engine records no attempts; their ids only group events.
+// This engine does not record attempts. Their ids only group events.
 function attemptsHere(): Attempts {
   const nextId = attemptIds();
   return {
@@ -315,7 +315,7 @@ function attemptsHere(): Attempts {
   };
 }
 
-// In milliseconds.
+// The longest time in milliseconds for which steps run without letting timers fire.
 const longestBreath = 20;
 
 // Steps that never wait must still let timers fire, so that a caller can abort the run.
@@ -360,7 +360,7 @@ function timer(moment: number | undefined, call: () => void): () => void {
   return () => clearTimeout(current);
 }
 
-/** A caller's tool. A returned object with `error` is a failure, and its `result` is the result. */
+/** A tool of the caller. A returned object with `error` is a failure, and its `result` is the result. */
 type SimpleTool = { execute(input: unknown, runtime: ToolRuntime): unknown };
 
 /** Tools by name, as a record or an object with `get`. */

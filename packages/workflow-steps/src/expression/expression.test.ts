@@ -75,7 +75,7 @@ describe("an expression", () => {
     "$list[null]",
     "$n.a",
     "missing",
-  ])("has no value for %s, and no error", (source) => {
+  ])("reads undefined for %s, without an error", (source) => {
     expect(value(source)).toBeUndefined();
   });
 
@@ -91,7 +91,7 @@ describe("an expression", () => {
     ["$text['toString']"],
     ["$n.toFixed"],
     ["goal.length.constructor"],
-  ])("sees no prototype by %s", (source) => {
+  ])("does not read a prototype with %s", (source) => {
     expect(value(source)).toBeUndefined();
   });
 
@@ -128,7 +128,7 @@ describe("an invalid expression", () => {
     ["(1]", 2, 'expected ")", found "]"'],
     ["1)", 1, "not expected"],
     ["1 2", 2, "not expected"],
-    ["$a = 1", 3, "== compares"],
+    ["$a = 1", 3, "use == to compare"],
     ["$a === 1", 3, "=== is not supported"],
     ["f(x)", 1, "function calls are not supported"],
     ["(f(x))", 2, "function calls are not supported"],
@@ -141,7 +141,7 @@ describe("an invalid expression", () => {
     ["'\\q'", 1, "not a valid escape"],
     ["1e999", 0, "too large"],
     ["\ud800", 0, "unexpected"],
-  ])("%p is refused at its place", (source, offset, message) => {
+  ])("%p is refused with the offset of the error", (source, offset, message) => {
     const error = errorOf(source);
     expect(error.message).toContain(message);
     expect(error).toMatchObject({ offset, source, code: "EXPRESSION_INVALID", kind: "failed" });
@@ -150,7 +150,7 @@ describe("an invalid expression", () => {
 
   test("is quoted in the error, on one line and shortened around the offset", () => {
     expect(errorOf("$a = 1").message).toBe(
-      'expression "$a = 1", offset 3: assignment is not supported; == compares',
+      'expression "$a = 1", offset 3: assignment is not supported; use == to compare',
     );
     const far = errorOf(`${"1 +\n".repeat(100)}?${" + 2".repeat(100)}`);
     expect(far.message.length).toBeLessThan(250);
@@ -193,7 +193,7 @@ describe("a value that an operator rejects", () => {
     ["9007199254740991 + 2", "the result 9007199254740993 can't be kept exactly"],
     ["-9007199254740991 - 2", "the result -9007199254740993 can't be kept exactly"],
     ["9007199254740991 * 1025", "the result 9232379236109515775 can't be kept exactly"],
-  ])("fails %s", (source, message) => {
+  ])("fails the expression %s", (source, message) => {
     const error = errorOf(source);
     expect(error.message).toContain(message);
     expect(error.code).toBe("EXPRESSION_FAILED");
@@ -224,7 +224,7 @@ test("namesIn lists each name once, without keys and literals", () => {
   expect(namesIn("$a +")).toEqual([]);
 });
 
-test("many different expressions evaluate correctly although only the last expressions are cached", () => {
+test("expressions evaluate correctly even if there are more expressions than the cache holds", () => {
   for (let round = 0; round < 2; round += 1) {
     for (let index = 0; index < 2500; index += 1) expect(value(`${index}+1`)).toBe(index + 1);
   }
@@ -253,7 +253,7 @@ describe("a field", () => {
     expect(evaluator.evaluate(field)).toEqual(expected as never);
   });
 
-  test("with a list or an object is unchanged by evaluate, and evaluated by resolve", () => {
+  test("with an array or an object is unchanged by evaluate, and evaluated by resolve", () => {
     const field = { a: ["=$n", "==n", { b: "=$n * 2" }], c: "x" };
     expect(evaluator.evaluate(field)).toBe(field);
     expect(evaluator.resolve(field)).toEqual({ a: [2, "=n", { b: 4 }], c: "x" });
@@ -274,7 +274,7 @@ describe("a resolved field", () => {
     expect(copy.o.list[1]).not.toBe(shared.list[1]);
   });
 
-  test("keeps a value of a class as it is", () => {
+  test("keeps a class instance unchanged", () => {
     const bytes = new Uint8Array([1, 2]);
     expect(new ExpressionEvaluator({ $b: bytes }).resolve(["=$b"])).toEqual([bytes]);
   });
@@ -312,7 +312,7 @@ test("a scope can be a function", () => {
   expect(echo.evaluate("=$a + _b + SYSVAR")).toBe("<$a><_b><SYSVAR>");
 });
 
-test("a record's names are only its own keys", () => {
+test("a record has only the names of its own keys", () => {
   expect(evaluator.evaluate("=toString || __proto__ || constructor")).toBeUndefined();
 });
 

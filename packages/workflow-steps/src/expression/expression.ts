@@ -13,14 +13,15 @@ export function evaluate(source: string, scope: Scope): unknown {
     return expression.evaluate(scope);
   } catch (error) {
     if (error instanceof ExpressionError) throw error;
-    // The values cause this error, not the expression: a getter that throws, or a text too long for memory.
+    // The values cause this error, not the expression: for example a getter that throws, or a text that is too long for
+    // memory.
     const hint = "use values that JSON can hold";
     const problem = "a value can't be read";
     throw new ExpressionError("EXPRESSION_FAILED", source, problem, 0, hint, error);
   }
 }
 
-/** Returns the names that an expression uses, each once. Empty for an invalid expression. */
+/** Returns the names that an expression uses, each once. Returns an empty list for an invalid expression. */
 export function namesIn(source: string): string[] {
   return problemIn(source) === null ? [...parsed(source).names] : [];
 }

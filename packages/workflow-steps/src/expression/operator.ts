@@ -76,12 +76,13 @@ function numberFor(value: unknown, fail: Fail): number {
   const number = typeof value === "boolean" ? Number(value) : numberIn(value);
   if (number !== undefined) {
     if (typeof value !== "string" || !isRounded(value.trim())) return number;
-    const hint = "keep such a number as a text: it can be joined and compared, not computed";
-    return fail(`the integer ${value.trim()} can't be computed with exactly`, hint);
+    const hint =
+      "use the number as a text: a text can be joined and compared, but not computed with";
+    return fail(`can't compute exactly with the integer ${value.trim()}`, hint);
   }
   return fail(
     `${kindOf(value)} is not a number`,
-    "- * / take numbers and numeric texts; + joins when a side is a text",
+    "use numbers or numeric texts with - * /; + joins its operands if one of them is a text",
   );
 }
 
@@ -94,7 +95,7 @@ function kindOf(value: unknown): string {
   return isPlain(value) ? "an object" : `a value of type ${typeof value}`;
 }
 
-// Numbers from here on print with an exponent, which would hide their rounding.
+// JavaScript prints larger numbers with an exponent, which would hide their rounding.
 const longestWritten = 1e21;
 
 function arithmetic(

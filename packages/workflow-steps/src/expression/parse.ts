@@ -43,8 +43,8 @@ const longest = 10_000;
 const deepest = 100;
 
 const grammarHint =
-  "an expression has names, numbers, texts in quotes, true, false, null, .key, [key], parentheses and || && ! == != > >= < <= + - * /";
-const lengthHint = "take it apart over several steps";
+  "an expression can contain names, numbers, texts in quotes, true, false, null, .key, [key], parentheses and || && ! == != > >= < <= + - * /";
+const lengthHint = "split the expression over several steps";
 
 const words: Readonly<Record<string, unknown>> = { true: true, false: false, null: null };
 
@@ -92,7 +92,7 @@ class Parser {
     return left;
   }
 
-  /** Returns the precedence of the next operator; 0 if there is none. */
+  /** Returns the precedence of the next operator; 0 if no operator follows. */
   #power(): number {
     const { kind, text } = this.#peek();
     return kind === "sign" ? (choices[text] ?? operations[text]?.power ?? 0) : 0;
@@ -152,7 +152,8 @@ class Parser {
       const value = Number(text);
       if (Number.isFinite(value)) {
         if (!isRounded(text)) return constant(value);
-        const hint = "write it as a text in quotes: it can be joined and compared, not computed";
+        const hint =
+          "write the number as a text in quotes: a text can be joined and compared, but not computed with";
         throw this.#invalid(`the number ${text} can't be kept exactly`, offset, hint);
       }
       throw this.#invalid("the number is too large", offset, "write a number below 1e308");
@@ -195,7 +196,7 @@ class Parser {
         return JSON.parse(`"${escape}"`) as string;
       } catch {
         const what = `${JSON.stringify(escape.toWellFormed())} is not a valid escape`;
-        const hint = "a text has the escapes of JSON and \\'; write \\\\ for a backslash";
+        const hint = "use the escapes of JSON or \\'; write \\\\ for a backslash";
         throw this.#invalid(what, start + at, hint);
       }
     });
@@ -228,7 +229,7 @@ const constant =
   () =>
     value;
 
-/** Returns the first operand whose truth value is `wanted`, else the last operand. */
+/** Returns the first operand whose truth value is `wanted`, otherwise the last operand. */
 function choice(wanted: boolean, operands: Evaluate[]): Evaluate {
   return (scope) => {
     let value: unknown;
@@ -287,10 +288,10 @@ const signs: ReadonlySet<string> = new Set([
 ]);
 
 const foreign: Readonly<Record<string, string>> = {
-  "=": "assignment is not supported; == compares",
-  "===": "=== is not supported; == compares",
-  "!==": "!== is not supported; != compares",
-  "?": "?: is not supported; && and || choose",
+  "=": "assignment is not supported; use == to compare",
+  "===": "=== is not supported; use == to compare",
+  "!==": "!== is not supported; use != to compare",
+  "?": "?: is not supported; use && and || to choose",
   "%": "% is not supported",
   "{": "object literals are not supported",
   ",": "unexpected comma",

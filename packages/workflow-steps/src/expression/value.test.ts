@@ -43,7 +43,7 @@ test.each([
   [undefined, 0],
   [[7], 0],
   [{}, 0],
-])("%p is the number %p", (value, expected) => {
+])("%p is converted to the number %p", (value, expected) => {
   expect(toFloat(value)).toBe(expected);
 });
 
@@ -55,7 +55,7 @@ test.each([
   [undefined, ""],
   [{ a: [1, null] }, '{"a":[1,null]}'],
   [() => 1, ""],
-])("%p is the text %p", (value, expected) => {
+])("%p is converted to the text %p", (value, expected) => {
   expect(toText(value)).toBe(expected);
 });
 

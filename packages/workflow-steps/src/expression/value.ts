@@ -2,7 +2,7 @@ import { valueTooDeep } from "./errors.ts";
 
 const decimal = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*$/;
 
-/** Tells whether a value is truthy. Falsy values are `false`, 0, NaN, `""`, `"false"`, null and undefined. */
+/** Returns whether a value is truthy. Falsy values are `false`, 0, NaN, `""`, `"false"`, null and undefined. */
 export const toBool = (value: unknown): boolean => Boolean(value) && value !== "false";
 
 /** Converts a value to a number. Numbers and numeric texts keep their value, `true` is 1, other values are 0. */
@@ -34,12 +34,12 @@ export function toText(value: unknown, space?: number): string {
   return json ?? "";
 }
 
-// Number of comparisons before the function tracks cycles.
+// The number of comparisons before `sameValue` tracks cycles.
 const unguarded = 100_000;
 
 /**
- * Tells whether two values are equal as JSON. Null equals undefined, a key with undefined equals a missing key, and the
- * order of keys does not matter. Accepts cycles.
+ * Returns whether two values are equal as JSON. Null equals undefined, a key with undefined equals a missing key, and
+ * the order of keys does not matter. Accepts cycles.
  */
 export function sameValue(left: unknown, right: unknown): boolean {
   const open: [unknown, unknown][] = [[left, right]];
@@ -80,7 +80,7 @@ function pushParts(a: object, b: object, open: [unknown, unknown][]): boolean {
   return Object.values(b).filter((value) => value !== undefined).length === count;
 }
 
-/** Tells whether a value is a plain object, not an array or a class instance. */
+/** Returns whether a value is a plain object, not an array or a class instance. */
 export function isPlain(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -91,7 +91,7 @@ export function isPlain(value: unknown): value is Record<string, unknown> {
 export const ownValue = <T>(record: Readonly<Record<string, T>>, key: string): T | undefined =>
   Object.hasOwn(record, key) ? record[key] : undefined;
 
-/** Decodes UTF-8; null for invalid bytes. */
+/** Decodes UTF-8. Returns null for invalid bytes. */
 export function decoded(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

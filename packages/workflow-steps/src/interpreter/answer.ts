@@ -31,7 +31,10 @@ export function failAsRecorded(task: Task): void {
   throw Object.assign(new Error(message), { code, retryable, type });
 }
 
-/** Writes the recorded commit of the step's run instead of making a call. Returns false without recorded runs. */
+/**
+ * Writes the recorded commit of the step's run instead of making a call. Returns false if the run does not replay
+ * recorded runs.
+ */
 export function writeRecorded(task: Task): boolean {
   const { context, interpreter } = task;
   const { setup, state } = interpreter.run;

@@ -293,7 +293,7 @@ function failed(task: Task, error: unknown): string {
 
 const nextOf = (step: StepDocument): string => step.next ?? RETURN;
 
-// Constructs have no outputs to map; they print when they end.
+// Constructs do not map outputs, and print when they end.
 const constructs = new Set<Task["type"]>(["Noop", "Branch", "Loop", "Pause", "Stop"]);
 
 async function work(task: Task): Promise<Done> {

@@ -57,7 +57,7 @@ export const idleCycle = (id: string): WorkflowError =>
   failure(
     "IDLE_CYCLE",
     `the steps around ${id} form a cycle, and each is skipped by its if`,
-    "let one of them lead out of the cycle",
+    "let one of these steps lead out of the cycle",
   );
 
 export const noHandler = (id: string, type: string): WorkflowError =>
@@ -86,7 +86,7 @@ export const badWriteMode = (id: string, mode: string): WorkflowError =>
   refusedPath(id, `${JSON.stringify(mode)} is not a mode of a Write`);
 
 export const pathLeadsOut = (id: string, path: string): WorkflowError =>
-  refusedPath(id, `${JSON.stringify(path)} leads out of the folder of the run`);
+  refusedPath(id, `${JSON.stringify(path)} leads out of the run's folder`);
 
 export const reservedFileName = (id: string): WorkflowError =>
   refusedPath(id, "a file can't have the name __proto__");

@@ -141,7 +141,7 @@ export type Task = {
   interpreter: Interpreter;
   chain: Chain;
   step: StepDocument;
-  /** Null for a custom type. */
+  /** The canonical type; null for a custom type. */
   type: StepType | null;
   context: ChildExecutionContext;
   /** The current attempt. Each commit of the step ends it. */

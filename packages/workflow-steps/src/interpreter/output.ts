@@ -24,7 +24,9 @@ import {
 
 type Writer = { context: ChildExecutionContext; step: StepDocument; signal: AbortSignal };
 
-/** Maps a result through the step's `out`, unless a handler already did, then prints. Both steps see `locals`. */
+/**
+ * Maps a result through the step's `out`, unless a handler already did, then evaluates `print`. Both can read `locals`.
+ */
 export async function mapOutputs(writer: Writer, locals: Called["locals"]): Promise<void> {
   const { context } = writer;
   Object.assign(context.locals, locals);
@@ -72,7 +74,7 @@ export async function writeTarget(writer: Writer): Promise<void> {
   context.targets.push([`/${path}`, { kind: "file", path }]);
 }
 
-// The path is an expression, or a text with placeholders as in a target of `out`.
+// Returns the path that a Write's target names: an expression, or a text with placeholders as in a target of `out`.
 function pathOf({ context, step }: Writer): string {
   const target = textOf(step.target);
   if (target.startsWith("=")) {
@@ -148,7 +150,7 @@ function fileData(path: string, value: unknown): string | Uint8Array {
   return toText(value, 2) || (path.endsWith(".json") && typeof value !== "string" ? "null" : "");
 }
 
-/** Returns the size that the adapter reports, else the size of the data. */
+/** Returns the size that the adapter reports, otherwise the size of the data. */
 function sizeOf(written: unknown, data: string | Uint8Array): number {
   const size = isPlain(written) ? written.size_bytes : undefined;
   if (Number.isSafeInteger(size) && Number(size) >= 0) return Number(size);
@@ -204,7 +206,7 @@ export async function copyTemporary(file: FileAdapter, from: string, to: string)
   }
 }
 
-/** Returns a step's inputs for `step_start`; null without inputs and for inputs that can't be evaluated. */
+/** Returns a step's inputs for `step_start`; null if the step has no inputs or if they can't be evaluated. */
 export function resolvedInputs({ step, type, context }: Task): Record<string, unknown> | null {
   const isWriter = (type === "Set" || type === "Write") && step.target !== undefined;
   const written = isWriter ? { target: step.target, value: step.value } : null;
@@ -239,7 +241,7 @@ export function shownEvent(event: RunEvent): RunEvent {
   return { ...event, payload: Object.fromEntries(entries) };
 }
 
-/** Tells whether a value is an event of a run, such as the `data` of a child workflow's `tool_message`. */
+/** Returns whether a value is an event of a run, such as the `data` of a child workflow's `tool_message`. */
 export const isEvent = (value: unknown): value is RunEvent =>
   isPlain(value) && typeof value.runID === "string" && isPlain(value.payload);
 

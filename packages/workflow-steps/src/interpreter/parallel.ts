@@ -35,7 +35,7 @@ export class ParallelError extends Error {
 export type ParallelTask<T> = { stepID: string; run: (signal: AbortSignal) => Promise<T> };
 
 type ParallelOptions = {
-  /** Maximum number of concurrent tasks; 0 (the default) means no limit. */
+  /** The maximum number of concurrent tasks; 0 (the default) means no limit. */
   maxConcurrency?: number;
   /** Defaults to `fail_fast`. */
   errorStrategy?: ParallelErrorStrategy;
@@ -75,7 +75,7 @@ export class ParallelExecutor {
   }
 }
 
-// The failed steps may be nested deeper.
+// A task may fail with the errors of steps that are nested in it.
 function sources(one: StepError): readonly StepError[] {
   if (one.error instanceof ParallelError) return one.error.errors;
   if (one.error instanceof Failure) return [{ stepID: one.error.stepID, error: one.error.error }];

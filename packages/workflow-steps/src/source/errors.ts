@@ -8,7 +8,7 @@ const needs = `a step workflow has "version" ("${SUPPORTED_VERSIONS[0]}" to "${S
 export const notSteps = (file: string): WorkflowError =>
   failure("STEPS_INVALID", `${file}:1:1: not a step workflow: missing version and steps`, needs);
 
-/** `isOurs` tells whether the document is meant as a step workflow. */
+/** `isOurs` is true if the document is meant as a step workflow. */
 export const invalidSteps = (errors: readonly string[], isOurs: boolean): WorkflowError =>
   failures("STEPS_INVALID", errors, isOurs ? "fix the workflow and try again" : needs);
 

@@ -34,7 +34,7 @@ async function adaptersFor(
   return [...new Set(names)].toSorted();
 }
 
-test("a workflow that is not beside the file is searched in the project, then by name, with its children", async () => {
+test("a workflow that is not beside the file is searched in the project, then by its registered name, with its children", async () => {
   const running = (path: string) =>
     flow({ id: "Tool_WorkflowRun", input: { workflow_path: path } });
   const leaf = flow({ id: "Set_A", target: "$a", value: "leaf" }) as WorkflowDocument;
@@ -70,12 +70,12 @@ describe("the code of a step workflow's bundle", () => {
     expect(await codeOf(Bun.YAML.stringify(other), "flow.yaml")).toBe(code);
   });
 
-  test("depends on the order of a step's writes", async () => {
+  test("depends on the order of the targets in out", async () => {
     const writing = (out: object) => codeOf(flow({ id: "Set_A", out }));
     expect(await writing({ $a: 1, "/b": 2 })).not.toBe(await writing({ "/b": 2, $a: 1 }));
   });
 
-  test("imports no adapter that its steps don't use", async () => {
+  test("imports only the adapters that its steps use", async () => {
     const set = { id: "Set_A", target: "$a", value: 1 };
     const request = { prompt: "hi" };
     expect(await adaptersFor(set)).toEqual([]);
@@ -117,7 +117,7 @@ describe("the code of a step workflow's bundle", () => {
 });
 
 describe("an invalid step workflow", () => {
-  test("is reported with the place in its text, even for a child workflow", async () => {
+  test("is reported with the position in its text, even for a child workflow", async () => {
     const error = await codeOf('{\n  "version": "4.0",\n  "steps": []\n}').then(
       () => null,
       (thrown: { code?: string; details?: string[] }) => thrown,
@@ -130,7 +130,7 @@ describe("an invalid step workflow", () => {
     expect(child).toStartWith(`${join(folder, "bad.json")}:1:`);
   });
 
-  test("is reported with the step that runs a missing file", async () => {
+  test("is reported with the step whose file is missing", async () => {
     const step = { id: "Subflow_A", in: { workflow_path: "none.json" } };
     const message = await codeOf(flow(step)).catch((error: Error) => error.message);
     expect(message).toBe(

@@ -74,8 +74,8 @@ export function stepsSource(
 }
 
 /**
- * Resolves a literal path that is not a file beside the referring document. Returns a text, with its `file` if there is
- * one, or a registered workflow.
+ * Resolves a literal path that is not a file beside the referring document. Returns a text (with its `file` if it comes
+ * from a file) or a registered workflow.
  */
 export type FindWorkflow = (
   path: string,
@@ -190,7 +190,7 @@ function usesFiles(step: StepDocument): boolean {
 
 const inputsOf = (step: StepDocument): Record<string, unknown> => step.in ?? step.input ?? {};
 
-/** Returns the providers whose models a step may call: the literal provider, else both. */
+/** Returns the providers whose models a step may call: the literal provider, otherwise both. */
 function providersOf(step: StepDocument): string[] {
   const { provider = step.provider, model = step.model } = inputsOf(step);
   const name = literal(provider) || modelSides(literal(model))?.[0];
@@ -208,7 +208,7 @@ const unserved = ({ steps }: WorkflowDocument, file: string): string[] =>
     const type = getStepType(step);
     if (type !== "Service" && type !== "Component") return [];
     const name = type.toLowerCase();
-    return `${file}: ${step.id}: a workflow added from a file has no adapter ${name}: build it with stepsBundle`;
+    return `${file}: ${step.id}: a workflow added from a file can't have the adapter ${name}: build it with stepsBundle`;
   });
 
 /**

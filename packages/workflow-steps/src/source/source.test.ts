@@ -5,7 +5,7 @@ import type { WorkflowDocument } from "../document/format.ts";
 import { checkedDocument, gather } from "./source.ts";
 
 describe("a checked document", () => {
-  test("has the document and its warnings, each with its place", () => {
+  test("has the document and its warnings, each with its position", () => {
     const text = JSON.stringify(everyType, null, 2).replace('"3.18"', '"3.16"');
     const lineOf = (id: string) =>
       text.slice(0, text.indexOf(`"id": "${id}"`)).split("\n").length - 1;
@@ -33,7 +33,7 @@ describe("a checked document", () => {
   test("may have the step types of the caller's handlers", () => {
     const text = JSON.stringify({ ...everyType, steps: [{ id: "Mail_A", next: "RETURN" }] });
     expect(checkedDocument(text, "f.json", { customTypes: ["Mail"] }).warnings).toEqual([
-      expect.stringContaining("no step is a Stop"),
+      expect.stringContaining("no Stop found"),
     ]);
   });
 
@@ -121,7 +121,7 @@ describe("the workflows that a document runs", () => {
     expect(subflows).toEqual({});
   });
 
-  test("may be run by a tool named WorkflowRun", async () => {
+  test("can be run by a tool named WorkflowRun", async () => {
     const path = { workflow_path: "a.json" };
     const steps = [
       { id: "Tool_010_WorkflowRun", in: path },
@@ -136,14 +136,14 @@ describe("the workflows that a document runs", () => {
     expect(Object.keys(subflows)).toEqual(["a.json"]);
   });
 
-  test("may not run themselves, and the error names the cycle", async () => {
+  test("can't run themselves, and the error names the cycle", async () => {
     const documents = { "flow.json": running("a.json"), "a.json": running("./flow.json") };
     expect(await refusal(gathered(documents))).toContain(
       "flow.json runs a.json runs flow.json: a workflow can't run itself",
     );
   });
 
-  test("may be nested eight levels deep and no deeper", async () => {
+  test("can be nested eight levels deep, but no deeper", async () => {
     const chain = (length: number) =>
       Object.fromEntries(
         Array.from({ length: length + 1 }, (_, n) => [
@@ -161,7 +161,7 @@ describe("the workflows that a document runs", () => {
     expect(await refusal(gathered(late))).toContain("more than 8 levels deep");
   });
 
-  test("are each read only once, in any number", async () => {
+  test("are each read only once, however many steps run them", async () => {
     const wide = Object.fromEntries(
       Array.from({ length: 9 }, (_, n) => [
         n === 0 ? "flow.json" : `${n}.json`,

@@ -72,10 +72,10 @@ export function checkpointOf(state: RunState, context: CheckpointContext): Check
 }
 
 /**
- * Returns the state of a checkpoint. `runID` is the run id if the checkpoint has none. With `stepID` the run continues
- * from that step, without the progress of constructs that run again.
+ * Returns the state of a checkpoint. `runID` is the run id if the checkpoint does not have one. With `stepID` the run
+ * continues from that step, without the progress of constructs that run again.
  * @throws WorkflowError `CHECKPOINT_INVALID`, `PARAMS_INVALID`, `NO_SUCH_STEP`, `STEP_AMBIGUOUS`, `OVERRIDE_UNKNOWN`,
- * `VALUE_NOT_JSON`.
+ *   `VALUE_NOT_JSON`.
  */
 export function restoredState(
   workflow: Workflow,
@@ -119,7 +119,7 @@ const object = z.record(z.string(), z.unknown(), "an object");
 const names = z.array(aText, "an array");
 const notNegative = "a whole number from 0";
 const count = z.int(notNegative).check(z.minimum(0, notNegative));
-const version = "2, the newest version that is known, or 1";
+const version = "2, the newest known version, or 1";
 const runID = "the id of a run";
 
 export const records = {
@@ -163,7 +163,7 @@ export function checkCheckpoint(workflow: Workflow, given: unknown): Resumable {
 // `__proto__` would replace a prototype. Other inherited names are harmless, because only own keys are read.
 function forbiddenKeys(value: unknown, depth = 0): string[] {
   if (typeof value !== "object" || value === null || depth > 1000) return [];
-  if (Object.hasOwn(value, "__proto__")) return ["it holds the key __proto__"];
+  if (Object.hasOwn(value, "__proto__")) return ["it contains the key __proto__"];
   const parts: unknown[] = Object.entries(value).flatMap(([name, part]) =>
     depth > 0 || Object.hasOwn(records, name) ? [part] : [],
   );

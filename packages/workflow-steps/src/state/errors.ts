@@ -10,7 +10,7 @@ const unknownPath = (problem: string): WorkflowError =>
   WorkflowError.missing(
     "PLACE_UNKNOWN",
     `invalid path: ${problem}`,
-    "take the path from the thread's own steps, and keep the steps before it",
+    "use a path from the thread's own steps, and keep the steps before it",
   );
 
 export const runNotOpen = (run: string, step: string): WorkflowError =>
@@ -40,7 +40,7 @@ export const badCheckpoint = (problems: readonly string[]): WorkflowError =>
   failures(
     "CHECKPOINT_INVALID",
     problems,
-    "take a complete checkpoint of this workflow",
+    "use a complete checkpoint of this workflow",
     "invalid checkpoint: ",
   );
 

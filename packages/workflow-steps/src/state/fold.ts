@@ -88,7 +88,7 @@ export class Fold {
     if (at < 0) return null;
     const { in: parent } = path[at] as PathPart;
     const { child } = insideAt(chainAt(this.#state.position, path.slice(0, at)), parent);
-    if (!child) throw new Error(`the log has no start of the workflow that ${parent} runs`);
+    if (!child) throw new Error(`the log is missing the start of the workflow that ${parent} runs`);
     let fold = this.#children.get(child.state);
     if (!fold) {
       fold = new Fold(childWorkflow(this.#workflow, child.begun), child.state);
@@ -99,7 +99,8 @@ export class Fold {
 }
 
 /**
- * Applies one write to the variables. `owned` has the containers that nothing else shares: the write may change them.
+ * Applies one write to the variables. `owned` has the containers that belong to these variables alone, so the write may
+ * change them.
  */
 export function applyWrite(
   variables: Record<string, unknown>,
@@ -177,8 +178,8 @@ export function runAt({ workflow, state, path }: RunAt): RunAt {
 }
 
 /**
- * Moves a run to a step at a path, with other values for the step's run. All other chains keep their positions. Changes
- * the state.
+ * Moves a run to a step at a path, and overrides values for the step's run. All other chains keep their positions.
+ * Changes the state.
  * @throws WorkflowError `PLACE_UNKNOWN` for a missing place, and the errors of {@link giveAt}.
  */
 export function beginAt(
@@ -211,7 +212,7 @@ function checkPath({ workflow, state, path }: RunAt, id: string): void {
 const ofIteration: ReadonlySet<string> = new Set(["_item", "_index", "_iterDir"]);
 
 /**
- * Sets other values in a run that continues at a path. `_item`, `_index` and `_iterDir` apply only to the innermost
+ * Overrides values in a run that continues at a path. `_item`, `_index` and `_iterDir` apply only to the innermost
  * iteration on the path.
  * @throws WorkflowError `OVERRIDE_UNKNOWN` for a missing name, `PARAMS_INVALID`, `VALUE_NOT_JSON`.
  */

@@ -36,7 +36,7 @@ describe("the position of a checkpoint", () => {
     expect(marksOf(rows, position)).toEqual({ completedBranches, loopProgress: { Loop_1: 1 } });
   });
 
-  test("has no mark of a construct with two places, nor of a construct in concurrent iterations", () => {
+  test("has no mark of a construct with two places or in concurrent iterations", () => {
     const outline = outlineOf({
       steps: [
         { id: "Fork_A", children: ["Set_1", "Set_2", "Loop_P"], next: "RETURN" },

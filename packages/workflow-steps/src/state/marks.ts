@@ -174,7 +174,9 @@ function wayTo(outline: Outline, id: string): Enclosure[] {
 const chainIn = ({ finished }: Inside, kind: Enclosure["kind"], child: string): string =>
   chainKey(child, kind === "loop" ? finished : undefined);
 
-/** Enters the constructs of a nesting; null if the nesting includes a chain that has ended or was not chosen. */
+/**
+ * Enters the constructs of a nesting. Returns null if the nesting includes a chain that has ended or was not chosen.
+ */
 function chainTo(
   outline: Outline,
   root: Position,

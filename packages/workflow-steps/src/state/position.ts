@@ -39,7 +39,7 @@ export function chainAt(root: Position, path: readonly PathPart[]): Position {
   let at = root;
   for (const part of path) {
     const inside = insideAt(at, part.in);
-    if (!("child" in part)) throw new Error("a run's state has positions of its own");
+    if (!("child" in part)) throw new Error("the path leads into another run");
     const key = chainKey(part.child, part.iteration);
     let next = inside.chains.get(key);
     if (!next) inside.chains.set(key, (next = startAt(part.child)));
@@ -107,13 +107,13 @@ export function moveTo(outline: Outline, root: Position, role: string, commit: C
   if (hasEnded(at)) endChain(outline, root, commit, at);
 }
 
-/** Tells whether the step with an id is a loop. */
+/** Returns whether the step with an id is a loop. */
 export const isLoop = ({ steps }: Outline, id: string): boolean => {
   const step = steps.get(id);
   return step !== undefined && getStepType(step) === "Loop";
 };
 
-/** Tells whether the step with an id is a loop with concurrent iterations. */
+/** Returns whether the step with an id is a loop with concurrent iterations. */
 export const isParallel = ({ steps }: Outline, id: string): boolean =>
   steps.get(id)?.mode === LoopMode.parallel;
 
@@ -165,7 +165,7 @@ function finishIterations(inside: Inside, finished: number): void {
 
 export const hasEnded = ({ next }: Position): boolean => next === RETURN || next === BREAK;
 
-/** Tells whether a step is a chain's next step and is not entered yet. */
+/** Returns whether a step is a chain's next step and has not been entered yet. */
 export function isNext(at: Position, id: string): boolean {
   const inside = insideOf(at);
   if (!inside) return at.next === id;

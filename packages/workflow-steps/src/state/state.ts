@@ -24,7 +24,7 @@ export const readWorkflow = ({ document, subflows }: Documents): Workflow => ({
   outline: outlineOf(document),
 });
 
-/** Returns the workflow of a child's run: recorded with the step that started it, or else from the bundle. */
+/** Returns the workflow of a child's run: recorded with the step that started it, otherwise from the bundle. */
 export const childWorkflow = ({ subflows }: Workflow, child: ChildRun): Workflow =>
   readWorkflow({
     document: child.document ?? (subflows[child.workflow] as WorkflowDocument),
@@ -33,7 +33,7 @@ export const childWorkflow = ({ subflows }: Workflow, child: ChildRun): Workflow
 
 export type Answered = { payload: unknown; requestId?: string; timedOut: boolean };
 
-/** One run of a step: the step's name in the log, and the path of all enclosing constructs. */
+/** A run of a step: the step's name in the log, and the path of all enclosing constructs. */
 export type StepAt = { stepID: string; path: readonly PathPart[] };
 
 /**
@@ -61,7 +61,7 @@ export type Inside = {
   body: { selected?: string | null; next?: string } | null;
   /** Number of finished iterations of a loop, counted from the first without gaps. */
   finished: number;
-  /** Total number of iterations, if an iteration broke out of the loop. */
+  /** The total number of iterations, if an iteration broke out of the loop. */
   broken: number | null;
   /** The chains by `chainKey`. Ended chains are in the order of their ends. */
   chains: Map<string, Position>;
@@ -180,11 +180,11 @@ export type StepFailure = {
 /** A written file. Its path has no leading slash. */
 export type Artifact = { path: string; size_bytes: number };
 
-// A log allows 1,000 levels; some of them enclose the value.
+// A log allows 1,000 levels, and some of them enclose the value.
 const deepest = 950;
 
 /**
- * Returns a copy of a value as JSON holds it.
+ * Returns a copy of a value as JSON represents it.
  * @throws WorkflowError `VALUE_NOT_JSON`, including for more than 950 levels.
  */
 export function writable(value: unknown, name: string, depth = 0): unknown {

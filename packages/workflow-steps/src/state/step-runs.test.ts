@@ -63,7 +63,7 @@ test("a step that has not run begins after all others", () => {
   expect(stepsBefore([], "LLM_C")).toBe(0);
 });
 
-test("a child workflow's step of the same name is another step", () => {
+test("a child workflow's step of the same name is a different step", () => {
   const child = [{ in: "Subflow_A", run: "r1" }];
   const log = [
     commit("Set_A"),

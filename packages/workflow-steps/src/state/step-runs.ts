@@ -145,7 +145,7 @@ export function keptWith(
   return kept;
 }
 
-/** Tells whether two paths are in concurrent chains. */
+/** Returns whether two paths are in concurrent chains. */
 function isBeside(outline: Outline, one: readonly PathPart[], other: readonly PathPart[]): boolean {
   const depth = one.findIndex((part, at) => keyOfPart(part) !== keyOfPart(other[at]));
   const [mine, theirs] = [one[depth], other[depth]];

@@ -9,7 +9,7 @@ type Change = { oldValue: unknown; newValue: unknown };
 type Key = string | number;
 type Container = unknown[] | Record<string, unknown>;
 
-// In characters of JSON: the documented limit of a whole value in an event, and the length of a longer value's preview.
+// The documented limit of a whole value in an event, and the length of a longer value's preview, in characters of JSON.
 const most = 10 * 1024;
 const previewLength = 200;
 

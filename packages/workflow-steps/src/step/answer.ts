@@ -64,7 +64,7 @@ function parsed(text: string): unknown {
 }
 
 const start = (content: unknown): string => {
-  const text = typeof content === "string" ? content : (JSON.stringify(content) ?? "nothing");
+  const text = typeof content === "string" ? content : (JSON.stringify(content) ?? "undefined");
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 };
 
@@ -81,7 +81,7 @@ async function checkSchema(value: unknown, schema: object): Promise<void> {
 
 function violation({ instancePath, message, params }: ErrorObject): string {
   const { additionalProperty: extra } = params as { additionalProperty?: string };
-  if (extra !== undefined) return `${instancePath}/${extra}: must NOT be there`;
+  if (extra !== undefined) return `${instancePath}/${extra}: must not be present`;
   return `${instancePath || "/"}: ${message}`;
 }
 

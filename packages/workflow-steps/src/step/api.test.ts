@@ -95,17 +95,27 @@ describe("an API step", () => {
   });
 
   const bad: [string, object, object, string][] = [
-    ["a path without its value", { url: `${url}/{id}` }, {}, "bad_request"],
-    ["a path that leads up", { url: `${url}/{id}` }, { pathParams: { id: ".." } }, "bad_request"],
-    ["pathParams that are none", { url: `${url}/{id}` }, { pathParams: "x" }, "bad_request"],
-    ["an inherited value", { url: `${url}/{toString}` }, { pathParams: {} }, "bad_request"],
+    ["a missing path parameter", { url: `${url}/{id}` }, {}, "bad_request"],
+    [
+      "a path parameter that leads to the parent folder",
+      { url: `${url}/{id}` },
+      { pathParams: { id: ".." } },
+      "bad_request",
+    ],
+    ["pathParams as a text", { url: `${url}/{id}` }, { pathParams: "x" }, "bad_request"],
+    [
+      "a path parameter that is only inherited",
+      { url: `${url}/{toString}` },
+      { pathParams: {} },
+      "bad_request",
+    ],
     ["a query that is not an object", {}, { query: "a=1" }, "bad_request"],
-    ["a timeout that is none", {}, { timeout: "soon" }, "bad_request"],
-    ["a header that is none", {}, { headers: { a: {} } }, "bad_request"],
-    ["a variable that is not set", { auth: "${NONE}" }, {}, "auth_error"],
+    ["a timeout as a text", {}, { timeout: "soon" }, "bad_request"],
+    ["a header as an object", {}, { headers: { a: {} } }, "bad_request"],
+    ["an unset variable", { auth: "${NONE}" }, {}, "auth_error"],
     ["an unknown auth", { auth: { type: "magic" } }, {}, "bad_request"],
     ["an auth without its token", { auth: { type: "bearer" } }, {}, "bad_request"],
-    ["an auth that is a number", { auth: 7 }, {}, "bad_request"],
+    ["an auth as a number", { auth: 7 }, {}, "bad_request"],
   ];
 
   test.each(bad)("refuses %s", async (_, api, inputs, type) => {
@@ -176,7 +186,7 @@ describe("a Download step", () => {
     },
   );
 
-  test("writes nothing for status 404", async () => {
+  test("writes no file for status 404", async () => {
     const { went } = await fetching({ source: url, target: "/a" }, bytes, 404);
     expect(went.error).toMatchObject({ code: "HTTP_404" });
     expect(went.files).toEqual([]);

@@ -16,7 +16,7 @@ export type Call = {
   /** Configuration such as `LLM_MODEL`. Steps do not read the process's environment. */
   env: Readonly<Record<string, string>>;
   runID: string;
-  /** The step's id, prefixed with the ids of its parent steps. */
+  /** The step's id, with the ids of its parent steps as prefix. */
   stepID: string;
   /** The idempotency key of this run of the step; absent outside a thread. */
   key?: string;
@@ -35,14 +35,15 @@ export type Called = {
   locals: { _result: unknown; _meta?: unknown; _toolResult?: unknown };
   model?: string;
   usage?: LLMUsage;
-  /** In US dollars; null for an unknown price. */
+  /** The cost in US dollars; null if the price is unknown. */
   cost?: number | null;
 };
 
 /** Runs a step. The error of a call that was already paid for has a `spent` property. */
 export type Executor = (call: Call) => Promise<Called>;
 
-const alone = "a JSON file brings none along: add a TypeScript source that gives it to stepsBundle";
+const alone =
+  "a workflow file can't contain this adapter: add a TypeScript source that gives it to stepsBundle";
 const hints: Partial<Record<keyof Adapters, string>> = { service: alone, component: alone };
 
 /** Calls an adapter. Rejects if the adapter is missing, and as soon as the run is aborted. */
@@ -80,7 +81,7 @@ export async function untilAborted<T>(signal: AbortSignal, work: () => T | Promi
   }
 }
 
-/** Returns a field of a call from the step's `in`, or else from the step; undefined instead of null. */
+/** Returns a field of a call from the step's `in`, otherwise from the step. Returns undefined instead of null. */
 export function fieldOf({ inputs, step, value }: Call, name: string): unknown {
   return inputs[name] ?? value(step[name]) ?? undefined;
 }
@@ -133,7 +134,7 @@ export function summary(value: unknown): string {
     .replace(/\s+/g, " ")
     .trim();
   if (line.length <= longest) return line;
-  // Does not split a surrogate pair.
+  // Don't split a surrogate pair.
   return `${line.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
@@ -161,7 +162,7 @@ export function shown(value: unknown): unknown {
   }
 }
 
-// In characters of JSON. A result is committed with its step.
+// The maximum length of a result in characters of JSON, because a result is committed with its step.
 const longestResult = 32 * 1024 * 1024;
 const deepestResult = 500;
 
@@ -176,7 +177,7 @@ export function plain(value: unknown, what: string): unknown {
   if (copy !== null && !isDeeper(copy, deepestResult)) return copy;
   const size =
     copy === null
-      ? `${json.length} characters of JSON; ${longestResult} is the most`
+      ? `${json.length} characters of JSON, more than ${longestResult}`
       : `a value of more than ${deepestResult} levels`;
   throw resultTooLarge(what, size);
 }
@@ -191,7 +192,7 @@ function dataOf(value: unknown, what: string): string {
   }
 }
 
-// Iterative, because a value may be nested deeper than the stack allows.
+// This function is iterative, because a value may be nested deeper than the stack allows.
 function isDeeper(value: unknown, levels: number): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth += 1) {

@@ -53,7 +53,7 @@ export const noUnzip = (id: string): LLMError =>
   badParams(
     id,
     "the adapter file can't unpack archives: missing unzip",
-    "give the adapter an unzip",
+    "add the function unzip to the adapter",
   );
 
 export const badArchive = (id: string): LLMError =>
@@ -65,8 +65,8 @@ export const badRoute = (id: string, ending: string): LLMError =>
 export const unsafeArchive = (id: string, path: string): WorkflowError =>
   failure(
     "UNZIP_OUTSIDE",
-    `${id}: the archive has the path ${JSON.stringify(path.slice(0, 200))}, which leads out`,
-    "do not trust this archive: nothing of it was written",
+    `${id}: the archive has the path ${JSON.stringify(path.slice(0, 200))}, which leads out of its folder`,
+    "check the archive; none of its files were written",
   );
 
 export const unnamedTool = (id: string): LLMError => badParams(id, "missing name of a tool");
@@ -85,7 +85,7 @@ const badModel = (id: string, problem: string): LLMError =>
   new LLMError("bad_request", `${id}: ${problem}`, { code: "BAD_MODEL" });
 
 export const halfModel = (id: string, model: string): LLMError =>
-  badModel(id, `the model ${JSON.stringify(model)} has an empty side`);
+  badModel(id, `the model ${JSON.stringify(model)} is missing a provider or a model`);
 
 export const emptyName = (id: string, field: string): LLMError => badModel(id, `${field} is empty`);
 
@@ -149,7 +149,7 @@ export const toolFailed = (problem: string): WorkflowError =>
   failure(
     "TOOL_FAILED",
     problem,
-    "see the tool's own result, or set allowError to continue without it",
+    "read the tool's result, or set allowError to continue without it",
   );
 
 const badOutputConfig = (id: string, problem: string): LLMError =>

@@ -38,7 +38,7 @@ describe("an Unzip step", () => {
     expect(written).toEqual(["images/a.PNG", "docs/b/c.md", "out/Makefile", "out/x.d/y"]);
   });
 
-  test("finds an archive in the run's own folder of temporary files", async () => {
+  test("finds an archive in the run's folder of temporary files", async () => {
     const inputs = { source: ".tmp/a.zip", defaultDir: ".tmp/out", overwrite: false };
     const { read, went, written } = await unpacking(["a", "b"], inputs, [".tmp/wf_1/out/a"]);
     expect(read).toEqual([".tmp/wf_1/a.zip"]);
@@ -46,7 +46,7 @@ describe("an Unzip step", () => {
     expect(went.called?.locals._result).toEqual({ files: [".tmp/out/b"], skipped: [".tmp/out/a"] });
   });
 
-  test("keeps existing files without permission to overwrite", async () => {
+  test("keeps existing files if overwrite is false", async () => {
     const { went, written } = await unpacking(["a", "b"], { overwrite: false }, ["a"]);
     expect(written).toEqual(["b"]);
     expect(went.called?.locals._result).toEqual({ files: ["b"], skipped: ["a"] });
@@ -64,7 +64,7 @@ describe("an Unzip step", () => {
     "a//b",
     "a\0b",
     "",
-  ])("refuses an archive with the path %j, whole", async (path) => {
+  ])("refuses the whole archive for the path %j", async (path) => {
     const { went } = await unpacking(["good.txt", path]);
     expect(went.error).toMatchObject({ code: "UNZIP_OUTSIDE" });
     expect(went.files).toEqual([]);
@@ -72,9 +72,9 @@ describe("an Unzip step", () => {
 
   const bad: [string, object][] = [
     ["no source", { source: "" }],
-    ["a source that is not a text", { source: 1 }],
-    ["routes that are none", { routeByExt: [] }],
-    ["a route that is not a folder", { routeByExt: { png: 1 } }],
+    ["a source as a number", { source: 1 }],
+    ["routes as an array", { routeByExt: [] }],
+    ["a route to a number", { routeByExt: { png: 1 } }],
   ];
 
   test.each(bad)("refuses %s", async (_, inputs) => {

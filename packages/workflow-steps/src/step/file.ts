@@ -67,9 +67,9 @@ function resultOf(call: Call, bytes: Uint8Array): string | Uint8Array {
 
 /**
  * Unpacks the archive at `source`. Each file keeps its path in the archive, below the folder that `routeByExt` sets for
- * its extension (`{"png": "images"}`), else below `defaultDir`, else below the root. With `overwrite: false`, keeps
- * existing files. `_result` is `{files, skipped}`, two lists of paths. Unpacks no archive that has a path outside its
- * folder.
+ * its extension (`{"png": "images"}`), otherwise below `defaultDir`, otherwise below the root. With `overwrite: false`,
+ * keeps existing files. `_result` is `{files, skipped}`, two lists of paths. Refuses an archive that has a path outside
+ * its folder.
  */
 export async function callUnzip(call: Call): Promise<Called> {
   const source = sourceOf(call);

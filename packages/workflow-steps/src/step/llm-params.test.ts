@@ -15,11 +15,17 @@ async function askedBy(inputs: Record<string, unknown>, env = {}, step = {}, mor
 
 describe("the model", () => {
   const cases: [string, object, Record<string, string>, object, object][] = [
-    ["is claude-opus-4-6 when nothing names one", {}, {}, {}, { model: "claude-opus-4-6" }],
+    ["is claude-opus-4-6 by default", {}, {}, {}, { model: "claude-opus-4-6" }],
     ["comes from LLM_MODEL", {}, { LLM_MODEL: "a" }, {}, { model: "a" }],
-    ["may stand on the step", {}, { LLM_MODEL: "a" }, { model: "b" }, { model: "b" }],
+    [
+      "comes from the step before LLM_MODEL",
+      {},
+      { LLM_MODEL: "a" },
+      { model: "b" },
+      { model: "b" },
+    ],
     ["comes from in before the step", { model: "c" }, {}, { model: "b" }, { model: "c" }],
-    ["may name its provider", { model: "openai/g" }, {}, {}, { model: "g", provider: "openai" }],
+    ["may include its provider", { model: "openai/g" }, {}, {}, { model: "g", provider: "openai" }],
     [
       "of a provider comes from its own variable",
       {},
@@ -41,7 +47,7 @@ describe("the model", () => {
       {},
       { model: "a" },
     ],
-    ["may be left open with null", { model: null }, {}, {}, { model: "claude-opus-4-6" }],
+    ["is the default if it is null", { model: null }, {}, {}, { model: "claude-opus-4-6" }],
   ];
 
   test.each(cases)("%s", async (_, inputs, env, step, expected) => {
@@ -80,13 +86,13 @@ describe("the request to a model", () => {
     expect(both.messages.map(({ content }) => content)).toEqual(["1", "2"]);
   });
 
-  test("is the inputs as JSON without prompt and messages", async () => {
+  test("without prompt and messages is the inputs as JSON", async () => {
     const params = await askedBy({ system: "Sum up.", text: "long", n: 1 });
     expect(params.messages).toEqual([{ role: "user", content: '{"text":"long","n":1}' }]);
     expect(params.inputs).toEqual({ text: "long", n: 1 });
   });
 
-  test("has the numbers, the thinking and the tools", async () => {
+  test("has the numbers, the thinking option and the tools", async () => {
     const tools = [{ name: "add", description: "Adds.", input_schema: { type: "object" } }];
     const thinking = { type: "enabled", budget_tokens: 2000 };
     const inputs = { max_tokens: 9, temperature: 0, thinking, tools: [...tools, "ReadFile"] };
@@ -112,7 +118,7 @@ describe("the request to a model", () => {
     ["an empty prompt", { prompt: "" }],
     ["a prompt that is null", { prompt: null }],
     ["messages that are not a list", { messages: "hi" }],
-    ["no message in the list", { messages: [] }],
+    ["an empty list of messages", { messages: [] }],
     ["a message without a role", { messages: [{ content: "hi" }] }],
     ["a message without content", { messages: [{ role: "user" }] }],
     ["tools that are not a list", { prompt: "x", tools: { name: "add" } }],
@@ -124,7 +130,7 @@ describe("the request to a model", () => {
     ["an unknown schema", { prompt: "x", output_config: { schemaRef: "None" } }],
     ["a schema named __proto__", { prompt: "x", output_config: { schemaRef: "__proto__" } }],
     ["two schemas", { prompt: "x", output_config: { schemaRef: "Sum", schema: {} } }],
-    ["documents that are not there", { prompt: "x", docs: [1] }],
+    ["missing documents", { prompt: "x", docs: [1] }],
     ["a document without an id", { prompt: "x", docs: [{ id: 1 }, null] }],
   ];
 

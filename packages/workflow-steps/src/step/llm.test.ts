@@ -68,7 +68,7 @@ describe("the events of an LLM step", () => {
     expect(typesOf(went)).toBe("llm_thinking llm_tool_use llm_tool_result llm_done");
   });
 
-  test("also come from an adapter of the old form", async () => {
+  test("also come from an adapter that only takes onToken", async () => {
     const llm = {
       async call(_: LLMParams, onToken: (delta: string) => void): Promise<LLMResult> {
         onToken("hel");
@@ -101,7 +101,7 @@ describe("the events of an LLM step", () => {
     expect(typesOf(went)).toBe("llm_token llm_token llm_done");
   });
 
-  test("survive malformed reports of an adapter", async () => {
+  test("are published even if an adapter also reports malformed events", async () => {
     const llm = {
       async call(_: unknown, __: unknown, callbacks: Record<string, (given?: unknown) => void>) {
         for (const report of Object.values(callbacks)) for (const odd of [null, 7]) report(odd);
@@ -180,7 +180,7 @@ describe("the events of an LLM step", () => {
     expect(String(went.error)).toContain('LLM_A: missing adapter "llm"');
   });
 
-  test("have the beginning of a long value, and the adapter receives the whole value", async () => {
+  test("contain only the beginning of a long value, but the adapter receives the whole value", async () => {
     const long = "x".repeat(20_000);
     const results: unknown[] = [];
     const llm: LLMAdapter = {
@@ -200,7 +200,7 @@ describe("the events of an LLM step", () => {
 });
 
 describe("an aborted run", () => {
-  test("ends a call that never answers, and drops its late events", async () => {
+  test("ends a call that does not answer, and drops its late events", async () => {
     const abort = new AbortController();
     const reason = new Error("stopped");
     let late: (delta: string) => void = () => undefined;
@@ -258,7 +258,7 @@ describe("the form of the answer", () => {
     return { went, result: went.called?.locals._result, asked: asked[0]?.output_config };
   };
 
-  test("is unchanged text without a form", async () => {
+  test("is unchanged text if no form is required", async () => {
     expect((await answer('{"n":1}', { type: "text" })).result).toBe('{"n":1}');
     expect((await answer('{"n":1}', undefined)).result).toBe('{"n":1}');
   });
@@ -297,7 +297,7 @@ describe("the form of the answer", () => {
     for (const part of [
       "/n: must be integer",
       "/tags/0: must be string",
-      "/x: must NOT be there",
+      "/x: must not be present",
     ]) {
       expect(message).toContain(part);
     }
@@ -316,7 +316,11 @@ describe("the form of the answer", () => {
       { $ref: "#/$defs/a", $defs: { a: { required: ["b"] } } },
       false,
     ],
-    ["that asks for a promise", { $async: true, required: ["b"] }, false],
+    [
+      "with $async, which would make the validator asynchronous",
+      { $async: true, required: ["b"] },
+      false,
+    ],
     ["with a format, which is ignored", { properties: { a: { items: { format: "date" } } } }, true],
   ])("is checked against a schema %s", async (_, of, isAccepted) => {
     const given = isAccepted && "const" in of ? "1" : '{"a":[2]}';

@@ -19,7 +19,7 @@ describe("a service", () => {
     ]);
   });
 
-  test("keeps digits that are part of its name", async () => {
+  test("is called with the digits of its name", async () => {
     calls.length = 0;
     const registry = { services: ["010_Users()"] };
     await carryOut({ id: "Service_010_Users" }, service(null), { registry });
@@ -42,7 +42,7 @@ describe("a service", () => {
     expect(went.called).toEqual({ locals: { _result: result } });
   });
 
-  test("fails the step if it fails, returns a cycle or is missing", async () => {
+  test("that fails, returns a cycle or is missing fails the step", async () => {
     const ring: Record<string, unknown> = {};
     ring.ring = ring;
     const cyclic = await carryOut({ id: "Service_Users" }, service(ring));

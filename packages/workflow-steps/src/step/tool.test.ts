@@ -78,7 +78,7 @@ describe("the events of a tool step", () => {
     expect(payloads.map(({ payload }) => payload.level)).toEqual([...levels]);
   });
 
-  test("have the beginning of a long value, and the tool receives the whole value", async () => {
+  test("contain only the beginning of a long value, but the tool receives the whole value", async () => {
     const long = "x".repeat(20_000);
     let length = 0;
     const went = await going(
@@ -100,7 +100,7 @@ describe("the events of a tool step", () => {
     expect(went.called?.locals._result).toBe(long);
   });
 
-  test("include nothing after the tool's end", async () => {
+  test("exclude reports after the tool's end", async () => {
     const kept: ToolRuntime[] = [];
     const went = await going((_, runtime) => void kept.push(runtime));
     kept[0]?.info("too late");
@@ -156,7 +156,7 @@ describe("a failure", () => {
     },
   );
 
-  test("is not an envelope with an empty error", async () => {
+  test("does not include an envelope with an empty error", async () => {
     for (const error of [null, undefined, false, ""]) {
       const went = await going(() => ({ error, result: 1 }));
       expect(went.called?.locals._result).toBe(1);
@@ -172,12 +172,12 @@ describe("a failure", () => {
 
 describe("the result of a tool", () => {
   const cases: [string, unknown, unknown][] = [
-    ["nothing is null", undefined, null],
-    ["a text is itself", "text", "text"],
-    ["a list is itself", [1, { result: 2 }], [1, { result: 2 }]],
-    ["an envelope without a result is itself", { ok: true }, { ok: true }],
-    ["an envelope's null is null", { result: null }, null],
-    ["a date is its text", new Date(0), "1970-01-01T00:00:00.000Z"],
+    ["undefined becomes null", undefined, null],
+    ["a text stays unchanged", "text", "text"],
+    ["an array stays unchanged", [1, { result: 2 }], [1, { result: 2 }]],
+    ["an envelope without a result stays unchanged", { ok: true }, { ok: true }],
+    ["an envelope's null becomes null", { result: null }, null],
+    ["a date becomes its text", new Date(0), "1970-01-01T00:00:00.000Z"],
   ];
 
   test.each(cases)("%s", async (_, given, expected) => {
@@ -202,7 +202,7 @@ describe("the result of a tool", () => {
     ["a cycle", () => ring, "can't be written as JSON"],
     ["a BigInt", () => ({ n: 1n }), "can't be written as JSON"],
     ["a function", () => () => 1, "can't be written as JSON"],
-    ["50 MB", () => "x".repeat(50 * 1024 * 1024), "is the most"],
+    ["50 MB", () => "x".repeat(50 * 1024 * 1024), "characters of JSON, more than"],
     ["5,000 levels", deep, "500 levels"],
   ];
 

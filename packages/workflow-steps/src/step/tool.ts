@@ -48,7 +48,7 @@ export async function callTool(call: Call): Promise<Called> {
   return { locals: { _result: output, _toolResult: envelope } };
 }
 
-/** Returns a tool's name: `tool`, else `toolName`, else the name in the step's id. */
+/** Returns a tool's name: `tool`, otherwise `toolName`, otherwise the name in the step's id. */
 export function toolNameOf({ step, value }: Pick<Call, "step" | "value">): string {
   const named = value(step.tool) ?? value(step.toolName);
   return typeof named === "string" && named !== "" ? named : nameOf(step.id);
@@ -110,7 +110,7 @@ async function callNamed(
   return plain(given, `the ${kind} ${name}`);
 }
 
-/** Calls a service or component. `_result` is the answer's `data` if that is truthy, else the whole answer. */
+/** Calls a service or component. `_result` is the answer's `data` if that is truthy, otherwise the whole answer. */
 async function callService(call: Call): Promise<Called> {
   const services = call.registry.services ?? [];
   const names = services.map((text) => text.split("(", 1)[0]?.trim() ?? "");

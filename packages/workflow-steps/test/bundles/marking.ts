@@ -22,7 +22,10 @@ const child: WorkflowDocument = {
 
 const list = Array.from({ length: 100 }, (_, at) => at);
 
-/** The prompt selects a loop of 100 iterations, or one of each construct. Each call appends a line to a file. */
+/**
+ * A workflow that runs a loop of 100 iterations for the prompt `loop`, otherwise one of each construct. Each call
+ * appends a line to a file.
+ */
 const document: WorkflowDocument = {
   version: "3.18",
   name: "marking",

@@ -7,18 +7,18 @@ export type Generated = {
   subflows: Record<string, WorkflowDocument>;
   maxConcurrency: number;
   seed: number;
-  /** Number of steps, including subflows. */
+  /** The number of steps, including the steps of subflows. */
   steps: number;
 } & Traits;
 
 type Traits = {
-  /** Whether its progress depends on timing: a Stop or a failure ends concurrent steps. */
+  /** Whether the workflow's progress depends on timing, because a Stop or a failure ends concurrent steps. */
   isTimed: boolean;
-  /** Whether nothing in it runs concurrently. */
+  /** Whether all its steps run in sequence. */
   isSerial: boolean;
   /** Whether a step can fail without a handler. */
   mayFail: boolean;
-  /** Whether a step may run again at the same place. */
+  /** Whether a step may run several times at the same place. */
   hasCycles: boolean;
 };
 
@@ -263,7 +263,7 @@ class Draft {
   }
 
   #cycle({ chain, leave, rounds }: Of<"cycle">, place: Place, next: string): string {
-    // Leave out steps that end the chain, because following steps would be unreachable.
+    // Omit steps that end the chain, because the steps after them would be unreachable.
     const body = chain.filter(({ kind }) => kind !== "stop" && kind !== "break");
     if (place.counting === "none") return this.#chain(body, place, next);
     this.#shared.hasCycles = true;
@@ -377,7 +377,7 @@ function testOf(when: When, place: Place): string {
   return tests[when];
 }
 
-/** Whether these chains contain no loop. `_index` belongs to the innermost loop. */
+/** Returns whether these chains contain no loop, because `_index` belongs to the innermost loop. */
 function isFlat({ chains }: Chains): boolean {
   return chains.flat().every((plan) => {
     if (plan.kind === "loop" || plan.kind === "while" || !isFlat(plan.inside)) return false;

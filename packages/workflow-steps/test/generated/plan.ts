@@ -7,7 +7,7 @@ export type When = "always" | "never" | "yes" | "first" | "flag" | "counted";
 export type CallKind = "Tool" | "Service" | "Component" | "Custom";
 export type Failing = { at: "call" | "out"; then: "handled" | "allowed" | "fatal" } | null;
 
-/** Chains that run concurrently inside a node. */
+/** Chains that run concurrently inside a step. */
 export type Chains = { chains: Plan[][]; strategy: "fail_fast" | "continue" | "collect" | null };
 
 /** One action of a chain: one step, or several steps for a cycle. */
@@ -28,7 +28,7 @@ export type WorkflowPlan = {
   /** Whether steps may count their earlier writes, which reveals repeated runs. */
   isCounting: boolean;
   maxConcurrency: number;
-  /** Determines how long calls take. */
+  /** Determines the duration of calls. */
   seed: number;
 };
 

@@ -10,7 +10,7 @@ import type { Generated } from "./draft.ts";
 const threadId = "00000000000000000000000000";
 const longestRun = 20_000;
 
-/** Adapters in memory. The seed, the step and the number of the call determine how long a call takes. */
+/** Returns adapters in memory. The seed, the step and the number of the call determine the duration of a call. */
 export function adaptersOf(seed: number): Adapters {
   const work = workOf(seed);
   const files = new Map<string, string | Uint8Array>();
@@ -86,7 +86,7 @@ export async function runBundle(
   return await inTime(running, `the run after ${steps.length} steps`);
 }
 
-/** The checkpoint of a log. */
+/** Returns the checkpoint of a log. */
 export const foldOf = ({ document, subflows }: Generated, steps: readonly Step[]): Checkpoint =>
   fold(document, { prompt: "", threadId, steps: [...steps], subflows });
 
@@ -96,7 +96,7 @@ export function endOf(generated: Generated, steps: readonly Step[]) {
   return { artifacts, variables, completedSteps: completedSteps.toSorted() };
 }
 
-/** The key of a step in a log: its role and its path. Null for marks and answers. */
+/** Returns the key of a step in a log: its role and its path. Returns null for marks and answers. */
 export function keyOf({ role, meta }: RoleOutput): string | null {
   if (meta.phase === "mark" || role === INPUT) return null;
   const path = (meta.path ?? []) as { run?: string }[];

@@ -10,7 +10,7 @@ import {
 } from "@openai/agents";
 import { z } from "zod";
 
-/* The structure of an export with a rewritten question, a classification, and an agent for each class. */
+/* Has the structure of an export that rewrites a question, classifies it, and has an agent for each class. */
 
 const fileSearch = fileSearchTool(["vs_handbook"]);
 const mcp = hostedMcpTool({

@@ -1,7 +1,7 @@
 import "@uncaged/workflow-agents/openai-agents/auto";
 import { Agent, type AgentInputItem, Runner, webSearchTool, withTrace } from "@openai/agents";
 
-/* The structure of an export with one agent. */
+/* Has the structure of an export with one agent. */
 
 const webSearchPreview = webSearchTool({
   searchContextSize: "medium",

@@ -3,8 +3,8 @@ import { Agent, type AgentInputItem, Runner, withTrace } from "@openai/agents";
 import { z } from "zod";
 
 /*
- * The structure of an export with a classification and a person's approval. The import replaces the function
- * `approvalRequest` that the export leaves to the author, and its call has an `await`.
+ * Has the structure of an export with a classification and a person's approval. It differs from an export in two
+ * places: it imports `approvalRequest`, which an export leaves to the author, and awaits its call.
  */
 
 const ClassificationAgentSchema = z.object({
