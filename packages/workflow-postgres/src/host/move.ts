@@ -26,7 +26,7 @@ import { bundleMissing } from "./errors.ts";
 import { headsIn } from "./heads.ts";
 import { movingNames } from "./names.ts";
 
-/** The operations that move threads out of and into a database, and their copies on this machine. */
+/** The operations that move threads out of and into a database, and a function that deletes their temporary copies. */
 export type MovingDatabase = { moving: MovingHost; removeCopies: () => void };
 
 type Row = { hash: string; location: string | null; moved_to: string | null };

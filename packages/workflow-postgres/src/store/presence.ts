@@ -23,7 +23,7 @@ export class Presence {
   readonly #ended: Promise<void>;
 
   /**
-   * @param name The owner of the worker's claims.
+   * @param name The owner name in the worker's claims.
    * @param mayJudge Whether connections go directly to the server. Behind a pooler, a connection shows nothing about a process.
    * @param onFreed Called when threads of a dead worker can be claimed.
    */

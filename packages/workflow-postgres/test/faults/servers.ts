@@ -73,7 +73,7 @@ export class Servers {
   async failOver(onPromoted: (port: number) => void): Promise<void> {
     await this.#inSync();
     const [old, next] = [this.#primary, this.#replica];
-    if (!next) throw new Error("there is no replica");
+    if (!next) throw new Error("missing replica");
     await old.server.kill();
     await run("pg_ctl", "promote", "-w", "-D", next.server.folder);
     this.#primary = next;
