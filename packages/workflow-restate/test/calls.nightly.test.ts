@@ -7,8 +7,8 @@ import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 
 /**
- * Yields steps of the given sizes after a delay each. With `keeps`, stores a blob and asks a question after the first
- * step.
+ * A bundle that yields steps of the given sizes, each after a delay. With `keeps`, it stores a blob and asks a question
+ * after the first step.
  */
 const sized = `
 export const descriptor = { description: "sized", roles: {} };

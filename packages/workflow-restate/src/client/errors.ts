@@ -22,7 +22,7 @@ export const callTimeout = (origin: string, cause: unknown): WorkflowError =>
   WorkflowError.failed(
     "NO_WORKER",
     `no worker answered by ${origin} in time`,
-    "see whether a worker runs, and whether the servers have room on their disks",
+    "check that a worker runs, and that the servers have free disk space",
     cause,
   );
 

@@ -6,7 +6,7 @@ import { brief } from "./options.ts";
 /** Change of the plans: its base version, and the rows to set; null deletes a row. */
 export type PlanCommit = { id: string; after: number; rows: Record<string, unknown> };
 
-/** Record of a commit. Older copies have stale values for its keys. */
+/** Id and changed keys of a commit, for readers with an older version. */
 export type CommitEntry = { id: string; keys: string[] };
 
 /** Holder of a lock, and expiry time in milliseconds since the epoch. */

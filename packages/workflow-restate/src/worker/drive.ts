@@ -40,7 +40,7 @@ export type DriverParts = {
 export type Order = { threadId: string; epoch: number; invocation: string; signal: AbortSignal };
 
 /**
- * Most attempts of one invocation. Restate would delay the next attempt by 0.4 s, and double the delay for each further
+ * Maximum attempts of one invocation. Restate would delay the next attempt by 0.4 s, and double the delay for each further
  * attempt, up to 5 s.
  */
 const mostAttempts = 4;
@@ -175,7 +175,7 @@ export class Driver {
       if ("over" in renewed) return renewed.over;
       throw new Error(`${threadId} was claimed by a worker of another version`);
     }
-    if (!claim) throw new Error(`${threadId} was taken by another worker`);
+    if (!claim) throw new Error(`${threadId} was claimed by another worker`);
     const [bundle, journal] = await this.#load(claim)
       .then(async (loaded) => [loaded, await this.#journalOf(claim)] as const)
       .catch((error: unknown) => {
@@ -225,7 +225,7 @@ export class Driver {
     this.#engines.add(driven);
     this.#begin(threadId, { fail, note: (content) => info.log("R5DM7YB3", content) });
     try {
-      if (signal.aborted || this.#isDraining) throw new Error("the thread was taken away");
+      if (signal.aborted || this.#isDraining) throw new Error("the drive was canceled");
       const payload = { pid: process.pid, steps: claim.steps.length };
       info.event({ tag: "E9K2TNWE", type: "worker_start", stepID: null, payload });
       engine.start();
@@ -237,7 +237,7 @@ export class Driver {
       // Only the object can confirm that the thread rests. Otherwise another worker must continue it.
       const after = await client.call<Claimed>("thread", threadId, "look", { epoch: meta.epoch });
       if ("over" in after) return after.over;
-      throw new Error("the thread was let go");
+      throw new Error("the thread does not rest");
     } finally {
       claim.abandon();
       this.#engines.delete(driven);
