@@ -10,5 +10,5 @@ export const noAgents = (): WorkflowError =>
   WorkflowError.failed(
     "GRAPH_NO_AGENTS",
     "missing agents to run the graph",
-    "give graphBundle agents: modelAgents(), or your own agents",
+    "pass agents to graphBundle: modelAgents() or your own agents",
   );

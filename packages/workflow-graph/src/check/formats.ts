@@ -55,7 +55,7 @@ const formats: { name: string; is: (document: Fields) => boolean }[] = [
       Array.isArray(edges) && listOf(nodes).some((node) => has(node, "position")),
   },
   {
-    name: "a graph of LangGraph, or another one of nodes and edges",
+    name: "a graph of LangGraph, or another graph of nodes and edges",
     is: ({ edges, nodes }) => Array.isArray(edges) && Array.isArray(nodes),
   },
   {
