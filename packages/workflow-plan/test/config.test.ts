@@ -26,7 +26,7 @@ function refused(text: string, env: Record<string, string> = {}): string {
     expect(error).toBeInstanceOf(ConfigError);
     return (error as Error).message.replace(`${given.home}/`, "");
   }
-  throw new Error("it was accepted");
+  throw new Error("the file was accepted");
 }
 
 test("without a file each setting has its default", () => {
@@ -175,7 +175,7 @@ describe("a project's file", () => {
     ["", "telegram: { allowed_users: ['1'] }"],
     ["", "whatsapp: { enabled: true }"],
   ] as const) {
-    test(`cannot have ${project} beside ${user || "the defaults"}`, () => {
+    test(`cannot have ${project} with ${user || "the defaults"} in the user's file`, () => {
       const found = both(user, project);
       expect(found).toMatch(
         /^uncaged\.plans\.yaml:1:\d+: a project's file can't (relax|set) [\w.]+$/,

@@ -110,7 +110,7 @@ const refused: Record<string, string[]> = {
     "X=1 sudo x",
     "doas ls",
   ],
-  "rights for everybody": [
+  "all rights for all users": [
     "chmod 777 x",
     "chmod -R 0777 .",
     "chmod a+rwx x",
@@ -192,7 +192,7 @@ const refused: Record<string, string[]> = {
     "netcat -nl 80",
     "busybox nc -l -p 1",
   ],
-  "deleting all that is found": [
+  "searches that delete everything": [
     "find / -delete",
     "find / -name x -delete",
     "find ~ -type f -delete",

@@ -44,7 +44,7 @@ const open = () =>
     hide: (text) => withoutSecrets(text, secrets),
   });
 
-/** Writes a file like a step: under a temporary name, which it then changes. */
+/** Writes a file like a step: under a temporary name, then renames it. */
 function put(name: string, text: string): void {
   const aside = join(path, "output", `.${name}.tmp`);
   writeFileSync(aside, text);

@@ -179,7 +179,7 @@ describe("the planner", () => {
     expect(await generatePlan("go", options)).toMatchObject({ phase: "awaiting_confirmation" });
   });
 
-  test("recognizes answers of every wrong form", async () => {
+  test("recognizes every form of invalid answer", async () => {
     const text = await planning([{ text: "I can do that." }]);
     const tokens: string[] = [];
     const onToken = (token: string) => tokens.push(token);

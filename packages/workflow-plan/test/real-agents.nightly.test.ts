@@ -196,7 +196,7 @@ test.skipIf(missing !== "").each(users)(
 const ssh = sshMissing === "" ? "" : ` (without ssh: ${sshMissing} is missing)`;
 
 test.skipIf(missing !== "").each(users)(
-  `git over https and ssh and npm reach what the user allows, and nothing else, as $name${missing}${ssh}`,
+  `git over https and ssh, and npm, reach only the addresses that the user allows, as $name${missing}${ssh}`,
   (user) =>
     as(user, async (person) => {
       const folder = mkdtempSync(join(tmpdir(), "servers-"));

@@ -94,7 +94,7 @@ describe("an interrupted step", () => {
     meta: { event: "started", attempt, inputs: {}, sandbox: "off", sdkSessionId },
   });
 
-  test("repeats the same attempt with its session, and its prompt says so", async () => {
+  test("repeats the same attempt with its session, and its prompt mentions the interruption", async () => {
     const asked: StepRequest[] = [];
     const note = async (request: StepRequest) => {
       asked.push(request);

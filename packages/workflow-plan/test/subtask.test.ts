@@ -68,7 +68,7 @@ describe("a subtask", () => {
       ),
     );
     expect(texts.a).toEqual([
-      expect.stringContaining("has a step"),
+      expect.stringContaining("already has a step"),
       expect.stringContaining("id: must be kebab-case"),
       expect.stringContaining("description: must not be blank"),
       expect.stringContaining("depends on itself"),
@@ -80,7 +80,7 @@ describe("a subtask", () => {
     const many = Array.from({ length: 21 }, (_, n) => ({ id: `s${n}`, description: "x" }));
     const full = await runPlan(plan([step("a")]), { a: creating(...many) });
     expect(full.steps.find(({ meta }) => meta.event === "succeeded")?.content).toEndWith(
-      "no more are taken",
+      "subtasks, which is the maximum",
     );
   });
 });

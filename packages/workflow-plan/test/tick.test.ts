@@ -56,7 +56,7 @@ class Clockwork extends TestHome {
     };
   }
 
-  /** Runs one pass after some time. Returns how many plans fired. */
+  /** Runs one pass after some time. Returns the number of plans that fired. */
   async after(ms: number, more: Partial<TickOptions> = {}): Promise<number> {
     this.now += ms;
     const { fired } = await tick(this.timed, this.options(more));

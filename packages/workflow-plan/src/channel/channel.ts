@@ -57,6 +57,7 @@ export type MessageMetadata = {
   [key: string]: unknown;
 };
 
+/** Called for each received message. */
 export type OnInboundMessage = (chatJid: string, message: NewMessage) => void;
 
 /** Options of a channel. */

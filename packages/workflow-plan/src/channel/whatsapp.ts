@@ -80,7 +80,7 @@ const mostAcks = 200;
 /** The status codes for a permanent end and for an immediate reconnection. */
 const ended = { loggedOut: 401, restartRequired: 515 };
 const howToReply = "Reply to this message.";
-const howToAnswer = "Answer yes, no or modify; or write what is to change.";
+const howToAnswer = "Answer yes, no or modify, or describe the change.";
 
 /** The WhatsApp channel: a device that is linked to a telephone. */
 export class WhatsAppChannel implements Channel {
@@ -259,7 +259,7 @@ export class WhatsAppChannel implements Channel {
       const code = await socket.requestPairingCode(phone);
       log(`whatsapp: enter ${code} on the telephone, under Linked devices, Link with phone number`);
     } catch (error) {
-      log(`whatsapp: there is no code to link with: ${reasonOf(error)}`);
+      log(`whatsapp: no linking code available: ${reasonOf(error)}`);
     }
   }
 

@@ -120,7 +120,7 @@ export class StepFolder {
   #refuse(name: string, text: string | null): void {
     this.#errors += 1;
     if (this.#errors > mostErrors) return;
-    const kept = this.#reader.hide(text ?? "it is no file of at most 1 MiB");
+    const kept = this.#reader.hide(text ?? "not a file of at most 1 MiB");
     const safe = `${this.#errors}-${this.#reader
       .hide(name)
       .replace(/[^\w.-]/g, "_")

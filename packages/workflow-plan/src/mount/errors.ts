@@ -8,7 +8,7 @@ export const allowlistFile = "mount-allowlist.json";
 /** `problem` follows the path, as in "must be an object". */
 export const invalidAllowlist = (path: string, problem: string): ConfigError =>
   new ConfigError(`${path} ${problem}`, {
-    hint: "repair it, or delete it: a new one is made",
+    hint: "repair the file, or delete it to create a new one",
   });
 
 const invalid = (hostPath: unknown, problem: string): ConfigError =>

@@ -52,7 +52,7 @@ export class Confirmations {
     if (!action) return false;
     await this.#desk.reply(
       received,
-      `That was asked more than ten minutes ago. Confirm it with /confirm ${workflowId}, or look at it with /show ${workflowId}.`,
+      `The question is more than ten minutes old. Confirm it with /confirm ${workflowId}, or look at it with /show ${workflowId}.`,
     );
     return true;
   }
@@ -64,7 +64,7 @@ export class Confirmations {
     standing: Exclude<Standing, "answer">,
   ): Promise<void> {
     if (wants === "answer") return await this.#remind(received, workflowId, standing);
-    const sent = await this.#desk.question(received, `${reasons[standing]} What is to change?`);
+    const sent = await this.#desk.question(received, `${reasons[standing]} What should change?`);
     received.chat.remind(changeOf(workflowId), sent);
   }
 
@@ -86,7 +86,7 @@ export class Confirmations {
         at: this.#desk.now(),
         wants: "change" as const,
       };
-      const sent = await this.#desk.question(received, "What is to change?");
+      const sent = await this.#desk.question(received, "What should change?");
       return chat.ask(changeOf(id), sent, { asked });
     }
     await plans.reject(id);

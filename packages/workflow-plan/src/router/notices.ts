@@ -278,8 +278,8 @@ function endText(workflow: Workflow, run: PlanView["runs"][number]): string | nu
   const { id, name, steps, trigger } = workflow;
   if (run.status === "running") return null;
   if (run.status === "failed") {
-    const how = trigger.type === "manual" ? `\nDo again what has failed with /retry ${id}.` : "";
-    return `**${name}** has failed: ${run.error ?? "for no known reason"}${how}`;
+    const how = trigger.type === "manual" ? `\nRepeat the failed steps with /retry ${id}.` : "";
+    return `**${name}** has failed: ${run.error ?? "unknown reason"}${how}`;
   }
   const needed = new Set(steps.flatMap(({ depends_on }) => depends_on));
   const outputs = run.steps.flatMap(({ output_json, step_id }) => {

@@ -7,6 +7,7 @@ import type { OnRunError } from "../runs/runs.ts";
 import { claimTriggers, lockTriggers, noteLook, runningService } from "./control.ts";
 import { type Fired, nextFire, Triggers, type TriggersOptions } from "./triggers.ts";
 
+/** Options of {@link tick}. */
 export type TickOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now"> & {
   host: Host;
   env: Environment;

@@ -113,9 +113,10 @@ export class PlanState {
   refusal(step: PlanStep, by: string): string | null {
     const depth = (this.find(by)?.depth ?? 0) + 1;
     const count = this.steps.filter((one) => one.by !== null).length;
-    if (this.#steps.has(step.id)) return `the run has a step ${JSON.stringify(step.id)} already`;
-    if (depth > deepest) return `subtasks may be ${deepest} deep, and this one would be deeper`;
-    if (count >= mostSubtasks) return `the run has ${mostSubtasks} subtasks, and no more are taken`;
+    if (this.#steps.has(step.id)) return `the run already has a step ${JSON.stringify(step.id)}`;
+    if (depth > deepest) return `subtasks can be at most ${deepest} levels deep`;
+    if (count >= mostSubtasks)
+      return `the run already has ${mostSubtasks} subtasks, which is the maximum`;
     const unknown = step.depends_on.find((id) => !this.#steps.has(id));
     return unknown === undefined ? null : `no step ${JSON.stringify(unknown)} found`;
   }

@@ -142,14 +142,14 @@ export const notConfirmedHere = (workflowId: string, userHome: string): Executor
   unconfirmed(workflowId, `no confirmation of the current ${workflowId} found in ${userHome}`);
 
 export const otherDirectory = (workflowId: string, now: string, confirmed: string): ExecutorError =>
-  unconfirmed(workflowId, `${now} is not the directory the plan was confirmed for (${confirmed})`);
+  unconfirmed(workflowId, `${now} is not the confirmed directory (${confirmed})`);
 
 /** `how` is a verb phrase, such as "has changed". */
 export const fileChanged = (workflowId: string, path: string, how: string): ExecutorError =>
   unconfirmed(workflowId, `${path} ${how} since the plan was confirmed`);
 
 export const agentChanged = (workflowId: string, path: string): ExecutorError =>
-  unconfirmed(workflowId, `the agent ${path}, which steps can write, is not the confirmed one`);
+  unconfirmed(workflowId, `the agent ${path}, which steps can write, is not the confirmed agent`);
 
 /** A confirmation with a kind of sandbox that is now missing. `problem` is the reason, or null. */
 export const sandboxGone = (

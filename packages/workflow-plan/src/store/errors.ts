@@ -4,7 +4,7 @@ import type { WorkflowPhase } from "../plan/plan.ts";
 /* The errors of a plan home, its database, and the phases of its plans. */
 
 export const homeNotMade = (home: string, code: string, cause: unknown): ConfigError =>
-  new ConfigError(`the plan home ${home} can't be made: ${code}`, {
+  new ConfigError(`the plan home ${home} can't be created: ${code}`, {
     hint: "set UNCAGED_PLAN_HOME to a folder of your own",
     cause,
   });
@@ -34,7 +34,7 @@ export const sqliteProblems: readonly (readonly [code: string, problem: string, 
   // SQLite can't enlarge its files that processes share.
   ["SQLITE_IOERR_SHMSIZE", ...full],
   ["SQLITE_IOERR", "can't be read or written", "check the disk; committed data is safe"],
-  ["SQLITE_CORRUPT", "is damaged", "restore it from a backup; plan rebuild makes its runs again"],
+  ["SQLITE_CORRUPT", "is damaged", "restore it from a backup; plan rebuild restores its runs"],
   ["SQLITE_NOTADB", "is not a database", "restore it from a backup, or move it away"],
 ];
 

@@ -96,12 +96,12 @@ test("messages arrive between any other updates of Telegram", async () => {
   }
   await channel.connect();
   const sound = () => came.filter(({ text }) => text.startsWith("sound"));
-  await until(() => sound().length === count, "all that is sound");
+  await until(() => sound().length === count, "all valid messages");
   expect(came.every(isSound)).toBe(true);
   expect(lines.filter((line) => noise.test(line))).toEqual([]);
 });
 
-test("an answer of Telegram to a message has its id, no id, or a clear error", async () => {
+test("a response of Telegram to a sent message yields its id, no id, or a clear error", async () => {
   const server = botApi();
   const channel = new TelegramChannel({
     ...{ token: server.token, apiRoot: server.url, describe: () => "plan" },
@@ -208,7 +208,7 @@ test("messages arrive between any other messages of WhatsApp's client", async ()
   expect(lines.filter((line) => noise.test(line))).toEqual([]);
 });
 
-test("messages to WhatsApp during a lost connection are read, too", async () => {
+test("messages from WhatsApp during a lost connection are read after it is restored", async () => {
   const client = whatsAppClient();
   const came: NewMessage[] = [];
   const channel = new WhatsAppChannel({

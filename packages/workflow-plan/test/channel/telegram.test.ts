@@ -95,7 +95,7 @@ test("a press with invented data is acknowledged and not delivered", async () =>
   ];
   for (const data of made) server.press(42, data);
   server.write(42, "end");
-  await until(() => came.length > 0, "the message behind them");
+  await until(() => came.length > 0, "the message after the presses");
   expect(came.map(({ message }) => message.text)).toEqual(["end"]);
   expect(server.answered.map(({ text }) => text)).toEqual(
     made.map(() => "This button is not known."),

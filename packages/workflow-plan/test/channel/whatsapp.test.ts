@@ -50,7 +50,7 @@ test("a lost connection is opened again, with growing delays, until one succeeds
   await until(() => channel.isConnected() && client.openings() === 2, "another connection");
   expect(waits.at(-1)).toBe(1000);
   client.emit("connection.update", close(515));
-  await until(() => channel.isConnected() && client.openings() === 3, "the one it asks for");
+  await until(() => channel.isConnected() && client.openings() === 3, "the immediate reconnection");
   expect(waits).toHaveLength(5);
   await channel.disconnect();
 });

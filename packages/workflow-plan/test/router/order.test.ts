@@ -17,7 +17,7 @@ afterEach(async () => {
   await removeStores();
 });
 
-const early = "You wrote that before the question was asked.";
+const early = "You wrote this before the question was asked.";
 const nothingOpen = "Nothing waits for that answer.";
 const owner = { channel: "telegram", chatJid: "42", sender: "7" };
 const watched = (name: string) => hello({ name, trigger: cron });
@@ -26,7 +26,7 @@ const hashOf = (home: TestHome, id: string): string =>
 
 async function only({ plans }: { plans: TestHome["plans"] }) {
   const [one, ...others] = await plans.list();
-  if (!one || others.length > 0) throw new Error("there is not exactly one plan");
+  if (!one || others.length > 0) throw new Error("expected one plan");
   return one;
 }
 
@@ -132,7 +132,7 @@ test("a reply to another message answers nothing, a reply to the reminder does, 
   await write("go");
   for (const more of [{ reply_to_message: { message_id: 100 } }, { external_reply: {} }]) {
     await handled(server.write(42, "yes", 7, more));
-    expect(texts().at(-1)).toStartWith("That replies to another message. Plan is not confirmed.");
+    expect(texts().at(-1)).toStartWith("This replies to another message. Plan is not confirmed.");
   }
   const reminder = server.sent.at(-1)?.id;
   await handled(server.write(42, "yes", 7, { reply_to_message: { message_id: reminder } }));
@@ -218,7 +218,7 @@ test("a change is requested once, and earlier text does not answer", async () =>
   await write("go");
   server.write(42, "m", 7);
   await handled(server.write(42, "yes", 7));
-  expect(texts().slice(-2)).toEqual(["What is to change?", `${early} What is to change?`]);
+  expect(texts().slice(-2)).toEqual(["What should change?", `${early} What should change?`]);
   expect([model.came.length, (await only(opened)).phase]).toEqual([1, "awaiting_confirmation"]);
   expect(await write("the name")).toEqual(["The plan is ready.", "Two\nDo it."]);
 });
@@ -278,7 +278,7 @@ test("a decision that was written before its failure was reported decides nothin
   }
   const elsewhere = { reply_to_message: { message_id: 50 } };
   await handled(server.write(42, "skip", 7, elsewhere));
-  expect(texts().at(-1)).toStartWith("That replies to another message.");
+  expect(texts().at(-1)).toStartWith("This replies to another message.");
   expect(await home.plans.wanted()).toHaveLength(1);
   await handled(server.write(42, `/answer ${name} skip`, 7));
   expect(texts().at(-1)).toBe("bad: skip");

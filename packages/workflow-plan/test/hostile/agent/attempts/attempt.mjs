@@ -67,7 +67,7 @@ const python = ["/usr/bin/python3", "/usr/local/bin/python3"].find((path) => exi
 
 /** Runs a Python program, which can make any system call. Returns its output. @throws when the program fails */
 export function py(program, ...args) {
-  if (python === undefined) throw new NotTried("there is no python3");
+  if (python === undefined) throw new NotTried("python3 not found");
   const options = { encoding: "utf8", timeout: 50_000, maxBuffer: 1 << 26 };
   const text = `${prelude}\n${program}`;
   const { status, stderr, stdout } = spawnSync(python, ["-c", text, ...args.map(String)], options);
@@ -78,7 +78,7 @@ export function py(program, ...args) {
 /** Requires a program. @throws NotTried when the program is missing */
 export function needs(program) {
   const found = spawnSync("/bin/sh", ["-c", `command -v ${program}`]).status === 0;
-  if (!found) throw new NotTried(`there is no ${program}`);
+  if (!found) throw new NotTried(`${program} not found`);
 }
 
 const prelude = `

@@ -30,7 +30,7 @@ output("no text", (put) =>
 output("broken JSON", (put) =>
   put(Buffer.from(`${'{"type":"result",'.repeat(1000)}\n[[[[\n{"type":\n`)),
 );
-output("JSON that is deep", (put) =>
+output("deeply nested JSON", (put) =>
   put(Buffer.from(`${'{"a":'.repeat(200_000)}1${"}".repeat(200_000)}\n`)),
 );
 output("keys of all objects", (put) =>
@@ -47,7 +47,7 @@ output("the answer of another session", (put) =>
     ),
   ),
 );
-output("sequences of a terminal", (put) => {
+output("terminal control sequences", (put) => {
   const text = "\u001b]0;owned\u0007\u001b[2J\u001b]52;c;b3duZWQ=\u0007\u009b31mowned\u202eowned";
   const content = [{ type: "text", text }];
   put(
@@ -163,7 +163,7 @@ attempts("clock", {
     sh("date -s '2001-01-01'");
     return "set the clock";
   },
-  "set by the system's call": () => {
+  "set by settimeofday": () => {
     py(`
 now = time.time()
 class Time(ctypes.Structure): _fields_ = [("s", ctypes.c_long), ("u", ctypes.c_long)]
