@@ -56,7 +56,7 @@ test("all processes together start no more runs than the limit", async () => {
   expect(await home.plans.startQueued()).toMatchObject([{ workflowId: ids[2] }]);
   await home.ended(ids[2] ?? "");
   expect((await home.host.threads()).rows).toHaveLength(3);
-  // Resuming a run that was paused before its start starts it.
+  // A resume starts a run that was paused before its start.
   await home.plans.resume(paused);
   expect((await home.ended(paused)).phase).toBe("active");
 });

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { PostgresServer, run } from "../test/fixtures/server.ts";
 
 /*
- * Compares this package with DBOS on one PostgreSQL server: the times of a step, of 100 threads with 50 steps each, of a
- * list of the newest 20 of 100,000 threads, and of a resume after 1,000 steps. Runs both programs in turn, `--runs`
+ * Compares this package with DBOS on one PostgreSQL server: the times of a step, of 100 threads with 50 steps each, of
+ * a list of the newest 20 of 100,000 threads, and of a resume after 1,000 steps. Runs both programs in turn, `--runs`
  * times, and prints medians in milliseconds.
  *
  *     bun packages/workflow-postgres/bench/beside.ts [--runs 3] [--threads 100000]

@@ -17,7 +17,9 @@ const isWhole = process.env.TEST_CASES === "all";
 /** Number of steps of the moved thread. */
 const stepCount = isWhole ? 10_000 : 1200;
 
-/** A bundle that writes a note before it yields each step, and asks a question after `count` steps and each later step. */
+/**
+ * A bundle that writes a note before it yields each step, and asks a question after `count` steps and each later step.
+ */
 const noting = `
 import { appendFileSync } from "node:fs";
 export const descriptor = { description: "notes what it does", roles: {} };

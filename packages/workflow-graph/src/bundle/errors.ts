@@ -2,7 +2,7 @@ import { WorkflowError } from "@uncaged/workflow";
 
 /* The errors of a graph's bundle. */
 
-/** `message` is also in the run's log; the graph format prescribes the text. */
+/** A graph without a start node. The graph format prescribes `message`, which is also in the run's log. */
 export const noStartNode = (message: string): WorkflowError =>
   WorkflowError.failed("GRAPH_NO_START", message, "add a node of the type start");
 

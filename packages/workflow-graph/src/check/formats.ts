@@ -1,4 +1,6 @@
-/* Recognizes other formats by their distinctive fields, so that the error names the format instead of missing fields. */
+/*
+ * Recognizes other formats by their distinctive fields, so that the error names the format instead of missing fields.
+ */
 
 type Fields = Readonly<Record<string, unknown>>;
 

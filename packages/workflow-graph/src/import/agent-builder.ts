@@ -230,7 +230,7 @@ class Builder {
       });
   }
 
-  /** `input` is the output of the node before; `workflow.input_as_text` is the prompt. */
+  /** Resolves a path: `input` is the output of the node before, `workflow.input_as_text` the prompt. */
   #referenceOf(path: string, node: string): Reference | null {
     const [root, kind, field = null, ...deeper] = path.split(".");
     const before = this.#before(node);

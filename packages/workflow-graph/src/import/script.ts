@@ -48,7 +48,10 @@ const words = /[\w$]+/y;
 const blank = /\s+/y;
 const numbers = /\d[\w.]*/y;
 
-/** @throws WorkflowError `IMPORT_INVALID` for an unterminated string, comment or bracket. */
+/**
+ * Splits a source into tokens.
+ * @throws WorkflowError `IMPORT_INVALID` for an unterminated string, comment or bracket.
+ */
 export function tokensOf(source: string, file: string): Token[] {
   const tokens: Token[] = [];
   let [at, line, isApart] = [0, 1, true];

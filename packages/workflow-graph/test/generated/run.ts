@@ -19,8 +19,8 @@ const maxRounds = 120;
 
 /**
  * Runs a generated graph to its end, with agents that need time and sometimes fail, and with answers to its
- * questions. With `kills` the function repeatedly drops the interpreter during the run, and continues from the committed
- * steps. The oracle reads each step.
+ * questions. With `kills` the function repeatedly drops the interpreter during the run, and continues from the
+ * committed steps. The oracle reads each step.
  */
 export async function runGenerated(
   document: GraphDocument,

@@ -127,8 +127,8 @@ export class WhatsAppChannel implements Channel {
   }
 
   /**
-   * The order is the server's clock: the timestamp of a received message, the time in the receipt of a sent message. The
-   * client's timestamp of a sent message comes from the local clock.
+   * The order is the server's clock: the timestamp of a received message, the time in the receipt of a sent message.
+   * The client's timestamp of a sent message comes from the local clock.
    */
   async sendQuestion(jid: string, text: string): Promise<Sent> {
     const ids = await this.#sendAll(jid, jid.endsWith("@g.us") ? `${text}\n\n${howToReply}` : text);

@@ -3,7 +3,7 @@ import { ExecutorError } from "../error/error.ts";
 
 /* The errors of a run of a plan. */
 
-/** `ids` are the remaining steps, none of which can start. */
+/** A run in which none of the remaining steps (`ids`) can start. */
 export const stuck = (ids: readonly string[]): ExecutorError =>
   new ExecutorError(`no step can start: ${ids.join(", ")} depend on missing steps`);
 

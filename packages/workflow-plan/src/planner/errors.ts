@@ -30,7 +30,7 @@ export const credentialsNotStored = (): Error => new Error("credentials are not 
 export const sessionCancelled = (id: string): PlannerError =>
   new PlannerError(`${id} was cancelled`);
 
-/** `id` is the id of a session or a plan with a turn in progress. */
+/** A session or a plan with a turn in progress. */
 export const plannerBusy = (id: string): PlannerError =>
   new PlannerError(`the planner is already working on ${id}`, {
     hint: "wait for its answer, then try again",

@@ -15,7 +15,9 @@ export type CommandCall = {
   confirm: (named: string) => Promise<void>;
   /** Decides about a failed step. `named` is the id of its failure, run or plan. */
   answer: (named: string, decision: string) => Promise<void>;
-  /** Tells whether a failed run was reported only after the command was written. The report then answers the command. */
+  /**
+   * Tells whether a failed run was reported only after the command was written. The report then answers the command.
+   */
   isUnseen: (run: RunRow | undefined) => Promise<boolean>;
 };
 

@@ -141,8 +141,8 @@ export class Notices {
   }
 
   /**
-   * Sends a notice. The pause of an unreachable chat grows with each failure. A refused text is not sent again; the chat
-   * gets a message about the refusal.
+   * Sends a notice. The pause of an unreachable chat grows with each failure. A refused text is not sent again; the
+   * chat gets a message about the refusal.
    */
   async #patiently(reader: Omit<Reader, "send">, send: () => Promise<void>): Promise<void> {
     const key = keyOf(reader);

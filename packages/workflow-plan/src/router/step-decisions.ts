@@ -39,8 +39,8 @@ export class StepDecisions {
   }
 
   /**
-   * Decides about the failed step with a failure's name, or with the id of its run or plan. The rules are the same as for
-   * the confirmation of a plan.
+   * Decides about the failed step with a failure's name, or with the id of its run or plan. The rules are the same as
+   * for the confirmation of a plan.
    */
   async decideNamed(received: Received, named: string, text: string): Promise<void> {
     const { plans } = this.#desk;

@@ -43,7 +43,7 @@ export type ServiceOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now
   report: (event: ServiceEvent) => void;
   /** Called when the service starts to check triggers. */
   onReady?: () => void;
-  /** Its abort ends the service. */
+  /** Ends the service when it is aborted. */
   signal: AbortSignal;
   /** The interval between checks for changes, in milliseconds. */
   everyMs?: number;

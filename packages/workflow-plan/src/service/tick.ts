@@ -13,9 +13,12 @@ export type TickOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now"> 
   env: Environment;
   /** Whether to resume runs whose worker died (true). */
   resumes?: boolean;
-  /** Its abort ends the pass: running checks end, and no trigger fires after that. */
+  /** Ends the pass when it is aborted: running checks end, and no trigger fires after that. */
   signal?: AbortSignal;
-  /** Receives the errors of runs, triggers and damaged plans. Without it, the pass throws the first error at its end. */
+  /**
+   * Receives the errors of runs, triggers and damaged plans. Without `onError`, the pass throws the first error at its
+   * end.
+   */
   onError?: (workflowId: string, error: unknown) => void;
 };
 

@@ -116,8 +116,8 @@ export class Triggers {
   }
 
   /**
-   * Fires the due slots, and starts the checks; `settled` waits for the checks. Returns the time when the next trigger is
-   * due (now if a check is running, null if no trigger is ever due).
+   * Fires the due slots, and starts the checks; `settled` waits for the checks. Returns the time when the next trigger
+   * is due (now if a check is running, null if no trigger is ever due).
    */
   async look(): Promise<number | null> {
     await this.#plans.sync();

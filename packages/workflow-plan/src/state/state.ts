@@ -52,7 +52,7 @@ export class PlanState {
   /** The failed steps to ask the user about, in order. */
   #questions: string[] = [];
   #asked: string | null = null;
-  /** The step whose failure stopped the run; null while it is not stopped. */
+  /** The step whose failure stopped the run; null for a run that is not stopped. */
   stoppedBy: string | null = null;
 
   constructor({ failure_policy, steps }: Definition) {

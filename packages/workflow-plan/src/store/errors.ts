@@ -44,7 +44,10 @@ export const databaseFailed = (
   cause: unknown,
 ): ExecutorError => new ExecutorError(`${path} ${problem}`, { hint, cause });
 
-/** `version` is the version of the plans in the database, as JSON; `supported` is this program's version. */
+/**
+ * A database of another version. `version` is the version of the plans in the database, as JSON; `supported` is this
+ * program's version.
+ */
 export const otherSchemaVersion = (
   path: string,
   version: string,
@@ -63,11 +66,11 @@ const damaged = (id: string, problem: string): ExecutorError =>
 export const columnNotJson = (id: string, column: string): ExecutorError =>
   damaged(id, `${column} is not valid JSON`);
 
-/** `type` is the expected type, such as "an object". */
+/** A column with a value of another type. `type` is the expected type, such as "an object". */
 export const columnType = (id: string, column: string, type: string): ExecutorError =>
   damaged(id, `${column} is not ${type}`);
 
-/** Other processes changed the plans of a cluster at each of many attempts. */
+/** Plans of a cluster that other processes changed at each of many attempts. */
 export const plansBusy = (): ExecutorError =>
   new ExecutorError("the plans are being changed by other processes", { hint: "try again" });
 

@@ -10,7 +10,7 @@ import { cron, does, hello, TestHome, workflow } from "../home.ts";
 import { plan } from "../parts.ts";
 import { ask, bot, closeBots, create } from "./chat.ts";
 
-/* The bot accepts an answer only if the channel delivered it after the question. */
+/* The bot accepts an answer only if it was written after the question, in the order of the channel. */
 setDefaultTimeout(60_000);
 afterEach(async () => {
   await closeBots();

@@ -47,7 +47,10 @@ const types = {
       : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 };
 
-/** A connection. If its URL lacks a password, reads `~/.pgpass` at each connect, so a running worker uses a new password. */
+/**
+ * A connection. If its URL lacks a password, reads `~/.pgpass` at each connect, so a running worker uses a new
+ * password.
+ */
 class Connection extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config);
@@ -214,7 +217,9 @@ export function codeOf(error: unknown): string {
 const isPasswordMissing = (error: unknown): boolean =>
   /^SASL: .*password/.test((error as { message?: string }).message ?? "");
 
-/** Tells whether TLS failed: a certificate is invalid, or the server lacks TLS, which the driver reports without a code. */
+/**
+ * Tells whether TLS failed: a certificate is invalid, or the server lacks TLS, which the driver reports without a code.
+ */
 const isTls = (error: unknown): boolean =>
   /CERT|SIGNATURE|^ERR_(TLS|SSL|OSSL|CRYPTO)/.test(codeOf(error)) ||
   /does not support SSL|Invalid CA/.test((error as { message?: string }).message ?? "");

@@ -9,7 +9,9 @@ export type RowsSince = { version: number; isAll: boolean; rows: Map<string, unk
 export type PlanRows = {
   /** Returns the rows that changed after a version. */
   since(version: number): Promise<RowsSince>;
-  /** Sets rows; deletes a row whose value is null. Returns false without a change if `after` is not the current version. */
+  /**
+   * Sets rows; deletes a row whose value is null. Returns false without a change if `after` is not the current version.
+   */
   commit(after: number, rows: Record<string, unknown>): Promise<boolean>;
   /** Acquires a lock; calls `onWait` before each retry. The lock of a dead process expires within seconds. */
   lock(name: string, onWait: () => void): Promise<{ release(): Promise<void> }>;

@@ -54,7 +54,8 @@ export async function migrate(database: Database): Promise<void> {
       },
       ...migrations.map((text, index) => ({ sql: guarded(database, text, index + 1) })),
     ]);
-    // Threads may start before the first worker. Their rows must not go to the default partition, where they would stay.
+    // Threads may start before the first worker. Their rows must not go to the default partition, where they would
+    // stay.
     if (!found.migrated) await ensurePartitions(database, "month", { count: 0 });
   } catch (error) {
     if (codeOf(error) !== duplicateTable) throw error;
@@ -63,7 +64,7 @@ export async function migrate(database: Database): Promise<void> {
   }
 }
 
-/** @throws WorkflowError `SCHEMA_NEWER`, `SCHEMA_FOREIGN` */
+/** Returns the version of a schema. @throws WorkflowError `SCHEMA_NEWER`, `SCHEMA_FOREIGN` */
 async function versionOf(database: Database): Promise<number> {
   const { address, schema } = database;
   const rows = await database

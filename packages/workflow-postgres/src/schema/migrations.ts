@@ -8,8 +8,8 @@
  *   begins in the file of values of a storage root, because events refer to it; `long_values` is the length of that file.
  * - `lines` and `blobs` are partitioned by the time in thread ids. Rows of times without a partition are in the default
  *   partition.
- * - `removals` has the removed threads, for watches. A row with a `location` must stay: it refuses a late arrival of the
- *   thread.
+ * - `removals` has the removed threads, for watches. A row with a `location` must stay: it refuses a late arrival of
+ *   the thread.
  * - `plan_rows` has the rows of plans, null for a removed row, with the number of the commit that wrote them.
  * - `location` is the JSON of a thread's moves between hosts; `moved_to` names the host to which it has moved.
  * - `changed` is the id of the transaction that last made a change that readers need to see.

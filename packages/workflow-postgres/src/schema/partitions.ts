@@ -44,8 +44,8 @@ export async function ensurePartitions(
 }
 
 /**
- * Deletes the threads that ended before a time, and drops the partitions without threads. Does not notify watches. Returns
- * the number of deleted threads.
+ * Deletes the threads that ended before a time, and drops the partitions without threads. Does not notify watches.
+ * Returns the number of deleted threads.
  */
 export async function deleteEnded(database: Database, before: number): Promise<number> {
   const { schema } = database;
@@ -104,5 +104,7 @@ function startOf(time: number, partition: Partition, n: number): number {
   return partition === "day" ? Date.UTC(year, month, day + n) : Date.UTC(year, month + n);
 }
 
-/** Returns the lowest thread id of a time: ids are ULIDs, whose first ten characters encode the time in milliseconds. */
+/**
+ * Returns the lowest thread id of a time: ids are ULIDs, whose first ten characters encode the time in milliseconds.
+ */
 const boundOf = (time: number): string => toBase32(time, 10) + "0".repeat(16);

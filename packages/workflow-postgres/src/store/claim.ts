@@ -120,7 +120,10 @@ export class PostgresClaim implements Claim, Source {
     await this.#queued();
   }
 
-  /** Returns the next record of a log with its checksum. @throws FencedError; WorkflowError `THREAD_ENDED`, `RECORD_TOO_LARGE` */
+  /**
+   * Returns the next record of a log with its checksum.
+   * @throws FencedError; WorkflowError `THREAD_ENDED`, `RECORD_TOO_LARGE`
+   */
   #sealed(log: "data" | "journal", record: string): string {
     const { threadId } = this.ref;
     if (this.#isOver) throw new FencedError(threadId);

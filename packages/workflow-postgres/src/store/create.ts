@@ -11,8 +11,8 @@ import { maxRecordBytes } from "./claim.ts";
 import { columnsOf, dueOf, logNumbers, serverNow, type ThreadRow } from "./rows.ts";
 
 /**
- * Creates a thread in one statement, which locks the bundle of the thread against removal. Returns the thread's row, and
- * whether its bundle is missing; null if the id is in use.
+ * Creates a thread in one statement, which locks the bundle of the thread against removal. Returns the thread's row,
+ * and whether its bundle is missing; null if the id is in use.
  * @throws WorkflowError `RECORD_TOO_LARGE`
  */
 export async function createThread(

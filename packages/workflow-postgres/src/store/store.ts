@@ -322,8 +322,8 @@ export class PostgresStore implements ThreadStore {
   }
 
   /**
-   * Sends heartbeats for this owner's claims until `close`, and frees the threads of dead owners. Needs an open watch of
-   * the store.
+   * Sends heartbeats for this owner's claims until `close`, and frees the threads of dead owners. Needs an open watch
+   * of the store.
    */
   attend(owner: string): void {
     this.#presence ??= new Presence(this.#database, owner, {

@@ -172,8 +172,8 @@ export class Writer {
   }
 
   /**
-   * Returns the batches that were written: the heads of their threads are the heads after the batch. The checksums of new
-   * records prove this even after the claim has ended.
+   * Returns the batches that were written: the heads of their threads are the heads after the batch. The checksums of
+   * new records prove this even after the claim has ended.
    */
   async #written(batches: readonly Batch[]): Promise<{ fence: number; paused: boolean }[]> {
     type Found = Record<"thread_id" | "record_sum" | "turn_sum", string> &

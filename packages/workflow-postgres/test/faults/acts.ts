@@ -127,9 +127,9 @@ export class Acts {
 
   /**
    * Waits until a frozen worker has lost a thread: its lease has ended (`expiry`), or another worker has claimed the
-   * thread (`claim`), in the case of `death` because the connections of the frozen worker are closed. Then only the store
-   * can reject the next write of the thawed worker: the next holder has not yet written, and after `death` the lease still
-   * lasts by the worker's own clock.
+   * thread (`claim`), in the case of `death` because the connections of the frozen worker are closed. Then only the
+   * store can reject the next write of the thawed worker: the next holder has not yet written, and after `death` the
+   * lease still lasts by the worker's own clock.
    */
   async #overtaken({ owner, process }: TestWorker, by: "expiry" | "claim" | "death") {
     const { schema, servers, leaseMs } = this.#parts;

@@ -12,7 +12,10 @@ import { recording, wrongCommits, wrongSums } from "./commits.ts";
 describe.skipIf(missingPostgres !== "")(`the audit of commits${missingPostgres}`, () => {
   afterAll(stopShared);
 
-  /** Writes two steps of a thread under one claim and a third under the next, plants an error, and returns the violations. */
+  /**
+   * Writes two steps of a thread under one claim and a third under the next, plants an error, and returns the
+   * violations.
+   */
   async function audited(plant: string): Promise<{ commits: string[]; sums: string[] }> {
     const { url, drop } = await emptySchema();
     const address = readDatabaseUrl(url);

@@ -149,7 +149,10 @@ function deploymentsIn(value: unknown): Deployment[] {
   }));
 }
 
-/** Expected services that a cluster lacks, services that another program registered, and the format of the other services. */
+/**
+ * Expected services that a cluster lacks, services that another program registered, and the format of the other
+ * services.
+ */
 type Services = { missing: string[]; foreign: string[]; format: string };
 
 async function servicesOf(address: ClusterAddress): Promise<Services> {

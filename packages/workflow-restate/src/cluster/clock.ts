@@ -14,7 +14,10 @@ import { clockOff } from "./errors.ts";
  */
 const [reportedMs, refusedMs] = [2_000, 10_000];
 
-/** Maximum response time of a usable measurement, in milliseconds. A slower response may include a freeze of this process. */
+/**
+ * Maximum response time of a usable measurement, in milliseconds. A slower response may include a freeze of this
+ * process.
+ */
 const promptMs = 2_000;
 
 /**

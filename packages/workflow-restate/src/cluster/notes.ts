@@ -6,9 +6,9 @@ import { makeFolder } from "@uncaged/workflow/internal";
 import type { ClusterAddress } from "./address.ts";
 
 /*
- * Records the locations of this user's clusters on this machine. A link named after the port of an ingress points to the
- * folder of its cluster, so that commands on any storage root find the keys. A link is a hint: the folder must name the
- * same address.
+ * Records the locations of this user's clusters on this machine. A link named after the port of an ingress points to
+ * the folder of its cluster, so that commands on any storage root find the keys. A link is a hint: the folder must name
+ * the same address.
  */
 
 function noteOf({ ingress }: ClusterAddress, env: Environment): string {

@@ -86,8 +86,8 @@ export class HostContext {
   }
 
   /**
-   * Reads the fields of a thread's row, and its figures, from its log. Stores the fields of an ended or waiting thread in
-   * the thread's object, so that the next list need not read the log.
+   * Reads the fields of a thread's row, and its figures, from its log. Stores the fields of an ended or waiting thread
+   * in the thread's object, so that the next list need not read the log.
    */
   async read(meta: ThreadMeta, isRunning: boolean): Promise<IndexedThread | null> {
     const { threadId, hash, incarnation, records, batches, journal } = meta;

@@ -40,8 +40,8 @@ export type DriverParts = {
 export type Order = { threadId: string; epoch: number; invocation: string; signal: AbortSignal };
 
 /**
- * Maximum attempts of one invocation. Restate would delay the next attempt by 0.4 s, and double the delay for each further
- * attempt, up to 5 s.
+ * Maximum attempts of one invocation. Restate would delay the next attempt by 0.4 s, and double the delay for each
+ * further attempt, up to 5 s.
  */
 const mostAttempts = 4;
 
@@ -304,7 +304,7 @@ export class Driver {
   }
 }
 
-/** @throws WorkflowError `BUNDLE_CHANGED` when a thread was started with a bundle of another SHA-256. */
+/** Checks the SHA-256 of the bundle with which a thread was started. @throws WorkflowError `BUNDLE_CHANGED` */
 function checkStartedWith({ ref, start }: ClusterClaim, own: string): void {
   const other = refusals.otherBundle(ref.threadId, start, { hash: ref.hash, sha256: own });
   if (other) throw other;
