@@ -180,7 +180,7 @@ describe("another file", () => {
     [`new Agent(${"[".repeat(100_000)}`, "x: nested too deeply"],
     [deep, "x: "],
     [`new Agent()${" ".repeat(5_000_000)}`, "x: longer than 4194304 characters"],
-  ])("gives one clear line: %#", (text, message) => {
+  ])("is refused with one line: %#", (text, message) => {
     let said = "nothing";
     try {
       importGraph(text, "x");

@@ -267,7 +267,7 @@ describe("a change of a setting", () => {
     expect(readConfig(given).max_runs).toBe(5);
   });
 
-  test("is removed where it is missing", () => {
+  test("can remove a setting that is not set", () => {
     const empty = sources();
     setConfig(empty, "agent.model", null);
     expect(readConfig(empty).agent.model).toBe(readConfig(sources()).agent.model);
@@ -297,7 +297,7 @@ describe("a change of a setting", () => {
   });
 });
 
-test("is not lost when several processes change settings at once", async () => {
+test("concurrent changes of settings by several processes are not lost", async () => {
   const program = `import { readConfig, setConfig } from ${JSON.stringify(new URL("../src/entry/service.ts", import.meta.url).pathname)};
 const [, , home, key, first, second] = process.argv;
 const given = { home, env: {} };

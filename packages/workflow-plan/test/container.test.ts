@@ -151,11 +151,11 @@ for (const { image, missing, name, path, title } of engines) {
         "/workspace/project/.git/hooks is not held in its place",
       ],
       [
-        "a folder that must be hidden",
+        "a visible folder that must be hidden",
         `[[ "$one" == *target=/workspace/project/.uncaged,* ]] && unset 'args[-1]' && continue`,
         "/workspace/project/.uncaged is visible and must not be",
       ],
-    ])(`a container that leaves open %s is refused${left}`, async (_, change, problem) => {
+    ])(`a container with %s is refused${left}`, async (_, change, problem) => {
       mkdirSync(join(project, ".git/hooks"), { recursive: true });
       mkdirSync(join(project, ".uncaged"));
       for (const file of [".env", ".git/HEAD"]) writeFileSync(join(project, file), "");

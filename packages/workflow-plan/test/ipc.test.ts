@@ -152,7 +152,7 @@ test("removing a folder during an answer closes only the step", async () => {
   await folder.close();
 });
 
-test("_close is reported exactly once", async () => {
+test("the file `_close` is reported exactly once", async () => {
   const folder = open();
   writeFileSync(join(path, "_close"), "");
   await until(() => closes > 0);

@@ -34,7 +34,7 @@ async function home(...replies: Reply[]) {
   return { plans: store.plans, planning, asked, stop: () => model.stop() };
 }
 
-test("of two concurrent turns in a session, the second is refused and the first is complete", async () => {
+test("of two concurrent turns in a session, the second is refused and the first completes", async () => {
   const { asked, planning, plans, stop } = await home(
     ...[ask("Where?"), ask("When?"), create(hello())],
   );

@@ -85,7 +85,7 @@ const authority = ({ headers }: { headers: Record<string, unknown> }) => [
 ];
 
 test.skipIf(missing !== "").each(users)(
-  `Claude Code works with the login of a file, over two attempts, and with a key, as $name${missing}`,
+  `Claude Code works with a login file, over two attempts, and with a key, as $name${missing}`,
   (user) =>
     as(user, async (person) => {
       const closed = closedServer();

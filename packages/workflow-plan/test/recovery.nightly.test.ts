@@ -118,7 +118,7 @@ test("the rows of runs are rebuilt from their logs, byte for byte", async () => 
   await plans.cancel(waiting);
 });
 
-test("a run without its log or its plan has ended or is not touched, and no run starts in its place", async () => {
+test("a run without its log fails, a run without its plan continues, and neither is started again", async () => {
   const home = new TestHome();
   const { plans, host } = home;
   const [gone = "", orphan = ""] = await active(home, 2, plan([does("slow", "wait")]));

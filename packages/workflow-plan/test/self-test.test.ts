@@ -166,27 +166,30 @@ inSandbox(
   },
 );
 
-inSandbox(`an agent is tried inside before a plan is confirmed${missing}`, async () => {
-  const tools = join(home, "tools");
-  mkdirSync(tools);
-  const write = (name: string, text: string) =>
-    writeFileSync(join(tools, name), text, { mode: 0o755 });
-  const tryAgent = (agentCommand: string) =>
-    checkSandbox(
-      { metadata: { cwd: project, sandbox: "bubblewrap" } },
-      { ...question({ PATH: `${tools}:${process.env.PATH}` }), agentCommand },
-    );
-  write("works", "#!/bin/sh\necho 1.0\n");
-  expect((await tryAgent("works")).probe).toEqual({
-    visible: [join(tools, "works")],
-    warning: null,
-  });
-  write("lacks", "#!/nowhere/interpreter\n");
-  expect(String(await failureOf(tryAgent("lacks")))).toContain('the agent "lacks" can\'t run');
-  write("starts", "#!/bin/sh\nexec helper-of-mine\n");
-  write("helper-of-mine", "#!/bin/sh\n");
-  expect(String(await failureOf(tryAgent("starts")))).toContain("helper-of-mine");
-  write("fails", "#!/bin/sh\necho 'no such option' >&2\nexit 2\n");
-  expect((await tryAgent("fails")).probe?.warning).toContain("no such option");
-  expect(String(await failureOf(tryAgent("none-such")))).toContain("not found on PATH");
-});
+inSandbox(
+  `an agent runs once inside the sandbox before a plan is confirmed${missing}`,
+  async () => {
+    const tools = join(home, "tools");
+    mkdirSync(tools);
+    const write = (name: string, text: string) =>
+      writeFileSync(join(tools, name), text, { mode: 0o755 });
+    const tryAgent = (agentCommand: string) =>
+      checkSandbox(
+        { metadata: { cwd: project, sandbox: "bubblewrap" } },
+        { ...question({ PATH: `${tools}:${process.env.PATH}` }), agentCommand },
+      );
+    write("works", "#!/bin/sh\necho 1.0\n");
+    expect((await tryAgent("works")).probe).toEqual({
+      visible: [join(tools, "works")],
+      warning: null,
+    });
+    write("lacks", "#!/nowhere/interpreter\n");
+    expect(String(await failureOf(tryAgent("lacks")))).toContain('the agent "lacks" can\'t run');
+    write("starts", "#!/bin/sh\nexec helper-of-mine\n");
+    write("helper-of-mine", "#!/bin/sh\n");
+    expect(String(await failureOf(tryAgent("starts")))).toContain("helper-of-mine");
+    write("fails", "#!/bin/sh\necho 'no such option' >&2\nexit 2\n");
+    expect((await tryAgent("fails")).probe?.warning).toContain("no such option");
+    expect(String(await failureOf(tryAgent("none-such")))).toContain("not found on PATH");
+  },
+);

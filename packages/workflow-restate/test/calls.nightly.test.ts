@@ -70,7 +70,7 @@ const callsTo = (ref: ThreadRef): string[] =>
   called.filter(({ threadId }) => threadId === ref.threadId).map(({ handler }) => handler);
 
 describe.skipIf(missingServer !== "")(`a worker${missingServer}`, () => {
-  test("makes one append per step and one for the end, even for a slow role", async () => {
+  test("sends one append per step and one append for the end, even for a slow role", async () => {
     const calls = await callsOf({ sizes: [1, 1, 1], takes: 400 });
     expect(calls).toEqual(["claim", ...Array.from({ length: 4 }, () => "appendEager")]);
   });

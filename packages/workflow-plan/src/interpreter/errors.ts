@@ -5,7 +5,9 @@ import { ExecutorError } from "../error/error.ts";
 
 /** A run in which none of the remaining steps (`ids`) can start. */
 export const stuck = (ids: readonly string[]): ExecutorError =>
-  new ExecutorError(`no step can start: ${ids.join(", ")} depend on missing steps`);
+  new ExecutorError(
+    `no step can start, because these steps depend on missing steps: ${ids.join(", ")}`,
+  );
 
 export const outOfRounds = (maxRounds: number): WorkflowError =>
   WorkflowError.failed(

@@ -62,7 +62,7 @@ function isSound({ metadata, replyTo, sender, text, timestamp }: NewMessage): bo
 
 const noise = /TypeError|\[object|undefined is not|not a function|NaN|is not iterable/;
 
-test("an update of Telegram with any fields is read or ignored", () => {
+test("an update of Telegram with arbitrary fields is parsed or ignored", () => {
   const bot = botAccount(me);
   for (const [at, update] of updates.entries()) {
     expect([at, readUpdate(update, bot)?.kind]).toEqual([at, expect.any(String)]);
@@ -76,7 +76,7 @@ test("an update of Telegram with any fields is read or ignored", () => {
   }
 });
 
-test("messages arrive between any other updates of Telegram", async () => {
+test("messages are delivered between arbitrary other updates of Telegram", async () => {
   const server = botApi();
   const came: NewMessage[] = [];
   const lines: string[] = [];
@@ -164,7 +164,7 @@ const messages = [
   },
 ];
 
-test("a message of WhatsApp with any fields is read or ignored", () => {
+test("a message of WhatsApp with arbitrary fields is parsed or ignored", () => {
   const own = { ids: new Set(["491234567@s.whatsapp.net", "55@lid"]), hasSent: () => false };
   expect(messages.map((one) => readMessage(one, own)?.message)).toMatchObject([
     { text: "watch my builds", sender: "49@s.whatsapp.net", metadata: { order: 1_700_000_000 } },
@@ -183,7 +183,7 @@ test("a message of WhatsApp with any fields is read or ignored", () => {
   }
 });
 
-test("messages arrive between any other messages of WhatsApp's client", async () => {
+test("messages are delivered between arbitrary other messages of WhatsApp's client", async () => {
   const client = whatsAppClient();
   const came: NewMessage[] = [];
   const lines: string[] = [];

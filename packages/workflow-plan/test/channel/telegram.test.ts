@@ -114,7 +114,7 @@ test("a message with refused markup is sent again as plain text", async () => {
   expect(server.sent.map(({ text }) => text)).toEqual(["a.b", "bold and code\n\nls *.ts\n"]);
 });
 
-test("a server that limits the rate gets its requested delay", async () => {
+test("a rate-limited message is sent again after the requested delay", async () => {
   const { channel, server } = await begin();
   const description = "Too Many Requests: retry after 0";
   const parameters = { retry_after: 0 };

@@ -109,7 +109,7 @@ test("a sender is identified by telephone number, even in a group and with an an
   await channel.disconnect();
 });
 
-test("in a group the channel delivers only mentions and replies to it", async () => {
+test("in a group the channel delivers only its mentions and the replies to it", async () => {
   const { came, channel, client } = begin();
   await channel.connect();
   const group = "1-2@g.us";

@@ -48,7 +48,7 @@ test("a message is before, at or after a question", () => {
   expect(standingOf({ text: "yes", sender: "7", metadata: { order: 1 } })).toBe("unasked");
 });
 
-test("answers that were written before the plan was shown confirm and plan nothing", async () => {
+test("answers that were written before the plan was shown neither confirm it nor start a new plan", async () => {
   for (const word of ["yes", "no", "modify", "approve", "at ten"]) {
     const opened = await bot({ script: [create(watched("Plan"))] });
     const { close, handled, home, model, server, texts, write } = opened;
@@ -64,7 +64,7 @@ test("answers that were written before the plan was shown confirm and plan nothi
   }
 });
 
-test("twenty answers from before a start confirm nothing, and neither does their plan's id", async () => {
+test("twenty answers from before the bot's start confirm nothing, and neither does an early command with the plan's id", async () => {
   let now = Date.UTC(2026, 0, 1);
   const home = new TestHome();
   const server = botApi();
@@ -212,7 +212,7 @@ test("a confirmation by id counts for the plan shown before it, and by hash for 
   expect(await write("/confirm wf_byid")).toEqual(["Confirmed: Three is active."]);
 });
 
-test("a change is requested once, and earlier text does not answer", async () => {
+test("the text of a change is requested once, and earlier text does not answer the request", async () => {
   const opened = await bot({ script: [create(watched("One")), create(watched("Two"))] });
   const { handled, model, server, texts, write } = opened;
   await write("go");
@@ -223,7 +223,7 @@ test("a change is requested once, and earlier text does not answer", async () =>
   expect(await write("the name")).toEqual(["The plan is ready.", "Two\nDo it."]);
 });
 
-test("names of object properties do not answer, and an edited message decides nothing", async () => {
+test("names of object properties are not answers, and an edited message decides nothing", async () => {
   const opened = await bot({ script: [create(watched("One")), create(watched("Two"))] });
   const { model, server, write } = opened;
   await write("go");

@@ -122,7 +122,7 @@ describe("a thread of a cluster", () => {
     expect(rules.expires(asked, 1)).toBe(true);
   });
 
-  test("pauses at its next yield, and continues when it is resumed before or after that", () => {
+  test("pauses at its next yield, and continues if it is resumed before or after the pause", () => {
     const wanted = rules.pause(claimed(begun()));
     if ("error" in wanted) throw new Error(wanted.error.message);
     const resumed = rules.resume(wanted.meta, 4);

@@ -2,7 +2,9 @@ import { spawnSync } from "node:child_process";
 import { writeSync } from "node:fs";
 import { attempt, attempts, Done, py, sh, workFolder } from "./attempt.mjs";
 
-/* Attempts that use up output, memory, disk or processes. Each has a bound, and the end of the step undoes it. */
+/*
+ * Attempts that use up output, memory, disk or processes. Each attempt is limited, and the end of the step frees all.
+ */
 const output = (name, act) =>
   attempt(
     "output",
@@ -18,13 +20,13 @@ const output = (name, act) =>
     { needs: "end" },
   );
 
-output("one line without an end", (put) => {
+output("an endless line", (put) => {
   for (let n = 0; n < 64; n += 1) put(Buffer.alloc(1 << 20, "x"));
 });
-output("lines without an end", (put) => {
+output("endless lines", (put) => {
   for (let n = 0; n < 64; n += 1) put(Buffer.from(`{"type":"filler","n":${n}}\n`.repeat(40_000)));
 });
-output("no text", (put) =>
+output("invalid text", (put) =>
   put(Buffer.from([0, 0xff, 0xfe, 10, 0xc3, 0x28, 10, 0xed, 0xa0, 0x80, 10])),
 );
 output("broken JSON", (put) =>
