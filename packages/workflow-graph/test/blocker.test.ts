@@ -16,7 +16,7 @@ describe("a run is blocked", () => {
   test.each([
     ["without a Start", blockerOf([lead, ...ends], rule, lost), "no_start", "Add a Start node."],
     [
-      "with more than one",
+      "with several Starts",
       blockerOf([start("s"), start("t"), lead, ...ends], rule, lost),
       "several_starts",
       "Remove all Start nodes but one: there are s and t.",

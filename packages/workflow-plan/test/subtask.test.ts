@@ -76,7 +76,7 @@ describe("a subtask", () => {
       expect.stringContaining("is not in depends_on"),
       "one",
     ]);
-    expect(texts.two).toEqual([expect.stringContaining("2 deep")]);
+    expect(texts.two).toEqual([expect.stringContaining("2 levels deep")]);
     const many = Array.from({ length: 21 }, (_, n) => ({ id: `s${n}`, description: "x" }));
     const full = await runPlan(plan([step("a")]), { a: creating(...many) });
     expect(full.steps.find(({ meta }) => meta.event === "succeeded")?.content).toEndWith(

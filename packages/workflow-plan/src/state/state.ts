@@ -9,7 +9,7 @@ export type StepState = {
   readonly by: string | null;
   readonly depth: number;
   status: StepStatus;
-  /** The number of the last attempt that started; 0 before the first. */
+  /** The number of the last started attempt; 0 before the first attempt. */
   attempt: number;
   /** The number of starts of that attempt. The attempt starts again after a crash. */
   starts: number;
@@ -41,7 +41,7 @@ const deepest = 2;
  *
  * - **P1** A step that is `running` without an end was interrupted, unless its agent runs right now.
  * - **P2** A step starts when all its dependencies have succeeded. A step with a failed or skipped dependency is
- *   skipped, but not while a question about the dependency is still to be asked.
+ *   skipped, unless a question about the dependency is still open.
  * - **P3** A stopped run does not start steps.
  */
 export class PlanState {

@@ -10,7 +10,7 @@ import { checkClock } from "./clock.ts";
 
 /** Options of {@link servePostgresWorker}. */
 export type PostgresWorkerOptions = {
-  /** As in `PostgresHostOptions`, like `schema` and `pool`. */
+  /** URL of the database. `url`, `schema` and `pool` have the meaning of `PostgresHostOptions`. */
   url: string;
   schema?: string;
   pool?: number;
