@@ -6,7 +6,7 @@ import { tick } from "../src/entry/service.ts";
 import { ServiceProcess } from "./service/process.ts";
 import { hello, TestHome, workflow } from "./home.ts";
 
-/* Kills a firing pass with -9 before and after each call that changes state, each time in a new process. */
+/* Kills a firing pass with SIGKILL before and after each call that changes state, each time in a new process. */
 setDefaultTimeout(600_000);
 afterEach(removeStores);
 

@@ -228,24 +228,27 @@ inSandbox(
   },
 );
 
-inSandbox(`a script without network reaches nothing, not even this machine${missing}`, async () => {
-  const server = await anthropicServer([{ text: "reached" }]);
-  try {
-    const env = { PATH: process.env.PATH ?? "", HOME: home };
-    const question = { planHome: join(home, "plans"), root: home, env };
-    const sandbox = { mode: "bubblewrap", network: "none" } as const;
-    const script = `node -e 'fetch("${server.url}").then(() => console.log("reached"), (e) => console.log("refused", e.cause?.code))'; tail -n +3 /proc/net/dev | grep -v lo: ; true`;
-    const metadata = { cwd: project, sandbox };
-    const check = await scriptCommand({ id: "wf_x", metadata }, script, question);
-    const printed = await runCheck(check, AbortSignal.timeout(60_000));
-    expect(printed).toContain("refused ");
-    expect(printed).not.toContain("reached");
-  } finally {
-    await server.stop();
-  }
-});
+inSandbox(
+  `a script without a network reaches nothing, not even this machine${missing}`,
+  async () => {
+    const server = await anthropicServer([{ text: "reached" }]);
+    try {
+      const env = { PATH: process.env.PATH ?? "", HOME: home };
+      const question = { planHome: join(home, "plans"), root: home, env };
+      const sandbox = { mode: "bubblewrap", network: "none" } as const;
+      const script = `node -e 'fetch("${server.url}").then(() => console.log("reached"), (e) => console.log("refused", e.cause?.code))'; tail -n +3 /proc/net/dev | grep -v lo: ; true`;
+      const metadata = { cwd: project, sandbox };
+      const check = await scriptCommand({ id: "wf_x", metadata }, script, question);
+      const printed = await runCheck(check, AbortSignal.timeout(60_000));
+      expect(printed).toContain("refused ");
+      expect(printed).not.toContain("reached");
+    } finally {
+      await server.stop();
+    }
+  },
+);
 
-test("a named or required sandbox that is missing fails the step, and the confirmation", async () => {
+test("a step and a confirmation fail if a named or required sandbox is missing", async () => {
   const bin = join(home, "bin");
   mkdirSync(bin);
   const env = { PATH: bin, HOME: home };

@@ -151,13 +151,13 @@ function looseEnds({ handle, index, source, target }: Edge, outline: Outline): D
   const path = ["connections", index];
   const missing = [source, target].filter((id) => !outline.nodes.has(id));
   if (missing.length > 0) {
-    const message = `no node ${missing.map((id) => JSON.stringify(id)).join(" or ")} found: nothing follows this connection`;
+    const message = `no node ${missing.map((id) => JSON.stringify(id)).join(" or ")} found: runs ignore this connection`;
     return [{ path, message }];
   }
   if (handle === SUBAGENT || outline.edgesFrom(source, null).some((edge) => edge.index === index)) {
     return [];
   }
-  const message = `${source}: no handle ${JSON.stringify(handle)} found: nothing follows this connection`;
+  const message = `${source}: no handle ${JSON.stringify(handle)} found: runs ignore this connection`;
   return [{ path, message }];
 }
 

@@ -271,7 +271,7 @@ function simpleOf(tokens: Token[]): Statement {
   return { kind: "set", line, name, tokens: own.slice(left + 1), isDeclared };
 }
 
-/** Reads a value. Any other expression than a literal, a list, an object or a call becomes code. */
+/** Reads a value. Expressions other than literals, lists, objects and calls become code. */
 export function valueOf(given: readonly Token[]): Value {
   const tokens = isName(given[0], "await") || isName(given[0], "new") ? given.slice(1) : given;
   const [first] = tokens;

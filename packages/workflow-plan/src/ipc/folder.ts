@@ -15,7 +15,7 @@ export type FolderReader = {
   answer: (message: StepMessage) => Promise<unknown>;
   /** Called when `_close` exists: the step's agent must end. */
   onClose: () => void;
-  /** Returns the text of a malformed file in the form to keep. */
+  /** Returns a text without the values of secrets. */
   hide: (text: string) => string;
 };
 

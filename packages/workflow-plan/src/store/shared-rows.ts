@@ -2,7 +2,7 @@ import { inMemory, PlanDatabase } from "./database.ts";
 import type { HeldLock, PlanStore, StoreLock } from "./store.ts";
 import { plansBusy } from "./errors.ts";
 
-/** The rows of plans by their keys, for the processes of several machines. A null row is removed. */
+/** The rows of plans by their keys, for the processes of several machines. Null stands for a removed row. */
 export type SharedRows = {
   /** Returns the rows changed after a version; all existing rows if `isAll`. */
   since(version: number): Promise<{ version: number; isAll: boolean; rows: Map<string, unknown> }>;

@@ -13,14 +13,14 @@ export type MessageRouter = Router;
 /** The loop that fires triggers in this process. */
 export type TriggerLoop = { stop: () => Promise<unknown> };
 
-/** The process that fires triggers and answers bots: this process, or a service that holds the lock. */
+/** The process that fires triggers and serves bots: this process, or a service that holds the lock. */
 export type DaemonBridge = {
   /** Null when `isExternal`. */
   triggerLoop: TriggerLoop | null;
   /** Null when `isExternal`. */
   router: MessageRouter | null;
   botChannels: readonly Channel[];
-  /** Whether a separate service fires triggers and answers bots. */
+  /** Whether a separate service fires triggers and serves bots. */
   isExternal: boolean;
 };
 

@@ -135,7 +135,7 @@ class TerminalChat {
         "The planner has no model: set ANTHROPIC_API_KEY. Existing plans work without it.";
       this.#show({ type: "warning", text });
     }
-    if (bridge?.isExternal) system("A service fires the triggers and answers bots.");
+    if (bridge?.isExternal) system("A service fires the triggers and serves the bots.");
     else if (this.#context.bridge)
       system("No service runs: triggers fire while this chat is open.");
   }

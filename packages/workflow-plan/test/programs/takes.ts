@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { openMessaging, openPlans } from "../../src/entry/service.ts";
 
 /*
- * A bot that kills itself with -9 during a message, after a file shows that the platform has received the
+ * A bot that kills itself with SIGKILL during a message, after a file shows that the platform has received the
  * acknowledgement.
  */
 type Task = { root: string; home: string; token: string; url: string; gate: string };

@@ -148,7 +148,7 @@ test("presses with another plan's or invented data change nothing", async () => 
   for (const { phase } of await plans.list()) expect(phase).toBe("awaiting_confirmation");
 });
 
-test("a message whose process is killed with -9 is handled by the next process, once", async () => {
+test("a message whose process is killed with SIGKILL is handled by the next process, once", async () => {
   const home = new TestHome();
   const { store } = home;
   const server = botApi();

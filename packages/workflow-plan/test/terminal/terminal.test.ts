@@ -166,12 +166,12 @@ test("the arguments of a command are completed", () => {
   expect(completed("/show wf_1 ")).toEqual([[], "/show wf_1 "]);
 });
 
-test("bots answer in the chat after their start there", async () => {
+test("a chat serves the bots after they are started there", async () => {
   const server = botApi();
   const bridge = { triggerLoop: null, router: null, botChannels: [], isExternal: false };
   const telegram = { enabled: true, token: server.token, allowed_users: [], api_root: server.url };
   const { ended, type } = typing(new TestHome(), { bridge, telegram });
-  await type("/bot", "No bots answer here.");
+  await type("/bot", "No bots are served here.");
   expect(server.offsets).toEqual([]);
   await type("/bot start", "telegram");
   await until(() => server.offsets.length > 0, "a poll");

@@ -5,7 +5,7 @@ import { WorkflowError } from "@uncaged/workflow/host";
 export const startPending = (threadId: string, isOpen: boolean): WorkflowError =>
   WorkflowError.failed(
     "START_PENDING",
-    `another start of ${threadId} ${isOpen ? "has not ended yet" : "took its place"}`,
+    `another start of ${threadId} ${isOpen ? "has not ended yet" : "replaced this start"}`,
     "try again",
   );
 

@@ -111,7 +111,7 @@ export const clockOff = (leadMs: number, ingress: string): WorkflowError =>
   WorkflowError.failed(
     "CLOCK_OFF",
     `the clock of this machine is ${Math.round(Math.abs(leadMs) / 1000)} s ${leadMs > 0 ? "ahead of" : "behind"} the cluster at ${ingress}`,
-    "set both by NTP: a worker's clock decides when its threads wake",
+    "set both clocks by NTP: a worker's clock decides when its threads wake",
   );
 
 const noRestate = (message: string, hint: string): WorkflowError =>

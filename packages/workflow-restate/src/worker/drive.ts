@@ -118,8 +118,9 @@ export class Driver {
   }
 
   /**
-   * @see Drive. @throws when the thread's object does not confirm that the drive is over. Restate then retries the
-   * drive elsewhere.
+   * Drives the thread of an order until it rests.
+   * @see Drive
+   * @throws if the thread's object does not confirm that the drive is over. Restate then retries the drive elsewhere.
    */
   async drive(order: Order): Promise<string> {
     if (this.#isDraining) throw new Error("the worker is draining");

@@ -19,10 +19,10 @@ export class Done {
 export class NotTried extends Error {}
 
 /**
- * Adds an attempt of a kind. `act` receives the targets. It returns a text about the escape if it escaped, a {@link
- * Done} if the effect shows only outside, and null if it was refused; an error also means refused. `more.needs` is
- * `retry` if the host meets the effect in a retry of the step, `end` if the attempt may end the step, `project` if it
- * needs its own project, and `small` if it needs small limits.
+ * Adds an attempt of a kind. `act` receives the targets. It returns a text about the escape if the attempt escaped, a
+ * {@link Done} if the effect shows only outside, and null if the attempt was refused; an error also means refused.
+ * `more.needs` is `retry` if the host meets the effect in a retry of the step, `end` if the attempt may end the step,
+ * `project` if it needs its own project, and `small` if it needs small limits.
  */
 export function attempt(kind, what, act, more = {}) {
   const name = `${kind}: ${what}`;
