@@ -213,7 +213,7 @@ const waiting = {
   ],
 };
 
-test("twenty passes at once fire a change once", async () => {
+test("twenty concurrent passes fire a change once", async () => {
   const home = new Clockwork();
   writeFileSync(home.file("items"), "one\n");
   const id = await home.confirmed(poll("cat items"));

@@ -96,7 +96,7 @@ describe.skipIf(missingPostgres !== "")(`the threads of a worker${missingPostgre
     await ended();
   }, 120_000);
 
-  test("continue elsewhere even if the next worker has lost its own connections before", async () => {
+  test("continue elsewhere even if the next worker previously lost its own connections", async () => {
     const [first] = await started({ leaseMs });
     const threadId = await run();
     await drivenBy(threadId, first.owner);

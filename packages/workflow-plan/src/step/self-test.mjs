@@ -15,7 +15,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 
 /*
- * Runs inside a sandbox, tries to get out, and prints the openings as JSON: `{"open": [{"what", "detail"}]}`.
+ * Runs inside a sandbox, tries to escape, and prints the openings as JSON: `{"open": [{"what", "detail"}]}`.
  * The argument is a JSON file with the targets: `{unwritable, unreadable, addresses, socket, isFiltered, mark}`.
  */
 const targets = JSON.parse(readFileSync(process.argv[2], "utf8"));

@@ -14,7 +14,7 @@ import { type PlanView, Victim } from "./victim.ts";
 /*
  * The hostile agent: a scripted `claude` that tries to escape the sandbox of plan steps. `npm test` tries one attempt
  * of each kind as an ordinary user, `npm run test:all` all of them, also as root. The test compares the agent's reports
- * with the state outside, which decides.
+ * with the state outside. The state outside decides.
  */
 setDefaultTimeout(1_800_000);
 const longestMs = 900_000;

@@ -46,7 +46,7 @@ export const loginRefused = (
 export const databaseMissing = (place: string, cause: unknown): WorkflowError =>
   WorkflowError.missing(
     "NO_DATABASE",
-    `there is no database ${place}`,
+    `no database ${place} found`,
     "create it with createdb, or correct the URL",
     cause,
   );
