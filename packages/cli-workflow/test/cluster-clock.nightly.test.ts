@@ -126,7 +126,9 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
       async () => (await first.health()) === 503,
       () => "it takes threads",
     );
-    expect(first.problems()).toEqual([expect.stringMatching(/ ahead of .*; it drives nothing; /)]);
+    expect(first.problems()).toEqual([
+      expect.stringMatching(/ ahead of .*; it drives no threads; /),
+    ]);
     // Without other workers, the worker still answers commands, but must give its threads back.
     expect(await driver()).toBe(first.pid);
     const second = await worker(new OffClock(0));
@@ -147,6 +149,6 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
       async () => (await first.health()) === 200,
       () => "it takes none",
     );
-    expect(first.problems().at(-1)).toBe("the clock of this machine is right again");
+    expect(first.problems().at(-1)).toBe("the clock of this machine is correct again");
   });
 });

@@ -83,7 +83,8 @@ describe.skipIf(missingServer !== "")(`each hint of clusters leads on${missingSe
         "see whether the cluster runs: uncaged-workflow cluster status":
           "of a cluster that ends during a call",
         "…end it: uncaged-workflow cluster down": "afterAll runs it",
-        "see which: uncaged-workflow verify": "of records that a cluster has damaged",
+        "find the damaged records: uncaged-workflow verify":
+          "of records that a cluster has damaged",
       }),
     ).toEqual([]);
   });

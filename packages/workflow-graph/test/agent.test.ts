@@ -126,7 +126,7 @@ describe("an agent", () => {
     [{ a: 1 }, '{"a":1}'],
     [7, "7"],
     ["x".repeat(5_000_000), "x".repeat(5_000_000)],
-  ])("that answers with something else than a text: case %#", async (output, content) => {
+  ])("that answers with a value other than a text: case %#", async (output, content) => {
     const outcome = await drawn(nodes, "s -> a", { agents: async () => ({ output }) });
     if (content === null) {
       expect(outcome).toMatchObject({
@@ -142,7 +142,7 @@ describe("an agent", () => {
     [{}, "Model returned no text output."],
     ["a text", null],
     [{ output: "a text", run: 9, follows: ["x"], nodeType: "y" }, null],
-  ])("that gives %j in place of an answer: %j", async (answer, message) => {
+  ])("that returns %j instead of an answer: %j", async (answer, message) => {
     const agents = (async () => answer) as unknown as GraphAgents;
     const outcome = await drawn(nodes, "s -> a", { agents });
     if (message !== null) expect(outcome).toMatchObject({ status: "failed", message });

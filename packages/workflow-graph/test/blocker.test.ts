@@ -16,7 +16,7 @@ describe("a run is blocked", () => {
   test.each([
     ["without a Start", blockerOf([lead, ...ends], rule, lost), "no_start", "Add a Start node."],
     [
-      "with more than one",
+      "with several Starts",
       blockerOf([start("s"), start("t"), lead, ...ends], rule, lost),
       "several_starts",
       "Remove all Start nodes but one: there are s and t.",
@@ -25,13 +25,13 @@ describe("a run is blocked", () => {
       "with a connection to a missing node",
       blockerOf([start("s"), lead, ...ends], rule, lost),
       "broken_connection",
-      "Remove the broken connection if -> gone: a node of it does not exist.",
+      "Remove the broken connection if -> gone: one of its nodes does not exist.",
     ],
     [
       "with a connection without a source",
       blockerOf([start("s"), lead, ...ends], rule, { target: "lead" }),
       "broken_connection",
-      "Remove the broken connection (nothing) -> lead: a node of it does not exist.",
+      "Remove the broken connection (nothing) -> lead: one of its nodes does not exist.",
     ],
     [
       "with an invalid subagent",
@@ -43,13 +43,13 @@ describe("a run is blocked", () => {
       "with a Start without a successor",
       blockerOf([start("s"), lead, ...ends]),
       "start_not_connected",
-      "Connect s to the node that the run is to begin with.",
+      "Connect s to the first node of the run.",
     ],
     [
       "with a Start that leads only to itself",
       blockerOf([start("s"), lead, ...ends], "s -> s"),
       "nothing_reachable",
-      "Connect s to another node than itself: nothing would run.",
+      "Connect s to another node: a connection to itself runs nothing.",
     ],
     [
       "with a condition without a successor",

@@ -30,7 +30,7 @@ describe("a condition", () => {
 
   const nodes = [start("s"), agent("a"), agent("b")];
 
-  test("passes its input on and follows the matching handle, for the first condition also true", async () => {
+  test("passes its input on and follows the matching handle, also `true` for the first condition", async () => {
     const links = "s -> if; if -true-> a; if -false-> b";
     const outcome = await drawn([...nodes, condition("if", contains("IN"))], links);
     expect(texts(outcome)).toEqual(["s: in", "if: in", "a: a(in)"]);
@@ -52,7 +52,7 @@ describe("a condition", () => {
     [{ conditions: "none" }, "b"],
     [{ conditions: [{ operator: "contains", value: 5 }, null, { value: null }] }, "b"],
     [null, "b"],
-  ])("reads the data %j of a document of any age", async (data, next) => {
+  ])("reads the data %j of an older document", async (data, next) => {
     const old = { id: "if", type: "if", x: 0, y: 0, data };
     const outcome = await drawn([...nodes, old], "s -> if; if -true-> a; if -false-> b");
     expect(outcome.steps.at(-1)?.role).toBe(next);

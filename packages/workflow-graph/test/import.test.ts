@@ -76,7 +76,7 @@ describe("the TypeScript of an Agent Builder workflow", () => {
       `${lineOf("const fixer =")}: fixer-2: systemPrompt can't read state.goal here; the text shows its name`,
       `${lineOf("const state =")}: state (goal): a graph has only the previous output`,
       `${lineOf('state.goal = "again"')}: set state: state.goal = "again"`,
-      `${lineOf("while (state")}: while: the condition state.count < 3 can't be tested here; its branch is drawn, but never runs`,
+      `${lineOf("while (state")}: while: the condition state.count < 3 can't be tested here; its branch exists, but never runs`,
     ]);
   });
 
@@ -118,7 +118,7 @@ test("the JSON of an Agent Builder workflow becomes a graph without the unsuppor
   expect(leftOf(text)).toEqual([
     "nodes[1].config.tools[0]: Sorter: the tool web_search",
     "nodes[2]: Shape (Transform): no such node here; the nodes around it are connected",
-    "edges[5]: the line leads from or to missing, which is missing",
+    "edges[5]: the line's node missing is not in the file",
     "nodes: history: an agent gets the previous output, not the whole conversation",
     "nodes[1]: sorter: systemPrompt can't read workflow.input_as_text here; the text shows its name",
   ]);
@@ -155,7 +155,7 @@ test("an AgentFlow of Flowise becomes a graph with its notes, loops and conditio
     `${at(3, "agentTools")}: Reply: the tools googleCustomSearch`,
     `${at(5, "maxLoopCount")}: Back: the limit of the loop`,
     "nodes[6]: Send Email (toolAgentflow): no such node here; the nodes around it are connected",
-    `${at(2, "conditions[1]")}: bug: the condition {{ $flow.state.x }} equal y can't be tested here; its branch is drawn, but never runs`,
+    `${at(2, "conditions[1]")}: bug: the condition {{ $flow.state.x }} equal y can't be tested here; its branch exists, but never runs`,
     "nodes[3]: reply: userPrompt can't read $flow.state.next here; the text shows its name",
   ]);
 });
@@ -169,7 +169,7 @@ describe("another file", () => {
     ["{}", "x: this is not a known export"],
     [
       '{"nodes":[],"edges":[]}',
-      "x: this is a graph of LangGraph, or another one of nodes and edges",
+      "x: this is a graph of LangGraph, or another graph of nodes and edges",
     ],
     [flow.slice(0, -20), "x: invalid JSON: "],
     ["from agents import Agent\nagent = Agent()", "x: this is Python, not TypeScript or JSON"],
@@ -180,7 +180,7 @@ describe("another file", () => {
     [`new Agent(${"[".repeat(100_000)}`, "x: nested too deeply"],
     [deep, "x: "],
     [`new Agent()${" ".repeat(5_000_000)}`, "x: longer than 4194304 characters"],
-  ])("gives one clear line: %#", (text, message) => {
+  ])("is refused with one line: %#", (text, message) => {
     let said = "nothing";
     try {
       importGraph(text, "x");

@@ -5,7 +5,7 @@ const never = { operator: "equal", value: "nothing has this" };
 const nodes = [start("s"), agent("a"), agent("b"), agent("c")];
 
 describe("a node reached by several paths", () => {
-  test("runs once, after all of them, with their texts in the order of the connections", async () => {
+  test("runs once, after all paths, with their texts in the order of the connections", async () => {
     const slow = {
       agents: async ({ nodeId, prompt }: { nodeId: string; prompt: string }) => {
         if (nodeId === "a") await Bun.sleep(5);

@@ -199,7 +199,7 @@ describe("another program's record of a run", () => {
     ['"a", the current node, is not an approval', { currentNodeId: "a" }],
     ["null, the current node, is not an approval", { currentNodeId: null }],
     ['two nodes have the id "s"', { workflow: { nodes: [start("s"), start("s")] } }],
-  ])("is not taken: %s", (message, change) => {
+  ])("is refused: %s", (message, change) => {
     expect(importProblem({ ...record, ...change })).toBe(message);
   });
 

@@ -112,7 +112,7 @@ describe("a graph's file", () => {
     [
       "an unknown operator",
       withNode(condition("b", { operator: "is", value: "x" })),
-      '\\"is\\" counts as equal',
+      'unknown operator \\"is\\", used as equal',
     ],
     [
       "a value that never matches",

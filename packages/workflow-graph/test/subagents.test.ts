@@ -121,7 +121,7 @@ describe("a tree of subagents", () => {
     const record = async (key: string) => keys.push(key) > 0;
     const journal: Journal = { read: async () => [], record };
     await drawn(nodes, links, { agents, options: { journal } });
-    // Two turns and two results of the lead; for each call two turns and a result, with one turn inside it.
+    // The lead has two turns and two results. Each call has two turns and a result, and its nested call has one turn.
     const counts = [...Map.groupBy(keys, (key) => key).values()].map(({ length }) => length);
     expect(counts.sort((a, b) => a - b)).toEqual([1, 1, 3, 3, 4]);
   });

@@ -41,7 +41,7 @@ async function confirmed(home: TestHome, output: PlannerOutput) {
   return { id, begun, go: () => writeFileSync(join(cwd, "go"), "") };
 }
 
-test("a process that resumes a plan while another resumes it does not pause its run again", async () => {
+test("two processes that resume a plan at once do not pause its run again", async () => {
   const home = new TestHome();
   const { begun, go, id } = await confirmed(home, slow);
   await begun();
@@ -131,7 +131,7 @@ test("a plan of another program without a confirmation here fails its run with o
   expect(runs[0]?.error).toContain("it was never confirmed");
 });
 
-test("rebuilt rows do not undo an end that another process writes meanwhile", async () => {
+test("rebuilt rows do not undo an end that another process writes during the rebuild", async () => {
   const home = new TestHome();
   const { begun, go, id } = await confirmed(home, slow);
   await begun();

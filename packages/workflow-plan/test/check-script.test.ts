@@ -48,11 +48,11 @@ test("a check runs in its folder and environment, without input, and its stdout 
   );
 });
 
-test("output that is not valid text is kept as text", async () => {
+test("output with invalid UTF-8 is kept with replacement characters", async () => {
   expect(await check("printf 'a\\000b\\377c\\303'")).toBe("a\0b\uFFFDc\uFFFD");
 });
 
-test("a check fails by its exit code or a signal, with its last report", async () => {
+test("a check fails by its exit code or a signal, and the error has the end of its stderr", async () => {
   expect(await failing("echo out; echo 'no  such\nhost' >&2; exit 3")).toBe(
     "the check failed with exit code 3: no such host",
   );
@@ -61,7 +61,7 @@ test("a check fails by its exit code or a signal, with its last report", async (
   expect(await failing("exec /no/such/program")).toContain("exit code 127");
 });
 
-test("a check that cannot be run fails", async () => {
+test("a check that cannot be started fails", async () => {
   const none = new AbortController().signal;
   const command = { argv: ["/no/such/shell"], cwd, env };
   expect(runCheck(command, none)).rejects.toBeInstanceOf(TriggerError);

@@ -58,7 +58,7 @@ describe("a plan's check", () => {
       (id): [string, string[], string[]] => [
         `the id ${id}`,
         messagesOf(plan([step(id)])),
-        [`step "${id}": id: must be kebab-case: a-z, 0-9 and single hyphens, as fetch-issues`],
+        [`step "${id}": id: must be kebab-case: a-z, 0-9 and single hyphens, such as fetch-issues`],
       ],
     ),
     [
@@ -66,15 +66,15 @@ describe("a plan's check", () => {
       messagesOf(plan([step("a".repeat(65))])),
       [expect.stringContaining("at most 64")],
     ],
-    ["an id twice", inStep({}, step("b")), ['step "b": id: duplicate: steps 1 and 2 have it']],
-    ["no step", messagesOf(plan([])), ["steps: must have at least 1 step"]],
+    ["a duplicate id", inStep({}, step("b")), ['step "b": id: duplicate: steps 1 and 2 have it']],
+    ["no steps", messagesOf(plan([])), ["steps: must have at least 1 step"]],
     [
       "10,000 steps",
       messagesOf(plan(Array.from({ length: 10_000 }, (_, n) => step(`s${n}`)))),
       ["steps: must have at most 200 steps, not 10000"],
     ],
     [
-      "a dependency that is not there",
+      "a missing dependency",
       inStep({ depends_on: ["x"] }),
       ['step "b": depends_on[0]: no step "x" found'],
     ],
@@ -84,7 +84,7 @@ describe("a plan's check", () => {
       ['step "b": depends_on[0]: the step depends on itself'],
     ],
     [
-      "a dependency twice",
+      "a duplicate dependency",
       inStep({ depends_on: ["a", "a"] }, step("a")),
       ['step "b": depends_on[1]: duplicate "a"'],
     ],
@@ -164,23 +164,25 @@ describe("a plan's check", () => {
         ["", "not 0"],
         ["0 0 9 * * *", "not 6"],
         ["@daily", "not 1"],
-        ["60 * * * *", 'invalid minute "60": give 0 to 59'],
-        ["* 24 * * *", 'invalid hour "24": give 0 to 23'],
-        ["* * 0 * *", 'invalid day of the month "0": give 1 to 31'],
-        ["* * 1-40 * *", 'invalid day of the month "1-40": give 1 to 31'],
-        ["0 9 * 13 1", 'invalid month "13": give 1 to 12, or JAN to DEC'],
-        ["0 9 * * MON-FOO", 'invalid weekday "MON-FOO": give 0 to 7, or SUN to SAT'],
+        ["60 * * * *", 'invalid minute "60": use 0 to 59'],
+        ["* 24 * * *", 'invalid hour "24": use 0 to 23'],
+        ["* * 0 * *", 'invalid day of the month "0": use 1 to 31'],
+        ["* * 1-40 * *", 'invalid day of the month "1-40": use 1 to 31'],
+        ["0 9 * 13 1", 'invalid month "13": use 1 to 12, or JAN to DEC'],
+        ["0 9 * * MON-FOO", 'invalid weekday "MON-FOO": use 0 to 7, or SUN to SAT'],
         ["0 0 30 2 *", "has no future slot"],
       ] as const
     ).map(([expression, reason]): [string, string[], string[]] => [
-      `the cron expression ${expression || "of nothing"}`,
+      `the cron expression ${JSON.stringify(expression)}`,
       withTrigger({ type: "cron", expression }),
       [expect.stringMatching(new RegExp(`^trigger.expression: .*${reason}`))],
     ]),
     ...["CET/Berlin", "", "+01:00"].map((timezone): [string, string[], string[]] => [
-      `the time zone ${timezone || "of nothing"}`,
+      `the time zone ${JSON.stringify(timezone)}`,
       withTrigger({ type: "cron", expression: "0 9 * * 1-5", timezone }),
-      [`trigger.timezone: "${timezone}" is not a time zone: give an IANA name, as Europe/Berlin`],
+      [
+        `trigger.timezone: "${timezone}" is not a time zone: use an IANA name such as Europe/Berlin`,
+      ],
     ]),
     [
       "another policy",
@@ -197,9 +199,9 @@ describe("a plan's check", () => {
       withPolicy({ retry_delay_ms: 3_600_001 }),
       ["failure_policy.retry_delay_ms: must be a whole number from 0 to 3600000"],
     ],
-    ["nothing", messagesOf(null), ["the plan: must be an object, not null"]],
+    ["null", messagesOf(null), ["the plan: must be an object, not null"]],
     [
-      "steps that are none",
+      "a step of a wrong type",
       messagesOf({ ...plan([]), steps: [5] }),
       [expect.stringContaining('step "#1"')],
     ],

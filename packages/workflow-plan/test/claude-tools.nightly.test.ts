@@ -78,7 +78,7 @@ async function ran(sandbox: "off" | "bubblewrap") {
 for (const sandbox of ["off", "bubblewrap"] as const) {
   const left = sandbox === "off" ? "" : missing;
   test.skipIf(left !== "")(
-    `Claude Code has the step's tools, and never executes what is refused; sandbox: ${sandbox}${left}`,
+    `Claude Code has the step's tools, and never executes a refused command; sandbox: ${sandbox}${left}`,
     async () => {
       const { cwd, outcome, results } = await ran(sandbox);
       expect(result(outcome)).toEqual({ returnCode: 0, summary: "2 steps succeeded" });

@@ -26,7 +26,7 @@ function refused(text: string, env: Record<string, string> = {}): string {
     expect(error).toBeInstanceOf(ConfigError);
     return (error as Error).message.replace(`${given.home}/`, "");
   }
-  throw new Error("it was accepted");
+  throw new Error("the file was accepted");
 }
 
 test("without a file each setting has its default", () => {
@@ -175,7 +175,7 @@ describe("a project's file", () => {
     ["", "telegram: { allowed_users: ['1'] }"],
     ["", "whatsapp: { enabled: true }"],
   ] as const) {
-    test(`cannot have ${project} beside ${user || "the defaults"}`, () => {
+    test(`cannot have ${project} with ${user || "the defaults"} in the user's file`, () => {
       const found = both(user, project);
       expect(found).toMatch(
         /^uncaged\.plans\.yaml:1:\d+: a project's file can't (relax|set) [\w.]+$/,
@@ -267,7 +267,7 @@ describe("a change of a setting", () => {
     expect(readConfig(given).max_runs).toBe(5);
   });
 
-  test("is removed where it is missing", () => {
+  test("can remove a setting that is not set", () => {
     const empty = sources();
     setConfig(empty, "agent.model", null);
     expect(readConfig(empty).agent.model).toBe(readConfig(sources()).agent.model);
@@ -297,7 +297,7 @@ describe("a change of a setting", () => {
   });
 });
 
-test("is not lost when several processes change settings at once", async () => {
+test("concurrent changes of settings by several processes are not lost", async () => {
   const program = `import { readConfig, setConfig } from ${JSON.stringify(new URL("../src/entry/service.ts", import.meta.url).pathname)};
 const [, , home, key, first, second] = process.argv;
 const given = { home, env: {} };

@@ -116,7 +116,7 @@ describe("a confirmed plan", () => {
     expect(events.filter(({ event }) => event === "succeeded")).toHaveLength(1);
   });
 
-  test("is not resumed, and its owner is told, after a step changed files that control the host", async () => {
+  test("is not resumed, and its owner is notified, after a step changed files that control the host", async () => {
     const { home, plans, project, confirmed, userHome } = inProject();
     const id = await confirmed(plan([does("one", "wait for go")], {}, { trigger: cron }));
     await plans.run(id);
@@ -246,7 +246,7 @@ describe("the agent of a confirmed plan", () => {
       const [run] = (await home.ended(id)).runs;
       expect(run?.status).toBe("failed");
       expect(run?.error).toContain(
-        `the agent ${path}, which steps can write, is not the confirmed one: ${again(id)}`,
+        `the agent ${path}, which steps can write, is not the confirmed agent: ${again(id)}`,
       );
     });
 });

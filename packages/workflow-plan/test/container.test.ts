@@ -49,7 +49,12 @@ type Tested = {
 };
 const engines: Tested[] = [
   {
-    ...{ name: "docker", title: "an engine that is bubblewrap", path: scripted, image: "agent:1" },
+    ...{
+      name: "docker",
+      title: "an engine that starts bubblewrap",
+      path: scripted,
+      image: "agent:1",
+    },
     missing: Bun.which("bwrap") ? "" : "bubblewrap is not installed",
   },
   "missing" in podman
@@ -136,21 +141,21 @@ for (const { image, missing, name, path, title } of engines) {
     inContainer.each([
       ["the network of this machine", `[ "$one" = none ] && one=host`, "connect ("],
       [
-        "a read-only folder for writing",
+        "a writable settings file",
         `[[ "$one" == *target=/workspace/project/.env,readonly ]] && one="\${one%,readonly}"`,
         "/workspace/project/.env can be written and must not be",
       ],
       [
-        "a folder for writing that is not held",
+        "a replaceable folder of hooks",
         `[[ "$one" == *target=/workspace/project/.git/hooks,* ]] && unset 'args[-1]' && continue`,
         "/workspace/project/.git/hooks is not a mount point",
       ],
       [
-        "a hidden folder",
+        "a visible folder that must be hidden",
         `[[ "$one" == *target=/workspace/project/.uncaged,* ]] && unset 'args[-1]' && continue`,
         "/workspace/project/.uncaged is visible and must not be",
       ],
-    ])(`a container that leaves open %s is refused${left}`, async (_, change, problem) => {
+    ])(`a container with %s is refused${left}`, async (_, change, problem) => {
       mkdirSync(join(project, ".git/hooks"), { recursive: true });
       mkdirSync(join(project, ".uncaged"));
       for (const file of [".env", ".git/HEAD"]) writeFileSync(join(project, file), "");
@@ -191,24 +196,29 @@ for (const { image, missing, name, path, title } of engines) {
       expect(readdirSync(join(project, ".git/hooks"))).toEqual([]);
     });
 
-    inContainer(`the login is written inside, past what a step has planted${left}`, async () => {
-      mkdirSync(join(home, ".claude"));
-      writeFileSync(join(home, ".claude/.credentials.json"), "LOGIN");
-      const target = join(home, "target");
-      mkdirSync(target);
-      const file = "/workspace/home/.claude/.credentials.json";
-      expect(await start(`cat ${file}; rm ${file}; ln -s ${target}/stolen ${file}`)).toBe("LOGIN");
-      expect(
-        await start(
-          `cat ${file}; rm -r /workspace/home/.claude; ln -s ${target} /workspace/home/.claude`,
-        ),
-      ).toBe("LOGIN");
-      await start("true");
-      expect(readdirSync(target)).toEqual([]);
-    });
+    inContainer(
+      `the login file is written inside, not through links of an earlier step${left}`,
+      async () => {
+        mkdirSync(join(home, ".claude"));
+        writeFileSync(join(home, ".claude/.credentials.json"), "LOGIN");
+        const target = join(home, "target");
+        mkdirSync(target);
+        const file = "/workspace/home/.claude/.credentials.json";
+        expect(await start(`cat ${file}; rm ${file}; ln -s ${target}/stolen ${file}`)).toBe(
+          "LOGIN",
+        );
+        expect(
+          await start(
+            `cat ${file}; rm -r /workspace/home/.claude; ln -s ${target} /workspace/home/.claude`,
+          ),
+        ).toBe("LOGIN");
+        await start("true");
+        expect(readdirSync(target)).toEqual([]);
+      },
+    );
 
     inContainer(
-      `the network is the proxy's: an address of this machine is refused${left}`,
+      `only the proxy has a network, and it refuses an address of this machine${left}`,
       async () => {
         const server = await anthropicServer([{ text: "reached" }]);
         try {
@@ -274,16 +284,19 @@ spawn(engine, args, { env, detached: true, stdio: ["ignore", "inherit", "inherit
 const inPodman = test.skipIf("missing" in podman);
 const withoutPodman = "missing" in podman ? ` (left out: ${podman.missing})` : "";
 
-inPodman(`an image that runs no JavaScript is refused in one line${withoutPodman}`, async () => {
-  if ("missing" in podman) return;
-  const env = { PATH: `${join(top, "podman")}:${process.env.PATH}`, HOME: home };
-  const question = { planHome: join(home, "plans"), root: home, env, agentNeedsNetwork: false };
-  for (const network of ["on", "none"] as const) {
-    const sandbox = { mode: "container", engine: "podman", image: podman.bare, network } as const;
-    const message = String(
-      await failureOf(checkSandbox({ metadata: { cwd: project, sandbox } }, question)),
-    );
-    expect(message).toContain("has neither node nor bun, so its network can't be filtered");
-    expect(message).not.toContain("\n");
-  }
-});
+inPodman(
+  `an image without a JavaScript runtime is refused in one line${withoutPodman}`,
+  async () => {
+    if ("missing" in podman) return;
+    const env = { PATH: `${join(top, "podman")}:${process.env.PATH}`, HOME: home };
+    const question = { planHome: join(home, "plans"), root: home, env, agentNeedsNetwork: false };
+    for (const network of ["on", "none"] as const) {
+      const sandbox = { mode: "container", engine: "podman", image: podman.bare, network } as const;
+      const message = String(
+        await failureOf(checkSandbox({ metadata: { cwd: project, sandbox } }, question)),
+      );
+      expect(message).toContain("has neither node nor bun, so its network can't be filtered");
+      expect(message).not.toContain("\n");
+    }
+  },
+);

@@ -199,7 +199,9 @@ test("the home is in the storage root, or named by a variable, and only its owne
   );
   const file = join(folder, "file");
   writeFileSync(file, "");
-  expect(refusal(() => open(file))).toStartWith("CONFIG_ERROR: the plan home …/file can't be made");
+  expect(refusal(() => open(file))).toStartWith(
+    "CONFIG_ERROR: the plan home …/file can't be created",
+  );
 });
 
 test("eight processes open one new home at once", async () => {

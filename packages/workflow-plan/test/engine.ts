@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 
 /*
  * Container engines for tests. One is podman with an image of this machine's own files. The other is a script that
- * takes an engine's arguments and starts bubblewrap with them; its image has the programs of this machine.
+ * accepts an engine's arguments and starts bubblewrap with them; its image has the programs of this machine.
  */
 
 const bubblewrap = Bun.which("bwrap");
@@ -112,7 +112,7 @@ export function preparedPodman(folder: string): Podman {
       "-c",
       `tar -C ${folder}/${name} -c . | ${podman} ${storage} import - ${name}`,
     ]);
-    if (made.status !== 0) return { missing: "podman can't make an image here" };
+    if (made.status !== 0) return { missing: "podman can't create an image here" };
   }
   // Podman needs these options if limits cannot be raised, or the control groups are of version 1.
   for (const [runtime, limits] of [

@@ -6,7 +6,7 @@ import { tick } from "../src/entry/service.ts";
 import { ServiceProcess } from "./service/process.ts";
 import { hello, TestHome, workflow } from "./home.ts";
 
-/* Kills a firing pass with -9 before and after each call that changes state, each time in a new process. */
+/* Kills a firing pass with SIGKILL before and after each call that changes state, each time in a new process. */
 setDefaultTimeout(600_000);
 afterEach(removeStores);
 
@@ -14,7 +14,7 @@ const minute = 60_000;
 /** Number of kill points from one kill to the next. Each call has two kill points: before and after it. */
 const stride = process.env.TEST_CASES === "all" ? 2 : 14;
 
-test(`a pass that is killed at every ${stride}. step of a fire loses no change and fires none twice`, async () => {
+test(`a pass that is killed before or after its calls (every ${stride}th kill point) loses no change and fires nothing twice`, async () => {
   const home = new TestHome();
   const at = (name: string) => join(home.store.folder, name);
   let now = Date.parse("2026-01-05T08:00:00Z");

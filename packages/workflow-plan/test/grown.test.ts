@@ -11,7 +11,7 @@ import { plan } from "./parts.ts";
 setDefaultTimeout(90_000);
 afterEach(removeStores);
 
-/** Returns a host that records the observed threads. */
+/** Returns a host, and the list of all items that its observers receive. */
 function noting(host: Host): { host: Host; seen: string[] } {
   const seen: string[] = [];
   const shown = (item: Observed) => (item.kind === "step" ? `step ${item.number}` : item.kind);

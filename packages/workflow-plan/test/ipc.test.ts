@@ -44,7 +44,7 @@ const open = () =>
     hide: (text) => withoutSecrets(text, secrets),
   });
 
-/** Writes a file like a step: under a temporary name, which it then changes. */
+/** Writes a file like a step: under a temporary name, then renames it. */
 function put(name: string, text: string): void {
   const aside = join(path, "output", `.${name}.tmp`);
   writeFileSync(aside, text);
@@ -152,7 +152,7 @@ test("removing a folder during an answer closes only the step", async () => {
   await folder.close();
 });
 
-test("_close is reported exactly once", async () => {
+test("the file `_close` is reported exactly once", async () => {
   const folder = open();
   writeFileSync(join(path, "_close"), "");
   await until(() => closes > 0);

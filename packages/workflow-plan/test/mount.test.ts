@@ -100,7 +100,7 @@ describe("a mount is refused", () => {
     }
   });
 
-  test("at a place outside the mounts, or at the place of another mount", () => {
+  test("at a path outside the mounts, or at the path of another mount", () => {
     const site = join(root, "site");
     for (const containerPath of [
       "../x",

@@ -3,14 +3,14 @@ import { removeStores } from "../../workflow/test/fixtures/store.ts";
 import { cron, does, TestHome, workflow } from "./home.ts";
 import { plan } from "./parts.ts";
 
-/* Characters that a text should not contain, on their way through a run. */
+/* Invalid characters pass through a run. */
 setDefaultTimeout(180_000);
 afterAll(removeStores);
 
-/** The agent's output, with a replacement character for each half of a pair and each invalid byte. */
+/** The agent's output, with a replacement character for each half of a surrogate pair and each invalid byte. */
 const odd = 'a\0b\uFFFDc\uFFFD\uFFFD{"d": [';
 
-test("a zero byte, half of a pair, broken UTF-8 and truncated JSON pass through a run as text", async () => {
+test("a zero byte, half of a surrogate pair, invalid UTF-8 and truncated JSON pass through a run as text", async () => {
   const home = new TestHome();
   const { plans } = home;
   const steps = [

@@ -89,7 +89,7 @@ test("a plan is found by each unique prefix of its id", async () => {
   const { create, get } = bound(open());
   for (const id of ["wf_abc1", "wf_abc2", "wf_b_z"]) await create(workflow(hello(), { id }));
   expect(["wf_b", "b", "b_z"].map((text) => get(text).id)).toEqual(["wf_b_z", "wf_b_z", "wf_b_z"]);
-  expect(() => get("abc")).toThrow('"abc" is the beginning of more than one id');
+  expect(() => get("abc")).toThrow('"abc" is a prefix of more than one id');
   for (const text of ["", "wf_", "wf_c", "'; --", "%"]) expect(() => get(text)).toThrow("no plan");
 });
 

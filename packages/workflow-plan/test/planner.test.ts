@@ -179,7 +179,7 @@ describe("the planner", () => {
     expect(await generatePlan("go", options)).toMatchObject({ phase: "awaiting_confirmation" });
   });
 
-  test("recognizes answers of every wrong form", async () => {
+  test("recognizes every form of invalid answer", async () => {
     const text = await planning([{ text: "I can do that." }]);
     const tokens: string[] = [];
     const onToken = (token: string) => tokens.push(token);
@@ -218,7 +218,7 @@ describe("the planner", () => {
     await expectError(generatePlan("go", { ...options, env: {} }), "no key for");
   });
 
-  test("refuses an answer that is cut off, a missing message, or an error in its place, and can be used again", async () => {
+  test("refuses a truncated answer, an answer without a message, and an error instead of an answer, and can be used again", async () => {
     const error = { type: "invalid_request_error", message: "no more of it" };
     const body = JSON.stringify({ type: "error", error });
     const faults: Fault[] = [
@@ -321,7 +321,7 @@ describe("a session", () => {
     expect(readdirSync(folder)).toHaveLength(1);
   });
 
-  test("that is missing, or whose id is a path, is a PlannerError", async () => {
+  test("that is missing, or whose id is a path, is refused with a PlannerError", async () => {
     const { planner } = await planning([], { folder: folderOf() });
     for (const id of ["ps_nothing", "../secrets", "ps_../../x"])
       expect(() => planner.find(id)).toThrow(/planner session/);

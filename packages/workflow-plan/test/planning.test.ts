@@ -20,7 +20,7 @@ async function home(...replies: Reply[]) {
   const store = new TestHome();
   const model = await anthropicServer(replies);
   const env = { ANTHROPIC_API_KEY: model.key, ANTHROPIC_BASE_URL: model.url };
-  /** `before` delays the model's answer. */
+  /** Opens the planning of a separate process. `before` delays the model's answer. */
   function planning(before: Promise<void> = Promise.resolve()) {
     const plans = store.open();
     const { answer, ...real } = anthropicProvider();
@@ -34,7 +34,7 @@ async function home(...replies: Reply[]) {
   return { plans: store.plans, planning, asked, stop: () => model.stop() };
 }
 
-test("of two concurrent turns in a session, the second is refused and the first is complete", async () => {
+test("of two concurrent turns in a session, the second is refused and the first completes", async () => {
   const { asked, planning, plans, stop } = await home(
     ...[ask("Where?"), ask("When?"), create(hello())],
   );

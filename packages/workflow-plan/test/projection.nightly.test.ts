@@ -13,7 +13,7 @@ import { ServiceProcess } from "./service/process.ts";
 
 /*
  * A service, a server and a command use one home while its projected tables are emptied or dropped at random moments:
- * while runs execute, wait for an approval, are paused, cancelled or retried, and after kill -9 of workers and of the
+ * while runs execute, wait for an approval, are paused, cancelled or retried, and after SIGKILL of workers and of the
  * service.
  */
 setDefaultTimeout(600_000);

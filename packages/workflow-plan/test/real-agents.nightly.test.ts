@@ -85,7 +85,7 @@ const authority = ({ headers }: { headers: Record<string, unknown> }) => [
 ];
 
 test.skipIf(missing !== "").each(users)(
-  `Claude Code works with the login of a file, over two attempts, and with a key, as $name${missing}`,
+  `Claude Code works with a login file, over two attempts, and with a key, as $name${missing}`,
   (user) =>
     as(user, async (person) => {
       const closed = closedServer();
@@ -196,7 +196,7 @@ test.skipIf(missing !== "").each(users)(
 const ssh = sshMissing === "" ? "" : ` (without ssh: ${sshMissing} is missing)`;
 
 test.skipIf(missing !== "").each(users)(
-  `git over https and ssh and npm reach what the user allows, and nothing else, as $name${missing}${ssh}`,
+  `git over https and ssh, and npm, reach only the addresses that the user allows, as $name${missing}${ssh}`,
   (user) =>
     as(user, async (person) => {
       const folder = mkdtempSync(join(tmpdir(), "servers-"));

@@ -56,7 +56,7 @@ test("all processes together start no more runs than the limit", async () => {
   expect(await home.plans.startQueued()).toMatchObject([{ workflowId: ids[2] }]);
   await home.ended(ids[2] ?? "");
   expect((await home.host.threads()).rows).toHaveLength(3);
-  // Resuming a run that was paused before its start starts it.
+  // A resume starts a run that was paused before its start.
   await home.plans.resume(paused);
   expect((await home.ended(paused)).phase).toBe("active");
 });
@@ -118,7 +118,7 @@ test("the rows of runs are rebuilt from their logs, byte for byte", async () => 
   await plans.cancel(waiting);
 });
 
-test("a run without its log or its plan has ended or is not touched, and no run starts in its place", async () => {
+test("a run without its log fails, a run without its plan continues, and neither is started again", async () => {
   const home = new TestHome();
   const { plans, host } = home;
   const [gone = "", orphan = ""] = await active(home, 2, plan([does("slow", "wait")]));

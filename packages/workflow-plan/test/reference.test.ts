@@ -15,7 +15,7 @@ describe("references", () => {
     ["$steps.a.output-x$steps.a.output$", "A-xA$"],
     ["$steps.A.output $steps. $steps.a $steps.a.output.x $steps.a.output[0]", null],
     ["$steps.b.output", "null"],
-  ])("in %j", (text, expected) => {
+  ])("are resolved in %j", (text, expected) => {
     expect(resolved(text, values)).toBe(expected ?? text);
   });
 

@@ -10,7 +10,7 @@ afterEach(() => {
 
 const d = (seconds: number) => ({ max_retries: 3, retry_delay_ms: seconds * 1000 });
 
-/** Returns the start of each attempt of a failing step, in seconds, on a clock that only waits advance. */
+/** Returns the start of each attempt of a failing step, in seconds, on a fake clock that advances only during waits. */
 async function beginnings(seconds: number): Promise<number[]> {
   jest.useFakeTimers();
   const zero = Date.now();
@@ -41,7 +41,7 @@ async function flushed(): Promise<null> {
 }
 
 describe("a failing step", () => {
-  test("is retried after d, 2d and 4d, even when the waits are sleeps", async () => {
+  test("is retried after one, two and four times the delay, even if the waits are sleeps", async () => {
     expect(await beginnings(1)).toEqual([0, 1, 3, 7]);
     jest.useRealTimers();
     expect(await beginnings(60)).toEqual([0, 60, 180, 420]);
@@ -94,7 +94,7 @@ describe("an interrupted step", () => {
     meta: { event: "started", attempt, inputs: {}, sandbox: "off", sdkSessionId },
   });
 
-  test("repeats the same attempt with its session, and its prompt says so", async () => {
+  test("repeats the same attempt with its session, and its prompt mentions the interruption", async () => {
     const asked: StepRequest[] = [];
     const note = async (request: StepRequest) => {
       asked.push(request);

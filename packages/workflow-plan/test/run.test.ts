@@ -64,7 +64,7 @@ describe("a run", () => {
     expect(outcome.steps[2]?.meta.inputs).toEqual({ context: output });
   });
 
-  test("passes its trigger data to steps that refer to it, or null when there is none", async () => {
+  test("passes its trigger data to steps that refer to it, or null without trigger data", async () => {
     const steps = [step("a", [], { inputs: { news: "<$trigger_data>" } })];
     const given = await runPlan(plan(steps), {}, { options: { triggerData: "$& new" } });
     expect(given.steps[0]?.meta.inputs).toEqual({ news: "<$& new>" });
@@ -111,7 +111,7 @@ describe("the policy skip_dependents", () => {
     ]);
   });
 
-  test("skips a dependent without a reference, and one with a reference in a list", async () => {
+  test("skips a dependent without a reference, and a dependent with a reference in a list", async () => {
     const steps = [
       step("a"),
       step("plain", ["a"], { inputs: {} }),

@@ -174,7 +174,7 @@ inSandbox(
 );
 
 inSandbox(
-  `the home directory is not written as a project, and hidden files stay hidden in it and in a mount${missing}`,
+  `a home directory as the project is read-only, and hidden files stay hidden in it and in a mount${missing}`,
   async () => {
     const store = new TestStore();
     const planHome = join(store.root, "plans");
@@ -228,24 +228,27 @@ inSandbox(
   },
 );
 
-inSandbox(`without network a script reaches nothing, also not this machine${missing}`, async () => {
-  const server = await anthropicServer([{ text: "reached" }]);
-  try {
-    const env = { PATH: process.env.PATH ?? "", HOME: home };
-    const question = { planHome: join(home, "plans"), root: home, env };
-    const sandbox = { mode: "bubblewrap", network: "none" } as const;
-    const script = `node -e 'fetch("${server.url}").then(() => console.log("reached"), (e) => console.log("refused", e.cause?.code))'; tail -n +3 /proc/net/dev | grep -v lo: ; true`;
-    const metadata = { cwd: project, sandbox };
-    const check = await scriptCommand({ id: "wf_x", metadata }, script, question);
-    const printed = await runCheck(check, AbortSignal.timeout(60_000));
-    expect(printed).toContain("refused ");
-    expect(printed).not.toContain("reached");
-  } finally {
-    await server.stop();
-  }
-});
+inSandbox(
+  `a script without a network reaches nothing, not even this machine${missing}`,
+  async () => {
+    const server = await anthropicServer([{ text: "reached" }]);
+    try {
+      const env = { PATH: process.env.PATH ?? "", HOME: home };
+      const question = { planHome: join(home, "plans"), root: home, env };
+      const sandbox = { mode: "bubblewrap", network: "none" } as const;
+      const script = `node -e 'fetch("${server.url}").then(() => console.log("reached"), (e) => console.log("refused", e.cause?.code))'; tail -n +3 /proc/net/dev | grep -v lo: ; true`;
+      const metadata = { cwd: project, sandbox };
+      const check = await scriptCommand({ id: "wf_x", metadata }, script, question);
+      const printed = await runCheck(check, AbortSignal.timeout(60_000));
+      expect(printed).toContain("refused ");
+      expect(printed).not.toContain("reached");
+    } finally {
+      await server.stop();
+    }
+  },
+);
 
-test("a named or required sandbox that is missing fails the step, and the confirmation", async () => {
+test("a step and a confirmation fail if a named or required sandbox is missing", async () => {
   const bin = join(home, "bin");
   mkdirSync(bin);
   const env = { PATH: bin, HOME: home };
@@ -332,7 +335,7 @@ const hasManager =
   runtime !== "" && Bun.spawnSync(["systemctl", "--user", "is-system-running"]).stdout.length > 0;
 
 test.skipIf(missing !== "" || !hasManager)(
-  `all processes of a step together have its memory${hasManager ? "" : " (left out: there is no user's service manager)"}`,
+  `the memory limit of a step applies to all of its processes together${hasManager ? "" : " (left out: no service manager of the user found)"}`,
   async () => {
     const script = `for n in 1 2 3 4; do node -e 'Buffer.alloc(100 * 1024 ** 2, 1); setTimeout(() => {}, 3000)' & done; wait; env | grep -c XDG_RUNTIME_DIR; echo over`;
     const { outputs, started } = await ran(
@@ -345,7 +348,7 @@ test.skipIf(missing !== "" || !hasManager)(
   },
 );
 
-inSandbox(`a mount that is gone when the step starts fails it${missing}`, async () => {
+inSandbox(`a mount that is missing at the start of a step fails the step${missing}`, async () => {
   const data = join(home, "data");
   mkdirSync(data);
   const container = { additionalMounts: [{ hostPath: data }] };

@@ -91,7 +91,7 @@ test("credentials are the stored credentials, and variables with the names of cr
   expect(credentialsIn(home, env)).toEqual({ A_TOKEN: "stored", B_API_KEY: "key" });
 });
 
-test("the mark of one secret is not masked as the value of another", () => {
+test("the mark of a secret is not masked as the value of another secret", () => {
   const secrets = { ONE: "secret", TWO: "value-of-two" };
   expect(withoutSecrets("value-of-two and secret", secrets)).toBe("[secret:TWO] and [secret:ONE]");
 });

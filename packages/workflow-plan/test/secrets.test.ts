@@ -49,7 +49,7 @@ test("a file that others can read, or that is broken, is refused and not overwri
   expect(readFileSync(path, "utf8")).toBe('{"A_TOKEN": ');
 });
 
-test("processes that store credentials at once lose none", async () => {
+test("processes that store credentials concurrently lose none of them", async () => {
   const program = `import { SecretFile } from ${JSON.stringify(new URL("../src/home/secrets.ts", import.meta.url).pathname)};
 const [, , home, name] = process.argv;
 const secrets = new SecretFile(home);

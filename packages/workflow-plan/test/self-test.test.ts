@@ -61,7 +61,7 @@ inSandbox.each([
   ["its processes", without("--unshare-pid"), "processes of this machine"],
   ["further user namespaces", without("--disable-userns"), "user namespaces"],
   [
-    "a folder outside for writing",
+    "a writable outside folder",
     `while [ $# -gt 0 ]; do case "$1" in --chdir) args+=(--bind HOME HOME "$1") ;; *) args+=("$1") ;; esac; shift; done`,
     "write",
   ],
@@ -84,12 +84,12 @@ const mounting = (to: string, words: string) =>
 
 inSandbox.each([
   [
-    "a file that the host obeys for writing",
+    "a writable file that controls the host",
     mounting("/workspace/project/.env", '--bind-fd "$2" "$3"'),
     "/workspace/project/.env can be written and must not be",
   ],
   [
-    "hooks of git that are not held",
+    "replaceable git hooks",
     mounting("/workspace/project/.git/hooks", ""),
     "/workspace/project/.git/hooks is not a mount point",
   ],
@@ -109,7 +109,7 @@ inSandbox.each([
   expect(String(await failureOf(check()))).toContain(problem);
 });
 
-inSandbox(`system settings that root can write are found${missing}`, async () => {
+inSandbox(`the self-test finds system settings that root can write${missing}`, async () => {
   if (process.getuid?.() !== 0) return;
   weaken(
     `while [ $# -gt 0 ]; do case "$1" in --ro-bind) if [ "$2" = /proc/sys ]; then shift 2; else args+=("$1"); fi ;; *) args+=("$1") ;; esac; shift; done`,
@@ -118,7 +118,7 @@ inSandbox(`system settings that root can write are found${missing}`, async () =>
 });
 
 inSandbox(
-  `an old bubblewrap and one without namespaces are refused in one line${missing}`,
+  `an old bubblewrap and a bubblewrap without namespaces are refused in one line${missing}`,
   async () => {
     writeFileSync(join(home, "bin/bwrap"), "#!/bin/sh\necho '--bind SRC DEST'\n", { mode: 0o755 });
     expect(String(await failureOf(check()))).toMatch(/bwrap is too old: it lacks --bind-fd/);
@@ -166,27 +166,30 @@ inSandbox(
   },
 );
 
-inSandbox(`an agent is tried inside before a plan is confirmed${missing}`, async () => {
-  const tools = join(home, "tools");
-  mkdirSync(tools);
-  const write = (name: string, text: string) =>
-    writeFileSync(join(tools, name), text, { mode: 0o755 });
-  const tryAgent = (agentCommand: string) =>
-    checkSandbox(
-      { metadata: { cwd: project, sandbox: "bubblewrap" } },
-      { ...question({ PATH: `${tools}:${process.env.PATH}` }), agentCommand },
-    );
-  write("works", "#!/bin/sh\necho 1.0\n");
-  expect((await tryAgent("works")).probe).toEqual({
-    visible: [join(tools, "works")],
-    warning: null,
-  });
-  write("lacks", "#!/nowhere/interpreter\n");
-  expect(String(await failureOf(tryAgent("lacks")))).toContain('the agent "lacks" can\'t run');
-  write("starts", "#!/bin/sh\nexec helper-of-mine\n");
-  write("helper-of-mine", "#!/bin/sh\n");
-  expect(String(await failureOf(tryAgent("starts")))).toContain("helper-of-mine");
-  write("fails", "#!/bin/sh\necho 'no such option' >&2\nexit 2\n");
-  expect((await tryAgent("fails")).probe?.warning).toContain("no such option");
-  expect(String(await failureOf(tryAgent("none-such")))).toContain("not found on PATH");
-});
+inSandbox(
+  `an agent runs once inside the sandbox before a plan is confirmed${missing}`,
+  async () => {
+    const tools = join(home, "tools");
+    mkdirSync(tools);
+    const write = (name: string, text: string) =>
+      writeFileSync(join(tools, name), text, { mode: 0o755 });
+    const tryAgent = (agentCommand: string) =>
+      checkSandbox(
+        { metadata: { cwd: project, sandbox: "bubblewrap" } },
+        { ...question({ PATH: `${tools}:${process.env.PATH}` }), agentCommand },
+      );
+    write("works", "#!/bin/sh\necho 1.0\n");
+    expect((await tryAgent("works")).probe).toEqual({
+      visible: [join(tools, "works")],
+      warning: null,
+    });
+    write("lacks", "#!/nowhere/interpreter\n");
+    expect(String(await failureOf(tryAgent("lacks")))).toContain('the agent "lacks" can\'t run');
+    write("starts", "#!/bin/sh\nexec helper-of-mine\n");
+    write("helper-of-mine", "#!/bin/sh\n");
+    expect(String(await failureOf(tryAgent("starts")))).toContain("helper-of-mine");
+    write("fails", "#!/bin/sh\necho 'no such option' >&2\nexit 2\n");
+    expect((await tryAgent("fails")).probe?.warning).toContain("no such option");
+    expect(String(await failureOf(tryAgent("none-such")))).toContain("not found on PATH");
+  },
+);

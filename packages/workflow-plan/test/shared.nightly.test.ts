@@ -76,7 +76,7 @@ test("another machine sees a change, and makes the next change", async () => {
   expect(await messageOf(other.confirm(id))).toMatch(/no plan ".*" found/);
 });
 
-test("one of many machines that fire a trigger at once succeeds, and all have its run", async () => {
+test("of many machines that fire a trigger concurrently, one succeeds, and all get its run", async () => {
   const rows = new Rows();
   const machines = await Promise.all(Array.from({ length: 6 }, () => open(rows)));
   const [first] = machines as [Plans];

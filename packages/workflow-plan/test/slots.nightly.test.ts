@@ -81,7 +81,7 @@ test.each(changes)("slots in %s are the existing local times, each once", (zone,
   }
 });
 
-test("a slot is found to the millisecond, and a time belongs to the slot before it", () => {
+test("a slot is found to the millisecond, and a slot belongs to the period that ends at it", () => {
   const schedule = scheduleOf("0 9 * * *");
   const nine = Date.parse("2026-06-01T09:00:00Z");
   expect(schedule.next(nine - 1)).toBe(nine);

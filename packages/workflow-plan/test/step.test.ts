@@ -40,7 +40,7 @@ const run = (script: string, metadata: PlanMetadata) => {
   return runThread(bundle.run, { maxRounds: 1000, env: env(), options });
 };
 
-test("_close in the step's folder ends its agent, and fails the attempt", async () => {
+test("the file `_close` in a step's folder ends the agent and fails the attempt", async () => {
   const folder = join(top, "plans/ipc/wf_x");
   const running = run("sleep 600", { sandbox: "off" });
   const of = () =>
@@ -96,7 +96,7 @@ echo '{"type":"result","subtype":"success","is_error":false,"session_id":"s","re
   chmodSync(path, 0o755);
 }
 
-test("a container gets the step's folders, limits and variables by name, and is ended with it", async () => {
+test("a container gets the step's folders, limits and variables by name, and ends with the step", async () => {
   engine("docker", "agent:1");
   writeFileSync(join(top, "plans/secrets.json"), '{"A_TOKEN": "value-of-a-token"}', {
     mode: 0o600,

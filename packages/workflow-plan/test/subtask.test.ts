@@ -68,7 +68,7 @@ describe("a subtask", () => {
       ),
     );
     expect(texts.a).toEqual([
-      expect.stringContaining("has a step"),
+      expect.stringContaining("already has a step"),
       expect.stringContaining("id: must be kebab-case"),
       expect.stringContaining("description: must not be blank"),
       expect.stringContaining("depends on itself"),
@@ -76,11 +76,11 @@ describe("a subtask", () => {
       expect.stringContaining("is not in depends_on"),
       "one",
     ]);
-    expect(texts.two).toEqual([expect.stringContaining("2 deep")]);
+    expect(texts.two).toEqual([expect.stringContaining("2 levels deep")]);
     const many = Array.from({ length: 21 }, (_, n) => ({ id: `s${n}`, description: "x" }));
     const full = await runPlan(plan([step("a")]), { a: creating(...many) });
     expect(full.steps.find(({ meta }) => meta.event === "succeeded")?.content).toEndWith(
-      "no more are taken",
+      "subtasks, which is the maximum",
     );
   });
 });

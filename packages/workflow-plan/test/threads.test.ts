@@ -40,7 +40,7 @@ const callsIn = (store: TestStore): Call[] => {
   return text === "" ? [] : text.split("\n").map((line) => JSON.parse(line) as Call);
 };
 
-/** Starts a plan's thread. Its agent finds Node. */
+/** Starts a plan's thread, whose agent finds Node on PATH. */
 async function started(definition: PlannerOutput, options: Record<string, unknown> = {}) {
   const store = new TestStore();
   const hash = await store.add(await built(definition));

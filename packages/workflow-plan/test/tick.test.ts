@@ -56,7 +56,7 @@ class Clockwork extends TestHome {
     };
   }
 
-  /** Runs one pass after some time. Returns how many plans fired. */
+  /** Runs one pass after some time. Returns the number of plans that fired. */
   async after(ms: number, more: Partial<TickOptions> = {}): Promise<number> {
     this.now += ms;
     const { fired } = await tick(this.timed, this.options(more));
@@ -213,7 +213,7 @@ const waiting = {
   ],
 };
 
-test("twenty passes at once fire a change once", async () => {
+test("twenty concurrent passes fire a change once", async () => {
   const home = new Clockwork();
   writeFileSync(home.file("items"), "one\n");
   const id = await home.confirmed(poll("cat items"));

@@ -46,7 +46,7 @@ test("the first output fires nothing, and each later new line fires once, in ord
   expect(firesOf(["\n"], poll(), true)).toEqual([null]);
 });
 
-test("a check without any line changes only its time, and the first output is kept", () => {
+test("a blank output changes the time of the check and clears its error, and the first output is stored", () => {
   expect(firesOf(["a\nb", "", " \n", "a\nb\nc", "\n", "c\nb"])).toEqual([
     ...[null, null, null, "c", null, null],
   ]);

@@ -2,8 +2,9 @@ import { join } from "node:path";
 import { PostgresServer, run } from "../test/fixtures/server.ts";
 
 /*
- * Measures this package beside DBOS on one PostgreSQL server: a step, 100 threads of 50 steps, a list of the newest 20
- * of 100,000 threads, and a resume after 1,000 steps. Runs in turn, `--runs` times, and prints medians in milliseconds.
+ * Compares this package with DBOS on one PostgreSQL server: the times of a step, of 100 threads with 50 steps each, of
+ * a list of the newest 20 of 100,000 threads, and of a resume after 1,000 steps. Runs both programs in turn, `--runs`
+ * times, and prints medians in milliseconds.
  *
  *     bun packages/workflow-postgres/bench/beside.ts [--runs 3] [--threads 100000]
  */

@@ -1,6 +1,6 @@
 /*
- * The peer of `beside.ts`: DBOS on the same server. Run by Node. Its arguments are the URL of a database and the number
- * of rows for the list. Prints a JSON line with milliseconds.
+ * Measures DBOS for `beside.ts`, in Node. The arguments are the URL of a database and the number of rows for the list.
+ * Prints the times in milliseconds as one JSON line.
  */
 import { DBOS } from "@dbos-inc/dbos-sdk";
 import pg from "pg";
@@ -39,7 +39,7 @@ for (let n = 0; n < 100; n += 1) handles.push(await DBOS.startWorkflow(steps)(50
 await Promise.all(handles.map((handle) => handle.getResult()));
 const manyMs = performance.now() - many;
 
-// A workflow that stops after 1,000 steps, and goes on.
+// A workflow that stops after 1,000 steps and is then resumed.
 const reached = deferred();
 step = (n) => (n === 1000 ? (reached.resolve(), new Promise(() => undefined)) : undefined);
 const handle = await DBOS.startWorkflow(steps)(1001);

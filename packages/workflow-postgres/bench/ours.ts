@@ -1,6 +1,6 @@
 /*
- * This project's side of `beside.ts`, in one process like the other side: a host and a worker on the same server. The
- * arguments are the URL of a database and the number of threads for the list. Prints a JSON line with milliseconds.
+ * Measures this project for `beside.ts`: a host and a worker in one process, as in `dbos.mjs`. The arguments are the
+ * URL of a database and the number of threads for the list. Prints the times in milliseconds as one JSON line.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -18,7 +18,9 @@ process.env.UNCAGED_WORKFLOW_IDLE_MS ??= "600";
 /** Number of steps of the moved thread. */
 const stepCount = isWhole ? 10_000 : 1200;
 
-/** Notes each step before yielding it. Asks a question after `count` steps, and after each later step. */
+/**
+ * A bundle that writes a note before it yields each step, and asks a question after `count` steps and each later step.
+ */
 const noting = `
 import { appendFileSync } from "node:fs";
 export const descriptor = { description: "notes what it does", roles: {} };
@@ -74,7 +76,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Returns the numbers of the actions at which to kill a move: all, or one of each phase. */
+/** Returns the numbers of the actions at which to kill a move: all actions, or one of each phase. */
 function targetsIn(acts: readonly Act[]): number[] {
   const all = [...acts.keys()];
   if (isWhole) return all;
@@ -160,7 +162,7 @@ async function start(notes: string): Promise<ThreadRef> {
   return ref;
 }
 
-/** Makes the thread commit one more step on its host. */
+/** Answers the thread's question, so that it commits one more step on its host. */
 async function goOn(side: Side, ref: ThreadRef): Promise<void> {
   if (side === "laptop") await goOnOn(local, ref);
   else await onDatabase((host) => goOnOn(host, ref));
@@ -186,7 +188,7 @@ async function goOnOn(on: Host, ref: ThreadRef): Promise<void> {
   });
 }
 
-/** Actions of an undisturbed move, and the actions at which to disturb it, one run each. */
+/** A move in one direction: its actions, and the numbers of the actions at which to kill it, one run for each. */
 type Course = { way: Way; acts: Act[]; targets: number[] };
 
 async function courseOf(way: Way, ref: ThreadRef): Promise<Course> {
@@ -196,8 +198,8 @@ async function courseOf(way: Way, ref: ThreadRef): Promise<Course> {
 }
 
 /**
- * Kills a move, or the server, at a random moment of one of its actions, and repeats the move. Returns where the thread
- * was in between.
+ * Kills the mover or the server at a random moment of one action of a move, and repeats the move. Returns the host of
+ * the thread between the two moves.
  */
 async function killed(
   { way, acts }: Course,
@@ -241,7 +243,7 @@ async function killed(
 
 describe.skipIf(missingPostgres !== "")(`a thread of ${stepCount} steps${missingPostgres}`, () => {
   for (const victim of ["mover", "server"] as const)
-    test(`stays on one host with the same files, and repeats no step, when the ${victim} of each of its moves is killed at any moment`, async () => {
+    test(`stays on one host with the same files, and repeats no step, if the ${victim} is killed during each of its moves`, async () => {
       const notes = join(folder, `notes-${victim}`);
       const ref = await start(notes);
       let made = stepCount;

@@ -101,7 +101,7 @@ describe.skipIf(missingPostgres !== "")(`a thread and PostgreSQL${missingPostgre
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test("it has the same files as if it had stayed in a storage root", async () => {
+  test("a moved thread has the same files as a thread that stays in a storage root", async () => {
     const [root, twin] = [newRoot(), newRoot()];
     const [disk, stays] = [new DiskStore(root), new DiskStore(twin)];
     const ref = await create(disk);
@@ -127,7 +127,7 @@ describe.skipIf(missingPostgres !== "")(`a thread and PostgreSQL${missingPostgre
     expect(await goOn(back, ref, "third")).toBe((await goOn(stays, like, "third")) as number);
   });
 
-  test("it keeps its name, times, pause mark, deadline and last event number", async () => {
+  test("a moved thread keeps its name, times, pause mark, deadline and last event number", async () => {
     const root = newRoot();
     const disk = new DiskStore(root);
     const ref = await create(disk, "named");
@@ -143,7 +143,7 @@ describe.skipIf(missingPostgres !== "")(`a thread and PostgreSQL${missingPostgre
     expect((await store.claim(ref, claimOptions))?.lastSeq).toBe(41);
   });
 
-  test("only one of twenty hosts gets it, and none while it is claimed", async () => {
+  test("a thread moves to only one of twenty hosts, and to no host while it is claimed", async () => {
     const ref = await create(store);
     const claim = (await store.claim(ref, claimOptions)) as Claim;
     expect(await codeOf(moving.leave(ref, away))).toBe("THREAD_RUNNING");
@@ -166,7 +166,7 @@ describe.skipIf(missingPostgres !== "")(`a thread and PostgreSQL${missingPostgre
     );
   });
 
-  test("twenty arrivals at once make one thread, and an older arrival does not replace it", async () => {
+  test("twenty concurrent arrivals create one thread, and an older arrival does not replace it", async () => {
     const root = newRoot();
     const disk = new DiskStore(root);
     const ref = await create(disk);
@@ -191,7 +191,7 @@ describe.skipIf(missingPostgres !== "")(`a thread and PostgreSQL${missingPostgre
     await arrive(7);
   });
 
-  test("a remaining copy is replaced when the thread returns, and only by its continuation", async () => {
+  test("a returning thread replaces its remaining copy only if it continues the copy", async () => {
     const ref = await create(store);
     await goOn(store, ref, "first");
     await moving.leave(ref, laptop);
@@ -216,7 +216,7 @@ describe.skipIf(missingPostgres !== "")(`a thread and PostgreSQL${missingPostgre
     expect((await store.listBlobs(ref)).length).toBe(3);
   });
 
-  test("damage is found before it leaves, and incomplete lines of its debug log are dropped", async () => {
+  test("a move drops incomplete lines of a debug log, and refuses a thread with damaged records", async () => {
     const root = newRoot();
     const disk = new DiskStore(root);
     const ref = await create(disk);
@@ -251,7 +251,7 @@ describe.skipIf(missingPostgres !== "")(`a thread and PostgreSQL${missingPostgre
     expect(await codeOf(moving.check(root, ref))).toBe("LOG_CORRUPT");
   });
 
-  test("names and bundles are copied in both directions", async () => {
+  test("names and bundles can be copied in both directions", async () => {
     const root = newRoot();
     const disk = movingRoot(root, "here");
     await new DiskStore(root).putBundle({ hash, code, descriptor: "description: x\nroles: {}\n" });

@@ -10,7 +10,7 @@ let url: string;
 let drop: () => Promise<void>;
 let rows: PlanRows;
 
-/** Connections that lose the reply of each write statement. */
+/** A database that loses the reply to each write statement. */
 class LossyDatabase extends Database {
   lost = 0;
   override async query<Row extends object>(
@@ -33,7 +33,7 @@ describe.skipIf(missingPostgres !== "")(`the rows of plans in PostgreSQL${missin
     await stopShared();
   });
 
-  test("a reader gets the changed and the deleted rows since its version", async () => {
+  test("a reader gets the rows that were changed or deleted since its version", async () => {
     expect(await rows.since(0)).toEqual({ version: 0, isAll: true, rows: new Map() });
     expect(await rows.commit(0, { a: { text: "null \u0000, \ud800, '" }, b: { n: 1 } })).toBe(true);
     expect(await rows.commit(1, { a: null, c: { n: 2 } })).toBe(true);
@@ -56,7 +56,7 @@ describe.skipIf(missingPostgres !== "")(`the rows of plans in PostgreSQL${missin
     expect((await rows.since(2)).rows.get("a")).toEqual({ text: "null \u0000, \ud800, '" });
   });
 
-  test("twenty writers at once lose no change, and each commits once", async () => {
+  test("twenty concurrent writers lose no change, and each commits once", async () => {
     const writers = await Promise.all(
       Array.from({ length: 20 }, () => openPlanRows(readDatabaseUrl(url))),
     );
@@ -86,7 +86,7 @@ describe.skipIf(missingPostgres !== "")(`the rows of plans in PostgreSQL${missin
     await lossy.close();
   });
 
-  test("a reader that was away for more than a thousand commits gets all rows", async () => {
+  test("a reader that missed more than a thousand commits gets all rows", async () => {
     const { version } = await rows.since(0);
     await rows.commit(version, { gone: { n: 1 } });
     await rows.commit(version + 1, { gone: null });
@@ -106,7 +106,7 @@ describe.skipIf(missingPostgres !== "")(`the rows of plans in PostgreSQL${missin
     expect(kept).toBe(1_000);
   });
 
-  test("only one of twenty processes holds a lock at a time", async () => {
+  test("only one of twenty concurrent callers holds a lock at a time", async () => {
     const holders: number[] = [];
     let most = 0;
     let waits = 0;

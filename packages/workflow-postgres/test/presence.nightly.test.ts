@@ -20,7 +20,7 @@ export async function* run({ steps }) {
   return { returnCode: 0, summary: "" };
 }`;
 
-/* The next holders of a dead or frozen worker's threads. The tests measure no times: the leases decide. */
+/* The tests compare leases and fences instead of measuring times. */
 describe.skipIf(missingPostgres !== "")(`the threads of a worker${missingPostgres}`, () => {
   let server: PostgresServer;
   let host: Host;
@@ -96,7 +96,7 @@ describe.skipIf(missingPostgres !== "")(`the threads of a worker${missingPostgre
     await ended();
   }, 120_000);
 
-  test("continue elsewhere although the next worker had lost its connections before", async () => {
+  test("continue elsewhere even if the next worker previously lost its own connections", async () => {
     const [first] = await started({ leaseMs });
     const threadId = await run();
     await drivenBy(threadId, first.owner);

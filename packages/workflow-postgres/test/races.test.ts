@@ -17,7 +17,7 @@ type Parts = {
   isBlocked: () => Promise<void>;
 };
 
-/** Runs an act on a store while another program has an open transaction. */
+/** Runs a function on a store while another program has an open transaction. */
 async function beside(act: (parts: Parts) => Promise<void>): Promise<void> {
   const { url, drop } = await emptySchema();
   const address = readDatabaseUrl(url);
@@ -39,7 +39,7 @@ async function beside(act: (parts: Parts) => Promise<void>): Promise<void> {
   }
 }
 
-describe.skipIf(missingPostgres !== "")(`statements at the same time${missingPostgres}`, () => {
+describe.skipIf(missingPostgres !== "")(`concurrent statements${missingPostgres}`, () => {
   afterAll(stopShared);
 
   test("a thread that is removed during a write leaves no line", async () => {
@@ -60,7 +60,7 @@ describe.skipIf(missingPostgres !== "")(`statements at the same time${missingPos
     });
   });
 
-  test("a claim that was released and taken over in one process writes nothing", async () => {
+  test("a claim writes nothing after its release and a takeover in the same process", async () => {
     await beside(async ({ store, schema, other, isBlocked }) => {
       const [given, busy] = [newThread("A"), newThread("B")];
       const held = (await store.create(busy, claims)).claim;
@@ -68,7 +68,7 @@ describe.skipIf(missingPostgres !== "")(`statements at the same time${missingPos
       await other.query(`SELECT FROM ${schema}.threads WHERE thread_id = $1 FOR UPDATE`, [
         busy.threadId,
       ]);
-      // All later writes of this store wait for this write, and are sent together.
+      // All later writes of this store wait for this write, and are then sent together.
       const first = held?.append(step("beside"), { kind: "running" });
       await isBlocked();
       const lost = before?.append(step("of the claim before"), { kind: "running" });
@@ -85,7 +85,7 @@ describe.skipIf(missingPostgres !== "")(`statements at the same time${missingPos
     });
   });
 
-  test("commands succeed where every transaction is serializable", async () => {
+  test("commands succeed if every transaction is serializable", async () => {
     const { url, drop } = await emptySchema();
     const strict = new URL(url);
     strict.searchParams.set("options", "-c default_transaction_isolation=serializable");
@@ -103,7 +103,7 @@ describe.skipIf(missingPostgres !== "")(`statements at the same time${missingPos
     await drop();
   });
 
-  test("a bundle stays while a thread of it is created, or its name is written", async () => {
+  test("a bundle can't be removed while a thread of it is created or a name for it is written", async () => {
     await beside(async ({ store, schema, other, isBlocked }) => {
       const given = newThread("A");
       await store.putBundle({ hash, code: new Uint8Array([1]), descriptor: "" });
@@ -131,7 +131,7 @@ describe.skipIf(missingPostgres !== "")(`statements at the same time${missingPos
     });
   });
 
-  test("a thread created while its bundle is removed tells that the bundle is missing", async () => {
+  test("creating a thread while its bundle is removed reports a missing bundle", async () => {
     await beside(async ({ store, schema, other, isBlocked }) => {
       await store.putBundle({ hash, code: new Uint8Array([1]), descriptor: "" });
       await other.query(`DELETE FROM ${schema}.bundles`);
@@ -142,7 +142,7 @@ describe.skipIf(missingPostgres !== "")(`statements at the same time${missingPos
     });
   });
 
-  test("a watch learns that a postponed thread may run", async () => {
+  test("a watch reports that a postponed thread may run", async () => {
     await beside(async ({ store }) => {
       const given = newThread("A");
       await store.create(given);

@@ -87,7 +87,7 @@ describe.skipIf(missingPostgres !== "")(`many threads${missingPostgres}`, () => 
   }, 300_000);
 
   test("an idle worker sends a fixed number of short queries, for any number of waiting threads", async () => {
-    // An idle connection reports the work of an earlier test late, but at the latest when it ends.
+    // A connection reports the statistics of earlier tests at the latest when it ends.
     const earlier = "FROM pg_stat_activity WHERE pid = ANY($1)";
     const pids = (
       await sql<{ pid: number }>(

@@ -2,7 +2,7 @@ import { createServer } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { type Context, createEndpointHandler, service } from "@restatedev/restate-sdk";
 
-/* A Restate handler whose step is one `ctx.run`, as a program that prints its port. */
+/* Serves a Restate handler whose steps are single `ctx.run` calls. Prints the port of the server. */
 
 type Steps = { count: number; size: number };
 
@@ -16,7 +16,7 @@ const bare = service({
   name: "bare",
   options: { journalRetention: 0, inactivityTimeout: 500 },
   handlers: {
-    /** Makes steps, and returns the milliseconds that they took. */
+    /** Runs steps, and returns their duration in milliseconds. */
     steps: async (ctx: Context, { count, size }: Steps) => {
       const began = performance.now();
       for (let n = 0; n < count; n += 1) await step(ctx, n, size);

@@ -10,7 +10,7 @@ import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 
-/* Tests worktrees of agents after another worker takes over their thread. */
+/* Tests the worktrees of agents after another worker has taken over their thread. */
 const writers = join(import.meta.dir, "../../workflow-agents/test/worktree/writers.ts");
 
 let cluster: TestCluster;

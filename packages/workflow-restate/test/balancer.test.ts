@@ -60,7 +60,7 @@ const hold = (url: string): Promise<string> =>
     () => "closed",
   );
 
-test("a killed backend gets no connection, and the client loses no request", async () => {
+test("a killed backend gets no connection, and no request is lost", async () => {
   const { a, url } = await pair();
   expect(await answers(url, 20)).toEqual(new Set(["a", "b"]));
   a.kill("SIGKILL");
@@ -80,7 +80,7 @@ test("a frozen backend loses its connections, and gets new connections when it t
   expect(await answers(url, 5)).toEqual(new Set(["a"]));
 });
 
-test("a draining backend keeps its connections and gets no new one", async () => {
+test("a draining backend keeps its connections and gets no new connection", async () => {
   const { a, b, url } = await pair();
   const ended: string[] = [];
   for (const held of [hold(url), hold(url)]) void held.then((how) => ended.push(how));

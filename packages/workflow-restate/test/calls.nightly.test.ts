@@ -7,8 +7,8 @@ import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 
 /**
- * Yields steps of the given sizes after a delay each. With `keeps`, stores a blob and asks a question after the first
- * step.
+ * A bundle that yields steps of the given sizes, each after a delay. With `keeps`, it stores a blob and asks a question
+ * after the first step.
  */
 const sized = `
 export const descriptor = { description: "sized", roles: {} };
@@ -70,7 +70,7 @@ const callsTo = (ref: ThreadRef): string[] =>
   called.filter(({ threadId }) => threadId === ref.threadId).map(({ handler }) => handler);
 
 describe.skipIf(missingServer !== "")(`a worker${missingServer}`, () => {
-  test("makes one append per step and one for the end, even for a slow role", async () => {
+  test("sends one append per step and one append for the end, even for a slow role", async () => {
     const calls = await callsOf({ sizes: [1, 1, 1], takes: 400 });
     expect(calls).toEqual(["claim", ...Array.from({ length: 4 }, () => "appendEager")]);
   });

@@ -125,13 +125,16 @@ test.skipIf(missingServer !== "")(
   },
 );
 
-test.if(Bun.which("ss") !== null && missingServer === "")("a server has no port", async () => {
-  const cluster = await startCluster({ folder: newFolder() });
-  try {
-    const all = cluster.nodes.flatMap(({ pid }) => listening(pid));
-    expect(all).toEqual([]);
-    expect(listening(process.pid).length).toBeGreaterThan(1);
-  } finally {
-    await cluster.stop();
-  }
-});
+test.if(Bun.which("ss") !== null && missingServer === "")(
+  "a server listens on no TCP port",
+  async () => {
+    const cluster = await startCluster({ folder: newFolder() });
+    try {
+      const all = cluster.nodes.flatMap(({ pid }) => listening(pid));
+      expect(all).toEqual([]);
+      expect(listening(process.pid).length).toBeGreaterThan(1);
+    } finally {
+      await cluster.stop();
+    }
+  },
+);

@@ -8,7 +8,7 @@ import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster, type WorkerProcess } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 
-/** Notes each step and its process in a file before yielding it. */
+/** A bundle that writes each step and its process to a file before it yields the step. */
 const noting = `
 import { appendFileSync } from "node:fs";
 export const descriptor = { description: "notes what it does", roles: {} };
@@ -58,7 +58,7 @@ const rested = (ref: ThreadRef): Promise<ThreadView> =>
 const driverOf = async (ref: ThreadRef): Promise<WorkerProcess> => {
   const live = (await host.live()).find(({ threadId }) => threadId === ref.threadId);
   const worker = cluster.workers.find(({ child }) => child.pid === live?.pid);
-  if (!worker) throw new Error("no worker drives it");
+  if (!worker) throw new Error("no worker drives the thread");
   return worker;
 };
 

@@ -15,7 +15,7 @@ const trials: Pick<FaultOptions, "faults" | "nodes">[] = isWhole
 describe.skipIf(missingServer !== "").each(trials)(
   `with $nodes servers and three workers${missingServer}`,
   ({ nodes, faults }) => {
-    test("faults at random moments lose, duplicate and repeat no committed step", async () => {
+    test("random faults never lose, duplicate or repeat a committed step", async () => {
       const first: readonly Kind[] = [...kinds].slice(0, faults);
       const seed = Number(process.env.FAULT_SEED ?? nodes);
       const report = await runFaults({

@@ -43,8 +43,16 @@ const service = (metadata?: object) => ({ services: [{ name: "thread", metadata 
 describe.skipIf(missingServer !== "")(`the check of a cluster refuses${missingServer}`, () => {
   const cases: [string, string, () => ClusterAddress][] = [
     ["no server", "NO_CLUSTER", () => ({ ingress: closed, admin: closed, token: null })],
-    ["only an ingress", "HALF_CLUSTER", () => ({ ...cluster.address, admin: closed })],
-    ["only an admin interface", "HALF_CLUSTER", () => ({ ...cluster.address, ingress: closed })],
+    [
+      "an ingress without an admin interface",
+      "HALF_CLUSTER",
+      () => ({ ...cluster.address, admin: closed }),
+    ],
+    [
+      "an admin interface without an ingress",
+      "HALF_CLUSTER",
+      () => ({ ...cluster.address, ingress: closed }),
+    ],
     ["HTML at the ingress", "NOT_A_CLUSTER", () => other("ingress", page(200))],
     ["HTML at the admin interface", "NOT_A_CLUSTER", () => other("admin", page(200))],
     ["HTML with another status", "NOT_A_CLUSTER", () => other("ingress", page(404))],

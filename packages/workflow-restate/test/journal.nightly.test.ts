@@ -7,7 +7,7 @@ import type { RestateHost } from "../src/entry/index.ts";
 import { TestCluster } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 
-/** Records three entries under a key. While a file exists, it exits or fails after the second entry. */
+/** A bundle that records three entries under a key. While a file exists, it exits or fails after the second entry. */
 const recording = `
 import { existsSync, rmSync } from "node:fs";
 export const descriptor = { description: "records", roles: {} };

@@ -123,7 +123,7 @@ describe.skipIf(missingServer !== "")(`an observer of a thread${missingServer}`,
     await speech.heard("two");
     const inCluster = (await recordedWords(speech.ref)).map((word) => word.split("@")[0]);
     expect(inCluster).not.toContain("two");
-    // The refusal enters the debug log before lines that the worker still buffers.
+    // The refusal reaches the debug log before the lines that the worker still buffers.
     const input = { content: "yes" };
     const refused = host.control(speech.ref, { kind: "answer", input, env: {} });
     expect(await codeOf(refused)).toBe("NOT_WAITING");

@@ -17,7 +17,9 @@ const isWhole = process.env.TEST_CASES === "all";
 /** Number of steps of the moved thread. */
 const stepCount = isWhole ? 10_000 : 1200;
 
-/** Notes each step before yielding it. Asks a question after `count` steps, and after each later step. */
+/**
+ * A bundle that writes a note before it yields each step, and asks a question after `count` steps and each later step.
+ */
 const noting = `
 import { appendFileSync } from "node:fs";
 export const descriptor = { description: "notes what it does", roles: {} };
@@ -66,7 +68,7 @@ type Way = "push" | "pull";
 /** Action of a move: its name and duration. */
 type Act = { name: string; ms: number };
 
-/** Returns the numbers of the actions at which to kill a move: all, or one of each phase. */
+/** Returns the numbers of the actions at which to kill a move: all actions, or one of each phase. */
 function targetsIn(acts: readonly Act[]): number[] {
   const all = [...acts.keys()];
   if (isWhole) return all;
@@ -153,7 +155,7 @@ async function start(notes: string): Promise<ThreadRef> {
   return ref;
 }
 
-/** Lets the thread make one more step on its host. */
+/** Makes the thread commit one more step on its host. */
 async function goOn(side: Side, ref: ThreadRef): Promise<void> {
   const on = sides[side].host;
   const { steps } = await on.read(ref);
@@ -168,7 +170,7 @@ async function goOn(side: Side, ref: ThreadRef): Promise<void> {
 const noted = (notes: string): number[] =>
   readFileSync(notes, "utf8").trim().split("\n").map(Number);
 
-/** Actions of an undisturbed move, and the actions at which to kill it, one run each. */
+/** A move in one direction: its actions, and the numbers of the actions at which to kill it, one run for each. */
 type Course = { way: Way; acts: Act[]; targets: number[] };
 
 async function courseOf(way: Way, ref: ThreadRef): Promise<Course> {
@@ -178,7 +180,8 @@ async function courseOf(way: Way, ref: ThreadRef): Promise<Course> {
 }
 
 /**
- * Kills a move at a random moment of one of its actions, and repeats the move. Returns where the thread was in between.
+ * Kills a move at a random moment of one of its actions, and repeats the move. Returns the host of the thread between
+ * the two moves.
  */
 async function killed({ way, acts }: Course, target: number, ref: ThreadRef): Promise<string> {
   const [from, to] = ends(way);
@@ -204,7 +207,7 @@ async function killed({ way, acts }: Course, target: number, ref: ThreadRef): Pr
 }
 
 describe.skipIf(missingServer !== "")(`a thread of ${stepCount} steps${missingServer}`, () => {
-  test("stays on one host with the same records, and repeats no step, when each of its moves is killed at any moment", async () => {
+  test("stays on one host with the same records, and repeats no step, if each of its moves is killed", async () => {
     const notes = join(folder, "notes");
     const ref = await start(notes);
     let made = stepCount;

@@ -50,7 +50,7 @@ export async function* run(input, options) {
   return { returnCode: 0, summary: "done" };
 }`;
 
-/** Alternates between a noted step and a question. */
+/** A bundle that alternates between a noted step and a question. */
 const talks = bundle(`
   let { length } = input.steps;
   while (length < 12) {

@@ -11,7 +11,7 @@ import { TestCluster } from "./fixtures/cluster.ts";
 import { missingServer } from "./fixtures/server.ts";
 import { admin } from "./fixtures/shared-cluster.ts";
 
-/** A client that stops sending when `die` is called. `die` resolves after the replies to everything sent before. */
+/** A client that stops sending when `die` is called. `die` resolves after the replies to all earlier requests. */
 class MortalClient extends ClusterClient {
   readonly #sent = new Set<Promise<unknown>>();
   #isDead = false;
@@ -29,7 +29,7 @@ class MortalClient extends ClusterClient {
   }
 }
 
-/** Waits for a second, then ends. */
+/** A bundle that waits for an answer for a second, then ends. */
 const waiting = `
 export const descriptor = { description: "waits", roles: {} };
 export async function* run({ steps }) {

@@ -38,7 +38,7 @@ async function nextVersion(): Promise<string> {
   return outputs.find(({ kind }) => kind === "entry-point")?.path ?? "";
 }
 
-/** Notes each step and its process in a file. Yields steps until a gate opens, and a few more steps afterwards. */
+/** A bundle that writes each step and its process to a file. Yields steps until a gate opens, and then a few more. */
 const noting = `
 import { appendFileSync, existsSync } from "node:fs";
 export const descriptor = { description: "notes what it does", roles: {} };

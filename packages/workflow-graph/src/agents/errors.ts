@@ -13,7 +13,7 @@ export const noTools = (name: string): WorkflowError =>
   WorkflowError.failed(
     "TOOL_UNKNOWN",
     `no tool ${name} found: the graph's agents have no tools`,
-    "give modelAgents tools",
+    "pass tools to modelAgents",
   );
 
 export const unknownProvider = (model: string, providers: string): WorkflowError =>
@@ -27,7 +27,7 @@ export const emptyAnswer = (code: string, cause: unknown): WorkflowError =>
   WorkflowError.failed(
     code,
     "Model returned no text output.",
-    "ask for a text, or for a longer one",
+    "change the prompt so that the model answers with a text",
     cause,
   );
 

@@ -99,7 +99,7 @@ class Player {
         ...(toolbox && { toolbox }),
         ...(guardrail && { form: checkOf(guardrail) }),
       });
-      // The graph decides about a node's own answer.
+      // The interpreter checks a node's own answer, so check only the answers of subagent calls here.
       const { problems } = (place && (await guardrail?.read(text))) ?? { problems: [] };
       if (problems.length > 0) throw guardrailFailed(agent.nodeId, problems);
       return text;
@@ -167,7 +167,7 @@ function chosen(all: readonly Models[], model: string): { models: Models; name: 
   throw unknownProvider(model, names);
 }
 
-/** Replaces a provider's error text by the text that the graph format prescribes. */
+/** Replaces a provider's error text with the text that the graph format prescribes. */
 function plainly(error: unknown, { keyVariable, name }: Models): unknown {
   if (!isWorkflowError(error)) return error;
   const { code } = error;

@@ -63,7 +63,7 @@ export class SubagentTools implements ToolRunner {
     const { own } = this.#parts;
     if (own) return await own.run(name, input, context, callId);
     const names = [...this.#byName.keys()].join(", ");
-    const content = `there is no tool ${JSON.stringify(name)}\ntools: ${names}`;
+    const content = `no tool ${JSON.stringify(name)} found\ntools: ${names}`;
     return { content, is_error: true };
   }
 

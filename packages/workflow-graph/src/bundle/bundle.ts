@@ -45,7 +45,7 @@ export type GraphOptions = {
 };
 
 /**
- * Makes a bundle of an agent graph. Each finished node is a step of the thread, an approval is a question, and other
+ * Makes a bundle from an agent graph. Each finished node is a step of the thread, an approval is a question, and other
  * events go to the workflow's channel.
  *
  *     export const { run, descriptor } = graphBundle(graph, { agents: modelAgents() });

@@ -2,7 +2,7 @@ import { WorkflowError } from "@uncaged/workflow";
 
 /* The errors of a graph's bundle. */
 
-/** `message` is also in the run's log; the graph format prescribes the text. */
+/** A graph without a start node. The graph format prescribes `message`, which is also in the run's log. */
 export const noStartNode = (message: string): WorkflowError =>
   WorkflowError.failed("GRAPH_NO_START", message, "add a node of the type start");
 
@@ -10,5 +10,5 @@ export const noAgents = (): WorkflowError =>
   WorkflowError.failed(
     "GRAPH_NO_AGENTS",
     "missing agents to run the graph",
-    "give graphBundle agents: modelAgents(), or your own agents",
+    "pass agents to graphBundle: modelAgents() or your own agents",
   );

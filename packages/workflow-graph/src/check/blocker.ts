@@ -68,7 +68,7 @@ function brokenConnection(connections: unknown, { nodes }: Outline): RunBlocker 
     const ends = [source, target];
     if (ends.every((id) => typeof id === "string" && nodes.has(id))) continue;
     const [from, to] = ends.map((id) => (typeof id === "string" && id !== "" ? id : "(nothing)"));
-    const message = `Remove the broken connection ${from} -> ${to}: a node of it does not exist.`;
+    const message = `Remove the broken connection ${from} -> ${to}: one of its nodes does not exist.`;
     return { reason: "broken_connection", message, path: ["connections", index] };
   }
   return null;
@@ -79,12 +79,12 @@ function blockerOfReach({ nodes }: Graph, outline: Outline): RunBlocker | null {
   if (!start) return null;
   const at = (node: GraphNode): DocumentPath => ["nodes", nodes.indexOf(node)];
   if (outline.edgesFrom(start.id, null).length === 0) {
-    const message = `Connect ${start.id} to the node that the run is to begin with.`;
+    const message = `Connect ${start.id} to the first node of the run.`;
     return { reason: "start_not_connected", message, path: at(start) };
   }
   const reached = reachedFrom(start, outline);
   if (reached.size === 1) {
-    const message = `Connect ${start.id} to another node than itself: nothing would run.`;
+    const message = `Connect ${start.id} to another node: a connection to itself runs nothing.`;
     return { reason: "nothing_reachable", message, path: at(start) };
   }
   const isDeadEnd = (node: GraphNode): boolean =>

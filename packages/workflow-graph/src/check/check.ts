@@ -109,7 +109,11 @@ function doubtsAbout(node: GraphNode, index: number, outline: Outline): Document
     const path = at("data", "conditions", number);
     const isKnown = operator === "equal" || operator === "contains";
     return [
-      ...(isKnown ? [] : [{ path, message: `${id}: ${JSON.stringify(operator)} counts as equal` }]),
+      ...(isKnown
+        ? []
+        : [
+            { path, message: `${id}: unknown operator ${JSON.stringify(operator)}, used as equal` },
+          ]),
       ...(value.trim() === "" ? [{ path, message: `${id}: an empty value never matches` }] : []),
     ];
   });
@@ -121,7 +125,7 @@ function doubtsAboutRejected(
   outline: Outline,
 ): DocumentProblem[] {
   if (guardrail !== null || outline.edgesFrom(id, REJECTED).length === 0) return [];
-  const message = `${id}: without a guardrail, its handle rejected is like any other`;
+  const message = `${id}: without a guardrail, the handle rejected has no special meaning`;
   return [{ path: ["nodes", index, "data"], message }];
 }
 
@@ -147,13 +151,13 @@ function looseEnds({ handle, index, source, target }: Edge, outline: Outline): D
   const path = ["connections", index];
   const missing = [source, target].filter((id) => !outline.nodes.has(id));
   if (missing.length > 0) {
-    const message = `no node ${missing.map((id) => JSON.stringify(id)).join(" or ")} found: nothing follows this connection`;
+    const message = `no node ${missing.map((id) => JSON.stringify(id)).join(" or ")} found: runs ignore this connection`;
     return [{ path, message }];
   }
   if (handle === SUBAGENT || outline.edgesFrom(source, null).some((edge) => edge.index === index)) {
     return [];
   }
-  const message = `${source}: no handle ${JSON.stringify(handle)} found: nothing follows this connection`;
+  const message = `${source}: no handle ${JSON.stringify(handle)} found: runs ignore this connection`;
   return [{ path, message }];
 }
 

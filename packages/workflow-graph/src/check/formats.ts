@@ -1,4 +1,6 @@
-/* Recognizes other formats by their distinctive fields, so that the error names the format instead of missing fields. */
+/*
+ * Recognizes other formats by their distinctive fields, so that the error names the format instead of missing fields.
+ */
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -55,7 +57,7 @@ const formats: { name: string; is: (document: Fields) => boolean }[] = [
       Array.isArray(edges) && listOf(nodes).some((node) => has(node, "position")),
   },
   {
-    name: "a graph of LangGraph, or another one of nodes and edges",
+    name: "a graph of LangGraph, or another graph of nodes and edges",
     is: ({ edges, nodes }) => Array.isArray(edges) && Array.isArray(nodes),
   },
   {

@@ -17,4 +17,4 @@ export const reservedId = (index: number, id: string): WorkflowError =>
   );
 
 export const longId = (index: number, most: number): WorkflowError =>
-  invalidGraph(`nodes[${index}] has an id over ${most} characters`);
+  invalidGraph(`nodes[${index}] has an id longer than ${most} characters`);

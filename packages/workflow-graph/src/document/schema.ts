@@ -16,21 +16,23 @@ const guardrail = z.looseObject({
   schema: z
     .looseObject({})
     .optional()
-    .describe("JSON Schema of the answer, which is then JSON: the node's output is its value."),
+    .describe(
+      "JSON Schema of the answer, which must be JSON. The node's output is the parsed value.",
+    ),
   matches: z
     .array(z.string())
     .optional()
-    .describe("Regular expressions that must all be found in the answer."),
+    .describe("Regular expressions that must all match the answer."),
   rejects: z
     .array(z.string())
     .optional()
-    .describe("Regular expressions that must not be found in the answer."),
+    .describe("Regular expressions that must not match the answer."),
   retries: z
     .int()
     .min(0)
     .max(20)
     .optional()
-    .describe("How often the agent is asked again, with the reason. Default: 2."),
+    .describe("Maximum number of retries after a failed check. Default: 2."),
 });
 
 /** The agent fills placeholders such as `{{PREVIOUS_OUTPUT}}` when it runs. */
@@ -49,7 +51,7 @@ const agentData = z.looseObject({
   guardrail: guardrail
     .optional()
     .describe(
-      "A check of the answer. An agent that still fails it takes the handle rejected, or fails without one.",
+      "A check of the answer. If the last answer fails, the run follows the handle rejected; without such a connection, the node fails.",
     ),
   join,
 });
@@ -61,12 +63,12 @@ const condition = z.looseObject({
 
 const conditionData = z.looseObject({
   conditions: z.array(condition).optional().describe("Tested in order: the first match decides."),
-  condition: text("The old form: one text that the input must contain.").optional(),
+  condition: text("The legacy form: one text that the input must contain.").optional(),
   join,
 });
 
 const startData = z.looseObject({
-  initialInput: text("The prompt of a thread started without one.").optional(),
+  initialInput: text("Prompt of a thread that is started without a prompt.").optional(),
   join,
 });
 
@@ -75,7 +77,7 @@ const approvalData = z.looseObject({
   join,
 });
 
-/** Schema of a node's data, by type. `input` is the old name of `approval`. */
+/** Schema of a node's data, by type. `input` is the legacy name of `approval`. */
 export const dataForms = {
   start: startData,
   agent: agentData,
@@ -92,7 +94,7 @@ const node = z.looseObject({
     .regex(/^(?!__)/)
     .describe("Id of the node. Ids that begin with __ are reserved."),
   type: text("Type of the node: start, agent, if or approval."),
-  x: z.number().optional().describe("Where an editor draws it."),
+  x: z.number().optional().describe("Horizontal position in an editor."),
   y: z.number().optional(),
   data: z.looseObject({}).nullish().describe("Data of the node; the fields depend on its type."),
 });
@@ -110,7 +112,7 @@ const connection = z.looseObject({
 const note = z.looseObject({
   id: z.string().min(1).describe("Id of the note."),
   text: text("Markdown."),
-  x: z.number().describe("Where an editor draws it."),
+  x: z.number().describe("Horizontal position in an editor."),
   y: z.number(),
 });
 
@@ -124,7 +126,7 @@ export const graphForm = z.looseObject({
     .optional()
     .describe("The version of the format. Default: 1."),
   description: text("Purpose of the graph.").optional(),
-  nodes: z.array(node).describe("The nodes. A run begins at the first one of type start."),
+  nodes: z.array(node).describe("The nodes. A run begins at the first start node."),
   connections: z.array(connection).describe("Connections between nodes."),
   notes: z.array(note).optional().describe("Notes for readers; a run ignores them."),
 });

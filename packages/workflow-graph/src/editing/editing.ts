@@ -21,7 +21,7 @@ const emptyText = `${JSON.stringify(
   2,
 )}\n`;
 
-/** Returns the editing of agent graphs. Forms and checks call `choices` each time. */
+/** Returns the editing functions for agent graphs. Forms and checks call `choices` each time. */
 export const graphEditing = (choices: () => GraphChoices): DocumentEditing =>
   withNotes({
     noun: "graph",

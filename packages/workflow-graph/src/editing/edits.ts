@@ -253,6 +253,7 @@ export function promptOf(document: unknown): string | null {
   return start && textOf(start.data.initialInput);
 }
 
+/** Returns the edit that sets the prompt of a graph. Refused without a Start. */
 export function editPrompt(document: unknown, text: string): Edit | Refused {
   const start = startOf(readDocument(document));
   if (!start) return { refused: "The graph has no Start." };

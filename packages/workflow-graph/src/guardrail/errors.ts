@@ -6,7 +6,7 @@ export const noSchemas = (id: string): WorkflowError =>
   WorkflowError.failed(
     "GUARDRAIL_NO_SCHEMAS",
     `${id}: the guardrail has a schema, but the bundle can't check schemas`,
-    "give graphBundle the option schemas: checkSchema",
+    "pass schemas: checkSchema to graphBundle",
   );
 
 export const badSchema = (message: string): WorkflowError =>

@@ -63,11 +63,7 @@ class Builder {
           port: textOf(port),
           at,
         });
-      else
-        this.draft.leave(
-          at,
-          `the line leads from or to ${shown(missing.join(", "))}, which is missing`,
-        );
+      else this.draft.leave(at, `the line's node ${shown(missing.join(", "))} is not in the file`);
     }
   }
 
@@ -156,10 +152,11 @@ class Builder {
       this.draft.fill(own, { systemPrompt, ...(userPrompt.length > 0 && { userPrompt }) });
     });
     if (user.length < messages.length)
-      this.draft.leave(`${at}.config.messages`, `${label}: messages of other roles than user`);
+      this.draft.leave(`${at}.config.messages`, `${label}: messages of roles other than user`);
     for (const [index, tool] of listOf(config.tools).entries()) {
       const { type, name } = fieldsOf(tool);
-      const said = textOf(name) || textOf(type) || textOf(fieldsOf(tool).node_type) || "of no name";
+      const said =
+        textOf(name) || textOf(type) || textOf(fieldsOf(tool).node_type) || "without a name";
       this.draft.leave(`${at}.config.tools[${index}]`, `${label}: the tool ${shown(said)}`);
     }
     const known =
@@ -233,7 +230,7 @@ class Builder {
       });
   }
 
-  /** `input` is the output of the node before; `workflow.input_as_text` is the prompt. */
+  /** Resolves a path: `input` is the output of the node before, `workflow.input_as_text` the prompt. */
   #referenceOf(path: string, node: string): Reference | null {
     const [root, kind, field = null, ...deeper] = path.split(".");
     const before = this.#before(node);
@@ -278,5 +275,5 @@ function quoted(expression: string): string {
 
 function guardsIn({ guardrails }: Readonly<Record<string, unknown>>): string {
   const kinds = listOf(guardrails).map((one) => textOf(fieldsOf(one).type));
-  return `the guardrails ${shown(kinds.join(", ")) || "of no kind"}; use a guardrail of an agent`;
+  return `the guardrails ${shown(kinds.join(", ")) || "without a kind"}; use a guardrail of an agent`;
 }

@@ -40,7 +40,7 @@ type DraftNode = {
 
 type NewNode = Pick<DraftNode, "type" | "at"> & Partial<DraftNode> & { name: string };
 
-/** The end of a path: a node and the handle that the next connection leaves from. */
+/** The end of a path: a node and the handle from which the next connection starts. */
 export type End = { source: string; handle: string | null };
 
 /**
@@ -144,7 +144,7 @@ export class Draft {
       }
     }
     const said = source.trim() === "" ? "an empty condition" : `the condition ${source.trim()}`;
-    this.leave(at, `${id}: ${said} can't be tested here; its branch is drawn, but never runs`);
+    this.leave(at, `${id}: ${said} can't be tested here; its branch exists, but never runs`);
     return { ...nodeDefaults.if.conditions[0] };
   }
 

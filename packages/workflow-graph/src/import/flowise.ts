@@ -88,10 +88,7 @@ class AgentFlow {
     }
     const missing = [source, target].filter((id) => !this.#ids.has(id));
     if (missing.length > 0) {
-      this.draft.leave(
-        at,
-        `the line leads from or to ${shown(missing.join(", "))}, which is missing`,
-      );
+      this.draft.leave(at, `the line's node ${shown(missing.join(", "))} is not in the file`);
       return [];
     }
     const output = Number(/-output-(\d+)$/.exec(textOf(sourceHandle))?.[1] ?? 0);
@@ -155,7 +152,7 @@ class AgentFlow {
     if (system.length < messages.length)
       this.draft.leave(
         `${where}.${prefix}Messages`,
-        `${label}: messages of other roles than system`,
+        `${label}: messages of roles other than system`,
       );
     const config = fieldsOf(of("ModelConfig"));
     const schema = schemaOf(listOf(of("StructuredOutput")), (message) =>
@@ -165,7 +162,7 @@ class AgentFlow {
     if (!/^(chatOpenAI|chatAnthropic|azureChatOpenAI)?$/.test(provider))
       this.draft.leave(
         `${where}.${prefix}Model`,
-        `${label}: the provider ${shown(provider)}; a server that speaks OpenAI's protocol is set by OPENAI_BASE_URL`,
+        `${label}: the provider ${shown(provider)}; to use a server with OpenAI's protocol, set OPENAI_BASE_URL`,
       );
     const effort = textOf(config.reasoningEffort);
     const data = {

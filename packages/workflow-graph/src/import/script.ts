@@ -48,7 +48,10 @@ const words = /[\w$]+/y;
 const blank = /\s+/y;
 const numbers = /\d[\w.]*/y;
 
-/** @throws WorkflowError `IMPORT_INVALID` for an unterminated string, comment or bracket. */
+/**
+ * Splits a source into tokens.
+ * @throws WorkflowError `IMPORT_INVALID` for an unterminated string, comment or bracket.
+ */
 export function tokensOf(source: string, file: string): Token[] {
   const tokens: Token[] = [];
   let [at, line, isApart] = [0, 1, true];
@@ -268,7 +271,7 @@ function simpleOf(tokens: Token[]): Statement {
   return { kind: "set", line, name, tokens: own.slice(left + 1), isDeclared };
 }
 
-/** Reads a value. Any other expression than a literal, a list, an object or a call becomes code. */
+/** Reads a value. Expressions other than literals, lists, objects and calls become code. */
 export function valueOf(given: readonly Token[]): Value {
   const tokens = isName(given[0], "await") || isName(given[0], "new") ? given.slice(1) : given;
   const [first] = tokens;

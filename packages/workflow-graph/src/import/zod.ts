@@ -24,9 +24,7 @@ const simple: Readonly<Record<string, Schema>> = {
 function shapeOf(value: Value, leave: (message: string) => void): Schema | null {
   const [made, ...modifiers] = value.kind === "call" ? value.calls : [];
   if (!made) {
-    leave(
-      `a schema that is not of Zod: ${value.kind === "code" ? shown(value.source) : value.kind}`,
-    );
+    leave(`not a Zod schema: ${value.kind === "code" ? shown(value.source) : value.kind}`);
     return null;
   }
   const base = baseOf(made.name, made.given, leave);

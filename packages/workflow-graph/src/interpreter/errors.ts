@@ -19,7 +19,7 @@ export const outOfRounds = (maxRounds: number): RunFailure =>
     hint: `start it with more than ${maxRounds} steps, or let its loops end`,
   });
 
-/** `message` is the violation of a rule for subagents. */
+/** A violation of a rule for subagents. */
 export const badSubagents = (message: string): WorkflowError =>
   WorkflowError.failed("GRAPH_SUBAGENTS", message, "fix the graph");
 

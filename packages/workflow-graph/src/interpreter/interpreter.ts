@@ -218,7 +218,7 @@ export class Interpreter {
     return { role: node.id, content: textOf(output), meta };
   }
 
-  /** Returns the nodes to run next. Reports and skips a connection that leads to a missing node. */
+  /** Returns the ids of the next nodes. Reports and skips a connection to a missing node. */
   #followsOf(id: string, handle: string | null): string[] {
     const targets = new Set(this.#outline.following(id, handle).map(({ target }) => target));
     return [...targets].filter((target) => {

@@ -31,7 +31,7 @@ export function importProblem(record: unknown): string | null {
 }
 
 /**
- * Returns the first question of a thread for an imported run, from the thread's option `importedRun`; null without that
+ * Returns the first question of a thread for an imported run, from the thread's option `importedRun`; null without this
  * option.
  */
 export function importedRun(document: Partial<GraphDocument>, option: unknown): ImportedRun | null {

@@ -85,7 +85,7 @@ export function graphSource(
   };
 }
 
-/** @throws WorkflowError `GRAPH_INVALID` for a guardrail whose schema can't be compiled. */
+/** Compiles the schemas of all guardrails. @throws WorkflowError `GRAPH_INVALID` for an invalid schema. */
 async function checkSchemas(
   document: GraphDocument,
   file: string,
@@ -100,7 +100,9 @@ async function checkSchemas(
   }
 }
 
-/** Tells whether a text is an agent graph, valid or not, or a graph of another program. False for an unreadable text. */
+/**
+ * Tells whether a text is an agent graph, valid or not, or a graph of another program. False for an unreadable text.
+ */
 export function isGraph(text: string, file: string): boolean {
   try {
     const { document } = readDocument(text, file);

@@ -62,7 +62,7 @@ const keyOf = (id: string, run: number): string => `${run} ${id}`;
  * continues at the same state.
  *
  * - **G1** `running` has the node runs without a step. A resume starts them again.
- * - **G2** A node starts when no active node can still reach it in its round. It takes all of its arrivals. When all
+ * - **G2** A node starts when no active node can still reach it in its round. It consumes all of its arrivals. When all
  * nodes wait for each other, the node that was reached first starts.
  * - **G3** No node starts while an approval waits. Nodes reached then are deferred.
  * - **G4** The order of the steps alone decides which nodes start, neither time nor the concurrency limit.

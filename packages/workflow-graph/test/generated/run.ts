@@ -18,9 +18,9 @@ export type Outcome = {
 const maxRounds = 120;
 
 /**
- * Runs a generated graph to its end, with agents that take some time and sometimes fail, and with answers to its
- * questions. With `kills` the function repeatedly drops the interpreter during the run, and continues from the committed
- * steps. The oracle reads each step.
+ * Runs a generated graph to its end, with agents that need time and sometimes fail, and with answers to its
+ * questions. With `kills` the function repeatedly drops the interpreter during the run, and continues from the
+ * committed steps. The oracle reads each step.
  */
 export async function runGenerated(
   document: GraphDocument,
@@ -49,7 +49,7 @@ export async function runGenerated(
     const end = await drive(thread, commit, { life, chance, kills });
     if (end === "completed" || end === "rounds") return { steps, end, resumed, oracle };
   }
-  throw new Error("it never ended");
+  throw new Error("the run did not end");
 }
 
 /** Drives one generator until its end, a failure, a kill, or a question whose answer goes to the next generator. */

@@ -4,7 +4,7 @@ import type { PlanDefinition } from "../plan/definition.ts";
 
 const maxRounds = 10_000;
 
-// Longest plan in a descriptor, in characters of JSON. The limit of a descriptor is 1 Mi.
+// Longest plan in a descriptor, in characters of JSON. A whole descriptor is limited to 1 Mi characters.
 const longestPlan = 512 * 1024;
 const longestText = 2000;
 

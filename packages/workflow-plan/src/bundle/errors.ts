@@ -11,7 +11,7 @@ export const noRecordedAnswer = (
   WorkflowError.failed(
     "NO_RECORDED_ANSWER",
     `the fixture of ${threadId} has no answer for attempt ${attempt} of step ${stepId}`,
-    "use the fixture of a thread that took this path, or none to execute the step",
+    "use the fixture of a thread that took this path, or no fixture to execute the step",
   );
 
 /** A failed attempt in the fixture. `error` is the recorded text. */

@@ -7,7 +7,7 @@ import { recordOf, type StepRecord } from "../state/record.ts";
 import type { PlanState } from "../state/state.ts";
 import { noRecordedAnswer, recordedFailure } from "./errors.ts";
 
-/** Maximum time that a recorded, cancelled attempt waits for its cancellation here, in milliseconds. */
+/** Maximum time for which the replay of a cancelled attempt waits for its cancellation, in milliseconds. */
 const mostWaitMs = 60_000;
 
 type Ended = Extract<StepRecord, { event: "succeeded" | "attempt_failed" | "failed" }>;
@@ -55,7 +55,7 @@ export class RecordedAttempts {
     return await this.#ended(attempt.end, request, around);
   };
 
-  /** @throws WorkflowError `NO_RECORDED_ANSWER` for a missing answer, which is not a failure of the step. */
+  /** Reports a missing answer, which is not a failure of the step. @throws WorkflowError `NO_RECORDED_ANSWER` */
   check(): void {
     if (this.#missing) throw this.#missing;
   }

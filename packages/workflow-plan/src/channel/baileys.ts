@@ -6,8 +6,8 @@ import type { WhatsAppSocket } from "./whatsapp.ts";
 import { whatsAppMissing, whatsAppUnloadable } from "./errors.ts";
 
 /*
- * WhatsApp's client, baileys, is not a dependency: one of its packages is under the GPL, and most users write to their
- * plans from a terminal. Users install it. The plan home is searched first.
+ * WhatsApp's client, baileys, is not a dependency, because one of its packages is under the GPL and most users write to
+ * their plans from a terminal. Users install the client. The search starts in the plan home.
  */
 type Baileys = {
   default: (

@@ -57,6 +57,7 @@ export type MessageMetadata = {
   [key: string]: unknown;
 };
 
+/** Called for each received message. */
 export type OnInboundMessage = (chatJid: string, message: NewMessage) => void;
 
 /** Options of a channel. */
@@ -85,8 +86,8 @@ export class ChannelRefusal extends Error {
 const actions = ["confirm", "modify", "cancel"] as const;
 
 /**
- * A button that confirms or rejects a plan with one press. The button applies to exactly one plan in the version that was
- * shown.
+ * A button that confirms or rejects a plan with one press. The button applies to exactly one plan in the version that
+ * was shown.
  */
 export type Button = { action: (typeof actions)[number]; workflowId: string; planHash: string };
 

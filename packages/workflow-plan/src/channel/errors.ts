@@ -7,7 +7,7 @@ export const telegramTokenRejected = (): ConfigError =>
     hint: "get the bot's token from @BotFather, and set telegram.token",
   });
 
-/** `client` is the package with its version. */
+/** A missing client for WhatsApp. `client` is the package with its version. */
 export const whatsAppMissing = (home: string, client: string): ConfigError =>
   new ConfigError(`whatsapp: missing package ${client}`, { hint: installHint(home, client) });
 

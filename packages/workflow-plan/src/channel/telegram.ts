@@ -169,7 +169,7 @@ export class TelegramChannel implements Channel {
     const { log, wait = waited } = this.#options;
     while (!signal.aborted) {
       try {
-        // The parameter's type is of an unused polyfill.
+        // The library declares the parameter with the type of a polyfill that is not used here.
         await this.#bot.init(signal as unknown as Parameters<Bot["init"]>[0]);
         await this.#bot.start({ onStart: begun, limit: mostUpdates, allowed_updates: received });
       } catch (error) {
@@ -193,7 +193,8 @@ export class TelegramChannel implements Channel {
     const known = updates.filter((one) => Number.isSafeInteger(fieldsOf(one).update_id));
     if (!Array.isArray(result) || (known.length === 0 && updates.length > 0))
       throw new Error("getUpdates: the answer is not a list of updates");
-    if (known.length < updates.length) this.#options.log("telegram: an update has no update_id");
+    if (known.length < updates.length)
+      this.#options.log("telegram: missing update_id in an update");
     this.#isBacklog = !this.#isCaughtUp;
     this.#isCaughtUp ||= updates.length < mostUpdates;
     return known;
@@ -295,7 +296,7 @@ function answerIn(raw: unknown): Answer {
   if (ok === true || (ok === undefined && result !== undefined)) return { ok: true, result };
   return {
     ...{ ok: false, error_code: wholeOf(error_code) ?? 0, parameters: fieldsOf(parameters) },
-    description: textOf(description) ?? "no reason is given",
+    description: textOf(description) ?? "unknown reason",
   };
 }
 

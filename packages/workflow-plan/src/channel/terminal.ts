@@ -10,7 +10,7 @@ import {
 
 export const terminalName = "terminal";
 
-/** The one chat of the terminal. */
+/** The jid of the terminal's only chat. */
 export const terminalJid = "local";
 
 export type TerminalOptions = ChannelOptions & {

@@ -117,7 +117,10 @@ function contextOf(body: Fields): Fields {
   return fieldsOf(parts.find(isObject));
 }
 
-/** Returns the text for the channel, without its number. In groups, only for texts that mention it or reply to it. */
+/**
+ * Returns a text without the mention of the channel's number; null for a group message that neither mentions the
+ * channel nor replies to it.
+ */
 function meantFor(own: Own, context: Fields, text: string, isGroup: boolean): string | null {
   if (!isGroup) return text;
   const quoted = withoutDevice(textOf(context.participant) ?? "");

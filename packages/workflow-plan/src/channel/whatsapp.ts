@@ -80,7 +80,7 @@ const mostAcks = 200;
 /** The status codes for a permanent end and for an immediate reconnection. */
 const ended = { loggedOut: 401, restartRequired: 515 };
 const howToReply = "Reply to this message.";
-const howToAnswer = "Answer yes, no or modify; or write what is to change.";
+const howToAnswer = "Answer yes, no or modify, or describe the change.";
 
 /** The WhatsApp channel: a device that is linked to a telephone. */
 export class WhatsAppChannel implements Channel {
@@ -127,8 +127,8 @@ export class WhatsAppChannel implements Channel {
   }
 
   /**
-   * The order is the server's clock: the timestamp of a received message, the time in the receipt of a sent message. The
-   * client's timestamp of a sent message comes from the local clock.
+   * The order is the server's clock: the timestamp of a received message, the time in the receipt of a sent message.
+   * The client's timestamp of a sent message comes from the local clock.
    */
   async sendQuestion(jid: string, text: string): Promise<Sent> {
     const ids = await this.#sendAll(jid, jid.endsWith("@g.us") ? `${text}\n\n${howToReply}` : text);
@@ -259,7 +259,7 @@ export class WhatsAppChannel implements Channel {
       const code = await socket.requestPairingCode(phone);
       log(`whatsapp: enter ${code} on the telephone, under Linked devices, Link with phone number`);
     } catch (error) {
-      log(`whatsapp: there is no code to link with: ${reasonOf(error)}`);
+      log(`whatsapp: no linking code available: ${reasonOf(error)}`);
     }
   }
 

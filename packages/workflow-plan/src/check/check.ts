@@ -122,7 +122,7 @@ function scheduleProblems(value: unknown): PlanProblem[] {
   if (typeof timezone === "string" && !isZone) {
     const shown = JSON.stringify(timezone.slice(0, 60));
     problems.push(
-      problem("timezone", `${shown} is not a time zone: give an IANA name, as Europe/Berlin`),
+      problem("timezone", `${shown} is not a time zone: use an IANA name such as Europe/Berlin`),
     );
   }
   if (typeof expression !== "string") return problems;

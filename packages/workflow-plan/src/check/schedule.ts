@@ -46,7 +46,7 @@ function problemIn(fields: readonly string[]): string {
   const [name, takes] = parts[at] ?? [];
   if (name === undefined) return "is not a cron expression";
   const shown = JSON.stringify(fields[at]?.slice(0, 60));
-  return `invalid ${name} ${shown}: give ${takes}, or *, a range, a list or a step of these`;
+  return `invalid ${name} ${shown}: use ${takes}, or *, a range, a list or a step of these`;
 }
 
 function isValid(fields: readonly string[]): boolean {

@@ -16,7 +16,7 @@ export const fileLocked = (path: string): ConfigError =>
 export const fileUnreadable = (path: string, code: string, cause: unknown): ConfigError =>
   new ConfigError(`${path} can't be read: ${code}`, { cause });
 
-/** `act` tells whether a project's file can't set the setting at all, or can't relax it. */
+/** A setting that a project's file can't set at all, or can't relax. */
 export const notForProjects = (
   at: string,
   key: string,
@@ -41,7 +41,7 @@ export const notGroup = (at: string, key: string): ConfigError =>
 export const invalidDocument = (cause: WorkflowError): ConfigError =>
   new ConfigError(cause.message, { hint: cause.hint, cause });
 
-/** `nearest` is the known setting with the most similar key. */
+/** An unknown setting. `nearest` is the known setting with the most similar key. */
 export const unknownSetting = (key: string, nearest: string | null, at = ""): ConfigError =>
   new ConfigError(`${at && `${at}: `}unknown setting ${JSON.stringify(key.slice(0, 80))}`, {
     hint: nearest ? `did you mean ${nearest}?` : "list them: uncaged-workflow plan config",
@@ -52,7 +52,7 @@ export const variableNotSet = (from: string, key: string, variable: string): Con
     hint: `set the variable, or store it: uncaged-workflow plan secret set ${variable}`,
   });
 
-/** `from` is the file or variable with the value; empty for the command line. */
+/** An invalid value. `from` is the file or variable with the value; empty for the command line. */
 export const invalidSetting = (
   key: string,
   problem = "is invalid",

@@ -36,24 +36,26 @@ export const form = z.object({
   agent: z.object({
     command: text
       .default("claude")
-      .describe("command that carries out steps; it takes Claude Code's arguments"),
-    model: text.optional().describe("the model of that command"),
-    tools: list.optional().describe("the tools that it may use without asking"),
+      .describe("command that runs the steps; it must accept Claude Code's arguments"),
+    model: text.optional().describe("the model of the agent"),
+    tools: list.optional().describe("the tools that the agent may use without asking"),
     network: flag
       .default(true)
-      .describe(
-        "whether it needs a network; with sandbox.network none only an agent without network runs",
-      ),
+      .describe("whether the agent needs a network; then sandbox.network can't be none"),
   }),
   planner: z.object({
     model: text.optional().describe("the model that makes plans"),
   }),
-  max_parallel_steps: whole(1, 200).default(4).describe("the most steps of one run at once"),
-  max_runs: whole(1, 1000).default(5).describe("the most runs of the storage root at once"),
+  max_parallel_steps: whole(1, 200)
+    .default(4)
+    .describe("the maximum number of concurrent steps of a run"),
+  max_runs: whole(1, 1000)
+    .default(5)
+    .describe("the maximum number of concurrent runs of the storage root"),
   answer_timeout_ms: whole(1, longestMs)
     .optional()
     .describe(
-      "after how long a question about a failed step is answered with abort; never without it",
+      "time after which a question about a failed step is answered with abort, in ms (default: never)",
     ),
   sandbox: z.object({
     mode: z
@@ -63,12 +65,15 @@ export const form = z.object({
       )
       .default("auto")
       .describe("sandbox of the steps"),
-    required: flag.default(false).describe("whether a step fails when there is no sandbox"),
-    network: z.enum(["on", "none"], "must be on or none").default("on").describe("its network"),
+    required: flag.default(false).describe("whether a step fails if no sandbox is available"),
+    network: z
+      .enum(["on", "none"], "must be on or none")
+      .default("on")
+      .describe("the network of the sandbox"),
     networkAllow: addresses
       .default([])
       .meta({ key: "sandbox.network.allow" })
-      .describe("loopback and private addresses that steps may reach, as localhost:5432"),
+      .describe("loopback and private addresses that steps may reach, such as localhost:5432"),
   }),
   container: z.object({
     engine: z
@@ -76,12 +81,12 @@ export const form = z.object({
       .optional()
       .describe("docker or podman (default: the installed one)"),
     image: text.optional().describe("the image of containers"),
-    timeout: whole(1, longestMs).default(1_800_000).describe("how long a step may take, in ms"),
+    timeout: whole(1, longestMs).default(1_800_000).describe("the time limit of a step, in ms"),
   }),
   telegram: z.object({
     enabled: flag
       .default(true)
-      .describe("whether the service answers there, when there is a token"),
+      .describe("whether the service answers in Telegram if a token is set"),
     token: text.optional().describe("the bot's token"),
     allowed_users: list
       .default([])
@@ -89,14 +94,18 @@ export const form = z.object({
     api_root: text.default("https://api.telegram.org").describe("the address of the Bot API"),
   }),
   whatsapp: z.object({
-    enabled: flag.default(false).describe("whether the service answers there"),
-    auth_dir: text.optional().describe("where its sign-in is kept; whatsapp in the plan home"),
+    enabled: flag.default(false).describe("whether the service answers in WhatsApp"),
+    auth_dir: text
+      .optional()
+      .describe("the folder with the credentials (default: whatsapp in the plan home)"),
     phone: z
       .string()
-      .regex(/^\d{6,15}$/, "must be a telephone's number in digits, with its country's")
+      .regex(/^\d{6,15}$/, "must be a telephone number in digits, with the country code")
       .optional()
-      .describe("the number of the telephone to link to, digits alone"),
-    allowed_jids: list.default([]).describe("ids of the users who may write to it (default: none)"),
+      .describe("the number of the telephone to link to, in digits with the country code"),
+    allowed_jids: list
+      .default([])
+      .describe("ids of the users who may write to the account (default: none)"),
   }),
 });
 

@@ -130,7 +130,9 @@ function connect(
   if (!target || !steps.has(from.node)) return null;
   if (from.node === to.node) return { refused: "A step can't depend on itself." };
   if (comesAfter(steps, from.node, to.node)) {
-    return { refused: `${from.node} already comes after ${to.node}: that would be a cycle.` };
+    return {
+      refused: `${from.node} already comes after ${to.node}: the connection would form a cycle.`,
+    };
   }
   const removed = replacing === undefined ? [] : remove(document, [], [replacing]).changes;
   const { index, dependsOn, value } = target;

@@ -17,14 +17,16 @@ import { expand, type Field, isUnknown, literal, namesIn, type Variables } from 
  * Checks a command before an agent executes it. The check prevents an agent's mistakes; the sandbox stops a hostile
  * agent.
  *
- * Owns the rules of refusal. The parser (unbash) owns the grammar, programs.ts the effects of programs. Called by the
- * hook.
+ * This file has the rules of refusal. The parser is unbash. `programs.ts` has the effects of programs. `hook.ts` calls
+ * the check.
  *
- * G1 The check refuses a script that it can't parse. A failure of the check refuses. G2 The check refuses a command
- * unless it can determine each program that runs, each script that a shell executes and each path that is removed
- * recursively. G3 A variable is known after an assignment that certainly ran, if the script assigns it nowhere else.
- * G4 A relative path is checked against each directory that an earlier `cd` may have led to. G5 Loops, functions and
- * traps are checked again with the effects of all commands that may run before them.
+ * G1 The check refuses a script that it can't parse, and refuses if it fails itself.
+ * G2 The check refuses a command unless it can determine each program that runs, each script that a shell executes and
+ *    each path that is removed recursively.
+ * G3 The value of a variable is known after an assignment that certainly ran, if the script has no other assignment to
+ *    the variable.
+ * G4 A relative path is checked against each directory that an earlier `cd` may have entered.
+ * G5 Loops, functions and traps are checked again with the effects of all commands that may run before them.
  */
 
 /** The home directory, and the directory in which a command starts. */

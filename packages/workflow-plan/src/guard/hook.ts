@@ -23,7 +23,7 @@ export function guardCall(text: string, env: Environment): HookAnswer {
     if (refusal === null) return { exitCode: 0, message: "" };
     return {
       exitCode: 2,
-      message: `refused: ${refusal}. Find another way that does no such thing.`,
+      message: `refused: ${refusal}. Find a way that avoids this.`,
     };
   } catch (error) {
     return { exitCode: 2, message: `refused: the call can't be read: ${String(error)}` };

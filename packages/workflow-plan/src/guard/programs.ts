@@ -74,7 +74,7 @@ export function checkProgram(name: string, args: readonly Field[], effects: Effe
   if (name === "rm" && (has(/^(?:-[A-Za-z]*[rR]|--r)/) || args.some(({ splits }) => splits)))
     operands.forEach(effects.remove);
   if (name === "chmod") {
-    if (args.some(({ text }) => isForAll(text))) refuse("it gives everybody all rights to a file");
+    if (args.some(({ text }) => isForAll(text))) refuse("it gives all users all rights to a file");
     if (operands[0] && isUnknown(operands[0])) refuseUnknown(operands[0]);
   }
   if (name === "dd")

@@ -162,7 +162,7 @@ export class Definitions {
   }
 
   /**
-   * Replaces the plan with the id of a changed plan. If the plan was confirmed, the changed plan stays a draft until it is
+   * Stores a changed plan. If the plan was confirmed, the changed plan stays a draft until it is
    * confirmed. The draft is stored in the given planner session, or in a new session.
    * @throws PlannerError, ExecutorError
    */

@@ -10,14 +10,16 @@ export const planExists = (id: string): ExecutorError =>
 
 /** An id that is the prefix of several ids. `more` tells whether there are more ids than listed. */
 export const ambiguousId = (id: string, ids: readonly string[], more: boolean): ExecutorError =>
-  new ExecutorError(`${JSON.stringify(id)} is the beginning of more than one id`, {
+  new ExecutorError(`${JSON.stringify(id)} is a prefix of more than one id`, {
     kind: "usage",
-    hint: `write more of it: ${ids.join(", ")}${more ? " and more" : ""}`,
+    hint: `use a longer prefix: ${ids.join(", ")}${more ? " and more" : ""}`,
   });
 
 /** A plan that differs from the shown plan. */
 export const planChanged = (id: string): ExecutorError =>
-  new ExecutorError(`this plan has changed: ${id}`, { hint: "look at it again, then confirm it" });
+  new ExecutorError(`this plan has changed: ${id}`, {
+    hint: "read the plan again, then confirm it",
+  });
 
 export const nothingToCancel = (id: string, phase: string): ExecutorError =>
   new ExecutorError(`${id} is ${phase} and has no run to cancel`);

@@ -2,7 +2,7 @@ import { planChanged } from "./errors.ts";
 
 const shortestHash = 8;
 
-/** @throws ExecutorError if the prefix of the shown plan's hash does not match the plan's hash. */
+/** Checks that a plan is the shown plan, by a prefix of the shown hash. @throws ExecutorError */
 export function checkShown(id: string, hash: string, shown: string): void {
   if (shown.length >= shortestHash && hash.startsWith(shown)) return;
   throw planChanged(id);

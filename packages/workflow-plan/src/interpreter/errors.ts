@@ -3,9 +3,11 @@ import { ExecutorError } from "../error/error.ts";
 
 /* The errors of a run of a plan. */
 
-/** `ids` are the remaining steps, none of which can start. */
+/** A run in which none of the remaining steps (`ids`) can start. */
 export const stuck = (ids: readonly string[]): ExecutorError =>
-  new ExecutorError(`no step can start: ${ids.join(", ")} depend on missing steps`);
+  new ExecutorError(
+    `no step can start, because these steps depend on missing steps: ${ids.join(", ")}`,
+  );
 
 export const outOfRounds = (maxRounds: number): WorkflowError =>
   WorkflowError.failed(

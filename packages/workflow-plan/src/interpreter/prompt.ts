@@ -15,4 +15,4 @@ export function promptOf(
 }
 
 const interrupted =
-  "An earlier attempt at this step was interrupted. Some of the work may be done already: look before you do anything again.";
+  "An earlier attempt at this step was interrupted. Some of the work may be done already: check before you repeat anything.";

@@ -7,7 +7,7 @@ export class Timer {
     this.#onTime = onTime;
   }
 
-  /** `at` is in milliseconds since the epoch. */
+  /** Sets the time, in milliseconds since the epoch. */
   set(at: number): void {
     this.stop();
     this.#timer = setTimeout(this.#onTime, Math.max(0, at - Date.now()));

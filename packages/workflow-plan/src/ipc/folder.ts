@@ -15,7 +15,7 @@ export type FolderReader = {
   answer: (message: StepMessage) => Promise<unknown>;
   /** Called when `_close` exists: the step's agent must end. */
   onClose: () => void;
-  /** Returns the text of a malformed file in the form to keep. */
+  /** Returns a text without the values of secrets. */
   hide: (text: string) => string;
 };
 
@@ -120,7 +120,7 @@ export class StepFolder {
   #refuse(name: string, text: string | null): void {
     this.#errors += 1;
     if (this.#errors > mostErrors) return;
-    const kept = this.#reader.hide(text ?? "it is no file of at most 1 MiB");
+    const kept = this.#reader.hide(text ?? "not a file of at most 1 MiB");
     const safe = `${this.#errors}-${this.#reader
       .hide(name)
       .replace(/[^\w.-]/g, "_")

@@ -16,7 +16,7 @@ export class StepCalls {
   #count = 0;
   readonly #read = new Set<string>();
 
-  /** `hide` removes the secrets from written texts. */
+  /** Calls through a folder. `hide` removes the secrets from written texts. */
   constructor(folder: string, hide: (text: string) => string) {
     this.#folder = folder;
     this.#hide = hide;

@@ -4,10 +4,10 @@ import { ExecutorError } from "../error/error.ts";
 
 export const callTooLong = (): ExecutorError => new ExecutorError("the call is longer than 1 MiB");
 
-/** `reason` is the text of the run's refusal. */
+/** A call that the run refuses. `reason` is the run's text. */
 export const callRefused = (reason: string): ExecutorError => new ExecutorError(reason);
 
-/** An answer to another kind of message. */
+/** A call that gets the answer to another kind of message. */
 export const otherAnswer = (): ExecutorError => new ExecutorError("the call has no answer");
 
 export const noAnswer = (): ExecutorError =>

@@ -5,10 +5,10 @@ import { ConfigError } from "../error/error.ts";
 /** The file of allowed and blocked mounts in a plan home. */
 export const allowlistFile = "mount-allowlist.json";
 
-/** `problem` follows the path, as in "must be an object". */
+/** An invalid allowlist. `problem` follows the path, as in "must be an object". */
 export const invalidAllowlist = (path: string, problem: string): ConfigError =>
   new ConfigError(`${path} ${problem}`, {
-    hint: "repair it, or delete it: a new one is made",
+    hint: "repair the file, or delete it to create a new one",
   });
 
 const invalid = (hostPath: unknown, problem: string): ConfigError =>

@@ -55,7 +55,7 @@ export const stepForm = z.object({
   id: z
     .string()
     .max(longestId, `must have at most ${longestId} characters`)
-    .regex(idPattern, "must be kebab-case: a-z, 0-9 and single hyphens, as fetch-issues")
+    .regex(idPattern, "must be kebab-case: a-z, 0-9 and single hyphens, such as fetch-issues")
     .describe("kebab-case, such as fetch-issues."),
   description: filled(z.string()).describe("The task of the agent, in detail."),
   expected_output: z

@@ -4,6 +4,7 @@
  * loading plans.
  */
 
+/** The phases of a plan. */
 export const phases = [
   ...(["planning", "awaiting_confirmation", "active", "executing", "paused"] as const),
   ...(["completed", "failed"] as const),
@@ -12,6 +13,7 @@ export const phases = [
 /** The statuses of a run. `running` includes waiting, paused and interrupted runs. */
 export const runStatuses = ["running", "completed", "failed"] as const;
 
+/** The statuses of a step in a run. */
 export const stepStatuses = ["pending", "running", "succeeded", "failed", "skipped"] as const;
 
 /** The reactions of a run to a failed step. */
@@ -35,6 +37,7 @@ export type WorkflowPhase = (typeof phases)[number];
 export type RunStatus = (typeof runStatuses)[number];
 /** The status of a step in a run. */
 export type StepStatus = (typeof stepStatuses)[number];
+/** A decision about a failed step. */
 export type Decision = (typeof decisions)[number];
 
 /** The prefixes of ids: of a plan, a run, a step run, and a conversation with the planner. */

@@ -7,7 +7,7 @@ export const notModifiable = (id: string, phase: "executing" | "paused"): Planne
     hint:
       phase === "paused"
         ? `resume it before you change it: uncaged-workflow plan resume ${id}`
-        : `change it after its run, or cancel that: uncaged-workflow plan cancel ${id}`,
+        : `change it after its run, or cancel the run: uncaged-workflow plan cancel ${id}`,
   });
 
 export const invalidPlan = (message: string, details: string[] | undefined): PlannerError =>
@@ -17,7 +17,7 @@ export const noSession = (id: string, cause: unknown): PlannerError =>
   new PlannerError(`no planner session ${JSON.stringify(id)} found`, { kind: "missing", cause });
 
 export const notSession = (path: string): PlannerError =>
-  new PlannerError(`${path} is not a planner session`, { hint: "start a new one" });
+  new PlannerError(`${path} is not a planner session`, { hint: "start a new session" });
 
 export const invalidSessionId = (id: string): PlannerError =>
   new PlannerError(`${JSON.stringify(id.slice(0, 100))} is not an id of a planner session`);
@@ -30,7 +30,7 @@ export const credentialsNotStored = (): Error => new Error("credentials are not 
 export const sessionCancelled = (id: string): PlannerError =>
   new PlannerError(`${id} was cancelled`);
 
-/** `id` is the id of a session or a plan with a turn in progress. */
+/** A session or a plan with a turn in progress. */
 export const plannerBusy = (id: string): PlannerError =>
   new PlannerError(`the planner is already working on ${id}`, {
     hint: "wait for its answer, then try again",

@@ -32,7 +32,7 @@ import {
   sessionsNotStored,
 } from "./errors.ts";
 
-/** `onToken` receives the model's streamed text. `signal` stops the turn; the session stays usable. */
+/** Callbacks of a turn: `onToken` receives the model's streamed text; `signal` stops the turn but keeps the session. */
 export type StreamCallbacks = { onToken?: (token: string) => void; signal?: AbortSignal };
 
 /** The store of credentials: `all` returns their values, and `set` throws for a refused key or value. */

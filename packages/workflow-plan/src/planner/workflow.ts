@@ -15,7 +15,7 @@ const draftPhases: readonly WorkflowPhase[] = ["active", "completed", "failed"];
 /** The framework's additions to a model's plan. */
 export type Origin = { context: ChannelContext; metadata?: PlanMetadata; now: number };
 
-/** Returns a new plan with positions for its steps. It is not confirmed. */
+/** Returns a new, unconfirmed plan with positions for its steps. */
 export function newWorkflow(plan: PlannerOutput, { context, metadata, now }: Origin): Workflow {
   const at = new Date(now).toISOString();
   return {
@@ -43,7 +43,7 @@ export function modifiedWorkflow(before: Workflow, plan: PlannerOutput, now: num
   };
 }
 
-/** @throws PlannerError if the plan's phase does not allow a change. */
+/** Checks that a plan's phase allows a change. @throws PlannerError */
 export function checkModifiable({ id, phase }: Workflow): void {
   if (phase === "executing" || phase === "paused") throw notModifiable(id, phase);
 }

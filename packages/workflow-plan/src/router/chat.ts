@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { NewMessage, Sent } from "../channel/channel.ts";
 import { terminalJid } from "../channel/terminal.ts";
 
-/** The state of a chat; it survives a restart. */
+/** The stored state of a chat, which survives a restart. */
 export type ChatState = {
   /** The planner's session that receives the next text. */
   session: string | null;
@@ -74,7 +74,7 @@ export class Chat {
   #work: Promise<void> = Promise.resolve();
   #state: ChatState;
 
-  /** `folder` contains the chats, each in its own file. */
+  /** Opens a chat. `folder` contains one file for each chat. */
   constructor({ channel, folder, jid }: { channel: string; folder: string; jid: string }) {
     this.jid = jid;
     const name = createHash("sha256").update(`${channel} ${jid}`).digest("hex").slice(0, 24);
@@ -121,7 +121,8 @@ export class Chat {
   }
 
   /**
-   * Tells whether a message was received before. A message without an id, such as a line of the terminal, counts as new.
+   * Tells whether a message was received before. A message without an id, such as a line of the terminal, counts as
+   * new.
    */
   knows({ metadata }: NewMessage): boolean {
     const { taken, waiting } = this.#state;

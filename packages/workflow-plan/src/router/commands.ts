@@ -15,7 +15,9 @@ export type CommandCall = {
   confirm: (named: string) => Promise<void>;
   /** Decides about a failed step. `named` is the id of its failure, run or plan. */
   answer: (named: string, decision: string) => Promise<void>;
-  /** Tells whether a failed run was reported only after the command was written. The report then answers the command. */
+  /**
+   * Tells whether a failed run was reported only after the command was written. The report then answers the command.
+   */
   isUnseen: (run: RunRow | undefined) => Promise<boolean>;
 };
 
@@ -78,7 +80,7 @@ const commands: readonly ChatCommand[] = [
   {
     name: "new",
     usage: "/new TEXT",
-    description: "plans what you ask for",
+    description: "makes a plan for your request",
     async execute(args, { conversation }) {
       if (args === "") throw missingRequest();
       await conversation.begin(args);
@@ -93,7 +95,7 @@ const commands: readonly ChatCommand[] = [
       const short = shortIds(all.map(({ id }) => id));
       const shown = all.map(({ id, name, phase }) => `${short.get(id)}  ${phase}  ${name}`);
       const lines = [...shown, ...damaged];
-      await reply(lines.length > 0 ? lines.join("\n") : "There are no plans. /new TEXT makes one.");
+      await reply(lines.length > 0 ? lines.join("\n") : "No plans found. /new TEXT makes a plan.");
     },
   },
   about("show", "a plan with its steps; asks for its confirmation", async (id, call) => {
@@ -131,7 +133,7 @@ const commands: readonly ChatCommand[] = [
   {
     name: "confirm",
     usage: "/confirm ID",
-    description: "confirms a plan, by its id or the hash that it was shown with",
+    description: "confirms a plan, by its id or the shown hash",
     execute: async (args, { confirm }) => await confirm(idIn(args, "/confirm ID").id),
   },
   about(
@@ -160,7 +162,7 @@ const commands: readonly ChatCommand[] = [
   {
     name: "cancel",
     usage: "/cancel [ID]",
-    description: "ends the planning, or kills the run of a plan, or takes its change back",
+    description: "ends the planning, cancels the run of a plan, or discards its change",
     async execute(args, { conversation, plans, reply }) {
       if (args === "") {
         const text = (await conversation.end())
@@ -184,7 +186,7 @@ const commands: readonly ChatCommand[] = [
   }),
   about(
     "modify",
-    "changes a plan as you say",
+    "changes a plan according to TEXT",
     async (id, { conversation }, text) => {
       if (text === "") throw missingChange();
       await conversation.change(id, text);
@@ -207,7 +209,7 @@ const commands: readonly ChatCommand[] = [
     description: "these commands",
     async execute(_, { reply }) {
       const lines = commands.map(({ description, usage }) => `${usage}: ${description}`);
-      const how = "Write what is to be done, or a command. An id may be any beginning of it.";
+      const how = "Write a request or a command. A unique prefix of an id is enough.";
       await reply([how, ...lines].join("\n"));
     },
   },

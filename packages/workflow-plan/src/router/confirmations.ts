@@ -24,7 +24,7 @@ export function actionOf(text: string): Button["action"] | undefined {
 /** The topic of the question for a change to a plan. */
 const changeOf = (workflowId: string): string => `change of ${workflowId}`;
 
-/** Handles a chat's answers about the plans that it was shown: a button, a word, or a command. */
+/** Handles a chat's answers about its shown plans: a button, a word, or a command. */
 export class Confirmations {
   readonly #desk: Desk;
 
@@ -52,7 +52,7 @@ export class Confirmations {
     if (!action) return false;
     await this.#desk.reply(
       received,
-      `That was asked more than ten minutes ago. Confirm it with /confirm ${workflowId}, or look at it with /show ${workflowId}.`,
+      `The question is more than ten minutes old. Confirm it with /confirm ${workflowId}, or look at it with /show ${workflowId}.`,
     );
     return true;
   }
@@ -64,7 +64,7 @@ export class Confirmations {
     standing: Exclude<Standing, "answer">,
   ): Promise<void> {
     if (wants === "answer") return await this.#remind(received, workflowId, standing);
-    const sent = await this.#desk.question(received, `${reasons[standing]} What is to change?`);
+    const sent = await this.#desk.question(received, `${reasons[standing]} What should change?`);
     received.chat.remind(changeOf(workflowId), sent);
   }
 
@@ -86,7 +86,7 @@ export class Confirmations {
         at: this.#desk.now(),
         wants: "change" as const,
       };
-      const sent = await this.#desk.question(received, "What is to change?");
+      const sent = await this.#desk.question(received, "What should change?");
       return chat.ask(changeOf(id), sent, { asked });
     }
     await plans.reject(id);
@@ -98,8 +98,8 @@ export class Confirmations {
   }
 
   /**
-   * Confirms the plan with a hash or an id. If this chat was shown the plan before the command was written, the plan must
-   * not have changed since. Otherwise the user has seen the plan elsewhere.
+   * Confirms the plan with a hash or an id. If this chat was shown the plan before the command was written, the plan
+   * must not have changed since. Otherwise the user has seen the plan elsewhere.
    */
   async confirmNamed(received: Received, named: string): Promise<void> {
     const { plans } = this.#desk;
@@ -116,8 +116,8 @@ export class Confirmations {
   }
 
   /**
-   * Explains why a message does not decide about a plan, and how to confirm the plan. Shows the plan if the chat was not
-   * shown it yet.
+   * Explains why a message does not decide about a plan, and how to confirm the plan. Shows the plan if the chat was
+   * not shown it yet.
    */
   async #remind(
     received: Received,

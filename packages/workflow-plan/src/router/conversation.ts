@@ -29,7 +29,7 @@ export class Conversation {
     this.#options = options;
   }
 
-  /** Tells whether the next text is for the planner: it has asked a question, or has not made a plan yet. */
+  /** Tells whether the next text is for the planner: the planner has asked a question, or has not made a plan yet. */
   isOpen(): boolean {
     return this.#current()?.status === "conversing";
   }

@@ -5,6 +5,7 @@ import type { CueclawConfig } from "../config/settings.ts";
 import { Notices } from "./notices.ts";
 import { Router, type RouterOptions } from "./router.ts";
 
+/** Options of {@link openMessaging}. */
 export type MessagingOptions = Pick<RouterOptions, "plans" | "planner" | "classify" | "now"> &
   Pick<ChannelOptions, "describe" | "log"> & {
     host: Host;

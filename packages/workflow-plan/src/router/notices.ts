@@ -141,8 +141,8 @@ export class Notices {
   }
 
   /**
-   * Sends a notice. The pause of an unreachable chat grows with each failure. A refused text is not sent again; the chat
-   * gets a message about the refusal.
+   * Sends a notice. The pause of an unreachable chat grows with each failure. A refused text is not sent again; the
+   * chat gets a message about the refusal.
    */
   async #patiently(reader: Omit<Reader, "send">, send: () => Promise<void>): Promise<void> {
     const key = keyOf(reader);
@@ -278,8 +278,8 @@ function endText(workflow: Workflow, run: PlanView["runs"][number]): string | nu
   const { id, name, steps, trigger } = workflow;
   if (run.status === "running") return null;
   if (run.status === "failed") {
-    const how = trigger.type === "manual" ? `\nDo again what has failed with /retry ${id}.` : "";
-    return `**${name}** has failed: ${run.error ?? "for no known reason"}${how}`;
+    const how = trigger.type === "manual" ? `\nRepeat the failed steps with /retry ${id}.` : "";
+    return `**${name}** has failed: ${run.error ?? "unknown reason"}${how}`;
   }
   const needed = new Set(steps.flatMap(({ depends_on }) => depends_on));
   const outputs = run.steps.flatMap(({ output_json, step_id }) => {

@@ -33,8 +33,8 @@ export type Desk = {
 
 /** The reason why a message is not an answer. */
 export const reasons: Record<Exclude<Standing, "answer">, string> = {
-  early: "You wrote that before the question was asked.",
-  elsewhere: "That replies to another message.",
-  unordered: "When that was written can't be known here, so it decides nothing.",
+  early: "You wrote this before the question was asked.",
+  elsewhere: "This replies to another message.",
+  unordered: "The time of your message is unknown here, so it decides nothing.",
   unasked: "The question was not asked here yet.",
 };

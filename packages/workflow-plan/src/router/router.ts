@@ -32,7 +32,7 @@ export type RouterOptions = {
 };
 
 /**
- * Routes messages from all channels to the plans. It checks in this order: the allowed senders, the rate limit, a
+ * Routes messages from all channels to the plans. Checks in this order: the allowed senders, the rate limit, a
  * command, the planner's question, the confirmation of a plan or a decision about a step, and other meanings of the
  * text.
  * A word decides only a question that its chat was asked before the word was written, in the order of the channel. A

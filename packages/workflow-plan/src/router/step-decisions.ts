@@ -39,8 +39,8 @@ export class StepDecisions {
   }
 
   /**
-   * Decides about the failed step with a failure's name, or with the id of its run or plan. The rules are the same as for
-   * the confirmation of a plan.
+   * Decides about the failed step with a failure's name, or with the id of its run or plan. The rules are the same as
+   * for the confirmation of a plan.
    */
   async decideNamed(received: Received, named: string, text: string): Promise<void> {
     const { plans } = this.#desk;
@@ -79,8 +79,11 @@ export class StepDecisions {
   /** Tells whether a failed run was reported only after a command was written. If so, replies to the sender. */
   async isUnseen(received: Received, run: RunRow | undefined): Promise<boolean> {
     if (!run || received.chat.standing(received.message, run.id) !== "early") return false;
-    const failed = `It has failed again since: ${run.error ?? "for no known reason"}`;
-    await this.#desk.reply(received, `${failed}\n/retry ${run.workflow_id} does that again.`);
+    const failed = `It has failed again since: ${run.error ?? "unknown reason"}`;
+    await this.#desk.reply(
+      received,
+      `${failed}\n/retry ${run.workflow_id} repeats the failed steps.`,
+    );
     return true;
   }
 }

@@ -340,7 +340,8 @@ const settledCodes: readonly string[] = [
 ];
 
 /**
- * Runs `act` for each run. Passes errors to `onError`. Without it, throws the first error after all other runs are done.
+ * Runs `act` for each run. Passes errors to `onError`. Without `onError`, throws the first error after all other runs
+ * are done.
  */
 async function each<Run extends RunRef>(
   runs: readonly Run[],

@@ -16,7 +16,7 @@ export const unknownOption = (key: string, known: readonly string[]): ConfigErro
     hint: `use one of ${known.join(", ")}`,
   });
 
-/** `expected` lists the valid values, such as "true or false". */
+/** An invalid option. `expected` lists the valid values, such as "true or false". */
 export const invalidOption = (key: string, value: unknown, expected: string): ConfigError =>
   new ConfigError(`invalid sandbox.${key} ${JSON.stringify(value)}`, { hint: `use ${expected}` });
 

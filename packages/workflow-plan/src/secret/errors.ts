@@ -18,7 +18,7 @@ export const secretsReadable = (path: string): ConfigError =>
     hint: `chmod 600 ${path}, and replace the secrets if other users may have read them`,
   });
 
-const repair = "repair it in an editor; until then nothing is written to it";
+const repair = "repair the file in an editor; it stays unchanged until then";
 
 export const secretsNotJson = (path: string): ConfigError =>
   new ConfigError(`${path}: invalid JSON`, { hint: repair });

@@ -19,7 +19,7 @@ const nameForm = /^[A-Z][A-Z0-9_]{0,63}$/;
 const reserved = /^(PATH|HOME|SHELL|USER|IFS|(LD|DYLD|NODE|BUN|ANTHROPIC|UNCAGED)_.*)$/;
 const offered = /(_TOKEN|_API_KEY|_SECRET|_PASSWORD)$|_WEBHOOK/;
 
-/** @throws ConfigError for a name that a secret may not have. */
+/** Checks the name of a secret. @throws ConfigError for an invalid or reserved name */
 export function checkSecretName(name: string): void {
   if (!nameForm.test(name)) throw invalidSecretName(name);
   if (reserved.test(name)) throw reservedSecretName(name);

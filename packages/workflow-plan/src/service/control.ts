@@ -12,16 +12,19 @@ import { serviceRuns } from "./errors.ts";
 
 /** The status that a running service reports. */
 export type ServiceInfo = { pid: number; startedAt: string };
-/** A request to end the service. With `drainSeconds`, the service ends when the runs are paused, at the latest after that time. */
+/**
+ * A request to end the service. With `drainSeconds`, the service ends when the runs are paused, at the latest after
+ * that time.
+ */
 export type StopRequest = { drainSeconds: number | null };
 
 const files = {
-  /** Held by the service while it runs. */
+  /** Lock of the running service. */
   service: "service.lock",
   info: "service.json",
   stop: "service.stop",
   drained: "service.drained",
-  /** Held while a process other than the service fires triggers. */
+  /** Lock of a process other than the service that fires triggers. */
   loop: "triggers.loop.lock",
   /** The modification time of this file is the time of the last pass that a timer started. */
   looked: "triggers.looked",
@@ -42,7 +45,7 @@ export function lockService(home: string): Lock {
   throw serviceRuns(home);
 }
 
-/** Takes the lock for triggers, for the service or one pass. Returns null if another process holds it. */
+/** Acquires the lock for triggers, for the service or one pass. Returns null if another process holds the lock. */
 export async function lockTriggers(store: PlanStore): Promise<HeldLock | null> {
   return await waitForTriggers(store, AbortSignal.timeout(shortestWaitMs)).catch(
     (error: unknown) => {

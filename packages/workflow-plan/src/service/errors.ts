@@ -21,7 +21,7 @@ export const unitNotWritten = (cause: Error): ConfigError =>
     cause,
   });
 
-/** `log` is the command or the file that shows the reason. */
+/** A service that did not start. `log` is the command or the file that shows the reason. */
 export const notStarted = (seconds: number, log: string): ExecutorError =>
   new ExecutorError(`the service did not start within ${seconds} seconds`, {
     hint: `see its log: ${log}`,

@@ -28,6 +28,7 @@ const pollMs = 50;
 const longestStopMs = 15_000;
 const longestStartMs = 15_000;
 
+/** Returns the status of a plan home's service. */
 export function serviceStatus(home: string, unit: Unit | null): ServiceStatus {
   const isInstalled = unit !== null && existsSync(unit.path);
   return { home, running: runningService(home), unit: isInstalled ? unit.path : null };

@@ -43,7 +43,7 @@ export type ServiceOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now
   report: (event: ServiceEvent) => void;
   /** Called when the service starts to check triggers. */
   onReady?: () => void;
-  /** Its abort ends the service. */
+  /** Ends the service when it is aborted. */
   signal: AbortSignal;
   /** The interval between checks for changes, in milliseconds. */
   everyMs?: number;
@@ -62,10 +62,12 @@ const longestEndMs = 4_000;
 /**
  * Runs the service of a plan home until its signal is aborted or a stop is requested.
  *
- * **D1** A lock of the operating system permits one service per home. **D2** Order of the start: lock, database,
- * recovery, channels, triggers. **D3** Between turns the service keeps only the time of the next trigger. The database's
- * change counter shows changes by other processes and by the service's channels. **D4** The service does not end runs,
- * which have separate processes. **D5** The service reports an error in one turn, and the next turn tries again.
+ * - **D1** A lock of the operating system permits one service per home.
+ * - **D2** Order of the start: lock, database, recovery, channels, triggers.
+ * - **D3** Between turns the service keeps only the time of the next trigger. The database's change counter shows
+ *   changes by other processes and by the service's channels.
+ * - **D4** The service does not end runs, which have separate processes.
+ * - **D5** The service reports an error in one turn, and the next turn tries again.
  *
  * @throws ExecutorError if another service runs for the home.
  */

@@ -7,14 +7,18 @@ import type { OnRunError } from "../runs/runs.ts";
 import { claimTriggers, lockTriggers, noteLook, runningService } from "./control.ts";
 import { type Fired, nextFire, Triggers, type TriggersOptions } from "./triggers.ts";
 
+/** Options of {@link tick}. */
 export type TickOptions = Pick<TriggersOptions, "commandOf" | "limits" | "now"> & {
   host: Host;
   env: Environment;
   /** Whether to resume runs whose worker died (true). */
   resumes?: boolean;
-  /** Its abort ends the pass: running checks end, and no trigger fires after that. */
+  /** Ends the pass when it is aborted: running checks end, and no trigger fires after that. */
   signal?: AbortSignal;
-  /** Receives the errors of runs, triggers and damaged plans. Without it, the pass throws the first error at its end. */
+  /**
+   * Receives the errors of runs, triggers and damaged plans. Without `onError`, the pass throws the first error at its
+   * end.
+   */
   onError?: (workflowId: string, error: unknown) => void;
 };
 

@@ -96,10 +96,10 @@ type Looked = {
 /**
  * Checks triggers and fires the due triggers.
  *
- * **F1** Each check of a trigger reads definition and state again. The result is written only if both are unchanged.
- * **F2** A fire is one transaction: the trigger's state, the phase, the run's row. **F3** Checks of a plan never
- * overlap; only the holder of the trigger lock checks triggers. **F4** An error of one plan does not stop other plans
- * from firing.
+ * - **F1** Each check of a trigger reads definition and state again. The result is written only if both are unchanged.
+ * - **F2** A fire is one transaction: the trigger's state, the phase, the run's row.
+ * - **F3** Checks of a plan never overlap. Only the holder of the trigger lock checks triggers.
+ * - **F4** An error of one plan does not stop other plans from firing.
  */
 export class Triggers {
   readonly #plans: Plans;
@@ -116,8 +116,8 @@ export class Triggers {
   }
 
   /**
-   * Fires the due slots, and starts the checks; `settled` waits for the checks. Returns the time when the next trigger is
-   * due (now if a check is running, null if no trigger is ever due).
+   * Fires the due slots, and starts the checks; `settled` waits for the checks. Returns the time when the next trigger
+   * is due (now if a check is running, null if no trigger is ever due).
    */
   async look(): Promise<number | null> {
     await this.#plans.sync();

@@ -9,7 +9,7 @@ export type StepState = {
   readonly by: string | null;
   readonly depth: number;
   status: StepStatus;
-  /** The number of the last attempt that started; 0 before the first. */
+  /** The number of the last started attempt; 0 before the first attempt. */
   attempt: number;
   /** The number of starts of that attempt. The attempt starts again after a crash. */
   starts: number;
@@ -41,7 +41,7 @@ const deepest = 2;
  *
  * - **P1** A step that is `running` without an end was interrupted, unless its agent runs right now.
  * - **P2** A step starts when all its dependencies have succeeded. A step with a failed or skipped dependency is
- *   skipped, but not while a question about the dependency is still to be asked.
+ *   skipped, unless a question about the dependency is still open.
  * - **P3** A stopped run does not start steps.
  */
 export class PlanState {
@@ -52,7 +52,7 @@ export class PlanState {
   /** The failed steps to ask the user about, in order. */
   #questions: string[] = [];
   #asked: string | null = null;
-  /** The step whose failure stopped the run; null while it is not stopped. */
+  /** The step whose failure stopped the run; null for a run that is not stopped. */
   stoppedBy: string | null = null;
 
   constructor({ failure_policy, steps }: Definition) {
@@ -113,9 +113,10 @@ export class PlanState {
   refusal(step: PlanStep, by: string): string | null {
     const depth = (this.find(by)?.depth ?? 0) + 1;
     const count = this.steps.filter((one) => one.by !== null).length;
-    if (this.#steps.has(step.id)) return `the run has a step ${JSON.stringify(step.id)} already`;
-    if (depth > deepest) return `subtasks may be ${deepest} deep, and this one would be deeper`;
-    if (count >= mostSubtasks) return `the run has ${mostSubtasks} subtasks, and no more are taken`;
+    if (this.#steps.has(step.id)) return `the run already has a step ${JSON.stringify(step.id)}`;
+    if (depth > deepest) return `subtasks can be at most ${deepest} levels deep`;
+    if (count >= mostSubtasks)
+      return `the run already has ${mostSubtasks} subtasks, which is the maximum`;
     const unknown = step.depends_on.find((id) => !this.#steps.has(id));
     return unknown === undefined ? null : `no step ${JSON.stringify(unknown)} found`;
   }

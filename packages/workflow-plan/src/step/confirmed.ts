@@ -1,7 +1,7 @@
 /*
  * The confirmed state in addition to a plan's definition: the files in the plan's directory that control the host, and
- * the agent. The user's plan home stores it, where steps cannot write. Each start or resume of a run, and each start of
- * a step, compares it with the current state.
+ * the agent. Confirmations are in the user's plan home, where steps cannot write. Each start or resume of a run, and
+ * each start of a step, compares the confirmation with the current state.
  */
 import { createHash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync } from "node:fs";
@@ -37,7 +37,10 @@ export function readConfirmed(path: string): Confirmed | null {
   }
 }
 
-/** @throws ExecutorError for the first file that has changed since a plan was confirmed, or for another directory. */
+/**
+ * Checks that the directory and the files are unchanged since the confirmation.
+ * @throws ExecutorError for another directory, or for the first changed file
+ */
 export function checkFiles({ cwd, files, workflowId }: Confirmed, now: string): void {
   if (now !== cwd) throw otherDirectory(workflowId, now, cwd);
   for (const [path, digest] of Object.entries(files)) {
@@ -48,7 +51,7 @@ export function checkFiles({ cwd, files, workflowId }: Confirmed, now: string): 
   }
 }
 
-/** @throws ExecutorError if the plan was confirmed with a sandbox and now lacks one. */
+/** Checks that a plan that was confirmed with a sandbox still has a sandbox. @throws ExecutorError */
 export function checkKind({ sandbox, workflowId }: Confirmed, now: Sandbox): void {
   if (now.kind !== "off" || !sandbox || sandbox === "off") return;
   throw sandboxGone(workflowId, sandbox, now.problem);

@@ -74,7 +74,7 @@ export class StepEnvironments {
     this.#command = command;
   }
 
-  /** @throws ConfigError */
+  /** Returns the environment of one attempt at a step. @throws ConfigError */
   async of(step: PlanStep): Promise<StepEnvironment> {
     const { env = {} } = this.#thread;
     const { allow, planHome, root, userHome } = this.#options;
@@ -284,7 +284,7 @@ async function answered(
 
 const idForm = /^[\w-]{1,100}$/;
 
-/** @throws ConfigError */
+/** Reads the options of a run from the options of its thread. @throws ConfigError */
 function optionsIn(options: WorkflowOptions, env: Environment): RunOptions {
   const site = options.planOfWorker === true ? workerSite(env) : options;
   const { planHome, planProgram, planRoot } = site;
@@ -317,7 +317,8 @@ function optionsIn(options: WorkflowOptions, env: Environment): RunOptions {
 }
 
 /**
- * @throws ConfigError if the command line was moved since the start of the run: then no program checks the commands.
+ * Checks that the command line, which checks the step's commands, is still in the folders of the run's start.
+ * @throws ConfigError
  */
 function checkProgram(program: OwnProgram | null): void {
   const gone = program?.folders.find((path) => !existsSync(path));

@@ -92,11 +92,11 @@ export const sandboxLeaks = (open: readonly { what: string; detail: string }[]):
     },
   );
 
-/** `path` is the folder of the step's messages. */
+/** A step that was closed by a file in `path`, the folder of its messages. */
 export const stepClosed = (path: string): ExecutorError =>
   new ExecutorError(`the step was closed: ${path}/_close`);
 
-/** `reason` is the exceeded limit, as in "used more than 4 GB". */
+/** A step that exceeds a limit. `reason` names the limit, as in "used more than 4 GB". */
 export const limitExceeded = (reason: string): ExecutorError =>
   new ExecutorError(`the step ${reason}`);
 
@@ -116,7 +116,7 @@ export const noPlanHome = (): ConfigError =>
     hint: "start it with uncaged-workflow worker",
   });
 
-/** `path` is the program that checks the step's commands. */
+/** A missing program (`path`) that would check the step's commands. */
 export const programGone = (path: string): ConfigError =>
   new ConfigError(`the program that started the run is gone: ${path}`, {
     hint: "install it there again, or retry the run with the installed program",
@@ -137,19 +137,19 @@ const unconfirmed = (workflowId: string, problem: string): ExecutorError =>
 export const confirmationGone = (workflowId: string, path: string): ExecutorError =>
   unconfirmed(workflowId, `the confirmation ${path} is gone`);
 
-/** `userHome` is the folder with the user's confirmations. */
+/** A plan without a confirmation in `userHome`, the folder with the user's confirmations. */
 export const notConfirmedHere = (workflowId: string, userHome: string): ExecutorError =>
   unconfirmed(workflowId, `no confirmation of the current ${workflowId} found in ${userHome}`);
 
 export const otherDirectory = (workflowId: string, now: string, confirmed: string): ExecutorError =>
-  unconfirmed(workflowId, `${now} is not the directory the plan was confirmed for (${confirmed})`);
+  unconfirmed(workflowId, `${now} is not the confirmed directory (${confirmed})`);
 
-/** `how` is a verb phrase, such as "has changed". */
+/** A file that has changed. `how` is a verb phrase, such as "has changed". */
 export const fileChanged = (workflowId: string, path: string, how: string): ExecutorError =>
   unconfirmed(workflowId, `${path} ${how} since the plan was confirmed`);
 
 export const agentChanged = (workflowId: string, path: string): ExecutorError =>
-  unconfirmed(workflowId, `the agent ${path}, which steps can write, is not the confirmed one`);
+  unconfirmed(workflowId, `the agent ${path}, which steps can write, is not the confirmed agent`);
 
 /** A confirmation with a kind of sandbox that is now missing. `problem` is the reason, or null. */
 export const sandboxGone = (

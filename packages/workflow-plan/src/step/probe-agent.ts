@@ -16,8 +16,8 @@ export type ProbedAgent = {
 const notExecutable = new Set([126, 127]);
 
 /**
- * Runs an agent's command with `--version` in a sandbox, to find a missing interpreter or library at the plan's
- * confirmation instead of its first step.
+ * Runs an agent's command with `--version` in a sandbox, to find a missing interpreter or library when the plan is
+ * confirmed instead of at its first step.
  * @throws ConfigError if the command is missing or not executable inside the sandbox.
  */
 export async function probeAgent(

@@ -15,8 +15,8 @@ import { connect } from "node:net";
 import { join } from "node:path";
 
 /*
- * Runs inside a sandbox, tries to get out, and prints what is open as JSON: `{"open": [{"what", "detail"}]}`.
- * Its argument is a file with what it is to try: `{unwritable, unreadable, addresses, socket, isFiltered, mark}`.
+ * Runs inside a sandbox, tries to escape, and prints the openings as JSON: `{"open": [{"what", "detail"}]}`.
+ * The argument is a JSON file with the targets: `{unwritable, unreadable, addresses, socket, isFiltered, mark}`.
  */
 const targets = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const open = [];
@@ -96,12 +96,12 @@ function identityOf(path) {
   return stats && `${stats.dev}:${stats.ino}`;
 }
 
-/** Whether /dev/null stands in a path's place, as container engines put it there. */
+/** Tells whether /dev/null hides a path, as in the containers of common engines. */
 function isMasked(path) {
   return attempt(() => statSync(path).rdev === statSync("/dev/null").rdev) === true;
 }
 
-/** The first file below a folder that can be opened for writing. */
+/** Returns the first file below a folder that can be opened for writing, or null. */
 function writable(folder) {
   const entries = attempt(() => readdirSync(folder, { withFileTypes: true }));
   if (!Array.isArray(entries)) return null;
@@ -117,12 +117,12 @@ function writable(folder) {
   return null;
 }
 
-/** Whether a process descends from the first one of this namespace. */
+/** Tells whether a process descends from the first process of this namespace. */
 function isOwn(id, seen) {
   if (id === 1) return true;
   if (id === 0 || seen.has(id)) return false;
   const status = attempt(() => readFileSync(`/proc/${id}/status`, "utf8"));
-  // It has ended.
+  // The process has ended.
   if (typeof status !== "string") return true;
   return isOwn(Number(/^PPid:\s*(\d+)$/m.exec(status)?.[1] ?? 0), seen.add(id));
 }

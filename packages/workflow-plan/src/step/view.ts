@@ -85,7 +85,7 @@ export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
   const mounts = checkedMounts(wanted, rules);
   const sandbox = await chosenSandbox(settings, env, [
     ...[realOrNull(cwd) ?? cwd, ...mounts.map(({ hostPath }) => hostPath)],
-    // Other plans' steps may write there. In the temporary folder, however, a person may try out a system program.
+    // Steps of other plans may write there. Exclude the temporary folder, so that users can try out programs there.
     ...writableRoots(rules).filter((path) => !isInside(realOrNull(tmpdir()) ?? "", path)),
   ]);
   if (sandbox.kind === "off" && settings.network === "none") throw networkNotClosed();
@@ -113,7 +113,10 @@ export async function checkedSandbox(site: StepSite): Promise<CheckedSandbox> {
   };
 }
 
-/** @throws ConfigError for a missing folder that must be hidden: it would be visible under another name. */
+/**
+ * Returns the real path of a folder that must be hidden.
+ * @throws ConfigError if it is missing and may have another name
+ */
 function realFolder(path: string): string {
   const real = realOrNull(path);
   if (real !== null) return real;

@@ -4,7 +4,7 @@ import type { WorkflowPhase } from "../plan/plan.ts";
 /* The errors of a plan home, its database, and the phases of its plans. */
 
 export const homeNotMade = (home: string, code: string, cause: unknown): ConfigError =>
-  new ConfigError(`the plan home ${home} can't be made: ${code}`, {
+  new ConfigError(`the plan home ${home} can't be created: ${code}`, {
     hint: "set UNCAGED_PLAN_HOME to a folder of your own",
     cause,
   });
@@ -34,7 +34,7 @@ export const sqliteProblems: readonly (readonly [code: string, problem: string, 
   // SQLite can't enlarge its files that processes share.
   ["SQLITE_IOERR_SHMSIZE", ...full],
   ["SQLITE_IOERR", "can't be read or written", "check the disk; committed data is safe"],
-  ["SQLITE_CORRUPT", "is damaged", "restore it from a backup; plan rebuild makes its runs again"],
+  ["SQLITE_CORRUPT", "is damaged", "restore it from a backup; plan rebuild restores its runs"],
   ["SQLITE_NOTADB", "is not a database", "restore it from a backup, or move it away"],
 ];
 
@@ -44,7 +44,10 @@ export const databaseFailed = (
   cause: unknown,
 ): ExecutorError => new ExecutorError(`${path} ${problem}`, { hint, cause });
 
-/** `version` is the version of the plans in the database, as JSON; `supported` is this program's version. */
+/**
+ * A database of another version. `version` is the version of the plans in the database, as JSON; `supported` is this
+ * program's version.
+ */
 export const otherSchemaVersion = (
   path: string,
   version: string,
@@ -63,11 +66,11 @@ const damaged = (id: string, problem: string): ExecutorError =>
 export const columnNotJson = (id: string, column: string): ExecutorError =>
   damaged(id, `${column} is not valid JSON`);
 
-/** `type` is the expected type, such as "an object". */
+/** A column with a value of another type. `type` is the expected type, such as "an object". */
 export const columnType = (id: string, column: string, type: string): ExecutorError =>
   damaged(id, `${column} is not ${type}`);
 
-/** Other processes changed the plans of a cluster at each of many attempts. */
+/** Plans of a cluster that other processes changed at each of many attempts. */
 export const plansBusy = (): ExecutorError =>
   new ExecutorError("the plans are being changed by other processes", { hint: "try again" });
 

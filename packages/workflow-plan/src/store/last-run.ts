@@ -4,8 +4,8 @@ import type { PlanDatabase } from "./database.ts";
 import type { RunRow } from "./rows.ts";
 
 /**
- * The newest run of a plan, in the plan's metadata. It decides which run is due or open; the rows of runs only show the
- * content of their logs. Before the thread exists, this is the only record of the run.
+ * The newest run of a plan, in the plan's metadata, which decides which run is due or open. The rows of runs only show
+ * the content of their logs. Before the thread exists, this is the only record of the run.
  */
 export type LastRun =
   | { id: string; status: "queued"; at: string; data: string | null }
@@ -25,7 +25,7 @@ const column = (what: string): string =>
 const runJson = column("-> '$.last_run'");
 const runStatus = column("->> '$.last_run.status'");
 
-/** Returns the newest run of a plan, or null. If the metadata is empty or damaged, it returns the newest row. */
+/** Returns the newest run of a plan, or null. If the metadata is empty or damaged, returns the newest row. */
 export function lastRun(database: PlanDatabase, workflowId: string): LastRun | null {
   const statement = `SELECT ${runJson} AS run FROM workflows w WHERE w.id = ?`;
   const [found] = database.rows<{ run: string | null }>(statement, workflowId);

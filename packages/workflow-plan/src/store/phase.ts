@@ -25,8 +25,8 @@ export const mayBecome = (from: WorkflowPhase, to: WorkflowPhase): boolean =>
   transitions.some(([one, other]) => one === from && other === to);
 
 /**
- * Moves a plan from one phase to another, if it is in that phase.
- * @throws ExecutorError that names both phases if it is in another phase, or the transition does not exist.
+ * Moves a plan from one phase to another, if the plan is in the first phase.
+ * @throws ExecutorError that names both phases if the plan is in another phase, or the transition does not exist
  */
 export function move(
   database: PlanDatabase,

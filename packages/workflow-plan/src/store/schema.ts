@@ -106,7 +106,7 @@ function missingColumns(table: string, there: ReadonlySet<string>): string[] {
   });
 }
 
-/** @throws ExecutorError when a database has plans of another version. */
+/** Checks the version of the plans in a database. @throws ExecutorError */
 export function checkVersion(database: Database, path: string): void {
   const newer = database
     .query<{ schema_version: string }, [string]>(

@@ -2,7 +2,7 @@ import { inMemory, PlanDatabase } from "./database.ts";
 import type { HeldLock, PlanStore, StoreLock } from "./store.ts";
 import { plansBusy } from "./errors.ts";
 
-/** The rows of plans by their keys, for the processes of several machines. A null row is removed. */
+/** The rows of plans by their keys, for the processes of several machines. Null stands for a removed row. */
 export type SharedRows = {
   /** Returns the rows changed after a version; all existing rows if `isAll`. */
   since(version: number): Promise<{ version: number; isAll: boolean; rows: Map<string, unknown> }>;
@@ -47,9 +47,10 @@ const undone = new Error("the change is committed elsewhere first");
 /**
  * Plans with shared rows, and an in-memory database of these rows.
  *
- * **S1** A change is tried on the latest rows and undone. Then the changed rows are committed for all machines, and
- * written locally. If another process committed first, the change is tried again on the newer rows. **S2** Changes of
- * one process run one at a time. **S3** Step runs and sessions are this process's projection of the logs.
+ * - **S1** A change is tried on the latest rows and undone. Then the changed rows are committed for all machines, and
+ *   written locally. If another process committed first, the change is tried again on the newer rows.
+ * - **S2** Changes of one process run one at a time.
+ * - **S3** Step runs and sessions are this process's projection of the logs.
  */
 export class SharedStore implements PlanStore {
   readonly database = new PlanDatabase(inMemory);

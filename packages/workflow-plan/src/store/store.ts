@@ -26,7 +26,7 @@ export type PlanStore = {
    */
   change<Result>(act: () => Result): Promise<Result>;
   /**
-   * Takes a lock when it is free. `onWait` is called while another process holds the lock, and ends the wait by
+   * Acquires a lock. Calls `onWait` repeatedly while another process holds the lock; `onWait` ends the wait by
    * throwing.
    */
   lock(name: StoreLock, onWait: () => void): Promise<HeldLock>;

@@ -13,17 +13,18 @@ export type MessageRouter = Router;
 /** The loop that fires triggers in this process. */
 export type TriggerLoop = { stop: () => Promise<unknown> };
 
-/** The process that fires triggers and answers bots: this process, or a service that holds the lock. */
+/** The process that fires triggers and serves bots: this process, or a service that holds the lock. */
 export type DaemonBridge = {
   /** Null when `isExternal`. */
   triggerLoop: TriggerLoop | null;
   /** Null when `isExternal`. */
   router: MessageRouter | null;
   botChannels: readonly Channel[];
-  /** Whether a separate service fires triggers and answers bots. */
+  /** Whether a separate service fires triggers and serves bots. */
   isExternal: boolean;
 };
 
+/** Options for the bridge of a chat. `skipBots` opens no bots. */
 export type InitDaemonBridgeOptions = { skipBots?: boolean };
 
 /** The context of a terminal command. */
@@ -93,31 +94,34 @@ registerCommand({
 
 registerCommand({
   ...{ name: "execution", aliases: ["follow"], usage: "/execution [ID]" },
-  description: "shows each step of a plan's run as it goes; without an ID no longer",
+  description: "shows the changes of a plan's run; without an ID stops the display",
   execute: (args, { follow }) => follow(args === "" ? null : args),
 });
 
 registerCommand({
   ...{ name: "bot", aliases: [], usage: "/bot [start|status]", completion: ["start", "status"] },
-  description: "which bots answer, and where; start lets them answer here",
+  description: "shows the bots and the process that serves them; start serves them here",
   async execute(args, { addMessage, bridge, startBots }) {
     if (args !== "" && args !== "start" && args !== "status") throw unknownBotAction(args);
     if (bridge?.isExternal) {
-      return addMessage({ type: "system", text: "A service fires the triggers and answers bots." });
+      return addMessage({
+        type: "system",
+        text: "A service fires the triggers and serves the bots.",
+      });
     }
     const bots = args === "start" ? await startBots() : (bridge?.botChannels ?? []);
     const rows = bots.map((bot) => [bot.name, bot.isConnected() ? "connected" : "not connected"]);
     if (rows.length > 0) return addMessage({ type: "assistant-jsx", content: rows });
     addMessage({
       type: "system",
-      text: "No bots answer here. Set telegram.token or whatsapp.enabled, then /bot start.",
+      text: "No bots are served here. Set telegram.token or whatsapp.enabled, then enter /bot start.",
     });
   },
 });
 
 registerCommand({
   ...{ name: "setup", aliases: ["onboarding"], usage: "/setup" },
-  description: "current settings, and missing ones",
+  description: "current and missing settings",
   execute(_, { addMessage, config, cwd }) {
     const rows = [
       ["directory of the agents", cwd],

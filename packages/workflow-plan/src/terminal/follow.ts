@@ -1,6 +1,6 @@
 import type { Plans } from "../home/plans.ts";
 
-/** Shows each change of the steps of a plan's last run as a line. Without a followed plan it shows the newest run. */
+/** Shows each change of the steps of a plan's last run as a line. Without a followed plan, shows the newest run. */
 export class Follower {
   readonly #plans: Plans;
   readonly #show: (text: string) => void;

@@ -129,13 +129,13 @@ class TerminalChat {
   #greet(): void {
     const { bridge, hasModel } = this.#options;
     const system = (text: string) => this.#show({ type: "system", text });
-    system("Write what is to be done. /help lists the commands, /exit ends the chat.");
+    system("Write a request. /help lists the commands, /exit ends the chat.");
     if (!hasModel) {
       const text =
         "The planner has no model: set ANTHROPIC_API_KEY. Existing plans work without it.";
       this.#show({ type: "warning", text });
     }
-    if (bridge?.isExternal) system("A service fires the triggers and answers bots.");
+    if (bridge?.isExternal) system("A service fires the triggers and serves the bots.");
     else if (this.#context.bridge)
       system("No service runs: triggers fire while this chat is open.");
   }

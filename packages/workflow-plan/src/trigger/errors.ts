@@ -5,10 +5,10 @@ import { TriggerError } from "../error/error.ts";
 export const outputTooLong = (maxBytes: number): TriggerError =>
   new TriggerError(`the check printed more than ${maxBytes} bytes`);
 
-/** `reason` names the exceeded limit. */
+/** A check that exceeds a limit. `reason` names the limit. */
 export const checkLimited = (reason: string): TriggerError => new TriggerError(reason);
 
-/** `problem` is a verb phrase about the end. `stderr` is the end of the script's stderr. */
+/** A failed check. `problem` is a verb phrase about the end. `stderr` is the end of the script's stderr. */
 export const checkFailed = (problem: string, stderr: string): TriggerError =>
   new TriggerError(`the check ${problem}${stderr && `: ${stderr}`}`);
 

@@ -7,8 +7,8 @@ export type CheckOutcome = { output: string } | { error: string };
 export type Checked = { state: Partial<TriggerState>; data: string | null; failures: number };
 
 /**
- * Compares a check with the previous check. The very first output is only kept, unless the trigger is set to fire on
- * it. A failed check changes only `last_error` and `last_check_at`.
+ * Compares a check with the previous check. The first output is only stored, unless `firesFirst` is set. A failed check
+ * changes only `last_error` and `last_check_at`.
  */
 export function compareCheck(
   trigger: PollTrigger,

@@ -1,6 +1,6 @@
 /*
  * A server for Telegram's Bot API: long polling with confirmation by offset, MarkdownV2 with its reserved characters,
- * inline keyboards, and the errors of each. Shows a sent text as a user reads it.
+ * inline keyboards, and their errors. Shows a sent text as a user reads it.
  */
 type Json = Record<string, unknown>;
 export type SentMessage = {
@@ -170,7 +170,7 @@ export function botApi() {
       }),
     /** Refuses the next call of a method. */
     refuse: (refusal: Refusal) => void refusals.push(refusal),
-    /** Answers the next call of a method with any body. */
+    /** Answers the next call of a method with the given body. */
     answerWith: (method: string, body: string): void => {
       answers.set(method, [...(answers.get(method) ?? []), body]);
     },

@@ -15,7 +15,7 @@ export type Opened = {
   shown: () => readonly Shown[];
   /** Sends a message as the user; null sends a message without a text. */
   write: (text: string | null, more?: { sender?: null }) => void;
-  /** Delivers the last message again. */
+  /** Delivers the user's last message again. */
   writeAgain: () => void;
   /** Makes the platform refuse the next message; null if the platform never refuses messages. */
   refuse: (() => void) | null;
@@ -47,7 +47,7 @@ export const errorOf = (work: Promise<unknown>): Promise<string> =>
     (error: unknown) => (error instanceof Error ? error.message : String(error)),
   );
 
-/** Tests the required behavior of every channel. `open` connects it with the given options. */
+/** Tests the required behavior of every channel. `open` connects a channel with the given options. */
 export function channelContract(
   name: string,
   open: (options: ChannelOptions) => Promise<Opened>,
@@ -165,7 +165,7 @@ export function channelContract(
       expect(shown()).toHaveLength(1);
     });
 
-    test("reports a refused message, and sends the next", async () => {
+    test("reports a refused message, and sends the next message", async () => {
       const { channel, jid, refuse, shown } = await begin();
       if (!refuse) return;
       refuse();

@@ -62,7 +62,7 @@ function isSound({ metadata, replyTo, sender, text, timestamp }: NewMessage): bo
 
 const noise = /TypeError|\[object|undefined is not|not a function|NaN|is not iterable/;
 
-test("an update of Telegram with any fields is read or ignored", () => {
+test("an update of Telegram with arbitrary fields is parsed or ignored", () => {
   const bot = botAccount(me);
   for (const [at, update] of updates.entries()) {
     expect([at, readUpdate(update, bot)?.kind]).toEqual([at, expect.any(String)]);
@@ -76,7 +76,7 @@ test("an update of Telegram with any fields is read or ignored", () => {
   }
 });
 
-test("messages arrive between any other updates of Telegram", async () => {
+test("messages are delivered between arbitrary other updates of Telegram", async () => {
   const server = botApi();
   const came: NewMessage[] = [];
   const lines: string[] = [];
@@ -96,12 +96,12 @@ test("messages arrive between any other updates of Telegram", async () => {
   }
   await channel.connect();
   const sound = () => came.filter(({ text }) => text.startsWith("sound"));
-  await until(() => sound().length === count, "all that is sound");
+  await until(() => sound().length === count, "all valid messages");
   expect(came.every(isSound)).toBe(true);
   expect(lines.filter((line) => noise.test(line))).toEqual([]);
 });
 
-test("an answer of Telegram to a message has its id, no id, or a clear error", async () => {
+test("a response of Telegram to a sent message yields its id, no id, or a clear error", async () => {
   const server = botApi();
   const channel = new TelegramChannel({
     ...{ token: server.token, apiRoot: server.url, describe: () => "plan" },
@@ -164,7 +164,7 @@ const messages = [
   },
 ];
 
-test("a message of WhatsApp with any fields is read or ignored", () => {
+test("a message of WhatsApp with arbitrary fields is parsed or ignored", () => {
   const own = { ids: new Set(["491234567@s.whatsapp.net", "55@lid"]), hasSent: () => false };
   expect(messages.map((one) => readMessage(one, own)?.message)).toMatchObject([
     { text: "watch my builds", sender: "49@s.whatsapp.net", metadata: { order: 1_700_000_000 } },
@@ -183,7 +183,7 @@ test("a message of WhatsApp with any fields is read or ignored", () => {
   }
 });
 
-test("messages arrive between any other messages of WhatsApp's client", async () => {
+test("messages are delivered between arbitrary other messages of WhatsApp's client", async () => {
   const client = whatsAppClient();
   const came: NewMessage[] = [];
   const lines: string[] = [];
@@ -208,7 +208,7 @@ test("messages arrive between any other messages of WhatsApp's client", async ()
   expect(lines.filter((line) => noise.test(line))).toEqual([]);
 });
 
-test("messages to WhatsApp during a lost connection are read, too", async () => {
+test("messages from WhatsApp during a lost connection are read after it is restored", async () => {
   const client = whatsAppClient();
   const came: NewMessage[] = [];
   const channel = new WhatsAppChannel({

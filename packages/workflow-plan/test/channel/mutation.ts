@@ -28,7 +28,7 @@ function placesIn(value: unknown, found: Place[] = []): Place[] {
   return found;
 }
 
-/** Returns a copy of a value with one to three fields dropped, made null, retyped, doubled, reordered or moved. */
+/** Returns a copy of a value with one to three fields dropped, made null, retyped, duplicated, reordered or moved. */
 export function mutated<T>(value: T, seed: number): T {
   const random = randomOf(seed);
   const pick = <One>(of: readonly One[]): One => of[Math.floor(random() * of.length)] as One;

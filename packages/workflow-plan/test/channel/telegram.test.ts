@@ -95,7 +95,7 @@ test("a press with invented data is acknowledged and not delivered", async () =>
   ];
   for (const data of made) server.press(42, data);
   server.write(42, "end");
-  await until(() => came.length > 0, "the message behind them");
+  await until(() => came.length > 0, "the message after the presses");
   expect(came.map(({ message }) => message.text)).toEqual(["end"]);
   expect(server.answered.map(({ text }) => text)).toEqual(
     made.map(() => "This button is not known."),
@@ -114,7 +114,7 @@ test("a message with refused markup is sent again as plain text", async () => {
   expect(server.sent.map(({ text }) => text)).toEqual(["a.b", "bold and code\n\nls *.ts\n"]);
 });
 
-test("a server that limits the rate gets its requested delay", async () => {
+test("a rate-limited message is sent again after the requested delay", async () => {
   const { channel, server } = await begin();
   const description = "Too Many Requests: retry after 0";
   const parameters = { retry_after: 0 };

@@ -50,7 +50,7 @@ test("a lost connection is opened again, with growing delays, until one succeeds
   await until(() => channel.isConnected() && client.openings() === 2, "another connection");
   expect(waits.at(-1)).toBe(1000);
   client.emit("connection.update", close(515));
-  await until(() => channel.isConnected() && client.openings() === 3, "the one it asks for");
+  await until(() => channel.isConnected() && client.openings() === 3, "the immediate reconnection");
   expect(waits).toHaveLength(5);
   await channel.disconnect();
 });
@@ -109,7 +109,7 @@ test("a sender is identified by telephone number, even in a group and with an an
   await channel.disconnect();
 });
 
-test("in a group the channel delivers only mentions and replies to it", async () => {
+test("in a group the channel delivers only its mentions and the replies to it", async () => {
   const { came, channel, client } = begin();
   await channel.connect();
   const group = "1-2@g.us";

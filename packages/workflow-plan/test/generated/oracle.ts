@@ -153,7 +153,7 @@ export class Oracle {
 
   #one(id: string): One {
     const one = this.#steps.get(id);
-    if (!one) throw new Error(`there is no step ${id}`);
+    if (!one) throw new Error(`no step ${id} found`);
     return one;
   }
 

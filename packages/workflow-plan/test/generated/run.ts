@@ -50,7 +50,7 @@ export async function runGenerated(
     const result = await drive(thread, commit, { seed, chance, kills, life });
     if (result) return { steps, oracle, resumed, result };
   }
-  throw new Error("it never ended");
+  throw new Error("the run did not end");
 }
 
 type Driving = { seed: number; chance: Chance; kills: boolean; life: number };

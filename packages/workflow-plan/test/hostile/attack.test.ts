@@ -44,11 +44,14 @@ const inSandbox = (name: string, act: (user: User) => Promise<void>) => {
   attacks += 1;
 };
 
-inSandbox("a step that is tried again has the host write through no link and no pipe", (user) =>
+inSandbox("a retried step can't make the host write through a link or a pipe", (user) =>
   withVictim(user, async (victim) => {
     const attempts = named(
-      ...["link: a link where the login goes", "link: a link to a new file where the login goes"],
-      ...["link: a linked folder where the login goes", "link: a pipe where the login goes"],
+      ...[
+        "link: a link in place of the login file",
+        "link: a link to a new file in place of the login file",
+      ],
+      ...["link: a linked folder of the login file", "link: a pipe in place of the login file"],
     );
     const steps = attempts.map(({ name }) => victim.step(idOf(name), [name], { onRetry: true }));
     const [id = ""] = await victim.create([{ steps, retries: 1 }]);
@@ -88,7 +91,7 @@ const flips: Flip[] = [
 ];
 
 for (const { flipped, look, what } of some(flips)) {
-  inSandbox(`a parallel step that swaps ${what} for a link shows nothing else`, (user) =>
+  inSandbox(`a step that swaps ${what} for a link reveals nothing to parallel steps`, (user) =>
     withVictim(user, async (victim) => {
       for (const path of ["other", "group", "group/inner"])
         victim.newProject(join(victim.projects, path));
@@ -98,7 +101,10 @@ for (const { flipped, look, what } of some(flips)) {
       const to = join(victim.home, "private");
       const names = Array.from({ length: 12 }, (_, n) => `look-${n}`);
       const looks = names.map((id) => victim.step(id, ["flip: views during the swap"]));
-      const flip = victim.step("flip", ["flip: a folder for a link, in a loop"], { flipped, to });
+      const flip = victim.step("flip", ["flip: a folder swapped for a link, in a loop"], {
+        flipped,
+        to,
+      });
       const [flipping = "", looking = ""] = await victim.create([
         { steps: [flip], cwd: victim.projects },
         { steps: looks, ...look(victim) },
@@ -133,12 +139,10 @@ for (const [above, rootBelow] of some(hidden)) {
       withVictim(
         user,
         async (victim) => {
-          const moves = victim.step(
-            "move",
-            ["flip: the folder above the storage root, moved away"],
-            { above },
-          );
-          const name = "flip: the storage root in the folder that was moved";
+          const moves = victim.step("move", ["flip: the folder above the storage root, moved"], {
+            above,
+          });
+          const name = "flip: the storage root in the moved folder";
           const ids = Array.from({ length: 6 }, (_, n) => `look-${n}`);
           const looks = ids.map((id, n) => ({
             ...victim.step(id, [name], { above, rootBelow }),
@@ -163,7 +167,7 @@ for (const [above, rootBelow] of some(hidden)) {
   );
 }
 
-inSandbox("a step writes no setting of the kernel", (user) =>
+inSandbox("a step can't write settings of the kernel", (user) =>
   withVictim(user, async (victim) => {
     const attempts = named(
       ...["kernel: the program for core dumps", "kernel: the settings of the kernel"],
@@ -180,30 +184,32 @@ inSandbox("a step writes no setting of the kernel", (user) =>
   }),
 );
 
-inSandbox("a step's files in its project relax no setting and run nowhere else", (user) =>
-  withVictim(user, async (victim) => {
-    const attempts = named(
-      ...["setting: the project's settings of plans", "setting: a storage root of its own"],
-      ...["setting: variables of the project", "git: its hooks", "git: its settings"],
-      "git: another repository in its place",
-    );
-    const project = victim.newProject(join(victim.projects, "site-5"));
-    // The replaced repository has a separate plan, because it loses its hooks.
-    const isLast = ({ name }: { name: string }) => name.startsWith("git: another repository");
-    const plans = [attempts.filter((one) => !isLast(one)), attempts.filter(isLast)].map(
-      (group) => ({
-        steps: group.map(({ name }) => victim.step(idOf(name), [name], { project })),
-        cwd: project,
-      }),
-    );
-    const before = victim.kept();
-    const tried: string[] = [];
-    for (const id of await victim.create(plans)) {
-      const view = await victim.ran(id);
-      tried.push(...reportsIn(view, attempts).map(({ name }) => name));
-    }
-    expect(tried.sort()).toEqual(attempts.map(({ name }) => name).sort());
-    expect(await ownedBy(victim, project)).toEqual([]);
-    expect(differences(before, victim.kept())).toEqual([]);
-  }),
+inSandbox(
+  "files that a step writes to its project relax no settings and do not run outside",
+  (user) =>
+    withVictim(user, async (victim) => {
+      const attempts = named(
+        ...["setting: the project's plan settings", "setting: a new storage root"],
+        ...["setting: environment variables of the project", "git: hooks", "git: settings"],
+        "git: another repository in place of the repository",
+      );
+      const project = victim.newProject(join(victim.projects, "site-5"));
+      // The replaced repository has a separate plan, because it loses its hooks.
+      const isLast = ({ name }: { name: string }) => name.startsWith("git: another repository");
+      const plans = [attempts.filter((one) => !isLast(one)), attempts.filter(isLast)].map(
+        (group) => ({
+          steps: group.map(({ name }) => victim.step(idOf(name), [name], { project })),
+          cwd: project,
+        }),
+      );
+      const before = victim.kept();
+      const tried: string[] = [];
+      for (const id of await victim.create(plans)) {
+        const view = await victim.ran(id);
+        tried.push(...reportsIn(view, attempts).map(({ name }) => name));
+      }
+      expect(tried.sort()).toEqual(attempts.map(({ name }) => name).sort());
+      expect(await ownedBy(victim, project)).toEqual([]);
+      expect(differences(before, victim.kept())).toEqual([]);
+    }),
 );

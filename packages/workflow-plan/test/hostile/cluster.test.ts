@@ -9,7 +9,7 @@ import { hostileAttempts, reportsIn } from "./reports.ts";
 import { missing, users } from "./users.ts";
 import { Victim } from "./victim.ts";
 
-/* K4: a step tries to reach the cluster of its machine, to add a bundle, and to make a worker run it outside. */
+/* A step tries to reach the cluster of its machine, to add a bundle, and to make a worker run the bundle outside. */
 setDefaultTimeout(600_000);
 const left = missing || missingServer;
 let cluster: TestCluster;
@@ -24,7 +24,7 @@ afterAll(async () => {
 
 for (const user of some(users, 0, users.length - 1)) {
   test.skipIf(left !== "")(
-    `a step reaches nothing of a cluster of its machine, as ${user.name}${left}`,
+    `a step can't reach a cluster of its machine, as ${user.name}${left}`,
     async () => {
       const { address, url } = cluster.cluster;
       const portOf = (text: string) => Number(new URL(text).port);

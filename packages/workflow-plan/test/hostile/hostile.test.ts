@@ -13,8 +13,8 @@ import { type PlanView, Victim } from "./victim.ts";
 
 /*
  * The hostile agent: a scripted `claude` that tries to escape the sandbox of plan steps. `npm test` tries one attempt
- * of each kind as an ordinary user, `npm run test:all` all of them, also as root. The agent's reports are compared with
- * the state outside, which decides.
+ * of each kind as an ordinary user, `npm run test:all` all of them, also as root. The test compares the agent's reports
+ * with the state outside. The state outside decides.
  */
 setDefaultTimeout(1_800_000);
 const longestMs = 900_000;
@@ -67,7 +67,7 @@ function plansOf(victim: Victim): PlanOfSteps[] {
 
 for (const user of some(users, 0, users.length - 1)) {
   test.skipIf(missing !== "")(
-    `none of ${tried.length} attempts of a hostile agent gets out, as ${user.name}${missing}`,
+    `none of ${tried.length} attempts of a hostile agent escapes, as ${user.name}${missing}`,
     async () => {
       const victim = new Victim(user, ({ home }) => join(home, ".uncaged"));
       try {

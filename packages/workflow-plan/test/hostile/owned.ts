@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { Victim } from "./victim.ts";
 
 /**
- * Returns the effects of a project on outside programs after a step wrote to it: its user works there with git and with
- * the command line. Planted code that runs writes a file in the home directory.
+ * Works with git and the command line in a project to which a step wrote. Returns the effects of planted code, which
+ * writes a file in the home directory when it runs.
  */
 export async function ownedBy(victim: Victim, project: string): Promise<string[]> {
   const owned = join(victim.home, "owned");

@@ -1,4 +1,4 @@
-/** The user of the steps. Root's tests run as an ordinary user too. */
+/** The user of the steps. If this process is root, the tests also run as an ordinary user. */
 export type User = { name: string; id: number; words: string[] };
 
 /** The user of this process. */

@@ -84,7 +84,7 @@ export class Victim {
     chmodSync(this.folder, 0o755);
   }
 
-  /** Sets up everything. `server` starts a server too. */
+  /** Creates the user's files, processes and servers. With `server`, also starts a server of the storage root. */
   async open(more: { server?: boolean; cluster?: Cluster } = {}): Promise<void> {
     this.#writeFiles();
     const abstract = `${this.mark}-abstract`;

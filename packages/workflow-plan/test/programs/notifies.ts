@@ -2,7 +2,7 @@ import { openLocalHost } from "@uncaged/workflow/host";
 import { openMessaging, openPlans } from "../../src/entry/service.ts";
 import { TelegramChannel } from "../../src/channel/telegram.ts";
 
-/* Sends the notices of a plan home by a bot. Kills itself with -9 after the given number of notices. */
+/* Sends the notices of a plan home by a bot. Kills itself with SIGKILL after the given number of notices. */
 type Task = { root: string; home: string; token: string; url: string; dieAfter: number };
 const { dieAfter, home, root, token, url } = JSON.parse(process.argv[2] ?? "{}") as Task;
 const host = openLocalHost({ path: root });

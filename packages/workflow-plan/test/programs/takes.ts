@@ -2,7 +2,10 @@ import { openLocalHost } from "@uncaged/workflow/host";
 import { existsSync } from "node:fs";
 import { openMessaging, openPlans } from "../../src/entry/service.ts";
 
-/* A bot that kills itself with -9 during a message, once a file says that the platform has its acknowledgement. */
+/*
+ * A bot that kills itself with SIGKILL during a message, after a file shows that the platform has received the
+ * acknowledgement.
+ */
 type Task = { root: string; home: string; token: string; url: string; gate: string };
 const { gate, home, root, token, url } = JSON.parse(process.argv[2] ?? "{}") as Task;
 const host = openLocalHost({ path: root });

@@ -16,7 +16,7 @@ const group = -100_300;
 const watched = (name: string) => hello({ name, trigger: cron });
 const topic = { is_topic_message: true, message_thread_id: 5 };
 
-test("in a group the bot handles only mentions and replies to it", async () => {
+test("in a group the bot handles only its mentions and the replies to it", async () => {
   const opened = await bot({ script: [create(watched("Plan")), create(watched("Other"))] });
   const { handled, home, model, server, texts } = opened;
   await home.plans.create(workflow(watched("Kept"), { id: "wf_kept" }));
@@ -46,7 +46,7 @@ test("in a group the bot handles only mentions and replies to it", async () => {
   expect(model.came).toHaveLength(2);
 });
 
-test("a command for another bot is ignored also in a private chat", async () => {
+test("a command for another bot is refused in a private chat", async () => {
   const { home, write } = await bot();
   await home.plans.create(workflow(watched("Kept"), { id: "wf_kept" }));
   expect(await write("/delete@other_bot wf_kept")).toEqual([

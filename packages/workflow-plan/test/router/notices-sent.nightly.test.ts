@@ -35,7 +35,7 @@ test("a step's notice reaches the owner's chat through its tool", async () => {
   expect(others).toEqual([]);
 });
 
-test("a notice whose process is killed with -9 is sent again, and none is lost", async () => {
+test("a notice whose process is killed with SIGKILL is sent again, and none is lost", async () => {
   const home = new TestHome();
   const server = botApi();
   const { plans, store } = home;

@@ -21,7 +21,7 @@ const asking = plan([does("bad", "fail-once"), does("end", "say end", ["bad"])],
 const waiting = (home: TestHome) =>
   until(
     async () => (await home.plans.wanted()).length > 0,
-    () => "no decision is waited for",
+    () => "no plan waits for a decision",
   );
 
 test("the end of a run is reported to the owner's chat, with its outputs, and only once", async () => {

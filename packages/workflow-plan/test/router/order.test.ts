@@ -10,14 +10,14 @@ import { cron, does, hello, TestHome, workflow } from "../home.ts";
 import { plan } from "../parts.ts";
 import { ask, bot, closeBots, create } from "./chat.ts";
 
-/* The bot accepts an answer only if the channel delivered it after the question. */
+/* The bot accepts an answer only if it was written after the question, in the order of the channel. */
 setDefaultTimeout(60_000);
 afterEach(async () => {
   await closeBots();
   await removeStores();
 });
 
-const early = "You wrote that before the question was asked.";
+const early = "You wrote this before the question was asked.";
 const nothingOpen = "Nothing waits for that answer.";
 const owner = { channel: "telegram", chatJid: "42", sender: "7" };
 const watched = (name: string) => hello({ name, trigger: cron });
@@ -26,7 +26,7 @@ const hashOf = (home: TestHome, id: string): string =>
 
 async function only({ plans }: { plans: TestHome["plans"] }) {
   const [one, ...others] = await plans.list();
-  if (!one || others.length > 0) throw new Error("there is not exactly one plan");
+  if (!one || others.length > 0) throw new Error("expected one plan");
   return one;
 }
 
@@ -48,7 +48,7 @@ test("a message is before, at or after a question", () => {
   expect(standingOf({ text: "yes", sender: "7", metadata: { order: 1 } })).toBe("unasked");
 });
 
-test("answers that were written before the plan was shown confirm and plan nothing", async () => {
+test("answers that were written before the plan was shown neither confirm it nor start a new plan", async () => {
   for (const word of ["yes", "no", "modify", "approve", "at ten"]) {
     const opened = await bot({ script: [create(watched("Plan"))] });
     const { close, handled, home, model, server, texts, write } = opened;
@@ -64,7 +64,7 @@ test("answers that were written before the plan was shown confirm and plan nothi
   }
 });
 
-test("twenty answers from before a start confirm nothing, and neither does their plan's id", async () => {
+test("twenty answers from before the bot's start confirm nothing, and neither does an early command with the plan's id", async () => {
   let now = Date.UTC(2026, 0, 1);
   const home = new TestHome();
   const server = botApi();
@@ -132,7 +132,7 @@ test("a reply to another message answers nothing, a reply to the reminder does, 
   await write("go");
   for (const more of [{ reply_to_message: { message_id: 100 } }, { external_reply: {} }]) {
     await handled(server.write(42, "yes", 7, more));
-    expect(texts().at(-1)).toStartWith("That replies to another message. Plan is not confirmed.");
+    expect(texts().at(-1)).toStartWith("This replies to another message. Plan is not confirmed.");
   }
   const reminder = server.sent.at(-1)?.id;
   await handled(server.write(42, "yes", 7, { reply_to_message: { message_id: reminder } }));
@@ -212,18 +212,18 @@ test("a confirmation by id counts for the plan shown before it, and by hash for 
   expect(await write("/confirm wf_byid")).toEqual(["Confirmed: Three is active."]);
 });
 
-test("a change is requested once, and earlier text does not answer", async () => {
+test("the text of a change is requested once, and earlier text does not answer the request", async () => {
   const opened = await bot({ script: [create(watched("One")), create(watched("Two"))] });
   const { handled, model, server, texts, write } = opened;
   await write("go");
   server.write(42, "m", 7);
   await handled(server.write(42, "yes", 7));
-  expect(texts().slice(-2)).toEqual(["What is to change?", `${early} What is to change?`]);
+  expect(texts().slice(-2)).toEqual(["What should change?", `${early} What should change?`]);
   expect([model.came.length, (await only(opened)).phase]).toEqual([1, "awaiting_confirmation"]);
   expect(await write("the name")).toEqual(["The plan is ready.", "Two\nDo it."]);
 });
 
-test("names of object properties do not answer, and an edited message decides nothing", async () => {
+test("names of object properties are not answers, and an edited message decides nothing", async () => {
   const opened = await bot({ script: [create(watched("One")), create(watched("Two"))] });
   const { model, server, write } = opened;
   await write("go");
@@ -278,7 +278,7 @@ test("a decision that was written before its failure was reported decides nothin
   }
   const elsewhere = { reply_to_message: { message_id: 50 } };
   await handled(server.write(42, "skip", 7, elsewhere));
-  expect(texts().at(-1)).toStartWith("That replies to another message.");
+  expect(texts().at(-1)).toStartWith("This replies to another message.");
   expect(await home.plans.wanted()).toHaveLength(1);
   await handled(server.write(42, `/answer ${name} skip`, 7));
   expect(texts().at(-1)).toBe("bad: skip");

@@ -50,7 +50,7 @@ test("another text changes the plan, and an outdated button confirms nothing", a
   ]);
   const [workflow] = await plans.list();
   expect(workflow).toMatchObject({ name: "Two", phase: "awaiting_confirmation" });
-  expect(await write("m")).toEqual(["What is to change?"]);
+  expect(await write("m")).toEqual(["What should change?"]);
   expect(await write("call it three")).toEqual(["The plan is ready.", "Three\nDo it."]);
   expect(await write(" YES ")).toEqual(["Confirmed: Three is active."]);
   expect((await plans.list()).map(({ name, phase }) => [name, phase])).toEqual([
@@ -81,7 +81,7 @@ test("a plain yes counts for ten minutes; later only the plan's id confirms the 
   await first.write("go");
   now += 10 * 60_000 + 1;
   const [late] = await first.write("yes");
-  expect(late).toContain("more than ten minutes ago");
+  expect(late).toContain("more than ten minutes old");
   const [{ id, phase } = { id: "", phase: "" }] = await home.plans.list();
   expect(phase).toBe("awaiting_confirmation");
   await first.close();
@@ -125,7 +125,7 @@ test("a chat may write ten messages in a minute, and refused messages count", as
   now += 2_000;
   expect(await write("/list")).toEqual(["That is too much at once. Wait for a minute."]);
   now += 61_000;
-  expect(await write("/list")).toEqual(["There are no plans. /new TEXT makes one."]);
+  expect(await write("/list")).toEqual(["No plans found. /new TEXT makes a plan."]);
   expect([texts().length, server.sent.length]).toEqual([13, 14]);
 });
 
@@ -148,7 +148,7 @@ test("presses with another plan's or invented data change nothing", async () => 
   for (const { phase } of await plans.list()) expect(phase).toBe("awaiting_confirmation");
 });
 
-test("a message whose process is killed with -9 is handled by the next process, once", async () => {
+test("a message whose process is killed with SIGKILL is handled by the next process, once", async () => {
   const home = new TestHome();
   const { store } = home;
   const server = botApi();

@@ -2,8 +2,8 @@ import type { Host } from "@uncaged/workflow/host";
 import { PlanDatabase } from "../../src/store/database.ts";
 
 /*
- * Kills this process with -9 before or after one of the state-changing calls of the database or the host. `at` counts
- * the points from 1, two for each call.
+ * Kills this process with SIGKILL before or after one of the state-changing calls of the database or the host. `at`
+ * counts the points from 1, two for each call.
  */
 export function crashAt(host: Host, at: number | undefined): Host {
   let step = 0;

@@ -5,7 +5,7 @@ import { crashAt } from "./crash.ts";
 
 /*
  * The service of a plan home, or one pass, as a separate process. A file holds its current time. The process kills
- * itself with -9 at a given point.
+ * itself with SIGKILL at a given point.
  */
 type Task = {
   root: string;

@@ -82,12 +82,12 @@ test("a chat with a pipe as input answers every line, and only its hash confirms
   const lines = ["greet a guest", "the first", ...words, "/list", "/nothing", ""];
   const shown = await piped(home, replies, lines);
   const [made] = await home.plans.list();
-  if (!made) throw new Error("there is no plan");
+  if (!made) throw new Error("no plan found");
   const { id } = made;
   const hash = planHash(made).slice(0, 8);
-  const refused = `When that was written can't be known here, so it decides nothing. Greeting is not confirmed. Confirm it with /confirm ${hash}. /show ${id} shows it.`;
+  const refused = `The time of your message is unknown here, so it decides nothing. Greeting is not confirmed. Confirm it with /confirm ${hash}. /show ${id} shows it.`;
   expect(shown).toEqual([
-    "Write what is to be done. /help lists the commands, /exit ends the chat.",
+    "Write a request. /help lists the commands, /exit ends the chat.",
     ...["> greet a guest", "Planning…", "Which one?"],
     ...["> the first", "Planning…", "The plan is ready.", "Greeting", "Do it."],
     `Greeting: confirm it with /confirm ${hash}`,
@@ -130,7 +130,7 @@ test("at a terminal a line that was started before the plan was shown does not c
   await sees("> y\x1b[4G");
   type("es\r");
   // Three lines: one sent with the request, one waiting in the terminal, and one started before the question.
-  await sees("You wrote that before the question was asked. A plan is not confirmed.", 3);
+  await sees("You wrote this before the question was asked. A plan is not confirmed.", 3);
   const [{ id, phase } = { id: "", phase: "" }] = await home.plans.list();
   expect(phase).toBe("awaiting_confirmation");
   type("/list\r");
@@ -166,12 +166,12 @@ test("the arguments of a command are completed", () => {
   expect(completed("/show wf_1 ")).toEqual([[], "/show wf_1 "]);
 });
 
-test("bots answer in the chat after their start there", async () => {
+test("a chat serves the bots after they are started there", async () => {
   const server = botApi();
   const bridge = { triggerLoop: null, router: null, botChannels: [], isExternal: false };
   const telegram = { enabled: true, token: server.token, allowed_users: [], api_root: server.url };
   const { ended, type } = typing(new TestHome(), { bridge, telegram });
-  await type("/bot", "No bots answer here.");
+  await type("/bot", "No bots are served here.");
   expect(server.offsets).toEqual([]);
   await type("/bot start", "telegram");
   await until(() => server.offsets.length > 0, "a poll");
@@ -186,7 +186,7 @@ test("the views of a terminal are commands, and a service in another process is 
     ...{ triggerLoop: null, router: null, botChannels: [], isExternal: true },
   };
   const { ended, type } = typing(new TestHome(), { bridge });
-  await type("/bot", "A service fires the triggers and answers bots.");
+  await type("/bot", "A service fires the triggers and serves the bots.");
   await type("/bot stop", "use start or status");
   await type("/setup", "not set: telegram.token");
   await type("/theme", "> ");
@@ -226,7 +226,7 @@ test("a slow refresh ends before the next refresh starts", async () => {
   });
   await until(() => seen.begun >= 2, "a look");
   const begun = performance.now();
-  await until(() => performance.now() - begun > 1_600, "the time of three looks");
+  await until(() => performance.now() - begun > 1_600, "three refresh intervals");
   open();
   await until(() => seen.begun >= 4, "further looks");
   expect(seen.most).toBe(1);

@@ -11,7 +11,7 @@ export type DatabaseAddress = {
 };
 
 const defaultSchema = "uncaged";
-/** The variable with a password. The driver and libpq read it. */
+/** The environment variable with the password. The driver and libpq read it. */
 export const passwordVariable = "PGPASSWORD";
 /** PostgreSQL limits names to 63 bytes; the notification channel's name is the schema's name with a prefix. */
 const schemaPattern = /^[a-z_][a-z0-9_]{0,49}$/;
@@ -20,8 +20,8 @@ const schemaPattern = /^[a-z_][a-z0-9_]{0,49}$/;
 export const isDatabaseUrl = (text: string): boolean => /^postgres(ql)?:\/\//i.test(text);
 
 /**
- * Reads the URL of a database: `postgres://user@host:5432/database?schema=name`. All other parameters belong to the
- * driver, such as `sslmode`, with the meaning of libpq, and `host` (the folder of a socket).
+ * Reads the URL of a database: `postgres://user@host:5432/database?schema=name`. Passes all other parameters to the
+ * driver, for example `sslmode`, with its meaning in libpq, and `host`, the folder of a socket.
  * @throws WorkflowError `BAD_HOST`
  */
 export function readDatabaseUrl(text: string, schema?: string): DatabaseAddress {
@@ -35,22 +35,24 @@ export function readDatabaseUrl(text: string, schema?: string): DatabaseAddress 
   const own = url.searchParams.get("schema") ?? schema ?? defaultSchema;
   url.searchParams.delete("schema");
   if (!schemaPattern.test(own) || own.startsWith("pg_")) {
-    throw badUrl(`the schema ${JSON.stringify(own)} is not a name of small letters, digits and _`);
+    throw badUrl(
+      `the schema ${JSON.stringify(own)} is not a name of lower-case letters, digits and _`,
+    );
   }
-  // Messages hide only a password before the @.
+  // Messages hide only a password in the user part of the URL.
   for (const name of ["password", "sslpassword"]) {
     if (url.searchParams.has(name)) throw badUrl(`it has the parameter ${name}`);
   }
   readTls(url.searchParams);
   const host = url.searchParams.get("host") ?? url.hostname;
-  // The driver would take them from variables, so that the URL meant another database for another command.
+  // The driver would read them from environment variables, so one URL could mean different databases.
   if (host === "") throw badUrl("it names no host");
   if (url.pathname.length < 2) throw badUrl("it names no database");
   const port = url.port === "" ? "" : `:${url.port}`;
   return { url: url.href, schema: own, place: `${host}${port}${url.pathname}` };
 }
 
-/** Returns the URL of a database for people and for `--host`: without a password and without the driver's parameters. */
+/** Returns the URL of a database for messages and for `--host`: without the password and the driver's parameters. */
 export function shownUrl({ url: given, schema }: DatabaseAddress): string {
   const url = new URL(given);
   url.password = "";
@@ -63,7 +65,7 @@ export function shownUrl({ url: given, schema }: DatabaseAddress): string {
 
 const tlsModes = ["disable", "prefer", "require", "verify-ca", "verify-full", "no-verify"];
 
-/** Returns the URL for the driver. Adds the password of the environment if the URL lacks a password. */
+/** Returns the URL for the driver. Adds `password` if the URL lacks a password. */
 export function withPassword({ url: given }: DatabaseAddress, password = ""): string {
   const url = new URL(given);
   if (password === "" || url.password !== "" || url.searchParams.has("password")) return given;

@@ -15,6 +15,7 @@ import {
   unreachable,
 } from "./errors.ts";
 
+/** Options of the connections to a database. */
 export type DatabaseOptions = {
   /** Maximum number of connections, without the listening connection; 10 by default. */
   pool?: number;
@@ -31,14 +32,14 @@ export type Query = <Row extends object>(
 
 const connectMs = 5_000;
 const queryMs = 30_000;
-/** How long a short statement may take. A statement that renews claims must be sent again before their leases end. */
+/** Timeout of a short statement, in milliseconds. A renewal that times out must be retried before the leases end. */
 export const promptMs = 10_000;
 /** Maximum attempts of a statement that conflicts with others, and the maximum pause between attempts (ms). */
 const [mostTries, longestPauseMs] = [20, 20];
-/** The timeout ensures that a process that freezes within a transaction does not hold its locks. */
+/** Begins a transaction. The timeout releases the locks of a process that freezes within the transaction. */
 const begin = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'";
 
-/** Integers of 8 bytes are counters and times, far below 2^53. */
+/** Parses 8-byte integers as numbers: they are counters and times, far below 2^53. */
 const types = {
   getTypeParser: ((oid: Parameters<typeof pg.types.getTypeParser>[0], format?: "text") =>
     oid === pg.types.builtins.INT8
@@ -46,11 +47,14 @@ const types = {
       : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 };
 
-/** A connection without a password in its URL looks for one in `~/.pgpass`, so that a worker learns of a new password. */
+/**
+ * A connection. If its URL lacks a password, reads `~/.pgpass` at each connect, so a running worker uses a new
+ * password.
+ */
 class Connection extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config);
-    // The driver reads the file too, but warns that it will not in its next version.
+    // The driver also reads the file, but warns that its next version will not.
     if (!this.password) Object.assign(this, { password: () => this.#passwordInFile() });
   }
 
@@ -105,7 +109,7 @@ export class Database {
   }
 
   /**
-   * Runs one statement, which is a transaction. It fails when the server does not answer in time.
+   * Runs one statement as a transaction. Fails if the server does not answer in time.
    * @throws WorkflowError of `errors.ts`, with the driver's error as its cause
    */
   async query<Row extends object>(
@@ -126,7 +130,7 @@ export class Database {
   }
 
   /**
-   * Opens new connections for later queries: after a timeout of one connection, the network may have lost all. Queries
+   * Opens new connections for later queries: after a timeout of one connection, all others may be lost too. Queries
    * that already wait for the earlier connections continue; connections without a query end.
    */
   #leave(pool: pg.Pool): void {
@@ -209,16 +213,18 @@ export function codeOf(error: unknown): string {
   return typeof code === "string" ? code : "";
 }
 
-/** Tells whether a required password is missing: an error of the driver, without a code. */
+/** Tells whether a required password is missing. The driver reports this without an error code. */
 const isPasswordMissing = (error: unknown): boolean =>
   /^SASL: .*password/.test((error as { message?: string }).message ?? "");
 
-/** Whether TLS failed: by a certificate, or because the server has no TLS, which is an error of the driver without a code. */
+/**
+ * Tells whether TLS failed: a certificate is invalid, or the server lacks TLS, which the driver reports without a code.
+ */
 const isTls = (error: unknown): boolean =>
   /CERT|SIGNATURE|^ERR_(TLS|SSL|OSSL|CRYPTO)/.test(codeOf(error)) ||
   /does not support SSL|Invalid CA/.test((error as { message?: string }).message ?? "");
 
-/** Whether the server did not answer in time: an error of the driver, without a code. */
+/** Tells whether the server did not answer in time. The driver reports this without an error code. */
 const isSilent = (error: unknown): boolean =>
   (error as { message?: string }).message === "Query read timeout";
 

@@ -25,7 +25,7 @@ export const tlsFailed = (place: string, cause: unknown): WorkflowError =>
     cause,
   );
 
-/** A file that the URL names, such as a certificate. */
+/** A file that the URL names, such as a certificate, can't be read. */
 export const fileUnreadable = (cause: unknown): WorkflowError =>
   badUrl(`a file in it can't be read: ${reasonOf(cause)}`);
 
@@ -46,7 +46,7 @@ export const loginRefused = (
 export const databaseMissing = (place: string, cause: unknown): WorkflowError =>
   WorkflowError.missing(
     "NO_DATABASE",
-    `there is no database ${place}`,
+    `no database ${place} found`,
     "create it with createdb, or correct the URL",
     cause,
   );
@@ -100,5 +100,5 @@ export const serverTooOld = (place: string, version: string): WorkflowError =>
 function reasonOf(cause: unknown): string {
   const { message, code } = cause as { message?: string; code?: string };
   const [first = ""] = (message ?? "").split("\n");
-  return first.replace(/:\s*$/, "") || code || "no reason is known";
+  return first.replace(/:\s*$/, "") || code || "unknown reason";
 }

@@ -16,8 +16,8 @@ import { bundleMissing, movedAndRemoved, otherThread, threadExists } from "./err
 import { type Heads, headsIn } from "./heads.ts";
 import { type FileLine, linesOf } from "./lines.ts";
 
-/** Maximum bytes of a statement, unless its only line is longer. */
-const statementBytes = 4 * 1024 * 1024;
+/** Maximum characters of a statement, unless its only line is longer. */
+const statementChars = 4 * 1024 * 1024;
 const statementRows = 2_000;
 
 type Line = { log: number; n: number; content: string };
@@ -46,7 +46,7 @@ export async function checkArrival(database: Database, root: Root, ref: ThreadRe
   if (!isSame) throw otherThread(threadId);
 }
 
-/** Tells whether the last of a log's first `count` records has a checksum. The checksums are chained. */
+/** Tells whether record `count` of a log has a checksum. Checksums are chained, so this covers all earlier records. */
 async function hasSum(path: string, count: number, sum: string): Promise<boolean> {
   if (count === 0) return true;
   let n = 0;
@@ -57,8 +57,8 @@ async function hasSum(path: string, count: number, sum: string): Promise<boolean
 }
 
 /**
- * Receives a thread in one transaction: a reader sees it whole, or the copy that stayed here. Does nothing when it has
- * arrived by this move or a later one.
+ * Receives a thread in one transaction: a reader sees the whole thread or the older copy in the database. Does nothing
+ * if the thread has already arrived by this move or a later move.
  * @throws WorkflowError `BUNDLE_MISSING`, `THREAD_EXISTS`, `THREAD_MOVED`
  */
 export async function arrive(
@@ -128,7 +128,7 @@ async function begin(
     );
     return rows.length > 0;
   };
-  // Keeps others from removing the bundle before the thread is there.
+  // The lock prevents the removal of the bundle before the thread is inserted.
   const bundle = `SELECT FROM ${schema}.bundles WHERE hash = $1 FOR KEY SHARE`;
   if ((await query(bundle, [ref.hash])).length === 0) throw bundleMissing(ref.hash);
   if (await insert()) {
@@ -184,15 +184,15 @@ async function insertLines(
 
 async function* grouped(lines: AsyncIterable<Line>): AsyncGenerator<Line[]> {
   let group: Line[] = [];
-  let bytes = 0;
+  let chars = 0;
   for await (const line of lines) {
     const { length } = line.content;
-    if (group.length === statementRows || (group.length > 0 && bytes + length > statementBytes)) {
+    if (group.length === statementRows || (group.length > 0 && chars + length > statementChars)) {
       yield group;
-      [group, bytes] = [[], 0];
+      [group, chars] = [[], 0];
     }
     group.push(line);
-    bytes += length;
+    chars += length;
   }
   if (group.length > 0) yield group;
 }
@@ -211,7 +211,7 @@ async function* valuesIn(path: string): AsyncGenerator<Line> {
   }
 }
 
-/** Makes the rows of a debug log, with several lines each. */
+/** Groups the lines of a debug log into rows. */
 class EventRows {
   count = 0;
   lastSeq = 0;

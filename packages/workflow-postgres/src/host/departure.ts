@@ -11,7 +11,7 @@ const newline = 10;
 const pageRows = 64;
 
 /**
- * Copies a thread's logs, values and blobs into a storage root, byte for byte as the root would write them.
+ * Copies a thread's logs, values and blobs into a storage root, byte for byte as a storage root writes them.
  * @throws WorkflowError `THREAD_NOT_FOUND`, `LOG_CORRUPT`
  */
 export async function copyThread(
@@ -54,7 +54,7 @@ async function copyValues(database: Database, { threadId }: ThreadRef, path: str
       [threadId, from],
     );
     for (const { n, content } of rows) {
-      // The arrival omitted a damaged value.
+      // A gap is a damaged value, which the arrival omitted.
       const gap = Buffer.alloc(Math.max(0, n - size), newline);
       const line = Buffer.from(`${content}\n`);
       appendFileSync(path, Buffer.concat([gap, line]), own);

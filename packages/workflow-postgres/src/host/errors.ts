@@ -23,7 +23,7 @@ export const withoutSums = (threadId: string): WorkflowError =>
     `move a fork of it: uncaged-workflow fork ${threadId}`,
   );
 
-/** `log` is the data log or the journal. */
+/** A damaged log of a thread: the data log or the journal. */
 export const logBroken = (threadId: string, log: string): WorkflowError =>
   WorkflowError.failed(
     "LOG_CORRUPT",

@@ -5,6 +5,7 @@ import { readDatabaseUrl, shownUrl } from "../database/address.ts";
 import { openPostgresStore } from "../store/store.ts";
 import { movingDatabase } from "./move.ts";
 
+/** Options of {@link openPostgresHost}. */
 export type PostgresHostOptions = {
   /** `postgres://user@host:5432/database?schema=name`, with the driver's parameters such as `sslmode`. */
   url: string;
@@ -14,14 +15,15 @@ export type PostgresHostOptions = {
   pool?: number;
 };
 
+/** A host on PostgreSQL. */
 export type PostgresHost = Host & {
   /** Moves threads out of the database and into the database. */
   moving: MovingHost;
 };
 
 /**
- * Opens a PostgreSQL database as a host, and creates or updates its tables. The host drives no threads: workers do
- * ({@link servePostgresWorker}), in a separate environment. Reads need no worker.
+ * Opens a PostgreSQL database as a host, and creates or updates its tables. Workers drive the threads
+ * ({@link servePostgresWorker}); reads need no worker.
  *
  * @example const host = await openPostgresHost({ url: "postgres://app@127.0.0.1/app" });
  * @throws WorkflowError `BAD_HOST`, and the errors of `database/errors.ts` and `schema/errors.ts`

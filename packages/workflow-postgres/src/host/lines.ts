@@ -5,7 +5,7 @@ export type FileLine = { bytes: Buffer; at: number };
 
 const pieceBytes = 1024 * 1024;
 
-/** Reads the whole lines of a file. Skips a last line without a line break: the writer crashed. */
+/** Reads the whole lines of a file. Skips a last line without a line break, which a crashed writer left. */
 export async function* linesOf(path: string): AsyncGenerator<FileLine> {
   let rest: Buffer[] = [];
   let at = 0;

@@ -26,13 +26,14 @@ import { bundleMissing } from "./errors.ts";
 import { headsIn } from "./heads.ts";
 import { movingNames } from "./names.ts";
 
-/** The operations that move threads out of and into a database, and their copies on this machine. */
+/** The operations that move threads out of and into a database, and a function that deletes their temporary copies. */
 export type MovingDatabase = { moving: MovingHost; removeCopies: () => void };
 
 type Row = { hash: string; location: string | null; moved_to: string | null };
 
 /**
- * Returns the operations that move threads out of and into a schema. The operations copy files into a temporary storage root.
+ * Returns the operations that move threads out of and into a schema. The operations copy files into a temporary storage
+ * root.
  */
 export function movingDatabase(store: PostgresStore): MovingDatabase {
   const { database } = store;
@@ -100,7 +101,10 @@ export function movingDatabase(store: PostgresStore): MovingDatabase {
     },
   };
 
-  /** Returns the location of a thread that has left for this host. @throws WorkflowError with the reason why the thread can't leave */
+  /**
+   * Returns the location of a thread that has left for this host.
+   * @throws WorkflowError with the reason why the thread can't leave
+   */
   async function refusedLeave({ hash, threadId }: ThreadRef, to: HostIdentity): Promise<Location> {
     const row = await rowOf(threadId);
     if (row?.hash !== hash) throw refusals.notFound(threadId);

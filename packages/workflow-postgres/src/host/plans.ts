@@ -2,21 +2,24 @@ import type { DatabaseAddress } from "../database/address.ts";
 import { Database, isPassing } from "../database/database.ts";
 import { migrate } from "../schema/migrate.ts";
 
-/** Rows that changed after a version; null for a deleted row. With `isAll`, it contains every row. */
+/** Rows that changed after a version; null for a deleted row. With `isAll`, `rows` has every row. */
 export type RowsSince = { version: number; isAll: boolean; rows: Map<string, unknown> };
 
 /** Rows of the plans of a database, and locks for plan services. */
 export type PlanRows = {
+  /** Returns the rows that changed after a version. */
   since(version: number): Promise<RowsSince>;
-  /** Sets rows; a null row is deleted. Returns false without a change if the version is stale. */
+  /**
+   * Sets rows; deletes a row whose value is null. Returns false without a change if `after` is not the current version.
+   */
   commit(after: number, rows: Record<string, unknown>): Promise<boolean>;
-  /** Waits for a lock and takes it. After the death of the process, the lock expires within seconds. */
+  /** Acquires a lock; calls `onWait` before each retry. The lock of a dead process expires within seconds. */
   lock(name: string, onWait: () => void): Promise<{ release(): Promise<void> }>;
   /** Closes the connections. */
   close(): Promise<void>;
 };
 
-/** Lease of a lock and the interval of its renewal, in milliseconds. */
+/** Duration of a lock's lease, interval of its renewal, and pause between attempts to acquire it, in milliseconds. */
 const leaseMs = 10_000;
 const renewMs = 3_000;
 const waitMs = 50;
@@ -28,7 +31,7 @@ const keptCommits = 1_000;
  */
 const longestMs = 30_000;
 const retryMs = 200;
-/** Number of connections: one for sequential calls, others for locks. */
+/** Number of connections: one for sequential calls, the others for locks. */
 const pool = 3;
 
 /**
@@ -78,7 +81,7 @@ export function planRows(database: Database): PlanRows {
       for (const late = Date.now() + longestMs; ; await Bun.sleep(retryMs)) {
         try {
           if ((await database.query(sql.commit, given)).length > 0) return true;
-          // After a lost reply the commit is sent again, and then finds its own id.
+          // A commit that is repeated after a lost reply finds its own id.
           const [next] = await database.query<{ id: string }>(sql.committed, [after]);
           return next?.id === id;
         } catch (error) {
@@ -122,7 +125,7 @@ const statements = (schema: string) => ({
     SELECT head.version, r.key, r.content FROM head LEFT JOIN ${schema}.plan_rows r
       ON r.version > $1 OR $1 = 0 OR $1 < head.version - ${keptCommits} OR $1 > head.version`,
 
-  // If two commits have the same version, the primary key of the next version refuses the later commit.
+  // If two commits follow the same version, the primary key prevents the second insert.
   commit: `
     WITH made AS (
       INSERT INTO ${schema}.plan_commits (version, id)

@@ -4,10 +4,10 @@ import { schemaForeign, schemaNewer } from "./errors.ts";
 import { migrations } from "./migrations.ts";
 import { ensurePartitions } from "./partitions.ts";
 
-/** The table with the numbers of the migrations that a schema has. */
+/** The table with the numbers of the applied migrations. */
 const table = "uncaged_migrations";
 const duplicateTable = "42P07";
-/** The table has no column of this name, or of another type. */
+/** SQLSTATEs of a query for a column that is missing or has another type. */
 const otherColumns = new Set(["42703", "42883"]);
 
 type Found = {
@@ -18,8 +18,8 @@ type Found = {
 };
 
 /**
- * Checks the server, and brings the schema to this program's version. Safe to run many times and at the same time:
- * a lock of the transaction lets one migrate, and the others find the work done.
+ * Checks the server, and updates the schema to this program's version. Repeated and concurrent calls are safe: the
+ * transaction takes a lock, and later calls find the schema migrated.
  * @throws WorkflowError `SCHEMA_NEWER`, `SCHEMA_FOREIGN`, `DATABASE_OLD`, `DATABASE_ENCODING`, `DATABASE_READ_ONLY`,
  * and the errors of `Database.query`
  */
@@ -54,7 +54,8 @@ export async function migrate(database: Database): Promise<void> {
       },
       ...migrations.map((text, index) => ({ sql: guarded(database, text, index + 1) })),
     ]);
-    // Threads may start before the first worker. Rows of the default partition would stay in it.
+    // Threads may start before the first worker. Their rows must not go to the default partition, where they would
+    // stay.
     if (!found.migrated) await ensurePartitions(database, "month", { count: 0 });
   } catch (error) {
     if (codeOf(error) !== duplicateTable) throw error;
@@ -63,7 +64,7 @@ export async function migrate(database: Database): Promise<void> {
   }
 }
 
-/** @throws WorkflowError `SCHEMA_NEWER`, `SCHEMA_FOREIGN` */
+/** Returns the version of a schema. @throws WorkflowError `SCHEMA_NEWER`, `SCHEMA_FOREIGN` */
 async function versionOf(database: Database): Promise<number> {
   const { address, schema } = database;
   const rows = await database
@@ -80,7 +81,7 @@ async function versionOf(database: Database): Promise<number> {
   return version;
 }
 
-/** Returns a migration that does nothing when the schema already has it. Its lock is held by the transaction. */
+/** Returns a migration that does nothing if the schema already has it. The transaction holds the lock. */
 function guarded({ schema }: Database, text: string, version: number): string {
   const body = text.replaceAll("$.", () => `${schema}.`);
   return `DO $migration$ BEGIN

@@ -1,6 +1,6 @@
 /**
- * The migrations of a schema, in order. A migration never changes once it was released, and never removes what an
- * older version uses. `$` stands for the schema.
+ * The migrations of a schema, in order. A released migration never changes. A migration never removes a table or column
+ * that an older version uses. `$` stands for the schema.
  *
  * - `threads` has one row for each thread: the heads of its logs, its state, its claim, and an entry for lists.
  * - `lines` has the logs: `log` 0 are records, 1 the journal, 2 the debug log (several lines in a row), 3 values that
@@ -8,11 +8,11 @@
  *   begins in the file of values of a storage root, because events refer to it; `long_values` is the length of that file.
  * - `lines` and `blobs` are partitioned by the time in thread ids. Rows of times without a partition are in the default
  *   partition.
- * - `removals` tells watches of removed threads. A row with a `location` must stay: it refuses a late arrival of the
- *   thread.
+ * - `removals` has the removed threads, for watches. A row with a `location` must stay: it refuses a late arrival of
+ *   the thread.
  * - `plan_rows` has the rows of plans, null for a removed row, with the number of the commit that wrote them.
  * - `location` is the JSON of a thread's moves between hosts; `moved_to` names the host to which it has moved.
- * - `changed` is the transaction that last changed a row for its readers.
+ * - `changed` is the id of the transaction that last made a change that readers need to see.
  */
 export const migrations: readonly string[] = [
   `

@@ -1,25 +1,25 @@
 import { toBase32 } from "@uncaged/workflow/store";
 import { codeOf, type Database } from "../database/database.ts";
 
-/** The length of a partition's time: a month, or a day where many threads start. */
+/** The period of a partition: a month, or a day if many threads start. */
 export type Partition = "day" | "month";
 
-/** Partitions are created this many periods ahead, so that no row of their time is in the default partition. */
+/** Number of periods for which partitions are created in advance, so that the default partition stays empty. */
 const ahead = 3;
 /** Threads deleted per statement. */
 const chunk = 5_000;
 const tables = ["lines", "blobs"] as const;
-/** While a statement waits for the lock of a table, all later statements on the table wait too. */
+/** Limits the wait for the lock of a table, because all later statements on the table wait too. */
 const timeout = { sql: "SET LOCAL lock_timeout = '2s'" };
 /**
- * Errors of a partition that can't be created: the default partition has rows of its time, another partition overlaps
+ * Tells whether a partition can't be created: the default partition has rows of its period, another partition overlaps
  * it, or a long transaction uses the table.
  */
 const isTaken = (error: unknown): boolean => /^(23514|42P17|42P07|55P03)$/.test(codeOf(error));
 
 /**
- * Creates the partition of this time, and the next `count` partitions, unless they exist. Safe to run many times and at
- * the same time.
+ * Creates the partition of the current period, and the next `count` partitions, unless they exist. Repeated and
+ * concurrent calls are safe.
  */
 export async function ensurePartitions(
   database: Database,
@@ -44,8 +44,8 @@ export async function ensurePartitions(
 }
 
 /**
- * Deletes the threads that ended before a time, and drops the partitions without threads. Watches are not told. Returns
- * the number of deleted threads.
+ * Deletes the threads that ended before a time, and drops the partitions without threads. Does not notify watches.
+ * Returns the number of deleted threads.
  */
 export async function deleteEnded(database: Database, before: number): Promise<number> {
   const { schema } = database;
@@ -87,7 +87,7 @@ async function dropEmpty(database: Database, table: string, bound: string): Prom
           IF EXISTS (SELECT FROM ${schema}.threads WHERE ${within}) THEN ${removed};
           ELSE DROP TABLE ${schema}."${name}"; END IF;
         END $$`;
-    // No thread of its time can be created between the check and the drop.
+    // The lock prevents a new thread of this period between the check and the drop.
     const lock = { sql: `LOCK TABLE ${schema}."${name}" IN ACCESS EXCLUSIVE MODE` };
     try {
       await database.transaction(isDefault ? [{ sql }] : [timeout, lock, { sql }]);
@@ -97,12 +97,14 @@ async function dropEmpty(database: Database, table: string, bound: string): Prom
   }
 }
 
-/** Returns the start of the period `n` after that of a time. */
+/** Returns the start of the period that is `n` periods after the period of `time`. */
 function startOf(time: number, partition: Partition, n: number): number {
   const date = new Date(time);
   const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()];
   return partition === "day" ? Date.UTC(year, month, day + n) : Date.UTC(year, month + n);
 }
 
-/** Returns the lowest thread id of a time: ids are ULIDs, whose first ten digits are milliseconds. */
+/**
+ * Returns the lowest thread id of a time: ids are ULIDs, whose first ten characters encode the time in milliseconds.
+ */
 const boundOf = (time: number): string => toBase32(time, 10) + "0".repeat(16);

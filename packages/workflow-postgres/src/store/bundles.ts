@@ -41,11 +41,11 @@ export async function removeBundle(database: Database, hash: string): Promise<vo
   await database.query(`DELETE FROM ${database.schema}.bundles WHERE hash = $1`, [hash]);
 }
 
-/** Removes a bundle that no thread and no name has. Returns whether it is removed. */
+/** Removes a bundle if no thread and no name uses it. Returns whether the bundle was removed. */
 export async function removeUnused(database: Database, hash: string): Promise<boolean> {
   const { schema } = database;
   const rows = await database.within(async (query) => {
-    // The next statement sees all threads and names of the bundle only if none can be made while it runs.
+    // The locks prevent new threads and names of the bundle until the last statement has checked for them.
     await query(`SELECT FROM ${schema}.bundles WHERE hash = $1 FOR UPDATE`, [hash]);
     await query(`SELECT FROM ${schema}.registry FOR UPDATE`);
     return await query(

@@ -2,15 +2,15 @@ import type { StoreChange } from "@uncaged/workflow/store";
 import type pg from "pg";
 import { type Database, promptMs } from "../database/database.ts";
 
-/** Interval between queries for changes with notifications and without them, in milliseconds. */
+/** Intervals between queries for changes: with notifications and without notifications, in milliseconds. */
 const slowMs = 5_000;
 const fastMs = 250;
 /** Minimum time between two queries, in milliseconds. */
 const shortestMs = 10;
 const retryMs = 1_000;
-/** Maximum delay of a notification before the connection counts as deaf, as behind PgBouncer. */
+/** Maximum delay of the first notification. After it, notifications count as unavailable, as behind PgBouncer. */
 const deafAfterMs = 3_000;
-/** Interval between tests of the listening connection, because a lost connection is silent. */
+/** Interval between tests of the listening connection: a lost connection may report no error. */
 const testEveryMs = 15_000;
 
 /** A snapshot that shows no transaction as committed. */
@@ -60,7 +60,7 @@ export class Changes {
     return this.#isHeard;
   }
 
-  /** Notifies the watches of all processes soon that they must look for changes. */
+  /** Makes the watches of all processes query for changes. Does not wait for the notification. */
   notify(): void {
     const notes = this.#notes;
     notes.isWanted = true;
@@ -130,7 +130,7 @@ export class Changes {
     }
   }
 
-  /** Returns a first snapshot. Changes that are invisible in it are not yet known. */
+  /** Returns a first snapshot. Later queries find the changes that are invisible in it. */
   async #first(signal: AbortSignal): Promise<string> {
     for (;;) {
       try {
@@ -174,7 +174,7 @@ export class Changes {
           this.#look();
           while (await this.#isOpen(client, lost.promise, signal));
         } else {
-          // A pooler took the statement. Query often instead, and try to listen again much later.
+          // A pooler intercepts LISTEN. Query often instead, and try to listen again later.
           await Promise.race([lost.promise, delay(60_000, signal)]);
         }
       } catch {
@@ -187,7 +187,7 @@ export class Changes {
     }
   }
 
-  /** Waits for a while. Tells whether the connection is still open. @throws if it does not respond */
+  /** Waits, then tells whether the connection is still open. @throws if it does not respond */
   async #isOpen(client: pg.Client, lost: Promise<void>, signal: AbortSignal): Promise<boolean> {
     const isLost = lost.then(() => true);
     if (await Promise.race([isLost, delay(testEveryMs, signal).then(() => false)])) return false;
@@ -195,7 +195,7 @@ export class Changes {
     return !signal.aborted;
   }
 
-  /** Tells whether a notification that is sent through the pool arrives at a connection. */
+  /** Tells whether a connection receives a notification that the pool sends. */
   async #hears(client: pg.Client, lost: Promise<void>): Promise<boolean> {
     const heard = Promise.withResolvers<boolean>();
     client.on("notification", () => {
@@ -220,9 +220,9 @@ async function delay(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Returns the query for the rows whose last change is invisible in a snapshot, in the order of the changes, and for its
- * own snapshot. It finds the changes of a transaction that was open in the snapshot after the end of the transaction.
- * Rows from a backup of another server may have transaction numbers that are still in the future here.
+ * Returns the query for a new snapshot, and for the rows whose last change is invisible in an earlier snapshot, in the
+ * order of the changes. It finds the changes of a transaction that was open in the earlier snapshot after the
+ * transaction has ended. It skips transaction numbers of the future, which a backup of another server may contain.
  */
 const question = (schema: string): string => {
   const isNew = `changed >= pg_snapshot_xmin($1::pg_snapshot)

@@ -52,8 +52,9 @@ export class PostgresClaim implements Claim, Source {
   readonly #lost = new AbortController();
   /** The checksums of the last queued records. */
   readonly #sums: { data: bigint; journal: bigint };
-  /** The thread after the last written batch, and after all queued calls. */
+  /** The heads of the logs after the last written batch. */
   #written: Head;
+  /** The heads of the logs after all queued calls. */
   #head: Head;
   #lines: Line[] = [];
   #events: string[] = [];
@@ -119,7 +120,10 @@ export class PostgresClaim implements Claim, Source {
     await this.#queued();
   }
 
-  /** Adds the checksum to the next record of a log. @throws FencedError; WorkflowError `THREAD_ENDED`, `RECORD_TOO_LARGE` */
+  /**
+   * Returns the next record of a log with its checksum.
+   * @throws FencedError; WorkflowError `THREAD_ENDED`, `RECORD_TOO_LARGE`
+   */
   #sealed(log: "data" | "journal", record: string): string {
     const { threadId } = this.ref;
     if (this.#isOver) throw new FencedError(threadId);

@@ -11,8 +11,9 @@ import { maxRecordBytes } from "./claim.ts";
 import { columnsOf, dueOf, logNumbers, serverNow, type ThreadRow } from "./rows.ts";
 
 /**
- * Creates a thread in one statement, and keeps others from removing its bundle meanwhile. Returns its row, and whether
- * the bundle is missing; null when its id is taken. @throws `RECORD_TOO_LARGE`
+ * Creates a thread in one statement, which locks the bundle of the thread against removal. Returns the thread's row,
+ * and whether its bundle is missing; null if the id is in use.
+ * @throws WorkflowError `RECORD_TOO_LARGE`
  */
 export async function createThread(
   { query, schema }: Pick<Database, "query" | "schema">,

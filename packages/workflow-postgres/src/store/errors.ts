@@ -1,6 +1,6 @@
 import { WorkflowError } from "@uncaged/workflow/host";
 
-/** An error of the thread store in PostgreSQL. `line` counts from 1. `reason` names the damage. */
+/** Damage in a log of a thread. `line` counts from 1. `reason` describes the damage. */
 export const logDamaged = (place: string, line: number, reason: string): WorkflowError =>
   WorkflowError.failed(
     "LOG_CORRUPT",

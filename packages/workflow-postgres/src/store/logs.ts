@@ -24,7 +24,7 @@ const pageBytes = 1024 * 1024;
 const pageRows = 512;
 const counters = { data: "records", journal: "turns", events: "events" } as const;
 
-/** Returns the name of a thread's log for messages. */
+/** Returns the location of a thread's log, for messages. */
 export const placeOf = ({ address }: Database, { threadId }: ThreadRef, log: LogName): string =>
   `${address.place} (${address.schema}, ${threadId}, ${log} log)`;
 
@@ -57,7 +57,7 @@ export async function readPage(
   const found = rows.filter(({ n }) => n !== null);
   const wrong = found.findIndex(({ n }, index) => n !== from + index);
   if (wrong >= 0 || (found.length === 0 && from < total)) {
-    throw logDamaged(placeOf(database, ref, log), from + Math.max(wrong, 0) + 1, "it is missing");
+    throw logDamaged(placeOf(database, ref, log), from + Math.max(wrong, 0) + 1, "missing line");
   }
   const to = from + found.length;
   const lines =
@@ -88,7 +88,7 @@ export async function readLogs(database: Database, row: ThreadRow): Promise<Logs
   const data = placeOf(database, ref, "data");
   if (broken) throw logDamaged(data, broken.line, broken.reason);
   if (start === null || sum === null || sumText(sum) !== row.record_sum) {
-    throw logDamaged(data, fold.lines, "it is not the record that the thread knows as its last");
+    throw logDamaged(data, fold.lines, "its checksum is not the last checksum of the thread");
   }
   let last = firstSum;
   let count = 0;
@@ -96,17 +96,18 @@ export async function readLogs(database: Database, row: ThreadRow): Promise<Logs
   for await (const line of linesIn(database, ref, "journal", row.turns)) {
     count += 1;
     const next = nextSum(Buffer.from(line), last);
-    if (next === null) throw logDamaged(journal, count, "it does not have the sum that follows");
+    if (next === null)
+      throw logDamaged(journal, count, "its checksum does not follow from the previous line");
     last = next;
   }
   if (sumText(last) !== row.turn_sum) {
-    throw logDamaged(journal, count, "it is not the record that the thread knows as its last");
+    throw logDamaged(journal, count, "its checksum is not the last checksum of the thread");
   }
   const { end, journal: journalHead } = fold;
   return { start, steps, end, journalHead, sums: { data: sum, journal: last } };
 }
 
-/** Yields the first `count` lines of a log. A holder that fenced this claim may already have added more. */
+/** Yields the first `count` lines of a log. A later holder may already have added more. */
 async function* linesIn(
   database: Database,
   ref: ThreadRef,

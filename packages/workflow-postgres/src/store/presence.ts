@@ -11,8 +11,8 @@ const graceMs = 10_000;
 
 /**
  * Shows that a worker is alive, by a connection and by heartbeats, and frees the threads of dead workers. A killed
- * process loses its connection at once, so other workers need not wait for the end of its leases. A frozen process keeps
- * its connection, and its threads until their leases expire.
+ * process loses its connection at once, so other workers need not wait for the end of its leases. A frozen process
+ * keeps its connection, and its threads until their leases expire.
  */
 export class Presence {
   readonly #database: Database;
@@ -23,8 +23,9 @@ export class Presence {
   readonly #ended: Promise<void>;
 
   /**
-   * @param name The owner of the worker's claims.
-   * @param mayJudge Whether connections go directly to the server. Behind a pooler, a connection shows nothing about a process.
+   * @param name The owner name in the worker's claims.
+   * @param mayJudge Whether connections go directly to the server. Behind a pooler, a connection shows nothing about a
+   * process.
    * @param onFreed Called when threads of a dead worker can be claimed.
    */
   constructor(

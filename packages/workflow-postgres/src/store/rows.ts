@@ -43,7 +43,7 @@ export const columnsOf = (t: string): string =>
     .concat(`CASE WHEN ${isHeld(t)} THEN ${t}.owner END AS owner`)
     .join(", ");
 
-/** Returns the condition that a claim holds a thread, by the server's clock. */
+/** Returns the SQL condition that the lease of a thread's claim lasts, by the server's clock. */
 export const isHeld = (t: string): string =>
   `(${t}.owner IS NOT NULL AND ${t}.lease_until > clock_timestamp())`;
 

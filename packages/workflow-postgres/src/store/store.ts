@@ -143,7 +143,7 @@ export class PostgresStore implements ThreadStore {
       }
       const thread = await this.find(given.threadId);
       if (thread?.movedTo) throw movedError(thread.threadId, thread.movedTo);
-      // If the thread was removed meanwhile, create it.
+      // Retry if the thread was removed after the conflict.
       if (thread) return { created: false, thread, claim: null };
     }
   }
@@ -173,7 +173,7 @@ export class PostgresStore implements ThreadStore {
     const values = [threadId, hash];
     const own = "thread_id = $1 AND hash = $2";
     const rows = await this.#open().within(async (query) => {
-      // The next statement sees all lines only if no holder can write while it runs.
+      // The lock prevents a holder from adding lines before the next statement deletes all lines.
       await query(`SELECT FROM ${schema}.threads WHERE ${own} FOR UPDATE`, values);
       return await query(
         `WITH gone AS (
@@ -322,8 +322,8 @@ export class PostgresStore implements ThreadStore {
   }
 
   /**
-   * Shows other workers until `close` that the holder of this owner's claims is alive, and frees the threads of dead
-   * holders. Needs an open watch of the store.
+   * Sends heartbeats for this owner's claims until `close`, and frees the threads of dead owners. Needs an open watch
+   * of the store.
    */
   attend(owner: string): void {
     this.#presence ??= new Presence(this.#database, owner, {

@@ -27,12 +27,12 @@ export type Batch = {
   lines: readonly Line[];
 };
 
-/** The outcome of a batch: the claim still holds, with the thread's pause mark, or it is lost. */
+/** The outcome of a batch: the claim is valid, with the thread's pause mark, or the claim is lost. */
 export type Result = { holds: true; paused: boolean } | { holds: false };
 
-/** A claim with something to write. */
+/** A claim with pending lines or a pending renewal. */
 export type Source = {
-  /** Takes everything that the claim has to write; null if nothing. */
+  /** Removes and returns the pending lines and calls; null if none are pending. */
   take(): Batch | null;
   /** Called when the batch is durable, or the claim is lost. */
   done(result: Result): void;
@@ -42,16 +42,16 @@ export type Source = {
 
 /** Maximum characters of a statement, unless its only line is longer. */
 const mostChars = 8 * 1024 * 1024;
-/** The slowest connection on which a statement arrives in time, in characters per millisecond. */
+/** Minimum speed of a connection that the timeout of a statement assumes, in characters per millisecond. */
 const slowest = 500;
-/** Time during which a statement is retried after a lost connection or a failure of the server, in milliseconds. */
+/** Time limit for retries of a statement after a lost connection or a failure of the server, in milliseconds. */
 const triesForMs = 20_000;
 const firstPauseMs = 50;
 const longestPauseMs = 1_000;
 
 /**
- * Writes for all claims of a store, one statement at a time, which contains the pending lines of all claims. Each
- * statement is one round trip and one transaction, and checks the fence of each thread.
+ * Writes the pending lines of all claims of a store, one statement at a time. Each statement is one round trip and one
+ * transaction, and checks the fence of each thread.
  */
 export class Writer {
   readonly #database: Database;
@@ -117,7 +117,7 @@ export class Writer {
     }
   }
 
-  /** Sends batches until their outcomes are known. Returns the outcomes by the fence of the claim. */
+  /** Sends batches until their outcomes are known. Returns the outcomes by the fences of the claims. */
   async #results(batches: readonly Batch[]): Promise<Map<number, Result>> {
     const until = Date.now() + triesForMs;
     let isRepeated = false;
@@ -172,8 +172,8 @@ export class Writer {
   }
 
   /**
-   * Returns the batches that were written: their threads have the heads that would follow. The sums of new records prove
-   * it, even after the end of the claim.
+   * Returns the batches that were written: the heads of their threads are the heads after the batch. The checksums of
+   * new records prove this even after the claim has ended.
    */
   async #written(batches: readonly Batch[]): Promise<{ fence: number; paused: boolean }[]> {
     type Found = Record<"thread_id" | "record_sum" | "turn_sum", string> &
@@ -203,10 +203,10 @@ export class Writer {
 }
 
 /**
- * The statement that writes batches. Only the claim with a thread's fence may write the thread, before the end of the
- * lease and after exactly the lines that the claim expects: so a statement that is sent twice writes once. Lines and
- * results are matched by the fence, which is unique in a schema, because one statement may contain two claims of one
- * thread.
+ * Returns the statement that writes batches. Only the claim with a thread's fence can write to the thread, before the
+ * end of the lease and after exactly the lines that the claim expects. So a statement that is sent twice writes once.
+ * The fence, which is unique in a schema, identifies lines and results, because one statement may contain two claims of
+ * one thread.
  */
 const statement = (schema: string): string => `
   WITH given AS (

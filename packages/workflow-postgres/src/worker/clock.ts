@@ -1,7 +1,9 @@
 import type { Database } from "../database/database.ts";
 import { clockOff } from "./errors.ts";
 
-/** Maximum clock difference of a worker that drives threads, in milliseconds. Threads would wake at wrong times. */
+/**
+ * Maximum clock difference of a worker, in milliseconds. With a larger difference, threads would wake at wrong times.
+ */
 const mostMs = 10_000;
 
 /** Compares this machine's clock with the database server's. @throws WorkflowError `CLOCK_OFF` */

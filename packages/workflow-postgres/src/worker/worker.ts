@@ -8,8 +8,9 @@ import { deleteEnded, ensurePartitions, type Partition } from "../schema/partiti
 import { openPostgresStore, type PostgresStore } from "../store/store.ts";
 import { checkClock } from "./clock.ts";
 
+/** Options of {@link servePostgresWorker}. */
 export type PostgresWorkerOptions = {
-  /** As in `PostgresHostOptions`. */
+  /** URL of the database. `url`, `schema` and `pool` have the meaning of `PostgresHostOptions`. */
   url: string;
   schema?: string;
   pool?: number;
@@ -25,9 +26,11 @@ export type PostgresWorkerOptions = {
   leaseMs?: number;
   /** The period of a partition of logs; a month by default. */
   partition?: Partition;
-  /** Deletes threads that ended longer ago than this, in milliseconds. By default none is deleted. */
+  /** Time after its end at which a thread is deleted, in milliseconds. By default no thread is deleted. */
   keepMs?: number;
-  /** Whether bundles own this process, as in a process that is only a worker. */
+  /**
+   * Whether bundles own this process: their output goes to the logs of their threads, and they can't end the process.
+   */
   isolate?: boolean;
   /** Called with one line when this worker can't drive a thread, or can't reach the database. */
   report?: (line: string) => void;
@@ -47,7 +50,7 @@ const upkeepEveryMs = 60 * 60 * 1000;
 const clockEveryMs = 60 * 1000;
 
 /**
- * Drives the threads of a PostgreSQL database in this process. Any number of workers, on any number of machines, drive
+ * Drives the threads of a PostgreSQL database in this process. Several workers, on several machines, can drive
  * the threads of one database.
  * @throws WorkflowError `CLOCK_OFF`, and the errors of `openPostgresHost`
  */

@@ -18,7 +18,7 @@ const weights: Readonly<Record<Kind, number>> = { failover: 0.5, kill: 2, freeze
 type Parts = {
   servers: Servers;
   fleet: Fleet;
-  /** The link between the commanding host and the server. */
+  /** The link between the host that sends commands and the server. */
   way: Link;
   schema: string;
   leaseMs: number;
@@ -126,9 +126,10 @@ export class Acts {
   };
 
   /**
-   * Waits until a frozen worker has lost a thread: its lease has ended, another worker has claimed it, or another has
-   * done so because the connections of the frozen worker are gone. When it is thawed, nothing may stop its next write
-   * but the store: no other holder has written, and after `death` its own clock shows that its lease lasts.
+   * Waits until a frozen worker has lost a thread: its lease has ended (`expiry`), or another worker has claimed the
+   * thread (`claim`), in the case of `death` because the connections of the frozen worker are closed. Then only the
+   * store can reject the next write of the thawed worker: the next holder has not yet written, and after `death` the
+   * lease still lasts by the worker's own clock.
    */
   async #overtaken({ owner, process }: TestWorker, by: "expiry" | "claim" | "death") {
     const { schema, servers, leaseMs } = this.#parts;
@@ -145,14 +146,14 @@ export class Acts {
       [owner],
     );
     if (held.length === 0) return;
-    // Others claim an expired thread within milliseconds, so a question would find it too late.
+    // Other workers claim an expired thread within milliseconds, so polling would find the expiry too late.
     if (by === "expiry") return await Bun.sleep(pick(held, this.#random).ms + 1);
     const ids = held.map(({ thread_id }) => thread_id);
     const taken = `SELECT FROM ${schema}.threads WHERE thread_id = ANY($1) AND owner <> $2 LIMIT 1`;
     while (Date.now() < until && (await servers.sql(taken, [ids, owner])).length === 0);
   }
 
-  /** Changes a setting of the role of all workers for a while. */
+  /** Changes a setting of the role of all workers for a while, and closes their connections to apply the setting. */
   async #withSetting(setting: string): Promise<void> {
     await this.#parts.servers.sql(`ALTER ROLE app SET ${setting}`);
     await this.#signal("pg_terminate_backend", 1);

@@ -1,6 +1,6 @@
 import type { Orders } from "../../../workflow-restate/test/faults/commands.ts";
 
-/** Returns the answers in a log that were never given, or are there twice. */
+/** Returns a violation for each answer in a log that was never given or is repeated. */
 export function unasked(lines: readonly string[], { given }: Pick<Orders, "given">): string[] {
   const inputs = lines
     .map((line) => JSON.parse(line) as { role: string; content: string; meta: { sleep?: true } })
@@ -9,5 +9,7 @@ export function unasked(lines: readonly string[], { given }: Pick<Orders, "given
     ({ content }, n) =>
       !given.includes(content) || inputs.findIndex((one) => one.content === content) !== n,
   );
-  return wrong.map(({ content }) => `has the answer ${content}, which was not given once`);
+  return wrong.map(
+    ({ content }) => `has the answer ${content}, which was never given or is repeated`,
+  );
 }

@@ -3,7 +3,7 @@ import type { Host, Observed } from "@uncaged/workflow/host";
 import { unasked } from "./answers.ts";
 import { Watcher } from "./watcher.ts";
 
-/* Tests of the audits of answers and observers: they find planted errors. Those of logs are in workflow-restate. */
+/* Tests that the audits of answers and observers find planted errors. The audit of logs is in workflow-restate. */
 
 const record = (role: string, content: string, meta: object = {}) =>
   JSON.stringify({ role, content, meta, timestamp: 7 });
@@ -13,13 +13,13 @@ describe("the audit of answers", () => {
   const slept = record("__input__", "woken", { sleep: true });
   const sound = [record("count", "0"), record("__input__", "a"), slept, record("__input__", "b")];
 
-  test("finds nothing in a valid log", () => {
+  test("reports nothing for a valid log", () => {
     expect(unasked(sound, given)).toEqual([]);
   });
 
   test.each([
     ["an answer that was never given", [...sound, record("__input__", "c")]],
-    ["an answer that is there twice", [...sound, record("__input__", "a")]],
+    ["a repeated answer", [...sound, record("__input__", "a")]],
   ])("reports %s", (_, lines) => {
     expect(unasked(lines, given)).toHaveLength(1);
   });
@@ -43,17 +43,21 @@ describe("the audit of observers", () => {
     return await new Watcher(host as unknown as Host, ref).differences(lines, 20);
   }
 
-  test("finds nothing when all steps were received", async () => {
+  test("reports nothing if the observer received all steps", async () => {
     expect(await found([one, two, three, end])).toEqual([]);
   });
 
   test.each([
-    ["a lost step", [one, three, end], /place 1/],
+    ["a lost step", [one, three, end], /position 1/],
     ["a lost last step", [one, two, end], /received 2 of 3 steps/],
-    ["a doubled step", [one, two, two, three, end], /place 2/],
-    ["a step that is gone", [one, stepOf(2, "gone"), three, end], /gone.* place 1/],
-    ["a step with the number of another", [one, stepOf(3, "two"), three, end], /place 1/],
-    ["a step after the last", [one, two, three, stepOf(4, "four"), end], /place 3/],
+    ["a duplicate step", [one, two, two, three, end], /position 2/],
+    [
+      "a step that the log does not have",
+      [one, stepOf(2, "gone"), three, end],
+      /gone.* position 1/,
+    ],
+    ["a step with a wrong number", [one, stepOf(3, "two"), three, end], /position 1/],
+    ["a step after the last", [one, two, three, stepOf(4, "four"), end], /position 3/],
     ["a missing end", [], /never received the end/],
   ] as const)("reports %s", async (_, items, expected) => {
     expect((await found(items)).join("\n")).toMatch(expected);

@@ -1,6 +1,6 @@
 /**
- * A workflow that counts. Each step has one outside effect before its commit: a line in the file `params.audit`. The
- * workflow asks a question before the step `params.asks`, and sleeps before the step `params.naps`.
+ * A workflow that counts. Each step has one external effect before its commit: a line in the file `params.audit`. The
+ * workflow asks a question before step `params.asks`, and sleeps before step `params.naps`.
  */
 export const countingBundle = `import { appendFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -7,12 +7,15 @@ import { emptySchema, execute, select, stopShared } from "../fixtures/shared.ts"
 import { claims, newThread, step } from "../fixtures/threads.ts";
 import { recording, wrongCommits, wrongSums } from "./commits.ts";
 
-/* Tests of the audit of commits: it finds errors planted in a valid schema. */
+/* Tests that the audit of commits finds errors planted in a valid schema. */
 
 describe.skipIf(missingPostgres !== "")(`the audit of commits${missingPostgres}`, () => {
   afterAll(stopShared);
 
-  /** Writes two steps of a thread under one claim, and a third under the next; then plants an error. */
+  /**
+   * Writes two steps of a thread under one claim and a third under the next, plants an error, and returns the
+   * violations.
+   */
   async function audited(plant: string): Promise<{ commits: string[]; sums: string[] }> {
     const { url, drop } = await emptySchema();
     const address = readDatabaseUrl(url);
@@ -47,14 +50,14 @@ describe.skipIf(missingPostgres !== "")(`the audit of commits${missingPostgres}`
   const copy = "INSERT INTO lines SELECT thread_id, log, n + 1, content FROM lines WHERE n = 3";
   const planted: [string, string, { commits?: RegExp; sums?: RegExp }][] = [
     [
-      "a line of another process under one fence",
+      "a line of a process without the fence",
       `INSERT INTO lines SELECT thread_id, 1, 0, content FROM lines WHERE n = 3`,
       {
         commits: /^line 0 of log 1 is of another, and the fence \d+ of uncaged-workflow \d+$/,
       },
     ],
     [
-      "a line under a fence that was never given",
+      "a line under a fence that was never issued",
       "DELETE FROM audit_claims WHERE fence = (SELECT fence FROM threads)",
       { commits: /^line 3 of log 0 is of uncaged-workflow \d+, and the fence \d+ of $/ },
     ],
@@ -72,23 +75,23 @@ describe.skipIf(missingPostgres !== "")(`the audit of commits${missingPostgres}`
       { commits: /^is written under the fence \d+ without a lease, which ended {2}before$/ },
     ],
     [
-      "a line of a claim that was taken over",
+      "a line under an earlier fence",
       "UPDATE audit SET fence = fence - 1 WHERE n = 3; UPDATE audit SET fence = fence + 1 WHERE n < 3",
       { commits: /^line 3 of log 0 has the fence \d+ after \d+$/ },
     ],
     [
-      "a lost line",
+      "a missing last line",
       "DELETE FROM lines WHERE n = 3",
       { commits: /has 4 records and 3/, sums: /last/ },
     ],
     [
-      "a lost line before the last",
+      "a missing line before the last",
       "DELETE FROM lines WHERE n = 2",
       { commits: /has 4 records and 3/, sums: /record 2/ },
     ],
-    ["a line too many", copy, { commits: /has 4 records and 5 lines/, sums: /record 4/ }],
+    ["an extra line", copy, { commits: /has 4 records and 5 lines/, sums: /record 4/ }],
     [
-      "a line in the place of the next",
+      "a line with the number of the next line",
       "UPDATE lines SET n = 4 WHERE n = 3",
       { commits: /has 4 records and 4 lines/ },
     ],
@@ -100,16 +103,16 @@ describe.skipIf(missingPostgres !== "")(`the audit of commits${missingPostgres}`
     [
       "a changed record",
       "UPDATE lines SET content = replace(content, 'two', 'too')",
-      { sums: /^the sum of record 2 is wrong$/ },
+      { sums: /^the checksum of record 2 is wrong$/ },
     ],
     [
-      "another last sum",
+      "a wrong last checksum",
       "UPDATE threads SET record_sum = '0123456789abcdef'",
-      { sums: /^its row has another last sum$/ },
+      { sums: /^its row has another last checksum$/ },
     ],
   ];
 
-  test("finds nothing in a valid schema", async () => {
+  test("reports nothing for a valid schema", async () => {
     expect(await audited("")).toEqual({ commits: [], sums: [] });
   });
 

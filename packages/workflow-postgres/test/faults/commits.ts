@@ -1,5 +1,5 @@
 /*
- * Records the commits of a schema by triggers, and checks them without product code:
+ * Records the commits of a schema with triggers, and checks these rules without product code:
  *
  * C1 The process that gave a thread its fence writes all lines under this fence.
  * C2 The fence of a thread never decreases from one line to the next.
@@ -68,7 +68,8 @@ export function wrongSums(lines: readonly string[], last: string): string[] {
   for (const [n, line] of lines.entries()) {
     const [, body = "", written = ""] = /^(.*),"sum":"([0-9a-f]{16})"\}$/s.exec(line) ?? [];
     sum = Bun.hash.xxHash64(body, sum);
-    if (sum.toString(16).padStart(16, "0") !== written) return [`the sum of record ${n} is wrong`];
+    if (sum.toString(16).padStart(16, "0") !== written)
+      return [`the checksum of record ${n} is wrong`];
   }
-  return sum.toString(16).padStart(16, "0") === last ? [] : ["its row has another last sum"];
+  return sum.toString(16).padStart(16, "0") === last ? [] : ["its row has another last checksum"];
 }

@@ -37,7 +37,7 @@ export type FaultOptions = {
   kinds?: readonly Kind[];
   /** Duration of the workers' leases, in milliseconds. */
   leaseMs?: number;
-  /** Pause before each fault, so that takeovers are measured without other faults, in milliseconds; 0 by default. */
+  /** Pause before each fault, which separates takeovers from other faults, in milliseconds; 0 by default. */
   pauseMs?: number;
   report?: (line: string) => void;
 };
@@ -144,7 +144,7 @@ class Trial {
   #sql = <Row extends object>(text: string, values?: unknown[]): Promise<Row[]> =>
     this.#parts.servers.sql<Row>(text, values);
 
-  /** Starts threads up to the required number, and answers a question. */
+  /** Starts threads until enough are open, and answers a question if several threads wait. */
   async #fill(): Promise<void> {
     const { host } = this.#parts;
     const [row] = await this.#sql<{ open: number }>(
@@ -182,7 +182,7 @@ class Trial {
     }
   }
 
-  /** Reads the current logs of some threads. */
+  /** Reads the current logs of two threads, like an observer. */
   async #show(): Promise<void> {
     const open = [...this.#tried.values()].slice(-threads);
     for (const thread of [this.#pick(open), this.#pick(open)]) {
@@ -294,7 +294,7 @@ class Trial {
     return Object.fromEntries([...counted].map(([code, all]) => [code, all.length]));
   }
 
-  /** Brings all threads to their ends: answers their questions, and resumes paused threads. */
+  /** Answers questions and resumes paused threads until all threads end. */
   async #ended(): Promise<string[]> {
     const { host } = this.#parts;
     let open: Thread[] = [];
@@ -320,7 +320,7 @@ class Trial {
   }
 }
 
-/** Retries a call while the database is away. */
+/** Retries a call while the database is unavailable. */
 async function retried<T>(ask: () => Promise<T>): Promise<T> {
   for (const late = Date.now() + 90_000; ; await Bun.sleep(100)) {
     try {

@@ -41,7 +41,7 @@ export class Fleet {
     for (const { link } of this.members) link.target = port;
   }
 
-  /** The workers that exited without a request. */
+  /** A violation for each worker that exited unexpectedly. */
   get ended(): string[] {
     const gone = this.members.filter(({ worker: { process } }) => process.exitCode !== null);
     return gone.map(({ worker: { owner, process } }) => `${owner} ended with ${process.exitCode}`);

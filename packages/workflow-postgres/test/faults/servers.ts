@@ -69,11 +69,14 @@ export class Servers {
     await this.#primary.server.restart();
   }
 
-  /** Kills the primary permanently, promotes the replica, and starts a new replica. Resolves when it is in sync. */
+  /**
+   * Kills the primary permanently, promotes the replica, and starts a new replica. Resolves when the new replica is in
+   * sync.
+   */
   async failOver(onPromoted: (port: number) => void): Promise<void> {
     await this.#inSync();
     const [old, next] = [this.#primary, this.#replica];
-    if (!next) throw new Error("there is no replica");
+    if (!next) throw new Error("missing replica");
     await old.server.kill();
     await run("pg_ctl", "promote", "-w", "-D", next.server.folder);
     this.#primary = next;
@@ -121,7 +124,7 @@ export class Servers {
     for (const late = Date.now() + 60_000; Date.now() < late; await Bun.sleep(20)) {
       if ((await this.sql(sql)).length > 0) return;
     }
-    throw new Error("the replica does not follow");
+    throw new Error("the replica is not in sync");
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Host, ThreadRef } from "@uncaged/workflow/host";
 
-/** An observer that follows a thread through all failures, from the cursor of the last received item. */
+/** An observer of a thread. After a failure, continues from the cursor of the last received item. */
 export class Watcher {
   readonly ref: ThreadRef;
   /** The received steps with their numbers. */
@@ -36,22 +36,22 @@ export class Watcher {
   }
 
   /**
-   * Returns the differences between what it received and the thread's records. Waits for the end of the thread, for
-   * `mostMs` at most.
+   * Waits until the observer receives the end of the thread, for at most `mostMs` milliseconds. Returns the differences
+   * between the received steps and the records of the thread.
    */
   async differences(lines: readonly string[], mostMs = 60_000): Promise<string[]> {
     await Promise.race([this.#done, Bun.sleep(mostMs)]);
     this.#stop.abort();
-    const found = this.#isEnded ? [] : ["its observer never received the end"];
+    const found = this.#isEnded ? [] : ["the observer never received the end"];
     const records = lines.slice(1, -1).map((line, n) => {
       const { role, content, timestamp } = JSON.parse(line);
       return { number: n + 1, text: JSON.stringify({ role, content, timestamp }) };
     });
     const [shown, kept] = [this.steps, records].map((all) => all.map((one) => JSON.stringify(one)));
     const wrong = (shown ?? []).findIndex((text, n) => text !== kept?.[n]);
-    if (wrong >= 0) found.push(`its observer received ${shown?.[wrong]} in place ${wrong}`);
+    if (wrong >= 0) found.push(`the observer received ${shown?.[wrong]} at position ${wrong}`);
     if (this.#isEnded && shown?.length !== kept?.length) {
-      found.push(`its observer received ${shown?.length} of ${kept?.length} steps`);
+      found.push(`the observer received ${shown?.length} of ${kept?.length} steps`);
     }
     return found;
   }

@@ -17,7 +17,7 @@ const queryMs = 30_000;
 /** Longest time without a partition leader, in milliseconds. */
 const leaderMs = 10_000;
 
-/** Most object keys in one query. */
+/** Maximum number of object keys in one query. */
 const mostKeys = 500;
 
 /** SQL string literal. */
@@ -146,7 +146,7 @@ export class ClusterClient {
     { type, signals }: { type: string; signals: AbortSignal[] },
   ): Promise<{ status: number; text: string }> {
     const { token } = this.#address;
-    // On a reused connection, delayed ACKs hold back the last packet of a query's response.
+    // On a reused connection, delayed TCP acknowledgements hold back the last packet of a query's response.
     const isQuery = url.startsWith(this.#address.admin);
     const headers = {
       "content-type": type,
@@ -174,7 +174,7 @@ const isBytes = (body: object): body is Uint8Array<ArrayBuffer> => body instance
 const stateOf = (service: ServiceName, key: string): string =>
   `scope IS NULL AND service_name = '${service}' AND service_key = '${key}'`;
 
-/** Whether a failed call may have had an effect, or a retry may succeed. */
+/** Tells whether a failed call may have had an effect, or a retry may succeed. */
 export const isPassing = (error: unknown): error is WorkflowError =>
   error instanceof WorkflowError && ["NO_CLUSTER", "NO_WORKER", "CALL_FAILED"].includes(error.code);
 

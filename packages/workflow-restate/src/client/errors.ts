@@ -5,7 +5,7 @@ import { WorkflowError } from "@uncaged/workflow/host";
 export const startPending = (threadId: string, isOpen: boolean): WorkflowError =>
   WorkflowError.failed(
     "START_PENDING",
-    `another start of ${threadId} ${isOpen ? "has not ended yet" : "took its place"}`,
+    `another start of ${threadId} ${isOpen ? "has not ended yet" : "replaced this start"}`,
     "try again",
   );
 
@@ -22,7 +22,7 @@ export const callTimeout = (origin: string, cause: unknown): WorkflowError =>
   WorkflowError.failed(
     "NO_WORKER",
     `no worker answered by ${origin} in time`,
-    "see whether a worker runs, and whether the servers have room on their disks",
+    "check that a worker runs, and that the servers have free disk space",
     cause,
   );
 

@@ -1,6 +1,6 @@
 /*
- * A binary message: a JSON header on one line, then the parts back to back. Records travel as raw bytes, because a JSON
- * string would be half as long again.
+ * A binary message: a JSON header on one line, then the parts back to back. The parts are raw bytes, because JSON
+ * strings would be longer.
  */
 
 /** Joins a header and parts to a message. */

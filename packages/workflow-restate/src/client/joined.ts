@@ -1,6 +1,6 @@
 /**
- * Shares each read among the callers that came before it started, and runs reads in sequence. A caller never gets a
- * read that started before its call. So a hundred concurrent starts read the registry once or twice.
+ * Returns a function that shares each read among all calls before the start of the read, and runs reads in sequence. A
+ * caller never gets a read that started before its call. So many concurrent starts read the registry once or twice.
  */
 export function joined<T>(read: () => Promise<T>): () => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();

@@ -21,7 +21,7 @@ type Answer<T> = T | { refused: NotStaged };
 /** Largest message in bytes, unless a single value is larger. The limit of the cluster is 32 MiB. */
 const messageBytes = 8 * 1024 * 1024;
 const messageValues = 1000;
-/** Longest wait for another start of the same thread, in milliseconds. Abandoned starts end sooner. */
+/** Longest wait for another start of the same thread, in milliseconds. Abandoned starts expire sooner. */
 const pendingMs = 15_000;
 const againMs = 100;
 

@@ -34,13 +34,13 @@ describe("readHostUrl", () => {
     ...["", "x", "restate:", "restate://", "http://a", "restate://a:x", "restate://a/b"],
     ...["restate://a?admin=", "restate://a?admin=0", "restate://a?admin=99999", "restate://a?x=1"],
     ...["restate://u:p@a", "restate://a#b", "restate://a?admin=b c:1"],
-  ])("%p is refused in one line", async (text) => {
+  ])("%p is refused as a cluster URL", async (text) => {
     const read = Promise.try(() => readHostUrl(text, {}));
     expect(await codeOf(read)).toBe("BAD_HOST_URL");
   });
 
   test.each(["me:s3cret@a", "postgres://me:s3cret@a", ":s3cret@", "restate://me:s3cret@a?x=1"])(
-    "%p is refused without its password",
+    "the error for %p hides the password",
     async (text) => {
       const read = Promise.try(() => readHostUrl(text, {}));
       expect(await read.catch((error: Error) => error.message)).not.toContain("s3cret");

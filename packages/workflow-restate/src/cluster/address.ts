@@ -8,7 +8,7 @@ export type ClusterAddress = { ingress: string; admin: string; token: string | n
 export const tokenVariable = "UNCAGED_WORKFLOW_HOST_TOKEN";
 const defaultPorts = { ingress: 8080, admin: 9070 };
 
-/** Tells whether a text is meant to be the URL of a cluster. */
+/** Tells whether a text starts like the URL of a cluster. */
 export const isHostUrl = (text: string): boolean => /^restates?:/i.test(text);
 
 /**

@@ -84,6 +84,7 @@ export async function clusterTime(address: ClusterAddress): Promise<number | nul
 /** Version of a cluster and addresses of the workers of each service. */
 export type ClusterState = { version: string; deployments: Deployment[] };
 
+/** A registered address of workers, and the names of the services at the address. */
 export type Deployment = { id: string; uri: string; services: string[] };
 
 /**
@@ -148,7 +149,10 @@ function deploymentsIn(value: unknown): Deployment[] {
   }));
 }
 
-/** Expected services that a cluster lacks, services that another program registered, and the format of the rest. */
+/**
+ * Expected services that a cluster lacks, services that another program registered, and the format of the other
+ * services.
+ */
 type Services = { missing: string[]; foreign: string[]; format: string };
 
 async function servicesOf(address: ClusterAddress): Promise<Services> {
@@ -184,8 +188,7 @@ export async function checkWorkers(address: ClusterAddress): Promise<void> {
 }
 
 /**
- * Returns whether the workers of this program are registered in a cluster. Throws when this program can't register
- * them.
+ * Tells whether the workers of this program are registered in a cluster. Throws if this program can't register them.
  *
  * @throws WorkflowError as {@link checkWorkers}, without `NO_WORKERS`.
  */

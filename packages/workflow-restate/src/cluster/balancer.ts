@@ -13,6 +13,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 /** Loopback port of a worker, and the port of its health check. */
 export type Backend = { port: number; health: number };
 
+/** A running load balancer. */
 export type Balancer = {
   port: number;
   /** Replaces the backends. Closes the connections of removed backends. */

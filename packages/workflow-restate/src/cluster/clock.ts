@@ -9,12 +9,15 @@ import { clockOff } from "./errors.ts";
  */
 
 /**
- * Clock differences in milliseconds. From the first on, the worker reports the difference; from the second on, it
- * drives no threads.
+ * Limits of the clock difference, in milliseconds. At the first limit the worker reports the difference, and at the
+ * second it stops driving threads.
  */
 const [reportedMs, refusedMs] = [2_000, 10_000];
 
-/** Longest time of a usable response, in milliseconds. During a slower response, this process may have been frozen. */
+/**
+ * Maximum response time of a usable measurement, in milliseconds. A slower response may include a freeze of this
+ * process.
+ */
 const promptMs = 2_000;
 
 /**
@@ -44,7 +47,7 @@ export class Clock {
     return Date.now() - this.#lead;
   }
 
-  /** Whether the clock is too far off to drive threads. */
+  /** Whether the clock difference is too large to drive threads. */
   get isRefused(): boolean {
     return Math.abs(this.#lead) > refusedMs;
   }

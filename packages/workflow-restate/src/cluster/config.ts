@@ -22,7 +22,8 @@ export const nodeSocket = (node: string, name: "ingress" | "admin" | "fabric"): 
 /**
  * Returns the configuration of a server that runs in the cluster's folder.
  *
- * - The server listens only on Unix sockets. Their paths are relative, because a socket address is short.
+ * - The server listens only on Unix sockets. Their paths are relative, because socket addresses have a short maximum
+ *   length.
  * - A connection to a worker carries few streams, so that the balancer has connections to distribute.
  * - A call carries only the first values of a thread, including `meta`.
  * - Within seconds, the server closes a connection to a worker that does not respond.

@@ -12,7 +12,7 @@ export const badHost = (url: string): WorkflowError =>
     "write restate://host:port, and ?admin=port unless it is 9070; restates:// uses TLS",
   );
 
-/** A host of another kind where the command line takes a cluster or a database. */
+/** A host URL of another kind, where only a cluster or a database is possible. */
 export const otherHost = (url: string): WorkflowError =>
   WorkflowError.usage(
     "BAD_HOST_URL",
@@ -52,7 +52,7 @@ export const noCluster = (ingress: string, admin: string): WorkflowError =>
 export const halfCluster = (silent: string, url: string, other: string): WorkflowError =>
   WorkflowError.failed(
     "HALF_CLUSTER",
-    `half a cluster: its ${silent} ${url} does not answer, but its ${other} does`,
+    `incomplete cluster: its ${silent} ${url} does not answer, but its ${other} does`,
     "check its port: restate://host:<ingress>?admin=<port>",
   );
 
@@ -60,7 +60,7 @@ export const halfCluster = (silent: string, url: string, other: string): Workflo
 export const notCluster = (name: string, url: string, answer: string): WorkflowError =>
   WorkflowError.failed("NOT_A_CLUSTER", `${url} is not a Restate ${name}: ${answer}`, portHint);
 
-/** An answer that is not JSON. */
+/** A response that is not JSON. */
 export const notRestate = (origin: string, cause: unknown): WorkflowError =>
   WorkflowError.failed("NOT_A_CLUSTER", `${origin} is not a Restate server`, portHint, cause);
 
@@ -111,7 +111,7 @@ export const clockOff = (leadMs: number, ingress: string): WorkflowError =>
   WorkflowError.failed(
     "CLOCK_OFF",
     `the clock of this machine is ${Math.round(Math.abs(leadMs) / 1000)} s ${leadMs > 0 ? "ahead of" : "behind"} the cluster at ${ingress}`,
-    "set both by NTP: a worker's clock decides when its threads wake",
+    "set both clocks by NTP: a worker's clock decides when its threads wake",
   );
 
 const noRestate = (message: string, hint: string): WorkflowError =>
@@ -141,7 +141,7 @@ export const processNotStarted = (name: string, reason: string, log: string): Wo
   notStarted(`${name}: ${reason}`, `see ${log}`);
 
 export const otherNodeCount = (folder: string, known: number, nodes: number): WorkflowError =>
-  notStarted(`the cluster in ${folder} has ${known} nodes, not ${nodes}`, `give --nodes ${known}`);
+  notStarted(`the cluster in ${folder} has ${known} nodes, not ${nodes}`, `use --nodes ${known}`);
 
 export const clusterPortTaken = (folder: string, port: number): WorkflowError =>
   notStarted(

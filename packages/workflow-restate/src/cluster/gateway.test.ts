@@ -62,7 +62,7 @@ describe("a gateway", () => {
     expect(seen).toEqual([]);
   });
 
-  test("refuses a request without the token after a request with it on the same connection", async () => {
+  test("refuses a request without the token after a request with the token on the same connection", async () => {
     const seen = serve(path);
     const { port } = new URL(start(path));
     const { promise, resolve } = Promise.withResolvers<string>();
@@ -106,7 +106,7 @@ describe("a gateway", () => {
     expect(seen[0]?.headers.get("authorization")).toBeNull();
   });
 
-  test("tries another server when one is gone, and responds with 502 when all are", async () => {
+  test("tries another server if one is gone, and responds with 502 if all servers are gone", async () => {
     const url = start(join(folder, "gone.sock"), path);
     const statuses = async () => {
       const all = Array.from({ length: 4 }, () => fetch(url, withToken));

@@ -27,13 +27,13 @@ function headersOf(claims: object, key: KeyObject = own.privateKey, head: object
 const check = signatureCheck([own.identityKey], () => time * 1000);
 
 describe("a request to a worker", () => {
-  test("is accepted when a server has signed its path and the time", () => {
+  test("is accepted if a server has signed its path and a valid period", () => {
     expect(check(path, headersOf(valid))).toBe(true);
   });
 
   const jwt = headersOf(valid)["x-restate-jwt-v1"];
   test.each([
-    ["nothing", {}],
+    ["no headers", {}],
     ["no scheme", { "x-restate-jwt-v1": jwt }],
     ["another scheme", { ...headersOf(valid), "x-restate-signature-scheme": "unsigned" }],
     [
@@ -46,16 +46,16 @@ describe("a request to a worker", () => {
     ["another key's name", headersOf(valid, other.privateKey, { kid: other.identityKey })],
     ["another algorithm", headersOf(valid, own.privateKey, { alg: "none" })],
     ["another path", headersOf({ ...valid, aud: "/discover" })],
-    ["a time that is over", headersOf({ ...valid, exp: time - 1 })],
-    ["a time to come", headersOf({ ...valid, nbf: time + 1 })],
-    ["no time", headersOf({ aud: path })],
+    ["an expired period", headersOf({ ...valid, exp: time - 1 })],
+    ["a future period", headersOf({ ...valid, nbf: time + 1 })],
+    ["no period", headersOf({ aud: path })],
   ] as [string, object][])("is refused with %s", (_what, headers) => {
     expect(check(path, { ...headers })).toBe(false);
   });
 });
 
 test.each(["", "x", "publickeyv1_", "publickeyv1_0", `publickeyv1_${"z".repeat(50)}`])(
-  "%p is not a key of a server",
+  "%p is refused as the key of a server",
   async (text) => {
     expect(await codeOf(Promise.try(() => readIdentityKey(text)))).toBe("BAD_IDENTITY_KEY");
   },

@@ -6,9 +6,9 @@ import { makeFolder } from "@uncaged/workflow/internal";
 import type { ClusterAddress } from "./address.ts";
 
 /*
- * Notes the locations of this user's clusters on this machine. A link named after the port of an ingress points to the
- * folder of its cluster, so that commands on any storage root find the keys. A link is a hint: the folder must name the
- * same address.
+ * Records the locations of this user's clusters on this machine. A link named after the port of an ingress points to
+ * the folder of its cluster, so that commands on any storage root find the keys. A link is a hint: the folder must name
+ * the same address.
  */
 
 function noteOf({ ingress }: ClusterAddress, env: Environment): string {
@@ -16,7 +16,7 @@ function noteOf({ ingress }: ClusterAddress, env: Environment): string {
   return join(state, "uncaged-workflow/clusters", new URL(ingress).port);
 }
 
-/** Notes the folder of a cluster. Without this note, only commands on the cluster's storage root find its keys. */
+/** Records the folder of a cluster. Without this link, only commands on the cluster's storage root find its keys. */
 export function noteCluster(folder: string, address: ClusterAddress, env: Environment): void {
   const note = noteOf(address, env);
   try {
@@ -32,7 +32,7 @@ export function forgetCluster(folder: string, address: ClusterAddress, env: Envi
   if (notedFolder(address, env) === folder) rmSync(noteOf(address, env), { force: true });
 }
 
-/** Returns the noted folder of an address; null when there is none. */
+/** Returns the recorded folder of an address; null if it is missing. */
 export function notedFolder(address: ClusterAddress, env: Environment): string | null {
   try {
     return readlinkSync(noteOf(address, env));

@@ -95,11 +95,9 @@ export function isFree(port: number): Promise<boolean> {
 /** Returns the last line of a process's log file. */
 export function lastLine(log: string): string {
   try {
-    return (
-      readFileSync(log, "utf8").trim().split("\n").at(-1)?.slice(0, 300) || "it printed nothing"
-    );
+    return readFileSync(log, "utf8").trim().split("\n").at(-1)?.slice(0, 300) || "no output";
   } catch {
-    return "it printed nothing";
+    return "no output";
   }
 }
 

@@ -44,6 +44,7 @@ function foldersAbove(folder: string): string[] {
   return above === folder ? [folder] : [folder, ...foldersAbove(above)];
 }
 
+/** Returns the error for a machine without a Restate server. */
 export const missingServer = (): WorkflowError => noServer(packageName());
 
 /**
@@ -80,6 +81,6 @@ export async function installServer(env: Environment): Promise<string> {
 }
 
 function notInstalled(printed: string): WorkflowError {
-  const [reason = "it printed nothing"] = printed.trim().split("\n").slice(-1);
+  const [reason = "no output"] = printed.trim().split("\n").slice(-1);
   return serverNotInstalled(`${packageName()}@${serverVersion}`, reason, variable);
 }

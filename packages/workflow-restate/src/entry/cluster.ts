@@ -1,4 +1,4 @@
-// Entry point 3: addresses of clusters, and clusters on this machine.
+// Entry point `./cluster`: addresses of clusters, and clusters on this machine.
 
 export {
   type ClusterAddress,

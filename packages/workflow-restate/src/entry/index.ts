@@ -1,4 +1,4 @@
-// Entry point 1: the host on a cluster.
+// Entry point `.`: the host on a cluster.
 
 export { openRestateHost, type RestateHost, type RestateHostOptions } from "../host/host.ts";
 export { openPlanRows, type PlanRows } from "../host/plans.ts";

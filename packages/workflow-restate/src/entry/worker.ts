@@ -1,3 +1,3 @@
-// Entry point 2: the worker, which drives the threads of a cluster.
+// Entry point `./worker`: the worker, which drives the threads of a cluster.
 
 export { type ServedWorker, serveWorker, type WorkerOptions } from "../worker/serve.ts";

@@ -6,10 +6,10 @@ import { listLive, overStatuses, readNewest, rowsOfMetas } from "./list.ts";
 import type { HostContext } from "./context.ts";
 
 const lookEveryMs = 250;
-/** Newest threads compared at each poll, in addition to all running threads. */
+/** Number of newest threads that each poll compares, in addition to all running threads. */
 const mostSeen = 200;
 
-/** Other known threads compared at each poll. */
+/** Number of other known threads that each poll compares. */
 const mostOthers = 50;
 
 /** Last reported state of a thread, whether it has ended, and whether it changes without a request. */
@@ -54,7 +54,7 @@ const seenOf = (row: ThreadRow): Seen => ({
 type Looked = { rows: ThreadRow[]; gone: string[] };
 const nothing: Looked = { rows: [], gone: [] };
 
-/** Rows that differ from `seen`, and removed threads. */
+/** Returns the rows that differ from `seen`, and the removed threads. */
 async function look(context: HostContext, seen: Map<string, Seen>): Promise<Looked> {
   const { ids: newest } = await readNewest(context);
   const window = newest.slice(0, mostSeen);
@@ -69,7 +69,7 @@ async function look(context: HostContext, seen: Map<string, Seen>): Promise<Look
   }
   for (const id of others) {
     ids.add(id);
-    // Move them to the end, so that the next poll compares the threads after them.
+    // Move the compared threads to the end, so that the next poll compares the other threads.
     const state = seen.get(id) as Seen;
     seen.delete(id);
     seen.set(id, state);

@@ -24,8 +24,8 @@ const freshMs = 3_000;
 const healthMs = 1_000;
 const mostRead = 1_000;
 /**
- * Number of failed attempts after which a thread counts as not driven. They take about four seconds; a worker restarts
- * faster.
+ * Number of failed attempts after which a thread counts as not driven. These attempts take longer than a restart of a
+ * worker.
  */
 const mostRetries = 7;
 
@@ -42,7 +42,7 @@ export class HostContext {
   readonly local: CopyHost;
   /** Threads started by this host, with their start times: the index may lack them for a moment. */
   readonly recent = new Map<string, ThreadRef & { at: number }>();
-  /** Fields read from the logs of threads, by the state of the log. */
+  /** Fields read from the log of each thread, with the state of the log at the read. */
   readonly #read = new Map<string, { state: string; thread: IndexedThread }>();
   readonly #health = new Map<string, { at: number; isDriven: Promise<boolean> }>();
 
@@ -61,7 +61,7 @@ export class HostContext {
     return meta?.hash === hash ? meta : null;
   }
 
-  /** Finds the driver of a thread. Brings the thread's files up to date first. */
+  /** Finds the driver of a thread. First brings the thread's files up to date. */
   readonly drivers: Drivers = {
     find: async ({ hash, threadId }) => {
       const meta = await this.mirror.sync(threadId);
@@ -86,8 +86,8 @@ export class HostContext {
   }
 
   /**
-   * Reads the fields of a thread's row, and its figures, from its log. Gives a thread that rests its fields, so that
-   * the next list need not read the log.
+   * Reads the fields of a thread's row, and its figures, from its log. Stores the fields of an ended or waiting thread
+   * in the thread's object, so that the next list need not read the log.
    */
   async read(meta: ThreadMeta, isRunning: boolean): Promise<IndexedThread | null> {
     const { threadId, hash, incarnation, records, batches, journal } = meta;

@@ -39,7 +39,7 @@ export const tooLargeToMove = (
 ): WorkflowError =>
   WorkflowError.failed(
     "RECORD_TOO_LARGE",
-    `${threadId} has ${part} of ${(length / 1048576).toFixed(1)} MiB; a cluster takes up to ${limit / 1048576} MiB`,
+    `${threadId} has ${part} of ${(length / 1048576).toFixed(1)} MiB; a cluster accepts up to ${limit / 1048576} MiB`,
     "it stays where it is",
   );
 

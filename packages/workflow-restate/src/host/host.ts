@@ -13,12 +13,13 @@ import { controlThread, findThread, forkThread, startThread } from "./threads.ts
 import { collectGarbage, verifyCluster } from "./upkeep.ts";
 import { workflowsOf } from "./workflows.ts";
 
+/** Options of {@link openRestateHost}. */
 export type RestateHostOptions = {
   /** Folder for the mirror of read threads; defaults to a temporary folder. */
   cache?: string;
 };
 
-/** Host on a cluster. */
+/** A host on a cluster. */
 export type RestateHost = Host & {
   /** Moves threads out of the cluster and into it. */
   moving: MovingHost;

@@ -153,7 +153,7 @@ export async function readNewest(context: HostContext): Promise<Newest> {
   return { total, ids: all.sort().toReversed(), isAll: oldest === "" };
 }
 
-/** Returns a thread's current row. Reads its log unless the thread rests, and its meta has what the log shows. */
+/** Returns a thread's current row. Reads its log unless the thread rests and its meta has all fields of the row. */
 export async function rowNow(context: HostContext, meta: ThreadMeta): Promise<ThreadRow> {
   return (await indexedNow(context, meta)).row;
 }

@@ -92,7 +92,10 @@ async function fetchBlobs({ client, root }: HostContext, { hash, threadId }: Thr
 const largest = (lines: readonly Uint8Array[]): number =>
   lines.reduce((most, { length }) => Math.max(most, length), 0);
 
-/** @throws WorkflowError `RECORD_TOO_LARGE`, `NO_SUMS`, `LOG_CORRUPT`, `THREAD_EXISTS`. */
+/**
+ * Checks that a thread of a storage root can arrive in the cluster.
+ * @throws WorkflowError `RECORD_TOO_LARGE`, `NO_SUMS`, `LOG_CORRUPT`, `THREAD_EXISTS`
+ */
 async function check(context: HostContext, root: Root, ref: ThreadRef): Promise<void> {
   const { threadId } = ref;
   const { sum } = logOf(root, ref);

@@ -17,7 +17,7 @@ export class Place {
   #seen: Seen;
   readonly #shown: () => Shown | null;
 
-  /** @throws WorkflowError `BAD_POSITION` (usage). */
+  /** Starts at a cursor. @throws WorkflowError `BAD_POSITION` (usage) */
   constructor(shown: () => Shown | null, cursor: string | undefined) {
     const [, position = cursor, claim] = withClaim.exec(cursor ?? "") ?? [];
     const { data, info } = positionOf(position);

@@ -6,19 +6,22 @@ import { type CommitEntry, type PlanCommit, rowKey } from "../service/plan.ts";
 /** Key of the one object that holds the plans of a cluster. */
 const home = "home";
 
-/** Rows that changed after a version; null for a deleted row. With `isAll` it has every row. */
+/** Rows that changed after a version; null for a deleted row. With `isAll`, `rows` has every row. */
 export type RowsSince = { version: number; isAll: boolean; rows: Map<string, unknown> };
 
 /** Rows of the plans of a cluster, and locks for plan services. */
 export type PlanRows = {
+  /** Returns the rows that changed after a version. */
   since(version: number): Promise<RowsSince>;
-  /** Sets rows; a null row is deleted. Returns false without a change when the version is stale. */
+  /**
+   * Sets rows; deletes a row whose value is null. Returns false without a change if `after` is not the current version.
+   */
   commit(after: number, rows: Record<string, unknown>): Promise<boolean>;
-  /** Takes a lock once it is free. When the process dies, the lock expires some seconds later. */
+  /** Acquires a lock; calls `onWait` before each retry. The lock of a dead process expires within seconds. */
   lock(name: string, onWait: () => void): Promise<{ release(): Promise<void> }>;
 };
 
-/** Lease of a lock and the interval of its renewal, in milliseconds. */
+/** Duration of a lock's lease, interval of its renewal, and pause between attempts to acquire it, in milliseconds. */
 const leaseMs = 10_000;
 const renewMs = 3_000;
 const waitMs = 50;
@@ -28,7 +31,7 @@ const waitMs = 50;
  */
 const longestMs = 30_000;
 const retryMs = 200;
-/** Most rows that a change reads by key; a larger change reads all rows. */
+/** Maximum number of rows that a reader reads by key; for more changes it reads all rows. */
 const mostKeys = 200;
 
 /** Opens the plan rows of a cluster. */

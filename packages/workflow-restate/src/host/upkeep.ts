@@ -135,7 +135,7 @@ export async function collectGarbage(
   return garbage;
 }
 
-/** Returns the abandoned starts of several messages; with `act` deletes their values. */
+/** Returns the abandoned multi-message starts. With `act`, deletes their values. */
 async function leftovers({ client }: HostContext, now: number, act: boolean): Promise<string[]> {
   const found: string[] = [];
   const rows = await client.query<{ id: string; value: string }>(

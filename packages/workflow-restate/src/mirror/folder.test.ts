@@ -20,7 +20,7 @@ async function begin() {
   return { child, path: new TextDecoder().decode(value).trim() };
 }
 
-test("a process deletes its folder at its end; the next process deletes the folder of a killed process", async () => {
+test("a process deletes its folder when it exits; the next process deletes the folder of a killed process", async () => {
   const [ended, killed, lives] = await Promise.all([begin(), begin(), begin()]);
   await ended.child.stdin.write("end");
   await ended.child.stdin.end();

@@ -55,7 +55,7 @@ export async function listThread(
       ...(figures && { figures }),
     };
     sent.push(rows(periodOf(threadId), { [threadId]: row }));
-    // Only forks need a row: the family of another thread has the thread's own id.
+    // Only forks need a row: the id of a family is the id of its first thread.
     if (before === null && forkFrom)
       sent.push(rows(familyPeriod(originOf(meta)), { [threadId]: {} }));
   }

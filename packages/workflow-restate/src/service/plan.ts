@@ -6,7 +6,7 @@ import { brief } from "./options.ts";
 /** Change of the plans: its base version, and the rows to set; null deletes a row. */
 export type PlanCommit = { id: string; after: number; rows: Record<string, unknown> };
 
-/** Record of a commit. Older copies have stale values for its keys. */
+/** Id and changed keys of a commit, for readers with an older version. */
 export type CommitEntry = { id: string; keys: string[] };
 
 /** Holder of a lock, and expiry time in milliseconds since the epoch. */
@@ -18,9 +18,9 @@ export const rowKey = (key: string): string => `row:${key}`;
 const keptCommits = 1_000;
 
 /**
- * The plans. All rows are in one object because their rules read several rows at once. A commit names its base version,
- * and the object refuses a commit with a stale base. So a trigger that several services check fires once. Locks of plan
- * services are objects of the same kind with other keys.
+ * The plans. All rows are in one object because the rules of plans read several rows at once. A commit names its base
+ * version, and the object refuses a commit with a stale base. Therefore a trigger that several services check fires
+ * only once. Locks of plan services are objects of the same kind with other keys.
  */
 export const planObject = object({
   name: "plan",

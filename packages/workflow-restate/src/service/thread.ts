@@ -214,7 +214,10 @@ async function commitInput(
   await become(ctx, rules.answer(meta, record, now).meta, meta);
 }
 
-/** The Restate object of a thread. Its rules are in `thread/thread.ts`. `drive` is the worker; `mask` masks secrets. */
+/**
+ * The Restate object of a thread. Its rules are in `thread/thread.ts`. `drive` is the function of the worker; `mask`
+ * masks secrets.
+ */
 export const threadObject = (drive: Drive, mask: Mask) =>
   object({
     name: "thread",

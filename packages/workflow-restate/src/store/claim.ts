@@ -384,7 +384,7 @@ export class ClusterClaim implements Claim {
 }
 
 const none = Buffer.alloc(0);
-/** @throws WorkflowError `RECORD_TOO_LARGE` */
+/** Checks the length of a record. @throws WorkflowError `RECORD_TOO_LARGE` */
 export function checkLength(record: string): void {
   const length = Buffer.byteLength(record);
   if (length > maxRecordBytes) throw recordTooLarge(length);

@@ -6,7 +6,7 @@ export const recordsDamaged = (threadId: string): WorkflowError =>
   WorkflowError.failed(
     "LOG_CORRUPT",
     `the records of ${threadId} in the cluster are damaged`,
-    "see which: uncaged-workflow verify",
+    "find the damaged records: uncaged-workflow verify",
   );
 
 export const changesLost = (): WorkflowError =>

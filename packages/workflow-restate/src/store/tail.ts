@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync, statSync } from "node:fs";
 
-/** Most bytes of a file in one message, unless a single line is longer. */
+/** Maximum bytes of a file in one message, unless a single line is longer. */
 const mostAtOnce = 512 * 1024;
 
 /** A file, and the number of bytes already sent. */

@@ -13,7 +13,7 @@ const lookEveryMs = 150;
 type Seen = { hash: string; shown: string };
 
 /**
- * Polls several times a second for live threads, and for the index's notes of changes to other threads. The cost of a
+ * Polls several times a second for live threads, and for changes of other threads in the index. The cost of a
  * poll does not grow with the number of threads. @see ThreadStore.watch
  */
 export async function* watchCluster(
@@ -58,10 +58,10 @@ class ThreadChanges {
 class AllChanges {
   readonly #client: ClusterClient;
   readonly #seen = new Map<string, Seen>();
-  /** Threads reported as removed before the index noted their removal. */
+  /** Threads reported as removed before the index recorded their removal. */
   readonly #gone = new Set<string>();
   #registry = 0;
-  /** Number of changes in the index at the last look; null before the first look. */
+  /** Number of changes in the index at the last poll; null before the first poll. */
   #noted: number | null = null;
 
   constructor(client: ClusterClient) {
@@ -72,7 +72,7 @@ class AllChanges {
     const noted = await this.#lookAtIndex();
     const registry = await this.#client.value<RegistryState>("workflow", "registry", "registry");
     const changes: StoreChange[] = [];
-    // Compare a thread with a noted change even if it is live now.
+    // Compare a thread with a recorded change even if it is live now.
     const ids = new Set([...noted.live, ...noted.changed.keys(), ...this.#seen.keys()]);
     const metas = await this.#client.values<ThreadMeta>("thread", [...ids], "meta");
     for (const threadId of [...ids].sort()) {
@@ -94,7 +94,7 @@ class AllChanges {
     return changes;
   }
 
-  /** Returns live threads, and threads whose changes the index has noted since the last look. */
+  /** Returns live threads, and threads whose changes the index has recorded since the last poll. */
   async #lookAtIndex(): Promise<{ live: Set<string>; changed: Map<string, string> }> {
     const before = this.#noted;
     const from = numbered("c", (before ?? 0) + 1);

@@ -31,7 +31,7 @@ const leave = (meta: ThreadMeta, to = laptop, force = false) =>
   rules.leave(meta, { to, at: 5, force });
 function left(meta: ThreadMeta, to = laptop): ThreadMeta {
   const result = leave(meta, to);
-  if (!("meta" in result)) throw new Error("it did not leave");
+  if (!("meta" in result)) throw new Error("the thread did not leave");
   return result.meta;
 }
 const arriving = (moves: number, more: Partial<rules.ArrivingThread> = {}) => ({
@@ -73,7 +73,7 @@ describe("a thread that leaves a cluster", () => {
     expect(codeOf(leave(meta, other))).toBe("THREAD_MOVED");
   });
 
-  test("must not run, unless its worker is lost", () => {
+  test("must not be running, unless its worker is lost", () => {
     expect(codeOf(leave(driven))).toBe("THREAD_RUNNING");
     expect("meta" in leave(driven, laptop, true)).toBe(true);
     const parked: ThreadMeta = { ...driven, drive: null, pause: true };

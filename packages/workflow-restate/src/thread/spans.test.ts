@@ -64,7 +64,7 @@ describe("a position in a debug log with successive writers", () => {
     );
   });
 
-  test("is lost after the recorded bytes when a later claim is known, even a claim without a write", () => {
+  test("is lost after the recorded bytes once a later claim is known, even if that claim has written nothing", () => {
     const one = extended([], { claim: 1, at: 0 }, 0);
     expect(isLost(continued(one, 1, 10), { info: 12, claim: 1 })).toBe(false);
     const two = continued(one, 2, 10);
@@ -74,7 +74,7 @@ describe("a position in a debug log with successive writers", () => {
     expect(recordedOf(one, 10, { info: 12, claim: 2 })).toBe(10);
   });
 
-  test("is found in a worker's copy despite other writers' bytes in between", () => {
+  test("is found in a worker's copy even if other writers' bytes are in between", () => {
     const first = extended([], { claim: 1, at: 0 }, 0);
     const between = extended(first, {}, 5);
     expect(inCopy(between, 1, 5)).toBe(5);

@@ -29,7 +29,7 @@ test("another start waits for a start in progress, and replaces a silent start",
   expect(seal(taken, "a", 12 * second)).toBe("superseded");
 });
 
-test("a repeated first message restarts a start; a later message without a first is refused", () => {
+test("a repeated first message restarts a start; a later message without a first message is refused", () => {
   const again = stage(begun("a", 0), { token: "a", from: 0 }, second);
   expect(again).toEqual({ staging: { token: "a", at: second }, isNew: true });
   expect(stage(null, { token: "a", from: 3 }, 0)).toBe("superseded");

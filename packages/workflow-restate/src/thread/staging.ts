@@ -6,7 +6,7 @@
 /** Token of the start and time of its last message, in milliseconds since the epoch. */
 export type Staging = { token: string; at: number };
 
-/** `from` is the number of a message's first value; 0 begins a start. */
+/** A message of a start. `from` is the number of its first value; 0 begins a start. */
 export type StageRequest = { token: string; from: number };
 
 /** Reason for the refusal of a message: another start is in progress, or has replaced this start. */

@@ -122,14 +122,14 @@ describe("a thread of a cluster", () => {
     expect(rules.expires(asked, 1)).toBe(true);
   });
 
-  test("pauses at its next yield, and continues when it is resumed before or after that", () => {
+  test("pauses at its next yield, and continues if it is resumed before or after the pause", () => {
     const wanted = rules.pause(claimed(begun()));
     if ("error" in wanted) throw new Error(wanted.error.message);
     const resumed = rules.resume(wanted.meta, 4);
     if ("error" in resumed) throw new Error(resumed.error.message);
     expect(park(resumed.meta, resumed.meta)).toEqual({ parked: false });
     const parked = park(wanted.meta, wanted.meta);
-    if (!("meta" in parked)) throw new Error("it did not park");
+    if (!("meta" in parked)) throw new Error("the thread did not park");
     expect(rules.standOf(parked.meta)).toBe("paused");
     const again = rules.resume(parked.meta, 5);
     expect("meta" in again && again.meta.epoch).toBe(2);
@@ -160,7 +160,7 @@ describe("a thread of a cluster", () => {
     const lease = { owner: "a", leaseMs: 10, takeOver: false };
     expect(leases.hold(driven, lease, 3)).toEqual({ held: true });
     const held = leases.hold(driven, { ...lease, takeOver: true }, 3);
-    if (!("meta" in held)) throw new Error("it was not taken over");
+    if (!("meta" in held)) throw new Error("the claim was not taken over");
     expect(append(held.meta, next(driven)).kind).toBe("fenced");
     const request = { epoch: driven.epoch, invocation: "inv_1", pid: 7, now: 3 };
     expect(rules.claim(held.meta, request)).toEqual({ over: "superseded" });
@@ -179,7 +179,7 @@ describe("a thread of a cluster", () => {
     expect(append(result.meta, { ...entry, append: 2 }).kind).toBe("fenced");
   });
 
-  test("keeps its rules under any sequence of requests", () => {
+  test("obeys the rules under any sequence of requests", () => {
     const act = fc.record({
       kind: fc.constantFrom(
         "claim",
@@ -213,7 +213,7 @@ describe("a thread of a cluster", () => {
           expect(meta.epoch).toBeGreaterThanOrEqual(before.epoch);
           if (before.end) expect([meta.end, meta.records]).toEqual([before.end, before.records]);
           if (meta.end || meta.last?.waits) expect(meta.drive).toBeNull();
-          // Only the holder of the claim changes the thread.
+          // Only the holder of the claim may append.
           const isOurs = mine.claim === before.claim && mine.epoch === before.epoch;
           if (["step", "wait", "end"].includes(kind) && !isOurs) expect(meta).toEqual(before);
         }

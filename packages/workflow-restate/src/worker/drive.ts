@@ -40,8 +40,8 @@ export type DriverParts = {
 export type Order = { threadId: string; epoch: number; invocation: string; signal: AbortSignal };
 
 /**
- * Most attempts of one invocation. Restate would delay the next attempt by 0.4 s, and double the delay for each further
- * attempt, up to 5 s.
+ * Maximum attempts of one invocation. Restate would delay the next attempt by 0.4 s, and double the delay for each
+ * further attempt, up to 5 s.
  */
 const mostAttempts = 4;
 
@@ -118,8 +118,9 @@ export class Driver {
   }
 
   /**
-   * @see Drive. @throws when the thread's object does not confirm that the drive is over. Restate then retries the
-   * drive elsewhere.
+   * Drives the thread of an order until it rests.
+   * @see Drive
+   * @throws if the thread's object does not confirm that the drive is over. Restate then retries the drive elsewhere.
    */
   async drive(order: Order): Promise<string> {
     if (this.#isDraining) throw new Error("the worker is draining");
@@ -175,7 +176,7 @@ export class Driver {
       if ("over" in renewed) return renewed.over;
       throw new Error(`${threadId} was claimed by a worker of another version`);
     }
-    if (!claim) throw new Error(`${threadId} was taken by another worker`);
+    if (!claim) throw new Error(`${threadId} was claimed by another worker`);
     const [bundle, journal] = await this.#load(claim)
       .then(async (loaded) => [loaded, await this.#journalOf(claim)] as const)
       .catch((error: unknown) => {
@@ -225,7 +226,7 @@ export class Driver {
     this.#engines.add(driven);
     this.#begin(threadId, { fail, note: (content) => info.log("R5DM7YB3", content) });
     try {
-      if (signal.aborted || this.#isDraining) throw new Error("the thread was taken away");
+      if (signal.aborted || this.#isDraining) throw new Error("the drive was canceled");
       const payload = { pid: process.pid, steps: claim.steps.length };
       info.event({ tag: "E9K2TNWE", type: "worker_start", stepID: null, payload });
       engine.start();
@@ -237,7 +238,7 @@ export class Driver {
       // Only the object can confirm that the thread rests. Otherwise another worker must continue it.
       const after = await client.call<Claimed>("thread", threadId, "look", { epoch: meta.epoch });
       if ("over" in after) return after.over;
-      throw new Error("the thread was let go");
+      throw new Error("the thread does not rest");
     } finally {
       claim.abandon();
       this.#engines.delete(driven);
@@ -304,7 +305,7 @@ export class Driver {
   }
 }
 
-/** @throws WorkflowError `BUNDLE_CHANGED` when a thread was started with a bundle of another SHA-256. */
+/** Checks the SHA-256 of the bundle with which a thread was started. @throws WorkflowError `BUNDLE_CHANGED` */
 function checkStartedWith({ ref, start }: ClusterClaim, own: string): void {
   const other = refusals.otherBundle(ref.threadId, start, { hash: ref.hash, sha256: own });
   if (other) throw other;

@@ -6,6 +6,6 @@ export const portTaken = (port: number, cause: unknown): WorkflowError =>
   WorkflowError.failed(
     "PORT_TAKEN",
     `can't listen on port ${port}`,
-    "give another one: --port N",
+    "choose another port: --port N",
     cause,
   );

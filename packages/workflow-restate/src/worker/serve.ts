@@ -17,6 +17,7 @@ import { Driver } from "./drive.ts";
 import { LiveClaims } from "./live.ts";
 import { portTaken } from "./errors.ts";
 
+/** Options of {@link serveWorker}. */
 export type WorkerOptions = {
   address: ClusterAddress;
   /** Port for the cluster's requests; 0 picks a free port. `healthPort` serves health checks and event streams. */
@@ -212,9 +213,9 @@ function watchClock(
     if (now === before) return;
     if (isRefused) acts.refuse();
     else acts.accept();
-    const what = isRefused ? "; it drives nothing" : "";
+    const what = isRefused ? "; it drives no threads" : "";
     if (problem) acts.report?.(`${problem.message}${what}; hint: ${problem.hint}`);
-    else acts.report?.("the clock of this machine is right again");
+    else acts.report?.("the clock of this machine is correct again");
     before = now;
   };
   look();

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { type Effect, type Known, violations } from "./audit.ts";
 import { takeovers } from "./takeover.ts";
 
-/* Tests of the auditor: it finds errors planted in a valid log. */
+/* Tests that the auditor finds errors planted in a valid log. */
 
 const at = (role: string, content: string, pid = 1, timestamp = 0) =>
   JSON.stringify({

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readSync } from "node:fs";
 
 /*
- * Compares the outside effects of threads with their records. A bundle appends a line to a file at the start of each
+ * Compares the external effects of threads with their records. A bundle appends a line to a file at the start of each
  * step, without product code in between. Records are read through the cluster's query interface. This file shares no
  * code with the product.
  *
@@ -12,7 +12,7 @@ import { closeSync, existsSync, openSync, readSync } from "node:fs";
  * A4 Records shown earlier are a prefix of the final log.
  * A5 Each question has one answer. Each acknowledged answer is in the log once.
  * A6 A thread ends: as killed after an acknowledged kill, else with all of its steps.
- * A7 A call of a bundle continues after a step only when that step of its own is in the log: it was acknowledged.
+ * A7 A call of a bundle continues after a step only if the log has the step of this call, so the step was acknowledged.
  */
 
 /**
@@ -129,7 +129,7 @@ export type Known = {
   copied: number;
   /** Whether a kill was requested or acknowledged. */
   kill: "none" | "asked" | "acknowledged";
-  /** Given and acknowledged answers. */
+  /** Sent and acknowledged answers. */
   answers: { given: readonly string[]; acknowledged: readonly string[] };
   /** Records that an observer received. */
   shown: readonly string[];
@@ -166,7 +166,7 @@ export function violations(
     ...unacknowledged(counted, effects),
     ...known.shown
       .filter((line, n) => lines[n] !== line)
-      .map((line) => `was shown, and is gone: ${line.slice(0, 100)}`),
+      .map((line) => `lacks a shown record: ${line.slice(0, 100)}`),
   ];
 }
 
@@ -183,7 +183,7 @@ function wrongLog(records: readonly Step[], counted: readonly Step[], known: Kno
   }
   const isKilled = ends[0]?.meta.reason === "killed";
   if (isKilled && known.kill === "none") found.push("is killed without an acknowledged kill");
-  if (!isKilled && known.kill === "acknowledged") found.push("was killed, and is not");
+  if (!isKilled && known.kill === "acknowledged") found.push("was killed, but has no kill record");
   if (!isKilled && counted.length !== known.steps) found.push(`ended with ${counted.length} steps`);
   return found;
 }
@@ -208,11 +208,11 @@ function repeated(effects: readonly Effect[], copied: number, { heldUp }: Known)
   const late = new Map<number, number>();
   let highest = copied - 1;
   for (const { step, pid } of effects) {
-    if (step > highest + 1) found.push(`step ${step} was begun, and step ${highest + 1} never was`);
+    if (step > highest + 1) found.push(`step ${step} began, but step ${highest + 1} never did`);
     if (step < highest) {
       const times = (late.get(pid) ?? 0) + 1;
       late.set(pid, times);
-      if (times > heldUp(pid)) found.push(`step ${step} ran again when ${highest} had begun`);
+      if (times > heldUp(pid)) found.push(`step ${step} ran again after step ${highest} had begun`);
     }
     highest = Math.max(highest, step);
   }

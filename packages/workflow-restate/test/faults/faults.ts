@@ -156,11 +156,11 @@ class Trial {
 
   #pick<T>(all: readonly T[]): T {
     const found = all[Math.floor(this.#random() * all.length)];
-    if (found === undefined) throw new RangeError("there is nothing to choose from");
+    if (found === undefined) throw new RangeError("no items to choose from");
     return found;
   }
 
-  /** Starts threads up to the wanted number. Some of them ask a question. */
+  /** Starts threads until enough are open. Some threads ask a question. */
   async #fill(workflow: string): Promise<void> {
     const { threads, steps } = this.#options;
     for (;;) {
@@ -178,7 +178,7 @@ class Trial {
     }
   }
 
-  /** Reads the current logs of some threads. */
+  /** Reads the current logs of some threads, like an observer. */
   async #show(): Promise<void> {
     const open = [...this.#tried.values()].slice(-this.#options.threads);
     for (const thread of [this.#pick(open), this.#pick(open)]) {
@@ -331,7 +331,7 @@ class Trial {
     };
   }
 
-  /** Brings a thread to its end: answers its questions, and resumes it when it is paused. */
+  /** Answers the questions of a thread, and resumes the thread if it is paused, until it ends. */
   async #ended(thread: Tried): Promise<string[]> {
     for (const late = Date.now() + 120_000; Date.now() < late; await Bun.sleep(50)) {
       const { status } = await retried(() => this.#host.read(thread));
@@ -362,7 +362,7 @@ function newId(): string {
   return time + tail;
 }
 
-/** Retries a call while a server is away. */
+/** Retries a call while a server is unavailable. */
 async function retried<T>(ask: () => Promise<T>): Promise<T> {
   for (const late = Date.now() + 60_000; ; await Bun.sleep(100)) {
     try {

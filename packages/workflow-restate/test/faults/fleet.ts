@@ -10,7 +10,7 @@ export type Worker = {
   /** Port for the balancer. */
   port: number;
   health: number;
-  /** All its connections: from the cluster, from the balancer, and to the cluster. */
+  /** All connections of the worker: from the cluster, from the balancer, and to the cluster. */
   links: Link[];
 };
 

@@ -3,12 +3,12 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 /**
  * A network failure. `reset`: connections are closed, and new ones too. `silent`: connections stay open and pass
  * nothing until the end of the failure. `slow`: data arrives late. `lost`: the server's ends of all connections are
- * closed, and the clients never learn of it, even after the failure; new connections work.
+ * closed without notice to the clients, even after the failure; new connections work.
  */
 export const cuts = ["reset", "silent", "slow", "lost"] as const;
 export type Cut = (typeof cuts)[number];
 
-/** A loopback port whose connections go to another port, and fail as a test wants. */
+/** A loopback port that forwards connections to another port. A test can make the connections fail. */
 export class Link {
   /** The port to which new connections go. */
   target: number;

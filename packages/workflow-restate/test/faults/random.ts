@@ -11,7 +11,7 @@ export function randomOf(seed: number): () => number {
 
 export function pick<T>(all: readonly T[], random: () => number): T {
   const found = all[Math.floor(random() * all.length)];
-  if (found === undefined) throw new RangeError("there is nothing to choose from");
+  if (found === undefined) throw new RangeError("no items to choose from");
   return found;
 }
 

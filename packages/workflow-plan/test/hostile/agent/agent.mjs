@@ -72,7 +72,7 @@ async function report(name, targets) {
   try {
     return { kind, name, ...JSON.parse(last) };
   } catch {
-    const detail = `it ended with ${signal ?? code} ${complaint.trim().slice(-200)}`;
+    const detail = `the attempt ended with ${signal ?? code} ${complaint.trim().slice(-200)}`;
     return { kind, name, outcome: "refused", detail };
   }
 }

@@ -19,10 +19,10 @@ export class Done {
 export class NotTried extends Error {}
 
 /**
- * Adds an attempt of a kind. `act` receives the targets. It returns a text about the escape if it escaped, a {@link
- * Done} if the effect shows only outside, and null if it was refused; an error also means refused. `more.needs` is
- * `retry` if the host meets the effect in a retry of the step, `end` if the attempt may end the step, `project` if it
- * needs its own project, and `small` if it needs small limits.
+ * Adds an attempt of a kind. `act` receives the targets. It returns a text about the escape if the attempt escaped, a
+ * {@link Done} if the effect shows only outside, and null if the attempt was refused; an error also means refused.
+ * `more.needs` is `retry` if the host meets the effect in a retry of the step, `end` if the attempt may end the step,
+ * `project` if it needs its own project, and `small` if it needs small limits.
  */
 export function attempt(kind, what, act, more = {}) {
   const name = `${kind}: ${what}`;
@@ -67,7 +67,7 @@ const python = ["/usr/bin/python3", "/usr/local/bin/python3"].find((path) => exi
 
 /** Runs a Python program, which can make any system call. Returns its output. @throws when the program fails */
 export function py(program, ...args) {
-  if (python === undefined) throw new NotTried("there is no python3");
+  if (python === undefined) throw new NotTried("python3 not found");
   const options = { encoding: "utf8", timeout: 50_000, maxBuffer: 1 << 26 };
   const text = `${prelude}\n${program}`;
   const { status, stderr, stdout } = spawnSync(python, ["-c", text, ...args.map(String)], options);
@@ -78,7 +78,7 @@ export function py(program, ...args) {
 /** Requires a program. @throws NotTried when the program is missing */
 export function needs(program) {
   const found = spawnSync("/bin/sh", ["-c", `command -v ${program}`]).status === 0;
-  if (!found) throw new NotTried(`there is no ${program}`);
+  if (!found) throw new NotTried(`${program} not found`);
 }
 
 const prelude = `

@@ -5,9 +5,9 @@ import { reach } from "./connect.mjs";
 /* Attempts on a cluster on the same machine, whose workers run added bundles outside of the sandbox. */
 attempt(
   "cluster",
-  "a bundle of its own that a worker runs",
+  "a new bundle, which a worker runs",
   ({ clusterHost, home }) => {
-    if (clusterHost === null) throw new NotTried("there is no cluster");
+    if (clusterHost === null) throw new NotTried("no cluster found");
     const bundle = `${workFolder}/hostile.esm.js`;
     writeFileSync(
       bundle,
@@ -34,7 +34,7 @@ for (const [name, path] of Object.entries(ports)) {
     "cluster",
     `the ${name} by HTTP`,
     async (targets) => {
-      if (targets[name] === null) throw new NotTried("there is no cluster");
+      if (targets[name] === null) throw new NotTried("no cluster found");
       const sent = `GET ${path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n`;
       return await reach({ host: "127.0.0.1", port: targets[name] }, sent);
     },
@@ -46,7 +46,7 @@ attempt(
   "cluster",
   "the workers by HTTP",
   async ({ workers }) => {
-    if (workers.length === 0) throw new NotTried("there is no worker");
+    if (workers.length === 0) throw new NotTried("no worker found");
     for (const port of workers) {
       const got = await reach({ host: "127.0.0.1", port }).catch(() => null);
       if (got !== null) return `${port}: ${got}`;

@@ -45,18 +45,18 @@ direct("an IPv6 address of this machine", ({ addresses }) => addresses.v6[0]);
 direct("a link-local address of this machine", ({ addresses }) => addresses.local[0]);
 
 attempts("connect", {
-  "metadata of a cloud": async () => {
+  "the metadata service of a cloud": async () => {
     const answer = await reach({ host: "169.254.169.254", port: 80 }, request("metadata"));
     return answer;
   },
   "the server": async ({ server }) =>
     await reach({ host: "127.0.0.1", port: server }, request("threads")),
   "the ingress of the cluster": async ({ ingress }) => {
-    if (ingress === null) throw new NotTried("there is no cluster");
+    if (ingress === null) throw new NotTried("no cluster found");
     return await reach({ host: "127.0.0.1", port: ingress }, request("restate/health"));
   },
   "the admin port of the cluster": async ({ admin }) => {
-    if (admin === null) throw new NotTried("there is no cluster");
+    if (admin === null) throw new NotTried("no cluster found");
     return await reach({ host: "127.0.0.1", port: admin }, request("health"));
   },
   "a UDP port of loopback": ({ udp }) => {
@@ -80,7 +80,7 @@ print("connected")`,
     await reach({ path: `/proc/1/root${unix}` }),
   "a Unix socket in the project": async () =>
     await reach({ path: "/workspace/project/service.sock" }),
-  "a Unix socket in a mount that may only be read": async () =>
+  "a Unix socket in a read-only mount": async () =>
     await reach({ path: "/workspace/mounts/fixed/service.sock" }),
   "a socket that controls a worker": async ({ root }) => {
     const names = readdirSync(`${root}/run`).filter((name) => name.endsWith(".sock"));
@@ -94,7 +94,7 @@ print("connected")`,
     }
     return null;
   },
-  "the session's bus, the agent of keys, the display": async () => {
+  "the session bus, the SSH agent, the display": async () => {
     const { DBUS_SESSION_BUS_ADDRESS = "", SSH_AUTH_SOCK = "" } = process.env;
     const [, bus = ""] = /path=([^,]+)/.exec(DBUS_SESSION_BUS_ADDRESS) ?? [];
     for (const path of [bus, SSH_AUTH_SOCK, "/run/dbus/system_bus_socket", "/tmp/.X11-unix/X0"]) {
@@ -103,13 +103,13 @@ print("connected")`,
     }
     return null;
   },
-  "packets of its own": () => {
+  "raw packets": () => {
     py(
       `socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP).sendto(b"\\x08\\0\\0\\0hostile", ("127.0.0.1", 0))`,
     );
     return "sent";
   },
-  "frames of its own": () => {
+  "raw Ethernet frames": () => {
     py(`
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
 names = [name for _, name in socket.if_nameindex() if name != "lo"]
@@ -117,7 +117,7 @@ s.bind((names[0], 0))
 s.send(b"\\xff" * 12 + b"\\x88\\xb5hostile")`);
     return "sent";
   },
-  "the settings of the network, by netlink": () => {
+  "the network settings, by netlink": () => {
     py(`
 s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
 s.bind((0, 0))
@@ -130,7 +130,7 @@ if code != 0: raise OSError(-code, os.strerror(-code))
 print(socket.if_nameindex())`);
     return "added an address";
   },
-  "a virtual machine's host, by vsock": () => {
+  "the host of a virtual machine, by vsock": () => {
     py(`
 for port in (22, 80, 1024, 5252):
     s = socket.socket(40, socket.SOCK_STREAM)

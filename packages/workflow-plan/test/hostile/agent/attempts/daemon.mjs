@@ -5,11 +5,11 @@ import { attempts, Done, py, sh } from "./attempt.mjs";
 const loop = "trap '' TERM HUP INT PIPE; while :; do sleep 1; done";
 
 attempts("daemon", {
-  "of a new session": ({ mark }) => {
+  "in a new session": ({ mark }) => {
     sh(`setsid sh -c "${loop}" ${mark} > /dev/null 2>&1 < /dev/null &`);
     return new Done("started");
   },
-  "of a double fork": ({ mark }) => {
+  "after a double fork": ({ mark }) => {
     sh(`( ( sh -c "${loop}" ${mark} > /dev/null 2>&1 < /dev/null & ) & )`);
     return new Done("started");
   },
@@ -25,7 +25,7 @@ attempts("daemon", {
     spawn("/bin/sh", ["-c", loop, mark], { stdio: "inherit", detached: true }).unref();
     return new Done("started");
   },
-  "that forks faster than it is found": ({ mark }) => {
+  "that forks faster than the host can find it": ({ mark }) => {
     py(
       `
 if os.fork() == 0:
@@ -56,15 +56,15 @@ if child == 0:
     );
     return new Done("started");
   },
-  "of the service manager": ({ mark }) => {
+  "started by the service manager": ({ mark }) => {
     sh(`systemd-run --user sh -c "${loop}" ${mark}`);
     return "started by the service manager";
   },
-  "of cron": ({ mark }) => {
+  "started by cron": ({ mark }) => {
     sh(`echo '* * * * * sh -c "${loop}" ${mark}' | crontab -`);
     return "left to cron";
   },
-  "of at": ({ mark }) => {
+  "started by at": ({ mark }) => {
     sh(`echo 'sh -c "${loop}" ${mark}' | at now`);
     return "left to at";
   },

@@ -24,7 +24,7 @@ const tried = (act) => {
 attempts(
   "flip",
   {
-    "a folder for a link, in a loop": ({ flipped, to }) => {
+    "a folder swapped for a link, in a loop": ({ flipped, to }) => {
       const [path, aside, link] = [
         `${project}/${flipped}`,
         `${project}/.aside`,
@@ -54,7 +54,7 @@ attempts(
       }
       return null;
     },
-    "the folder above the storage root, moved away": ({ above }) => {
+    "the folder above the storage root, moved": ({ above }) => {
       const [path, aside] = [`${project}/${above}`, `${project}/.moved`];
       renameSync(path, aside);
       mkdirSync(path, { recursive: true });
@@ -69,7 +69,7 @@ attempts(
       }
       return new Done("moved it, and back");
     },
-    "the storage root in the folder that was moved": ({ above, rootBelow, secret }) => {
+    "the storage root in the moved folder": ({ above, rootBelow, secret }) => {
       for (const folder of [`${project}/.moved`, `${project}/${above}`]) {
         const path = `${folder}/${rootBelow}/plans/secrets.json`;
         const text = tried(() => readFileSync(path, "utf8")) ?? "";

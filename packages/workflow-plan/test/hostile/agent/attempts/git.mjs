@@ -40,22 +40,22 @@ const whole = (folder, targets) => {
 attempts(
   "git",
   {
-    "its hooks": (targets) => {
+    hooks: (targets) => {
       hooks(`${git}/hooks`, targets);
       return new Done("wrote hooks");
     },
-    "its settings": (targets) => {
+    settings: (targets) => {
       const text = config(targets);
       writeFileSync(`${git}/config`, text, { flag: "a" });
       return new Done("wrote the settings");
     },
-    "its settings, by git itself": (targets) => {
+    "settings, written by git": (targets) => {
       needs("git");
       config(targets);
       sh(`cd /workspace/project && git config core.fsmonitor '${targets.project}/evil.sh'`);
       return new Done("set core.fsmonitor");
     },
-    "its settings, by a rename": (targets) => {
+    "settings, by a rename": (targets) => {
       writeFileSync(
         `${git}/config.new`,
         `[core]\n\trepositoryformatversion = 0\n${config(targets)}`,
@@ -63,29 +63,29 @@ attempts(
       renameSync(`${git}/config.new`, `${git}/config`);
       return new Done("renamed");
     },
-    "another repository in its place": (targets) => {
+    "another repository in place of the repository": (targets) => {
       renameSync(git, "/workspace/project/.old");
       whole(git, targets);
       return new Done("replaced .git");
     },
-    "a file in its place": (targets) => {
+    "a file in place of the repository": (targets) => {
       whole("/workspace/project/.other", targets);
       renameSync(git, "/workspace/project/.old");
       writeFileSync(git, "gitdir: .other\n");
       return new Done("replaced .git");
     },
-    "a link in its place": (targets) => {
+    "a link in place of the repository": (targets) => {
       whole("/workspace/project/.other", targets);
       renameSync(git, "/workspace/project/.old");
       symlinkSync(".other", git);
       return new Done("replaced .git");
     },
-    "its folder, removed and made again": (targets) => {
+    "the repository's folder, removed and created again": (targets) => {
       rmSync(git, { recursive: true, force: true });
       whole(git, targets);
       return new Done("replaced .git");
     },
-    "its hooks' folder, moved": (targets) => {
+    "the folder of hooks, moved": (targets) => {
       renameSync(`${git}/hooks`, `${git}/hooks.old`);
       hooks(`${git}/hooks`, targets);
       return new Done("replaced the hooks");
@@ -95,7 +95,7 @@ attempts(
       writeFileSync(`${git}/config`, "[extensions]\n\tworktreeConfig = true\n", { flag: "a" });
       return new Done("wrote config.worktree");
     },
-    "settings of a folder that it shares (commondir)": (targets) => {
+    "settings of a shared folder (commondir)": (targets) => {
       const other = "/workspace/project/.common";
       cpSync(git, other, { recursive: true });
       rmSync(`${other}/config`, { force: true });
@@ -113,7 +113,7 @@ attempts(
       writeFileSync(`${git}/config`, text, { flag: "a" });
       return new Done("wrote attributes");
     },
-    "a file of settings that its own includes": (targets) =>
+    "settings in an included file": (targets) =>
       plant("/workspace/project/included.gitconfig", config(targets), 0o644),
     "a repository of a submodule": (targets) => {
       whole(`${git}/modules/sub`, targets);

@@ -50,14 +50,14 @@ attempts("kernel", {
     sh("sysctl -w kernel.core_pattern=$(cat /proc/sys/kernel/core_pattern)");
     return "set kernel.core_pattern";
   },
-  "the program for modules": same("/proc/sys/kernel/modprobe"),
-  "the program for hot plugging": same("/proc/sys/kernel/hotplug"),
-  "other programs by format": () => {
+  "the program that loads modules": same("/proc/sys/kernel/modprobe"),
+  "the program for hotplug events": same("/proc/sys/kernel/hotplug"),
+  "an interpreter for a binary format": () => {
     writeFileSync("/proc/sys/fs/binfmt_misc/register", ":hostile:M::hostile::/bin/true:\n");
     return "registered a format";
   },
   "forwarding of packets": same("/proc/sys/net/ipv4/ip_forward"),
-  "the magic key": () => {
+  "the magic SysRq key": () => {
     closeSync(openSync("/proc/sysrq-trigger", "w"));
     return "opened /proc/sysrq-trigger for writing";
   },
@@ -72,13 +72,13 @@ attempts("kernel", {
     }
     return null;
   },
-  "the score for being killed, of the first process": () => {
+  "the OOM score of the first process": () => {
     const before = readFileSync("/proc/1/oom_score_adj", "utf8");
     writeFileSync("/proc/1/oom_score_adj", "-1000");
     return `it was ${before}`;
   },
   "/sys": () => writable("/sys"),
-  "/sys, mounted anew": () => {
+  "/sys, mounted again": () => {
     sh("mkdir -p /tmp/sys && mount -t sysfs sysfs /tmp/sys");
     return "mounted /sys";
   },
@@ -96,7 +96,7 @@ attempts("kernel", {
     sh("mkdir -p /tmp/cg2 && mount -t cgroup2 none /tmp/cg2 && ls /tmp/cg2/cgroup.procs");
     return "mounted the control groups";
   },
-  "its own control group's files": () => writable("/sys/fs/cgroup"),
+  "the files of the step's control group": () => writable("/sys/fs/cgroup"),
   "a module": () => {
     py('call(313, os.open("/etc/passwd", os.O_RDONLY), b"", 0)');
     return "loaded a module";
@@ -115,9 +115,9 @@ attributes = ctypes.create_string_buffer(struct.pack("IIQ", 1, 120, 0) + bytes(1
 must(libc.syscall(298, attributes, -1, 0, -1, 0), "perf_event_open")`);
     return "opened a counter";
   },
-  "faults that it handles itself (userfaultfd)": () => {
+  "page faults, handled by the step (userfaultfd)": () => {
     py('fd = must(libc.syscall(323, 0), "userfaultfd")');
-    return "it handles faults of the kernel";
+    return "handled page faults of the kernel";
   },
   "the kernel's log": () => {
     const got = py(`
@@ -130,10 +130,10 @@ print(size)`);
     py('must(libc.sethostname(b"hostile", 7))\nprint(socket.gethostname())');
     return null;
   },
-  "the end of the machine": () => {
+  "a shutdown of the machine": () => {
     // LINUX_REBOOT_CMD_CAD_ON only changes the effect of Ctrl-Alt-Del.
     py("must(libc.reboot(0x89abcdef))");
-    return "changed what a key does";
+    return "changed the effect of Ctrl-Alt-Del";
   },
   "quotas and swap": () => {
     py('call(167, b"/dev/null", 0)');
@@ -141,22 +141,22 @@ print(size)`);
   },
 });
 
-attempt("device", "a disk that it makes itself", () => {
+attempt("device", "a new disk device", () => {
   sh("mknod /tmp/disk b 254 0 && head -c 512 /tmp/disk > /dev/null");
   return "read a disk";
 });
 attempts("device", {
-  "disks and memory that are there": () => {
+  "existing disks and memory": () => {
     const known =
       /^(full|null|zero|random|urandom|tty|ptmx|pts|shm|fd|std(in|out|err)|core|console|mqueue)$/;
     const names = readdirSync("/dev").filter((name) => !known.test(name));
     return names.length === 0 ? null : names.join(" ");
   },
-  "a device in a folder that it may write": () => {
+  "a device in a writable folder": () => {
     sh(`mknod ${workFolder}/mem c 1 1 && head -c 16 ${workFolder}/mem > /dev/null`);
     return "read memory";
   },
-  "a file system of its own (fuse)": () => {
+  "a new file system (fuse)": () => {
     closeSync(openSync("/dev/fuse", "r+"));
     return "opened /dev/fuse";
   },
@@ -168,11 +168,11 @@ attempts("device", {
     closeSync(openSync("/dev/net/tun", "r+"));
     return "opened /dev/net/tun";
   },
-  "the terminal of who started it": () => {
+  "the terminal of the parent process": () => {
     closeSync(openSync("/dev/tty", "r+"));
     return "opened /dev/tty";
   },
-  "what is typed at a terminal (TIOCSTI)": () => {
+  "typed input of a terminal (TIOCSTI)": () => {
     const got = py(`
 done = []
 for fd in range(0, 64):

@@ -24,28 +24,29 @@ const planted = (path, act) => {
 attempts(
   "link",
   {
-    "a link where the login goes": ({ home }) =>
+    "a link in place of the login file": ({ home }) =>
       planted(login, (path) => symlinkSync(`${home}/.bashrc`, path)),
-    "a link to a new file where the login goes": ({ home }) =>
+    "a link to a new file in place of the login file": ({ home }) =>
       planted(login, (path) => symlinkSync(`${home}/planted`, path)),
-    "a linked folder where the login goes": ({ home }) =>
+    "a linked folder of the login file": ({ home }) =>
       planted("/workspace/home/.claude", (path) => symlinkSync(`${home}/private`, path)),
-    "a folder that is linked over two steps": ({ home }) => {
+    "a folder that is linked by two links": ({ home }) => {
       planted("/workspace/home/.claude", (path) => symlinkSync("/workspace/home/next", path));
       return planted("/workspace/home/next", (path) => symlinkSync(`${home}/private`, path));
     },
-    "a pipe where the login goes": () => planted(login, (path) => sh(`mkfifo ${path}`)),
-    "a folder where the login goes": () => planted(login, (path) => mkdirSync(path)),
-    "a hard link where the login goes": () =>
+    "a pipe in place of the login file": () => planted(login, (path) => sh(`mkfifo ${path}`)),
+    "a folder in place of the login file": () => planted(login, (path) => mkdirSync(path)),
+    "a hard link in place of the login file": () =>
       planted(login, (path) => linkSync("/workspace/mounts/fixed/kept", path)),
-    "a socket where the login goes": () =>
+    "a socket in place of the login file": () =>
       planted(login, (path) =>
         sh(`python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("${path}")'`),
       ),
-    "a device where the login goes": () => planted(login, (path) => sh(`mknod ${path} c 1 3`)),
-    "a file that can't be written where the login goes": () =>
+    "a device in place of the login file": () =>
+      planted(login, (path) => sh(`mknod ${path} c 1 3`)),
+    "an unwritable login file": () =>
       planted(login, (path) => writeFileSync(path, "", { mode: 0 })),
-    "a folder that can't be entered": () =>
+    "an inaccessible folder": () =>
       planted("/workspace/home/.claude", (path) => mkdirSync(path, { mode: 0 })),
     "a link in place of a folder of the home": ({ home }) => {
       for (const name of [".cache", ".config", ".local", ".npm"])
@@ -70,25 +71,25 @@ attempts(
         symlinkSync(`${home}/${name}`, `/workspace/ipc/output/${n}.json`);
       return new Done("planted each");
     },
-    "a linked folder among messages, for their removal": ({ home }) => {
+    "a linked folder among the messages to remove": ({ home }) => {
       symlinkSync(`${home}/private`, "/workspace/ipc/output/folder");
       symlinkSync(`${home}/private`, `${workFolder}/folder`);
       symlinkSync(`${home}/private`, "/workspace/home/folder");
       return new Done("planted each");
     },
-    "folders so deep that no path names them": () => {
+    "folders deeper than the longest path": () => {
       sh(
         "cd /workspace/work; for n in $(seq 60); do d=$(printf 'd%.0s' $(seq 200)); mkdir -p $d && cd -P $d; done",
       );
       return new Done("made them");
     },
-    "folders that can't be removed": () => {
+    "unremovable folders": () => {
       mkdirSync(`${workFolder}/shut/in`, { recursive: true });
       cpSync("/etc/passwd", `${workFolder}/shut/in/file`);
       sh(`chmod 0 ${workFolder}/shut/in ${workFolder}/shut; chmod 0 /workspace/home`);
       return new Done("made them");
     },
-    "names that are no text": () => {
+    "file names with invalid text": () => {
       sh(
         `cd /workspace/work && touch "$(printf 'a\\377b')" "$(printf 'a\\nb')" "$(printf '\\033[31m')" -- -rf && cd /workspace/ipc/output && touch "$(printf '\\033]0;x\\007.json')" "$(printf 'a\\377.json')"`,
       );

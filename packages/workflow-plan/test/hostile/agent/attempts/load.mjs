@@ -2,7 +2,9 @@ import { spawnSync } from "node:child_process";
 import { writeSync } from "node:fs";
 import { attempt, attempts, Done, py, sh, workFolder } from "./attempt.mjs";
 
-/* Attempts that use up output, memory, disk or processes. Each has a bound, and the end of the step undoes it. */
+/*
+ * Attempts that use up output, memory, disk or processes. Each attempt is limited, and the end of the step frees all.
+ */
 const output = (name, act) =>
   attempt(
     "output",
@@ -18,19 +20,19 @@ const output = (name, act) =>
     { needs: "end" },
   );
 
-output("one line without an end", (put) => {
+output("an endless line", (put) => {
   for (let n = 0; n < 64; n += 1) put(Buffer.alloc(1 << 20, "x"));
 });
-output("lines without an end", (put) => {
+output("endless lines", (put) => {
   for (let n = 0; n < 64; n += 1) put(Buffer.from(`{"type":"filler","n":${n}}\n`.repeat(40_000)));
 });
-output("no text", (put) =>
+output("invalid text", (put) =>
   put(Buffer.from([0, 0xff, 0xfe, 10, 0xc3, 0x28, 10, 0xed, 0xa0, 0x80, 10])),
 );
 output("broken JSON", (put) =>
   put(Buffer.from(`${'{"type":"result",'.repeat(1000)}\n[[[[\n{"type":\n`)),
 );
-output("JSON that is deep", (put) =>
+output("deeply nested JSON", (put) =>
   put(Buffer.from(`${'{"a":'.repeat(200_000)}1${"}".repeat(200_000)}\n`)),
 );
 output("keys of all objects", (put) =>
@@ -47,7 +49,7 @@ output("the answer of another session", (put) =>
     ),
   ),
 );
-output("sequences of a terminal", (put) => {
+output("terminal control sequences", (put) => {
   const text = "\u001b]0;owned\u0007\u001b[2J\u001b]52;c;b3duZWQ=\u0007\u009b31mowned\u202eowned";
   const content = [{ type: "text", text }];
   put(
@@ -163,7 +165,7 @@ attempts("clock", {
     sh("date -s '2001-01-01'");
     return "set the clock";
   },
-  "set by the system's call": () => {
+  "set by settimeofday": () => {
     py(`
 now = time.time()
 class Time(ctypes.Structure): _fields_ = [("s", ctypes.c_long), ("u", ctypes.c_long)]

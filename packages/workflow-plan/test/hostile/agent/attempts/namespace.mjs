@@ -26,7 +26,7 @@ must(child, "clone3")
 os.waitpid(child, 0)`);
     return "made a namespace";
   },
-  "of users, by the program for it": () => {
+  "of users, by unshare": () => {
     sh("unshare --user --map-root-user true");
     return "made a namespace";
   },
@@ -61,15 +61,15 @@ parent = fcntl.ioctl(fd, 0xb702)
 must(libc.setns(parent, 0), "setns")`);
     return "entered its parent's namespace";
   },
-  "a mount in its own": () => {
+  "a mount in a new namespace": () => {
     py('os.makedirs("/tmp/m", exist_ok=True)\nmount(b"none", b"/tmp/m", b"tmpfs")');
     return "mounted";
   },
-  "a folder mounted in another place": () => {
+  "a folder mounted at another path": () => {
     py('mount(b"/usr", b"/workspace/work", None, 4096)');
     return "mounted";
   },
-  "a mount by the new calls": () => {
+  "a mount by fsopen": () => {
     py(`
 context = must(libc.syscall(430, b"tmpfs", 0), "fsopen")
 must(libc.syscall(431, context, 6, None, None, 0), "fsconfig")
@@ -86,13 +86,13 @@ held = ctypes.create_string_buffer(struct.pack("QQQQ", 0, 1, 0, 0))
 must(libc.syscall(442, -100, b"/usr", 0x8000, held, 32), "mount_setattr")`);
     return "changed a mount";
   },
-  "a file system over another (overlay)": () => {
+  "an overlay file system": () => {
     sh(
       "mkdir -p /tmp/o/u /tmp/o/w /tmp/o/m && mount -t overlay o -o lowerdir=/usr,upperdir=/tmp/o/u,workdir=/tmp/o/w /tmp/o/m",
     );
     return "mounted";
   },
-  "what a program may that has the mark of another user": () => {
+  "the rights of a setuid program": () => {
     const programs = ["su", "sudo", "mount", "newuidmap", "newgrp", "pkexec"];
     const got = [];
     for (const name of programs.filter((one) => readdirSync("/usr/bin").includes(one))) {

@@ -32,7 +32,7 @@ attempts("descriptor", {
     const found = ids.flatMap(opened).filter(({ path }) => isOfHost(path, targets));
     return found.length === 0 ? null : JSON.stringify(found.slice(0, 3));
   },
-  "up from each folder that is open": ({ home }) => {
+  "the parents of each open folder": ({ home }) => {
     const got = py(
       `
 home = sys.argv[1]
@@ -52,7 +52,7 @@ for id in ids:
     );
     return got === "" ? null : got;
   },
-  "sockets that it was given": () => {
+  "inherited sockets": () => {
     // Skips the standard streams, which may be sockets to the parent process.
     const found = opened("self").filter(({ fd, path }) => path.startsWith("socket:") && fd > 2);
     const own = opened(process.ppid).filter(({ path }) => found.some((one) => one.path === path));
@@ -69,7 +69,7 @@ outside = [path for path in got if path.startswith("/") and not path.startswith(
 print(" ".join(outside))`);
     return got === "" ? null : got;
   },
-  "standard streams that are files of the host": (targets) => {
+  "files of the host as standard streams": (targets) => {
     const found = opened("self").filter(
       ({ fd, path }) =>
         Number(fd) <= 2 && fstatSync(Number(fd)).isFile() && isOfHost(path, targets),
@@ -84,16 +84,16 @@ attempt(
   "of the first process",
   () => {
     py('must(libc.ptrace(16, 1, 0, 0), "ptrace")');
-    return new Done("attached to the first process, which is of the sandbox");
+    return new Done("attached to the first process of the sandbox");
   },
   { needs: "end" },
 );
 attempts("trace", {
-  "of a process outside, by its number": ({ pid }) => {
+  "of an outside process, by its id": ({ pid }) => {
     py(`must(libc.ptrace(16, ${pid}, 0, 0), "ptrace")`);
     return "attached";
   },
-  "the memory of a process outside": ({ pid }) => {
+  "the memory of an outside process": ({ pid }) => {
     py(`
 class Part(ctypes.Structure): _fields_ = [("at", ctypes.c_void_p), ("size", ctypes.c_size_t)]
 here = ctypes.create_string_buffer(64)
@@ -101,23 +101,23 @@ one, other = Part(ctypes.addressof(here), 64), Part(0x400000, 64)
 must(libc.process_vm_readv(${pid}, ctypes.byref(one), 1, ctypes.byref(other), 1, 0), "process_vm_readv")`);
     return "read memory";
   },
-  "a comparison with a process outside (kcmp)": ({ pid }) => {
+  "a comparison with an outside process (kcmp)": ({ pid }) => {
     py(`must(libc.syscall(312, ${pid}, os.getpid(), 0, 0, 0), "kcmp")`);
     return "compared";
   },
-  "the priority of a process outside": ({ pid }) => {
+  "the priority of an outside process": ({ pid }) => {
     py(`os.setpriority(os.PRIO_PROCESS, ${pid}, 19)`);
     return "changed a priority";
   },
-  "the limits of a process outside": ({ pid }) => {
+  "the limits of an outside process": ({ pid }) => {
     sh(`prlimit --pid ${pid} --nofile=3:3`);
     return "changed limits";
   },
-  "a higher priority of its own": () => {
+  "a higher priority of the step": () => {
     py("os.setpriority(os.PRIO_PROCESS, 0, -10)");
     return "raised its priority";
   },
-  "a debugger that may attach to all": () => {
+  "the right of every process to attach to the step": () => {
     py('must(libc.prctl(0x59616d61, ctypes.c_ulong(-1), 0, 0, 0), "prctl")');
     return new Done("set its tracer");
   },
@@ -127,13 +127,13 @@ const numbers = ({ pid }) => [...Array.from({ length: 30 }, (_, n) => n + 2), pi
 const own = () => new Set([String(process.pid), String(process.ppid)]);
 
 attempts("signal", {
-  "to a process outside": ({ pid }) => {
+  "to an outside process": ({ pid }) => {
     process.kill(pid, 0);
     const line = readFileSync(`/proc/${pid}/cmdline`, "utf8");
     if (line.includes("hostile-bystander")) process.kill(pid, "SIGKILL");
     return line.includes("hostile-bystander") ? "killed a bystander" : null;
   },
-  "by a descriptor of a process": ({ pid }) => {
+  "to an outside process, by its descriptor": ({ pid }) => {
     py(`
 fd = must(libc.syscall(434, ${pid}, 0), "pidfd_open")
 line = open("/proc/${pid}/cmdline").read()
@@ -147,13 +147,13 @@ attempt(
   "to all processes",
   () => {
     process.kill(-1, "SIGKILL");
-    return new Done("killed all that it can see");
+    return new Done("killed all visible processes");
   },
   { needs: "end" },
 );
 attempt(
   "signal",
-  "to the first process, its parent and low numbers",
+  "to the first process, the parent and low ids",
   (targets) => {
     for (const signal of ["SIGTERM", "SIGKILL"])
       for (const id of [1, ...numbers(targets), process.ppid]) {
@@ -170,7 +170,7 @@ attempt(
 );
 attempt(
   "signal",
-  "a stop of its process group",
+  "a stop of the process group",
   () => {
     setTimeout(() => undefined, 1000);
     py(`

@@ -4,7 +4,7 @@ import { reach } from "./connect.mjs";
 /* Attempts to make the proxy connect to forbidden addresses. A canary there answers with its text. */
 const proxy = () => {
   const named = process.env.HTTP_PROXY ?? process.env.http_proxy ?? "";
-  if (named === "") throw new NotTried("there is no proxy");
+  if (named === "") throw new NotTried("no proxy found");
   const { hostname, password, port, username } = new URL(named);
   const login = username === "" ? "" : Buffer.from(`${username}:${password}`).toString("base64");
   const head = login === "" ? "" : `Proxy-Authorization: Basic ${login}\r\n`;
@@ -27,15 +27,15 @@ const inner = "GET /tunnelled HTTP/1.0\r\nHost: canary\r\n\r\n";
 
 /** Spellings of an address of this machine. */
 const spellings = {
-  "as it is": () => "127.0.0.1",
+  unchanged: () => "127.0.0.1",
   "by name": () => "localhost",
   "by name with a dot": () => "localhost.",
-  "by name in capitals": () => "LOCALHOST",
+  "by name in upper case": () => "LOCALHOST",
   "by a name below localhost": () => "a.localhost",
   "by the machine's name": ({ hostname }) => hostname,
   "by a name of the hosts file": () => "ip6-localhost",
-  "by a name of the world's (nip.io)": () => "127.0.0.1.nip.io",
-  "by a name of the world's (localtest.me)": () => "localtest.me",
+  "by a public DNS name (nip.io)": () => "127.0.0.1.nip.io",
+  "by a public DNS name (localtest.me)": () => "localtest.me",
   "in two parts": () => "127.1",
   "as a number": () => "2130706433",
   "as a hexadecimal number": () => "0x7f000001",
@@ -94,11 +94,11 @@ const tricks = {
   "a path alone and a Host header": ({ at }) => get("/", at),
   "two Host headers": ({ at, open }) =>
     `GET http://${open}/ HTTP/1.1\r\nHost: ${open}\r\nHost: ${at}\r\nHEADConnection: close\r\n\r\n`,
-  "a second request behind an allowed one": ({ at, open }) =>
+  "a second request after an allowed request": ({ at, open }) =>
     `GET http://${open}/ HTTP/1.1\r\nHost: ${open}\r\nHEAD\r\n${get(`http://${at}/behind`)}`,
-  "a second path behind an allowed request": ({ at, open }) =>
+  "a second path after an allowed request": ({ at, open }) =>
     `GET http://${open}/ HTTP/1.1\r\nHost: ${open}\r\nHEAD\r\n${get("/behind", at)}`,
-  "a request in the body of an allowed one": ({ at, open }) =>
+  "a request in the body of an allowed request": ({ at, open }) =>
     `POST http://${open}/ HTTP/1.1\r\nHost: ${open}\r\nHEADContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${get(`http://${at}/smuggled`)}`,
   "a tunnel in an allowed tunnel": ({ at, open }) => tunnel(open, tunnel(at, inner)),
   "a tunnel to an allowed host's other port": ({ open, port }) =>
@@ -112,7 +112,7 @@ const tricks = {
   "a file instead of a host": () => get("file:///etc/shadow"),
   "a redirect that the proxy may follow": ({ at, open }) =>
     get(`http://${open}/redirect?to=${encodeURIComponent(`http://${at}/`)}`, open),
-  "another protocol to upgrade to": ({ at, open }) =>
+  "an upgrade to another protocol": ({ at, open }) =>
     `GET http://${open}/ HTTP/1.1\r\nHost: ${open}\r\nHEADConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n${get(`http://${at}/upgraded`)}`,
   "the header that names the client": ({ at }) =>
     `GET http://${at}/ HTTP/1.1\r\nHost: ${at}\r\nHEADX-Forwarded-For: 8.8.8.8\r\nForwarded: host=${at}\r\nConnection: close\r\n\r\n`,
@@ -126,7 +126,7 @@ for (const [what, requestOf] of Object.entries(tricks)) {
   });
 }
 
-attempt("request", "metadata of a cloud", async () => {
+attempt("request", "the metadata service of a cloud", async () => {
   const { head, where } = proxy();
   const sent = get("http://169.254.169.254/latest/meta-data/", "169.254.169.254");
   const got = await reach(where, sent.replaceAll("HEAD", head));
@@ -149,7 +149,7 @@ attempt("request", "the server", async ({ server }) => {
   throw new Error(got.slice(0, 120));
 });
 
-attempt("request", "a model's address that it names itself", async (targets) => {
+attempt("request", "another address of the model", async (targets) => {
   const { head, where } = proxy();
   const headers = `${head}X-Uncaged-Allow: 127.0.0.1:${targets.port}\r\nANTHROPIC_BASE_URL: http://127.0.0.1:${targets.port}\r\n`;
   const got = await reach(

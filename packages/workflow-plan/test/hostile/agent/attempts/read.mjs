@@ -22,9 +22,9 @@ const secretFile = (name, pathOf) =>
 secretFile("a private key", ({ home }) => `${home}/.ssh/id_rsa`);
 secretFile("the secrets of the plan home", ({ planHome }) => `${planHome}/secrets.json`);
 secretFile("the login of the user's own agent", ({ home }) => `${home}/.claude/.credentials.json`);
-secretFile("what a shell remembers", ({ home }) => `${home}/.bash_history`);
-secretFile("passwords of machines", ({ home }) => `${home}/.netrc`);
-secretFile("keys of a cloud", ({ home }) => `${home}/.aws/credentials`);
+secretFile("the history of a shell", ({ home }) => `${home}/.bash_history`);
+secretFile("passwords for other machines", ({ home }) => `${home}/.netrc`);
+secretFile("credentials of a cloud", ({ home }) => `${home}/.aws/credentials`);
 secretFile("a log of another thread", ({ log }) => log);
 secretFile(
   "a key through the first process's root",
@@ -35,7 +35,7 @@ secretFile("a key above a mount", () => "/workspace/mounts/data/../../../.ssh/id
 secretFile("secrets below the project", () => "/workspace/project/a/b/.uncaged/plans/secrets.json");
 
 attempts("read", {
-  "every file that has a secret": ({ secret }) => {
+  "every file with a secret": ({ secret }) => {
     const folders = "/workspace /home /root /run /var /srv /mnt /media /tmp /etc";
     const found = sh(`grep -rlsF --devices=skip -- ${secret} ${folders} | head -5; true`);
     return found.trim() === "" ? null : found;
@@ -45,11 +45,11 @@ attempts("read", {
     return text;
   },
   "keys of the machine": () => read("/etc/ssh/ssh_host_rsa_key"),
-  "the names in the storage root": ({ root }) => {
+  "file names in the storage root": ({ root }) => {
     const names = readdirSync(root);
     return names.length > 0 ? names.join(" ") : null;
   },
-  "the names in the home directory": ({ home }) => {
+  "file names in the home directory": ({ home }) => {
     const names = readdirSync(home).filter((name) => name.startsWith("."));
     return names.length > 0 ? names.join(" ") : null;
   },
@@ -100,7 +100,7 @@ for ring in (-3, -4, -5):
     except OSError: pass`);
     return found === "" ? null : found;
   },
-  "what another user may only read by name": ({ home }) =>
+  "files that another user can read only by name": ({ home }) =>
     statSync(`${home}/.ssh`).isDirectory() && readdirSync(`${home}/.ssh`).length > 0
       ? "listed ~/.ssh"
       : null,

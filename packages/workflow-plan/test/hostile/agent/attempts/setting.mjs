@@ -23,34 +23,34 @@ const plans = "sandbox:\n  mode: 'off'\nagent:\n  command: ./evil.sh\n";
 attempts(
   "setting",
   {
-    "the project's settings of plans": (targets) => {
+    "the project's plan settings": (targets) => {
       evil(targets);
       return plant(`${project}/uncaged.plans.yaml`, plans);
     },
-    "the project's settings of plans, by a rename": (targets) => {
+    "the project's plan settings, by a rename": (targets) => {
       evil(targets);
       plant(`${project}/new.yaml`, plans);
       renameSync(`${project}/new.yaml`, `${project}/uncaged.plans.yaml`);
       return new Done("renamed");
     },
-    "the project's settings of plans, as a link": (targets) => {
+    "the project's plan settings, as a link": (targets) => {
       evil(targets);
       plant("/workspace/project/kept.yaml", plans);
       rmSync(`${project}/uncaged.plans.yaml`, { force: true });
       symlinkSync("kept.yaml", `${project}/uncaged.plans.yaml`);
       return new Done("linked");
     },
-    "a storage root of its own": (targets) => {
+    "a new storage root": (targets) => {
       evil(targets);
       plant(`${project}/.own/plans/config.yaml`, plans);
       return plant(`${project}/uncaged.json`, '{"root": ".own"}\n');
     },
-    "a project below the project": (targets) => {
+    "a nested project": (targets) => {
       evil(targets);
       plant(`${project}/sub/uncaged.json`, '{"root": "../.own"}\n');
       return plant(`${project}/sub/uncaged.plans.yaml`, plans);
     },
-    "variables of the project": (targets) => {
+    "environment variables of the project": (targets) => {
       plant(`${project}/evil.cjs`, loaded(targets));
       const script = `${targets.project}/evil.cjs`;
       return plant(
@@ -65,23 +65,23 @@ attempts(
         ].join("\n"),
       );
     },
-    "variables of the project in a file for development": (targets) => {
+    "environment variables of the project, in a file for development": (targets) => {
       evil(targets);
       for (const name of [".env.local", ".env.development", ".env.production", ".envrc"])
         plant(`${project}/${name}`, "UNCAGED_PLAN_SANDBOX_MODE=off\n");
       return new Done("wrote each");
     },
-    "what Bun loads first": (targets) => {
+    "a preload script for Bun": (targets) => {
       plant(`${project}/evil.cjs`, loaded(targets));
       return plant(`${project}/bunfig.toml`, 'preload = ["./evil.cjs"]\n');
     },
-    "what npm runs": (targets) => {
+    "scripts that npm runs": (targets) => {
       evil(targets);
       plant(`${project}/.npmrc`, "script-shell=./evil.sh\nnode-options=--require=./evil.cjs\n");
       const scripts = { preinstall: "./evil.sh", prepare: "./evil.sh", postinstall: "./evil.sh" };
       return plant(`${project}/package.json`, JSON.stringify({ name: "x", scripts }));
     },
-    "modules in the project that programs look for": (targets) => {
+    "modules that programs look for in the project": (targets) => {
       for (const name of ["@uncaged/workflow", "@uncaged/workflow-plan", "yaml", "zod"]) {
         plant(`${project}/node_modules/${name}/index.js`, loaded(targets));
         const main = { name, main: "index.js", version: "99.0.0" };
@@ -89,7 +89,7 @@ attempts(
       }
       return plant(`${project}/tsconfig.json`, '{"compilerOptions":{"paths":{"*":["./evil"]}}}');
     },
-    "programs in the project with names of the system's": (targets) => {
+    "programs in the project with the names of system programs": (targets) => {
       const names = ["bwrap", "git", "node", "sh", "claude", "prlimit", "systemd-run", "docker"];
       for (const name of names) {
         plant(`${project}/${name}`, owning(targets));
@@ -114,7 +114,7 @@ attempts(
       const tasks = [{ label: "x", command: "./evil.sh", runOptions: { runOn: "folderOpen" } }];
       return plant(`${project}/.vscode/tasks.json`, JSON.stringify({ version: "2.0.0", tasks }));
     },
-    "settings in the home that its own next start reads": (targets) => {
+    "settings in the step's home for its next start": (targets) => {
       const home = "/workspace/home";
       plant(`${home}/evil.cjs`, loaded(targets));
       plant(`${home}/.bunfig.toml`, `preload = ["${home}/evil.cjs"]\n`);

@@ -29,7 +29,7 @@ attempts("write", {
     return new Done("appended");
   },
   "a new file in the home directory": ({ home }) => put(`${home}/planted`),
-  "a key that may log in": ({ home }) => put(`${home}/.ssh/authorized_keys`),
+  "a key for logins": ({ home }) => put(`${home}/.ssh/authorized_keys`),
   "a unit of the user's service manager": ({ home }) =>
     put(`${home}/.config/systemd/user/hostile.service`),
   "the login of the user's own agent": ({ home }) => put(`${home}/.claude/.credentials.json`),
@@ -61,21 +61,21 @@ attempts("write", {
     renameSync("/workspace/project", "/workspace/moved");
     return "moved a mount";
   },
-  "a mount that may only be read": () => {
+  "a read-only mount": () => {
     writeFileSync("/workspace/mounts/fixed/kept", "hostile\n");
     return "wrote";
   },
-  "a mount that may only be read, by a link": () => {
+  "a read-only mount, by a link": () => {
     symlinkSync("/workspace/mounts/fixed/kept", `${workFolder}/to-fixed`);
     writeFileSync(`${workFolder}/to-fixed`, "hostile\n");
     return "wrote";
   },
-  "a mount that may only be read, by a hard link": () => {
+  "a read-only mount, by a hard link": () => {
     linkSync("/workspace/mounts/fixed/kept", `${workFolder}/hard`);
     writeFileSync(`${workFolder}/hard`, "hostile\n");
     return "wrote";
   },
-  "a mount that may only be read, by its descriptor": () => {
+  "a read-only mount, by its descriptor": () => {
     const fd = openSync("/workspace/mounts/fixed/kept", "r");
     const again = openSync(`/proc/self/fd/${fd}`, "w");
     writeSync(again, "hostile\n");
@@ -84,7 +84,7 @@ attempts("write", {
   "through the root of the first process": ({ home }) => put(`/proc/1/root${home}/planted`),
   "through the directory of the first process": ({ home }) =>
     put(`/proc/1/cwd/../../../../..${home}/planted`),
-  "through the descriptors that are open": ({ home }) => {
+  "through the open descriptors": ({ home }) => {
     for (const fd of readdirSync("/proc/self/fd")) {
       try {
         const path = readlinkSync(`/proc/self/fd/${fd}`);
@@ -96,16 +96,16 @@ attempts("write", {
     }
     return new Done("tried each");
   },
-  "a root file system mounted for writing again": ({ home }) => {
+  "the root file system, remounted writable": ({ home }) => {
     sh("mount -o remount,rw /");
     return put(`${home}/planted`);
   },
-  "/usr mounted for writing again": () => {
+  "/usr, remounted writable": () => {
     sh("mount -o remount,rw,bind /usr");
     put("/usr/local/bin/hostile");
     return "mounted /usr for writing";
   },
-  "a mount taken away": () => {
+  "an unmounted mount": () => {
     sh("umount -l /workspace/mounts/fixed || umount -l /usr || umount -l /proc/sys");
     return "unmounted";
   },
@@ -119,7 +119,7 @@ attempts("write", {
   },
 });
 
-attempt("write", "a file by its number (open_by_handle_at)", () => {
+attempt("write", "a file by its inode number (open_by_handle_at)", () => {
   py(`
 handle = struct.pack("IiII", 8, 1, 2, 0)
 fd = call(304, os.open("/workspace/project", os.O_RDONLY), handle, os.O_RDONLY)
@@ -127,7 +127,7 @@ print(os.listdir(fd))`);
   return "opened the root of the file system by its number";
 });
 
-attempt("write", "a folder of the run that is another step's", ({ home, step }) => {
+attempt("write", "a folder of another step of the run", ({ home, step }) => {
   const runs = `${home}/.cache/uncaged-workflow/runs`;
   const run = readdirSync(runs)[0];
   copyFileSync("/etc/passwd", `${runs}/${run}/homes/${step}/planted`);
