@@ -138,7 +138,7 @@ test("fork --edit replaces the last kept step with JSON", async () => {
   expect((await read(id)).steps[0]).toMatchObject({ content: "better", meta: { n: 1 } });
 });
 
-test("fork --input answers only a question, and only as resume may", async () => {
+test("fork --input answers only a question, and checks the answer like resume", async () => {
   const asking = `export const descriptor = { description: "", roles: {} };
     export async function* run(input) {
       const { steps } = input;
@@ -241,7 +241,7 @@ test("diff names the first difference and shows each step that differs", async (
   expect(await store.ok(["diff", ended, ended])).toContain("are the same: 3 steps");
 });
 
-test("threads pages, and filters by workflow and status", async () => {
+test("threads returns pages, and filters by workflow and status", async () => {
   const all = (await store.ok(["threads", "-q", "--limit", "1000"])).split("\n");
   const page = (await store.ok(["threads", "-q", "--limit", "2", "--offset", "1"])).split("\n");
   expect(page).toEqual(all.slice(1, 3));
@@ -261,7 +261,7 @@ test("threads pages, and filters by workflow and status", async () => {
   expect(await store.ok(["threads", "changed", "-q"])).toBe(changed);
 });
 
-test("logs shows the debug log, its end, and follows it", async () => {
+test("logs shows the debug log or its last lines, and follows it", async () => {
   const lines = (await store.ok(["logs", ended])).split("\n");
   expect(lines.at(-1)).toMatch(/^20\d\d-.*Z [0-9A-HJKMNP-TV-Z]{8} {2}ended: returned/);
   expect((await store.ok(["logs", ended, "--tail", "1"])).split("\n")).toEqual(lines.slice(-1));
@@ -356,7 +356,7 @@ describe("all threads of a storage root", () => {
 });
 
 describe("an interrupted thread", () => {
-  test("is resumed by wake --resume or after confirmation; threads that are not resumed are listed", async () => {
+  test("is resumed by wake --resume or after confirmation; other interrupted threads are listed", async () => {
     const onRoot = await playStore();
     const id = await onRoot.play({ ms: 60_000 });
     await onRoot.until(id, "running");

@@ -146,7 +146,7 @@ test("an error is an envelope on stdout, and stderr is empty", async () => {
   expect(error.code).toBe("THREAD_NOT_FOUND");
 });
 
-test("every other command prints one document too", async () => {
+test("every other command prints one JSON document", async () => {
   const commands = [
     ["rollback", "play", (await store.json<[Shape]>(["list"]))[0].hash as string],
     ["diff", id, id],

@@ -25,7 +25,7 @@ type View = {
   result: { returnCode: number; summary: string } | null;
 };
 
-/** Joins names, asks for a note, and writes both: two files in one folder. */
+/** A step workflow that joins names, asks for a note, and writes both to a file. */
 const flow = {
   version: "3.16",
   name: "join",
@@ -145,7 +145,7 @@ describe("run", () => {
 });
 
 describe("a Pause", () => {
-  test("is shown with how to answer it, and its answer sets the variable", async () => {
+  test("is shown with the command that answers it, and the answer sets the variable", async () => {
     const id = await waiting();
     const { stdout, stderr } = await store.run(["follow", id]);
     expect(stdout).toMatch(/Pause_Note .* A note\?\nwaiting: A note\?\n$/);
@@ -177,7 +177,7 @@ describe("thread --checkpoint", () => {
     });
   });
 
-  test("refuses a thread of another workflow", async () => {
+  test("refuses a thread that is not of a step workflow", async () => {
     const id = await store.play({}, "--wait");
     for (const args of [
       ["thread", id, "--checkpoint"],
@@ -242,7 +242,7 @@ describe("rerun", () => {
     });
   });
 
-  test("names the errors in its arguments", async () => {
+  test("reports the errors in its arguments", async () => {
     const id = await ended("one");
     const refused = async (...args: string[]) => {
       const { code, stderr } = await store.run(["rerun", id, ...args]);

@@ -183,7 +183,7 @@ test("version prints the package's version", async () => {
     expect(await store.ok(args)).toBe(version);
 });
 
-test("a folder deleted under the shell is a one-line error of commands that need it", async () => {
+test("commands that need the working folder fail with one line if it was deleted", async () => {
   const store = await playStore();
   const gone = join(store.folder, "gone");
   const call = async (args: string[]) => {

@@ -146,7 +146,7 @@ test("a thread is paused, resumed and killed", async () => {
   }
 });
 
-test("controls need no body", async () => {
+test("pause, resume and kill need no body", async () => {
   const id = await serving.run("endless");
   const response = await serving.fetch(`/api/threads/${id}/kill`, { method: "POST" });
   expect(response.status).toBe(200);
@@ -216,7 +216,7 @@ describe("a fork", () => {
     expect(diff).toMatchObject({ same: false, firstDifference: 2 });
   });
 
-  test("brings an answer only to a question, and only a valid answer", async () => {
+  test("with an answer needs a question as the last kept step, and a valid answer", async () => {
     const wait = { for: "leave", schema: { enum: ["yes", "no"] } };
     const asked = await serving.run("asker", { wait });
     await serving.until(asked, "waiting");
@@ -251,7 +251,7 @@ test("a deleted thread is not found", async () => {
   }
 });
 
-test("an unknown path is not found, with the usual error", async () => {
+test("an unknown path is refused with NO_SUCH_PATH", async () => {
   for (const path of ["/api", "/api/", "/api/x", "/api/threads/a/b/c", "/api/threads/"]) {
     expect(await refusal(path)).toBe("404 NO_SUCH_PATH");
   }

@@ -26,7 +26,7 @@ type Shortened = { output: { at: number; length: number; _truncated: true } };
 async function shortened(): Promise<Shortened["output"]> {
   const { lines } = await serving.ok<LogPage>(`/api/threads/${id}/log?type=tool_done`);
   const [payload] = lines.map((line) => line.payload as Shortened);
-  if (!payload) throw new Error("it has no event of a tool");
+  if (!payload) throw new Error("the thread has no event of a tool");
   return payload.output;
 }
 

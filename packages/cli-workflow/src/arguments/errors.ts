@@ -68,13 +68,17 @@ export const notListed = (file: string, name: string, nearest: string | null): W
 export const noProject = (): WorkflowError =>
   WorkflowError.usage(
     "NO_PROJECT",
-    "this folder is in no project",
+    "this folder is not in a project",
     'name one and its source: uncaged-workflow add <name> <file>; or list them in uncaged.json: {"workflows": {"review": "review.ts"}}',
   );
 
 /** A required confirmation without a terminal. */
 export const notConfirmed = (question: string): WorkflowError =>
-  WorkflowError.usage("NOT_CONFIRMED", `${question} no terminal to ask at`, "confirm it: --yes");
+  WorkflowError.usage(
+    "NOT_CONFIRMED",
+    `${question} there is no terminal to confirm this`,
+    "confirm it: --yes",
+  );
 
 /** A name that the workflow does not declare. `declared` lists the declared names for the hint; null for none. */
 export const notDeclared = (name: string, declared: string | null): WorkflowError =>
@@ -137,5 +141,5 @@ export const oneThreadOnly = (): WorkflowError =>
   WorkflowError.usage(
     "ONE_THREAD_ONLY",
     "--wait and --follow take one thread",
-    "resume them without, and follow each: uncaged-workflow follow <id>",
+    "resume them without these options, and follow each thread: uncaged-workflow follow <id>",
   );

@@ -72,7 +72,7 @@ export async function inputOf(text: string | undefined, token?: string) {
   if (text === undefined) {
     if (token === undefined) return undefined;
     const hint = "give the answer too: --input TEXT";
-    throw wrongUse("--token belongs to an answer, and there is none", hint);
+    throw wrongUse("--token without an answer", hint);
   }
   const content = await textOrStdin(text, "--input");
   return { content, ...(token === undefined ? {} : { meta: { token } }) };

@@ -85,7 +85,7 @@ async function addPlan(session: Session, name: string, path: string): Promise<St
   if (text === null) return null;
   const stored = await namedPlan(session, name, { text, file: path });
   const { id, phase } = stored.workflow;
-  if (stored.state === "unchanged") session.note(`the plan ${name} is as in ${path} already`);
+  if (stored.state === "unchanged") session.note(`the plan ${name} already matches ${path}`);
   if (stored.state === "changed" || phase === "awaiting_confirmation")
     session.note(`its trigger fires once it is confirmed: uncaged-workflow plan confirm ${id}`);
   return stored;

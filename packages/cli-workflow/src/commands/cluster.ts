@@ -14,8 +14,8 @@ const up = defineSubcommand({
   summary: "start a cluster on this machine: servers and workers, on loopback",
   declare: (command) =>
     command
-      .addOption(new Option("--nodes <n>", "how many servers").choices(["1", "3"]).default("1"))
-      .option("--workers <n>", "how many workers", wholeNumber("--workers", 0, 64), 1)
+      .addOption(new Option("--nodes <n>", "number of servers").choices(["1", "3"]).default("1"))
+      .option("--workers <n>", "number of workers", wholeNumber("--workers", 0, 64), 1)
       .option("--install", "install the Restate server (BSL 1.1) into the cache if it is missing"),
   examples: [
     "uncaged-workflow cluster up --install",

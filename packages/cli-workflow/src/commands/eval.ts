@@ -37,7 +37,7 @@ export default defineCommand({
         "<workflows>",
         "one or several versions, with commas: review@C9NMV6V,review; or files",
       )
-      .argument("<dataset>", "a file of JSON Lines, a case a line; - reads it from stdin")
+      .argument("<dataset>", "a JSON Lines file with one case per line; - reads it from stdin")
       .option("--score <file>", "the scorer: a module whose default export judges a thread")
       .option("--fixtures <folder>", "answer the roles of each case from <folder>/<id>.json")
       .option("--repeat <n>", "number of runs of each case", wholeNumber("--repeat", 1, 1000), 1)
@@ -49,7 +49,7 @@ export default defineCommand({
       );
     shares(command)
       .addOption(
-        new Option("--score-timeout <time>", "how long a score may take")
+        new Option("--score-timeout <time>", "the most time for one score")
           .argParser(scoreTimeout)
           .default(60_000, "1m"),
       )
@@ -128,8 +128,16 @@ function shares(command: Command): Command {
     throw badOption(option, text, "give a number from 0 to 1");
   };
   return command
-    .option("--min-score <n>", "exit with 3 when the mean score is below it", share("--min-score"))
-    .option("--min-pass <n>", "exit with 3 when fewer runs pass, of 1", share("--min-pass"));
+    .option(
+      "--min-score <n>",
+      "exit with 3 when the mean score is below this (0 to 1)",
+      share("--min-score"),
+    )
+    .option(
+      "--min-pass <n>",
+      "exit with 3 when a smaller share of runs passes (0 to 1)",
+      share("--min-pass"),
+    );
 }
 
 function scoreTimeout(text: string): number {
@@ -235,7 +243,7 @@ class Progress {
     if (change.kind !== "done") this.#started += 1;
     if (change.kind === "started") return;
     this.#done += 1;
-    // Results of an earlier eval are reused at no cost.
+    // A recorded result of an earlier call adds no cost.
     if (change.kind !== "done") return;
     this.#cost += change.run.cost;
     const tenths = Math.floor((10 * this.#done) / this.all);

@@ -6,7 +6,7 @@ export default defineCommand({
   declare: (command) =>
     command
       .argument("[ids...]", "the threads, or @last")
-      .option("--all", "all threads of the storage root that have not ended, once you agree")
+      .option("--all", "all threads of the storage root that have not ended, after a confirmation")
       .option("--yes", "with --all: kill them without a question")
       .option("--force", "end a worker that does not answer; its other threads are resumed"),
   examples: ["uncaged-workflow kill @last", "uncaged-workflow kill --all"],

@@ -57,7 +57,7 @@ export default defineCommand({
       .argument("[ids...]", "the threads, or @last")
       .option(
         "--interrupted",
-        "resume all threads that were interrupted within the last day, once you agree",
+        "resume all threads that were interrupted within the last day, after a confirmation",
       )
       .option("--yes", "with --interrupted: resume them without a question")
       .option("--input <text>", "answer a waiting thread: JSON or text; - reads it from stdin")
@@ -84,7 +84,7 @@ export default defineCommand({
     }
     const decision = await callDecision(options, options.input);
     const answer = decision ? undefined : await inputOf(options.input, options.token);
-    // With this id the answer counts only once, even if a second worker gets the request after the loss of the first.
+    // With this id the answer counts only once, even if the worker dies and another worker gets the same request.
     const requestId = crypto.randomUUID();
     const { env, host } = session;
     const given = { env, durability: options.durability };

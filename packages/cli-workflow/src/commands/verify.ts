@@ -12,7 +12,7 @@ type Options = { attestation?: string; key?: string };
 export default defineCommand({
   declare: (command) =>
     command
-      .option("--attestation <file>", "check what attest wrote, instead of the storage root")
+      .option("--attestation <file>", "check an attestation instead of the storage root")
       .option("--key <file>", "its public key, or an allowed-signers file of ssh-keygen"),
   examples: [
     "uncaged-workflow verify",
@@ -21,7 +21,8 @@ export default defineCommand({
   ],
   async run(session, { attestation, key }: Options) {
     if (attestation !== undefined) return await verifyOne(session, attestation, key);
-    if (key !== undefined) throw wrongUse("--key belongs to --attestation", "name both");
+    if (key !== undefined)
+      throw wrongUse("--key needs --attestation", "name the attestation: --attestation <file>");
     let done = 0;
     const spinner = session.spinner(() => [`${count(done, "file")} checked`]);
     const onProgress = () => {

@@ -176,7 +176,7 @@ export class Handover {
     const { host } = this.#session;
     const { threadId } = view;
     const names = roles.join(", ");
-    const text = `${names} is at work and has not changed: the new version takes over behind it`;
+    const text = `${names} is running and has not changed: the new version takes over after it`;
     this.#report.note("waits", { threadId, roles }, text);
     await host.control(view, { kind: "pause" }).catch(ignore);
     for await (const item of host.observe(view, undefined, { signal, events: false })) {

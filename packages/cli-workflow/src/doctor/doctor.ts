@@ -71,7 +71,7 @@ function* checkVariables(env: Environment): Generator<Problem> {
   yield {
     code: "BAD_VARIABLE",
     message: `UNCAGED_WORKFLOW_IDLE_MS is ${JSON.stringify(idle)}, not a number of milliseconds`,
-    hint: "set it to a number, or unset it: workers take 3000 now",
+    hint: "set it to a number, or unset it: workers use 3000 now",
   };
 }
 
@@ -83,7 +83,8 @@ function* checkShell(): Generator<Problem> {
   if (existsSync("/bin/sh")) return;
   yield {
     code: "NO_SHELL",
-    message: "no /bin/sh found: commands of tools and agents run on when their worker is killed",
+    message:
+      "no /bin/sh found: commands of tools and agents keep running when their worker is killed",
     hint: "install a shell, such as busybox",
   };
 }
@@ -195,7 +196,7 @@ async function* checkWorkers(host: Host): AsyncGenerator<Problem> {
       const list = orphans.map((orphan) => `${orphan.pid} ${orphan.command}`).join(", ");
       yield {
         code: "PROCESSES_LEFT",
-        message: `the worker of ${hash} was killed and has left running: ${list}`,
+        message: `the worker of ${hash} was killed and left processes running: ${list}`,
         hint: `a resume of its threads ends them, or: kill ${orphans.map((orphan) => orphan.pid).join(" ")}`,
       };
     }
@@ -209,14 +210,14 @@ async function* checkWorkers(host: Host): AsyncGenerator<Problem> {
     if (state === "stuck") {
       yield {
         code: "WORKER_STUCK",
-        message: `the worker of ${hash}, process ${pid}, runs and takes no requests: it could not end`,
+        message: `the worker of ${hash}, process ${pid}, runs but accepts no requests: it could not end`,
         hint: `nothing of that version can run before it is ended: kill -9 ${pid}`,
       };
     }
     if (state === "gone") {
       yield {
         code: "SOCKET_STALE",
-        message: `the worker of ${hash} is gone and has left its socket in ${join(host.root, "run")}`,
+        message: `the worker of ${hash} is gone and left its socket in ${join(host.root, "run")}`,
         hint: "it does no harm: the next worker replaces it, or delete it",
       };
     }

@@ -38,5 +38,5 @@ export const scorerTimeout = (limit: string): WorkflowError =>
   WorkflowError.failed(
     "SCORER_TIMEOUT",
     `the scorer took longer than ${limit}`,
-    "give it more: --score-timeout 5m",
+    "allow more time: --score-timeout 5m",
   );

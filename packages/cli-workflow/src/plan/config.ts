@@ -48,7 +48,7 @@ export const config = defineSubcommand({
       },
     }),
     unset: defineSubcommand({
-      summary: "remove a setting from the plan home: its default holds again",
+      summary: "remove a setting from the plan home: its default applies again",
       declare: (command) => command.argument("<setting>", "its key, such as agent.command"),
       examples: ["uncaged-workflow plan config unset max_runs"],
       async run(session, _options, key: string) {

@@ -24,7 +24,7 @@ export const make = defineSubcommand({
   ],
   async run(session, { file }: { file?: string }, request?: string) {
     if ((file === undefined) === (request === undefined))
-      throw wrongUse("give a text or --file, one of them", "say what the plan is to do");
+      throw wrongUse("give either a text or --file", "say what the plan is to do");
     if (file !== undefined) return await fromFile(session, file);
     const text = request ?? "";
     return await converse(session, text, (planning, given, callbacks) =>

@@ -9,7 +9,7 @@ const groups = {
     history: "list the versions of a workflow, newest first",
     check: "replay a workflow's threads on another version, without running a step",
     rollback: "go back to an earlier version, or to a named one",
-    bisect: "find the version that broke a thread, over its recorded input",
+    bisect: "find the version that broke a thread, with its recorded input",
     remove: "remove a workflow's name; its threads stay",
   },
   Threads: {
@@ -37,7 +37,7 @@ const groups = {
   },
   Console: {
     serve: "serve the API and the console to this machine",
-    mcp: "serve workflows and threads to a coding agent, by MCP",
+    mcp: "serve workflows and threads to a coding agent, over MCP",
   },
   Cluster: {
     cluster: "start, stop and show a cluster on this machine",

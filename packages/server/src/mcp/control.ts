@@ -107,7 +107,7 @@ export const forkThread = defineTool({
   title: "Fork a thread",
   description:
     "Starts a new thread that keeps the first steps of another and runs from there, on this or another version. The " +
-    "other thread stays as it is. By default it keeps all steps but the last.",
+    "other thread does not change. By default the new thread keeps all steps but the last.",
   input: z.strictObject({
     threadId: threadField,
     atStep: z.int().nonnegative().optional().describe("Keeps the first N steps."),

@@ -114,7 +114,7 @@ export const inputBody = inputSchema
     question: stepNumber
       .optional()
       .describe(
-        "The number of the answered `__wait__` step. If another one is open: 409 `STALE_ANSWER`.",
+        "The number of the answered `__wait__` step. If another step waits: 409 `STALE_ANSWER`.",
       ),
     durability,
   })
