@@ -235,7 +235,7 @@ function auditBundles(root: string, notes: Note[], logs: Map<string, Log>, found
   const needed = registry === "" ? [] : [...logs.values()].map(({ hash }) => hash);
   for (const hash of new Set([...registered, ...needed])) {
     const file = join(root, "bundles", `${hash}.esm.js`);
-    if (!existsSync(file)) found.lost.push(`the bundle ${hash} is gone`);
+    if (!existsSync(file)) found.lost.push(`the bundle ${hash} is missing`);
     else if (crockford(Bun.hash.xxHash64(readFileSync(file))) !== hash)
       found.broken.push(`the bundle ${hash} has other bytes`);
   }

@@ -148,6 +148,6 @@ test("the team resolves conflicting changes of two coders", async () => {
   await server.stop();
 }, 180_000);
 
-test("no step of the example breaks its descriptor", async () => {
+test("no step of the example violates its descriptor", async () => {
   expect(await warningsOn(host)).toEqual([]);
 });

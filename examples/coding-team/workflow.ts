@@ -26,15 +26,15 @@ const planner = role({
   description: "Divides the work into parts",
   agent: player("reads", script),
   systemPrompt: `You plan how to do what you are asked, in the git repository in your working directory. Read what you need;
-change nothing. Divide the work into at most ${most} parts that can be done at the same time: no two change one file.`,
+change nothing. Divide the work into at most ${most} parts that can be done at the same time. No two parts may change the same file.`,
   schema: z.object({ parts: parts.min(1).max(most) }),
 });
 
 const coder = role({
   description: "Does one part",
   agent: player("writes", script),
-  systemPrompt: `You code one part of a change, in your working directory. Others code the other parts at the same time: change
-no file but those of your part, and no tests. Say in a line what you changed.`,
+  systemPrompt: `You code one part of a change, in your working directory. Others code the other parts at the same time. Change
+only the files of your part, and no tests. Say in a line what you changed.`,
   schema: z.object({ changed: z.array(z.string()).describe("the files that you changed") }),
 });
 
@@ -42,15 +42,15 @@ const resolver = role({
   description: "Resolves conflicts",
   agent: player("writes", script),
   systemPrompt:
-    "You resolve the conflicts of a merge. The files that are named have git's marks: leave none of them.",
+    "You resolve the conflicts of a merge. Remove all of git's conflict marks from the named files.",
   schema: z.object({ resolved: z.array(z.string()) }),
 });
 
 const reviewer = role({
   description: "Reads the whole change, and approves it or names what must be fixed",
   agent: player("reads", script),
-  systemPrompt: `You review the change in your working directory, whose commits are those of git log. The tests pass.
-Approve it when it does what was asked for and nothing else; otherwise name what must be fixed, by part.`,
+  systemPrompt: `You review the change in your working directory, see its commits with git log. The tests pass.
+Approve the change if it does only what was requested; otherwise name the necessary fixes, by part.`,
   schema: z.object({ approved: z.boolean(), fix: parts }),
 });
 
@@ -86,7 +86,7 @@ export const run = durable(async function* (step, input, options) {
     const { conflicts } = (yield* play("merger", roles.merger)).meta;
     if (conflicts.length > 0) yield* play("resolver", roles.resolver, conflicts.join("\n"));
     const test = yield* play("tester", roles.tester);
-    // A fork works in separate branches.
+    // A fork has its own branches.
     ({ branch } = test.meta.worktree);
     const review = test.meta.passed ? (yield* play("reviewer", roles.reviewer)).meta : null;
     if (review?.approved) {

@@ -302,7 +302,9 @@ const follow = onThread(async (work, ref) => {
     if (item.kind === "step") {
       steps += 1;
       if (item.number !== steps)
-        work.auditor.fail(`a follower of ${ref.threadId} got step ${item.number} as its ${steps}.`);
+        work.auditor.fail(
+          `a follower of ${ref.threadId} got step ${item.number} at position ${steps}`,
+        );
     }
     if (item.kind === "step" || item.kind === "end")
       work.auditor.read(ref.threadId, steps, item.kind === "end");

@@ -277,7 +277,7 @@ describe("in a separate process", () => {
     onRoot = await playStore();
   });
 
-  test("follow ends when the worker is gone, and names the next command", async () => {
+  test("follow ends when the worker has died, and names the next command", async () => {
     const id = await onRoot.play({ ms: 60_000 });
     const child = onRoot.start(["follow", id]);
     const text = Promise.all([child.stdout.text(), child.stderr.text()]);

@@ -136,7 +136,7 @@ test("a type error is shown and the last good version stays", async () => {
   await dev.next("step", ({ step }) => step?.content === "five");
 });
 
-test("a running step finishes if the new version has the same step, and a waiting thread asks again", async () => {
+test("a running step finishes if the new version has the same step, and a waiting thread asks the new question", async () => {
   const asking = workflow.replace(
     'return "done"',
     'yield* step.wait("approval", { content: "Ship it?" }); return "done"',
@@ -200,7 +200,7 @@ test("on a terminal, keys answer a question, run again, and quit", async () => {
   const seen = async (text: string) => {
     await until(
       () => shown.includes(text),
-      () => `${text} never came: ${shown}`,
+      () => `the terminal does not show ${text}: ${shown}`,
     );
     shown = shown.slice(shown.indexOf(text) + text.length);
   };

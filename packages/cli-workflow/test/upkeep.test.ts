@@ -198,7 +198,7 @@ test("commands that need the working folder fail with one line if it was deleted
   expect(await call(["list"])).toEqual({ code: 0, stderr: "" });
   const { code, stderr } = await call(["run", "play"]);
   expect(code).toBe(1);
-  expect(stderr).toMatch(/^error: [^\n]*is gone[^\n]*\n$/);
+  expect(stderr).toMatch(/^error: [^\n]*was deleted[^\n]*\n$/);
 });
 
 test("gc names a worktree that git can't remove, and the command that removes it later", async () => {
@@ -221,7 +221,7 @@ test("gc names a worktree that git can't remove, and the command that removes it
       code: 0,
       warning: expect.stringMatching(
         new RegExp(
-          `^warning: ${worktrees} stays: ${repository}: can't delete the refs of the thread's worktrees: fatal: .*; repair that, then: uncaged-workflow ${args.join(" ")}$`,
+          `^warning: ${worktrees} was not deleted: ${repository}: can't delete the refs of the thread's worktrees: fatal: .*; fix the problem, then: uncaged-workflow ${args.join(" ")}$`,
         ),
       ),
     });

@@ -20,7 +20,7 @@ export default defineCommand({
     command
       .argument("[name]", "the workflow's name (default: all that the project lists)")
       .argument("[file]", `${file} (default: the file that the project lists)`)
-      .option("--types <file>", "keep this .d.ts file beside the bundle")
+      .option("--types <file>", "store this .d.ts file with the bundle")
       .addOption(
         new Option(
           "--sandbox <mode>",

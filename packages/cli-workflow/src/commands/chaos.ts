@@ -32,9 +32,12 @@ export default defineCommand({
       .option("--run <n>", "make only this run of the seed", wholeNumber("--run", 1, mostRuns))
       .option(
         "--thread <id>",
-        "the thread that answers roles and questions (default: the newest completed)",
+        "the thread that answers roles and questions (default: the newest completed thread)",
       )
-      .option("--fixture <file>", "a fixture that answers them, from thread --fixture")
+      .option(
+        "--fixture <file>",
+        "a fixture that answers roles and questions, from thread --fixture",
+      )
       .option("--prompt <text>", "another prompt")
       .option("--params <json>", "other params: JSON, or @file")
       .option(

@@ -39,8 +39,11 @@ export default defineCommand({
         collect,
       );
     durabilityOption(limitOptions(maxRoundsOption(command)))
-      .option("--from-role <role>", "keep all steps up to this role's last, whatever has changed")
-      .option("--name <name>", "the workflow's name (default: that of the file)")
+      .option(
+        "--from-role <role>",
+        "keep all steps up to this role's last step, even if their source has changed",
+      )
+      .option("--name <name>", "the workflow's name (default: the file's name)")
       .option("--open", "open the console in the browser");
   },
   examples: ["uncaged-workflow dev workflow.ts --prompt 'apples, pears'"],

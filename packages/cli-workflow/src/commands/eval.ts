@@ -43,7 +43,7 @@ export default defineCommand({
       .option("--repeat <n>", "number of runs of each case", wholeNumber("--repeat", 1, 1000), 1)
       .option(
         "--concurrency <n>",
-        "the most threads at once",
+        "the most concurrent threads",
         wholeNumber("--concurrency", 1, mostAtOnce),
         4,
       );
@@ -53,7 +53,7 @@ export default defineCommand({
           .argParser(scoreTimeout)
           .default(60_000, "1m"),
       )
-      .option("--retry-failed", "repeat the cases whose threads failed or passed a limit");
+      .option("--retry-failed", "repeat the cases whose threads failed or exceeded a limit");
     limitOptions(maxRoundsOption(command), "of each thread; default: no limit");
   },
   examples: [

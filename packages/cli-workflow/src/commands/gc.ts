@@ -28,7 +28,7 @@ export default defineCommand({
     const again = trash ? "gc --trash" : "gc";
     for (const { path, message } of collected.problems) {
       session.note(
-        `warning: ${path} stays: ${oneLine(message)}; repair that, then: uncaged-workflow ${again}`,
+        `warning: ${path} was not deleted: ${oneLine(message)}; fix the problem, then: uncaged-workflow ${again}`,
       );
     }
     session.note(`${bundles}${left} ${verb} (${sizeText(bytes)}), ${kept} kept`);

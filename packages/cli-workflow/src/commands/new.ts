@@ -20,7 +20,7 @@ export default defineCommand({
   declare: (command) =>
     command
       .argument("<dir>", "the folder: empty, missing, or with a package.json")
-      .option("--name <name>", "the workflow's name (default: that of the folder)")
+      .option("--name <name>", "the workflow's name (default: the folder's name)")
       .addOption(template)
       .option(
         "--from <file>",

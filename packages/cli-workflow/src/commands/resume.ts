@@ -59,10 +59,13 @@ export default defineCommand({
         "--interrupted",
         "resume all threads that were interrupted within the last day, after a confirmation",
       )
-      .option("--yes", "with --interrupted: resume them without a question")
+      .option("--yes", "with --interrupted: resume without a confirmation")
       .option("--input <text>", "answer a waiting thread: JSON or text; - reads it from stdin")
       .option("--approve", "approve the thread's question: an approval, or a tool call")
-      .option("--edit <json>", "approve the call with this input in place of the model's, or @file")
+      .option(
+        "--edit <json>",
+        "approve the call with this input instead of the model's input, or @file",
+      )
       .option("--refuse <reason>", "reject it; the reason is passed on")
       .option("--token <token>", "the question's token: an answer to another question is refused");
     startOptions(command);

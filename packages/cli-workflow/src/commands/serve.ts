@@ -98,7 +98,7 @@ export default defineCommand({
         "others can reach this address without encryption; a client with the token may do everything",
       );
     }
-    if (tokenFile !== undefined) session.note(`tokens: those of ${tokenFile}`);
+    if (tokenFile !== undefined) session.note(`the token file is ${tokenFile}`);
     session.note("Ctrl-C ends it; threads continue without it");
     if (open && !openBrowser(server.entry()))
       session.note("no browser was found: open the URL yourself");

@@ -49,7 +49,7 @@ export default defineCommand({
       .option("--no-register", "leave the workers that the cluster knows unchanged")
       .option(
         "--threads <n>",
-        "the most threads that it drives at once, on PostgreSQL (default: 100)",
+        "the most threads that it drives concurrently, on PostgreSQL (default: 100)",
         wholeNumber("--threads", 1, 100_000),
       )
       .option(

@@ -50,7 +50,7 @@ function problemOf(error: unknown): Problem {
   const {
     code,
     message,
-    hint = "see whether this folder and its files can be read",
+    hint = "check that this folder and its files can be read",
   } = toErrorRecord(error);
   return { code, message, hint };
 }
@@ -61,7 +61,7 @@ function* checkBun(version: string): Generator<Problem> {
   yield {
     code: "BUN_OLD",
     message: `this is Bun ${version}, and ${needed} is needed`,
-    hint: "install uncaged-workflow again with npm: its own Bun comes with it",
+    hint: "install uncaged-workflow again with npm: the package includes its own Bun",
   };
 }
 
@@ -147,7 +147,7 @@ async function* checkRegistry(host: Host): AsyncGenerator<Problem> {
     const other = await otherVersion(host, name);
     yield {
       code: "BUNDLE_MISSING",
-      message: `the bundle ${hash} of ${name} is gone`,
+      message: `the bundle ${hash} of ${name} is missing`,
       hint: `add the same file again: uncaged-workflow add ${name} <file>${other === null ? "" : `; or go back: uncaged-workflow rollback ${name} ${other}`}`,
     };
   }
@@ -173,7 +173,7 @@ function* checkIndex({ root }: Host): Generator<Problem> {
   yield {
     code: "INDEX_UNUSABLE",
     message: `${unusable} can't be written: lists and searches read every log`,
-    hint: `it is made again when it is deleted: rm -r ${folder}`,
+    hint: `delete the folder; it is created again: rm -r ${folder}`,
   };
 }
 
@@ -204,7 +204,7 @@ async function* checkWorkers(host: Host): AsyncGenerator<Problem> {
       yield {
         code: "WORKER_SILENT",
         message: `the worker of ${hash} does not answer: a role may block it`,
-        hint: "end it and resume its other threads: uncaged-workflow kill --force <id>",
+        hint: "end the worker and resume its other threads: uncaged-workflow kill --force <id>",
       };
     }
     if (state === "stuck") {
@@ -217,8 +217,8 @@ async function* checkWorkers(host: Host): AsyncGenerator<Problem> {
     if (state === "gone") {
       yield {
         code: "SOCKET_STALE",
-        message: `the worker of ${hash} is gone and left its socket in ${join(host.root, "run")}`,
-        hint: "it does no harm: the next worker replaces it, or delete it",
+        message: `the worker of ${hash} has ended and left its socket in ${join(host.root, "run")}`,
+        hint: "delete the socket, or let the next worker replace it",
       };
     }
   }

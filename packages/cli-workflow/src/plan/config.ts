@@ -8,7 +8,7 @@ const shown = (value: unknown): string => {
 };
 
 export const config = defineSubcommand({
-  summary: "list the settings, or get or set one",
+  summary: "list the settings, or get or set a setting",
   examples: ["uncaged-workflow plan config", "uncaged-workflow plan config --json | jq '.[].key'"],
   async run(session) {
     const { configEntries } = await import("@uncaged/workflow-plan/service");

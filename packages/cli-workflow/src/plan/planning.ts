@@ -24,7 +24,7 @@ export const make = defineSubcommand({
   ],
   async run(session, { file }: { file?: string }, request?: string) {
     if ((file === undefined) === (request === undefined))
-      throw wrongUse("give either a text or --file", "say what the plan is to do");
+      throw wrongUse("give either a text or --file", "describe the task of the plan");
     if (file !== undefined) return await fromFile(session, file);
     const text = request ?? "";
     return await converse(session, text, (planning, given, callbacks) =>
@@ -63,7 +63,7 @@ export const modify = defineSubcommand({
 });
 
 export const answerQuestion = defineSubcommand({
-  summary: "answer the planner, or tell it what to change",
+  summary: "answer the planner, or request a change",
   declare: (command) =>
     command
       .argument("<session>", "the planner session")
@@ -77,7 +77,7 @@ type Turn = (planning: Planning, text: string, callbacks: StreamCallbacks) => Pr
 
 async function converse(session: Session, given: string, take: Turn): Promise<number> {
   const text = await textOrStdin(given, "the text");
-  if (text.trim() === "") throw wrongUse("the text is blank", "write what the plan is to do");
+  if (text.trim() === "") throw wrongUse("the text is blank", "describe the task of the plan");
   return await withPlans(session, { creates: true }, async (plans, { Planning }) => {
     const planning = new Planning(plans, await plannerOf(session, plans));
     const live = new LiveText(session);

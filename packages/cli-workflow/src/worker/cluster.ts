@@ -67,7 +67,9 @@ export async function runClusterWorker(
     session.note("it accepts requests from any client; to verify them: --identity-key KEY");
   }
   if (!signal.aborted) await once(signal, "abort");
-  session.note("it takes no more threads, and ends when it has given back its running threads");
+  session.note(
+    "the worker accepts no more threads, and ends after it has released its running threads",
+  );
   await worker.drain();
   await worker.close();
 }

@@ -53,6 +53,8 @@ export async function runDatabaseWorker(
   session.show({ host, owner: worker.owner, pid: process.pid }, () => "");
   session.note(`a worker of ${host} drives up to ${threads} threads; Ctrl-C ends it`);
   if (!signal.aborted) await once(signal, "abort");
-  session.note("it takes no more threads, and ends when it has given back its running threads");
+  session.note(
+    "the worker accepts no more threads, and ends after it has released its running threads",
+  );
   await worker.close();
 }

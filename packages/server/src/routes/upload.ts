@@ -85,7 +85,7 @@ const faulty: ReadonlySet<string> = new Set([
 
 const unresolvedHint =
   "add the imported files; if they import packages other than uncaged-workflow's own, " +
-  "build the workflow where those are installed: uncaged-workflow build <file>";
+  "build the workflow in a folder with these packages: uncaged-workflow build <file>";
 
 export const mostFiles = 1_000;
 
