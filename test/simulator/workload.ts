@@ -14,7 +14,7 @@ import { Ended, type World } from "./world.ts";
 
 export type ThreadRef = { hash: string; threadId: string };
 
-/** Scope of the load: everything, or only starts and the start and idle exit of workers. */
+/** Scope of the load: all commands, or only starts of threads, with the start and the idle exit of workers. */
 export type Scope = "all" | "workers";
 
 /** Shared state of a simulation's clients: the known threads. */

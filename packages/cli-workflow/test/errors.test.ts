@@ -86,7 +86,7 @@ describe("an error three calls deep in a role of a minified bundle", () => {
   });
 
   test.each(["thread", "thread --attempts", "logs", "follow"])(
-    "has them in the output of %s",
+    "has the same parts in the output of %s",
     async (words) => {
       const { stdout } = await store.run([...words.split(" "), id]);
       for (const text of shown) expect(stdout).toContain(text);

@@ -186,7 +186,7 @@ export class Store {
     return await this.ok(["run", "play", "--params", JSON.stringify(params), ...args]);
   }
 
-  /** Starts a thread that stops before a step until `open` is called, so that a test can act meanwhile at any speed. */
+  /** Starts a thread that stops before a step until `open` is called, so that a test can act before the step. */
   async playGated(before: number, params: object = {}): Promise<{ id: string; open: () => void }> {
     const path = join(newFolder(), "gate");
     const id = await this.play({ ...params, gate: { before, path } });

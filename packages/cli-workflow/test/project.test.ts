@@ -378,7 +378,7 @@ test("add of a file uses the name that the project lists for the file", async ()
   const at = store.at(join(folder, "flows"));
   expect(await at.json<object>("add", "review.esm.js")).toMatchObject({ name: "review" });
   const add = async (file: string) => (await at.run("add", file)).stderr;
-  expect(await add("other.esm.js")).toContain('the workflow of "other.esm.js" has no name');
+  expect(await add("other.esm.js")).toContain('missing name for the workflow of "other.esm.js"');
   expect(await add("nope.ts")).toContain('no file "nope.ts" found');
 });
 
@@ -388,7 +388,7 @@ test("run --add is refused for a file and for an unlisted workflow", async () =>
   const { stderr, code } = await store.at(folder).run("run", "./x.ts", "--add");
   expect({ stderr, code }).toEqual({
     code: 2,
-    stderr: `error: --add is for a name, and "./x.ts" is a file; hint: leave it out: a file is built each time it runs\n`,
+    stderr: `error: --add is for a name, and "./x.ts" is a file; hint: leave out --add: a file is built each time it runs\n`,
   });
   expect((await store.at(folder).run("run", "review", "--add")).code).toBe(4);
   expect((await store.run(["run", "review", "--add"])).code).toBe(2);

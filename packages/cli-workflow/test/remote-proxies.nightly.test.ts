@@ -7,7 +7,7 @@ import { until } from "../../workflow/test/fixtures/until.ts";
 import { ended, playBundle, removeFolders, Store } from "./program.ts";
 
 /*
- * Commands on a server behind the proxies of examples/deploy: each prints the same as on the server's storage root.
+ * Commands on a server behind the proxies of examples/deploy. Each prints the same as on the server's storage root.
  */
 setDefaultTimeout(180_000);
 afterAll(async () => {

@@ -250,7 +250,7 @@ describe("rerun", () => {
     };
     expect(await refused("--from-step", "Set_None")).toEqual([
       4,
-      `error: the workflow has no step "Set_None"; hint: its steps: ${flow.steps.map((step) => step.id).join(", ")}\n`,
+      `error: the workflow has no step "Set_None"; hint: name one of the steps: ${flow.steps.map((step) => step.id).join(", ")}\n`,
     ]);
     const from = ["--from-step", "Set_Text"];
     expect(await refused("--from-step", "Set_Text#3")).toEqual([
@@ -259,7 +259,7 @@ describe("rerun", () => {
     ]);
     expect(await refused(...from, "--set", "$none=1")).toEqual([
       4,
-      'error: the workflow declares no "$none"; hint: it declares $text, $note, names, path\n',
+      'error: the workflow declares no "$none"; hint: use a declared name: $text, $note, names, path\n',
     ]);
     expect(await refused(...from, "--set", "$text")).toEqual([
       2,

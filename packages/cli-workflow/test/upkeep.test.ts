@@ -201,7 +201,7 @@ test("commands that need the working folder fail with one line if it was deleted
   expect(stderr).toMatch(/^error: [^\n]*was deleted[^\n]*\n$/);
 });
 
-test("gc names a worktree that git can't remove, and the command that removes it later", async () => {
+test("gc reports a worktree that git can't remove, with the command that removes the worktree later", async () => {
   const store = await playStore();
   const repository = join(store.folder, "repository/.git");
   const worktrees = join(store.root, "worktrees/01KQXKW18CT8G75T53R8F4G7YG");

@@ -142,7 +142,7 @@ test("an address reachable from other machines gets a warning, and only the mach
   expect(answer.status).toBe(403);
   child.kill("SIGINT");
   expect(await child.exited).toBe(0);
-  expect(await child.stderr.text()).toContain("others can reach this address");
+  expect(await child.stderr.text()).toContain("other machines can reach this address");
 });
 
 test("the server listens only on loopback", async () => {

@@ -103,8 +103,8 @@ export async function textOrStdin(text: string, option: string): Promise<string>
 }
 
 /**
- * Reads the text of a file, or of stdin for `-`. Refuses empty text, because the program that should have written it
- * may have failed.
+ * Reads the text of a file, or of stdin for `-`. Refuses empty text, because the program that should have
+ * written the text may have failed.
  */
 async function readSomeText(path: string, option: string): Promise<string> {
   const text = await readText(path, option);

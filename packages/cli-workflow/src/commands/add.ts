@@ -31,7 +31,7 @@ export default defineCommand({
       )
       .option(
         "--check",
-        "add nothing: replay the workflow's threads on this version, and exit 1 if one diverges",
+        "only replay the workflow's threads on this version, and exit with 1 if a thread diverges",
       );
     threadsOption(command);
   },

@@ -29,7 +29,10 @@ export default defineCommand({
   declare: (command) =>
     command
       .argument("<thread>", "the thread whose recorded input each version runs, or @last")
-      .requiredOption("--good <version>", "a version that works: its hash, or the beginning of it")
+      .requiredOption(
+        "--good <version>",
+        "a version that works: its hash, or the beginning of the hash",
+      )
       .requiredOption("--bad <version>", "a later version that does not work")
       .option(
         "--step <n>",

@@ -42,7 +42,7 @@ export default defineCommand({
       .option("--params <json>", "other params: JSON, or @file")
       .option(
         "--live",
-        "really run the roles, many times, in a temporary folder; effects outside of it are real",
+        "run the roles themselves, many times, in a temporary folder; effects outside of that folder are real",
       )
       .option("--files <folder>", "with --live, each run works in a copy of this folder"),
   examples: [

@@ -31,7 +31,10 @@ export default defineCommand({
           .argParser(wholeNumber("--at-step", 0, mostSteps))
           .conflicts("fromRole"),
       )
-      .option("--edit [json]", 'change the last kept step in $EDITOR, or by {"content","meta"}')
+      .option(
+        "--edit [json]",
+        'change the last kept step in $EDITOR, or with the JSON {"content","meta"}',
+      )
       .option("--anew", "repeat the step in progress without its recorded turns; keeps all steps")
       .option("--input <text>", "answer the last kept step, a question; - reads it from stdin");
     forkOptions(command);

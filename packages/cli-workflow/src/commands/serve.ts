@@ -95,7 +95,7 @@ export default defineCommand({
     session.note(`the ${session.hostKind} is ${root}`);
     if (!isLoopback(hostname)) {
       session.note(
-        "others can reach this address without encryption; a client with the token may do everything",
+        "other machines can reach this address without encryption; a client with the token has full access",
       );
     }
     if (tokenFile !== undefined) session.note(`the token file is ${tokenFile}`);

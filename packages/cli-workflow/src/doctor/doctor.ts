@@ -211,7 +211,7 @@ async function* checkWorkers(host: Host): AsyncGenerator<Problem> {
       yield {
         code: "WORKER_STUCK",
         message: `the worker of ${hash}, process ${pid}, runs but accepts no requests: it could not end`,
-        hint: `nothing of that version can run before it is ended: kill -9 ${pid}`,
+        hint: `end the process, which blocks this version: kill -9 ${pid}`,
       };
     }
     if (state === "gone") {

@@ -13,7 +13,7 @@ import { type AgentOptions, agentOption, withPlans } from "./home.ts";
 type RunOptions = AgentOptions & { wait?: boolean };
 
 const planArgument = (command: Command): Command =>
-  command.argument("<plan>", "its id, or any unique beginning of it");
+  command.argument("<plan>", "the plan's id, or any unique beginning of the id");
 
 const runOptions = (command: Command): Command =>
   agentOption(command).option("--wait", "wait for the run's end and exit with its return code");
@@ -33,7 +33,7 @@ export const confirm = defineSubcommand({
 });
 
 export const run = defineSubcommand({
-  summary: "run a plan now, whatever its trigger is",
+  summary: "run a plan now, regardless of its trigger",
   declare: (command) =>
     runOptions(
       planArgument(command).option(

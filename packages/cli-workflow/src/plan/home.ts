@@ -23,7 +23,7 @@ import type { Session } from "../session/session.ts";
 type Service = typeof import("@uncaged/workflow-plan/service");
 
 /** The reason why plan commands refuse a server. */
-export const plansElsewhere = "plans are changed in the console of the server, or on its machine";
+export const plansElsewhere = "change plans in the server's console, or on the server's machine";
 
 /** Adds `--agent` to a command that starts runs. */
 export const agentOption = (command: Command): Command =>

@@ -55,7 +55,7 @@ export const modify = defineSubcommand({
   summary: "change a plan",
   declare: (command) =>
     command
-      .argument("<plan>", "its id, or any unique beginning of it")
+      .argument("<plan>", "the plan's id, or any unique beginning of the id")
       .argument("<text>", "the change; - reads it from stdin"),
   examples: ["uncaged-workflow plan modify wf_x7 'at ten, and only on Mondays'"],
   run: (session, _options, id: string, wish: string) =>

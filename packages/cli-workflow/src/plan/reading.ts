@@ -47,7 +47,8 @@ export const list = defineSubcommand({
 
 export const show = defineSubcommand({
   summary: "show a plan: its steps, its trigger, its runs",
-  declare: (command) => command.argument("<plan>", "its id, or any unique beginning of it"),
+  declare: (command) =>
+    command.argument("<plan>", "the plan's id, or any unique beginning of the id"),
   examples: [
     "uncaged-workflow plan show wf_x7",
     "uncaged-workflow plan show wf_x7 --json | jq '.runs[0].steps'",

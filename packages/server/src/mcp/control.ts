@@ -129,7 +129,9 @@ export const forkThread = defineTool({
       .describe("Repeats the step in progress without its recorded model turns."),
     newThreadId: text
       .optional()
-      .describe("A ULID chosen by you for the new thread: a second fork with it starts nothing."),
+      .describe(
+        "A ULID chosen by you for the new thread: a second fork with the same id starts nothing.",
+      ),
     ...limitFields,
     wait: waitField,
   }),

@@ -88,7 +88,7 @@ export const startBody = z
     params: z.unknown().optional(),
     options: optionalFields,
     threadId: optionalText.describe(
-      "A ULID of the caller: a repeated request with it starts no second thread.",
+      "A ULID of the caller: a repeated request with the same ULID starts no second thread.",
     ),
     durability,
   })
