@@ -37,7 +37,7 @@ test("ps shows a paused thread, and resume continues it", async () => {
   expect((await store.until<View>(id, "completed")).steps).toHaveLength(4);
 });
 
-test("resume waits for the end with --wait and shows it with --follow, both only for one thread", async () => {
+test("resume --wait waits for the end, and resume --follow shows it; both accept only one thread", async () => {
   const { id: paused, open } = await store.playGated(2, { steps: 4, code: 3 });
   await store.ok(["pause", paused]);
   open();

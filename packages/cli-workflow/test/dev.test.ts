@@ -64,7 +64,7 @@ function project(flow = workflow, writing = write): Store {
 const rows = (store: Store) =>
   store.json<{ threadId: string; workflow: string; status: string }[]>(["threads"]);
 
-test("a save is built and runs from the first step whose file changed", async () => {
+test("dev builds each saved version and runs it from the first step whose file changed, without changing the published version", async () => {
   const store = project();
   await store.ok(["add", "flow", "flow.ts"]);
   const published = await store.json<object>(["show", "flow"]);
@@ -88,7 +88,7 @@ test("a save is built and runs from the first step whose file changed", async ()
   expect(found.map((row) => row.workflow)).toEqual(["flow@dev", "flow@dev"]);
 });
 
-test("a build error is shown and the last good version stays until it is fixed", async () => {
+test("dev shows a build error, and the last good version stays until the error is fixed", async () => {
   const store = project();
   const dev = start(store, "flow.ts", "--prompt", "it");
   await dev.next("end");
@@ -106,7 +106,7 @@ test("a build error is shown and the last good version stays until it is fixed",
   expect(await dev.steps()).toEqual(["plan: plan it", "write: b"]);
 });
 
-test("a type error is shown and the last good version stays", async () => {
+test("dev shows a type error, and the last good version stays", async () => {
   const store = project();
   const modules = join(store.folder, "node_modules");
   mkdirSync(join(modules, "@uncaged"), { recursive: true });

@@ -81,7 +81,7 @@ test("runs that fail, wait, exceed a limit or get no score are counted, and a th
   const call = ["eval", "v1.ts", ...command, "--max-rounds", "5"];
   const { code, stdout, stderr } = await store.run([...call, "--min-pass", "0.5"]);
   expect(code).toBe(3);
-  expect(stderr).toContain("its pass rate is 0.16666666666666666, below 0.5");
+  expect(stderr).toContain("the pass rate is 0.16666666666666666, below 0.5");
   expect(stdout).toMatch(
     /FAILED +WAITING +OVER BUDGET +OUT OF ROUNDS +NOT SCORED\n.*1 +1 +1 +1 +1\n/,
   );

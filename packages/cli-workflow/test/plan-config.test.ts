@@ -138,7 +138,7 @@ test("an error is one line, and a command group without a command reports that a
   }
 });
 
-test("settings are completed", async () => {
+test("the shell completes settings", async () => {
   const lines = await store.ok(["__complete", "--", "plan", "config", "get", "max"]);
   expect(lines.split("\n").map((line) => line.split("\t")[0])).toEqual([
     ...["max_parallel_steps", "max_runs"],

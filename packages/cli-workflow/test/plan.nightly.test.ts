@@ -100,7 +100,7 @@ describe("a refusal", () => {
   });
 });
 
-test("a command that only reads, or fails, creates no plan home", async () => {
+test("a command that only reads or that fails creates no plan home", async () => {
   const { PlanStore: Fresh } = await import("./planned.ts");
   const fresh = await Fresh.open();
   const env = { ANTHROPIC_API_KEY: "" };

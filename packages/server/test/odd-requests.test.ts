@@ -20,7 +20,7 @@ const own = () => ({
   Authorization: `Bearer ${serving.token}`,
 });
 
-test("a request that names a host instead of a path is refused, not reported as a bug", async () => {
+test("a request with a host instead of a path is refused, not reported as a bug", async () => {
   const { status, body } = await send(
     serving.port,
     request(`CONNECT 127.0.0.1:${serving.port}`, own()),

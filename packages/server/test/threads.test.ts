@@ -27,7 +27,7 @@ async function refusal(path: string, send?: unknown, method?: string): Promise<s
   return `${status} ${body.error.code}`;
 }
 
-test("a thread equals the host's view, with its last step and failure", async () => {
+test("a thread equals the host's view, and also has the number of steps, the last step and the failure", async () => {
   const id = await serving.run("counter", { count: 4 });
   const thread = await serving.until(id, "completed");
   const { stepCount, last, failure, ...whole } = thread;
@@ -110,7 +110,7 @@ test("a list has the total if it is known, and the URL of the next page", async 
   expect((await page("/api/threads?status=waiting")).total).toBeNull();
 });
 
-test("the parameters of a list are checked", async () => {
+test("invalid parameters of a list are refused", async () => {
   for (const query of ["status=done", "limit=0", "before=../x", "details=1", "workflow=a@b@c"]) {
     expect(await refusal(`/api/threads?${query}`)).toBe("400 BAD_REQUEST");
   }
@@ -231,7 +231,7 @@ describe("a fork", () => {
     expect(family.map(({ threadId }) => threadId)).toEqual([asked]);
   });
 
-  test("of a missing step, role or workflow is refused", async () => {
+  test("of a missing step, role or workflow is refused, and so is an impossible retry or comparison", async () => {
     const fork = (body: unknown) => refusal(`/api/threads/${id}/fork`, body);
     expect(await fork({ keep: { atStep: 99 } })).toBe("404 NO_SUCH_STEP");
     expect(await fork({ keep: { fromRole: "nobody" } })).toBe("404 NO_SUCH_ROLE");

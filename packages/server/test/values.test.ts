@@ -50,7 +50,7 @@ test.each([
   expect(`${status} ${body.error.code}`).toBe(refusal);
 });
 
-test("a value of a missing thread is refused", async () => {
+test("a value is refused for a missing thread and for a wrong token", async () => {
   for (const name of ["01ARZ3NDEKTSV4RRFFQ69G5FAV", "..%2F..%2Fvalues", "%00"]) {
     const { status } = await serving.ask<Failure>(`/api/threads/${name}/values/0`);
     expect(status).toBe(404);

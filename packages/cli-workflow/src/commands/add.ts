@@ -10,7 +10,7 @@ import type { Session } from "../session/session.ts";
 import { exitCodes } from "../output/exit-code.ts";
 
 const file =
-  "a bundle (.esm.js), a source that is built first (.ts, .mts, .tsx), or a step workflow (.json, .yaml); a plan with a trigger becomes a plan to be confirmed";
+  "a bundle (.esm.js), a source that is built first (.ts, .mts, .tsx), or a step workflow (.json, .yaml); a plan with a trigger must be confirmed";
 
 type AddOptions = Pick<RegisterOptions, "types" | "sandbox">;
 type Options = AddOptions & CheckOptions & { check?: boolean };
@@ -24,7 +24,7 @@ export default defineCommand({
       .addOption(
         new Option(
           "--sandbox <mode>",
-          "load the bundle in bubblewrap to check it: never (off), if it works (auto), or always (required)",
+          "load the bundle in bubblewrap to check it: never (off), if bubblewrap works (auto), or always (required)",
         )
           .choices(["off", "auto", "required"])
           .default("auto"),
@@ -87,7 +87,7 @@ async function addPlan(session: Session, name: string, path: string): Promise<St
   const { id, phase } = stored.workflow;
   if (stored.state === "unchanged") session.note(`the plan ${name} already matches ${path}`);
   if (stored.state === "changed" || phase === "awaiting_confirmation")
-    session.note(`its trigger fires once it is confirmed: uncaged-workflow plan confirm ${id}`);
+    session.note(`the trigger fires after a confirmation: uncaged-workflow plan confirm ${id}`);
   return stored;
 }
 

@@ -23,12 +23,12 @@ type Options = Pick<
 > & { params?: string; option?: string[]; name?: string; fromRole?: string; open?: boolean };
 
 export default defineCommand({
-  onCluster: { refused: "it registers a version at each save" },
+  onCluster: { refused: "dev registers a version at each save" },
   declare(command) {
     command
       .argument(
         "[file]",
-        "the source or the flow, or its name in uncaged.json (default: the only one there)",
+        "the source file, or a workflow's name in uncaged.json (default: the only workflow there)",
       )
       .option("--prompt <text>", "start a new thread with this prompt; - reads it from stdin")
       .option("--prompt-file <file>", "start a new thread: the prompt is the text of this file")

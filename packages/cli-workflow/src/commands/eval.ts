@@ -35,7 +35,7 @@ export default defineCommand({
     command
       .argument(
         "<workflows>",
-        "one or several versions, with commas: review@C9NMV6V,review; or files",
+        "one or several versions, separated by commas: review@C9NMV6V,review; or files",
       )
       .argument("<dataset>", "a JSON Lines file with one case per line; - reads it from stdin")
       .option("--score <file>", "the scorer: a module whose default export judges a thread")
@@ -64,7 +64,7 @@ export default defineCommand({
   async run(session, options: Options, workflows: string, dataset: string) {
     const file = options.score;
     if (file === undefined)
-      throw wrongUse("eval needs a scorer", "name its file: --score score.ts");
+      throw wrongUse("eval needs a scorer", "name the scorer's file: --score score.ts");
     const { EvalRecord, runEval } = await import("@uncaged/workflow-evals");
     const { casesOf, checkFixtures } = await import("../eval/dataset.ts");
     const { Scorers } = await import("../eval/scorers.ts");
@@ -218,7 +218,7 @@ function missedBy(versions: readonly VersionSummary[], { minScore, minPass }: Op
     const of = (what: string, is: number | null, least: number | undefined) =>
       least === undefined || (is ?? 0) >= least
         ? []
-        : [`${workflow}@${hash}: its ${what} is ${String(is ?? 0)}, below ${least}`];
+        : [`${workflow}@${hash}: the ${what} is ${String(is ?? 0)}, below ${least}`];
     return [...of("score", score, minScore), ...of("pass rate", passRate, minPass)];
   });
 }

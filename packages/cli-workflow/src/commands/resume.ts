@@ -66,7 +66,7 @@ export default defineCommand({
         "--edit <json>",
         "approve the call with this input instead of the model's input, or @file",
       )
-      .option("--refuse <reason>", "reject it; the reason is passed on")
+      .option("--refuse <reason>", "reject the approval or the tool call, with a reason")
       .option("--token <token>", "the question's token: an answer to another question is refused");
     startOptions(command);
   },

@@ -80,7 +80,7 @@ async function addListed(session: Session, name: string, file: string | null): P
   const { file: source } = listedOne(session, name);
   if ((await triggeredPlan(source)) !== null) {
     const hint = `add it: uncaged-workflow add ${name}`;
-    throw wrongUse(`${show(name)} is a plan with a trigger, which its confirmation starts`, hint);
+    throw wrongUse(`${show(name)} is a plan with a trigger: a confirmation starts the plan`, hint);
   }
   const { hash, unchanged } = await addFile(session, name, source);
   if (!unchanged) session.note(`added ${name}: ${hash}`);

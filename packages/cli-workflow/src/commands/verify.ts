@@ -13,7 +13,7 @@ export default defineCommand({
   declare: (command) =>
     command
       .option("--attestation <file>", "check an attestation instead of the storage root")
-      .option("--key <file>", "its public key, or an allowed-signers file of ssh-keygen"),
+      .option("--key <file>", "the signer's public key, or an allowed-signers file of ssh-keygen"),
   examples: [
     "uncaged-workflow verify",
     "uncaged-workflow verify --json | jq .problems",
@@ -35,7 +35,7 @@ export default defineCommand({
     if (withoutSums.length > 0) {
       const threads = count(withoutSums.length, "thread");
       session.note(
-        `${threads} of an older version have no checksums: not all damage to them is found`,
+        `${threads} of an older version have no checksums: some damage may be undetected`,
       );
     }
     const ok = problems.length === 0;

@@ -57,7 +57,7 @@ export abstract class Feed {
     this.#wake();
   }
 
-  /** Yields the messages after the message with the id `after` until the signal is aborted. */
+  /** Yields the messages after the message with the id `after`, or after `reload`, until the signal is aborted. */
   async *listen(after: string | undefined, signal: AbortSignal): Messages {
     const wake = (): void => this.#wake();
     signal.addEventListener("abort", wake);
