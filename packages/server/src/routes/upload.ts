@@ -15,8 +15,8 @@ let atWork = 0;
 
 /**
  * Registers one of the uploaded files: a bundle, or a source that is built first, with the files that it imports or
- * runs. Errors and warnings use the client's file names. `expected` is the version that must be
- * current, or null for a new name.
+ * runs. Errors and warnings use the client's file names. `expected` is the version that must be current, or
+ * null for a new name.
  */
 export async function addFiles(
   host: Host,
