@@ -6,6 +6,7 @@ import { Argument, type Command } from "commander";
 import { textOrStdin } from "../arguments/values.ts";
 import { outcomeExitCode, outcomeJson, outcomeText } from "../output/outcome.ts";
 import { exitCodes } from "../output/exit-code.ts";
+import { count } from "../output/text.ts";
 import { defineSubcommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
 import { type AgentOptions, agentOption, withPlans } from "./home.ts";
@@ -218,6 +219,6 @@ export const rebuild = defineSubcommand({
   run: (session) =>
     withPlans(session, { creates: true }, async (plans) => {
       const done = await plans.rebuild();
-      session.show(done, () => `made ${done.runs} again\n`);
+      session.show(done, () => `rebuilt the rows of ${count(done.runs, "run")}\n`);
     }),
 });

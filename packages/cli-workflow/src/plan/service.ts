@@ -154,7 +154,8 @@ async function runHere(session: Session, options: AgentOptions & ResumeOption): 
       open: () => openPlansOf(session, options),
       messaging: (opened) => messagingOf(session, opened, { hasBots: true }),
       report: (event) => report(session, event),
-      onReady: () => session.note(`the service of ${home} runs; Ctrl-C ends it, runs continue`),
+      onReady: () =>
+        session.note(`the service of ${home} runs; Ctrl-C ends the service, runs continue`),
     });
   } finally {
     rest?.();

@@ -62,7 +62,7 @@ export async function runClusterWorker(
     await registerWorker(address, uri, { force: true });
   }
   session.show({ host: url, uri, port, healthPort: health, pid: process.pid }, () => "");
-  session.note(`a worker of ${url} listens on ${hostname}:${port}; Ctrl-C ends it`);
+  session.note(`a worker of ${url} listens on ${hostname}:${port}; Ctrl-C ends the worker`);
   if (identityKeys.length === 0) {
     session.note("it accepts requests from any client; to verify them: --identity-key KEY");
   }
