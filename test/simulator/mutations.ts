@@ -46,7 +46,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "id-of-two-versions",
-    what: "no check for a thread with the id on another version",
+    what: "a start does not check whether another version has a thread with its id",
     file: "packages/workflow/src/disk/store.ts",
     edits: [
       [
@@ -305,7 +305,7 @@ export function mutated({ name, file, edits }: Mutation): string {
   let text = readFileSync(join(top, file), "utf8");
   for (const [find, replace] of edits) {
     if (text.split(find).length !== 2)
-      throw new Error(`${name}: ${file} does not have once: ${find}`);
+      throw new Error(`${name}: expected exactly once in ${file}: ${find}`);
     text = text.replace(find, () => replace);
   }
   return text;

@@ -181,7 +181,7 @@ describe("with recorded answers", () => {
     const refused = await store.run(["eval", "plain.ts", ...command]);
     expect([refused.code, refused.stderr]).toEqual([
       1,
-      expect.stringContaining("can't be answered from a fixture"),
+      expect.stringContaining("this version does not support fixtures"),
     ]);
     expect((await threadsOf(store)).map(({ status }) => status)).toEqual(["failed", "failed"]);
     expect(workIn(store)).toEqual([]);

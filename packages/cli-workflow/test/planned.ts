@@ -46,7 +46,7 @@ export const ask = (question: string): Reply => ({
 export const create = (plan: object): Reply => ({ tools: [made(plan)] });
 export const made = (input: object): ReplyTool => ({ name: "create_workflow", input });
 
-/** Returns a plan as a model writes it: the dependencies of each step, by its id. */
+/** Returns a plan in the form that a model writes. `steps` has the dependencies of each step by its id. */
 export function planOf(steps: Record<string, string[]>, more: object = {}): object {
   return {
     name: "A plan",
