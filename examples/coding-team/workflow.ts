@@ -49,7 +49,7 @@ const resolver = role({
 const reviewer = role({
   description: "Reads the whole change, and approves it or names what must be fixed",
   agent: player("reads", script),
-  systemPrompt: `You review the change in your working directory, see its commits with git log. The tests pass.
+  systemPrompt: `You review the change in your working directory; git log shows its commits. The tests pass.
 Approve the change if it does only what was requested; otherwise name the necessary fixes, by part.`,
   schema: z.object({ approved: z.boolean(), fix: parts }),
 });
@@ -69,10 +69,10 @@ const roles = {
   reviewer: whole(reviewer),
 };
 
-export const descriptor = describe("Codes in a team, and merges what a person approves", {
+export const descriptor = describe("Codes in a team, and merges the work that a person approves", {
   ...roles,
-  changes: { description: "Shows what was made", schema: true },
-  release: { description: "Merges it into the branch that is checked out", schema: true },
+  changes: { description: "Shows the changes of the team", schema: true },
+  release: { description: "Merges the work into the current branch", schema: true },
 });
 
 export const run = durable(async function* (step, input, options) {
@@ -91,12 +91,12 @@ export const run = durable(async function* (step, input, options) {
     const review = test.meta.passed ? (yield* play("reviewer", roles.reviewer)).meta : null;
     if (review?.approved) {
       const made = yield* step("changes", (here) => changes(here, base, branch));
-      const question = `${made}\n\nMerge it into the branch that is checked out? true or false`;
+      const question = `${made}\n\nMerge the work into the current branch? true or false`;
       const { value } = yield* step.wait<boolean>("approval", {
         content: question,
         schema: { type: "boolean" },
       });
-      if (!value) return `not merged: it is in ${branch}`;
+      if (!value) return `not merged: the work is in ${branch}`;
       yield* step("release", (here) => mergeInto(here, branch));
       return `merged in ${round === 1 ? "1 round" : `${round} rounds`}`;
     }
