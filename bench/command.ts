@@ -6,7 +6,7 @@ import type { Bench } from "./row.ts";
 
 const top = fileURLToPath(new URL("..", import.meta.url));
 
-/** Creates a bench in a folder of this repository, because the packed command searches the folders above it for Bun. */
+/** Creates a bench in a folder of this repository, because the packed command searches its parent folders for Bun. */
 export function benchIn(folder: string): Bench {
   const packed = once(async () => void (await pack()));
   return {

@@ -1,7 +1,7 @@
 /** Median and quartiles of several readings. */
 export type Sample = { median: number; low: number; high: number };
 
-/** Takes one reading, in the unit of its row. */
+/** Returns one reading, in the unit of its row. */
 export type Take = () => Promise<number> | number;
 
 /** Takes readings of the floor and the product alternately, so that other work on the machine affects both. */

@@ -81,7 +81,7 @@ function readLogs(root: string, found: Audit): Map<string, Log> {
       const start = log?.lines[0];
       if (!log || !start) continue;
       if (start.threadId !== threadId || start.hash !== hash)
-        found.broken.push(`${name}: not its own`);
+        found.broken.push(`${name}: its start names another thread or version`);
       if (logs.has(threadId)) found.doubled.push(`the thread ${threadId} has two logs`);
       logs.set(threadId, log);
     }
@@ -94,14 +94,13 @@ const withoutSum = (line: string | undefined) => line?.replace(sumPattern, "}");
 
 function readLog(path: string, hash: string, found: Audit): Log | null {
   const raw = readFileSync(path, "utf8").split("\n");
-  if (raw.pop() !== "") found.broken.push(`${path}: torn at its end`);
+  if (raw.pop() !== "") found.broken.push(`${path}: torn tail`);
   let sum = 0n;
   for (const [at, line] of raw.entries()) {
     const named = sumPattern.exec(line)?.[1];
     if (named === undefined) continue;
     sum = Bun.hash.xxHash64(line.replace(sumPattern, ""), sum);
-    if (BigInt(`0x${named}`) !== sum)
-      found.broken.push(`${path}:${at + 1}: the sum does not follow`);
+    if (BigInt(`0x${named}`) !== sum) found.broken.push(`${path}:${at + 1}: wrong checksum`);
   }
   try {
     return { hash, raw, lines: raw.map((line) => JSON.parse(line) as Line) };
@@ -178,8 +177,10 @@ function auditNotes(notes: Note[], logs: Map<string, Log>, found: Audit): void {
 function problemOf(what: string, { hash, lines }: Log, a: string, b: string): string | null {
   const { content, meta } = lines.at(-1) ?? {};
   const status = statusOf[meta?.reason ?? ""] ?? "open";
-  if (what === "started") return hash === a || a === "" ? null : `it was started on ${a}`;
-  if (what === "ended") return status === a ? null : `it was shown as ${a}: ${content}`;
+  if (what === "started")
+    return hash === a || a === "" ? null : `its start was acknowledged on the version ${a}`;
+  if (what === "ended")
+    return status === a ? null : `it was shown as ${a}, but its last line is: ${content}`;
   if (what === "killed") return status === "killed" ? null : "the kill";
   if (what === "forked") {
     const { threadId, steps } = lines[0]?.forkFrom ?? {};
@@ -191,7 +192,7 @@ function problemOf(what: string, { hash, lines }: Log, a: string, b: string): st
   }
   const step = lines[Number(a) + 1];
   const is = step?.content?.split(" ")[0];
-  return is === b && step?.role !== "__end__" ? null : `step ${a} was ${b}, and is ${is}`;
+  return is === b && step?.role !== "__end__" ? null : `step ${a} was ${b}, but the log has ${is}`;
 }
 
 /** Checks that no step has an effect after its acknowledgement, and that every committed step had its effect. */
@@ -204,7 +205,7 @@ function auditEffects(notes: Note[], logs: Map<string, Log>, found: Audit): void
     if (what === "step" || what === "seen") {
       const before = committed.get(key) ?? b;
       if (before !== b && !again.has(threadId)) {
-        found.doubled.push(`step ${key} was ${before}, and then ${b}`);
+        found.doubled.push(`step ${key} was first ${before}, then ${b}`);
       }
       committed.set(key, b);
     }
@@ -218,7 +219,7 @@ function auditEffects(notes: Note[], logs: Map<string, Log>, found: Audit): void
     for (const [at, { role, content = "" }] of lines.entries()) {
       if (at <= copied || role === "__input__" || role === "__end__") continue;
       if (effects.has(`${threadId} ${at - 1} ${content.split(" ")[0]}`)) continue;
-      found.broken.push(`${threadId}: step ${at - 1} was committed, and never run`);
+      found.broken.push(`${threadId}: step ${at - 1} was committed, but never run`);
     }
   }
 }
@@ -235,9 +236,9 @@ function auditBundles(root: string, notes: Note[], logs: Map<string, Log>, found
   const needed = registry === "" ? [] : [...logs.values()].map(({ hash }) => hash);
   for (const hash of new Set([...registered, ...needed])) {
     const file = join(root, "bundles", `${hash}.esm.js`);
-    if (!existsSync(file)) found.lost.push(`the bundle ${hash} is gone`);
+    if (!existsSync(file)) found.lost.push(`the bundle ${hash} is missing`);
     else if (crockford(Bun.hash.xxHash64(readFileSync(file))) !== hash)
-      found.broken.push(`the bundle ${hash} has other bytes`);
+      found.broken.push(`the bundle ${hash} does not match its hash`);
   }
 }
 

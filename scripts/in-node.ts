@@ -1,6 +1,6 @@
 /**
- * Returns a module for Node in place of an entry point that only Bun can run. The module has the same exports, so that
- * named imports link, and throws one line without a stack of Node's loader.
+ * Returns a module that replaces, in Node, an entry point that only Bun can run. The module has the same exports, so that
+ * named imports link, and throws a one-line error without the stack of Node's loader.
  *
  * @param entry The text of the entry point, which names each export.
  */

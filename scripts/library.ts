@@ -22,7 +22,7 @@ const forPrograms = ["./host", "./internal", "./source", "./document"];
 /** A built package and the folder of its sources. */
 export type Staged = { staged: string; source: string };
 
-/** Third-party packages that a source may import. */
+/** Third-party packages that a source can import. */
 const lent = ["zod"];
 
 /**
@@ -47,7 +47,7 @@ async function collectLibrary(
   const modules = join(folder, "node_modules");
   const dependencies: Record<string, string> = {};
   const imports: string[] = [...lent];
-  // A bundle must have its author's copies of these packages.
+  // A bundle must contain its author's copies of these packages.
   const peers: string[] = [];
   for (const { staged, source } of packages) {
     const { name, version, exports, peerDependencies = {} } = readManifest(staged);
@@ -77,7 +77,7 @@ async function collectLibrary(
   const own: Record<string, string> = {};
   for (const path of inputs) {
     const [root, name] = packageOf(path);
-    if ((own[name] ??= root) !== root) throw new Error(`two versions of ${name} can't be lent`);
+    if ((own[name] ??= root) !== root) throw new Error(`found two versions of ${name}`);
     for (const each of [path, join(root, "package.json")]) {
       files[join("node_modules", name, relative(root, each))] = new Uint8Array(readFileSync(each));
     }

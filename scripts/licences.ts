@@ -36,7 +36,7 @@ function licence(folder: string, { license, author }: Manifest): string {
   const [section] = /^#+ *licen[cs]e[\s\S]*/im.exec(text) ?? [];
   if (section) return section.trim();
   if (typeof license !== "string") throw new Error(`${folder}: missing licence`);
-  return `${license}, as its package.json has it${typeof author === "string" ? `; by ${author}` : ""}`;
+  return `${license} (from package.json)${typeof author === "string" ? `; by ${author}` : ""}`;
 }
 
 /** File in which the console's build lists its packages. */

@@ -201,7 +201,7 @@ function packAlias(): string {
   const { version, license } = readManifest(cli);
   const manifest = {
     ...{ name, version, license, type: "module", repository },
-    ...{ description: "The command uncaged-workflow, by its own name." },
+    ...{ description: "The command uncaged-workflow under its own package name." },
     ...{ bin: { [name]: `./bin/${name}` }, files: ["bin"], dependencies: versionsOf(cli) },
     engines: { node: ">=20" },
   };

@@ -124,16 +124,16 @@ async function shell(folder: string, ...words: string[]): Promise<void> {
 const uncaged = (...words: string[]): Promise<void> => shell(top, "uncaged-workflow", ...words);
 
 async function tour(folder: string): Promise<void> {
-  await heading("Build the example, a repository reviewer, and register it");
+  await heading("Build and register the example, a repository reviewer");
   await uncaged("add", "review", "examples/review-repository/workflow.ts");
 
-  await heading("Run it, live");
+  await heading("Run the reviewer, live");
   await shell(folder, "uncaged-workflow", "run", "review", "--params", '{"files":4}', "--follow");
 
   await heading("Fork the thread: the planner's step is kept, and later steps run again");
   await uncaged("fork", "@last", "--from-role", "planner", "--follow");
 
-  await heading("Register a changed version, and run it with the same plan");
+  await heading("Register a changed version, and run that version with the same plan");
   await uncaged("add", "review", "examples/review-repository/workflow-v2.ts");
   await uncaged("fork", "@last", "--from-role", "planner", "--on", "review", "--follow");
 
@@ -160,7 +160,7 @@ async function farewell(): Promise<void> {
   const command = commandHere();
   const at = `--root ${quoted(shortest(here, root))}`;
   const next: [string, string][] = [
-    [`${command} serve --open ${at}`, "look at it in a browser"],
+    [`${command} serve --open ${at}`, "open the console in a browser"],
     [`${command} thread @last --full ${at}`, "read the report"],
     [`${command} verify ${at}`, "check every bundle and every log"],
     [`${command} new my-workflow`, "create your own workflow"],
@@ -170,7 +170,7 @@ async function farewell(): Promise<void> {
 ${bold("Where the files are")}
   ${join(root, "logs")}     one log per thread, as JSON lines
   ${join(root, "bundles")}  one file per version; it never changes
-  Your own store was not touched: to undo all of this, delete ${root}
+  Your own store was not touched: to undo the quickstart, delete ${root}
 
 ${bold("Try next")}
 ${next.map(([line, why]) => `  ${line.padEnd(width)}  ${dim(`# ${why}`)}`).join("\n")}`);

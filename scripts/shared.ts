@@ -79,7 +79,7 @@ export async function testEnvironment(
   return Object.assign(own, ...(await Promise.all(all))) as Environment;
 }
 
-/** Returns an environment for tools without color, regardless of the caller's terminal or `CI`. */
+/** Returns an environment for tools without colour, regardless of the caller's terminal or `CI`. */
 export const plainEnvironment = (): Environment => ({
   ...process.env,
   NO_COLOR: "1",

@@ -69,7 +69,7 @@ function bunIn(modules) {
 
 function fetchBun(env) {
   const major = Number(process.versions.node.split(".")[0]);
-  if (major < 20) fail(`Node 20 or newer is needed, this is ${process.versions.node}`);
+  if (major < 20) fail(`Node 20 or newer is required, but this is Node ${process.versions.node}`);
   const prefix = join(cache, `bun-${pinned}`);
   const modules = join(prefix, "node_modules");
   const fetched = bunIn(modules);
@@ -88,7 +88,7 @@ function fetchBun(env) {
   if (done.status !== 0) fail(`Bun can't be fetched: ${reason(done.stderr)}`);
   return (
     bunIn(modules) ??
-    fail(`npm brought no Bun ${pinned} that runs on ${process.platform} ${process.arch}`)
+    fail(`npm installed no Bun ${pinned} for ${process.platform} ${process.arch}`)
   );
 }
 

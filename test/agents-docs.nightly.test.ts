@@ -101,6 +101,6 @@ describe("each workflow of the pages", () => {
   );
 });
 
-test("no step of a documented workflow breaks its descriptor", async () => {
+test("no step of a documented workflow violates its descriptor", async () => {
   expect(await warningsOn(host)).toEqual([]);
 });

@@ -100,7 +100,7 @@ test("the team runs offline, and merges nothing without approval", async () => {
   const ref = await start(cwd);
   expect(await restOf(ref)).toEqual({ roles: asked, result: null });
   expect([statusOf(cwd), testsPass(cwd)]).toEqual(["", false]);
-  expect((await answer(ref, false))?.summary).toStartWith("not merged: it is in uncaged/");
+  expect((await answer(ref, false))?.summary).toStartWith("not merged: the work is in uncaged/");
   expect(testsPass(cwd)).toBe(false);
 
   const again = await host.fork(ref, { keep: { atStep: asked.length }, env: environment });
@@ -148,6 +148,6 @@ test("the team resolves conflicting changes of two coders", async () => {
   await server.stop();
 }, 180_000);
 
-test("no step of the example breaks its descriptor", async () => {
+test("no step of the example violates its descriptor", async () => {
   expect(await warningsOn(host)).toEqual([]);
 });

@@ -28,7 +28,7 @@ function tokenFile(): string {
 }
 
 const verify = Bun.which("systemd-analyze");
-const noVerify = verify ? "" : ": left out, systemd-analyze is not installed";
+const noVerify = verify ? "" : ": skipped, systemd-analyze is not installed";
 
 test.skipIf(noVerify !== "")(`systemd accepts the unit${noVerify}`, () => {
   const path = join(folder, "uncaged-workflow.service");
@@ -43,7 +43,7 @@ test.skipIf(noVerify !== "")(`systemd accepts the unit${noVerify}`, () => {
   expect([exitCode, stderr.toString()]).toEqual([0, ""]);
 });
 
-test("the unit's command serves, reads its tokens again, and drains", async () => {
+test("the unit's command serves, reads its token file again, and finishes requests before it exits", async () => {
   const port = freePort();
   const tokens = tokenFile();
   const unit = deployed("uncaged-workflow.service", {
@@ -86,7 +86,7 @@ test("the unit's command serves, reads its tokens again, and drains", async () =
 for (const name of proxyNames) {
   const missing = missingProxy(name);
   describe.skipIf(missing !== null)(
-    `behind ${name}${missing ? `: left out, ${missing}` : ""}`,
+    `behind ${name}${missing ? `: skipped, ${missing}` : ""}`,
     () => {
       const port = freePort();
       const site = `https://localhost:${port}`;
@@ -118,7 +118,7 @@ for (const name of proxyNames) {
         expect((await posted(`http://localhost:${port}`)).status).toBe(403);
       });
 
-      test("a stream arrives event by event, and an answer ends it", async () => {
+      test("a stream arrives event by event, and ends after an answer", async () => {
         const id = await own.run("asker");
         const stream = await ask(`/api/threads/${id}/events`);
         let text = "";
@@ -184,7 +184,7 @@ function engine(): string | null {
 }
 
 const builder = engine();
-const noBuilder = builder ? "" : ": left out, no engine can pull its base image";
+const noBuilder = builder ? "" : ": skipped, no engine can pull its base image";
 
 test.skipIf(noBuilder !== "")(`the image is built${noBuilder}`, () => {
   const context = join(folder, "image");

@@ -83,7 +83,7 @@ describe("the course", () => {
       0,
       2,
     ),
-  )("%s ends the same when it continues from any of its steps", async (file, options) => {
+  )("%s has the same result when it continues from any of its steps", async (file, options) => {
     const bundle = (await import(join(top, "examples", file))) as { run: WorkflowFn };
     expect(await replayEverywhere(bundle.run, options)).toMatchObject({ status: "completed" });
   });
@@ -105,7 +105,7 @@ function faulty(name: string): string {
   return cwd;
 }
 
-test("the README's code is the reviewer's source, to the letter", () => {
+test("the README's code equals the reviewer's source", () => {
   const [, code] = /```ts\n([\s\S]*?)```/.exec(readFileSync(join(top, "README.md"), "utf8")) ?? [];
   expect(code).toBe(readFileSync(join(top, "examples", sources.review), "utf8"));
 });
@@ -146,7 +146,7 @@ describe("the repository reviewer", () => {
   });
 });
 
-test("a check tells that the reviewer's second version diverges from a thread, and where", async () => {
+test("a check reports the step and the line at which the reviewer's second version diverges from a thread", async () => {
   const { threadId } = await run("review", { cwd: faulty("checked") });
   const next = join(top, "examples/review-repository/workflow-v2.ts");
   const found = await checkVersion(host, "review", await preparedBundle(next), { threads: 1 });
@@ -161,6 +161,6 @@ test("a check tells that the reviewer's second version diverges from a thread, a
   expect(same.threads.map(({ status }) => status)).toEqual(["ended"]);
 });
 
-test("no step of an example breaks its descriptor", async () => {
+test("no step of an example violates its descriptor", async () => {
   expect(await warningsOn(host)).toEqual([]);
 });

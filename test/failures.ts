@@ -140,7 +140,9 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   },
   F17: {
     "packages/workflow/src/disk/paths.test.ts": ["a workflow's name", "a thread's id"],
-    "packages/server/test/guard.test.ts": ["no parameter leads out of the storage root"],
+    "packages/server/test/guard.test.ts": [
+      "no parameter gives access to files outside the storage root",
+    ],
   },
   F18: {
     "packages/workflow/test/planted.test.ts": [
@@ -216,8 +218,8 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
       "the surroundings of a client (F27)",
     ],
     "packages/cli-workflow/test/streams.test.ts": [
-      "a closed stdout is not a crash",
-      "the program answers without stdin and terminal, and with another locale",
+      "a closed stdout does not crash the program",
+      "the program works without stdin and a terminal, and in another locale",
     ],
     "packages/cli-workflow/test/disk.nightly.test.ts": [
       "that becomes read-only stays readable, and is written again once possible (F27)",

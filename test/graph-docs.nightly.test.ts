@@ -67,7 +67,7 @@ describe.each(some(pages))("the graph of $path", ({ commands, graph }) => {
     expect(checkedGraph(graph, "graph.json").warnings).toEqual([]);
   });
 
-  test("can be added, run, sent back and approved by the commands", async () => {
+  test("can be added, run, sent back and approved with the commands", async () => {
     writeFileSync(join(folder, "graph.json"), graph);
     expect(commands.length).toBeGreaterThan(3);
     // The command of a waiting thread exits with 6.
@@ -109,7 +109,7 @@ describe("the programs of the guides", () => {
     180_000,
   );
 
-  test("break no descriptor", async () => {
+  test("violate no descriptor", async () => {
     expect(await warningsOn(host)).toEqual([]);
   });
 });

@@ -13,7 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 test.each([
   ["host", host],
   ["internal", internal],
-])("a named import of %s says in Node that it needs Bun", (as, module) => {
+])("a named import of %s reports in Node that it needs Bun", (as, module) => {
   const entry = readFileSync(join(top, `packages/workflow/src/entry/${as}.ts`), "utf8");
   writeFileSync(join(folder, "stub.mjs"), inNode(`@uncaged/workflow/${as}`, entry));
   const names = Object.keys(module);

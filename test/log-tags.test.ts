@@ -20,7 +20,7 @@ const tags = files("packages/workflow/src/**/*.ts")
       }),
   );
 
-test("a tag of the debug log is eight digits of Crockford Base32 with one call site", () => {
+test("each tag of the debug log is eight Crockford Base32 digits, and has one call site", () => {
   expect(tags).not.toBeEmpty();
   expect(tags.filter(({ tag }) => !/^[0-9A-HJKMNP-TV-Z]{8}$/.test(tag))).toEqual([]);
   const places = Map.groupBy(tags, ({ tag }) => tag);

@@ -10,8 +10,8 @@ import { samplesIn } from "./samples.ts";
 import { top } from "./source.ts";
 
 /*
- * Runs exports of Agent Builder as their page describes, in an empty project with its own `@openai/agents`: with the
- * command from a registry, and with the command of the checkout and its linked packages.
+ * Runs exports of Agent Builder as docs/coming-from/agent-builder.md describes, in an empty project with its own
+ * `@openai/agents`: with the command from a registry, and with the command of the checkout and its linked packages.
  */
 setDefaultTimeout(600_000);
 

@@ -84,7 +84,7 @@ beforeAll(() => {
 });
 
 test.skipIf(missing !== null)(
-  `an older program reads a newer root and says what it can't do${why}`,
+  `an older program reads a newer storage root and reports what it can't do${why}`,
   () => {
     const before = stored();
     const old = (...words: string[]) => perform([program(source), ...words], folder);

@@ -126,16 +126,16 @@ describe("the published packages", () => {
   });
 });
 
-describe("the exports and types of the package", () => {
+describe("the exports and types", () => {
   const libraries = ["core", "agents", "steps", "graph", "plan", "evals"] as const;
   const bytesOf = (name: keyof Packed) => new Uint8Array(readFileSync(packed[name]));
 
-  test.each([...libraries, "cli", "alias"] as const)("%s have no problem", async (name) => {
+  test.each([...libraries, "cli", "alias"] as const)("of %s have no problems", async (name) => {
     const { messages } = await publint({ pack: { tarball: bytesOf(name).buffer }, strict: true });
     expect(messages).toEqual([]);
   });
 
-  test.each(libraries)("%s resolve at each entry point", async (name) => {
+  test.each(libraries)("of %s resolve at each entry point", async (name) => {
     const analysis = await checkPackage(createPackageFromTarballData(bytesOf(name)));
     if (!analysis.types) throw new Error("no types");
     // The packages have only ES modules, so `require` must use `import()`; TypeScript 4 does not read `exports`.

@@ -11,11 +11,11 @@ export const proxyNames = ["nginx", "caddy"] as const;
 const program = (name: ProxyName): string | null =>
   Bun.which(name) ?? Bun.which(name, { PATH: "/usr/sbin:/sbin" });
 
-/** Returns the reason for leaving out the tests of a proxy; null if the proxy is installed. */
+/** Returns the reason for skipping the tests of a proxy; null if the proxy is installed. */
 export const missingProxy = (name: ProxyName): string | null =>
   program(name) === null ? `${name} is not installed` : Bun.which("openssl") ? null : "no openssl";
 
-/** Returns a port that is free now. */
+/** Returns a free port. */
 export function freePort(): number {
   const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
   const { port = 0 } = server;
@@ -27,7 +27,7 @@ export function freePort(): number {
 export function deployed(name: string, words: Record<string, string>): string {
   let text = readFileSync(join(top, "examples/deploy", name), "utf8");
   for (const [word, other] of Object.entries(words)) {
-    if (!text.includes(word)) throw new Error(`examples/deploy/${name} has no ${word}`);
+    if (!text.includes(word)) throw new Error(`examples/deploy/${name} does not contain ${word}`);
     text = text.replaceAll(word, other);
   }
   return text;

@@ -109,6 +109,6 @@ describe("with a model", () => {
   });
 });
 
-test("no step of an example breaks its descriptor", async () => {
+test("no step of an example violates its descriptor", async () => {
   expect(await warningsOn(house.host)).toEqual([]);
 });

@@ -71,7 +71,7 @@ async function start(cwd: string, { options, env, maxRounds }: Given = {}): Prom
 async function killWhileItStreams(ref: Started, step: number, text: string): Promise<void> {
   let streamed = "";
   for await (const item of follow(host, ref)) {
-    if (item.kind === "end") throw new Error(`it ended: ${item.state.status}`);
+    if (item.kind === "end") throw new Error(`the thread ended: ${item.state.status}`);
     if (item.kind !== "event" || item.event.type !== "llm_token") continue;
     if (item.event.step !== step) continue;
     streamed += (item.event.payload as { delta: string }).delta;
@@ -152,6 +152,6 @@ describe.each(
   }, 180_000);
 });
 
-test("no step of an example breaks its descriptor", async () => {
+test("no step of an example violates its descriptor", async () => {
   expect(await warningsOn(host)).toEqual([]);
 });

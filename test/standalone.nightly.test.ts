@@ -200,7 +200,7 @@ test("the binary serves the console and the API", async () => {
   expect(await serve.exited).toBe(0);
 });
 
-test("the binary's list of licences has the packages inside", () => {
+test("the binary lists the licences of its packages", () => {
   const text = readFileSync(join(top, ".pack/standalone/THIRD-PARTY-LICENSES.txt"), "utf8");
   const named = [...text.matchAll(/^(\S+) \d+\.\d+\.\d+$/gm)].map(([, name]) => name);
   expect(named).toEqual(

@@ -119,6 +119,6 @@ describe("the programs", () => {
   });
 });
 
-test("no step of a documented workflow breaks its descriptor", async () => {
+test("no step of a documented workflow violates its descriptor", async () => {
   expect(await warningsOn(house.host)).toEqual([]);
 });

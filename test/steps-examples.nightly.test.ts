@@ -220,6 +220,6 @@ test("a JSON file with services fails with a hint about a source", async () => {
   });
 });
 
-test("no step of an example breaks its descriptor", async () => {
+test("no step of an example violates its descriptor", async () => {
   expect(await warningsOn(house.host)).toEqual([]);
 });

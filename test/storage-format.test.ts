@@ -17,7 +17,7 @@ const blocks = (language: string): string[] =>
   );
 const logs = blocks("jsonl");
 
-test("the logs in the format are valid logs of ended threads", () => {
+test("the logs in the document are valid logs of ended threads", () => {
   const folder = mkdtempSync(join(tmpdir(), "uncaged-format-"));
   for (const log of logs.filter((block) => block.includes('"parameters"'))) {
     const path = join(folder, "log");
@@ -33,14 +33,14 @@ test("the logs in the format are valid logs of ended threads", () => {
   rmSync(folder, { recursive: true });
 });
 
-test("the records in the format are valid", () => {
+test("the records in the document are valid", () => {
   const records = logs.flatMap((block) => block.trim().split("\n")).map((line) => JSON.parse(line));
   const steps = records.filter((record) => "role" in record);
   expect(steps.length).toBeGreaterThan(10);
   expect(steps.map(violationOfRecord).filter((fault) => fault !== null)).toEqual([]);
 });
 
-test("the hashes in the format match their bytes", async () => {
+test("the hashes in the document match their bytes", async () => {
   const rows = [...text.matchAll(/^\| (none|`\w+`) \| [0-9a-f]{16} \| (\w{13}) \|$/gm)];
   expect(rows).toHaveLength(3);
   for (const [, bytes = "", hash] of rows) {
@@ -49,13 +49,13 @@ test("the hashes in the format match their bytes", async () => {
   }
 });
 
-test("the registry in the format equals the written form", async () => {
+test("the registry in the document equals the file that the code writes", async () => {
   const [registry = ""] = blocks("yaml");
   const parsed = parseRegistry(registry);
   expect(serialiseRegistry(parsed.registry)).toBe(registry);
 });
 
-test("the format explains every tag of the debug log", () => {
+test("the document explains every tag of the debug log", () => {
   const sources = files("packages/workflow/src/**/*.ts").filter(
     (path) => !path.endsWith(".test.ts"),
   );

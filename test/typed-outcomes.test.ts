@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { files, lineAt, type Node, readSource } from "./source.ts";
 
 /*
- * Code decides by typed fields, never by the words of a message: a message may be reworded at any time.
+ * Code must decide by typed fields, never by the words of a message, because a message may be reworded at any time.
  */
 
 const sources = files("{apps,packages}/*/src/**/*.{ts,tsx}").filter(
@@ -37,7 +37,7 @@ const allowed: ReadonlySet<string> = new Set([
   "packages/workflow/src/document/yaml.ts: Excessive alias count",
   "packages/workflow/src/registry/parse.ts: Maximum call stack",
   "packages/workflow/src/chaos/compare.ts: ^step \\d+ of the log is |^the fixture of \\S+ has no answer ",
-  // These read messages of this program, whose errors have no field for a step, a column or a command.
+  // These patterns read messages of this program, whose errors have no field for a step, a column or a command.
   "packages/cli-workflow/src/dev/handover.ts: ^step (\\d+) of the log",
   "packages/cli-workflow/src/eval/dataset.ts: ^line:1:(\\d+): (.*)$",
   "packages/cli-workflow/src/follow/follow.ts: uncaged-workflow (retry|fork) ",
@@ -79,7 +79,7 @@ function comparedIn(node: Node): string | null {
   return isProse || (texts.test(subject) && words.test(text)) ? text : null;
 }
 
-test("no code decides by the words of a message", () => {
+test("no code decides by the words of a message, except in the allowed places", () => {
   expect(sources.length).toBeGreaterThan(400);
   const found = sources.map(readSource).flatMap(({ path, text, nodes }) =>
     nodes.flatMap((node) => {

@@ -19,7 +19,7 @@ const graph = JSON.stringify({
   })),
 });
 
-/** Opens the editor of graphs, and drags, renames, moves, lays out and undoes. */
+/** Opens a graph in the editor. Drags, renames and moves a node, lays out the graph, and undoes changes. */
 export const useGraph =
   (url: string): Use =>
   async (page, measure) => {

@@ -5,7 +5,7 @@ import { type Sample, sampleOf } from "../measure.ts";
 type Browser = Awaited<ReturnType<typeof launch>>;
 export type Page = Awaited<ReturnType<Browser["newPage"]>>;
 
-/** Uses a page. `measure` takes the longest task of an action, and the number of elements after it. */
+/** Uses a page. `measure` records the longest task of an action, and the number of elements after the action. */
 export type Use = (
   page: Page,
   measure: (act: () => Promise<unknown>) => Promise<void>,

@@ -19,10 +19,13 @@ const steps = 5_000;
 const together = 20;
 
 /**
- * The longest task of a page's main thread, in processor time, and the largest number of elements: the list of 100,000
- * threads, scrolled, filtered, searched and selected; a thread of 5,000 steps in which 20 agents stream, opened, moved
- * in, zoomed, folded and searched, in every tab; values of 20 MB, opened, unfolded, searched and forked; and an editor
- * with a graph of 500 nodes, opened, dragged, renamed, moved, laid out and undone. The floor is a page of one line.
+ * The longest task of a page's main thread, in processor time, and the largest number of elements. The floor is a page
+ * of one line. The pages and their uses:
+ *
+ * - the list of 100,000 threads: scroll, filter, search, select
+ * - a thread of 5,000 steps in which 20 agents stream: open, move, zoom, fold and search, in every tab
+ * - a thread with values of 20 MB: open, unfold, search, fork
+ * - an editor with a graph of 500 nodes: open, drag, rename, move, lay out, undo
  */
 export const busy: Row = {
   name: "busy",

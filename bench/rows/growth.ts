@@ -8,8 +8,8 @@ const count = 10_000;
 const times = 9;
 
 /**
- * The time of the last 1,000 steps of 10,000, and of the first 1,000. Nothing is synced, because the disk would hide a
- * difference.
+ * The time of a step among the last 1,000 of 10,000 steps. The floor is a step among the first 1,000. Nothing is synced,
+ * because the time of the disk would hide a difference.
  */
 export const growth: Row = {
   name: "growth",

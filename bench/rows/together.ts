@@ -4,8 +4,8 @@ import { line, type Row } from "../row.ts";
 import { makeStore, type Report, setIdle, type Store, workerGone } from "../store.ts";
 
 /**
- * 100 threads of 50 steps in one worker, time over all steps. The floor is 100 bare loops in one process that sync on
- * the runtime's thread pool. The target is 0.6 of their throughput.
+ * The time of 100 threads of 50 steps in one worker, divided by the number of steps. The floor is 100 bare loops in one
+ * process that sync on the runtime's thread pool. The target is 0.6 of the throughput of these loops.
  */
 export const together: Row = {
   name: "together",
@@ -26,8 +26,9 @@ export const together: Row = {
 };
 
 /**
- * Resident memory after a garbage collection: a worker with 1,000 threads before their first step, less the same
- * worker with one thread. The floor is the same for bare loops.
+ * Resident memory of a thread after a garbage collection: the difference between a worker with 1,000 threads before
+ * their first step and the same worker with one thread, divided by the number of threads. The floor is the memory of a
+ * bare loop.
  */
 export const memory: Row = {
   name: "memory",

@@ -10,8 +10,8 @@ const source = fileURLToPath(
 );
 
 /**
- * A role of 200 turns, each with a tool call, whose model answers at once: the time of a recorded turn, less the time
- * of a turn that is not recorded. The floor appends and syncs two entries of that size.
+ * A role of 200 turns, each with a tool call, whose model answers at once: the time of a recorded turn minus the time
+ * of an unrecorded turn. The floor appends and syncs two entries of that size.
  */
 export const turns: Row = {
   name: "turns",

@@ -9,7 +9,7 @@ cd "$1"
 for name in slug count; do
   cat > $name.mjs <<END
 export function $name(text) {
-  throw new Error("not written yet");
+  throw new Error("not implemented");
 }
 END
 done
@@ -25,7 +25,7 @@ test("a slug has small letters and digits, joined by hyphens", () => {
   assert.equal(slug("…"), "");
 });
 
-test("words are counted, however they are written", () => {
+test("words are counted without regard to case", () => {
   assert.deepEqual(count("One step, one log. Été."), { one: 2, step: 1, log: 1, été: 1 });
 });
 END

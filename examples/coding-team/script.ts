@@ -14,12 +14,12 @@ export const script = scriptedAgent({
 });
 
 const code = {
-  "slug.mjs": `/** A text as it stands in an address. */
+  "slug.mjs": `/** Returns a text in the form for a URL. */
 export function slug(text) {
   return text.toLowerCase().match(/[a-z0-9]+/g)?.join("-") ?? "";
 }
 `,
-  "count.mjs": `/** How often each word of a text occurs. */
+  "count.mjs": `/** Counts how often each word of a text occurs. */
 export function count(text) {
   const counts = new Map();
   for (const word of text.toLowerCase().match(/\\p{L}+/gu) ?? []) counts.set(word, (counts.get(word) ?? 0) + 1);

@@ -26,15 +26,15 @@ const planner = role({
   description: "Divides the work into parts",
   agent: player("reads", script),
   systemPrompt: `You plan how to do what you are asked, in the git repository in your working directory. Read what you need;
-change nothing. Divide the work into at most ${most} parts that can be done at the same time: no two change one file.`,
+change nothing. Divide the work into at most ${most} parts that can be done at the same time. No two parts may change the same file.`,
   schema: z.object({ parts: parts.min(1).max(most) }),
 });
 
 const coder = role({
   description: "Does one part",
   agent: player("writes", script),
-  systemPrompt: `You code one part of a change, in your working directory. Others code the other parts at the same time: change
-no file but those of your part, and no tests. Say in a line what you changed.`,
+  systemPrompt: `You code one part of a change, in your working directory. Others code the other parts at the same time. Change
+only the files of your part, and no tests. Say in a line what you changed.`,
   schema: z.object({ changed: z.array(z.string()).describe("the files that you changed") }),
 });
 
@@ -42,15 +42,15 @@ const resolver = role({
   description: "Resolves conflicts",
   agent: player("writes", script),
   systemPrompt:
-    "You resolve the conflicts of a merge. The files that are named have git's marks: leave none of them.",
+    "You resolve the conflicts of a merge. Remove all of git's conflict marks from the named files.",
   schema: z.object({ resolved: z.array(z.string()) }),
 });
 
 const reviewer = role({
   description: "Reads the whole change, and approves it or names what must be fixed",
   agent: player("reads", script),
-  systemPrompt: `You review the change in your working directory, whose commits are those of git log. The tests pass.
-Approve it when it does what was asked for and nothing else; otherwise name what must be fixed, by part.`,
+  systemPrompt: `You review the change in your working directory; git log shows its commits. The tests pass.
+Approve the change if it does only what was requested; otherwise name the necessary fixes, by part.`,
   schema: z.object({ approved: z.boolean(), fix: parts }),
 });
 
@@ -69,10 +69,10 @@ const roles = {
   reviewer: whole(reviewer),
 };
 
-export const descriptor = describe("Codes in a team, and merges what a person approves", {
+export const descriptor = describe("Codes in a team, and merges the work that a person approves", {
   ...roles,
-  changes: { description: "Shows what was made", schema: true },
-  release: { description: "Merges it into the branch that is checked out", schema: true },
+  changes: { description: "Shows the changes of the team", schema: true },
+  release: { description: "Merges the work into the current branch", schema: true },
 });
 
 export const run = durable(async function* (step, input, options) {
@@ -86,17 +86,17 @@ export const run = durable(async function* (step, input, options) {
     const { conflicts } = (yield* play("merger", roles.merger)).meta;
     if (conflicts.length > 0) yield* play("resolver", roles.resolver, conflicts.join("\n"));
     const test = yield* play("tester", roles.tester);
-    // A fork works in separate branches.
+    // A fork has its own branches.
     ({ branch } = test.meta.worktree);
     const review = test.meta.passed ? (yield* play("reviewer", roles.reviewer)).meta : null;
     if (review?.approved) {
       const made = yield* step("changes", (here) => changes(here, base, branch));
-      const question = `${made}\n\nMerge it into the branch that is checked out? true or false`;
+      const question = `${made}\n\nMerge the work into the current branch? true or false`;
       const { value } = yield* step.wait<boolean>("approval", {
         content: question,
         schema: { type: "boolean" },
       });
-      if (!value) return `not merged: it is in ${branch}`;
+      if (!value) return `not merged: the work is in ${branch}`;
       yield* step("release", (here) => mergeInto(here, branch));
       return `merged in ${round === 1 ? "1 round" : `${round} rounds`}`;
     }

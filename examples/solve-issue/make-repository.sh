@@ -7,7 +7,7 @@ mkdir -p "$1"
 cd "$1"
 
 cat > median.mjs <<'END'
-/** The middle one of some numbers. */
+/** Returns the median of some numbers. */
 export function median(numbers) {
   const sorted = numbers.sort();
   return sorted[Math.floor(sorted.length / 2)];
@@ -31,7 +31,7 @@ test("numbers are not sorted as words", () => {
   assert.equal(median([10, 9, 1]), 9);
 });
 
-test("the list that it was given stays as it was", () => {
+test("the given list does not change", () => {
   const numbers = [3, 1, 2];
   median(numbers);
   assert.deepEqual(numbers, [3, 1, 2]);

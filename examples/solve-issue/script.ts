@@ -28,9 +28,7 @@ const second = [
   "numbers.toSorted((a, b) => a - b)",
 ] as const;
 
-const code = (
-  sorted: string,
-) => `/** The middle one of some numbers, or the mean of the two in the middle. */
+const code = (sorted: string) => `/** Returns the median of some numbers. */
 export function median(numbers) {
   const sorted = ${sorted};
   const middle = sorted.length / 2;

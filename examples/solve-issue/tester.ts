@@ -4,8 +4,8 @@ import { currentRun, runCommand, runTool, toolRegistry, withRun } from "@uncaged
 const tools = toolRegistry([runCommand({ timeoutMs: 300_000 })]);
 
 /**
- * Runs the tests of the repository in which the thread was started. The exit code, not a model, decides whether they
- * pass. `--option 'test=["make","test"]'` sets the command; the default is `node --test`.
+ * Runs the tests of the repository in which the thread was started. The exit code, not a model, decides whether the
+ * tests pass. `--option 'test=["make","test"]'` sets the command; the default is `node --test`.
  */
 export const tester: Role<{ passed: boolean }> = async (ctx) => {
   const { cwd, env = {}, signal = new AbortController().signal, options = {} } = ctx;

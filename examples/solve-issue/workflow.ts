@@ -28,7 +28,7 @@ const coder = role({
   description: "Changes the files",
   agent: player("writes", script),
   systemPrompt: `You solve the issue by changing files in your working directory, as planned. Keep the change small.
-Tests are not to be changed. When the tests failed or the reviewer was not content, fix what they name.
+Do not change tests. If the tests failed or the reviewer rejected the change, fix the named faults.
 Say in a few lines what you changed.`,
   schema: z.object({ changed: z.array(z.string()).describe("the files that you changed") }),
   answer: "text",
@@ -38,7 +38,7 @@ const reviewer = role({
   description: "Reads the change and approves it or names what must be fixed",
   agent: player("reads", script),
   systemPrompt: `You review the change that the coder made in your working directory: see it with git diff. The tests pass.
-Approve it when it solves the issue and nothing else; otherwise name what must be fixed.`,
+Approve the change if it only solves the issue; otherwise name the necessary fixes.`,
   schema: z.object({ approved: z.boolean(), fix: z.array(z.string()) }),
 });
 

@@ -104,7 +104,7 @@ async function finish(): Promise<void> {
       if (code === null || /^(ALREADY_RUNNING|THREAD_ENDED|NOT_WAITING|WAITING)$/.test(code))
         continue;
       violations.push(
-        `resume of ${threadId}, which was ${status}, with nothing in its way: ${text}`,
+        `resume of ${threadId} failed, although it was ${status} without faults: ${text}`,
       );
     }
     await Bun.sleep(20);
@@ -117,7 +117,7 @@ async function finish(): Promise<void> {
   for (const late = performance.now() + 15_000; performance.now() < late; await Bun.sleep(50)) {
     if (product.processes().length === 0) return;
   }
-  violations.push(`processes stay: ${product.processes().join(" ")}`);
+  violations.push(`processes still run: ${product.processes().join(" ")}`);
 }
 
 function report(): number {

@@ -21,7 +21,7 @@ class Sight {
 
   step({ number, content }: Shown): void {
     if (number !== this.#last + 1) {
-      this.violations.push(`${this.#threadId}: step ${number} was shown behind step ${this.#last}`);
+      this.violations.push(`${this.#threadId}: step ${number} was shown after step ${this.#last}`);
     }
     this.#last = number;
     this.#product.note("seen", this.#threadId, number - 1, content.split(" ")[0] ?? "");

@@ -45,7 +45,7 @@ export type Answer = {
 
 export type Row = { threadId: string; hash: string; status: string; steps: number };
 
-/** Disturbance after `afterMs`: a kill of a process or an abort of a request, or a freeze for `forMs`. */
+/** A disturbance after `afterMs`: a freeze for `forMs`, or a kill. A kill ends a process or aborts a request. */
 type Harm = { kind: "kill" | "freeze"; afterMs: number; forMs: number };
 
 const cutOff: Answer = { value: null, code: null, text: "cut off" };
@@ -55,7 +55,7 @@ export class Product {
   readonly folder = mkdtempSync(join(tmpdir(), "uw-crash-"));
   readonly root = join(this.folder, "root");
   readonly counts = { kills: 0, freezes: 0, commands: 0, requests: 0 };
-  /** Kinds of the first disturbances. A short run on a slow machine has few disturbances, but needs each kind. */
+  /** Kinds of the first disturbances. Even a short run with few disturbances needs each kind. */
   readonly #firstKinds: Harm["kind"][] = ["freeze", "kill"];
   readonly #notes = join(this.folder, "notes");
   readonly #random: Random;

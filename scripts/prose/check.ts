@@ -31,7 +31,7 @@ const isChosen = (path: string): boolean =>
 
 const paths = [...new Bun.Glob("**/*.{ts,tsx,md}").scanSync({ cwd: top })]
   .filter((path) => !/(^|\/)(node_modules|dist|template|\.cache|api)\//.test(path))
-  // Its examples are faults.
+  // The examples in this test are faults.
   .filter((path) => path !== "scripts/prose/rules.test.ts")
   .filter(isChosen)
   .sort();

@@ -7,7 +7,7 @@
  * A3 Only one living process drives a thread.
  * A4 An acknowledged change holds, even after a loss of power.
  * A5 An id has one thread.
- * A6 The bundle of a thread or of a registered version stays.
+ * A6 The bundle of a thread or of a registered version is not deleted.
  * A7 A thread that is asleep after a loss of power has an entry in `due/`.
  *
  * In a file with a flipped bit, A1 holds unless the product reports the damage.
@@ -142,7 +142,7 @@ export class Auditor implements DiskWatch {
     if (inode.isFlipped) seen.isDamaged = true;
     if (this.#world.current?.role === "worker") this.#drives(seen);
     if (!seen.isDamaged && !covers(view, seen.shown))
-      return this.fail(`records of ${threadId} that were shown are gone or changed`);
+      return this.fail(`records of ${threadId} that were shown are missing or changed`);
     const end = view.lastIndexOf(10) + 1;
     if (end >= seen.shown.length) seen.isEnded = true;
     if (end <= seen.shown.length) return;
@@ -312,7 +312,7 @@ export class Auditor implements DiskWatch {
     if (this.damagedBundles.has(hash)) return;
     const inode = this.#world.disk.at(`${this.#root}/bundles/${hash}.esm.js`);
     if (inode?.kind !== "file" || inode.cache.length === 0)
-      this.fail(`the bundle ${hash} is gone and is needed`);
+      this.fail(`the needed bundle ${hash} is missing`);
   }
 
   #checkRegistry(): void {
@@ -321,7 +321,7 @@ export class Auditor implements DiskWatch {
     const there = registered(inode?.kind === "file" ? inode.cache.view.toString("utf8") : "");
     for (const { name, hash } of this.versions) {
       if (!there.has(`${name} ${hash}`))
-        this.fail(`the version ${hash} of ${name} is gone from the registry`);
+        this.fail(`the version ${hash} of ${name} is missing in the registry`);
     }
   }
 

@@ -107,7 +107,7 @@ export class Calls {
         this.#flip(random);
         return;
       default:
-        throw new Error(`${fault.kind} concerns one call`);
+        throw new Error(`${fault.kind} is a fault of one call`);
     }
   }
 

@@ -17,7 +17,7 @@ const top = join(import.meta.dir, "../..");
 export const mutations: readonly Mutation[] = [
   {
     name: "ignored-tail",
-    what: "defect 68: all bytes after the last complete line count as a torn tail",
+    what: "all bytes after the last complete line count as a torn tail",
     file: "packages/workflow/src/record/fold.ts",
     edits: [
       [
@@ -29,14 +29,14 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "trusted-cache",
-    what: "defect 69: after a failed sync, a log continues from the cache",
+    what: "after a failed sync, a log continues from the cache",
     file: "packages/workflow/src/disk/store.ts",
     edits: [["    const writer = isSuspect\n", '    const writer = isSuspect && path === ""\n']],
     seed: 91,
   },
   {
     name: "shown-before-sync",
-    what: "defect 70: a record is written with its newline before the sync",
+    what: "a record is written with its newline before the sync",
     file: "packages/workflow/src/disk/writer.ts",
     edits: [
       ["encode(syncer ? text : `${text}\\n`)", "encode(`${text}\\n`)"],
@@ -46,7 +46,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "id-of-two-versions",
-    what: "defect 71: no check for a thread with the id on another version",
+    what: "a start does not check whether another version has a thread with its id",
     file: "packages/workflow/src/disk/store.ts",
     edits: [
       [
@@ -58,7 +58,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "stuck-clean-up",
-    what: "defect 74: a failed cleanup aborts the shutdown of a worker",
+    what: "a failed cleanup aborts the shutdown of a worker",
     file: "packages/workflow/src/worker/worker.ts",
     edits: [
       ["        console.error(messageOf(error));", "        throw new Error(messageOf(error));"],
@@ -67,7 +67,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "lock-of-the-process",
-    what: "defect 75: a lock belongs to the process, which releases it when it closes the file",
+    what: "a lock belongs to the process, which releases it when it closes the file",
     file: "test/simulator/files.ts",
     edits: [
       [
@@ -305,7 +305,7 @@ export function mutated({ name, file, edits }: Mutation): string {
   let text = readFileSync(join(top, file), "utf8");
   for (const [find, replace] of edits) {
     if (text.split(find).length !== 2)
-      throw new Error(`${name}: ${file} does not have once: ${find}`);
+      throw new Error(`${name}: expected exactly once in ${file}: ${find}`);
     text = text.replace(find, () => replace);
   }
   return text;

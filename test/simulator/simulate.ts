@@ -36,7 +36,7 @@ function refuse(problem: string): never {
 function whole(name: string, text: string, least: number): number {
   const value = Number(text);
   if (/^\d{1,12}$/.test(text) && value >= least) return value;
-  return refuse(`--${name} ${text} is not a whole number from ${least} on`);
+  return refuse(`--${name} ${text} is not a whole number of at least ${least}`);
 }
 
 function optionsOf(args: string[]): Options {

@@ -14,7 +14,7 @@ test("a seed replays byte for byte, and another seed gives another schedule", as
 });
 
 test.each([
-  [["--seed", "1.5"], "--seed 1.5 is not a whole number from 0 on"],
+  [["--seed", "1.5"], "--seed 1.5 is not a whole number of at least 0"],
   [["--scope", "disk"], "--scope disk is neither all nor workers"],
   [["--mutation", "none"], "no such mutation: none"],
 ])("%p is refused in one line", async (args, message) => {

@@ -14,7 +14,7 @@ import { Ended, type World } from "./world.ts";
 
 export type ThreadRef = { hash: string; threadId: string };
 
-/** Scope of the load: everything, or only starts and the start and idle exit of workers. */
+/** Scope of the load: all commands, or only starts of threads, with the start and the idle exit of workers. */
 export type Scope = "all" | "workers";
 
 /** Shared state of a simulation's clients: the known threads. */
@@ -302,7 +302,9 @@ const follow = onThread(async (work, ref) => {
     if (item.kind === "step") {
       steps += 1;
       if (item.number !== steps)
-        work.auditor.fail(`a follower of ${ref.threadId} got step ${item.number} as its ${steps}.`);
+        work.auditor.fail(
+          `a follower of ${ref.threadId} got step ${item.number} at position ${steps}`,
+        );
     }
     if (item.kind === "step" || item.kind === "end")
       work.auditor.read(ref.threadId, steps, item.kind === "end");

@@ -22,7 +22,7 @@ afterAll(removeFolders);
 
 const makers = { engine: { name: "e", version: "1" }, runtime: { name: "r", version: "2" } };
 
-/** A generator of numbers below a bound, from a seed. */
+/** Returns a generator of pseudorandom numbers below a bound. */
 function numbers(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -34,7 +34,7 @@ function numbers(seed: number): (below: number) => number {
 const idOf = (n: number) => `01KQXKW18CT8G75T53R8${String(n).padStart(6, "0")}`;
 const contents = ["step", "", "é\u2028\u0000", "{}", '"\\"', "a\nb", "x".repeat(5000)];
 
-/** Records threads of a seed, some of them forks, and attests each. */
+/** Records threads from a seed, some of them forks, and attests each thread. */
 async function attested(root: Root, seed: number, count: number): Promise<Statement[]> {
   const next = numbers(seed);
   const made: Statement[] = [];
@@ -103,7 +103,7 @@ test("a flipped bit of each file is reported with the file and the line", async 
   made.remove();
 });
 
-/** Each value inside a JSON value, with a function that replaces or removes it. */
+/** Yields a function for each value inside a JSON value. The function replaces or removes that value. */
 function* places(value: unknown): Generator<(change: unknown) => void> {
   if (typeof value !== "object" || value === null) return;
   for (const key of Object.keys(value)) {
@@ -115,7 +115,7 @@ function* places(value: unknown): Generator<(change: unknown) => void> {
   }
 }
 
-test("a missing, null or retyped field of a statement is an error, or the statement does not hold", async () => {
+test("a statement with a missing, null or retyped field is refused, or does not hold", async () => {
   const { root, remove } = emptyRoot();
   const [statement] = await attested(root, 3, 1);
   const json = JSON.stringify(statement);

@@ -112,7 +112,7 @@ test.skipIf(!hasSsh)("a changed envelope and a changed log are found", async () 
   expect(found.stdout).toContain(`does not hold ${log}:3: this record has changed\n`);
 });
 
-test.skipIf(!hasSsh)("a locked key is opened by its passphrase", async () => {
+test.skipIf(!hasSsh)("a key with a passphrase signs after the passphrase is entered", async () => {
   const env = { SSH_ASKPASS: at("askpass"), SSH_ASKPASS_REQUIRE: "force", DISPLAY: ":0" };
   expect((await attest("locked", "d.json", { ...env, ANSWER: "a passphrase" })).code).toBe(0);
   expect(await check("d.json", "locked.pub")).toEqual({ code: 0, parts: [] });
@@ -123,7 +123,7 @@ test.skipIf(!hasSsh)("a locked key is opened by its passphrase", async () => {
   });
 });
 
-test.skipIf(!hasSsh)("bad input is one line, and writes nothing", async () => {
+test.skipIf(!hasSsh)("invalid input fails with one line, and writes nothing", async () => {
   rmSync(at("two"));
   const before = readdirSync(store.folder);
   const signing: [number, string[]][] = [
@@ -161,13 +161,16 @@ test.skipIf(!hasSsh)("bad input is one line, and writes nothing", async () => {
   expect(existsSync(at("nowhere"))).toBe(false);
 });
 
-test.skipIf(Bun.which("minisign") === null)("a minisign key signs too", async () => {
-  for (const name of ["m", "n"])
-    Bun.spawnSync(["minisign", "-G", "-W", "-p", at(`${name}.pub`), "-s", at(name)]);
-  expect((await attest("m", "m.json")).code).toBe(0);
-  expect(await check("m.json", "m.pub")).toEqual({ code: 0, parts: [] });
-  expect(await check("m.json", "n.pub")).toMatchObject({
-    code: 1,
-    parts: ["signature unknown", "key differs"],
-  });
-});
+test.skipIf(Bun.which("minisign") === null)(
+  "a minisign key signs an attestation, and verifies it",
+  async () => {
+    for (const name of ["m", "n"])
+      Bun.spawnSync(["minisign", "-G", "-W", "-p", at(`${name}.pub`), "-s", at(name)]);
+    expect((await attest("m", "m.json")).code).toBe(0);
+    expect(await check("m.json", "m.pub")).toEqual({ code: 0, parts: [] });
+    expect(await check("m.json", "n.pub")).toMatchObject({
+      code: 1,
+      parts: ["signature unknown", "key differs"],
+    });
+  },
+);

@@ -141,6 +141,6 @@ test("add keeps the types, and an older version can become current again", async
   expect(await store.ok(["rollback", "play"])).toBe(`play is now at ${hash}; it was at ${next}`);
   expect(await store.ok(["rollback", "play", next.slice(0, 6)])).toContain(`now at ${next}`);
   expect(await store.ok(["list", "-q"])).toBe("play");
-  expect(await store.ok(["show", "play"])).toContain("planner  Begins");
+  expect(await store.ok(["show", "play"])).toContain("planner  Yields the first step");
   expect(await store.ok(["remove", "play"])).toContain("removed play");
 });

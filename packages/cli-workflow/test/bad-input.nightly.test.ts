@@ -68,7 +68,7 @@ describe("a thread's id", () => {
     });
   }
 
-  test("must be a ULID to be chosen by the caller", async () => {
+  test("that the caller chooses must be a ULID", async () => {
     for (const id of ["..", "x".repeat(300), "01KQXKW18CT8G75T53R8F4G7Y"]) {
       await expectRefusal(["run", "play", "--thread-id", id], 2, "is not a thread id");
     }
@@ -109,7 +109,7 @@ describe("a path", () => {
     await expectRefusal(["run", "play", "--params", "@none.json"], 4, "none.json");
   });
 
-  test("to an empty file is reported", async () => {
+  test("that is empty, or to an empty file, is reported", async () => {
     await expectRefusal(["add", "x", "empty.esm.js"], 1, "is empty");
     await expectRefusal(["run", "play", "--prompt-file", ""], 4, "prompt-file");
     await expectRefusal(["list", "--root", ""], 2, "--root");
@@ -128,7 +128,7 @@ describe("a path", () => {
     await expectRefusal(["run", "play", "--prompt-file", "/dev/zero"], 2, "longer than 64 MiB");
   });
 
-  test("to an unwritable file is reported, and no file is left", async () => {
+  test("that is not a valid output path is reported, and no file is written", async () => {
     await expectRefusal(["build", "none.ts", "-o", "review.js"], 2, ".esm.js");
     await expectRefusal(["new", join(files, "empty.esm.js")], 2, "is a file");
     await expectRefusal(["new", files, "--name", "x"], 2, "not empty");
@@ -245,7 +245,7 @@ describe("a storage root", () => {
     expect(stderr).toContain("check UNCAGED_WORKFLOW_STORAGE_ROOT");
   });
 
-  test("with a broken registry names the line, and add does not overwrite it", async () => {
+  test("with a broken registry is reported with the line, and add does not overwrite the registry", async () => {
     const broken = new Store();
     mkdirSync(broken.root, { mode: 0o700 });
     writeFileSync(join(broken.root, "workflow.yaml"), "workflows:\n  a: [\n", { mode: 0o600 });
@@ -259,7 +259,7 @@ describe("a storage root", () => {
     expect(broken.tree()).toEqual(before);
   });
 
-  test("without a home must be named", async () => {
+  test("must be named if there is no home directory", async () => {
     const { code, stderr } = await store.run(["list"], {
       env: { HOME: "", UNCAGED_WORKFLOW_STORAGE_ROOT: "" },
     });
@@ -268,9 +268,9 @@ describe("a storage root", () => {
   });
 });
 
-describe("a log by another program, with a value nested too deeply to show", () => {
+describe("a log by another program, with a value nested too deeply to show,", () => {
   for (const command of ["thread", "follow", "diff"]) {
-    test(`is not a bug of ${command}`, async () => {
+    test(`makes ${command} fail with an error, not with a bug report`, async () => {
       const deep = `${ended.slice(0, -1)}${ended.endsWith("0") ? "1" : "0"}`;
       const [log] = Object.keys(store.tree()).filter((path) =>
         path.endsWith(`${ended}.data.jsonl`),
@@ -294,7 +294,7 @@ describe("a log by another program, with a value nested too deeply to show", () 
 });
 
 describe("empty input", () => {
-  test("is not a prompt or an answer, from stdin or a file", async () => {
+  test("from stdin or a file is refused as a prompt or an answer", async () => {
     const empty = join(files, "empty.esm.js");
     for (const args of [
       ["run", "play", "--prompt", "-"],
@@ -305,19 +305,19 @@ describe("empty input", () => {
     }
     expect((await store.run(["run", "play", "--prompt", "", "--wait"])).code).toBe(0);
   });
+});
 
-  test("is not a command: its help is refused with a suggestion", async () => {
-    for (const args of [["help", "rnu"], ["rnu", "--help"], ["rnu"]]) {
-      await expectRefusal(args, 2, "unknown command 'rnu'; hint: did you mean run?");
-    }
-  });
+test("an unknown command and its help are refused with a suggestion", async () => {
+  for (const args of [["help", "rnu"], ["rnu", "--help"], ["rnu"]]) {
+    await expectRefusal(args, 2, "unknown command 'rnu'; hint: did you mean run?");
+  }
+});
 
-  test("is not a bundle: a JavaScript file is refused with the names of sources and bundles", async () => {
-    for (const ending of ["js", "mjs", "cjs", "jsx"]) {
-      writeFileSync(join(files, `review.${ending}`), "export {};");
-      const wanted =
-        "rename it to review.ts to have it built, or to review.esm.js if it is already a bundle";
-      await expectRefusal(["add", "x", `review.${ending}`], 2, wanted);
-    }
-  });
+test("a JavaScript file that is not named as a bundle is refused, and the hint gives the names", async () => {
+  for (const ending of ["js", "mjs", "cjs", "jsx"]) {
+    writeFileSync(join(files, `review.${ending}`), "export {};");
+    const wanted =
+      "rename it to review.ts to have it built, or to review.esm.js if it is already a bundle";
+    await expectRefusal(["add", "x", `review.${ending}`], 2, wanted);
+  }
 });

@@ -9,7 +9,7 @@ setDefaultTimeout(120_000);
 afterAll(removeFolders);
 
 const core = join(import.meta.dir, "../../workflow/src/entry/index.ts");
-/** Line 10 is the role that charges, line 11 the place of a planted branch. */
+/** A workflow with the role that charges on line 10, and the place of a planted branch on line 11. */
 const source = `import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { durable } from "${core}";
@@ -85,7 +85,7 @@ test("a role that is not safe to repeat is named with its line, and the replay c
   expect((JSON.parse(replayed.stdout) as Report).diverged[0]?.path).toBe("pay.ts:10:13");
 });
 
-test("a branch by chance is named with its line, without a key and with a fixture alone", async () => {
+test("a branch on a random number is named with its line, from a fixture alone", async () => {
   await add(byChance);
   const { code, report } = await chaos("--seed", "1", "--fixture", fixture);
   expect(code).toBe(1);

@@ -83,7 +83,7 @@ test("a renamed role diverges with its line and exit code 1, before and after it
   });
 });
 
-test("branches on the clock, random numbers and the environment are found at their line", async () => {
+test("branches on the clock, random numbers and the environment are reported with their line", async () => {
   for (const condition of [
     "Date.now() % 2 === 0",
     "new Date() > new Date(Date.now() - 1).setHours(12)",
@@ -124,7 +124,7 @@ test("code that ends the process diverges at its step", async () => {
   ]);
 });
 
-test("an abort ends a check and removes its files, which hold the environment", async () => {
+test("an abort ends a check and removes its files, which contain the environment", async () => {
   const endless = source.replace("  const { value }", "  for (;;);\n$&");
   const { hash } = await store.json<{ hash: string }>([
     ...["add", "endless", file("endless.ts", endless)],
@@ -167,7 +167,7 @@ test("a step workflow diverges where a loop has another round or leaves at anoth
   }
 });
 
-test("a step workflow that waits for its first answer in a loop raises no alarm", async () => {
+test("a step workflow that waits for its first answer in a loop does not diverge", async () => {
   const asking = {
     ...{ version: "3.18", name: "asking", registry: { vars: ["$answer(STRING)"] } },
     steps: [
@@ -182,7 +182,7 @@ test("a step workflow that waits for its first answer in a loop raises no alarm"
   expect(await store.ok(["add", "asking", path, "--check"])).toBe("1 thread: 1 wait");
 });
 
-test("of a version that runs its roles itself, only the names of roles are compared", async () => {
+test("for a version that runs its roles itself, only the names of roles are compared", async () => {
   const id = await store.play();
   await store.until(id, "completed");
   const { code, stdout, stderr } = await store.run(["add", "play", playBundle, "--check"]);
@@ -193,7 +193,7 @@ test("of a version that runs its roles itself, only the names of roles are compa
   ]);
 });
 
-test("bad calls are refused in one line", async () => {
+test("invalid arguments are refused in one line", async () => {
   for (const [args, code] of [
     [["add", "--check"], 2],
     [["add", "letter", playBundle, "--threads", "2"], 2],

@@ -29,7 +29,7 @@ afterAll(async () => {
   removeFolders();
 });
 
-/** A wrong clock for a process. */
+/** A clock for a process, with an offset that can be changed. */
 class OffClock {
   readonly #file = join(newFolder(), "clock");
 
@@ -52,7 +52,7 @@ class OffClock {
 
 type Line = { pid: number; healthPort: number; problem?: string };
 
-/** A worker with a wrong clock, and its live output. */
+/** Starts a worker with this clock. Returns the worker and its live output. */
 async function worker(clock: OffClock) {
   const words = ["worker", "--port", "0", "--cache", newFolder(), "--json"];
   const child = store.start(words, { env: clock.env });
@@ -98,7 +98,7 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
   test.each([
     ["ahead of", 6_000],
     ["behind", -6_000],
-  ])("is some seconds %s the cluster's is reported, and drives threads", async (way, by) => {
+  ])("is some seconds %s the cluster's reports that, and drives threads", async (way, by) => {
     const { problems, child } = await worker(new OffClock(by));
     expect(problems()).toEqual([
       expect.stringMatching(new RegExp(` [567] s ${way} the cluster at `)),
@@ -109,7 +109,7 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
     expect(await child.exited).toBe(0);
   });
 
-  test("set ten minutes forward gives its threads back, and takes threads again when corrected", async () => {
+  test("is set ten minutes forward gives its threads back, and accepts threads after the correction", async () => {
     const clock = new OffClock(0);
     const first = await worker(clock);
     await store.ok(["add", "play", playBundle], given);
@@ -119,12 +119,12 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
     const driver = async () => (await store.json<Row[]>(["ps"], given))[0]?.pid ?? 0;
     await until(
       async () => (await driver()) === first.pid,
-      () => "no worker drives it",
+      () => "no worker drives the thread",
     );
     clock.set(10 * minutes);
     await until(
       async () => (await first.health()) === 503,
-      () => "it takes threads",
+      () => "the worker still accepts threads",
     );
     expect(first.problems()).toEqual([
       expect.stringMatching(/ ahead of .*; it drives no threads; /),
@@ -136,7 +136,7 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
     const shown = () => store.json<Row & { steps: Step[] }>(["thread", id], given);
     await until(
       async () => (await shown()).status === "completed",
-      () => "it has not ended",
+      () => "the thread has not ended",
     );
     // The first worker commits its current step. The other worker runs the later steps.
     const { steps } = await shown();
@@ -147,7 +147,7 @@ describe.skipIf(missingServer !== "")(`a worker whose clock${missingServer}`, ()
     clock.set(0);
     await until(
       async () => (await first.health()) === 200,
-      () => "it takes none",
+      () => "the worker accepts no threads",
     );
     expect(first.problems().at(-1)).toBe("the clock of this machine is correct again");
   });

@@ -53,8 +53,8 @@ afterAll(async () => {
 });
 
 const reason = why === null ? missingServer : `: ${why}`;
-describe.skipIf(isSkipped)(`a server whose disk is full${reason}`, () => {
-  test("is one line, and no data is lost once there is space", async () => {
+describe.skipIf(isSkipped)(`on a server whose disk is full${reason}`, () => {
+  test("commands fail with one line, and no data is lost after space is freed", async () => {
     const shown = (id: string) => store.json<Thread>(["thread", id], { env });
     const play = (params: object, prompt: string, ...more: string[]) => {
       const words = ["run", "play", "--params", JSON.stringify(params), "--prompt", "-", ...more];

@@ -16,7 +16,7 @@ import { newFolder, playStore, removeFolders, type Store } from "./program.ts";
 
 setDefaultTimeout(120_000);
 
-/* Tests a cluster without workers, and foreign servers in place of the cluster or its workers. */
+/* A cluster without workers, and foreign servers in place of the cluster or its workers. */
 let cluster: Cluster;
 let store: Store;
 /** A waiting thread of the storage root. */
@@ -48,7 +48,7 @@ const of = (address: ClusterAddress, token = cluster.address.token): Given => ({
 });
 const real = (): Given => of(cluster.address);
 
-/** Returns the cluster with a foreign server in place of one or both interfaces. */
+/** Returns the cluster's address with a foreign server in place of one or both interfaces. */
 function other(answer: Answer, names: ("ingress" | "admin")[] = ["ingress", "admin"]) {
   const address = { ...cluster.address };
   for (const name of names) {
@@ -92,15 +92,15 @@ async function refused(code: string, given: Given, all = commands()): Promise<vo
 onCluster(`every command fails in one line${missingServer}`, () => {
   const closed = "http://127.0.0.1:1";
   const cases: [string, string, () => Given][] = [
-    ["nothing is there", "NO_CLUSTER", () => of({ ingress: closed, admin: closed, token: null })],
+    ["no server listens", "NO_CLUSTER", () => of({ ingress: closed, admin: closed, token: null })],
     ["the ingress is down", "HALF_CLUSTER", () => of({ ...cluster.address, ingress: closed })],
     ["the token is wrong", "BAD_TOKEN", () => of(other(guarded("right")), "wrong")],
   ];
-  test.each(cases)("where %s: %s", async (_where, code, given) => {
+  test.each(cases)("if %s: %s", async (_where, code, given) => {
     await refused(code, given());
   });
 
-  test("with the right token and without a worker: NO_WORKERS", async () => {
+  test("if no worker is registered: NO_WORKERS", async () => {
     const given = of(other(guarded("right")), "right");
     await refused(
       "NO_WORKERS",
@@ -131,8 +131,8 @@ async function besides(act: () => Promise<void>): Promise<string> {
   return (await reader.read()).value?.toString() ?? "";
 }
 
-onCluster(`in the place of our workers${missingServer}`, () => {
-  test("another program's service with a name of ours is refused, and not called", async () => {
+onCluster(`in place of the workers${missingServer}`, () => {
+  test("another program's service with the name of a worker's service is refused, and not called", async () => {
     const called = await besides(() => refused("FOREIGN_SERVICES", real()));
     expect(called).toBe("");
   });

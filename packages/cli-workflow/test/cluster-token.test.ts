@@ -18,7 +18,7 @@ import { newFolder, removeFolders, Store } from "./program.ts";
 type Up = { host: string; uri: string; pids: { servers: number[]; workers: number[] } };
 type Fronts = { workers: { port: number; backends: { port: number; health: number }[] } };
 
-/** A workflow that yields its environment, and ends when the file in its prompt exists. */
+/** A workflow that yields its environment, and ends when the file that its prompt names exists. */
 const telling = `
 import { existsSync } from "node:fs";
 export const descriptor = { description: "tells its environment", roles: {} };
@@ -112,7 +112,7 @@ onCluster(`without the token of a cluster${missingServer}`, () => {
     }
   });
 
-  test("a worker is refused, by its own port and by the shared port", async () => {
+  test("a worker refuses requests on its own port and on the shared port", async () => {
     const { workers } = JSON.parse(read("balancer.json")) as Fronts;
     for (const port of [workers.port, ...workers.backends.map((one) => one.port)]) {
       // Workers accept only signed requests. The cluster token does not replace the signature.
@@ -162,7 +162,7 @@ onCluster(`without the token of a cluster${missingServer}`, () => {
 });
 
 onCluster(`the token of a cluster${missingServer}`, () => {
-  test("is readable only by its user", () => {
+  test("is readable only by its owner", () => {
     expect(statSync(folder).mode & 0o777).toBe(0o700);
     for (const name of ["token", "signing-key.pem"]) {
       expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
@@ -170,7 +170,7 @@ onCluster(`the token of a cluster${missingServer}`, () => {
     expect(token).toMatch(/^[\w-]{43}$/);
   });
 
-  test("is found by a command on another storage root of the user, and from another home by the root", async () => {
+  test("is found by the user's commands on another storage root, and by commands with another home on this root", async () => {
     const otherRoot = { ...env, UNCAGED_WORKFLOW_STORAGE_ROOT: newFolder() };
     const otherHome = { ...env, HOME: newFolder() };
     for (const given of [otherRoot, otherHome]) {
@@ -292,7 +292,7 @@ onCluster(`the token of a cluster${missingServer}`, () => {
   });
 });
 
-test("an invalid key is refused in one line", async () => {
+test("an invalid identity key is refused in one line", async () => {
   const words = ["worker", "--host", "restate://127.0.0.1:1", "--identity-key", "key"];
   expect(await store.run(words)).toEqual({
     ...{ code: 2, stdout: "" },

@@ -39,7 +39,7 @@ const json = <T>(...args: string[]): Promise<T> => store.json<T>(args, { env });
 const play = (params: object, ...args: string[]): Promise<string> =>
   store.ok(["run", "play", "--params", JSON.stringify(params), ...args], { env });
 
-/** Starts a thread that stops before a step until `open` is called. */
+/** Starts a thread that waits before a step until `open` is called. */
 async function gated(before: number, params: object = {}) {
   const path = join(newFolder(), "gate");
   const id = await play({ ...params, gate: { before, path } });
@@ -80,7 +80,7 @@ onCluster(`on a cluster of this machine${missingServer}`, () => {
     expect(read()).toEqual([]);
   });
 
-  test("it can be stopped and started again, and threads continue", async () => {
+  test("threads continue after the cluster is stopped and started again", async () => {
     const { id, open } = await gated(2);
     await store.ok(["cluster", "down"]);
     expect([...up.pids.servers, ...up.pids.workers].filter(isAlive)).toEqual([]);
@@ -97,7 +97,7 @@ onCluster(`on a cluster of this machine${missingServer}`, () => {
   });
 });
 
-onCluster(`a cluster that does not start is one line${missingServer}`, () => {
+onCluster(`the start of a cluster${missingServer}`, () => {
   const other = new Store();
   const started = async () => {
     const { code, stderr } = await other.run(["cluster", "up", "--workers", "0"]);
@@ -108,7 +108,7 @@ onCluster(`a cluster that does not start is one line${missingServer}`, () => {
   const down = (...args: string[]) => other.ok(["cluster", "down", ...args]);
   afterAll(() => down("--data"));
 
-  test("of two simultaneous starts, one succeeds", async () => {
+  test("succeeds once when two commands start it simultaneously", async () => {
     const both = await Promise.all([started(), started()]);
     expect(both.map(({ code }) => code).toSorted((a, b) => a - b)).toEqual([0, 1]);
     const line = both.find(({ code }) => code === 1)?.line ?? "";
@@ -116,7 +116,7 @@ onCluster(`a cluster that does not start is one line${missingServer}`, () => {
     await down();
   });
 
-  test("when another program listens on the workers' port", async () => {
+  test("fails with one line if another program listens on the workers' port", async () => {
     const [port = 0] = JSON.parse(readFileSync(join(folder, "fronts.json"), "utf8")) as number[];
     const server = Bun.listen({ hostname: "127.0.0.1", port, socket: { data: () => undefined } });
     const { code, line } = await started();
@@ -128,7 +128,7 @@ onCluster(`a cluster that does not start is one line${missingServer}`, () => {
     expect((await other.run(["cluster", "status"])).code).toBe(4);
   });
 
-  test("while a part of it runs, which is then restarted with its data", async () => {
+  test("fails with one line while a part of the cluster runs, and keeps the data after that part ends", async () => {
     const before = await start();
     const { balancer } = before.pids;
     process.kill(balancer, "SIGKILL");
@@ -144,7 +144,7 @@ onCluster(`a cluster that does not start is one line${missingServer}`, () => {
     await down("--data");
   });
 
-  test("when its folder is not writable", async () => {
+  test("fails with one line if its folder can't be created", async () => {
     writeFileSync(folder, "");
     const { code, line } = await started();
     expect([code, line]).toEqual([
@@ -155,13 +155,13 @@ onCluster(`a cluster that does not start is one line${missingServer}`, () => {
   });
 });
 
-onCluster(`a cluster is chosen${missingServer}`, () => {
+onCluster(`the host of a command${missingServer}`, () => {
   const named = async (args: string[], given: Record<string, string> = {}) => {
     const { code, stderr } = await store.run(args, { env: given });
     return { code, line: stderr };
   };
 
-  test("by --host, the environment and the project, in this order, and not together with --root", async () => {
+  test("comes from --host, the environment or the project, in this order, and not together with --root", async () => {
     const other = { UNCAGED_WORKFLOW_HOST: "restate://127.0.0.1:1" };
     expect((await named(["list", "--host", up.host], other)).code).toBe(0);
     expect((await named(["list"], other)).line).toContain(
@@ -176,7 +176,7 @@ onCluster(`a cluster is chosen${missingServer}`, () => {
     expect((await store.json<{ name: string }[]>(["list"], inProject))[0]?.name).toBe("play");
   });
 
-  test("and commands that do not work on a cluster are refused in one line", async () => {
+  test("can be a cluster only for some commands; other commands and invalid values are refused in one line", async () => {
     for (const args of [["dev", "x.ts"], ["doctor"], ["plan", "secret", "list"]]) {
       const { code, line } = await named(args, env);
       expect(code).toBe(2);

@@ -31,7 +31,7 @@ test("a command is completed from a prefix", async () => {
   expect(await candidates("")).not.toContain("__complete");
 });
 
-test("an option is completed, and its value", async () => {
+test("an option and its value are completed", async () => {
   expect(await candidates("run", "--p")).toEqual(["--prompt", "--prompt-file", "--params"]);
   expect(await candidates("threads", "--status", "c")).toEqual(["completed", "corrupt"]);
   expect(await candidates("run", "play", "--durability", "")).toEqual(["step", "os"]);
@@ -54,7 +54,7 @@ test("a workflow's name and a thread's id are completed from the store", async (
   expect(await candidates("--root", store.root, "show", "")).toEqual(["play"]);
 });
 
-test("a path is left to the shell", async () => {
+test("the shell completes paths", async () => {
   expect(await candidates("add", "play", "")).toEqual([":files"]);
   expect(await candidates("run", "play", "--prompt-file", "")).toEqual([":files"]);
   expect(await candidates("completion", "")).toEqual(["bash", "zsh", "fish"]);
@@ -182,7 +182,7 @@ async function typedAndWanted(): Promise<[typed: string, wanted: string][]> {
 for (const shell of shells) {
   const missing = Bun.which(shell.name) === null ? `: ${shell.name} is not on this machine` : "";
   test.skipIf(missing !== "")(
-    `${shell.name} completes what is typed${missing}`,
+    `${shell.name} completes typed lines${missing}`,
     async () => {
       const lines = await typedAndWanted();
       expect(await completed(shell, lines)).toEqual(lines);
@@ -193,7 +193,7 @@ for (const shell of shells) {
 
 const noFish = Bun.which("fish") === null ? ": fish is not on this machine" : "";
 test.skipIf(noFish !== "")(
-  `fish completes what is typed${noFish}`,
+  `fish completes typed lines${noFish}`,
   async () => {
     const lines = await typedAndWanted();
     const script = [

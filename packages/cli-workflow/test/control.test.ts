@@ -37,7 +37,7 @@ test("ps shows a paused thread, and resume continues it", async () => {
   expect((await store.until<View>(id, "completed")).steps).toHaveLength(4);
 });
 
-test("resume waits for the end with --wait and shows it with --follow, both only for one thread", async () => {
+test("resume --wait waits for the end, and resume --follow shows it; both accept only one thread", async () => {
   const { id: paused, open } = await store.playGated(2, { steps: 4, code: 3 });
   await store.ok(["pause", paused]);
   open();
@@ -138,7 +138,7 @@ test("fork --edit replaces the last kept step with JSON", async () => {
   expect((await read(id)).steps[0]).toMatchObject({ content: "better", meta: { n: 1 } });
 });
 
-test("fork --input answers only a question, and only as resume may", async () => {
+test("fork --input answers only a question, and checks the answer like resume", async () => {
   const asking = `export const descriptor = { description: "", roles: {} };
     export async function* run(input) {
       const { steps } = input;
@@ -241,7 +241,7 @@ test("diff names the first difference and shows each step that differs", async (
   expect(await store.ok(["diff", ended, ended])).toContain("are the same: 3 steps");
 });
 
-test("threads pages, and filters by workflow and status", async () => {
+test("threads returns pages, and filters by workflow and status", async () => {
   const all = (await store.ok(["threads", "-q", "--limit", "1000"])).split("\n");
   const page = (await store.ok(["threads", "-q", "--limit", "2", "--offset", "1"])).split("\n");
   expect(page).toEqual(all.slice(1, 3));
@@ -261,7 +261,7 @@ test("threads pages, and filters by workflow and status", async () => {
   expect(await store.ok(["threads", "changed", "-q"])).toBe(changed);
 });
 
-test("logs shows the debug log, its end, and follows it", async () => {
+test("logs shows the debug log or its last lines, and follows it", async () => {
   const lines = (await store.ok(["logs", ended])).split("\n");
   expect(lines.at(-1)).toMatch(/^20\d\d-.*Z [0-9A-HJKMNP-TV-Z]{8} {2}ended: returned/);
   expect((await store.ok(["logs", ended, "--tail", "1"])).split("\n")).toEqual(lines.slice(-1));
@@ -277,7 +277,7 @@ describe("in a separate process", () => {
     onRoot = await playStore();
   });
 
-  test("follow ends when the worker is gone, and names the next command", async () => {
+  test("follow ends when the worker has died, and names the next command", async () => {
     const id = await onRoot.play({ ms: 60_000 });
     const child = onRoot.start(["follow", id]);
     const text = Promise.all([child.stdout.text(), child.stderr.text()]);
@@ -356,7 +356,7 @@ describe("all threads of a storage root", () => {
 });
 
 describe("an interrupted thread", () => {
-  test("is resumed by wake --resume or after confirmation; threads that are not resumed are listed", async () => {
+  test("is resumed by wake --resume or after confirmation; other interrupted threads are listed", async () => {
     const onRoot = await playStore();
     const id = await onRoot.play({ ms: 60_000 });
     await onRoot.until(id, "running");

@@ -18,7 +18,7 @@ export async function* run({ steps }) {
 describe.skipIf(missingPostgres !== "")(`while a database is down${missingPostgres}`, () => {
   afterAll(removeFolders);
 
-  test("follow and run --wait wait for it, and without a worker they name the command that helps", async () => {
+  test("follow and run --wait wait for the database; without a worker they name the command that starts one", async () => {
     const server = await PostgresServer.start();
     const env = { UNCAGED_WORKFLOW_HOST: server.url() };
     const file = join(store.folder, "slow.esm.js");
@@ -33,7 +33,7 @@ describe.skipIf(missingPostgres !== "")(`while a database is down${missingPostgr
       let shown = "";
       while (!shown.includes("step 2")) {
         const { value, done } = (await reader?.read()) ?? { done: true };
-        if (done) throw new Error(`it ended: ${shown}`);
+        if (done) throw new Error(`the command ended: ${shown}`);
         shown += new TextDecoder().decode(value);
       }
       await server.kill();

@@ -15,7 +15,7 @@ import { removeFolders, Store } from "./program.ts";
 const store = new Store();
 const password = "not-in-any-output";
 
-/** Tells at the module level and in a step whether the environment has the password. */
+/** A workflow that yields whether the environment has the password, at the module level or in a step. */
 const spies = `const isThere = () => JSON.stringify({ ...process.env }).includes("${password}");
 const atStart = isThere();
 export const descriptor = { description: "spies", roles: { spy: { description: "spies", schema: {} } } };
@@ -24,7 +24,7 @@ export async function* run() {
   return { returnCode: 0, summary: "done" };
 }`;
 
-/** Creates a user who must give a password, before the rules for all others. Returns the user's URL of a schema. */
+/** Creates a database user with a password, and the rule that requires it. Returns the URL with this user. */
 async function userWithPassword(url: string, role: string): Promise<string> {
   const [rules] = await select<{ path: string; text: string }>(
     url,

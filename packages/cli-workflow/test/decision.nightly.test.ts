@@ -49,7 +49,7 @@ test("a question is shown with the commands to decide on it", async () => {
   expect(shown).toContain('asks to run deploy {"n":1,"note":"first"}');
 });
 
-test("several decision options or invalid JSON change nothing", async () => {
+test("several decision options, invalid JSON, an invalid input or a wrong token change nothing", async () => {
   for (const [args, problem] of [
     [["--approve", "--refuse", "no"], "--approve and --refuse can't be used together"],
     [["--approve", "--input", "true"], "--approve and --input can't be used together"],

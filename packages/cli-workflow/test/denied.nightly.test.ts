@@ -36,11 +36,11 @@ const oneLine = (about: RegExp) => ({
   ),
 });
 
-if (noFilter !== null) test.skip(`system calls that fail: left out, ${noFilter}`, () => {});
+if (noFilter !== null) test.skip(`failing system calls: skipped, ${noFilter}`, () => {});
 else {
   describe("a file system without locks", () => {
     test.each(some(["ENOLCK", "EOPNOTSUPP", "ENOSYS"]))(
-      "(%s) is named by commands that need a lock, and nothing is written",
+      "(%s) is the error of commands that need a lock, and nothing is written",
       async (error) => {
         const store = new Store();
         const added = await runWithout(store, error, "flock", ["add", "play", playBundle]);

@@ -64,7 +64,7 @@ function project(flow = workflow, writing = write): Store {
 const rows = (store: Store) =>
   store.json<{ threadId: string; workflow: string; status: string }[]>(["threads"]);
 
-test("a save is built and runs from the first step whose file changed", async () => {
+test("dev builds each saved version and runs it from the first step whose file changed, without changing the published version", async () => {
   const store = project();
   await store.ok(["add", "flow", "flow.ts"]);
   const published = await store.json<object>(["show", "flow"]);
@@ -88,7 +88,7 @@ test("a save is built and runs from the first step whose file changed", async ()
   expect(found.map((row) => row.workflow)).toEqual(["flow@dev", "flow@dev"]);
 });
 
-test("a build error is shown and the last good version stays until it is fixed", async () => {
+test("dev shows a build error, and the last good version stays until the error is fixed", async () => {
   const store = project();
   const dev = start(store, "flow.ts", "--prompt", "it");
   await dev.next("end");
@@ -106,7 +106,7 @@ test("a build error is shown and the last good version stays until it is fixed",
   expect(await dev.steps()).toEqual(["plan: plan it", "write: b"]);
 });
 
-test("a type error is shown and the last good version stays", async () => {
+test("dev shows a type error, and the last good version stays", async () => {
   const store = project();
   const modules = join(store.folder, "node_modules");
   mkdirSync(join(modules, "@uncaged"), { recursive: true });
@@ -136,7 +136,7 @@ test("a type error is shown and the last good version stays", async () => {
   await dev.next("step", ({ step }) => step?.content === "five");
 });
 
-test("a running step finishes if the new version has the same step, and a waiting thread asks again", async () => {
+test("a running step finishes if the new version has the same step, and a waiting thread asks the new question", async () => {
   const asking = workflow.replace(
     'return "done"',
     'yield* step.wait("approval", { content: "Ship it?" }); return "done"',
@@ -200,7 +200,7 @@ test("on a terminal, keys answer a question, run again, and quit", async () => {
   const seen = async (text: string) => {
     await until(
       () => shown.includes(text),
-      () => `${text} never came: ${shown}`,
+      () => `the terminal does not show ${text}: ${shown}`,
     );
     shown = shown.slice(shown.indexOf(text) + text.length);
   };

@@ -25,7 +25,6 @@ export class Dev {
   #change = Promise.withResolvers<void>();
   #isOver = false;
 
-  /** @param path the file's path */
   constructor(child: Bun.Subprocess<"ignore" | "pipe" | Uint8Array, "pipe", "pipe">, path: string) {
     this.#path = path;
     this.#child = child;
@@ -48,7 +47,9 @@ export class Dev {
         return this.lines[found] as DevLine;
       }
       if (this.#isOver || Date.now() > end) {
-        throw new Error(`no ${kind} came after ${JSON.stringify(this.lines.slice(this.#taken))}`);
+        throw new Error(
+          `no line of the kind ${kind} came after ${JSON.stringify(this.lines.slice(this.#taken))}`,
+        );
       }
       await Promise.race([this.#change.promise, Bun.sleep(200)]);
     }
@@ -67,7 +68,7 @@ export class Dev {
   edit(from: string, to: string, name?: string): void {
     const path = name === undefined ? this.#path : join(dirname(this.#path), name);
     const text = readFileSync(path, "utf8");
-    if (!text.includes(from)) throw new Error(`the file has no ${from}`);
+    if (!text.includes(from)) throw new Error(`the file does not contain ${from}`);
     writeFileSync(path, text.replace(from, to));
   }
 

@@ -76,7 +76,7 @@ async function areRefused(
 
 const noMount = whyNoMounts();
 
-if (noMount !== null) test.skip(`a disk that is full or read-only: left out, ${noMount}`, () => {});
+if (noMount !== null) test.skip(`a disk that is full or read-only: skipped, ${noMount}`, () => {});
 else
   describe("a disk", () => {
     test("that is full for a minute interrupts the thread and loses nothing (F5)", async () => {
@@ -119,7 +119,7 @@ else
 
 const noLoop = noMount ?? whyNoMounts("losetup", "mkfs.ext4", "truncate");
 
-if (noLoop !== null) test.skip(`a disk that fails its syncs: left out, ${noLoop}`, () => {});
+if (noLoop !== null) test.skip(`a disk that fails its syncs: skipped, ${noLoop}`, () => {});
 else
   describe("a disk that fails its syncs (F6)", () => {
     test("loses only unsynced data that was never shown, over a remount", async () => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { AttemptError } from "@uncaged/workflow/records";
 import { newFolder, removeFolders, Store } from "./program.ts";
 
-// Each test builds a bundle in separate processes, which is slow.
+// Each test builds a bundle in separate processes.
 setDefaultTimeout(180_000);
 afterAll(removeFolders);
 
@@ -86,7 +86,7 @@ describe("an error three calls deep in a role of a minified bundle", () => {
   });
 
   test.each(["thread", "thread --attempts", "logs", "follow"])(
-    "shows them in %s",
+    "has the same parts in the output of %s",
     async (words) => {
       const { stdout } = await store.run([...words.split(" "), id]);
       for (const text of shown) expect(stdout).toContain(text);
@@ -116,7 +116,7 @@ describe("an error three calls deep in a role of a minified bundle", () => {
   });
 });
 
-test("has the line in the source of the new version in a fork on that version", async () => {
+test("an error in a fork on a new version has the line in the new source", async () => {
   const { id } = await failing("reads");
   writeFileSync(
     join(store.folder, "lib/net.ts"),
@@ -135,14 +135,14 @@ test("has the line in the source of the new version in a fork on that version", 
   expect(before.error?.at).toMatchObject({ file: "lib/net.ts", line: 2 });
 });
 
-test("a step that was described and not run has the line that described it", async () => {
+test("the error of a step that was described but not run has the line that described the step", async () => {
   const { id, stderr } = await failing("reads", "--prompt", "forgotten");
   expect(stderr).toContain('> 24 |     step("reader", () => "never");');
   const { error } = await store.json<Thread>(["thread", id]);
   expect(error).toMatchObject({ code: "STEP_NOT_RUN", at: { file: "flow.ts", line: 24 } });
 });
 
-test("a bundle built by another program uses its own source map", async () => {
+test("an error in a bundle built by another program uses that bundle's source map", async () => {
   const folder = newFolder();
   const entry = join(folder, "src/own.ts");
   mkdirSync(join(folder, "src"));
@@ -164,7 +164,7 @@ export async function* run(): AsyncGenerator<{ role: string; content: string; me
   }
 });
 
-test("a step workflow shows the step in its file", async () => {
+test("an error in a step workflow shows the step in its file", async () => {
   const flow = {
     ...{ version: "3.0", name: "x", registry: {} },
     steps: [{ id: "Set_A", type: "Set", out: { "/a/../../x.txt": "=1" } }],

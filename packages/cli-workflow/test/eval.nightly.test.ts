@@ -74,14 +74,14 @@ test("a data set runs on two versions, scored and compared; finished runs are no
   expect((await store.run(["verify"])).code).toBe(0);
 });
 
-test("runs that fail, wait, pass a limit or get no score are counted, and a threshold decides the exit code", async () => {
+test("runs that fail, wait, exceed a limit or get no score are counted, and a threshold decides the exit code", async () => {
   const prompts = ["fine", "fail", "ask", "dear", "round"];
   const cases = prompts.map((prompt) => ({ id: prompt, prompt, expected: "one fine" }));
   const store = prepared([...cases, { id: "breaks", prompt: "fine", metadata: { breaks: true } }]);
   const call = ["eval", "v1.ts", ...command, "--max-rounds", "5"];
   const { code, stdout, stderr } = await store.run([...call, "--min-pass", "0.5"]);
   expect(code).toBe(3);
-  expect(stderr).toContain("its pass rate is 0.16666666666666666, below 0.5");
+  expect(stderr).toContain("the pass rate is 0.16666666666666666, below 0.5");
   expect(stdout).toMatch(
     /FAILED +WAITING +OVER BUDGET +OUT OF ROUNDS +NOT SCORED\n.*1 +1 +1 +1 +1\n/,
   );
@@ -155,7 +155,7 @@ describe("with recorded answers", () => {
     expect(workIn(store)).toEqual(["ask apple"]);
   });
 
-  test("a role without answers is named, and a workflow that can't use them is refused", async () => {
+  test("a role without recorded answers is named, and a workflow that can't use recorded answers is refused", async () => {
     const store = prepared([]);
     const steps = [{ role: "other", content: "", meta: {} }];
     const head = {
@@ -181,7 +181,7 @@ describe("with recorded answers", () => {
     const refused = await store.run(["eval", "plain.ts", ...command]);
     expect([refused.code, refused.stderr]).toEqual([
       1,
-      expect.stringContaining("can't be answered from a fixture"),
+      expect.stringContaining("this version does not support fixtures"),
     ]);
     expect((await threadsOf(store)).map(({ status }) => status)).toEqual(["failed", "failed"]);
     expect(workIn(store)).toEqual([]);
@@ -210,7 +210,7 @@ test.each([
   expect(workIn(store)).toHaveLength(isAll ? 7 : 5);
 });
 
-test("Ctrl-C ends it with 130, and the next call continues it", async () => {
+test("Ctrl-C ends an eval with exit code 130, and the next call continues it", async () => {
   const store = prepared([
     { id: "a", prompt: "a" },
     { id: "b", prompt: "b gate" },
@@ -230,7 +230,7 @@ test("Ctrl-C ends it with 130, and the next call continues it", async () => {
   expect(workIn(store)).toEqual(["a", "b gate", "c"]);
 });
 
-describe("bad input is one line, and starts nothing", () => {
+describe("invalid input fails with one line, and starts nothing", () => {
   const store = prepared([{ id: "a", prompt: "p" }]);
   const scorers = {
     "throws.ts": 'throw new Error("at once")',
@@ -273,7 +273,7 @@ describe("bad input is one line, and starts nothing", () => {
     [2, with_("--repeat", "0"), "--repeat can't be"],
     [2, with_("--min-score", "1.5"), "--min-score can't be"],
     [2, with_("--score-timeout", "never"), "--score-timeout can't be"],
-  ] as [number, string[], string][])("%i: %j", async (code, args, why) => {
+  ] as [number, string[], string][])("exit code %i: %j", async (code, args, why) => {
     const ended = await store.run(args);
     expect([ended.code, ended.stdout]).toEqual([code, ""]);
     expect(ended.stderr).toMatch(/^error: [^\n]+\n$/);

@@ -106,5 +106,5 @@ test("a case answers its thread's questions; without a valid answer it has no sc
   writeFileSync(join(store.folder, "cases.jsonl"), '{"prompt":"","answers":["a",1]}');
   const { code, stderr } = await store.run(call);
   expect(code).toBe(2);
-  expect(stderr).toContain("cases.jsonl:1:24: answer 2 is neither a text nor");
+  expect(stderr).toContain("cases.jsonl:1:24: answer 2 is neither a string nor");
 });

@@ -7,7 +7,7 @@ import { removeFolders } from "./program.ts";
 afterAll(removeFolders);
 setDefaultTimeout(180_000);
 
-test("a new agent graph project is added, asks, and continues with the answer", async () => {
+test("the graph of a new project runs, asks a question, and continues with the answer", async () => {
   const store = new Projects();
   const { dir, files } = await store.json<{ dir: string; files: string[] }>([
     ...["new", "drawn", "--template", "graph"],

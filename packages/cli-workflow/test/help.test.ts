@@ -78,7 +78,7 @@ test("the guide names each common option", () => {
   for (const flags of common) expect(guide).toContain(`| \`${flags}\` |`);
 });
 
-test("the help of every command has an example of it", async () => {
+test("the help of every command has an example of the command", async () => {
   const names = entries.filter(({ hidden }) => !hidden).map(({ name }) => name);
   await Promise.all(
     [...names, "thread rm", "plan config set"].map(async (name) => {
@@ -92,7 +92,7 @@ test("the help of every command has an example of it", async () => {
   );
 });
 
-test("help, and no command, show the list of commands", async () => {
+test("help, and the program without a command, list the commands", async () => {
   const { code, stdout } = await store.run(["--help"]);
   expect(code).toBe(0);
   for (const { name, hidden } of entries) {
@@ -126,7 +126,7 @@ describe("the manual page", () => {
     }
     expect(rows.length).toBeGreaterThan(5);
     const names = new Set(page.match(/\b[A-Z]+_[A-Z_]+\b/g));
-    // The example of a credential.
+    // The guide uses this variable as an example of a credential.
     names.delete("GITHUB_TOKEN");
     for (const name of names) expect(guide).toContain(name);
   });

@@ -41,51 +41,57 @@ const situations: Record<string, Situation> = {
       return { URL: host };
     },
   },
-  "a thread that runs is moved": {
+  "a running thread is moved": {
     in: async () => ["push", await store.play({ ms: 60_000 }), "--host", host],
   },
   "a thread with a broken log is moved": {
     in: async () => ["push", (await statesOfRoots.corrupt?.(store)) ?? "", "--host", host],
   },
-  "no cluster": { in: async () => ["threads", "--host", "restate://127.0.0.1:1"], not: isUp },
-  "no cluster of this root": {
+  "no cluster answers": {
+    in: async () => ["threads", "--host", "restate://127.0.0.1:1"],
+    not: isUp,
+  },
+  "the storage root has no cluster": {
     in: async () => ["cluster", "status", "--root", newFolder()],
     not: isUp,
   },
-  "a cluster that runs already": {
+  "a second cluster is started": {
     in: async () => ["cluster", "up"],
-    not: { "cluster down": "the other tests need it; afterAll runs it" },
+    not: { "cluster down": "the other tests need the cluster; afterAll runs the command" },
   },
 };
 
-describe.skipIf(missingServer !== "")(`each hint of clusters leads on${missingServer}`, () => {
-  for (const [name, situation] of Object.entries(situations))
-    test(name, () => leadsOn(store, situation));
+describe.skipIf(missingServer !== "")(
+  `the commands in each hint about clusters work${missingServer}`,
+  () => {
+    for (const [name, situation] of Object.entries(situations))
+      test(name, () => leadsOn(store, situation));
 
-  test("each hint of clusters was shown, and its commands work", () => {
-    const goesOn = "a worker runs until it is stopped";
-    const other = "of another thread with the same id";
-    expect(
-      unled("clusters", {
-        "install it (licence BSL 1.1, own use in production is allowed): uncaged-workflow cluster up --install, or: npm install …":
-          "it loads a program",
-        "compare both, and fork the one to keep; nothing was changed: uncaged-workflow fork …":
-          other,
-        "compare them, and fork the steps to keep: uncaged-workflow fork …": other,
-        "it stays where it is; compare them: uncaged-workflow thread …": other,
-        "continue in a new thread: uncaged-workflow fork …":
-          "of a thread that was removed elsewhere",
-        "move a fork of it: uncaged-workflow fork …": "of logs of an earlier version",
-        "add the original file again to restore it: uncaged-workflow add <name> <file>":
-          "run for a storage root by hints.test.ts",
-        "uncaged-workflow worker --host … --port 9080": goesOn,
-        "register a worker: uncaged-workflow worker --host URL --port N": goesOn,
-        "see whether the cluster runs: uncaged-workflow cluster status":
-          "of a cluster that ends during a call",
-        "…end it: uncaged-workflow cluster down": "afterAll runs it",
-        "find the damaged records: uncaged-workflow verify":
-          "of records that a cluster has damaged",
-      }),
-    ).toEqual([]);
-  });
-});
+    test("each hint about clusters was tested, except those in this list", () => {
+      const goesOn = "the command runs a worker until it is stopped";
+      const other = "shown for another thread with the same id";
+      expect(
+        unled("clusters", {
+          "install it (licence BSL 1.1, own use in production is allowed): uncaged-workflow cluster up --install, or: npm install …":
+            "the command downloads a program",
+          "compare both, and fork the one to keep; nothing was changed: uncaged-workflow fork …":
+            other,
+          "compare them, and fork the steps to keep: uncaged-workflow fork …": other,
+          "it stays where it is; compare them: uncaged-workflow thread …": other,
+          "continue in a new thread: uncaged-workflow fork …":
+            "shown for a thread that was removed elsewhere",
+          "move a fork of it: uncaged-workflow fork …": "shown for logs of an earlier version",
+          "add the original file again to restore it: uncaged-workflow add <name> <file>":
+            "hints.test.ts runs the command for a storage root",
+          "uncaged-workflow worker --host … --port 9080": goesOn,
+          "register a worker: uncaged-workflow worker --host URL --port N": goesOn,
+          "see whether the cluster runs: uncaged-workflow cluster status":
+            "shown when a cluster ends during a call",
+          "…end it: uncaged-workflow cluster down": "afterAll runs the command",
+          "find the damaged records: uncaged-workflow verify":
+            "shown for records that a cluster has damaged",
+        }),
+      ).toEqual([]);
+    });
+  },
+);

@@ -21,31 +21,31 @@ afterAll(async () => {
 describe.each([
   ["plans", plans],
   ["models", models],
-] as const)("each hint of %s leads on", (_, situations) => {
+] as const)("the commands in each hint about %s work", (_, situations) => {
   for (const [name, situation] of Object.entries(situations))
     test(name, () => leadsOn(store, situation));
 });
 
-test("each hint of plans and models was shown, and its commands work", () => {
+test("each hint about plans and models was tested, except those in this list", () => {
   expect(
     unled("plans", {
       "install bubblewrap 0.8 or later, or make the plan again without one: uncaged-workflow plan config set sandbox.mode off":
-        "of a machine without any sandbox",
+        "shown on a machine without any sandbox",
       "wait for it, or cancel it: uncaged-workflow plan cancel …":
-        "of two starts at the same moment; in any other the phase refuses, with the same command",
+        "shown after two simultaneous starts; a later start is refused because of the phase, with the same command",
       "the log of its thread is broken: uncaged-workflow verify":
-        "stands in a run's row; threads with a broken log are a state of hints.test.ts",
-      'uncaged-workflow plan new "every weekday at nine, …"': "an example of the console",
-      "start it with uncaged-workflow plan run": "no command brings it about",
-      "start it with uncaged-workflow worker": "no command brings it about",
+        "stored in a run's row; hints.test.ts tests threads with a broken log",
+      'uncaged-workflow plan new "every weekday at nine, …"': "the console shows it as an example",
+      "start it with uncaged-workflow plan run": "no command shows it",
+      "start it with uncaged-workflow worker": "no command shows it",
     }),
   ).toEqual([]);
   expect(
     unled("models", {
       "continue with a higher limit: uncaged-workflow retry <thread> --max-cost N, or --max-tokens N":
-        "of an answer that a limit cuts off; the same retry is run for a limit that is passed",
+        "shown when a limit cuts an answer off; the same command is tested for an exceeded limit",
       "see what it did: uncaged-workflow logs …; then retry, or ask for an answer in the prompt":
-        "of an empty answer of an agent that is a command; the same is run for an answer that does not fit",
+        "shown for an empty answer of a command agent; the same command is tested for an invalid answer",
     }),
   ).toEqual([]);
 });

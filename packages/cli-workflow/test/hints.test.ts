@@ -45,7 +45,7 @@ beforeAll(async () => {
 const top = join(import.meta.dir, "../../..");
 
 /**
- * Yields each call of the command in the sources' texts: the words after its name, up to the end of the text or clause.
+ * Yields each call of `uncaged-workflow` in the sources' texts: the words after the name, up to the end of the clause.
  */
 async function* calls(): AsyncGenerator<{ file: string; call: string }> {
   for await (const file of new Bun.Glob("{packages,apps}/*/src/**/*.{ts,tsx}").scan(top)) {
@@ -94,63 +94,65 @@ const every = (storeOf: () => Store, situations: Record<string, Situation>) => {
     );
 };
 
-/** Tries each command on threads in each state. If the command prints a hint, the hint must work. */
+/** Tries each command on a thread in each state. If the command prints a hint, the commands in the hint must work. */
 const everyAttempt = (storeOf: () => Store, made: Record<string, Make>) => {
   for (const [name, make] of Object.entries(made)) {
-    test(`of a thread that is ${name}`, async () => {
+    test(`a thread that is ${name}`, async () => {
       for (const attempt of attempts)
         await leadsOn(storeOf(), { ...tried(make, attempt), mayLack: true });
     });
   }
 };
 
-describe("each hint of a thread works", () => {
+describe("the commands in each hint about threads work", () => {
   everyAttempt(() => memory, states);
   every(() => memory, threads);
 });
 
-describe("each hint of workflows works", () => every(() => memory, registry));
+describe("the commands in each hint about workflows work", () => every(() => memory, registry));
 
-describe("each hint of a storage root works", () => {
+describe("the commands in each hint about storage roots work", () => {
   everyAttempt(() => disk, statesOfRoots);
   every(() => disk, situationsOfRoots);
 });
 
-test("each hint was shown, and its commands work", () => {
-  const goesOn = "serve runs until it is stopped";
-  const isRace = "of a race with another process";
+test("each other hint was tested, except those in this list", () => {
+  const goesOn = "the command runs until it is stopped";
+  const isRace = "shown after a race with another process";
   expect(
     unled("threads", {
       "if a role or the disk blocks it, end it and resume its other threads: uncaged-workflow kill --force <thread>":
-        "comes after a minute; doctor names the same command, which is run",
+        "shown after a minute; doctor shows the same command, which is tested",
       "continue from its steps: uncaged-workflow fork <id> --at-step N":
-        "of a document that fills a descriptor; the fork is run for other workflows",
+        "shown for a step workflow; the command is tested for other workflows",
       "check the thread's status; committed steps are kept: uncaged-workflow threads": isRace,
-      "Example:\n  uncaged-workflow run review --prompt 'Look at src' --follow": "help",
+      "Example:\n  uncaged-workflow run review --prompt 'Look at src' --follow": "a help text",
       "end the worker, then resume: uncaged-workflow kill --force <thread>":
-        "of a bundle that replaces what sums are computed with",
+        "shown for a bundle that replaces the built-ins of checksums",
       "see which record of the bundle differs: uncaged-workflow verify":
-        "the check of the bundle reports it before",
+        "the check of the bundle fails first",
       "start the server again: uncaged-workflow serve": goesOn,
       "no worker drives it; start one: uncaged-workflow worker": goesOn,
       "start it again: uncaged-workflow serve": goesOn,
-      "; to allow this page: uncaged-workflow serve --allow-origin …": "of a page in a browser",
+      "; to allow this page: uncaged-workflow serve --allow-origin …":
+        "shown to a page in a browser",
       "check the address; start a server with: uncaged-workflow serve": goesOn,
       "copy the token again, as `uncaged-workflow serve --json` printed it": goesOn,
-      "build it first: uncaged-workflow build …": "of programs; the command builds what it sends",
+      "build it first: uncaged-workflow build …":
+        "shown to programs; the command builds files before it sends them",
       "ask the user to decide: uncaged-workflow thread …; or to start this server with --allow-approve":
-        "of a tool of mcp",
+        "shown by a tool of mcp",
       "find its worker: uncaged-workflow ps": isRace,
       "find the process: uncaged-workflow ps": isRace,
       "see how: uncaged-workflow thread …": isRace,
       "resume it yourself: uncaged-workflow resume …": isRace,
-      "uncaged-workflow add … greet.ts": "an example of the console",
+      "uncaged-workflow add … greet.ts": "the console shows it as an example",
       "Open the address that <code>uncaged-workflow serve</code> printed in its terminal.": goesOn,
       "run it once: uncaged-workflow run … --wait; or name a fixture: --fixture <file>; or let its roles run: --live":
-        "of chaos without a recording, in its own tests",
+        "shown by chaos without a recording",
       "run the workflow without faults and read its log: uncaged-workflow logs @last":
-        "of a run of chaos that hangs, in its own tests",
-      "run uncaged-workflow doctor": "of a fault of the disk that has no name",
+        "shown by chaos if a run hangs",
+      "run uncaged-workflow doctor": "shown for an unknown error of the disk",
     }),
   ).toEqual([]);
 });

@@ -29,7 +29,7 @@ async function start(json: boolean, ...args: string[]): Promise<string> {
 for (const json of [false, true]) {
   const how = json ? "with --json" : "without --json";
 
-  test(`run, fork and resume reach a worker that exits at once when idle, ${how}`, async () => {
+  test(`run, fork and resume ${how} reach a worker that exits at once when idle`, async () => {
     const first = await start(json, "run", "play", "--wait");
     const forked = await start(json, "fork", first, "--at-step", "1", "--wait");
     const asking = await start(json, "run", "play", "--params", '{"ask":2}');
@@ -40,7 +40,7 @@ for (const json of [false, true]) {
   });
 }
 
-test("a start by the server reaches a worker that exits at once when idle", async () => {
+test("a start through the server reaches a worker that exits at once when idle", async () => {
   const serving = await ServingProcess.startWith(env, "counter");
   const id = await serving.run("counter");
   await serving.until(id, "completed");

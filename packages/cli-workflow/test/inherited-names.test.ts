@@ -28,7 +28,7 @@ export async function* run({ steps, params }, options) {
   return { returnCode: 0, summary: "told" };
 }`;
 
-test("they are listed, run, shown and removed under their own names", async () => {
+test("workflows, roles, options and params with inherited names are listed, run, shown and removed", async () => {
   const store = new Store({ inMemory: true });
   writeFileSync(join(store.folder, "tell.esm.js"), bundle);
   for (const name of names) {

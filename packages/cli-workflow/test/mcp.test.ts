@@ -24,7 +24,7 @@ const call = (name: string, args: object) => ({
 type Message = { id?: number; result?: Result; error?: { code: number } };
 type Result = { structuredContent?: Record<string, never>; isError?: boolean };
 
-/** A running command `mcp` that exchanges messages with the test, one per line. */
+/** A running `mcp` command. It exchanges messages with the test, one per line. */
 class Spoken {
   readonly child: Bun.Subprocess<"pipe", "pipe", "pipe">;
   readonly messages: Message[] = [];
@@ -45,7 +45,7 @@ class Spoken {
     for await (const chunk of this.child.stdout) {
       const lines = (this.#rest + new TextDecoder().decode(chunk)).split("\n");
       this.#rest = lines.pop() ?? "";
-      // Throws for any other line.
+      // Throws for a line that is not JSON.
       this.messages.push(...lines.map((line) => JSON.parse(line) as Message));
     }
   }
@@ -65,7 +65,7 @@ class Spoken {
     return found as Message;
   }
 
-  /** Ends the input, and returns the exit code and any other output. */
+  /** Ends the input. Returns the exit code, the incomplete last line of stdout, and stderr. */
   async end(): Promise<{ code: number; rest: string; stderr: string }> {
     await this.child.stdin.end();
     const [code, stderr] = await Promise.all([this.child.exited, this.child.stderr.text()]);
@@ -75,7 +75,7 @@ class Spoken {
 }
 
 describe("mcp", () => {
-  test("prints only messages, and ends with its input", async () => {
+  test("prints only messages, and ends at the end of its input", async () => {
     const store = await playStore();
     const mcp = new Spoken(store);
     const started = await mcp.ask(call("start_thread", { workflow: "play", wait: 60 }));
@@ -97,7 +97,7 @@ describe("mcp", () => {
     expect(await mcp.end()).toEqual({ code: 0, rest: "", stderr: "" });
   });
 
-  test("--read-only offers no tool that changes something; --allow-approve lets a model approve", async () => {
+  test("--read-only offers only tools that change nothing; --allow-approve lets a model approve", async () => {
     const store = await playStore();
     const id = await store.play({ ask: 1 });
     await store.until(id, "waiting");
@@ -117,7 +117,7 @@ describe("mcp", () => {
     expect(stdout).toContain("by mcp by hand");
   });
 
-  test("ends when its client is killed, also during a call, and the thread continues", async () => {
+  test("ends when its client is killed, even during a call, and the thread continues", async () => {
     const store = await playStore();
     const { id, open } = await store.playGated(1);
     const script = join(store.folder, "client.ts");

@@ -24,16 +24,16 @@ function mount(path: string, ...args: string[]): void {
 
 /** Returns the reason why no file system can be mounted here, for the name of a skipped test; null if one can. */
 export function whyNoMounts(...programs: string[]): string | null {
-  if (process.platform !== "linux") return "only Linux has what it needs";
-  if (process.getuid?.() !== 0) return "it needs root, to mount a file system";
+  if (process.platform !== "linux") return "only Linux can mount these disks";
+  if (process.getuid?.() !== 0) return "only root can mount a file system";
   const missing = ["mount", "umount", ...programs].find((name) => Bun.which(name) === null);
-  if (missing !== undefined) return `it needs the program ${missing}`;
+  if (missing !== undefined) return `the program ${missing} is missing`;
   try {
     mount(newFolder(), "-t", "tmpfs", "tmpfs");
     unmountAll();
     return null;
   } catch (error) {
-    return `it can't mount: ${String(error)}`;
+    return `a mount failed: ${String(error)}`;
   }
 }
 

@@ -8,7 +8,7 @@ import { agentFlow } from "../../workflow-graph/test/exports.ts";
 import { some } from "../../workflow/test/fixtures/cases.ts";
 
 afterAll(removeFolders);
-// npx is slow.
+// Most tests start npx or tsc.
 setDefaultTimeout(180_000);
 
 const tsc = join(import.meta.dir, "../../../node_modules/.bin/tsc");
@@ -16,7 +16,7 @@ const tsc = join(import.meta.dir, "../../../node_modules/.bin/tsc");
 type Manifest = Record<"dependencies" | "devDependencies" | "scripts", Record<string, string>>;
 type Made = { name: string; dir: string; files: string[]; changed: string[]; command: string };
 
-/** Runs npm offline: npx already has its packages. */
+/** Environment in which npx uses only the packages in `node_modules`. */
 const offline = { npm_config_offline: "true", npm_config_update_notifier: "false" };
 
 /** Returns the next command that `new` prints. */
@@ -28,9 +28,9 @@ async function sh(line: string, cwd: string, env: Record<string, string>) {
   return { code, stdout: await stdout, stderr: await stderr };
 }
 
-describe("the command that new prints", () => {
+describe("the next command that `new` prints", () => {
   for (const template of some(["typescript", "agents", "steps"], 0, 1)) {
-    test(`works as printed, without our program on the PATH: ${template}`, async () => {
+    test(`works unchanged if the PATH does not contain the program: ${template}`, async () => {
       const store = new Projects();
       const { stderr } = await store.run([
         "new",
@@ -57,7 +57,7 @@ describe("the command that new prints", () => {
     });
   }
 
-  test("is the program's bare name if the PATH contains it", async () => {
+  test("calls the program by its name if the PATH contains it", async () => {
     const store = new Projects();
     const bin = join(store.folder, "bin");
     mkdirSync(bin);
@@ -67,14 +67,14 @@ describe("the command that new prints", () => {
     expect(nextOf(stderr)).toStartWith("cd mine && uncaged-workflow add && uncaged-workflow run ");
   });
 
-  test("is the program's file without npx", async () => {
+  test("calls the program by its path if npx is missing", async () => {
     const store = new Projects();
     const made = await store.json<Made>(["new", "mine"], { env: { PATH: "/none" } });
     expect(made.command).toBe(command);
   });
 });
 
-describe("new in a folder with files", () => {
+describe("`new` in a folder with files", () => {
   function folderWith(files: Record<string, string>) {
     const store = new Projects();
     const cwd = join(store.folder, "mine");
@@ -84,7 +84,7 @@ describe("new in a folder with files", () => {
     return { cwd, read, env: store.env, ...store.at(cwd) };
   }
 
-  test("adds to the folder's package.json, and keeps its content", async () => {
+  test("adds entries to package.json and .gitignore, and keeps their other content", async () => {
     const manifest = `{\n\t"name": "app",\n\t"scripts": { "types": "mine" },\n\t"devDependencies": { "typescript": "5" }\n}\n`;
     const files = { "package.json": manifest, ".gitignore": "dist\nnode_modules/", "app.ts": "" };
     const { read, json, ok } = folderWith({ ...files, "README.md": "mine" });
@@ -101,7 +101,7 @@ describe("new in a folder with files", () => {
     await ok("add");
   });
 
-  test("adds a second TypeScript configuration for the workflow to a project that has one", async () => {
+  test("adds a separate TypeScript configuration if tsconfig.json exists", async () => {
     const own = '{"compilerOptions":{"outDir":"out","module":"nodenext"}}';
     const { read, json } = folderWith({ "package.json": "{}", "tsconfig.json": own });
     await json<Made>("new", ".", "--template", "agents");
@@ -114,7 +114,7 @@ describe("new in a folder with files", () => {
     });
   });
 
-  test("in a checkout lists packages with built declarations, and checks none of our sources", async () => {
+  test("in a checkout, lists packages with built declarations, so that tsc checks no source of a package", async () => {
     const settings = { strict: true, noUnusedLocals: true, noUnusedParameters: true, types: [] };
     const compilerOptions = { ...settings, module: "preserve", noEmit: true };
     const own = { compilerOptions: { ...compilerOptions, allowImportingTsExtensions: true } };
@@ -127,7 +127,7 @@ describe("new in a folder with files", () => {
       const folder = join(cwd, devDependencies[name]?.replace("file:", "") ?? "");
       const manifest = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
       expect(manifest).toMatchObject({ name });
-      // npm would try to install the dependencies, and fails for workspace packages.
+      // npm would try to install dependencies, and can't install workspace packages.
       expect(manifest.dependencies).toBeUndefined();
     }
     const checked = await sh(`${tsc} -p . --listFilesOnly`, cwd, env);
@@ -136,7 +136,7 @@ describe("new in a folder with files", () => {
     expect(await sh(`${tsc} -p .`, cwd, env)).toEqual({ code: 0, stdout: "", stderr: "" });
   });
 
-  test("adds no test to a project with another test runner, and replaces npm's placeholder", async () => {
+  test("keeps another test runner and adds no test file, but replaces npm's placeholder script", async () => {
     const mine = folderWith({ "package.json": '{"scripts":{"test":"vitest run"}}' });
     const made = await mine.json<Made>("new", ".", "--template", "graph");
     expect(made.files.sort()).toEqual([
@@ -153,7 +153,7 @@ describe("new in a folder with files", () => {
     expect(JSON.parse(fresh.read("package.json"))).toMatchObject({ scripts: { test: "bun test" } });
   });
 
-  test("does not list a package twice", async () => {
+  test("does not list a package that package.json already lists", async () => {
     const dependencies = { "@uncaged/workflow": "file:vendor/it.tgz", typescript: "5" };
     const { read, json } = folderWith({ "package.json": JSON.stringify({ dependencies }) });
     await json<Made>("new", ".");
@@ -180,7 +180,7 @@ describe("new in a folder with files", () => {
     });
   });
 
-  test("lists the workflow in the package.json that defines the project", async () => {
+  test("lists the workflow in package.json if package.json defines the project", async () => {
     const { cwd, read, ok } = folderWith({ "package.json": '{"uncaged": {}}' });
     await ok("new", ".");
     expect(JSON.parse(read("package.json"))).toMatchObject({
@@ -190,7 +190,7 @@ describe("new in a folder with files", () => {
     await ok("add");
   });
 
-  test("writes nothing if it fails", async () => {
+  test("writes nothing if package.json is invalid, and refuses a folder without package.json", async () => {
     const { cwd, run } = folderWith({ "package.json": "{,}" });
     expect(await run("new", ".")).toEqual({
       code: 1,
@@ -202,14 +202,14 @@ describe("new in a folder with files", () => {
   });
 });
 
-describe("new --from", () => {
-  test("creates a graph from an export, builds the graph, and lists the parts that were left out", async () => {
+describe("`new --from`", () => {
+  test("creates a graph from an export, and lists the parts that can't be imported", async () => {
     const store = new Projects();
     writeFileSync(join(store.folder, "flow.json"), JSON.stringify(agentFlow));
     const { code, stderr } = await store.run(["new", "mail", "--from", "flow.json"]);
     expect(code).toBe(0);
     expect(stderr).toContain(
-      "not taken: flow.json, nodes[6]: Send Email (toolAgentflow): no such node here; the nodes around it are connected",
+      "not imported: flow.json, nodes[6]: Send Email (toolAgentflow): no such node here; the nodes around it are connected",
     );
     const graph = readFileSync(join(store.folder, "mail/graph.json"), "utf8");
     expect(graph).toContain("Mail: {{PREVIOUS_OUTPUT}}");
@@ -217,7 +217,7 @@ describe("new --from", () => {
     expect(await store.run(["build", "mail/graph.json"])).toMatchObject({ code: 0 });
   });
 
-  test("refuses another file in one line, and writes nothing", async () => {
+  test("refuses a file that is not an export in one line, and writes nothing", async () => {
     const store = new Projects();
     writeFileSync(join(store.folder, "flow.json"), JSON.stringify(agentFlow).slice(0, 300));
     const { code, stderr } = await store.run(["new", "mail", "--from", "flow.json"]);

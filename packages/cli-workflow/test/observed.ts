@@ -3,7 +3,7 @@ import type { Observed } from "@uncaged/workflow/host";
 import { View } from "../src/follow/view.ts";
 import { type Look, noPaint } from "../src/output/style.ts";
 
-/* Observed items of a thread, written by hand, and the live view's output for them. */
+/* Functions that create the observed items of a thread, and show them in the live view. */
 
 export const pipe: Look = { paint: noPaint, terminal: false, columns: Number.POSITIVE_INFINITY };
 export const screen: Look = { paint: noPaint, terminal: true, columns: 80 };

@@ -12,7 +12,7 @@ const missing = Bun.which("bwrap") ? "" : " (left out: bubblewrap is not install
 for (const mode of ["off", "bubblewrap"]) {
   const left = mode === "off" ? "" : missing;
   test.skipIf(left !== "")(
-    `a step's agent finds its tools and the check of its commands; sandbox: ${mode}${left}`,
+    `a step's agent can use its tools, and its forbidden commands are refused; sandbox: ${mode}${left}`,
     async () => {
       const store = await PlanStore.open();
       try {
@@ -39,7 +39,7 @@ for (const mode of ["off", "bubblewrap"]) {
 }
 
 test.skipIf(missing !== "")(
-  `an agent that needs no network runs without one, when the settings say so${missing}`,
+  `an agent runs in a sandbox without network only if the settings allow that${missing}`,
   async () => {
     const store = await PlanStore.open();
     try {

@@ -32,7 +32,7 @@ test("settings can be listed, set, read and unset", async () => {
   });
 });
 
-test("the home may be elsewhere, and the project's file takes precedence over it", async () => {
+test("settings come from a plan home at another path, and from the project's file", async () => {
   const home = join(store.folder, "elsewhere");
   const project = join(store.folder, "project");
   mkdirSync(project);
@@ -53,7 +53,7 @@ test("the home may be elsewhere, and the project's file takes precedence over it
   );
 });
 
-describe("a project's files, which a step may have written,", () => {
+describe("a project's file, which a step may have written,", () => {
   const agent = "sandbox:\n  mode: off\nagent: { command: ./evil }\n";
 
   /** A project with some files, in which the program runs. */
@@ -76,7 +76,11 @@ describe("a project's files, which a step may have written,", () => {
       { "uncaged.json": '{ "root": "own" }', "own/plans/config.yaml": agent },
       "own/plans/config.yaml",
     ],
-    ["that of its own root", { ".uncaged/plans/config.yaml": agent }, ".uncaged/plans/config.yaml"],
+    [
+      "the plan home of the project's own root",
+      { ".uncaged/plans/config.yaml": agent },
+      ".uncaged/plans/config.yaml",
+    ],
   ] as const) {
     test(`can't relax a setting: ${what}`, async () => {
       const { project, run, userFile } = inProject({ ...files });
@@ -94,7 +98,7 @@ describe("a project's files, which a step may have written,", () => {
     });
   }
 
-  test("can tighten a setting; settings that they can't have go to the user's file", async () => {
+  test("can restrict the sandbox; `config set` writes a setting that is forbidden there to the user's file", async () => {
     const text = "sandbox: { mode: container, network: none }\nmax_runs: 2\n";
     const { project, run, userFile } = inProject({ "uncaged.plans.yaml": text });
     const ended = await run("plan", "config", "set", "agent.command", "mine");
@@ -119,7 +123,7 @@ describe("a project's files, which a step may have written,", () => {
   });
 });
 
-test("an error is one line, and a command group without a command names the missing command", async () => {
+test("an error is one line, and a command group without a command reports that a command is needed", async () => {
   for (const [args, code, message] of [
     [["plan"], 2, "error: plan needs a command; hint: see: uncaged-workflow plan --help\n"],
     [["plan", "lst"], 2, /^error: unknown command 'lst'; hint: did you mean list\?\n$/],
@@ -134,7 +138,7 @@ test("an error is one line, and a command group without a command names the miss
   }
 });
 
-test("settings are completed", async () => {
+test("the shell completes settings", async () => {
   const lines = await store.ok(["__complete", "--", "plan", "config", "get", "max"]);
   expect(lines.split("\n").map((line) => line.split("\t")[0])).toEqual([
     ...["max_parallel_steps", "max_runs"],

@@ -41,7 +41,7 @@ test("secrets are readable only by their owner, listed by name and never shown",
   expect(await store.json<string[]>(["plan", "secret", "list"])).toEqual([]);
 });
 
-test("typing a secret does not show it", async () => {
+test("a secret is not shown while the user types it", async () => {
   let shown = "";
   const child = Bun.spawn([...programWords, "plan", "secret", "set", "TYPED_TOKEN"], {
     ...{ cwd: store.folder, env: { ...store.env, TERM: "dumb" } },

@@ -39,7 +39,7 @@ test("a plan from a file waits for its confirmation, with its own metadata", asy
   expect(stderr).toContain("confirm it: uncaged-workflow plan confirm wf_");
 });
 
-test("an error in a plan's file names the given path", async () => {
+test("an error in a plan's file names the file by the given path", async () => {
   const wrong = { ...planOf({ a: [] }), metadata: { missed_slots: "all" } };
   written("wrong.json", wrong);
   const cwd = store.work;
@@ -69,7 +69,9 @@ test("adding a plan with a trigger creates one unconfirmed plan, and later chang
     expect.stringContaining(`plan confirm ${id}`),
   ]);
   const { stderr } = await store.run(["plan", "confirm", id]);
-  expect(stderr).toContain("nothing lets its trigger fire: uncaged-workflow plan service run");
+  expect(stderr).toContain(
+    "no process fires its trigger; start one: uncaged-workflow plan service run",
+  );
   const later = { ...plan, trigger: { ...cron, expression: "0 10 * * *" } };
   written("daily.json", later);
   const changed = await store.json<{ state: string; workflow: Plan }>(["add", "daily", path]);
@@ -105,7 +107,7 @@ async function serving(flags: string[]) {
   };
 }
 
-test("a server fires the triggers of its root's plans, unless told not to", async () => {
+test("a server fires the triggers of its root's plans, except with --no-plans", async () => {
   const check_script = "cat items";
   const trigger = { type: "poll", interval_seconds: 1, check_script, diff_mode: "new_items" };
   writeFileSync(join(store.work, "items"), "one\n");

@@ -37,7 +37,7 @@ async function watching(file: string): Promise<Plan> {
 
 const add = (file: string, line: string) => appendFileSync(join(store.work, file), `${line}\n`);
 
-test("a pass fires each due trigger once, and reports the next due time", async () => {
+test("plan tick fires each due trigger once, and reports the next due time", async () => {
   const { id } = await watching("tick");
   const first = await store.json<Ticked>(["plan", "tick"]);
   expect(first.fired).toEqual([]);
@@ -56,7 +56,7 @@ test("a pass fires each due trigger once, and reports the next due time", async 
   expect(stderr).toContain("no plan waits for its trigger");
 });
 
-test("a service fires, is shown, is the only service, and ends on request", async () => {
+test("a service fires triggers, is shown by status, refuses a second service, and ends on request", async () => {
   const status = () => store.json<Status>(["plan", "service", "status"]);
   expect(await status()).toEqual({ home: join(store.root, "plans"), running: null, unit: null });
   const nobody = await store.run(["plan", "service", "stop"]);
@@ -108,7 +108,7 @@ test.skipIf(bubblewrap === null)(
     const plan = await store.plan({ a: [] }, {}, mode);
     const bin = join(store.folder, "weak");
     mkdirSync(bin);
-    // A bubblewrap without a process namespace. A step can list the processes of this machine.
+    // A bubblewrap without a process namespace, so a step can list the processes of this machine.
     const weak = `#!/bin/bash
 [ "$1" = --help ] && exec ${bubblewrap} "$@"
 args=()

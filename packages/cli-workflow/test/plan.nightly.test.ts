@@ -57,7 +57,7 @@ test("the reference's example is planned, confirmed, fails in one step and is re
   expect(refused.stderr).toMatch(/^error: [^\n]*completed[^\n]*executing[^\n]*\n$/);
 });
 
-describe("a refusal is one line", () => {
+describe("a refusal", () => {
   const refused = async (args: string[], code: number, message: RegExp) => {
     const ended = await store.run(args);
     expect(ended).toMatchObject({ code, stdout: "" });
@@ -65,7 +65,7 @@ describe("a refusal is one line", () => {
     expect(ended.stderr).toMatch(message);
   };
 
-  test("and names both phases", async () => {
+  test("because of the plan's phase is one line that names both phases", async () => {
     const { id } = await store.plan({ slow: [] });
     await refused(["plan", "run", id], 1, /awaiting_confirmation.*executing/);
     await refused(["plan", "pause", id], 1, /awaiting_confirmation.*paused/);
@@ -84,12 +84,12 @@ describe("a refusal is one line", () => {
     await refused(["plan", "show", id], 4, /no plan ".*" found/);
   });
 
-  test("for invalid ids and words", async () => {
+  test("of an invalid id or argument is one line", async () => {
     for (const id of ["nothing", "", "wf_", "../x", "x".repeat(300), "%"]) {
       await refused(["plan", "show", id], 4, /no plan ".*" found/);
     }
     await refused(["plan", "new", " "], 2, /blank/);
-    await refused(["plan", "new"], 2, /give a text or --file/);
+    await refused(["plan", "new"], 2, /give either a text or --file/);
     await refused(
       ["plan", "answer-question", "ps_none", "yes"],
       4,
@@ -100,7 +100,7 @@ describe("a refusal is one line", () => {
   });
 });
 
-test("a command that only reads, or fails, creates no plan home", async () => {
+test("a command that only reads or that fails creates no plan home", async () => {
   const { PlanStore: Fresh } = await import("./planned.ts");
   const fresh = await Fresh.open();
   const env = { ANTHROPIC_API_KEY: "" };
@@ -115,7 +115,7 @@ test("a command that only reads, or fails, creates no plan home", async () => {
   await fresh.stop();
 });
 
-test("the text output has tables and the next command", async () => {
+test("the text output of plan show and plan list has tables and the next command", async () => {
   const { id } = await store.plan(
     { look: [], report: ["look"] },
     { name: "Failing builds", trigger: { type: "cron", expression: "0 9 * * 1-5" } },

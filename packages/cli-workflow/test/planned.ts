@@ -46,7 +46,7 @@ export const ask = (question: string): Reply => ({
 export const create = (plan: object): Reply => ({ tools: [made(plan)] });
 export const made = (input: object): ReplyTool => ({ name: "create_workflow", input });
 
-/** Returns a plan as a model writes it: the dependencies of each step, by its id. */
+/** Returns a plan in the form that a model writes. `steps` has the dependencies of each step by its id. */
 export function planOf(steps: Record<string, string[]>, more: object = {}): object {
   return {
     name: "A plan",
@@ -61,7 +61,7 @@ export function planOf(steps: Record<string, string[]>, more: object = {}): obje
   };
 }
 
-/** A storage root with a scripted model, and an agent that follows the files in its folder. */
+/** A storage root with a scripted model, and an agent that reads its instructions from files in its folder. */
 export class PlanStore extends Store {
   readonly #server: Awaited<ReturnType<typeof anthropicServer>>;
   /** The agents' folder. */
@@ -138,7 +138,7 @@ export class PlanStore extends Store {
     let view = await this.view(id);
     await until(
       async () => fits(view) || fits((view = await this.view(id))),
-      () => `the plan never was so: ${JSON.stringify(view)}`,
+      () => `the plan does not match: ${JSON.stringify(view)}`,
     );
     return view;
   }

@@ -186,7 +186,7 @@ export class Store {
     return await this.ok(["run", "play", "--params", JSON.stringify(params), ...args]);
   }
 
-  /** Starts a thread that stops before a step until `open` is called, so that a test can act meanwhile at any speed. */
+  /** Starts a thread that stops before a step until `open` is called, so that a test can act before the step. */
   async playGated(before: number, params: object = {}): Promise<{ id: string; open: () => void }> {
     const path = join(newFolder(), "gate");
     const id = await this.play({ ...params, gate: { before, path } });
@@ -206,7 +206,7 @@ export class Store {
     await until(
       async () =>
         (await isThere()) && (view = await this.json<T>(["thread", id])).status === status,
-      () => `the thread ${id} is ${found} and never was ${status}`,
+      () => `the thread ${id} is ${found}, not ${status}`,
     );
     return view as T;
   }
@@ -254,6 +254,6 @@ export async function playStore(options?: { inMemory: boolean }): Promise<Store>
 export async function untilNoWorker(root: string): Promise<void> {
   await until(
     () => !readdirSync(join(root, "run")).some((name) => name.endsWith(".sock")),
-    () => "a worker stays",
+    () => "a worker still runs",
   );
 }

@@ -37,7 +37,7 @@ describe("a project", () => {
     expect((await store.at(one).run("verify")).code).toBe(0);
   });
 
-  test("is overridden by the environment variable, and both are overridden by --root", async () => {
+  test("is overridden by the environment variable; --root overrides both", async () => {
     const store = new Projects();
     const folder = store.project("one");
     const named = join(store.folder, "named");
@@ -63,7 +63,7 @@ describe("a project", () => {
     expect(await rootAt(link)).toEndWith(`${inner}/.uncaged`);
   });
 
-  test("with an invalid file stops only commands that need it, in one line", async () => {
+  test("with an invalid uncaged.json stops only the commands that need it, in one line", async () => {
     const store = new Projects();
     const folder = store.project("one", { roots: "x" });
     const { code, stderr } = await store.at(folder).run("list");
@@ -109,7 +109,7 @@ describe("the .env files of a project", () => {
     return { store, folder, contents, ...store.at(folder) };
   }
 
-  test("reach a thread and its process.env beneath the real environment, and not its debug log", async () => {
+  test("set variables of a thread and its process.env, but not over the real environment, and not in the debug log", async () => {
     const { store, folder, ok, json } = await withEnv("GREETING=hello there\nBOTH=file");
     writeFileSync(join(folder, "own.env"), "GREETING=hello here");
     const shell = { cwd: folder, env: { BOTH: "shell" } };
@@ -126,7 +126,7 @@ describe("the .env files of a project", () => {
     expect(log).not.toContain("hello here");
   });
 
-  test("can't set variables that locate programs or our own settings", async () => {
+  test("can't set variables that locate programs or configure uncaged-workflow", async () => {
     const names = [
       "UNCAGED_PLAN_HOME",
       "LD_PRELOAD",
@@ -231,7 +231,7 @@ export async function* run() {
     });
   });
 
-  test("can't be added if there are none", async () => {
+  test("can't be added if the project lists none or there is no project", async () => {
     const { store, run } = listing({});
     expect(await run("add")).toMatchObject({
       code: 1,
@@ -240,7 +240,7 @@ export async function* run() {
     for (const command of ["add", "sync"]) {
       expect(await store.run([command])).toMatchObject({
         code: 2,
-        stderr: expect.stringContaining("in no project"),
+        stderr: expect.stringContaining("not in a project"),
       });
     }
   });
@@ -313,7 +313,7 @@ describe("an edited source that the project lists", () => {
     return { store, folder, write, run };
   };
 
-  test("is named by run, and run --add runs it", async () => {
+  test("is reported by run, and run --add runs it", async () => {
     const { folder, store, write, run } = await made();
     expect((await run()).stderr).not.toContain("differs");
     write("src/lib.ts", word("two"));
@@ -333,7 +333,7 @@ describe("an edited source that the project lists", () => {
     expect(exact).toMatchObject({ code: 0, stderr: "" });
   });
 
-  test("is not named when it is missing, and --add names its path", async () => {
+  test("is not reported if it is missing, and run --add fails with its path", async () => {
     const { folder, store, run } = await made();
     rmSync(join(folder, "src/review.ts"));
     expect((await run()).stderr).not.toContain("differs");
@@ -342,7 +342,7 @@ describe("an edited source that the project lists", () => {
     expect(stderr).toContain(`"${folder}/src/review.ts": no such file`);
   });
 
-  test("may be a part of a document, or a bundle", async () => {
+  test("can be a part of a document, or a bundle", async () => {
     const store = new Projects();
     const folder = store.project("one", { workflows: { flow: "flow.json", made: "made.esm.js" } });
     const document = (...steps: object[]) =>
@@ -369,7 +369,7 @@ describe("an edited source that the project lists", () => {
   });
 });
 
-test("add of a file takes the name that the project lists for it", async () => {
+test("add of a file uses the name that the project lists for the file", async () => {
   const store = new Projects();
   const folder = store.project("one", { workflows: { review: "flows/review.esm.js" } });
   mkdirSync(join(folder, "flows"));
@@ -378,7 +378,7 @@ test("add of a file takes the name that the project lists for it", async () => {
   const at = store.at(join(folder, "flows"));
   expect(await at.json<object>("add", "review.esm.js")).toMatchObject({ name: "review" });
   const add = async (file: string) => (await at.run("add", file)).stderr;
-  expect(await add("other.esm.js")).toContain('the workflow of "other.esm.js" has no name');
+  expect(await add("other.esm.js")).toContain('missing name for the workflow of "other.esm.js"');
   expect(await add("nope.ts")).toContain('no file "nope.ts" found');
 });
 
@@ -388,7 +388,7 @@ test("run --add is refused for a file and for an unlisted workflow", async () =>
   const { stderr, code } = await store.at(folder).run("run", "./x.ts", "--add");
   expect({ stderr, code }).toEqual({
     code: 2,
-    stderr: `error: --add is for a name, and "./x.ts" is a file; hint: leave it out: a file is built each time it runs\n`,
+    stderr: `error: --add is for a name, and "./x.ts" is a file; hint: leave out --add: a file is built each time it runs\n`,
   });
   expect((await store.at(folder).run("run", "review", "--add")).code).toBe(4);
   expect((await store.run(["run", "review", "--add"])).code).toBe(2);

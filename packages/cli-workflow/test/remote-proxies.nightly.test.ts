@@ -7,7 +7,7 @@ import { until } from "../../workflow/test/fixtures/until.ts";
 import { ended, playBundle, removeFolders, Store } from "./program.ts";
 
 /*
- * Commands on a server behind the proxies of examples/deploy: each prints the same as on the server's storage root.
+ * Commands on a server behind the proxies of examples/deploy. Each prints the same as on the server's storage root.
  */
 setDefaultTimeout(180_000);
 afterAll(async () => {
@@ -32,7 +32,7 @@ type Side = (typeof sides)[number];
 describe.each(proxyNames)("behind %s", (name) => {
   const missing = missingProxy(name);
   if (missing !== null) {
-    test.skip(`left out: ${missing}`, () => undefined);
+    test.skip(`skipped: ${missing}`, () => undefined);
     return;
   }
 
@@ -87,7 +87,7 @@ describe.each(proxyNames)("behind %s", (name) => {
     return { id, open: () => writeFileSync(path, "") };
   }
 
-  /** Replaces the growing waiting time of a thread, and the server's folder, which clients do not name. */
+  /** Replaces the waiting time of a thread, which grows, and the server's folder, which clients do not show. */
   const still = (text: string): string =>
     text
       .replaceAll(/"waitedMs":\d+/g, '"waitedMs":0')
@@ -119,7 +119,7 @@ describe.each(proxyNames)("behind %s", (name) => {
     ["gc", () => ["gc", "--dry-run"]],
     ["a thread that does not exist", () => ["thread", "01ARZ3NDEKTSV4RRFFQ69G5FAV"]],
     ["a workflow that does not exist", () => ["run", "missing"]],
-  ])("prints the same: %s", async (_, args) => {
+  ])("a command prints the same on both sides: %s", async (_, args) => {
     const outcomes = await Promise.all(
       sides.map(async (side) => {
         const { code, stdout, stderr } = await run(side, [...args(), "--json"]);
@@ -181,7 +181,7 @@ describe.each(proxyNames)("behind %s", (name) => {
         return ["remove", `removed-${side}`];
       },
     ],
-  ])("does the same: %s", async (_, args) => {
+  ])("a command does the same on both sides: %s", async (_, args) => {
     const outcomes = await Promise.all(
       sides.map(async (side) => {
         const { code, stdout, stderr } = await run(side, [...(await args(side)), "--json"]);
@@ -195,7 +195,7 @@ describe.each(proxyNames)("behind %s", (name) => {
     ["sync --check", () => ["sync", "--check"]],
     ["sync", () => ["sync"]],
     ["eval", (side) => ["eval", `play-${side}`, "cases.jsonl", "--score", "score.ts"]],
-  ])("does the same in a project: %s", async (_, args) => {
+  ])("a command does the same in a project on both sides: %s", async (_, args) => {
     const outcomes = await Promise.all(
       sides.map(async (side) => {
         const cwd = join(store.folder, `project-${name}-${side}`);
@@ -213,46 +213,49 @@ describe.each(proxyNames)("behind %s", (name) => {
   });
 
   test.each([
-    ["wrong", "another-0123456789-abcdefgh", "that is not this server's token"],
-    ["cut", tokens.ops.slice(0, -1), "that is not this server's token"],
+    ["wrong", "another-0123456789-abcdefgh", "the server does not know this token"],
+    ["cut", tokens.ops.slice(0, -1), "the server does not know this token"],
     ["expired", tokens.former, 'the token "former" has expired'],
     ["missing", "", "missing token"],
-    ["of a reader", tokens.viewer, "this needs the role operate"],
-  ])("refuses a token in one line with exit code 1: %s", async (_, token, words) => {
+    ["of a reader", tokens.viewer, "the request needs the role operate"],
+  ])("a token is refused in one line with exit code 1: %s", async (_, token, words) => {
     const { code, stdout, stderr } = await run("far", ["run", "play-far"], { token });
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain(words);
     expect(stderr.trimEnd()).not.toContain("\n");
   });
 
-  test.each(["run", "follow"] as const)("%s goes on after kill -9 of the server", async (kind) => {
-    const folder = join(store.folder, `killed-${kind}-${name}`);
-    mkdirSync(folder);
-    const path = join(folder, "gate");
-    const params = JSON.stringify({ gate: { before: 2, path } });
-    const first = kind === "follow" ? await near("run", "play-far", "--params", params) : "";
-    const args =
-      first === "" ? ["run", "play-far", "--params", params, "--wait"] : ["follow", first];
-    const before = new Set((await serving.host.threads()).rows.map(({ threadId }) => threadId));
-    const child = store.start(args, { cwd: serving.folder, env: remote(tokens.ops) });
-    const result = ended(child);
-    let id = first;
-    await until(async () => {
-      const { rows } = await serving.host.threads();
-      id ||= rows.find(({ threadId }) => !before.has(threadId))?.threadId ?? "";
-      return id !== "";
-    });
-    await serving.until(id, "running", 1);
-    const backend = serving.port;
-    await serving.end();
-    await serving.serve(backend);
-    writeFileSync(path, "");
-    const outcome = await result;
-    if (kind === "run") {
-      expect(outcome).toEqual({ code: 0, stdout: `${id}\n`, stderr: "completed: played\n" });
-    } else {
-      expect(outcome).toEqual(await run("near", ["follow", id]));
-    }
-    expect((await serving.until(id, "completed")).stepCount).toBe(3);
-  });
+  test.each(["run", "follow"] as const)(
+    "%s continues after kill -9 of the server",
+    async (kind) => {
+      const folder = join(store.folder, `killed-${kind}-${name}`);
+      mkdirSync(folder);
+      const path = join(folder, "gate");
+      const params = JSON.stringify({ gate: { before: 2, path } });
+      const first = kind === "follow" ? await near("run", "play-far", "--params", params) : "";
+      const args =
+        first === "" ? ["run", "play-far", "--params", params, "--wait"] : ["follow", first];
+      const before = new Set((await serving.host.threads()).rows.map(({ threadId }) => threadId));
+      const child = store.start(args, { cwd: serving.folder, env: remote(tokens.ops) });
+      const result = ended(child);
+      let id = first;
+      await until(async () => {
+        const { rows } = await serving.host.threads();
+        id ||= rows.find(({ threadId }) => !before.has(threadId))?.threadId ?? "";
+        return id !== "";
+      });
+      await serving.until(id, "running", 1);
+      const backend = serving.port;
+      await serving.end();
+      await serving.serve(backend);
+      writeFileSync(path, "");
+      const outcome = await result;
+      if (kind === "run") {
+        expect(outcome).toEqual({ code: 0, stdout: `${id}\n`, stderr: "completed: played\n" });
+      } else {
+        expect(outcome).toEqual(await run("near", ["follow", id]));
+      }
+      expect((await serving.until(id, "completed")).stepCount).toBe(3);
+    },
+  );
 });

@@ -68,7 +68,7 @@ test("threads are run, followed, answered, forked, compared and removed", async 
   expect(await json("wake")).toMatchObject({ woken: [] });
 });
 
-describe("a refusal is one line with exit code 2", () => {
+describe("a refused command prints one line and exits with code 2", () => {
   test.each([
     [["serve", "--port", "0"], "serve does not work on a server"],
     [["dev", "play.ts"], "dev does not work on a server"],
@@ -88,8 +88,8 @@ describe("a refusal is one line with exit code 2", () => {
 
 test.each([
   ["", "missing token"],
-  ["wrong", "that is not this server's token"],
-])("the token %p is one line with exit code 1", async (token, words) => {
+  ["wrong", "the server does not know this token"],
+])("the token %p is refused with one line and exit code 1", async (token, words) => {
   const { code, stdout, stderr } = await store.run(["list"], {
     env: { ...env, UNCAGED_WORKFLOW_TOKEN: token },
   });

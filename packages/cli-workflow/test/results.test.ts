@@ -12,7 +12,7 @@ let store: Store;
 const durableSource = `
 import { durable } from ${JSON.stringify(join(import.meta.dir, "../../workflow/src/entry/index.ts"))};
 
-export const descriptor = { description: "Returns what it is told to", roles: {}, strict: false };
+export const descriptor = { description: "Returns the value in its params", roles: {}, strict: false };
 
 export const run = durable(async function* (step, input) {
   const { ask, flaky, give } = input.params ?? {};
@@ -42,7 +42,7 @@ const start = async (params: object): Promise<Ended> => {
 };
 
 describe("a durable workflow", () => {
-  test("gives any JSON value besides its summary", async () => {
+  test("returns any JSON value in addition to its summary", async () => {
     for (const give of [{ n: 1, list: [null] }, [1], 5, 0, false, null]) {
       const { threadId, result } = await start({ give });
       const whole = { returnCode: 0, summary: JSON.stringify(give), value: give };
@@ -51,22 +51,22 @@ describe("a durable workflow", () => {
     }
   });
 
-  test("gives a text as its summary, and other results unchanged", async () => {
+  test("returns a text as its summary, and a result object unchanged", async () => {
     expect((await start({ give: "done" })).result).toEqual({ returnCode: 0, summary: "done" });
     const give = { returnCode: 3, summary: "no", value: { why: "x" } };
     expect(await start({ give })).toMatchObject({ status: "failed", result: give });
     expect(await start({ give: { returnCode: 1 } })).toMatchObject({ status: "failed" });
   });
 
-  test("gives its value again in a fork", async () => {
+  test("returns its value again in a fork", async () => {
     const { threadId } = await start({ give: { n: 1 } });
     const fork = await store.json<Ended>(["fork", threadId, "--at-step", "1", "--wait"]);
     expect(fork).toMatchObject({ result: { value: { n: 1 } } });
   });
 });
 
-describe("--wait of a waiting thread", () => {
-  test("shows the question", async () => {
+describe("--wait", () => {
+  test("shows the question of a waiting thread", async () => {
     const schema = { type: "string" };
     const begin = Date.now();
     const { threadId, question } = await start({ ask: { schema, within: "1h" } });
@@ -83,13 +83,13 @@ describe("--wait of a waiting thread", () => {
     expect(answered).toMatchObject({ question: null, result: { value: { answer: "007" } } });
   });
 
-  test("shows no question for other threads", async () => {
+  test("shows no question of a completed thread", async () => {
     expect((await start({ give: "x" })).question).toBeNull();
   });
 });
 
-describe("other params", () => {
-  test("are passed to a fork, and kept without them", async () => {
+describe("new params", () => {
+  test("are passed to a fork; a fork without new params keeps its source's params", async () => {
     const { threadId } = await start({ give: 1 });
     const changed = ["--params", '{"give":2}', "--wait"];
     const fork = await store.json<Ended>(["fork", threadId, "--at-step", "1", ...changed]);

@@ -20,7 +20,7 @@ const flow = JSON.stringify({
 
 type Started = { threadId: string; workflow: string; hash: string };
 
-test("a source runs without a name: it is built and stored under its hash, and its threads have the file's name", async () => {
+test("a source runs unregistered: its bundle is stored under its hash, and its threads have the file's name", async () => {
   const store = new Store({ inMemory: true });
   writeFileSync(join(store.folder, "review.ts"), source("reviewed"));
   const run = ["run", "review.ts", "--prompt", "look"];
@@ -37,7 +37,7 @@ test("a source runs without a name: it is built and stored under its hash, and i
   expect(await store.json<object>(["gc"])).toMatchObject({ removed: [], kept: 1 });
 });
 
-test("a step workflow and a bundle run from their files too, with all options of run", async () => {
+test("a step workflow and a bundle run from their files, with all options of run", async () => {
   const store = new Store({ inMemory: true });
   writeFileSync(join(store.folder, "flow.json"), flow);
   const stepped = await store.json<object>(["run", "flow.json", "--wait"]);
@@ -53,7 +53,7 @@ test("a step workflow and a bundle run from their files too, with all options of
   expect(other.stderr).toContain('a thread of another workflow: "play.esm.js"');
 });
 
-test("add and run warn of reads outside a thread, and of a module that searches for files beside itself", async () => {
+test("add and run warn of code that reads the environment outside a thread, and of a module that uses __dirname", async () => {
   const store = new Store({ inMemory: true });
   const own = join(store.folder, "node_modules/data");
   mkdirSync(own, { recursive: true });

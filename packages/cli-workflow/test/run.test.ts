@@ -94,7 +94,7 @@ test("--quiet prints only the id", async () => {
   expect(stderr).toBe("");
 });
 
-test("the thread has the folder and the environment of the shell that started it", async () => {
+test("the thread has the working folder and the environment of the command", async () => {
   const cwd = join(store.folder, "elsewhere");
   mkdirSync(cwd);
   const id = await store.ok(["run", "play", "--wait"], { cwd });
@@ -102,7 +102,7 @@ test("the thread has the folder and the environment of the shell that started it
   expect(steps[0]?.meta.cwd).toBe(realpathSync(cwd));
 });
 
-test("options reach the workflow, and rounds limit it", async () => {
+test("the workflow gets its options, and --max-rounds limits its steps", async () => {
   const started = ["--option", "extra=[1,2]", "--max-rounds", "1"];
   const { code, stdout } = await store.run(["run", "play", "--params", "{}", "--wait", ...started]);
   expect(code).toBe(5);
@@ -135,12 +135,12 @@ test("a prompt keeps every kind of line break, from the command line, a file and
   }
 });
 
-test("a prompt may look like an option", async () => {
+test("a prompt can look like an option", async () => {
   const id = await store.ok(["run", "play", "--prompt", "--json"]);
   expect(await promptOf(id)).toBe("--json");
 });
 
-test("a prompt without quotes is refused with the option that takes it", async () => {
+test("a prompt without quotes is refused with the option for prompts", async () => {
   for (const words of [
     ["a", "b"],
     ["--prompt", "a", "b"],
@@ -153,7 +153,7 @@ test("a prompt without quotes is refused with the option that takes it", async (
   }
 });
 
-test("retry names the command that takes another prompt or other params", async () => {
+test("retry with another prompt or other params is refused with the right command", async () => {
   const hints = {
     "--params": "uncaged-workflow rerun <id> --params JSON",
     "--prompt": "uncaged-workflow rerun <id> --prompt TEXT",
@@ -166,7 +166,7 @@ test("retry names the command that takes another prompt or other params", async 
   expect((await store.run(["retry", "@last", "--nope"])).stderr).toContain("retry --help");
 });
 
-test("ids may be shortened to a prefix or a suffix, and @last is the newest", async () => {
+test("an id can be shortened to a prefix or a suffix, and @last is the newest thread", async () => {
   const id = await store.play({}, "--wait");
   for (const text of [id.slice(-8), id.slice(-8).toLowerCase(), id.slice(0, 20), "@last"]) {
     expect((await store.json<{ threadId: string }>(["thread", text])).threadId).toBe(id);
@@ -176,7 +176,7 @@ test("ids may be shortened to a prefix or a suffix, and @last is the newest", as
   expect(stderr).toMatch(/matches \d+ threads; hint: give more of the id/);
 });
 
-test("show names the params that a start without them is refused for", async () => {
+test("show lists the required params, and a start without them is refused", async () => {
   const path = join(store.root, "..", `params-${process.pid}.esm.js`);
   writeFileSync(
     path,

@@ -115,7 +115,7 @@ test("fork and retry name their source", async () => {
   expect(retried.forkFrom).toEqual({ threadId: failed, steps: 1 });
 });
 
-test("one id prints an object, several ids an array that also names failures", async () => {
+test("a command prints an object for one id, and for several ids an array that includes failures", async () => {
   const [a, b] = [await store.play({ ms: 60_000 }), await store.play({ ms: 60_000 })];
   const { code, stdout } = await store.run(["kill", a, "01ZZZZZZ", b, "--json"]);
   expect(code).toBe(4);
@@ -146,7 +146,7 @@ test("an error is an envelope on stdout, and stderr is empty", async () => {
   expect(error.code).toBe("THREAD_NOT_FOUND");
 });
 
-test("every other command prints one document too", async () => {
+test("every other command prints one JSON document", async () => {
   const commands = [
     ["rollback", "play", (await store.json<[Shape]>(["list"]))[0].hash as string],
     ["diff", id, id],

@@ -52,7 +52,7 @@ test("the skill is short, and its samples and commands work unchanged", async ()
   expect(failed).toContain("bad can't be shipped");
 }, 180_000);
 
-test("a new project has instructions for agents, and an own file stays", async () => {
+test("a new project has an AGENTS.md, and an existing AGENTS.md stays unchanged", async () => {
   const store = new Projects();
   await store.ok(["new", "ship", "--template", "steps"]);
   const text = readFileSync(join(store.folder, "ship/AGENTS.md"), "utf8");

@@ -25,7 +25,7 @@ type View = {
   result: { returnCode: number; summary: string } | null;
 };
 
-/** Joins names, asks for a note, and writes both: two files in one folder. */
+/** A step workflow that joins names, asks for a note, and writes both to a file. */
 const flow = {
   version: "3.16",
   name: "join",
@@ -145,7 +145,7 @@ describe("run", () => {
 });
 
 describe("a Pause", () => {
-  test("is shown with how to answer it, and its answer sets the variable", async () => {
+  test("is shown with the command that answers it, and the answer sets the variable", async () => {
     const id = await waiting();
     const { stdout, stderr } = await store.run(["follow", id]);
     expect(stdout).toMatch(/Pause_Note .* A note\?\nwaiting: A note\?\n$/);
@@ -177,7 +177,7 @@ describe("thread --checkpoint", () => {
     });
   });
 
-  test("refuses a thread of another workflow", async () => {
+  test("refuses a thread that is not of a step workflow", async () => {
     const id = await store.play({}, "--wait");
     for (const args of [
       ["thread", id, "--checkpoint"],
@@ -242,7 +242,7 @@ describe("rerun", () => {
     });
   });
 
-  test("names the errors in its arguments", async () => {
+  test("reports the errors in its arguments", async () => {
     const id = await ended("one");
     const refused = async (...args: string[]) => {
       const { code, stderr } = await store.run(["rerun", id, ...args]);
@@ -250,7 +250,7 @@ describe("rerun", () => {
     };
     expect(await refused("--from-step", "Set_None")).toEqual([
       4,
-      `error: the workflow has no step "Set_None"; hint: its steps: ${flow.steps.map((step) => step.id).join(", ")}\n`,
+      `error: the workflow has no step "Set_None"; hint: name one of the steps: ${flow.steps.map((step) => step.id).join(", ")}\n`,
     ]);
     const from = ["--from-step", "Set_Text"];
     expect(await refused("--from-step", "Set_Text#3")).toEqual([
@@ -259,7 +259,7 @@ describe("rerun", () => {
     ]);
     expect(await refused(...from, "--set", "$none=1")).toEqual([
       4,
-      'error: the workflow declares no "$none"; hint: it declares $text, $note, names, path\n',
+      'error: the workflow declares no "$none"; hint: use a declared name: $text, $note, names, path\n',
     ]);
     expect(await refused(...from, "--set", "$text")).toEqual([
       2,

@@ -38,17 +38,17 @@ test("a slow reader receives everything", async () => {
   expect(stdout.length).toBeGreaterThan(800_000);
 });
 
-test("a closed stdout is not a crash", async () => {
+test("a closed stdout does not crash the program", async () => {
   const { code, stderr } = await shell(`"$@" list >&-`);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
 });
 
-test("a closed stderr is not a crash", async () => {
+test("a closed stderr does not crash the program", async () => {
   const { code, stdout } = await shell(`"$@" thread nothing 2>&-`);
   expect({ code, stdout }).toEqual({ code: 4, stdout: "" });
 });
 
-test.if(process.platform === "linux")("a full disk under stdout is one line", async () => {
+test.if(process.platform === "linux")("a full disk under stdout is a one-line error", async () => {
   for (const command of ["list", "list --json", "list --help"]) {
     const { code, stderr } = await shell(`"$@" ${command} >/dev/full`);
     expect(code).toBe(1);
@@ -56,7 +56,7 @@ test.if(process.platform === "linux")("a full disk under stdout is one line", as
   }
 });
 
-test("a pipe gets no color, and neither the width nor the ids of a terminal", async () => {
+test("a pipe gets no color, full lines and full ids", async () => {
   const { stdout } = await store.run(["threads"], { env: { FORCE_COLOR: "1", COLUMNS: "20" } });
   expect(stdout).not.toContain("\u001b");
   expect(stdout).toContain(id);
@@ -65,35 +65,38 @@ test("a pipe gets no color, and neither the width nor the ids of a terminal", as
 test("an empty list suggests the next command on stderr", async () => {
   const { stdout, stderr } = await store.run(["threads", "--status", "corrupt"]);
   expect(stdout).toBe("");
-  expect(stderr).toBe("no thread fits; see all: uncaged-workflow threads\n");
+  expect(stderr).toBe("no thread matches; see all: uncaged-workflow threads\n");
 });
 
-test("the program answers without stdin and terminal, and with another locale", async () => {
+test("the program works without stdin and a terminal, and in another locale", async () => {
   const { code, stdout } = await shell(`"$@" list </dev/null`, { LC_ALL: "C", TERM: "" });
   expect(code).toBe(0);
   expect(stdout).toContain("play");
 });
 
-test.if(hasScript)("a terminal has colour, unless it is turned off", async () => {
+test.if(hasScript)("a terminal gets color unless color is turned off", async () => {
   expect(await store.onTerminal("threads")).toContain("\u001b[32m✔ completed");
   expect(await store.onTerminal("threads --no-color")).not.toContain("\u001b[32m");
   expect(await store.onTerminal("threads", { NO_COLOR: "1" })).not.toContain("\u001b[32m");
   expect(await store.onTerminal("threads", { TERM: "dumb" })).not.toContain("\u001b[32m");
 });
 
-test.if(hasScript)("a terminal shows short ids, and JSON laid out", async () => {
+test.if(hasScript)("a terminal shows short ids and indented JSON", async () => {
   const shown = await store.onTerminal("threads");
   expect(shown).toContain(id.slice(-8));
   expect(shown).not.toContain(id);
   expect(await store.onTerminal("version --json")).toContain('{\r\n  "version"');
 });
 
-test.if(hasScript)("a terminal has a spinner while a step is awaited", async () => {
-  const shown = await store.onTerminal(`run play --follow --params '{"ms":400,"steps":1}'`, {});
-  expect(shown).toContain("since the start");
-  expect(shown).toContain("\u001b[2K");
-  const dumb = await store.onTerminal(`run play --follow --params '{"ms":400,"steps":1}'`, {
-    TERM: "dumb",
-  });
-  expect(dumb).not.toContain("since the start");
-});
+test.if(hasScript)(
+  "a terminal shows a spinner while a step runs, except with TERM=dumb",
+  async () => {
+    const shown = await store.onTerminal(`run play --follow --params '{"ms":400,"steps":1}'`, {});
+    expect(shown).toContain("since the start");
+    expect(shown).toContain("\u001b[2K");
+    const dumb = await store.onTerminal(`run play --follow --params '{"ms":400,"steps":1}'`, {
+      TERM: "dumb",
+    });
+    expect(dumb).not.toContain("since the start");
+  },
+);

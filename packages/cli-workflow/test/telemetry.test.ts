@@ -23,7 +23,7 @@ async function serve(store: Store, collector: Collector) {
   return { child, ...server() };
 }
 
-test("serve sends the trace of a thread from its caller, also after kill -9", async () => {
+test("serve continues the caller's trace of a thread, even after kill -9", async () => {
   const store = await playStore();
   const collector = await Collector.start();
   const first = await serve(store, collector);
@@ -65,7 +65,7 @@ test("serve sends the trace of a thread from its caller, also after kill -9", as
   await collector.stop();
 });
 
-test("an endpoint that hangs does not keep serve from ending", async () => {
+test("an endpoint that hangs does not block the exit of serve", async () => {
   const store = await playStore();
   const collector = await Collector.start();
   collector.fault = () => true;

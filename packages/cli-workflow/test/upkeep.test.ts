@@ -183,7 +183,7 @@ test("version prints the package's version", async () => {
     expect(await store.ok(args)).toBe(version);
 });
 
-test("a folder deleted under the shell is a one-line error of commands that need it", async () => {
+test("commands that need the working folder fail with one line if it was deleted", async () => {
   const store = await playStore();
   const gone = join(store.folder, "gone");
   const call = async (args: string[]) => {
@@ -198,10 +198,10 @@ test("a folder deleted under the shell is a one-line error of commands that need
   expect(await call(["list"])).toEqual({ code: 0, stderr: "" });
   const { code, stderr } = await call(["run", "play"]);
   expect(code).toBe(1);
-  expect(stderr).toMatch(/^error: [^\n]*is gone[^\n]*\n$/);
+  expect(stderr).toMatch(/^error: [^\n]*was deleted[^\n]*\n$/);
 });
 
-test("gc names a worktree that git can't remove, and the command that removes it later", async () => {
+test("gc reports a worktree that git can't remove, with the command that removes the worktree later", async () => {
   const store = await playStore();
   const repository = join(store.folder, "repository/.git");
   const worktrees = join(store.root, "worktrees/01KQXKW18CT8G75T53R8F4G7YG");
@@ -221,7 +221,7 @@ test("gc names a worktree that git can't remove, and the command that removes it
       code: 0,
       warning: expect.stringMatching(
         new RegExp(
-          `^warning: ${worktrees} stays: ${repository}: can't delete the refs of the thread's worktrees: fatal: .*; repair that, then: uncaged-workflow ${args.join(" ")}$`,
+          `^warning: ${worktrees} was not deleted: ${repository}: can't delete the refs of the thread's worktrees: fatal: .*; fix the problem, then: uncaged-workflow ${args.join(" ")}$`,
         ),
       ),
     });

@@ -82,7 +82,7 @@ test("any command wakes due threads", async () => {
   expect(await roles()).toEqual(whole);
 });
 
-test("a storage root that an agent put into a project runs nothing until the user does", async () => {
+test("due threads of a storage root that an agent put into a project wake only on request", async () => {
   const { store, makeDue, isWoken, roles } = await asleep();
   makeDue();
   writeFileSync(join(store.folder, "uncaged.json"), JSON.stringify({ root: "root" }));
@@ -106,7 +106,7 @@ test("a server wakes sleeping threads and threads with an unanswered question", 
   }
 });
 
-test("lists show until when a thread sleeps, and it can't be answered", async () => {
+test("lists show the end of a thread's sleep, and a sleeping thread can't be answered", async () => {
   const { store, id } = await asleep();
   const rows = await store.json<object[]>(["threads"]);
   expect(rows).toMatchObject([{ status: "waiting", sleepingUntil: expect.any(Number) }]);

@@ -65,7 +65,7 @@ export class Collector {
   /** The bytes of all accepted requests, as text. */
   text = "";
   requests = 0;
-  /** May answer a request instead of the collector. Returns whether it did. */
+  /** Called for each request. Returns true if it has answered the request instead of the collector. */
   fault: Answer = () => false;
   /** Runs between the receipt of spans and their response. */
   beforeResponse: (spans: readonly Received[]) => Promise<void> = async () => undefined;

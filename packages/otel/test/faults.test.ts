@@ -18,7 +18,7 @@ function expectNoRepeats({ spans }: Collector): void {
   expect(new Set(ids).size).toBe(ids.length);
 }
 
-/** A promise for each thread. */
+/** One promise for each thread. Creates the promise on demand. */
 class Signals {
   readonly #all = new Map<string, PromiseWithResolvers<void>>();
 
@@ -29,7 +29,7 @@ class Signals {
   }
 }
 
-/** One attempt with 1,100 tool calls. */
+/** A workflow with one attempt that has 1,100 tool calls. */
 const wide = bundleOf(`
   const attempt = options.attempts.open({ role: "wide" });
   await attempt.run(async () => {
@@ -41,7 +41,7 @@ const wide = bundleOf(`
   yield { ...step("wide"), attempt: attempt.id };
 `);
 
-test("spans have no prompt, content or secret by default; enabled contents have masked secrets", async () => {
+test("spans contain no prompt or secret by default; with contents enabled, secrets are masked", async () => {
   const env = { PATH: process.env.PATH ?? "", PLANTED_TOKEN: secret };
   const params = { secret: `${prompt} ${secret}`, fails: true };
   const observed = await Observed.start();
@@ -65,7 +65,7 @@ test("spans have no prompt, content or secret by default; enabled contents have 
   await Promise.all([quiet.stop(), open.stop()]);
 });
 
-test("a restart sends work that ended meanwhile, and nothing else again", async () => {
+test("a restart sends the work that ended meanwhile, and sends no span twice", async () => {
   const observed = await Observed.start();
   const collector = await Collector.start();
   const before = await observed.run();
@@ -105,7 +105,7 @@ test("after the loss of the progress file, spans are sent again with the same id
   const file = join(observed.path, "telemetry.jsonl");
   await Bun.file(file).delete();
   const again = await observed.telemetry(collector);
-  // The file is written when the open threads are known.
+  // The watcher writes the file after it has found the open threads.
   await until(() => Bun.file(file).exists());
   await Bun.write(gate, "");
   await observed.ended(ref);
@@ -118,11 +118,11 @@ test("after the loss of the progress file, spans are sent again with the same id
 });
 
 test.each([
-  ["refuses", 500],
-  ["does not know the path", 404],
+  ["answers 500", 500],
+  ["answers 404", 404],
   ["hangs", null],
 ] as const)(
-  "an endpoint that %s is reported once, and gets everything when it works",
+  "an endpoint that %s is reported once, and gets all spans when it works again",
   async (_, status) => {
     const observed = await Observed.start();
     const collector = await Collector.start();
@@ -147,7 +147,7 @@ test.each([
   },
 );
 
-test("a change that arrives while its ended thread is sent does not send it again", async () => {
+test("a change that arrives during the export of its ended thread does not repeat the export", async () => {
   const observed = await Observed.start();
   const collector = await Collector.start();
   const [sent, reported] = [new Signals(), new Signals()];
@@ -180,7 +180,7 @@ test("a change that arrives while its ended thread is sent does not send it agai
   await collector.stop();
 });
 
-test("one of two observers of a storage root sends, and the other takes over", async () => {
+test("of two observers of a storage root, one sends; the other takes over when the first stops", async () => {
   const observed = await Observed.start();
   const collector = await Collector.start();
   const first = await observed.telemetry(collector);
@@ -218,7 +218,7 @@ test("an accepted request is not sent again when the next request of its attempt
   await collector.stop();
 });
 
-test("without an endpoint no thread is read, and an invalid endpoint is reported without its password", async () => {
+test("without an endpoint no telemetry is recorded, and an invalid endpoint is reported without its password", async () => {
   const observed = await Observed.start();
   const none = await observed.telemetry({ url: "" });
   await none.stop();

@@ -101,7 +101,7 @@ export class Observed {
     let found = "";
     await until(
       async () => (found = (await this.host.read(ref)).status) === status,
-      () => `the thread is ${found} and never was ${status}`,
+      () => `the thread is ${found}, not ${status}`,
     );
   }
 

@@ -31,7 +31,7 @@ const expected = ({ threadId }: ThreadRef, attempts: readonly Attempt[]) => {
   return own.map(({ attempt, parent, role, step, status, startedAt, endedAt }) => ({
     spanId: spanIdOf(threadId, attempt),
     parentSpanId: spanIdOf(threadId, known.has(parent ?? "") ? (parent ?? "") : ""),
-    // The start of a step is not recorded when its workflow opens the attempts itself.
+    // If the workflow opens its attempts itself, the start of a step is not recorded.
     start: startedAt ?? endedAt ?? 0,
     end: endedAt ?? 0,
     ...{ role: role ?? "step", step, status },
@@ -90,7 +90,7 @@ test.each(["http/json", "http/protobuf"])(
   },
 );
 
-test("a killed thread and its fork are traces, and the fork links to its origin", async () => {
+test("a killed thread and its fork have separate traces, and the fork's trace links to its origin", async () => {
   const observed = await Observed.start();
   const telemetry = await observed.telemetry(collector);
   const gate = join(observed.folder, "never");
@@ -125,7 +125,7 @@ test("a killed thread and its fork are traces, and the fork links to its origin"
   await telemetry.stop();
 });
 
-test("a valid traceparent of the caller is continued, an invalid one is ignored", async () => {
+test("a thread continues a valid traceparent of its caller, and ignores an invalid traceparent", async () => {
   const observed = await Observed.start();
   const telemetry = await observed.telemetry(collector);
   const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";

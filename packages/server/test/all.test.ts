@@ -17,7 +17,7 @@ const start = async () => {
   return threadId;
 };
 
-test("all threads are paused, resumed after a crash of their worker, and killed", async () => {
+test("all threads are paused, are resumed after a crash of their worker, and are killed", async () => {
   const ids = [await start(), await start()].sort();
   const of = (all: { threadId: string }[]) => all.map(({ threadId }) => threadId).sort();
   expect(of((await serving.ok<StoppedAll>("/api/pause", {})).stopped)).toEqual(ids);

@@ -4,7 +4,7 @@ import { until } from "../../workflow/test/fixtures/until.ts";
 import type { Attempts, Ledger, ThreadRow } from "../src/entry/api-types.ts";
 import { ServingRoot, stopServing } from "./serving.ts";
 
-/** The first step records its spending. The worker of the second step is killed in the middle of a call. */
+/** A workflow whose first step records its spending. The test kills the worker during a call of the second step. */
 const spender = `import { channel } from "node:diagnostics_channel";
 import { existsSync, writeFileSync } from "node:fs";
 ${bundleOf(`

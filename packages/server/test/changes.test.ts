@@ -30,7 +30,7 @@ const rowsOf = (sent: Sent[], id: string) =>
     .map(({ data }) => data);
 
 // This test must be first, because the server continues to watch for some time after a client disconnects.
-test("a thread that began and ended without listeners sends no row, and lists include it", async () => {
+test("a thread that starts and ends without listeners sends no row, but lists include the thread", async () => {
   const before = await serving.run("counter");
   await serving.until(before, "completed");
   const after = await (async () => {
@@ -45,7 +45,7 @@ test("a thread that began and ended without listeners sends no row, and lists in
   expect(rowsOf(after.sent, after.id).at(-1)).toMatchObject({ steps: 3, workflow: "counter" });
 });
 
-test("it begins with reload, and sends rows of a thread from its creation to its end", async () => {
+test("the stream begins with reload, and sends rows of a thread from its creation to its end", async () => {
   let id = "";
   const kills: Promise<unknown>[] = [];
   const sent = await watch(
@@ -65,7 +65,7 @@ test("it begins with reload, and sends rows of a thread from its creation to its
   expect(steps.at(-1)).toBeGreaterThan(steps[0] ?? 0);
 });
 
-test("it sends rows for a pause, a kill and a removal", async () => {
+test("the stream sends rows for a pause and a kill, and the id of a removed thread", async () => {
   const id = await serving.run("endless", { delayMs: 30 });
   const last = (all: Sent[]) => rowsOf(all, id).at(-1)?.status;
   await watch(
@@ -83,14 +83,14 @@ test("it sends rows for a pause, a kill and a removal", async () => {
   expect(sent.at(-1)?.data).toEqual({ threadId: id });
 });
 
-test("it reports a changed workflow", async () => {
+test("the stream reports a removed workflow", async () => {
   await watch(
     async () => await serving.ok("/api/workflows/endless", undefined, "DELETE"),
     (all) => all.some(({ name }) => name === "workflows"),
   );
 });
 
-test("a client that reconnects after an id gets the later changes, without reload while they are held", async () => {
+test("a client that reconnects after an id gets the later changes, and reload only if the server no longer has them", async () => {
   const first = await serving.run("counter", { count: 1_000, delayMs: 30 });
   const seen: Sent[] = [];
   const held = follow(serving, path, {
@@ -111,7 +111,7 @@ test("a client that reconnects after an id gets the later changes, without reloa
   expect(late.map(({ name }) => name)).toContain("reload");
 });
 
-test("threads are followed on the same stream, each from its own cursor, and an error of one does not affect the others", async () => {
+test("the same stream follows threads, each from its own cursor, and an error of one thread does not affect the others", async () => {
   const [whole, part] = [await serving.run("counter"), await serving.run("counter")];
   await Promise.all([whole, part].map((id) => serving.until(id, "completed")));
   const own = await follow(serving, `/api/threads/${part}/events`);

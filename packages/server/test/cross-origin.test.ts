@@ -37,13 +37,13 @@ describe("a page of an allowed origin", () => {
     }
   });
 
-  test("may send preflight requests without the token", async () => {
+  test("can send preflight requests without the token", async () => {
     const asks = { Origin, "Access-Control-Request-Method": "POST" };
     expect(await answer("OPTIONS /api/threads", asks)).toEqual([204, allowed]);
     expect(await answer("OPTIONS /api/threads", { Origin })).toEqual([401, allowed]);
   });
 
-  test("can't use the console's cookie, and gets none", async () => {
+  test("can't use the console's cookie, and gets no cookie", async () => {
     const entry = await serving.fetch(`/?token=${serving.token}`, { redirect: "manual" });
     const Cookie = entry.headers.get("set-cookie")?.split(";")[0] ?? "";
     expect(await answer("GET /api/threads", { Cookie, "Sec-Fetch-Site": "none" })).toEqual([
@@ -60,7 +60,7 @@ describe("a page of an allowed origin", () => {
   });
 });
 
-test("any other page is refused, even with the token, and may read nothing", async () => {
+test("any other page is refused, even with the token, and can't read a response", async () => {
   for (const Origin of foreign) {
     for (const first of ["GET /api/threads", "OPTIONS /api/threads", "GET /"]) {
       const asks = { Origin, ...bearer(), "Access-Control-Request-Method": "GET" };

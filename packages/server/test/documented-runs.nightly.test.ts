@@ -71,7 +71,7 @@ async function follow(runID: string, workflowName: string) {
     shown,
     again,
     rerun,
-    /** Waits for an action, then ends the connection. */
+    /** Waits until the page has recorded an action, then ends the connection. */
     async until(did: string): Promise<void> {
       await until(() => shown.some((one) => one.did === did));
       for (const source of sources) source.close();
@@ -143,7 +143,7 @@ test("a client that stays connected after a run's end gets status 204", async ()
   expect({ state: source.readyState, ends }).toEqual({ state: source.CLOSED, ends: 1 });
 }, 180_000);
 
-test("a stream has the documented headers, and its events the documented form", async () => {
+test("a stream has the documented headers, and its events have the documented form", async () => {
   const runID = await running.run({ workflowName: "failing" });
   await running.until(runID, "failed");
   const response = await serving.fetch(`/workflow/${runID}/events`);

@@ -79,7 +79,7 @@ export async function* run() { return { returnCode: 0, summary: "" }; }`;
   expect([status, body.error.code]).toEqual([404, "NO_DOCUMENT"]);
 });
 
-test("of several concurrent saves on one version, exactly one is kept", async () => {
+test("of several concurrent saves based on one version, exactly one succeeds", async () => {
   const none = await Promise.all(
     ["a", "b"].map((one) => save("tabs", JSON.stringify(graph(one)), "tabs.json", "none")),
   );

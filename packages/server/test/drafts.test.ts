@@ -48,7 +48,7 @@ const savedText = async (version: string): Promise<string> =>
 const reviewed = (prompt: string) =>
   graphOf([start(prompt), agent("a"), approval("ok"), agent("b")], "s a", "a ok", "ok approve b");
 
-test("the text of a graph is run without a name, and a version saved before or after keeps its own text", async () => {
+test("the text of a graph runs without a name, and versions saved before or after keep their own texts", async () => {
   const wide = JSON.stringify(reviewed("tea"), null, 4);
   const draft = await begin({ document: wide, name: "review" });
   const { workflow, hash, prompt, maxRounds } = await thread(draft.threadId, "waiting");
@@ -80,7 +80,7 @@ test("a thread is forked on a changed graph, and keeps its name and its steps", 
   expect(await savedText(forked.hash)).toBe(document);
 });
 
-test("a step workflow is run and run again from its text", async () => {
+test("a step workflow runs and reruns from its text", async () => {
   const flow = (end: string) =>
     JSON.stringify({
       ...{
@@ -113,7 +113,7 @@ test.each([
   [{ document: '{"steps": [{"id": 1}]}', name: "../a" }, "STEPS_INVALID", "document.json:1:"],
   [{ document: '{"nodes": [' }, "STEPS_INVALID", "document.json:1:12"],
   [{ document: '{"steps": [{"id": 1}]}', name: "x" }, "STEPS_INVALID", "x.json:1:"],
-])("%j is refused, with the position in the text", async (body, code, message) => {
+])("%j is refused with %s, and for a document with the position", async (body, code, message) => {
   const refused = await serving.ask<Failure>("/api/threads", body);
   expect([refused.status, refused.body.error.code]).toEqual([400, code]);
   expect(JSON.stringify(refused.body.error)).toContain(message);

@@ -5,7 +5,7 @@ import { Serving, stopServing } from "./serving.ts";
 
 afterAll(stopServing, 180_000);
 
-test("evals are listed, and compared against any of their versions", async () => {
+test("evals are listed, and compared with any of their versions as the baseline", async () => {
   const serving = await Serving.start();
   expect(await serving.ok<EvalRow[]>("/api/evals")).toEqual([]);
   recordEval(serving.path);

@@ -60,7 +60,7 @@ describe("the stream of an ended thread", () => {
     expect(names(asked)).toEqual(["end"]);
   });
 
-  test("does not begin at an invalid cursor", async () => {
+  test("is refused at an invalid cursor", async () => {
     for (const from of [
       "d1.i0",
       "d0.i1",
@@ -96,7 +96,7 @@ test("steps and events are sent as they happen, and statuses when they change", 
   expect(names(sent)).toContain("status");
 });
 
-test("many followers of one thread all receive everything, whenever they begin", async () => {
+test("many followers of one thread all receive everything, whenever they connect", async () => {
   const id = await serving.run("talker", { count: 40, delayMs: 20 });
   const stepCount = async () => (await serving.ok<Thread>(`/api/threads/${id}`)).stepCount;
   const following = Array.from({ length: 10 }, async (_, n) => {
@@ -181,7 +181,7 @@ function readOn(socket: ReturnType<typeof connect>): Promise<string> {
   return promise;
 }
 
-test("a thread removed while it is followed ends its stream", async () => {
+test("the removal of a followed thread ends its stream", async () => {
   const id = await serving.run("endless");
   const following = follow(serving, streamOf(id));
   await serving.until(id, "running", 3);
@@ -208,7 +208,7 @@ test("a log damaged in the middle is sent up to the damage, and ends as corrupt"
   expect(sent.at(-1)?.data).toEqual({ status: "corrupt", result: null });
 });
 
-test("the debug log is read page by page, and by step", async () => {
+test("the debug log is read by page and by step", async () => {
   const id = await serving.run("talker", { count: 3 });
   await serving.until(id, "completed");
   type Page = { lines: { type?: string; step?: number }[]; next: number | null };

@@ -1,4 +1,4 @@
-/* Step workflows for tests, as documents. Their model steps call the tests' own server. */
+/* Step workflows for tests. Their model steps call a scripted model. */
 
 const model = "claude-opus-4-6";
 

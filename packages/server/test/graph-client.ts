@@ -22,7 +22,7 @@ export async function* messagesOf({ body }: Response): AsyncGenerator<Message> {
     text = lines.pop() ?? "";
     for (const line of lines) {
       if (line.startsWith("data: ")) yield JSON.parse(line.slice(6)) as Message;
-      else if (!/^(|:.*|id: .*|retry: \d+)$/.test(line)) throw new Error(`a line ${line}`);
+      else if (!/^(|:.*|id: .*|retry: \d+)$/.test(line)) throw new Error(`unexpected line ${line}`);
     }
   }
 }
@@ -91,7 +91,7 @@ export class Drawn {
     let run = await this.run(runId);
     await until(
       async () => isSo((run = await this.run(runId))),
-      () => `${runId} never was so: ${JSON.stringify({ ...run, workflow: null })}`,
+      () => `${runId} does not match: ${JSON.stringify({ ...run, workflow: null })}`,
     );
     return run;
   }

@@ -55,7 +55,7 @@ async function paused(graph: object): Promise<string> {
   return body.runId;
 }
 
-test("a client that disconnects does not stop a run: it is shown as running, ends, and has its record", async () => {
+test("a run continues after its client disconnects: it is shown as running, ends, and has a record", async () => {
   const graph = graphOf([start("tea"), agent("slow"), agent("b")], "s slow", "slow b");
   const left = await drawn.stream("run-stream", { graph }, ({ type }) => type === "log");
   const runId = runIdOf(left);
@@ -70,7 +70,7 @@ test("a client that disconnects does not stop a run: it is shown as running, end
   expect(readFileSync(recordOf(runId), "utf8")).toStartWith('{\n  "runId": ');
 });
 
-test("a stream by GET continues where it was, across a wait, and ends with 204", async () => {
+test("a stream by GET continues at its position, even across a wait, and ends with 204", async () => {
   const runId = await paused(asked);
   const id = await lastIdOf(runId);
   const held = await drawn.serving.fetch(`/api/run/${runId}/events`, {
@@ -141,7 +141,7 @@ test("a retry runs the failed node and its successors, and shows the log of the 
   expect(end.state).toEqual(done.state);
 });
 
-test("runs have no name, and the same graph is one version", async () => {
+test("runs register no workflow, and the same graph is built to one version", async () => {
   const runs = await Promise.all(
     Array.from({ length: 20 }, () => drawn.post("run", { graph: graphOf([start("same")]) })),
   );

@@ -10,7 +10,7 @@ setDefaultTimeout(180_000);
 
 const served = new ServingProcess();
 let drawn: Drawn;
-/** Whether the agent `hung` never answers. */
+/** Whether the agent `hung` gives no answer. */
 let hangs = true;
 
 beforeAll(async () => {
@@ -47,7 +47,7 @@ const rolesOf = async (runId: string) =>
 
 const requests = () => drawn.model.came.length;
 
-test("after a crash a waiting run can be answered and a running run continues on request, and their records follow", async () => {
+test("after a crash, a waiting run can be answered, a running run continues on request, and the server updates their records", async () => {
   hangs = true;
   const paused = resultOf(await drawn.stream("run-stream", { graph }));
   const { runId } = paused;
@@ -99,7 +99,7 @@ async function untilRecorded(id: string, status: string): Promise<void> {
   );
 }
 
-test("a kill while a record is written leaves the previous record intact, and the next server writes the record", async () => {
+test("a kill during the write of a record leaves the previous record intact, and the next server writes the record", async () => {
   hangs = false;
   const paused = resultOf(await drawn.stream("run-stream", { graph }));
   const { runId } = paused;
@@ -116,7 +116,7 @@ test("a kill while a record is written leaves the previous record intact, and th
   expect(recorded(runId)).toEqual(await drawn.run(runId));
 });
 
-test("paused runs of another program become waiting threads under their old ids, once", async () => {
+test("paused runs of another program become waiting threads with their old ids, only once", async () => {
   hangs = false;
   const log = { timestamp: 5, nodeId: "a", type: "llm_response", content: "a read tea" };
   const old = {

@@ -75,7 +75,7 @@ test("a record is written before the answer's response, and before the stream en
   expect(read(other).status).toBe("cancelled");
 });
 
-test("a graph with an id that no run can have is refused as a client error", async () => {
+test("a graph with an invalid node id is refused as a client error", async () => {
   for (const id of ["x".repeat(300), "a\0b", "\ud83d"]) {
     const { status, body } = await drawn.post("run", {
       graph: graphOf([start("tea"), agent(id)], `s ${id}`),
@@ -84,7 +84,7 @@ test("a graph with an id that no run can have is refused as a client error", asy
   }
 });
 
-test("the default files are the files of PROJECT_ROOT", async () => {
+test("the default graph is read from PROJECT_ROOT", async () => {
   expect((await drawn.serving.ask("/api/default-workflow")).status).toBe(404);
   mkdirSync(join(home, ".config"));
   writeFileSync(join(home, ".config", "default-workflow.json"), JSON.stringify(graph));
@@ -101,7 +101,7 @@ test("a garbage-collected version is built again", async () => {
   expect([again.status, again.body.status]).toEqual([200, "completed"]);
 });
 
-test("a run does not depend on its record: a failed write is only reported", async () => {
+test("a run continues if its record can't be written, and the failure is reported", async () => {
   // Rename instead of delete, because the server may be writing a record in the folder.
   renameSync(folder, join(home, "before"));
   writeFileSync(folder, "no folder");

@@ -34,7 +34,7 @@ test("an invalid graph is refused on both paths that run one", async () => {
   expect(body.details).toEqual([expect.any(String) as unknown as string]);
 });
 
-test("an id is a complete thread id, or digits", async () => {
+test("a run id must be a complete thread id or digits", async () => {
   const gets = ["..%2Fx", nobody.slice(1), "@last", nobody, "12345"].map(async (id) => {
     const { status, body } = await drawn.serving.ask<{ error: string }>(`/api/run/${id}`);
     return [status, body.error];
@@ -48,7 +48,7 @@ test("an id is a complete thread id, or digits", async () => {
   }
 });
 
-test("a thread of another kind is not a run of a graph", async () => {
+test("a thread of another kind of workflow is not a run of a graph", async () => {
   await drawn.serving.add("asking", JSON.stringify(asking), "asking.json");
   const runId = await drawn.serving.run("asking");
   expect((await drawn.serving.ask(`/api/run/${runId}`)).status).toBe(404);

@@ -82,7 +82,7 @@ test("an HTTP/1.0 request without a Host is refused", async () => {
   expect([400, 403]).toContain(status);
 });
 
-test("its own names, and its own page, are accepted", async () => {
+test("the server's own names and its own page are accepted", async () => {
   const { port } = serving;
   for (const Host of [
     `127.0.0.1:${port}`,
@@ -100,7 +100,7 @@ describe("the printed URL", () => {
   const visit = (path: string, headers: Record<string, string> = {}) =>
     send(serving.port, request(`GET ${path}`, { Host: `127.0.0.1:${serving.port}`, ...headers }));
 
-  test("gives a browser its cookie, and redirects to the URL without the token", async () => {
+  test("gives a browser a cookie, and redirects to the URL without the token", async () => {
     const { status, headers } = await visit(`/threads?a=1&token=${serving.token}`);
     expect(status).toBe(303);
     expect(headers.get("location")).toBe("/threads?a=1");
@@ -158,7 +158,7 @@ describe("the printed URL", () => {
     expect(body).toContain("<p>Host header not allowed</p>");
   });
 
-  test("is useless to a page of another site", async () => {
+  test("can't be used by a page of another site", async () => {
     const evil = { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors" };
     expect((await visit(`/?token=${serving.token}`, evil)).status).toBe(403);
   });
@@ -271,7 +271,7 @@ function flood(port: number, path: string, headers: Record<string, string>): Pro
 /** The memory of the server's process, in MB. */
 const memoryHeld = (): number => process.memoryUsage.rss() / 1024 ** 2;
 
-test("no parameter leads out of the storage root", async () => {
+test("no parameter gives access to files outside the storage root", async () => {
   serving.write("secret.data.jsonl", "secret");
   const ways = [
     "../../secret",
@@ -343,6 +343,6 @@ test("a workflow's name and a file's name are checked before anything is written
   }
 });
 
-test("the server still answers, and nothing was started", async () => {
+test("after these requests, the server still answers and has started no thread", async () => {
   expect((await serving.ok<ThreadRow[]>("/api/threads")).length).toBe(1);
 });

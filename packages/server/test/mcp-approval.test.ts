@@ -11,7 +11,7 @@ afterAll(async () => {
 
 const decision = { type: "object", properties: { decision: { enum: ["approve", "reject"] } } };
 
-/** Asks a plain question, then for an approval, and repeats the decision in a separate step. */
+/** A workflow that asks a plain question, asks for an approval, and repeats the decision in a separate step. */
 const shipper = bundleOf(`
   const answers = input.steps.filter(({ role }) => role === "__input__");
   const ask = async function* (n, content, meta) {
@@ -84,7 +84,7 @@ test.each([
 });
 
 describe("without allowApprove", () => {
-  test("a plain question is answered, by the client's name; an approval is refused", async () => {
+  test("the answer to a plain question is recorded with the client's name; the answer to an approval is refused", async () => {
     const { client, threadId, stepsNow } = await waiting();
     expect((await stepsNow())[1]?.meta.by).toEqual({ kind: "mcp", name: "a model" });
     for (const answer of ["approve", { decision: "approve" }, { decision: "reject" }]) {
@@ -98,7 +98,7 @@ describe("without allowApprove", () => {
     expect(await stepsNow()).toHaveLength(3);
   });
 
-  test("a question for text is not answered with a decision", async () => {
+  test("a decision is refused as the answer to a question for text", async () => {
     const serving = await served();
     const client = await McpClient.connect(handlerOf(serving));
     const start = await client.ok("start_thread", { workflow: "ship", wait: 60 });
@@ -129,7 +129,7 @@ describe("without allowApprove", () => {
     }
   });
 
-  test("a fork does not make a question another role's", async () => {
+  test("a fork can't change the role of a question", async () => {
     const { client, threadId } = await waiting();
     const edit = { meta: { for: "channel", role: "approver" } };
     const fork = { threadId, atStep: 1, edit, answer: "approve" };
@@ -164,7 +164,7 @@ describe("without allowApprove", () => {
   });
 });
 
-test("a fork keeps the steps that were checked, even if the thread asks for an approval meanwhile", async () => {
+test("a fork keeps only the checked steps, even if the thread asks for an approval meanwhile", async () => {
   const serving = await served();
   const { host, env } = serving;
   const threadId = await serving.run("ship");
@@ -186,7 +186,7 @@ test("a fork keeps the steps that were checked, even if the thread asks for an a
 });
 
 describe("with allowApprove", () => {
-  test("an approval needs the number of its question, and is recorded", async () => {
+  test("with allowApprove, an approval needs the number of its question, and is recorded", async () => {
     const { client, threadId, stepsNow } = await waiting({ allowApprove: true });
     const answer = { decision: "approve" };
     expect(await client.code("answer_thread", { threadId, answer })).toBe("QUESTION_REQUIRED");

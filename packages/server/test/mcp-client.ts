@@ -29,7 +29,7 @@ export function handlerOf(serving: Serving, options: Partial<McpOptions> = {}): 
   return (request) => handler.fetch(request, { name: null, role: options.role ?? "operate" });
 }
 
-/** A client of the official SDK. `modern` is the protocol version 2026-07-28; otherwise the version before it. */
+/** A client of the official SDK. `modern` selects the protocol version 2026-07-28 instead of the previous version. */
 export class McpClient {
   readonly client: Client;
   readonly #schemas = new Map<string, ReturnType<Ajv["compile"]>>();
@@ -61,7 +61,7 @@ export class McpClient {
     return (await this.client.listTools()).tools;
   }
 
-  /** Calls a tool. Checks its result, also an error, against the published schema. */
+  /** Calls a tool. Checks its result, even an error, against the published schema. */
   async call(
     name: string,
     args: Record<string, unknown> = {},
@@ -97,7 +97,7 @@ export class McpClient {
         this.#schemas.set(each, ajv.compile(outputSchema));
     }
     const schema = this.#schemas.get(name);
-    if (!schema) throw new Error(`no tool ${name}`);
+    if (!schema) throw new Error(`missing tool ${name}`);
     return schema;
   }
 }

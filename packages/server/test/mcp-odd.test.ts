@@ -14,7 +14,7 @@ afterAll(async () => {
 const accept = "application/json, text/event-stream";
 
 describe("/mcp", () => {
-  test("has the guards of the API", async () => {
+  test("checks the token, the Host and the Origin like the API", async () => {
     const serving = await Serving.start("counter");
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
     const ask = (headers: Record<string, string>, method = "POST") =>
@@ -74,7 +74,7 @@ describe.each([true, false])("a client (modern: %p)", (modern) => {
     expect((await client.tools()).length).toBe(13);
   });
 
-  test("that gives wrong arguments gets their names", async () => {
+  test("that sends invalid arguments gets an error with their names", async () => {
     const serving = await Serving.start("counter");
     const client = await McpClient.connect(handlerOf(serving), { modern });
     const messageOf = async (name: string, args: Record<string, unknown>) => {
@@ -144,7 +144,7 @@ describe.each([true, false])("a client (modern: %p)", (modern) => {
   });
 });
 
-test("two clients work at once, each with its own answers", async () => {
+test("two concurrent clients each get their own answers", async () => {
   const serving = await Serving.start("asker");
   const clients = await Promise.all(
     [true, false].map((modern) => McpClient.connect(serving, { modern, name: `m ${modern}` })),
@@ -177,7 +177,7 @@ test("a dropped session is still served, without the client's name", async () =>
   );
 });
 
-test("long names are cut, so that a started thread is always reported", async () => {
+test("long names are truncated, so that a started thread is always reported", async () => {
   const serving = await Serving.start();
   await serving.add(
     "long",
@@ -193,7 +193,7 @@ test("long names are cut, so that a started thread is always reported", async ()
   expect(records).toHaveLength(2);
 });
 
-test("a resource that is not found has a code and a hint", async () => {
+test("the error for a missing resource has a code and a hint", async () => {
   const { client } = await McpClient.connect(await Serving.start("counter"));
   const errorOf = (uri: string) => client.readResource({ uri }).catch((error: unknown) => error);
   for (const [path, code] of [

@@ -99,7 +99,7 @@ const idIn = (results: string[], at: number) => read(results[at]).threadId;
 
 describe.each(["mcp", "/mcp"] as const)("Claude Code on %s", (transport) => {
   test(
-    "starts, watches, answers, forks, and finds a failure's line; it may not approve",
+    "starts, watches, answers and forks threads, finds a failure's line, and can't approve",
     async () => {
       const file = join(serving.folder, "ship.ts");
       writeFileSync(file, source);

@@ -47,7 +47,7 @@ describe.each([true, false])("a client (modern: %p)", (modern) => {
     expect((await serving.until(threadId, "waiting")).stepCount).toBe(1);
   });
 
-  test("with the role answer may also answer, and its answer has the name of its token", async () => {
+  test("with the role answer can also answer, and its answer has the name of its token", async () => {
     const client = await connect("answer");
     const names = (await client.tools()).map(({ name }) => name).sort();
     expect(names).toEqual([...reading, "answer_thread"].sort());
@@ -93,7 +93,7 @@ test("a session of an operator gives a reader no tools", async () => {
   expect(await listed("read")).not.toContain("start_thread");
 });
 
-test("the audit log has the calls of clients that may change something", () => {
+test("the audit log has the calls of clients that can change something", () => {
   const records = readFileSync(join(serving.path, "audit.jsonl"), "utf8")
     .trimEnd()
     .split("\n")

@@ -77,7 +77,7 @@ describe("the tools", () => {
     expect(threads).toMatchObject([{ threadId: broken.threadId, text: "no such channel" }]);
   });
 
-  test("pages through threads", async () => {
+  test("list threads page by page", async () => {
     const { client } = await served();
     const ids: string[] = [];
     for (let n = 0; n < 5; n += 1) {
@@ -114,7 +114,7 @@ describe("the tools", () => {
     ]);
   });
 
-  test("read files of the server's folder", async () => {
+  test("add a workflow from a file in the server's folder", async () => {
     const { client, serving } = await served();
     serving.write("flows/ship.ts", source);
     const named = { file: "flows/ship.ts" };
@@ -134,7 +134,7 @@ describe("the tools", () => {
     expect(killed.status).toBe("killed");
   });
 
-  test("start one thread for one threadId", async () => {
+  test("start one thread for repeated calls with a threadId", async () => {
     const { client, serving } = await served();
     const args = { workflow: "counter", threadId: "01M8HDS16KEQXHP9QK6HVWA696" };
     await client.ok("start_thread", args);
@@ -159,7 +159,7 @@ describe("the tools", () => {
     expect(await client.ok("search_docs", { query: "xqzzyx" })).toEqual({ results: [] });
   });
 
-  test("have annotations; only the reading tools are left with the role read", async () => {
+  test("have annotations; the role read has only the tools that change nothing", async () => {
     const { client, serving } = await served();
     const all = await client.tools();
     const reading = await McpClient.connect(handlerOf(serving, { role: "read" }));
@@ -201,7 +201,7 @@ test("threads, workflows and documents are resources", async () => {
     expect(client.client.readResource({ uri })).rejects.toThrow();
 });
 
-test("large values are cut, and read in parts", async () => {
+test("large values are truncated, and can be read in parts", async () => {
   const { client, serving } = await served();
   const large = `"${"é\\n".repeat(10_000)}"`;
   await serving.add(

@@ -37,7 +37,7 @@ test("a body nested too deeply is refused on every path, and the server survives
   expect(await serving.ok<Thread>(`/api/threads/${id}`)).toMatchObject({ status: "running" });
 });
 
-test("an answer whose text is such JSON stays text", async () => {
+test("an answer whose text is deeply nested JSON stays text", async () => {
   const asked = await serving.run("asker");
   await serving.until(asked, "waiting");
   const path = `/api/threads/${asked}/input`;

@@ -20,7 +20,7 @@ const own = () => ({
   Authorization: `Bearer ${serving.token}`,
 });
 
-test("a request that names a host instead of a path is refused, not reported as a bug", async () => {
+test("a request with a host instead of a path is refused, not reported as a bug", async () => {
   const { status, body } = await send(
     serving.port,
     request(`CONNECT 127.0.0.1:${serving.port}`, own()),
@@ -61,7 +61,7 @@ describe("a cookie", () => {
   };
   const name = () => `uncaged-workflow-${serving.port}`;
 
-  test("is accepted beside another cookie of its name, which a page of another port may set", async () => {
+  test("is accepted next to another cookie of the same name, which a page on another port may set", async () => {
     expect(await visit(`${name()}=x; ${name()}=${serving.token}`)).toBe(200);
     expect(await visit(`${name()}=${serving.token}; ${name()}=x`)).toBe(200);
     expect(await visit(`a; ${name()}="${serving.token}"; b=c=d;;`)).toBe(200);

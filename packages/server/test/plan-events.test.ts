@@ -113,7 +113,7 @@ test("a client that reconnects after an id reads no event twice, even after a re
   expect(namesOf(await behind(last))).toEqual([["plans", undefined]]);
 }, 90_000);
 
-test("the stream of all changes has the plans too, and only waiting plans are listed separately", async () => {
+test("the stream of all changes includes the plans, and a filter lists only the waiting plans", async () => {
   let id = "";
   const sent = await watch(
     async () => (id = await create()),

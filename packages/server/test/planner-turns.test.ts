@@ -55,7 +55,7 @@ function reader(response: Response) {
   const until = async (name: string): Promise<Sent> => {
     for (;;) {
       const { done, value } = await events.next();
-      if (done) throw new Error(`no ${name} came: ${JSON.stringify(sent)}`);
+      if (done) throw new Error(`no message ${name}: ${JSON.stringify(sent)}`);
       sent.push(value);
       if (value.name === name) return value;
     }

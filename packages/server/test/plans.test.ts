@@ -102,7 +102,7 @@ async function until(id: string, fits: (view: PlanView) => boolean): Promise<Pla
     if (fits(view)) return view;
     await Bun.sleep(50);
   }
-  throw new Error("the plan never was so");
+  throw new Error("the plan does not match");
 }
 
 test("a conversation streams the model's text, and ends with its turn", async () => {
@@ -129,7 +129,7 @@ test("a conversation streams the model's text, and ends with its turn", async ()
   await ask("DELETE /api/plans/{id}", { id: row?.id });
 }, 60_000);
 
-test("a plan is edited, and only the shown definition is confirmed; a failed step is decided and run again", async () => {
+test("only the shown definition of an edited plan can be confirmed; a failed step is retried after a decision", async () => {
   const { id } = await plan(["look"], "ask_user");
   const { hash } = await ask<PlanView>("GET /api/plans/{id}", { id });
   const other = definition(["look", "report"], "ask_user");

@@ -96,7 +96,7 @@ test("SIGTERM refuses new work, ends streams with a retry hint, and lets request
   await own.until(id, "running", 3);
 }, 180_000);
 
-test("a second SIGTERM ends it at once", async () => {
+test("a second SIGTERM ends the server at once", async () => {
   const own = await ServingProcess.start("counter");
   await halfRequest(own);
   const { port, pid } = own;

@@ -24,7 +24,7 @@ async function outcome(serving: Serving, headers: Record<string, string>): Promi
 }
 
 describe("a server with a public https URL", () => {
-  test("accepts its name with or without a port, and pages of that URL only", async () => {
+  test("accepts its name with or without a port, and only pages of that URL", async () => {
     const serving = await serve({ publicUrl: "https://Flows.Example.com" });
     const site = "https://flows.example.com";
     for (const Host of ["flows.example.com", "FLOWS.example.com", "flows.example.com:443"]) {
@@ -56,7 +56,7 @@ describe("a server with a public https URL", () => {
     expect(await cookieAt(`127.0.0.1:${serving.port}`)).toEndWith("; HttpOnly; SameSite=Strict");
   });
 
-  test("prints and records it", async () => {
+  test("prints the URL and records it in the storage root", async () => {
     const own = new ServingProcess();
     own.flags.push("--public-url", "https://flows.example.com:8443/");
     await own.begin();

@@ -7,7 +7,7 @@ export function send(port: number, text: string): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   let received = "";
   const socket = connect(port, "127.0.0.1", () => socket.write(text));
-  socket.setTimeout(60_000, () => socket.destroy(new Error("no answer in a minute")));
+  socket.setTimeout(60_000, () => socket.destroy(new Error("no answer within a minute")));
   socket.on("data", (bytes) => {
     received += bytes.toString("latin1");
     const answer = parse(received);

@@ -11,8 +11,8 @@ import { Serving, stopServing } from "./serving.ts";
 import { follow, type Sent } from "./sse.ts";
 
 /*
- * The table of section 3.1 of the documented API, copied verbatim. Each event has exactly the keys in the table, in the
- * engine, in the debug log and on the stream of a run.
+ * Checks that each event has exactly the keys of the table in section 3.1 of the documented API: in the engine, in the
+ * debug log and on the stream of a run. The file of the table is a verbatim copy.
  */
 const table = new Map(
   readFileSync(join(import.meta.dir, "documented/events.md"), "utf8")

@@ -49,7 +49,7 @@ async function outcome(token: string, method: string, path: string, body?: unkno
 }
 type Any = { error: { code: string } | string | null; code: string | null };
 
-test("every operation refuses each lower role, and no operation refuses its own role", async () => {
+test("every operation refuses each lower role, and accepts its own role", async () => {
   const { paths } = await serving.ok<{ paths: Record<string, Record<string, Operation>> }>(
     "/api/openapi.json",
   );
@@ -86,7 +86,7 @@ test("every operation refuses each lower role, and no operation refuses its own 
   expect(reads.length).toBeGreaterThan(30);
 }, 180_000);
 
-test("an application refuses a route without a declared role to all but operators", async () => {
+test("a route without a declared role refuses every role except operate", async () => {
   const app = new Hono();
   app.use(checkRole);
   app.use(
@@ -119,19 +119,19 @@ test("an application refuses a route without a declared role to all but operator
   }
 });
 
-test("only an operator resumes a run without an answer", async () => {
+test("only an operator can resume a run without an answer", async () => {
   const resumed = (name: string) => outcome(tokenOf(name), "POST", `/workflow/${id}/resume`, {});
   expect(await resumed("approver")).toBe("403 ROLE_TOO_LOW");
   expect(await resumed("operator")).toBe("404");
 });
 
-test("a lower role is explained, to programs and to people", async () => {
+test("a refusal because of a lower role is explained to programs and to people", async () => {
   const headers = { Authorization: `Bearer ${tokenOf("reader")}` };
   const refused = await serving.fetch(`/api/threads/${id}/kill`, { method: "POST", headers });
   expect(refused.status).toBe(403);
   expect(((await refused.json()) as Failure).error).toMatchObject({
     code: "ROLE_TOO_LOW",
-    message: "this needs the role operate, but the token has the role read",
+    message: "the request needs the role operate, but the token has the role read",
     hint: "use a token with the role operate",
   });
 });
@@ -200,7 +200,7 @@ describe("a changed token file", () => {
   const asReader = (of: ServingProcess, token: string) =>
     of.fetch("/api/threads", { headers: { Authorization: `Bearer ${token}` } });
 
-  test("is read again, also on SIGHUP, and an invalid file changes nothing", async () => {
+  test("is read again, even on SIGHUP, and an invalid file changes nothing", async () => {
     const own = new ServingProcess();
     const path = own.write("tokens", tokens);
     chmodSync(path, 0o600);

@@ -82,7 +82,7 @@ export class Running {
     let snapshot = await this.status(runID);
     await until(
       async () => (snapshot = await this.status(runID)).status === status,
-      () => `the run ${runID} is ${snapshot.status} and never was ${status}`,
+      () => `the run ${runID} is ${snapshot.status}, not ${status}`,
     );
     return snapshot;
   }

@@ -48,7 +48,7 @@ async function ran(workflow: string, status: ThreadRow["status"] = "completed"):
 }
 
 describe("the checkpoint of a run's first steps", () => {
-  test("is the state after them, for every number of steps", async () => {
+  test("is the state after these steps, for every number of steps", async () => {
     const runID = await ran("rounds");
     const at = (steps: number) => get<RunCheckpoint>(runID, `checkpoint?steps=${steps}`);
     expect(await at(0)).toMatchObject({ steps: 0, status: "running", variables: { $out: null } });
@@ -76,7 +76,7 @@ describe("the checkpoint of a run's first steps", () => {
 describe("a step of a loop's second round", () => {
   const second = 3;
 
-  test("has the values at its start", async () => {
+  test("shows the values at the start of the step", async () => {
     const runID = await ran("rounds");
     expect(await get<RunValues>(runID, `values?step=${second}`)).toEqual({
       steps: 2,
@@ -93,7 +93,7 @@ describe("a step of a loop's second round", () => {
     expect(await statusOf(await serving.run("rounds"), "values")).toBe(400);
   });
 
-  test("is run again in that round, with another item and another param", async () => {
+  test("can be run again in that round, with another item and another param", async () => {
     const threadId = await ran("rounds");
     const source = await serving.until(threadId, "completed");
     const { path, stepID, steps } = await get<RunValues>(threadId, `values?step=${second}`);
@@ -113,7 +113,7 @@ describe("a step of a loop's second round", () => {
     expect(await serving.until(threadId, "completed")).toEqual(source);
   });
 
-  test("is refused at a path that the steps don't reach, and no run begins", async () => {
+  test("is refused at a path that the steps don't reach, and no run starts", async () => {
     const threadId = await ran("rounds");
     const checkpoint = { threadId, steps: 4 };
     const body = { checkpoint, stepID: "Set_Out", path: [] as object[] };
@@ -141,7 +141,7 @@ describe("a step of a loop's second round", () => {
   });
 });
 
-test("a run that continues on another host is not run again here", async () => {
+test("a run that has moved to another host can't be run again here", async () => {
   const here = await ServingRoot.start();
   await addRounds(here);
   const threadId = await here.run("rounds");

@@ -85,10 +85,10 @@ describe("a checkpoint of an unknown run", () => {
   });
 });
 
-describe("refused requests", () => {
+describe("a request is refused", () => {
   const nobody = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
-  test("are requests for unknown runs, with the documented texts", async () => {
+  test("for an unknown run, with the documented text", async () => {
     for (const what of ["status", "variables", "artifacts"]) {
       const { status, body } = await serving.ask<object>(`/workflow/${nobody}/${what}`);
       expect({ status, body }).toEqual({ status: 404, body: { error: "not found" } });
@@ -109,7 +109,7 @@ describe("refused requests", () => {
     expect(await response.text()).toBe("");
   });
 
-  test("are invalid workflows and params", async () => {
+  test("with an invalid workflow or invalid params", async () => {
     expect((await running.post("run", { workflowName: "nothing" })).status).toBe(404);
     expect((await running.post("run", {})).status).toBe(400);
     expect((await running.post("run", { workflowName: "writer", workflow: writer })).status).toBe(
@@ -125,7 +125,7 @@ describe("refused requests", () => {
     expect(list.status).toBe(400);
   });
 
-  test("are checkpoints that can't be continued", async () => {
+  test("with a checkpoint that can't be continued", async () => {
     const runID = await running.run({ workflowName: "failing" });
     await running.until(runID, "failed");
     const checkpoint = await running.checkpoint(runID);

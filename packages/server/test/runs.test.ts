@@ -94,7 +94,7 @@ describe("a resumed stream", () => {
     }
   });
 
-  test("has no more messages after the end, or beyond it", async () => {
+  test("is closed with status 204 after the last event or a later id", async () => {
     const last = Number(whole.at(-1)?.id);
     for (const id of [last, last + 5, 999_999]) {
       const headers = { "Last-Event-ID": String(id) };
@@ -122,7 +122,7 @@ describe("a resumed stream", () => {
 });
 
 describe("an aborted run", () => {
-  test("is cancelled, and its stream ends with that", async () => {
+  test("is cancelled, and its stream ends with the cancellation", async () => {
     const runID = await running.run({ workflowName: "story", params: { chapters: ["for ever"] } });
     const following = follow(serving, eventsPath(runID));
     await until(async () => (await running.status(runID)).eventSeq >= 4);

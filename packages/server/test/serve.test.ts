@@ -78,7 +78,7 @@ const hasIPv6 = Object.values(networkInterfaces()).some((all) =>
 );
 
 test.each(["127.0.0.1:0", "localhost:0", ...(hasIPv6 ? ["[::1]:0"] : [])])(
-  "it listens on %s",
+  "the server listens on %s",
   async (address) => {
     const child = serving.spawn("serve", "--listen", address, "--json");
     const { value } = await child.stdout.getReader().read();
@@ -94,7 +94,7 @@ test.each(["127.0.0.1:0", "localhost:0", ...(hasIPv6 ? ["[::1]:0"] : [])])(
   },
 );
 
-test("Ctrl-C ends it at once, even with an open stream", async () => {
+test("Ctrl-C ends the server at once, even with an open stream", async () => {
   const own = await ServingProcess.start("endless");
   const id = await own.run("endless");
   const following = follow(own, `/api/threads/${id}/events`);
@@ -142,10 +142,10 @@ test("an address reachable from other machines gets a warning, and only the mach
   expect(answer.status).toBe(403);
   child.kill("SIGINT");
   expect(await child.exited).toBe(0);
-  expect(await child.stderr.text()).toContain("others can reach this address");
+  expect(await child.stderr.text()).toContain("other machines can reach this address");
 });
 
-test("it listens only on loopback", async () => {
+test("the server listens only on loopback", async () => {
   const { stdout } = Bun.spawnSync(["cat", "/proc/net/tcp", "/proc/net/tcp6"]);
   const port = serving.port.toString(16).toUpperCase().padStart(4, "0");
   const listening = [...stdout.toString().matchAll(/^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) \S+ 0A /gm)];
@@ -153,7 +153,7 @@ test("it listens only on loopback", async () => {
   expect(ours).toEqual(["0100007F"]);
 });
 
-test("in a project it serves the project's threads, and names the project", async () => {
+test("in a project, the server serves the project's storage root, and reports the project's folder", async () => {
   const folder = serving.folder;
   serving.write("uncaged.json", "{}");
   const child = serving.spawnIn(
@@ -171,7 +171,7 @@ test("in a project it serves the project's threads, and names the project", asyn
   await child.exited;
 });
 
-test("it reports its version, its start time, and its storage root", async () => {
+test("the server reports its version, its start time and its storage root", async () => {
   const server = await serving.ok<Server>("/api/server");
   expect(server).toMatchObject({
     name: "uncaged-workflow",
@@ -183,14 +183,14 @@ test("it reports its version, its start time, and its storage root", async () =>
   expect(server.startedAt).toBeLessThanOrEqual(Date.now());
 });
 
-test("without a built console, a page explains that", async () => {
+test("the root path has the console, or a page that says that the console is not built", async () => {
   const page = await serving.fetch("/");
   expect(page.headers.get("content-type")).toMatch(/^text\/html/);
   const isBuilt = existsSync(join(import.meta.dir, "../../../apps/web/dist/index.html"));
   expect(await page.text()).toContain(isBuilt ? "<script" : "The console is not built here");
 });
 
-test("a deleted storage root counts as empty, and may be restored", async () => {
+test("a deleted storage root counts as empty, and can be restored", async () => {
   const own = await ServingProcess.start("counter", "endless");
   const id = await own.run("counter");
   await own.until(id, "completed");
@@ -205,7 +205,7 @@ test("a deleted storage root counts as empty, and may be restored", async () => 
   expect(await own.ok<ThreadRow[]>("/api/threads")).toHaveLength(1);
 });
 
-test("no response contains the token or the storage root without a reason", async () => {
+test("no page, list or error contains the token or the path of the storage root", async () => {
   const { token } = serving;
   const answers = await Promise.all(
     ["/", "/api/threads", "/api/openapi.json", "/api/x"].map(async (path) =>
@@ -241,7 +241,7 @@ test("an interrupted thread is resumed only by a server with --resume", async ()
   await own.until(id, "running", stepCount + 1);
 }, 180_000);
 
-test("a killed server has lost nothing that it has confirmed", async () => {
+test("threads that a server has confirmed survive a kill of the server", async () => {
   const own = await ServingProcess.start("counter");
   const ids = Array.from(
     { length: 20 },

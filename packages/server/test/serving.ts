@@ -25,7 +25,7 @@ import type { StartedThread, Thread } from "../src/entry/api-types.ts";
 import { type RunningServer, type ServerOptions, startServer } from "../src/entry/index.ts";
 import { until } from "../../workflow/test/fixtures/until.ts";
 
-/** Publishes events in each step, like a model. */
+/** A workflow that publishes events in each step, like a model. */
 const talker = `import { channel } from "node:diagnostics_channel";
 ${bundleOf(`
   const publish = (type, payload) => channel("uncaged.workflow").publish({ type, stepID: "talk", payload });
@@ -189,7 +189,7 @@ export class Serving {
     let thread = await read();
     await until(
       async () => (thread = await read()).status === status && thread.stepCount >= steps,
-      () => `the thread ${id} is ${thread.status} and never was ${status}`,
+      () => `the thread ${id} is ${thread.status}, not ${status}`,
     );
     return thread;
   }
@@ -240,7 +240,7 @@ export class ServingRoot extends Serving {
 export class ServingProcess extends ServingRoot {
   /** Arguments of the command other than the port. */
   readonly flags: string[] = [];
-  /** The folder of the command. Default: the own folder. */
+  /** The working folder of the command. */
   place = this.folder;
   #running: (Address & { url: string; child: Bun.Subprocess<"ignore", "pipe", "pipe"> }) | null =
     null;

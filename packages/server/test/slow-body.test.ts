@@ -72,7 +72,7 @@ test("a slow body is refused even with the token, and its connection is closed",
   }
 });
 
-test("a client that disconnects within its body causes no logged error", async () => {
+test("a client that disconnects within its body causes no error in the log", async () => {
   const server = serve(60_000);
   const printed = spyOn(console, "error");
   const headers = {
@@ -100,7 +100,7 @@ test("a client that disconnects within its body causes no logged error", async (
   printed.mockRestore();
 });
 
-test("a large body that keeps the pace is accepted, however long it takes", async () => {
+test("a large body at the required pace is accepted, however long it takes", async () => {
   const pieces = ['{"workflow":"', ...Array.from({ length: 30 }, () => "x".repeat(2_000)), '"}'];
   // All pieces together take longer than the grace period.
   const answer = await sent(serve(1_000, 0.01), "/api/threads", pieces, 50);

@@ -19,7 +19,7 @@ export async function follow(
 ): Promise<Sent[]> {
   const abort = new AbortController();
   const timer = setTimeout(
-    () => abort.abort(new Error(`${path}: not within ${timeoutMs} ms`)),
+    () => abort.abort(new Error(`${path}: timeout after ${timeoutMs} ms`)),
     timeoutMs,
   );
   try {
@@ -34,7 +34,8 @@ export async function follow(
       sent.push(event);
       if (await enough(sent)) break;
     }
-    if (abort.signal.aborted) throw new Error(`${path}: ${JSON.stringify(sent.slice(-5))} is all`);
+    if (abort.signal.aborted)
+      throw new Error(`${path}: only received ${JSON.stringify(sent.slice(-5))}`);
     return sent;
   } finally {
     clearTimeout(timer);

@@ -5,7 +5,7 @@ import { approval, graphOf, start } from "./graph-client.ts";
 import { ServingProcess, stopServing } from "./serving.ts";
 import { eventsOf } from "./sse.ts";
 
-/* A proxy such as nginx buffers a stream unless its headers forbid it. */
+/* A proxy such as nginx buffers a stream unless the stream's headers forbid that. */
 
 setDefaultTimeout(180_000);
 

@@ -55,7 +55,7 @@ afterEach(async () => {
 const headers = () => ({ Authorization: `Bearer ${server.token}` });
 const open = () => fetch(`http://127.0.0.1:${server.port}${path}`, { headers: headers() });
 
-test("a reader that stops reading for long is disconnected, and reconnects at the same position", async () => {
+test("a reader that stops reading for a long time is disconnected, and can reconnect at the same position", async () => {
   serve({ most: 1, patienceS: 1 });
   for (let n = 0; n < 40; n += 1) appendFileSync(log, stepOf("x".repeat(500_000)));
   const socket = connect(server.port, "127.0.0.1", () => {

@@ -27,7 +27,7 @@ async function refusal(path: string, send?: unknown, method?: string): Promise<s
   return `${status} ${body.error.code}`;
 }
 
-test("a thread equals the host's view, with its last step and failure", async () => {
+test("a thread equals the host's view, and also has the number of steps, the last step and the failure", async () => {
   const id = await serving.run("counter", { count: 4 });
   const thread = await serving.until(id, "completed");
   const { stepCount, last, failure, ...whole } = thread;
@@ -110,7 +110,7 @@ test("a list has the total if it is known, and the URL of the next page", async 
   expect((await page("/api/threads?status=waiting")).total).toBeNull();
 });
 
-test("the parameters of a list are checked", async () => {
+test("invalid parameters of a list are refused", async () => {
   for (const query of ["status=done", "limit=0", "before=../x", "details=1", "workflow=a@b@c"]) {
     expect(await refusal(`/api/threads?${query}`)).toBe("400 BAD_REQUEST");
   }
@@ -146,7 +146,7 @@ test("a thread is paused, resumed and killed", async () => {
   }
 });
 
-test("controls need no body", async () => {
+test("pause, resume and kill need no body", async () => {
   const id = await serving.run("endless");
   const response = await serving.fetch(`/api/threads/${id}/kill`, { method: "POST" });
   expect(response.status).toBe(200);
@@ -216,7 +216,7 @@ describe("a fork", () => {
     expect(diff).toMatchObject({ same: false, firstDifference: 2 });
   });
 
-  test("brings an answer only to a question, and only a valid answer", async () => {
+  test("with an answer needs a question as the last kept step, and a valid answer", async () => {
     const wait = { for: "leave", schema: { enum: ["yes", "no"] } };
     const asked = await serving.run("asker", { wait });
     await serving.until(asked, "waiting");
@@ -231,7 +231,7 @@ describe("a fork", () => {
     expect(family.map(({ threadId }) => threadId)).toEqual([asked]);
   });
 
-  test("of a missing step, role or workflow is refused", async () => {
+  test("of a missing step, role or workflow is refused, and so is an impossible retry or comparison", async () => {
     const fork = (body: unknown) => refusal(`/api/threads/${id}/fork`, body);
     expect(await fork({ keep: { atStep: 99 } })).toBe("404 NO_SUCH_STEP");
     expect(await fork({ keep: { fromRole: "nobody" } })).toBe("404 NO_SUCH_ROLE");
@@ -251,7 +251,7 @@ test("a deleted thread is not found", async () => {
   }
 });
 
-test("an unknown path is not found, with the usual error", async () => {
+test("an unknown path is refused with NO_SUCH_PATH", async () => {
   for (const path of ["/api", "/api/", "/api/x", "/api/threads/a/b/c", "/api/threads/"]) {
     expect(await refusal(path)).toBe("404 NO_SUCH_PATH");
   }

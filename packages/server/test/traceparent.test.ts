@@ -3,7 +3,7 @@ import { graphOf, start } from "./graph-client.ts";
 import { closeClients, handlerOf, McpClient } from "./mcp-client.ts";
 import { Serving, stopServing } from "./serving.ts";
 
-/* The trace context of a caller is in the start record of each thread that it starts. */
+/* The start record of a thread contains the trace context of the caller. */
 
 const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const workflow = {
@@ -39,7 +39,7 @@ async function expectRecorded(path: string, body: object): Promise<string> {
   return id;
 }
 
-test("of a request: start, fork and retry", async () => {
+test("the API records the trace context of a start, a fork and a retry", async () => {
   const id = await expectRecorded("/api/threads", { workflow: "counter", maxRounds: 2 });
   await serving.until(id, "completed");
   await expectRecorded(`/api/threads/${id}/fork`, {});
@@ -47,7 +47,7 @@ test("of a request: start, fork and retry", async () => {
   expect(await recorded(await serving.run("counter"))).toBeUndefined();
 });
 
-test("of a documented request: runs of steps and of graphs", async () => {
+test("the documented APIs record the trace context of runs of step workflows and of graphs", async () => {
   const runID = await expectRecorded("/workflow/run", { workflowName: "sets" });
   await serving.until(runID, "completed");
   const checkpoint = await serving.ok<object>(`/workflow/${runID}/checkpoint`);
@@ -56,7 +56,7 @@ test("of a documented request: runs of steps and of graphs", async () => {
   await expectRecorded("/api/retry", { runId, nodeId: "s" });
 });
 
-test("of a call of an MCP tool: start_thread, fork_thread and retry_thread", async () => {
+test("the MCP tools start_thread, fork_thread and retry_thread record the trace context", async () => {
   const client = await McpClient.connect(handlerOf(serving));
   const call = async (name: string, args: Record<string, unknown>, meta: object) => {
     const { structuredContent } = await client.client.callTool({

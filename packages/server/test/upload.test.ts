@@ -52,7 +52,7 @@ test("an uploaded source can't import a file of the server, by any path", async 
   }
 });
 
-test("an uploaded file imports other uploaded files, and our own package", async () => {
+test("an uploaded file can import other uploaded files and @uncaged/workflow", async () => {
   const imports = 'import { durable } from "@uncaged/workflow"; import secret from "./own.txt";';
   const files = { "flow.ts": flow(`${imports} durable;`), "own.txt": "sent along" };
   expect((await send("flow.ts", files)).status).toBe(200);

@@ -26,7 +26,7 @@ type Shortened = { output: { at: number; length: number; _truncated: true } };
 async function shortened(): Promise<Shortened["output"]> {
   const { lines } = await serving.ok<LogPage>(`/api/threads/${id}/log?type=tool_done`);
   const [payload] = lines.map((line) => line.payload as Shortened);
-  if (!payload) throw new Error("it has no event of a tool");
+  if (!payload) throw new Error("the thread has no event of a tool");
   return payload.output;
 }
 
@@ -50,7 +50,7 @@ test.each([
   expect(`${status} ${body.error.code}`).toBe(refusal);
 });
 
-test("a value of a missing thread is refused", async () => {
+test("a value is refused for a missing thread and for a wrong token", async () => {
   for (const name of ["01ARZ3NDEKTSV4RRFFQ69G5FAV", "..%2F..%2Fvalues", "%00"]) {
     const { status } = await serving.ask<Failure>(`/api/threads/${name}/values/0`);
     expect(status).toBe(404);

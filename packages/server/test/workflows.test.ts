@@ -133,7 +133,7 @@ test("a step workflow is checked, built and registered, and its errors name thei
   expect(bad.message).toMatch(/^flow\.json:\d+:\d+/);
 });
 
-describe("files sent together", () => {
+describe("files in one request", () => {
   const flow = `import { greeting } from "./lib/greeting.ts";\n${source("whole")}`.replace(
     "content: prompt",
     "content: greeting + prompt",
@@ -160,7 +160,7 @@ describe("files sent together", () => {
     expect(last?.content).toStartWith("Hi, ");
   });
 
-  test("may be in folders, and build the same version from any place", async () => {
+  test("can be in folders, and are built to the same version at any path", async () => {
     const { hash } = await send("flow.ts", { files: whole });
     const moved = Object.fromEntries(
       Object.entries(whole).map(([path, text]) => [`my flows/${path}`, text]),
@@ -197,11 +197,11 @@ describe("files sent together", () => {
     const { "word.ts": _, ...rest } = whole;
     const answer = await send("flow.ts", { files: rest });
     expect(answer.message).toMatch(/^lib\/greeting\.ts:1:\d+: .*"\.\.\/word\.ts"/);
-    expect(answer.hint).toContain("add the files that are imported");
+    expect(answer.hint).toContain("add the imported files");
     expect(JSON.stringify(answer)).not.toContain("uncaged-upload");
   });
 
-  test("may be step workflows that run other step workflows", async () => {
+  test("can be step workflows that run other step workflows", async () => {
     const steps = (...all: object[]) =>
       JSON.stringify({ version: "3.18", name: "flow", registry: {}, steps: all }, null, 2);
     const files = {
@@ -228,13 +228,13 @@ describe("files sent together", () => {
     "a\0.ts",
     "node_modules/a/flow.ts",
     "a\u202eb.ts",
-  ])("can't be named %j, nor beside another", async (path) => {
+  ])("can't be named %j, alone or with other files", async (path) => {
     const badName = { status: 400, code: "BAD_FILE_NAME" };
     expect(await send(path, { files: { [path]: flow } })).toMatchObject(badName);
     expect(await send("flow.ts", { files: { ...whole, [path]: "" } })).toMatchObject(badName);
   });
 
-  test("have names of a length that a disk can store", async () => {
+  test("need names that are short enough for a disk", async () => {
     for (const path of [
       `${"a".repeat(256)}.ts`,
       `${"ü".repeat(130)}.ts`,
@@ -266,7 +266,7 @@ describe("files sent together", () => {
     expect(await codes("flow.ts", { ...many, ...whole })).toBe("400 TOO_MANY_FILES");
   });
 
-  test("are JSON of at most 32 MiB", async () => {
+  test("must be JSON of at most 32 MiB", async () => {
     const post = (body: string) =>
       serving.fetch("/api/workflows/whole?file=flow.ts", {
         method: "POST",
@@ -292,7 +292,7 @@ test("a name is removed, and its threads stay", async () => {
   expect((await serving.ask(`/api/threads/${id}`)).status).toBe(200);
 });
 
-test("saving and running change nothing that is stored of another version", async () => {
+test("saving and running a version change no stored data of another version", async () => {
   const graph = (prompt: string) =>
     JSON.stringify({
       nodes: [

@@ -59,7 +59,7 @@ describe.if(process.platform === "linux")("on Linux", () => {
     const { steps } = await store.json<View>(["thread", id]);
     expect(steps.map(({ content }) => content)).toEqual(["[]"]);
     expect(runningIn(name)).toEqual([]);
-    const report = /ended what a killed worker had left running: .*\d+ sleep 1000/;
+    const report = /ended processes that a killed worker left running: .*\d+ sleep 1000/;
     expect(stderr).toMatch(report);
     expect((await store.run(["follow", id])).stdout).toMatch(report);
     expect(await store.ok(["logs", id])).toMatch(

@@ -146,7 +146,7 @@ describe("the auditor", () => {
     expect(problems(found({ [a]: whole }, effects.slice(0, 1)))).toEqual([0, 0, 1]);
   });
 
-  test("finds a bundle that is missing or has other bytes", () => {
+  test("finds a bundle that is missing or does not match its hash", () => {
     const registry = 'workflows:\n  one:\n    hash: "EYHPV6X8XHTCS"\n';
     const bundles = ["EYHPV6X8XHTCS", "H"];
     const hash = (what: Audit) =>

@@ -6,7 +6,7 @@ import type { Session } from "../session/session.ts";
 import { sourceListed } from "./listed.ts";
 import { sourcesFor } from "./names.ts";
 
-/** Builds a file if needed and registers it under a name. Warnings become notes and part of the result. */
+/** Builds a file if needed and registers it under a name. Prints warnings as notes and includes them in the result. */
 export async function addFile(
   session: Session,
   name: string,
@@ -45,7 +45,7 @@ async function editedFile({ host, project }: Session, name: string, source: stri
   const { hash, sources, document } = await host.version(name);
   if (source.endsWith(".esm.js")) return hashOf(bytes) === hash ? null : source;
   if (sources.length === 0) return null;
-  // A build follows links, but a document keeps the given name.
+  // A build records the real path of its source. A document keeps the given path.
   const entry = document === null ? await realpath(source) : source;
   const top = project && (await realpath(project.folder));
   if (!sources.includes(basename(entry))) return source;

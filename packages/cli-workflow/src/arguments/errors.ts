@@ -17,7 +17,7 @@ export const badEdit = (): WorkflowError =>
   WorkflowError.usage(
     "BAD_EDIT",
     "--edit takes an object with a content (a string), a meta (an object) or both",
-    'for example: --edit \'{"content":"A better plan"}\'',
+    'give the change as JSON: --edit \'{"content":"A better plan"}\'',
   );
 
 /** An edited step that is invalid. */
@@ -25,14 +25,14 @@ export const badEditedStep = (problem: string): WorkflowError =>
   WorkflowError.usage(
     "BAD_EDIT",
     `invalid edited step: ${problem}`,
-    "nothing was forked; try again",
+    "correct the step and try again; nothing was forked",
   );
 
 export const editCancelled = (): WorkflowError =>
   WorkflowError.failed(
     "EDIT_CANCELLED",
     "the step was not changed, so nothing was forked",
-    "to fork it unchanged, leave --edit out",
+    "leave out --edit to fork the step unchanged",
   );
 
 export const noEditor = (): WorkflowError =>
@@ -53,7 +53,7 @@ export const nothingListed = (file: string): WorkflowError =>
   WorkflowError.failed(
     "NOTHING_LISTED",
     `${file} lists no workflow`,
-    'list them: "workflows": {"review": "src/review.ts"}',
+    'list workflows: "workflows": {"review": "src/review.ts"}',
   );
 
 export const notListed = (file: string, name: string, nearest: string | null): WorkflowError =>
@@ -68,27 +68,33 @@ export const notListed = (file: string, name: string, nearest: string | null): W
 export const noProject = (): WorkflowError =>
   WorkflowError.usage(
     "NO_PROJECT",
-    "this folder is in no project",
-    'name one and its source: uncaged-workflow add <name> <file>; or list them in uncaged.json: {"workflows": {"review": "review.ts"}}',
+    "this folder is not in a project",
+    'name a workflow and its source: uncaged-workflow add <name> <file>; or list workflows in uncaged.json: {"workflows": {"review": "review.ts"}}',
   );
 
 /** A required confirmation without a terminal. */
 export const notConfirmed = (question: string): WorkflowError =>
-  WorkflowError.usage("NOT_CONFIRMED", `${question} no terminal to ask at`, "confirm it: --yes");
+  WorkflowError.usage(
+    "NOT_CONFIRMED",
+    `${question} there is no terminal to confirm this`,
+    "confirm it: --yes",
+  );
 
 /** A name that the workflow does not declare. `declared` lists the declared names for the hint; null for none. */
 export const notDeclared = (name: string, declared: string | null): WorkflowError =>
   WorkflowError.missing(
     "NOT_DECLARED",
     `the workflow declares no ${show(name)}`,
-    declared === null ? "it declares no variables and no params" : `it declares ${declared}`,
+    declared === null
+      ? "leave out the option: the workflow declares no variables or params"
+      : `use a declared name: ${declared}`,
   );
 
 export const noSuchStep = (name: string, known: string): WorkflowError =>
   WorkflowError.missing(
     "NO_SUCH_STEP",
     `the workflow has no step ${show(name)}`,
-    `its steps: ${known}`,
+    `name one of the steps: ${known}`,
   );
 
 export const notRunSoOften = (name: string, nth: string | undefined): WorkflowError =>
@@ -104,15 +110,15 @@ export const badJson = (problem: string, option: string, given: string | null): 
     "BAD_JSON",
     given === null ? problem : `${problem}, in ${show(given)}`,
     given === null
-      ? "fix the file, or write a long number as a text"
-      : `quote it for the shell: ${option.split(" ")[0]} '{"key":"value"}'`,
+      ? "fix the file, or write a long number as a string"
+      : `quote the JSON for the shell: ${option.split(" ")[0]} '{"key":"value"}'`,
   );
 
 export const emptyText = (option: string, source: string): WorkflowError =>
   WorkflowError.usage(
     "EMPTY_TEXT",
     `${option}: ${source} is empty`,
-    "check the program that writes it; an empty text is given by ''",
+    "check the program that writes the text; or give an empty text as ''",
   );
 
 /** A file or stdin without readable text. */
@@ -123,7 +129,7 @@ export const noSuchFile = (file: string): WorkflowError =>
   WorkflowError.missing(
     "NO_SUCH_FILE",
     `no file ${show(file)} found`,
-    "check the path; it starts at the current folder",
+    "check the path, which is relative to the current folder",
   );
 
 export const outNotWritable = (path: string, reason: string): WorkflowError =>
@@ -137,5 +143,5 @@ export const oneThreadOnly = (): WorkflowError =>
   WorkflowError.usage(
     "ONE_THREAD_ONLY",
     "--wait and --follow take one thread",
-    "resume them without, and follow each: uncaged-workflow follow <id>",
+    "resume them without these options, and follow each thread: uncaged-workflow follow <id>",
   );

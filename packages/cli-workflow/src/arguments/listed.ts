@@ -35,8 +35,8 @@ export function listedOne(session: Session, name: string): Listed {
     const listed = Object.entries(listedFor(session)).find(([, file]) => file === path);
     if (listed) return { name: listed[0], file: name };
     if (!existsSync(path)) throw noSuchFile(name);
-    const hint = `give it one: uncaged-workflow add <name> ${name}`;
-    throw wrongUse(`the workflow of ${show(name)} has no name`, hint);
+    const hint = `name the workflow: uncaged-workflow add <name> ${name}`;
+    throw wrongUse(`missing name for the workflow of ${show(name)}`, hint);
   }
   const { file, workflows } = projectOf(session);
   throw notListed(file, name, nearestName(name, Object.keys(workflows)));
@@ -51,7 +51,7 @@ function listedFor(session: Session): Record<string, string> {
   }
 }
 
-/** Returns the path of the source that the project lists under a name; null if it lists none. */
+/** Returns the path of the source that the project lists under a name; null if the project lists no such name. */
 export function sourceListed(session: Session, name: string): string | null {
   const workflows = listedFor(session);
   return Object.hasOwn(workflows, name) ? (workflows[name] ?? null) : null;

@@ -50,8 +50,8 @@ export function noteOrphans(session: Session, { orphans = [] }: { orphans?: Orph
 }
 
 /**
- * Applies an action to a workflow's name. The hint of the error for an unknown workflow is the command that adds the
- * workflow if the project lists it, else the hint from `otherwise`, else the nearest name.
+ * Applies an action to a workflow's name. For an unknown workflow, replaces the hint of the error: by the command that
+ * adds the workflow if the project lists it, else by the result of `otherwise`, else by the nearest name.
  */
 export async function withName<T>(
   session: Session,

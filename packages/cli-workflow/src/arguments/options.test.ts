@@ -68,7 +68,7 @@ test("JSON is read from a file with a byte order mark, but not with a duplicate 
   rmSync(folder, { recursive: true });
 });
 
-test("an option with broken JSON or without a name is refused", () => {
+test("an option with invalid JSON or without a name is refused", () => {
   expect(codeOf(() => optionsOf(['a={"b":']))).toBe("BAD_JSON");
   for (const pair of ["novalue", "=1", "a b=1", `${"x".repeat(300)}=1`]) {
     expect(codeOf(() => optionsOf([pair]))).toBe("BAD_OPTION");
@@ -93,7 +93,7 @@ test("a time is a span before now or an ISO time", () => {
 
 const step = { role: "planner", content: "a\n--- content\nb\n\n", meta: { n: 1 }, timestamp: 0 };
 
-test("an edited step keeps the editor's text to the last line break", () => {
+test("an edited step keeps the editor's text, including its last line breaks", () => {
   const text = stepText(step, 3);
   expect(changeOf(step, text.replace("\nb\n", "\nB\n"))).toEqual({
     content: "a\n--- content\nB\n\n",

@@ -50,12 +50,12 @@ export function limitOptions(command: Command, without = "default: no limit"): C
   return command
     .option(
       "--max-cost <dollars>",
-      `stop before the model call that could cost more in all (${without})`,
+      `stop before the model call whose cost could exceed this total (${without})`,
       dollars("--max-cost"),
     )
     .option(
       "--max-tokens <n>",
-      `stop before the model call that could take more tokens in all (${without})`,
+      `stop before the model call whose tokens could exceed this total (${without})`,
       wholeNumber("--max-tokens", 1, mostTokens),
     );
 }
@@ -100,11 +100,11 @@ export function forkOptions(command: Command): Command {
     .option("--prompt <text>", "another prompt; - reads it from stdin")
     .option("--prompt-file <file>", "another prompt: the text of this file")
     .option("--params <json>", "other params: JSON, or @file");
-  maxRoundsOption(command, "default: those of the thread").option(
+  maxRoundsOption(command, "default: the thread's limit").option(
     "--on <workflow>",
     "continue on another version: a name, name@hash or a hash",
   );
-  return startOptions(limitOptions(command, "default: that of the thread"));
+  return startOptions(limitOptions(command, "default: the thread's limit"));
 }
 
 export async function changesOf(session: Session, options: ForkOptions) {

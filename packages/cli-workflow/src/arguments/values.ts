@@ -72,7 +72,7 @@ export async function inputOf(text: string | undefined, token?: string) {
   if (text === undefined) {
     if (token === undefined) return undefined;
     const hint = "give the answer too: --input TEXT";
-    throw wrongUse("--token belongs to an answer, and there is none", hint);
+    throw wrongUse("--token without an answer", hint);
   }
   const content = await textOrStdin(text, "--input");
   return { content, ...(token === undefined ? {} : { meta: { token } }) };
@@ -103,8 +103,8 @@ export async function textOrStdin(text: string, option: string): Promise<string>
 }
 
 /**
- * Reads the text of a file, or of stdin for `-`. Refuses empty text, because the program that should have written it
- * may have failed.
+ * Reads the text of a file, or of stdin for `-`. Refuses empty text, because the program that should have
+ * written the text may have failed.
  */
 async function readSomeText(path: string, option: string): Promise<string> {
   const text = await readText(path, option);

@@ -26,7 +26,7 @@ export async function signed(
 }
 
 /**
- * Returns the kind of a key's file. Reads no secret part of it.
+ * Returns the kind of a key's file. Does not read the secret part of the file.
  * @throws WorkflowError `NO_SUCH_FILE`, `BAD_KEY`, `NOT_SIGNED`.
  */
 export function checkKey({ cwd }: Session, given: string): "ssh" | "minisign" {

@@ -8,7 +8,7 @@ import { noSigner } from "./errors.ts";
 /** A program that signs and verifies, and the packages that contain it. */
 export type Tool = { program: string; packages: string };
 
-/** The file of a private key, its name as given, and the signal of Ctrl-C. */
+/** The file of a private key, its name in the command line, and the signal of Ctrl-C. */
 export type SigningKey = { path: string; given: string; signal: AbortSignal };
 
 /** The prompt of minisign, on stderr. ssh-keygen uses the terminal. */
@@ -24,7 +24,7 @@ export type Outcome = {
 
 /**
  * Runs a program until it ends or `signal` is aborted. A program that may ask for a passphrase inherits stdin.
- * @throws WorkflowError `NO_SIGNER` if it is not installed.
+ * @throws WorkflowError `NO_SIGNER` if the program is not installed.
  */
 export async function runTool(
   { env, cwd, output }: Session,
@@ -48,7 +48,7 @@ export async function runTool(
   };
   const [stdout, code] = await Promise.all([child.stdout.text(), child.exited, listen()]);
   const isInterrupted = signal?.aborted === true || code === exitCodes.interrupted;
-  const problem = problemIn(text) || `it ended with code ${code}`;
+  const problem = problemIn(text) || `the program ended with code ${code}`;
   return { isDone: code === 0, isInterrupted, stdout, problem };
 }
 

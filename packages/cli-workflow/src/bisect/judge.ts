@@ -13,7 +13,7 @@ export type Judge = (
   signal: AbortSignal,
 ) => Promise<TestResult | null>;
 
-/** Calls a version good if its thread has a status. */
+/** Returns a judge that calls a version good if its thread has the status. */
 export const byStatus =
   (status: Status): Judge =>
   async (view) =>
@@ -22,9 +22,9 @@ export const byStatus =
 const skipCode = 125;
 
 /**
- * Runs a shell command for each thread: exit code 0 is good, 1 to 124 bad, 125 skips. The command gets the thread as
- * JSON on its standard input, the variables `BISECT_VERSION`, `BISECT_THREAD` and `BISECT_STATUS`, and the temporary
- * storage root in place of a host. Its output goes to the standard error.
+ * Returns a judge that runs a shell command for each thread. Exit code 0 means good, 1 to 124 bad, 125 skip. The command
+ * gets the thread as JSON on stdin, and the variables `BISECT_VERSION`, `BISECT_THREAD` and `BISECT_STATUS`. Its
+ * environment names the temporary storage root instead of the caller's host. Its output goes to stderr.
  *
  * @throws WorkflowError `BISECT_SCRIPT_FAILED` for another exit code, or a signal.
  */

@@ -8,8 +8,8 @@ export type Tested = { version: string; result: TestResult };
 export type Found = { firstBad: string | null; suspects: string[]; tested: Tested[] };
 
 /**
- * Searches for the first bad version by halving. `versions` are in the order of their registration: the first is good,
- * the last bad. Tests the version nearest to the middle that was not skipped.
+ * Searches for the first bad version by bisection. `versions` are in the order of their registration: the first is good,
+ * the last bad. Each test uses the version nearest to the middle, without skipped versions.
  */
 export async function firstBad(
   versions: readonly string[],

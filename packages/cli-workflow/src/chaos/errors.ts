@@ -16,6 +16,6 @@ export const failsAlone = (problem: string, isLive: boolean): WorkflowError =>
     "CHAOS_FAILED",
     `the workflow fails without faults: ${problem}`,
     isLive
-      ? "give the roles what they need: --prompt, --params, --files; or leave out --live"
+      ? "give the roles their inputs: --prompt, --params, --files; or leave out --live"
       : "name a thread of this version: --thread <id>; or let the roles run: --live",
   );

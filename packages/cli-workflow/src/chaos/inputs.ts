@@ -30,8 +30,8 @@ export type Inputs = {
 };
 
 /**
- * Returns the inputs of a workflow: of the named fixture or thread, else of its newest completed thread, preferably of
- * this version.
+ * Returns the inputs of a workflow from the named fixture or thread, else from the workflow's newest completed thread,
+ * preferably a thread of this version.
  *
  * @throws WorkflowError `NO_RECORDING`, `BAD_FIXTURE`, `THREAD_NOT_FOUND`, `LOG_CORRUPT`, `BAD_JSON`.
  */

@@ -10,7 +10,7 @@ import type { Session } from "../session/session.ts";
 import { exitCodes } from "../output/exit-code.ts";
 
 const file =
-  "a bundle (.esm.js), a source that is built first (.ts, .mts, .tsx), or a step workflow (.json, .yaml); a plan with a trigger becomes a plan to be confirmed";
+  "a bundle (.esm.js), a source that is built first (.ts, .mts, .tsx), or a step workflow (.json, .yaml); a plan with a trigger must be confirmed";
 
 type AddOptions = Pick<RegisterOptions, "types" | "sandbox">;
 type Options = AddOptions & CheckOptions & { check?: boolean };
@@ -20,18 +20,18 @@ export default defineCommand({
     command
       .argument("[name]", "the workflow's name (default: all that the project lists)")
       .argument("[file]", `${file} (default: the file that the project lists)`)
-      .option("--types <file>", "keep this .d.ts file beside the bundle")
+      .option("--types <file>", "store this .d.ts file with the bundle")
       .addOption(
         new Option(
           "--sandbox <mode>",
-          "load the bundle in bubblewrap to check it: never (off), if it works (auto), or always (required)",
+          "load the bundle in bubblewrap to check it: never (off), if bubblewrap works (auto), or always (required)",
         )
           .choices(["off", "auto", "required"])
           .default("auto"),
       )
       .option(
         "--check",
-        "add nothing: replay the workflow's threads on this version, and exit 1 if one diverges",
+        "only replay the workflow's threads on this version, and exit with 1 if a thread diverges",
       );
     threadsOption(command);
   },
@@ -85,9 +85,9 @@ async function addPlan(session: Session, name: string, path: string): Promise<St
   if (text === null) return null;
   const stored = await namedPlan(session, name, { text, file: path });
   const { id, phase } = stored.workflow;
-  if (stored.state === "unchanged") session.note(`the plan ${name} is as in ${path} already`);
+  if (stored.state === "unchanged") session.note(`the plan ${name} already matches ${path}`);
   if (stored.state === "changed" || phase === "awaiting_confirmation")
-    session.note(`its trigger fires once it is confirmed: uncaged-workflow plan confirm ${id}`);
+    session.note(`the trigger fires after a confirmation: uncaged-workflow plan confirm ${id}`);
   return stored;
 }
 

@@ -17,12 +17,12 @@ const makers = {
 };
 
 export default defineCommand({
-  onCluster: { refused: "it attests files of a storage root: pull the thread first" },
-  onServer: { refused: "it attests files of a storage root: call it on the server's machine" },
+  onCluster: { refused: "attest reads files of a storage root: pull the thread first" },
+  onServer: { refused: "attest reads files of a storage root: call it on the server's machine" },
   declare: (command) =>
     command
       .argument("<id>", "a thread that has ended, or @last")
-      .requiredOption("--key <file>", "the private key: of SSH, or of minisign")
+      .requiredOption("--key <file>", "the private key of SSH or minisign")
       .option("-o, --out <file>", "the file to write, which must not exist (default: stdout)"),
   examples: [
     "uncaged-workflow attest @last --key ~/.ssh/id_ed25519 -o review.intoto.json",

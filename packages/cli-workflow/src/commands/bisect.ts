@@ -29,8 +29,11 @@ export default defineCommand({
   declare: (command) =>
     command
       .argument("<thread>", "the thread whose recorded input each version runs, or @last")
-      .requiredOption("--good <version>", "a version that works: its hash, or the beginning of it")
-      .requiredOption("--bad <version>", "a later version that does not")
+      .requiredOption(
+        "--good <version>",
+        "a version that works: its hash, or the beginning of the hash",
+      )
+      .requiredOption("--bad <version>", "a later version that does not work")
       .option(
         "--step <n>",
         "keep the first n recorded steps (default: 0, start again)",
@@ -45,7 +48,7 @@ export default defineCommand({
           .choices(judged)
           .conflicts("script"),
       )
-      .option("--live", "run the roles, instead of answering them from the recording"),
+      .option("--live", "run the roles instead of answering them from the recording"),
   examples: [
     "uncaged-workflow bisect @last --good C9NMV6V --bad 7QK2D0M --expect-status completed",
     "uncaged-workflow bisect 01KQXKW1 --good C9NMV6V --bad 7QK2D0M --script 'grep -q LGTM'",
@@ -77,7 +80,7 @@ function judgeOf(session: Session, { script, expectStatus }: Options): Judge {
   if (expectStatus !== undefined) return byStatus(expectStatus);
   throw wrongUse(
     "--script or --expect-status is missing",
-    "say how to judge a version: --expect-status completed",
+    "choose how to judge a version: --expect-status completed",
   );
 }
 

@@ -32,14 +32,17 @@ export default defineCommand({
       .option("--run <n>", "make only this run of the seed", wholeNumber("--run", 1, mostRuns))
       .option(
         "--thread <id>",
-        "the thread that answers roles and questions (default: the newest completed)",
+        "the thread that answers roles and questions (default: the newest completed thread)",
       )
-      .option("--fixture <file>", "a fixture that answers them, from thread --fixture")
+      .option(
+        "--fixture <file>",
+        "a fixture that answers roles and questions, from thread --fixture",
+      )
       .option("--prompt <text>", "another prompt")
       .option("--params <json>", "other params: JSON, or @file")
       .option(
         "--live",
-        "really run the roles, many times, in a temporary folder; effects outside of it are real",
+        "run the roles themselves, many times, in a temporary folder; effects outside of that folder are real",
       )
       .option("--files <folder>", "with --live, each run works in a copy of this folder"),
   examples: [

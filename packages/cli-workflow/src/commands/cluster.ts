@@ -14,8 +14,8 @@ const up = defineSubcommand({
   summary: "start a cluster on this machine: servers and workers, on loopback",
   declare: (command) =>
     command
-      .addOption(new Option("--nodes <n>", "how many servers").choices(["1", "3"]).default("1"))
-      .option("--workers <n>", "how many workers", wholeNumber("--workers", 0, 64), 1)
+      .addOption(new Option("--nodes <n>", "number of servers").choices(["1", "3"]).default("1"))
+      .option("--workers <n>", "number of workers", wholeNumber("--workers", 0, 64), 1)
       .option("--install", "install the Restate server (BSL 1.1) into the cache if it is missing"),
   examples: [
     "uncaged-workflow cluster up --install",
@@ -46,8 +46,8 @@ const up = defineSubcommand({
 });
 
 const down = defineSubcommand({
-  summary: "stop the cluster of this machine; its data stays",
-  declare: (command) => command.option("--data", "delete its data too, permanently"),
+  summary: "stop the cluster of this machine, and keep its data",
+  declare: (command) => command.option("--data", "also delete its data, permanently"),
   examples: ["uncaged-workflow cluster down", "uncaged-workflow cluster down --data"],
   async run(session, { data = false }: { data?: boolean }) {
     const { downCluster } = await load();
@@ -74,13 +74,13 @@ const status = defineSubcommand({
           ({ name, pid, healthy }) => `${name}  ${pid}  ${healthy ? "healthy" : "not healthy"}`,
         ),
         ...found.workers.map(
-          ({ pid, port, running }) => `worker  ${pid}  ${running ? `port ${port}` : "gone"}`,
+          ({ pid, port, running }) => `worker  ${pid}  ${running ? `port ${port}` : "not running"}`,
         ),
       ];
       return `${found.host}\n${rows.map((row) => `  ${row}\n`).join("")}`;
     });
     const lost = found.workers.filter(({ running }) => !running).length;
-    if (lost > 0) session.note(`${count(lost, "worker")} of ${found.workers.length} gone`);
+    if (lost > 0) session.note(`${count(lost, "worker")} of ${found.workers.length} not running`);
     return found.healthy ? exitCodes.done : exitCodes.failed;
   },
 });

@@ -23,12 +23,12 @@ type Options = Pick<
 > & { params?: string; option?: string[]; name?: string; fromRole?: string; open?: boolean };
 
 export default defineCommand({
-  onCluster: { refused: "it registers a version at each save" },
+  onCluster: { refused: "dev registers a version at each save" },
   declare(command) {
     command
       .argument(
         "[file]",
-        "the source or the flow, or its name in uncaged.json (default: the only one there)",
+        "the source file, or a workflow's name in uncaged.json (default: the only workflow there)",
       )
       .option("--prompt <text>", "start a new thread with this prompt; - reads it from stdin")
       .option("--prompt-file <file>", "start a new thread: the prompt is the text of this file")
@@ -39,8 +39,11 @@ export default defineCommand({
         collect,
       );
     durabilityOption(limitOptions(maxRoundsOption(command)))
-      .option("--from-role <role>", "keep all steps up to this role's last, whatever has changed")
-      .option("--name <name>", "the workflow's name (default: that of the file)")
+      .option(
+        "--from-role <role>",
+        "keep all steps up to this role's last step, even if their source has changed",
+      )
+      .option("--name <name>", "the workflow's name (default: the file's name)")
       .option("--open", "open the console in the browser");
   },
   examples: ["uncaged-workflow dev workflow.ts --prompt 'apples, pears'"],

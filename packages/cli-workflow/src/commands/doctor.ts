@@ -4,7 +4,7 @@ import { defineCommand } from "../session/command.ts";
 import { exitCodes } from "../output/exit-code.ts";
 
 export default defineCommand({
-  onCluster: { refused: "it examines this machine and a storage root" },
+  onCluster: { refused: "doctor examines this machine and a storage root" },
   examples: ["uncaged-workflow doctor", "uncaged-workflow doctor --json | jq .problems"],
   async run(session) {
     const problems = await examine(() => session.host, session.env);

@@ -35,25 +35,25 @@ export default defineCommand({
     command
       .argument(
         "<workflows>",
-        "one or several versions, with commas: review@C9NMV6V,review; or files",
+        "one or several versions, separated by commas: review@C9NMV6V,review; or files",
       )
-      .argument("<dataset>", "a file of JSON Lines, a case a line; - reads it from stdin")
+      .argument("<dataset>", "a JSON Lines file with one case per line; - reads it from stdin")
       .option("--score <file>", "the scorer: a module whose default export judges a thread")
       .option("--fixtures <folder>", "answer the roles of each case from <folder>/<id>.json")
       .option("--repeat <n>", "number of runs of each case", wholeNumber("--repeat", 1, 1000), 1)
       .option(
         "--concurrency <n>",
-        "the most threads at once",
+        "the most concurrent threads",
         wholeNumber("--concurrency", 1, mostAtOnce),
         4,
       );
     shares(command)
       .addOption(
-        new Option("--score-timeout <time>", "how long a score may take")
+        new Option("--score-timeout <time>", "the most time for one score")
           .argParser(scoreTimeout)
           .default(60_000, "1m"),
       )
-      .option("--retry-failed", "repeat the cases whose threads failed or passed a limit");
+      .option("--retry-failed", "repeat the cases whose threads failed or exceeded a limit");
     limitOptions(maxRoundsOption(command), "of each thread; default: no limit");
   },
   examples: [
@@ -64,7 +64,7 @@ export default defineCommand({
   async run(session, options: Options, workflows: string, dataset: string) {
     const file = options.score;
     if (file === undefined)
-      throw wrongUse("eval needs a scorer", "name its file: --score score.ts");
+      throw wrongUse("eval needs a scorer", "name the scorer's file: --score score.ts");
     const { EvalRecord, runEval } = await import("@uncaged/workflow-evals");
     const { casesOf, checkFixtures } = await import("../eval/dataset.ts");
     const { Scorers } = await import("../eval/scorers.ts");
@@ -128,8 +128,16 @@ function shares(command: Command): Command {
     throw badOption(option, text, "give a number from 0 to 1");
   };
   return command
-    .option("--min-score <n>", "exit with 3 when the mean score is below it", share("--min-score"))
-    .option("--min-pass <n>", "exit with 3 when fewer runs pass, of 1", share("--min-pass"));
+    .option(
+      "--min-score <n>",
+      "exit with 3 when the mean score is below this (0 to 1)",
+      share("--min-score"),
+    )
+    .option(
+      "--min-pass <n>",
+      "exit with 3 when a smaller share of runs passes (0 to 1)",
+      share("--min-pass"),
+    );
 }
 
 function scoreTimeout(text: string): number {
@@ -210,7 +218,7 @@ function missedBy(versions: readonly VersionSummary[], { minScore, minPass }: Op
     const of = (what: string, is: number | null, least: number | undefined) =>
       least === undefined || (is ?? 0) >= least
         ? []
-        : [`${workflow}@${hash}: its ${what} is ${String(is ?? 0)}, below ${least}`];
+        : [`${workflow}@${hash}: the ${what} is ${String(is ?? 0)}, below ${least}`];
     return [...of("score", score, minScore), ...of("pass rate", passRate, minPass)];
   });
 }
@@ -235,7 +243,7 @@ class Progress {
     if (change.kind !== "done") this.#started += 1;
     if (change.kind === "started") return;
     this.#done += 1;
-    // Results of an earlier eval are reused at no cost.
+    // A recorded result of an earlier call adds no cost.
     if (change.kind !== "done") return;
     this.#cost += change.run.cost;
     const tenths = Math.floor((10 * this.#done) / this.all);

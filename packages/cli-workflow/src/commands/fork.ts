@@ -21,14 +21,20 @@ const mostSteps = 1_000_000_000;
 export default defineCommand({
   declare(command) {
     command
-      .argument("<id>", "the thread to take the steps from, or @last")
-      .option("--from-role <role>", "keep all up to this role's last step; role#2: its second")
+      .argument("<id>", "the thread whose steps to keep, or @last")
+      .option(
+        "--from-role <role>",
+        "keep all steps up to this role's last step; role#2: its second step",
+      )
       .addOption(
         new Option("--at-step <n>", "keep the first n steps (default: all but the last)")
           .argParser(wholeNumber("--at-step", 0, mostSteps))
           .conflicts("fromRole"),
       )
-      .option("--edit [json]", 'change the last kept step in $EDITOR, or by {"content","meta"}')
+      .option(
+        "--edit [json]",
+        'change the last kept step in $EDITOR, or with the JSON {"content","meta"}',
+      )
       .option("--anew", "repeat the step in progress without its recorded turns; keeps all steps")
       .option("--input <text>", "answer the last kept step, a question; - reads it from stdin");
     forkOptions(command);

@@ -6,7 +6,7 @@ import { defineCommand } from "../session/command.ts";
 export default defineCommand({
   declare: (command) =>
     command
-      .option("--dry-run", "show the bundles that would go, and move nothing")
+      .option("--dry-run", "show the unused bundles, and move nothing")
       .option("--trash", "delete threads that were removed more than 7 days ago"),
   examples: ["uncaged-workflow gc --dry-run", "uncaged-workflow gc --trash"],
   async run(session, { dryRun = false, trash = false }: { dryRun?: boolean; trash?: boolean }) {
@@ -18,7 +18,7 @@ export default defineCommand({
     // Clusters and databases have no trash.
     const isRoot = session.hostKind === "storage root";
     const done = isRoot ? "moved to the trash" : "deleted";
-    const verb = dryRun ? (isRoot ? "would go to the trash" : "would be deleted") : done;
+    const verb = dryRun ? (isRoot ? "would be moved to the trash" : "would be deleted") : done;
     const bundles = count(removed.length, "bundle");
     if (trash) {
       const threads = collected.emptied.filter((path) => isTrashedThread(basename(path)));
@@ -28,7 +28,7 @@ export default defineCommand({
     const again = trash ? "gc --trash" : "gc";
     for (const { path, message } of collected.problems) {
       session.note(
-        `warning: ${path} stays: ${oneLine(message)}; repair that, then: uncaged-workflow ${again}`,
+        `warning: ${path} was not deleted: ${oneLine(message)}; fix the problem, then: uncaged-workflow ${again}`,
       );
     }
     session.note(`${bundles}${left} ${verb} (${sizeText(bytes)}), ${kept} kept`);

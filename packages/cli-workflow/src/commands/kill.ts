@@ -6,8 +6,8 @@ export default defineCommand({
   declare: (command) =>
     command
       .argument("[ids...]", "the threads, or @last")
-      .option("--all", "all threads of the storage root that have not ended, once you agree")
-      .option("--yes", "with --all: kill them without a question")
+      .option("--all", "all threads of the storage root that have not ended, after a confirmation")
+      .option("--yes", "with --all: kill without a confirmation")
       .option("--force", "end a worker that does not answer; its other threads are resumed"),
   examples: ["uncaged-workflow kill @last", "uncaged-workflow kill --all"],
   run(session, options: AllOptions & { force?: boolean }, ids: string[]) {

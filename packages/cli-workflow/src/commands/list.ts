@@ -8,7 +8,7 @@ export default defineCommand({
     const rows = await session.host.workflows();
     if (rows.length === 0) {
       const advice = isListing(session)
-        ? "add those of the project: uncaged-workflow add"
+        ? "add the project's workflows: uncaged-workflow add"
         : "add one: uncaged-workflow add <name> <file>";
       session.note(`no workflows yet; ${advice}`);
     }

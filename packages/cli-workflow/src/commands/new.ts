@@ -20,11 +20,11 @@ export default defineCommand({
   declare: (command) =>
     command
       .argument("<dir>", "the folder: empty, missing, or with a package.json")
-      .option("--name <name>", "the workflow's name (default: that of the folder)")
+      .option("--name <name>", "the workflow's name (default: the folder's name)")
       .addOption(template)
       .option(
         "--from <file>",
-        "an export to make an agent graph of: TypeScript of Agent Builder, or JSON of a Flowise AgentFlow",
+        "make an agent graph from an export: TypeScript of Agent Builder, or JSON of a Flowise AgentFlow",
       ),
   examples: [
     "uncaged-workflow new my-review",
@@ -42,7 +42,7 @@ export default defineCommand({
     const project = await createProject(dir, session.cwd, { ...given, graph, command }, (write) =>
       session.withUsersUmask(write),
     );
-    for (const { at, message } of left) session.note(`not taken: ${from}, ${at}: ${message}`);
+    for (const { at, message } of left) session.note(`not imported: ${from}, ${at}: ${message}`);
     const { name, files, changed } = project;
     session.show({ ...project, command, ...(from !== undefined && { left }) }, () =>
       files.map((file) => `${project.dir}/${file}\n`).join(""),
@@ -61,7 +61,7 @@ type Options = { name?: string; template?: TemplateName; from?: string };
 
 const noImport = { graph: undefined, left: [] };
 
-/** Makes the text of an agent graph from another program's export. */
+/** Converts another program's export to the text of an agent graph. */
 async function importFile(file: string) {
   const { importGraph } = await import("@uncaged/workflow-graph/import");
   const { document, left } = importGraph(await readText(file, "--from"), file);

@@ -15,7 +15,7 @@ export default defineCommand({
       session,
       ids,
       (ref) => session.host.control(ref, { kind: "pause" }),
-      ({ threadId }) => `paused ${threadId}; it stops after the step it is at`,
+      ({ threadId }) => `paused ${threadId}; it stops after its current step`,
     );
   },
 });

@@ -6,6 +6,9 @@ export default defineCommand({
   examples: ["uncaged-workflow remove review"],
   async run(session, _options, name: string) {
     const removed = await withName(session, name, () => session.host.unregister(name));
-    session.show(removed, () => `removed ${removed.name}; its threads and their bundles stay\n`);
+    session.show(
+      removed,
+      () => `removed ${removed.name}; its threads and their bundles are kept\n`,
+    );
   },
 });

@@ -14,7 +14,7 @@ export default defineCommand({
       .argument("<id>", "a thread, or @last")
       .option(
         "--from-step <step>",
-        "start at this step's last run; step#2: at its second (default: with other params or prompt, at the first step)",
+        "start at this step's last run; step#2: at its second run (default, with other params or another prompt: at the first step)",
       )
       .option(
         "--set <name=value>",

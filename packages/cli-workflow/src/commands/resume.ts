@@ -57,13 +57,16 @@ export default defineCommand({
       .argument("[ids...]", "the threads, or @last")
       .option(
         "--interrupted",
-        "resume all threads that were interrupted within the last day, once you agree",
+        "resume all threads that were interrupted within the last day, after a confirmation",
       )
-      .option("--yes", "with --interrupted: resume them without a question")
+      .option("--yes", "with --interrupted: resume without a confirmation")
       .option("--input <text>", "answer a waiting thread: JSON or text; - reads it from stdin")
       .option("--approve", "approve the thread's question: an approval, or a tool call")
-      .option("--edit <json>", "approve the call with this input in place of the model's, or @file")
-      .option("--refuse <reason>", "reject it; the reason is passed on")
+      .option(
+        "--edit <json>",
+        "approve the call with this input instead of the model's input, or @file",
+      )
+      .option("--refuse <reason>", "reject the approval or the tool call, with a reason")
       .option("--token <token>", "the question's token: an answer to another question is refused");
     startOptions(command);
   },
@@ -84,7 +87,7 @@ export default defineCommand({
     }
     const decision = await callDecision(options, options.input);
     const answer = decision ? undefined : await inputOf(options.input, options.token);
-    // With this id the answer counts only once, even if a second worker gets the request after the loss of the first.
+    // With this id the answer counts only once, even if the worker dies and another worker gets the same request.
     const requestId = crypto.randomUUID();
     const { env, host } = session;
     const given = { env, durability: options.durability };

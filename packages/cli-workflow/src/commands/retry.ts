@@ -13,11 +13,11 @@ import { defineCommand } from "../session/command.ts";
 export default defineCommand({
   declare(command) {
     command.argument("<id>", "a thread that failed, was killed, or ran out of rounds; or @last");
-    maxRoundsOption(command, "default: those of the thread").option(
+    maxRoundsOption(command, "default: the thread's limit").option(
       "--on <workflow>",
       "continue on another version or workflow",
     );
-    startOptions(limitOptions(command, "default: that of the thread"));
+    startOptions(limitOptions(command, "default: the thread's limit"));
   },
   examples: [
     "uncaged-workflow retry @last --follow",

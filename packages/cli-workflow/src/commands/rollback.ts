@@ -5,7 +5,7 @@ export default defineCommand({
   declare: (command) =>
     command
       .argument("<name>", "the workflow")
-      .argument("[hash]", "a version, also a later one: its hash, or the beginning of it"),
+      .argument("[hash]", "an earlier or later version: its hash, or the beginning of the hash"),
   examples: ["uncaged-workflow rollback review", "uncaged-workflow rollback review C9NMV6V"],
   async run(session, _options, name: string, version?: string) {
     const moved = await withName(session, name, () => session.host.rollback(name, version));

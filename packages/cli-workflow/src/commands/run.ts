@@ -34,7 +34,10 @@ export default defineCommand({
         collect,
       )
       .option("--add", "build and add the project's workflow of this name, then run it")
-      .option("--thread-id <ulid>", "the thread's id; a second start with it starts nothing");
+      .option(
+        "--thread-id <ulid>",
+        "the thread's id; a second start with the same id starts no thread",
+      );
     startOptions(limitOptions(command));
   },
   examples: [
@@ -71,13 +74,13 @@ export default defineCommand({
 /** Adds the current source of a workflow that the project lists. */
 async function addListed(session: Session, name: string, file: string | null): Promise<void> {
   if (file !== null) {
-    const hint = "leave it out: a file is built each time it runs";
+    const hint = "leave out --add: a file is built each time it runs";
     throw wrongUse(`--add is for a name, and ${show(name)} is a file`, hint);
   }
   const { file: source } = listedOne(session, name);
   if ((await triggeredPlan(source)) !== null) {
     const hint = `add it: uncaged-workflow add ${name}`;
-    throw wrongUse(`${show(name)} is a plan with a trigger, which its confirmation starts`, hint);
+    throw wrongUse(`${show(name)} is a plan with a trigger: a confirmation starts the plan`, hint);
   }
   const { hash, unchanged } = await addFile(session, name, source);
   if (!unchanged) session.note(`added ${name}: ${hash}`);

@@ -95,13 +95,13 @@ export default defineCommand({
     session.note(`the ${session.hostKind} is ${root}`);
     if (!isLoopback(hostname)) {
       session.note(
-        "others can reach this address without encryption; a client with the token may do everything",
+        "other machines can reach this address without encryption; a client with the token has full access",
       );
     }
-    if (tokenFile !== undefined) session.note(`tokens: those of ${tokenFile}`);
-    session.note("Ctrl-C ends it; threads continue without it");
+    if (tokenFile !== undefined) session.note(`the token file is ${tokenFile}`);
+    session.note("Ctrl-C ends the server; threads continue without it");
     if (open && !openBrowser(server.entry()))
-      session.note("no browser was found: open the URL yourself");
+      session.note("no browser found; open the URL yourself");
     const firing =
       plans && !session.clusterChosen ? await startFiring(session, resume === true) : null;
     const note = (text: string): void => session.output.notes.write(`${text}\n`);
@@ -113,7 +113,7 @@ export default defineCommand({
   },
 });
 
-/** Prints the outcome of a reload of the token file. Programs need the outcome too, so it is not a note for people. */
+/** Prints the outcome of a reload of the token file. Programs need the outcome too, so the text is not a note for people. */
 function noteTokens({ output }: Session, error: unknown): void {
   const text = error === null ? "" : errorText(toErrorRecord(error));
   output.notes.write(

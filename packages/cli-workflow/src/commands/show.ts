@@ -27,7 +27,7 @@ async function paramsOf(descriptor: WorkflowView["descriptor"]): Promise<readonl
   return documentsIn(descriptor)?.document?.registry.params ?? [];
 }
 
-/** The fields of the schema of params, as `name: type (required)`; a schema without fields as JSON. */
+/** Returns the fields of the schema of params as `name: type (required)`. Returns a schema without fields as JSON. */
 function fieldsOf(schema: JsonSchema | undefined): string[] {
   if (schema === undefined || schema === true) return [];
   const { properties, required } = Object(schema) as { properties?: unknown; required?: unknown };
@@ -52,7 +52,7 @@ function text({ paint }: Session, view: WorkflowView, params: readonly string[])
     ["hash", hash],
     ["added", `${isoTime(timestamp)} (${ago(timestamp, Date.now())})`],
     ["versions", `${history.length + 1}`],
-    ["about", descriptor ? plain(descriptor.description) : "its descriptor can't be read"],
+    ["about", descriptor ? plain(descriptor.description) : "the descriptor can't be read"],
   ];
   if (params.length > 0) entries.push(["params", params.map(oneLine).join(", ")]);
   const head = pairs(entries, paint);

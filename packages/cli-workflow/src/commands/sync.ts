@@ -21,10 +21,7 @@ type Synced = {
 export default defineCommand({
   declare: (command) =>
     command
-      .option(
-        "--check",
-        "change nothing, and fail when a source differs from its registered version",
-      )
+      .option("--check", "only check, and fail if a source differs from its registered version")
       .option("--no-check", "register changed workflows even if the variable CI is set"),
   examples: [
     "uncaged-workflow sync",

@@ -18,9 +18,9 @@ type Options = { full?: boolean; value?: number } & { [part in Part]?: boolean }
 const parts: Record<Part, string> = {
   steps: "only the steps",
   attempts: "only the attempts: the work done for each step",
-  ledger: "only its usage",
+  ledger: "only the usage",
   checkpoint: "the state of a step workflow after its steps, as JSON",
-  fixture: "a fixture: the answers of its roles in an eval, as JSON",
+  fixture: "a fixture that answers the workflow's roles, as JSON",
 };
 const mostAt = 999_999_999_999;
 
@@ -65,9 +65,9 @@ export default defineCommand({
     const { view, attempts, ledger } = whole;
     const look = { ...session.look, full: options.full === true, now: Date.now() };
     if (options.ledger) {
-      session.show(ledger, () => ledgerText(ledger, look) || "it has called no model\n");
+      session.show(ledger, () => ledgerText(ledger, look) || "the thread has called no model\n");
     } else if (options.attempts) {
-      const text = () => attemptsText(whole, look) || "it has made no attempt\n";
+      const text = () => attemptsText(whole, look) || "the thread has made no attempt\n";
       session.show({ attempts: attempts.map(attemptJson) }, text);
     } else session.write(options.steps ? stepsText(whole, look) : threadText(whole, look));
     const next = whatNext(view.threadId, view);

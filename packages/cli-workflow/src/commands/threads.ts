@@ -52,7 +52,7 @@ export default defineCommand({
     if (rows.length === 0) {
       session.note(
         workflow || query.search || query.status || query.since || query.minCost || query.offset > 0
-          ? "no thread fits; see all: uncaged-workflow threads"
+          ? "no thread matches; see all: uncaged-workflow threads"
           : "no threads yet; start one: uncaged-workflow run <workflow>",
       );
     }

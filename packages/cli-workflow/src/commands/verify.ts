@@ -12,8 +12,8 @@ type Options = { attestation?: string; key?: string };
 export default defineCommand({
   declare: (command) =>
     command
-      .option("--attestation <file>", "check what attest wrote, instead of the storage root")
-      .option("--key <file>", "its public key, or an allowed-signers file of ssh-keygen"),
+      .option("--attestation <file>", "check an attestation instead of the storage root")
+      .option("--key <file>", "the signer's public key, or an allowed-signers file of ssh-keygen"),
   examples: [
     "uncaged-workflow verify",
     "uncaged-workflow verify --json | jq .problems",
@@ -21,7 +21,8 @@ export default defineCommand({
   ],
   async run(session, { attestation, key }: Options) {
     if (attestation !== undefined) return await verifyOne(session, attestation, key);
-    if (key !== undefined) throw wrongUse("--key belongs to --attestation", "name both");
+    if (key !== undefined)
+      throw wrongUse("--key needs --attestation", "name the attestation: --attestation <file>");
     let done = 0;
     const spinner = session.spinner(() => [`${count(done, "file")} checked`]);
     const onProgress = () => {
@@ -34,7 +35,7 @@ export default defineCommand({
     if (withoutSums.length > 0) {
       const threads = count(withoutSums.length, "thread");
       session.note(
-        `${threads} of an older version have no checksums: not all damage to them is found`,
+        `${threads} of an older version have no checksums: some damage may be undetected`,
       );
     }
     const ok = problems.length === 0;

@@ -21,7 +21,9 @@ export default defineCommand({
       ].join(""),
     );
     for (const { threadId, error } of failed) {
-      session.note(`can't wake ${threadId}, tried again in a minute: ${oneLine(error.message)}`);
+      session.note(
+        `can't wake ${threadId}; the next attempt is in a minute: ${oneLine(error.message)}`,
+      );
     }
     for (const one of left) session.note(leftText(one));
     session.note(next === null ? "no thread is asleep" : `the next is due at ${isoTime(next)}`);

@@ -21,22 +21,22 @@ export default defineCommand({
     command
       .option(
         "--port <n>",
-        "the port on which the cluster reaches it; 0 takes any free port (default: 9080)",
+        "the port for requests of the cluster; 0 takes any free port (default: 9080)",
         wholeNumber("--port", 0, 65_535),
       )
       .option(
         "--health-port <n>",
-        "the port of GET /health and of live events (default: the next one)",
+        "the port of GET /health and of live events (default: the next port)",
         wholeNumber("--health-port", 0, 65_535),
       )
       .option("--listen <address>", "the address to listen on (default: 127.0.0.1)")
       .option(
         "--advertise <host:port>",
-        "address at which others reach its health port, to follow threads live (default: this machine)",
+        "address of the health port for other machines, to follow threads live (default: this machine)",
         hostAndPort,
       )
       .option("--uri <uri>", "address of all workers: a balancer in front of them")
-      .option("--cache <dir>", "the folder in which it keeps bundles")
+      .option("--cache <dir>", "the folder for bundles")
       .option(
         "--state-limit",
         "for servers with an eager-state-size-limit, as docs/guides/deploy-cluster.md advises",
@@ -49,14 +49,14 @@ export default defineCommand({
       .option("--no-register", "leave the workers that the cluster knows unchanged")
       .option(
         "--threads <n>",
-        "the most threads that it drives at once, on PostgreSQL (default: 100)",
+        "the most concurrent threads, on PostgreSQL (default: 100)",
         wholeNumber("--threads", 1, 100_000),
       )
       .option(
         "--partition <period>",
-        "the time of a partition of logs, on PostgreSQL: day or month (default: month)",
+        "the period of a log partition, on PostgreSQL: day or month (default: month)",
       )
-      .option("--keep <duration>", "delete threads that ended longer ago, on PostgreSQL"),
+      .option("--keep <duration>", "delete threads that ended longer ago than this, on PostgreSQL"),
   examples: [
     "uncaged-workflow worker --host restate://127.0.0.1 --port 9080",
     "uncaged-workflow worker --host restate://restate.internal --listen 0.0.0.0 --uri http://workers.internal:9080",

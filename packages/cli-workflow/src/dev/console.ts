@@ -23,7 +23,7 @@ export class DevConsole {
     try {
       const [url, entry] = await this.#addresses();
       this.#session.note(`console: ${url}`);
-      if (!openBrowser(entry)) this.#session.note("no browser was found: open the URL yourself");
+      if (!openBrowser(entry)) this.#session.note("no browser found; open the URL yourself");
     } catch (error) {
       this.#session.output.notes.write(errorText(recordOf(error)));
     }

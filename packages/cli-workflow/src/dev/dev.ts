@@ -167,7 +167,7 @@ export class Development {
     this.#thread.goOn(hash).catch((error: unknown) => this.#failed(error, isFirst));
   }
 
-  /** Returns to the previous version if the type check finds errors after a version was accepted. */
+  /** Goes back to the previous version if the type check finds errors after a version was accepted. */
   async #backFrom(hash: string, before: string | null, check: TypeCheck | null): Promise<void> {
     const problems = await this.#problems(check);
     if (problems.length === 0 || this.#good !== hash) return;

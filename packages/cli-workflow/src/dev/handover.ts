@@ -24,7 +24,7 @@ export type DevThreads = {
   fromRole?: string;
 };
 
-/** A fork for a version. `source` is kept, to make another fork with fewer steps if needed. */
+/** A fork for a version. Another fork with fewer steps needs `source`. */
 type Made = { source: ThreadView; hash: string; kept: number };
 
 /**
@@ -57,7 +57,7 @@ export class Handover {
     report.onWrite = () => this.#live?.clear();
   }
 
-  /** Continues the last thread with a version, or starts the first thread. */
+  /** Continues the last thread with a version, or starts a new thread. */
   goOn(hash: string): Promise<void> {
     return this.#inTurn(async (signal) => {
       const view = this.#isNew ? null : await this.#last();
@@ -159,7 +159,7 @@ export class Handover {
     await this.#fork({ source, hash, kept }, first ? partOf(first) : null);
   }
 
-  /** Returns the roles of the running attempts. */
+  /** Returns the roles of the running attempts without a parent. */
   async #running(view: ThreadView): Promise<string[]> {
     if (view.status !== "running") return [];
     const attempts = await this.#session.host.attempts(view);
@@ -170,13 +170,13 @@ export class Handover {
 
   /**
    * Waits until the running step is committed, because its calls already cost money and its code is unchanged. Returns
-   * false if interrupted.
+   * false if a new operation interrupts the wait.
    */
   async #letFinish(view: ThreadView, roles: string[], signal: AbortSignal): Promise<boolean> {
     const { host } = this.#session;
     const { threadId } = view;
     const names = roles.join(", ");
-    const text = `${names} is at work and has not changed: the new version takes over behind it`;
+    const text = `${names} is running and has not changed: the new version takes over after it`;
     this.#report.note("waits", { threadId, roles }, text);
     await host.control(view, { kind: "pause" }).catch(ignore);
     for await (const item of host.observe(view, undefined, { signal, events: false })) {
@@ -186,7 +186,7 @@ export class Handover {
     return !signal.aborted;
   }
 
-  /** Returns the number of steps to keep for the named role. */
+  /** Returns the number of steps to keep because of `fromRole`; 0 without this role. */
   #pinned(steps: readonly Step[]): number {
     const { fromRole } = this.#given;
     try {
@@ -208,7 +208,7 @@ export class Handover {
         if (!isWorkflowError(error) || error.code !== "WORKER_SILENT") ignore(error);
         else {
           const { threadId } = view;
-          const text = "its worker does not answer, and is ended";
+          const text = "the thread's worker does not answer and is ended";
           this.#report.note("stuck", { threadId }, text);
           await host.control(view, { kind: "kill", force: true, env });
         }

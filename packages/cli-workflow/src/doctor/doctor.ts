@@ -50,7 +50,7 @@ function problemOf(error: unknown): Problem {
   const {
     code,
     message,
-    hint = "see whether this folder and its files can be read",
+    hint = "check that this folder and its files can be read",
   } = toErrorRecord(error);
   return { code, message, hint };
 }
@@ -61,7 +61,7 @@ function* checkBun(version: string): Generator<Problem> {
   yield {
     code: "BUN_OLD",
     message: `this is Bun ${version}, and ${needed} is needed`,
-    hint: "install uncaged-workflow again with npm: its own Bun comes with it",
+    hint: "install uncaged-workflow again with npm: the package includes its own Bun",
   };
 }
 
@@ -71,7 +71,7 @@ function* checkVariables(env: Environment): Generator<Problem> {
   yield {
     code: "BAD_VARIABLE",
     message: `UNCAGED_WORKFLOW_IDLE_MS is ${JSON.stringify(idle)}, not a number of milliseconds`,
-    hint: "set it to a number, or unset it: workers take 3000 now",
+    hint: "set it to a number, or unset it: workers use 3000 now",
   };
 }
 
@@ -83,7 +83,8 @@ function* checkShell(): Generator<Problem> {
   if (existsSync("/bin/sh")) return;
   yield {
     code: "NO_SHELL",
-    message: "no /bin/sh found: commands of tools and agents run on when their worker is killed",
+    message:
+      "no /bin/sh found: commands of tools and agents keep running when their worker is killed",
     hint: "install a shell, such as busybox",
   };
 }
@@ -146,7 +147,7 @@ async function* checkRegistry(host: Host): AsyncGenerator<Problem> {
     const other = await otherVersion(host, name);
     yield {
       code: "BUNDLE_MISSING",
-      message: `the bundle ${hash} of ${name} is gone`,
+      message: `the bundle ${hash} of ${name} is missing`,
       hint: `add the same file again: uncaged-workflow add ${name} <file>${other === null ? "" : `; or go back: uncaged-workflow rollback ${name} ${other}`}`,
     };
   }
@@ -172,7 +173,7 @@ function* checkIndex({ root }: Host): Generator<Problem> {
   yield {
     code: "INDEX_UNUSABLE",
     message: `${unusable} can't be written: lists and searches read every log`,
-    hint: `it is made again when it is deleted: rm -r ${folder}`,
+    hint: `delete the folder; it is created again: rm -r ${folder}`,
   };
 }
 
@@ -195,7 +196,7 @@ async function* checkWorkers(host: Host): AsyncGenerator<Problem> {
       const list = orphans.map((orphan) => `${orphan.pid} ${orphan.command}`).join(", ");
       yield {
         code: "PROCESSES_LEFT",
-        message: `the worker of ${hash} was killed and has left running: ${list}`,
+        message: `the worker of ${hash} was killed and left processes running: ${list}`,
         hint: `a resume of its threads ends them, or: kill ${orphans.map((orphan) => orphan.pid).join(" ")}`,
       };
     }
@@ -203,21 +204,21 @@ async function* checkWorkers(host: Host): AsyncGenerator<Problem> {
       yield {
         code: "WORKER_SILENT",
         message: `the worker of ${hash} does not answer: a role may block it`,
-        hint: "end it and resume its other threads: uncaged-workflow kill --force <id>",
+        hint: "end the worker and resume its other threads: uncaged-workflow kill --force <id>",
       };
     }
     if (state === "stuck") {
       yield {
         code: "WORKER_STUCK",
-        message: `the worker of ${hash}, process ${pid}, runs and takes no requests: it could not end`,
-        hint: `nothing of that version can run before it is ended: kill -9 ${pid}`,
+        message: `the worker of ${hash}, process ${pid}, runs but accepts no requests: it could not end`,
+        hint: `end the process, which blocks this version: kill -9 ${pid}`,
       };
     }
     if (state === "gone") {
       yield {
         code: "SOCKET_STALE",
-        message: `the worker of ${hash} is gone and has left its socket in ${join(host.root, "run")}`,
-        hint: "it does no harm: the next worker replaces it, or delete it",
+        message: `the worker of ${hash} has ended and left its socket in ${join(host.root, "run")}`,
+        hint: "delete the socket, or let the next worker replace it",
       };
     }
   }

@@ -7,14 +7,14 @@ export const fixtureNotFound = (id: string, path: string): WorkflowError =>
   WorkflowError.missing(
     "FIXTURE_NOT_FOUND",
     `no fixture of the case ${show(id)} found: ${path}`,
-    "export one: uncaged-workflow thread <id> --fixture; without --fixtures its roles are executed",
+    "export a fixture: uncaged-workflow thread <id> --fixture; or leave out --fixtures to execute the roles",
   );
 
 export const badFixture = (path: string, problem: string): WorkflowError =>
   WorkflowError.usage(
     "BAD_FIXTURE",
     `${path}: ${problem}`,
-    "export it again: uncaged-workflow thread <id> --fixture",
+    "export the fixture again: uncaged-workflow thread <id> --fixture",
   );
 
 export const otherFixture = (
@@ -24,7 +24,7 @@ export const otherFixture = (
   WorkflowError.usage(
     "OTHER_FIXTURE",
     `the fixture of the case ${show(id)} belongs to the workflow ${show(found)}, not to ${show(wanted)}`,
-    `export one of a thread of ${wanted}`,
+    `export a fixture of a thread of ${wanted}`,
   );
 
 export const scorerBroken = (file: string, problem: string): WorkflowError =>
@@ -38,5 +38,5 @@ export const scorerTimeout = (limit: string): WorkflowError =>
   WorkflowError.failed(
     "SCORER_TIMEOUT",
     `the scorer took longer than ${limit}`,
-    "give it more: --score-timeout 5m",
+    "allow more time: --score-timeout 5m",
   );

@@ -19,7 +19,7 @@ export type ScoreAnswer = { ready: true } | { score: Score } | { error: AttemptE
 /** Returns the path of a built scorer's source map. */
 export const mapOf = (path: string): string => `${path}.map`;
 
-/** Returns an error on one line, after the source line that threw it. */
+/** Returns an error on one line, after the source position that threw it. */
 function lineOf({ name, message, at }: AttemptError): string {
   const where = at ? `${at.file}:${at.line}:${at.column}: ` : "";
   return `${where}${name}: ${message}`;
@@ -149,7 +149,7 @@ class ScorerProcess {
     return this.answer(timeoutMs);
   }
 
-  /** Returns the process's next answer. After the timeout, waits for neither the answer nor the end of the process. */
+  /** Returns the process's next answer. After the timeout, kills the process and rejects. */
   async answer(timeoutMs: number): Promise<ScoreAnswer> {
     const { promise, reject } = this.#next;
     const timer = setTimeout(() => {

@@ -90,7 +90,10 @@ export function streamItem(
   else if (item.kind === "status") session.stream({ kind: "status", status: item.state.status });
 }
 
-/** Waits silently until a thread ends or waits for an answer, and returns the exit code. */
+/**
+ * Waits until a thread ends or waits for an answer, and returns the exit code. Prints only failed tries, violations of the
+ * descriptor, and the outcome.
+ */
 export async function waitForThread(
   session: Session,
   ref: ThreadRef,

@@ -184,7 +184,7 @@ export class View {
     return text;
   }
 
-  /** Ends the attempts of the previous worker when a new worker begins. */
+  /** Removes the attempts that were lost with their worker, and returns the rest of their text. */
   #lost(): string {
     const lost = [...this.#running].filter(([{ status }]) => status === "lost");
     return lost

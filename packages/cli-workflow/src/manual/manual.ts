@@ -22,9 +22,9 @@ const exitMeanings = (Object.keys(meanings) as (keyof typeof exitCodes)[]).map(
 
 const variables: [name: string, meaning: string][] = [
   ["UNCAGED_WORKFLOW_STORAGE_ROOT", "the storage root; --root takes precedence"],
-  ["UNCAGED_WORKFLOW_IDLE_MS", "how long an idle worker stays, in milliseconds (3000)"],
+  ["UNCAGED_WORKFLOW_IDLE_MS", "the time after which an idle worker exits, in milliseconds (3000)"],
   ["UNCAGED_PLAN_HOME", "the folder of plans; plans in the storage root by default"],
-  ["NO_COLOR, TERM=dumb", "no colour; a pipe has none either"],
+  ["NO_COLOR, TERM=dumb", "no colour; pipes never get colour"],
   ["VISUAL, EDITOR", "the editor of fork --edit"],
   ["TMPDIR", "the folder for builds and checks"],
 ];

@@ -167,8 +167,8 @@ export function orphansText(orphans: readonly Orphan[]): string | null {
     orphans.filter((orphan) => (orphan.ended === null) === runsOn),
   ) as [Orphan[], Orphan[]];
   const parts = [
-    ended.length > 0 && `ended what a killed worker had left running: ${list(ended)}`,
-    left.length > 0 && `a killed worker has left running what can't be ended: ${list(left)}`,
+    ended.length > 0 && `ended processes that a killed worker left running: ${list(ended)}`,
+    left.length > 0 && `a killed worker left processes running that can't be ended: ${list(left)}`,
   ];
   return parts.filter(Boolean).join("; ") || null;
 }

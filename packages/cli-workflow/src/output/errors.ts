@@ -6,14 +6,14 @@ export const outputFailed = (reason: string): WorkflowError =>
   WorkflowError.failed(
     "OUTPUT_FAILED",
     `can't write the output: ${reason}`,
-    "make room where stdout goes, or send it elsewhere; the command's changes are kept",
+    "free space at the destination of stdout, or redirect it; the command's changes are kept",
   );
 
 export const valueTooDeep = (cause: unknown): WorkflowError =>
   WorkflowError.failed(
     "VALUE_TOO_DEEP",
     "a value is nested too deeply to be shown",
-    "no workflow can yield it: see which program wrote the log",
+    "no workflow can yield such a value: find the program that wrote the log",
     cause,
   );
 

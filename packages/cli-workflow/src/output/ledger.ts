@@ -39,9 +39,7 @@ export const ledgerLine = ({ total, unknown }: Ledger): string =>
 
 /** Returns the number of calls that were interrupted before they reported all their tokens; "" for none. */
 export const unknownText = (unknown: number): string =>
-  unknown === 0
-    ? ""
-    : `what ${count(unknown, "call")} had not reported when ${unknown === 1 ? "it" : "they"} broke off`;
+  unknown === 0 ? "" : `the unreported tokens of ${count(unknown, "interrupted call")}`;
 
 /**
  * Returns the usage of a thread: a line for each role, a line for each model if there are several, then the total, the

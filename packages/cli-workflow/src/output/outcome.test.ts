@@ -74,7 +74,7 @@ test("the next action is a complete command", () => {
   const corrected = `continue on a corrected version: uncaged-workflow retry ${id} --on review`;
   const next = `continue in a new thread: uncaged-workflow retry ${id}; ${corrected}`;
   expect(whatNext(id, viewOf(null))).toBe(
-    `do step 1, whose failure was caught, again: uncaged-workflow fork ${id} --at-step 0; ${next}`,
+    `repeat step 1, whose failure was caught: uncaged-workflow fork ${id} --at-step 0; ${next}`,
   );
   const badSleep = { name: "WorkflowError", code: "BAD_SLEEP", hint: "give a duration", step: 2 };
   expect(whatNext(id, viewOf(badSleep))).toBe(next);

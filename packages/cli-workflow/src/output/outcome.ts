@@ -122,7 +122,7 @@ export function whatNext(threadId: string, state: ThreadStatus | ThreadView): st
       const isOther = state.error?.hint !== undefined;
       const kept = "steps" in state && !isOther ? replayedFailure(state) : null;
       if (kept === null) return next;
-      return `do step ${kept + 1}, whose failure was caught, again: uncaged-workflow fork ${threadId} --at-step ${kept}; ${next}`;
+      return `repeat step ${kept + 1}, whose failure was caught: uncaged-workflow fork ${threadId} --at-step ${kept}; ${next}`;
     }
     case "killed":
       return `continue in a new thread: ${retry}`;

@@ -64,7 +64,7 @@ const refusals: Record<string, string> = {
 
 function goneOr(error: unknown): Error {
   const code = codeOf(error);
-  if (code === "EPIPE") return new ReaderGone("the reader of the output has gone");
+  if (code === "EPIPE") return new ReaderGone("the reader of the output has exited");
   return outputFailed(refusals[code] ?? code);
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { paintFor } from "./style.ts";
 
-test("color is used only on a terminal, unless it is turned off", () => {
+test("colour is used only on a terminal, unless it is turned off", () => {
   const painted = (wanted: boolean, terminal: boolean, env: Record<string, string>) =>
     paintFor(wanted, terminal, env)("red", "x") !== "x";
   expect(painted(true, true, {})).toBe(true);

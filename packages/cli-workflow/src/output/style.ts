@@ -3,10 +3,10 @@ import type { Status } from "@uncaged/workflow/host";
 
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan";
 
-/** Applies a style to a text, or returns it unchanged if color is off. */
+/** Applies a style to a text, or returns it unchanged if colour is off. */
 export type Paint = (style: Style, text: string) => string;
 
-/** Presentation of results: color, and the width of the terminal. */
+/** Presentation of results: colour, and the width of the terminal. */
 export type Look = { paint: Paint; terminal: boolean; columns: number };
 
 export const noPaint: Paint = (_style, text) => text;
@@ -14,7 +14,7 @@ export const noPaint: Paint = (_style, text) => text;
 const paint: Paint = (style, text) =>
   text === "" ? "" : styleText(style, text, { validateStream: false });
 
-/** Tells whether to use color: only on terminals, and not with `--no-color`, `NO_COLOR` or `TERM=dumb`. */
+/** Tells whether to use colour: only on terminals, and not with `--no-color`, `NO_COLOR` or `TERM=dumb`. */
 export function paintFor(wanted: boolean, terminal: boolean, env: NodeJS.ProcessEnv): Paint {
   const off = !wanted || !terminal || Boolean(env.NO_COLOR) || env.TERM === "dumb";
   return off ? noPaint : paint;

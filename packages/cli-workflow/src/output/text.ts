@@ -3,7 +3,7 @@ const lineBreaks = /\r\n|[\r\u0085\u2028\u2029]/g;
 
 /**
  * Returns external text that is safe for a terminal. Every kind of line break becomes a line feed. Characters that move
- * the cursor, color the screen or change the writing direction become escapes (`\u001b`).
+ * the cursor, colour the screen or change the writing direction become escapes (`\u001b`).
  */
 export function plain(text: string): string {
   return text

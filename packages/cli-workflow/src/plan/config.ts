@@ -8,7 +8,7 @@ const shown = (value: unknown): string => {
 };
 
 export const config = defineSubcommand({
-  summary: "list the settings, or get or set one",
+  summary: "list the settings, or get or set a setting",
   examples: ["uncaged-workflow plan config", "uncaged-workflow plan config --json | jq '.[].key'"],
   async run(session) {
     const { configEntries } = await import("@uncaged/workflow-plan/service");
@@ -48,7 +48,7 @@ export const config = defineSubcommand({
       },
     }),
     unset: defineSubcommand({
-      summary: "remove a setting from the plan home: its default holds again",
+      summary: "remove a setting from the plan home: its default applies again",
       declare: (command) => command.argument("<setting>", "its key, such as agent.command"),
       examples: ["uncaged-workflow plan config unset max_runs"],
       async run(session, _options, key: string) {

@@ -6,6 +6,7 @@ import { Argument, type Command } from "commander";
 import { textOrStdin } from "../arguments/values.ts";
 import { outcomeExitCode, outcomeJson, outcomeText } from "../output/outcome.ts";
 import { exitCodes } from "../output/exit-code.ts";
+import { count } from "../output/text.ts";
 import { defineSubcommand } from "../session/command.ts";
 import type { Session } from "../session/session.ts";
 import { type AgentOptions, agentOption, withPlans } from "./home.ts";
@@ -13,7 +14,7 @@ import { type AgentOptions, agentOption, withPlans } from "./home.ts";
 type RunOptions = AgentOptions & { wait?: boolean };
 
 const planArgument = (command: Command): Command =>
-  command.argument("<plan>", "its id, or any unique beginning of it");
+  command.argument("<plan>", "the plan's id, or any unique beginning of the id");
 
 const runOptions = (command: Command): Command =>
   agentOption(command).option("--wait", "wait for the run's end and exit with its return code");
@@ -24,7 +25,7 @@ export const confirm = defineSubcommand({
     runOptions(
       planArgument(command).option(
         "--hash <hash>",
-        "only if the plan has this hash, or a hash that begins so",
+        "only if the plan's hash is this text or begins with it",
       ),
     ),
   examples: ["uncaged-workflow plan confirm wf_x7", "uncaged-workflow plan confirm wf_x7 --wait"],
@@ -33,7 +34,7 @@ export const confirm = defineSubcommand({
 });
 
 export const run = defineSubcommand({
-  summary: "run a plan now, whatever its trigger is",
+  summary: "run a plan now, regardless of its trigger",
   declare: (command) =>
     runOptions(
       planArgument(command).option(
@@ -67,7 +68,9 @@ async function begin(
   return await withPlans(session, options, async (plans, { isFiring }) => {
     const started = await act(plans);
     if (started.phase === "active" && !session.clusterChosen && !isFiring(plans.home))
-      session.note("nothing lets its trigger fire: uncaged-workflow plan service run, or serve");
+      session.note(
+        "no process fires its trigger; start one: uncaged-workflow plan service run, or serve",
+      );
     const { phase, runId, threadId, workflowId } = started;
     if (threadId !== null && options.wait) return await wait(session, plans, started, threadId);
     session.show(started, () => (runId === null ? `${workflowId} is ${phase}\n` : `${runId}\n`));
@@ -101,7 +104,7 @@ async function wait(
   );
   if (phase === "failed")
     session.note(
-      `do again what has not succeeded: uncaged-workflow plan retry ${started.workflowId}`,
+      `repeat the unsuccessful steps: uncaged-workflow plan retry ${started.workflowId}`,
     );
   return outcomeExitCode(ended);
 }
@@ -126,7 +129,7 @@ async function begun(
     if (found) return found;
     const { error, status } = plans.findRun(runId);
     if (status !== "running")
-      throw WorkflowError.failed("RUN_ENDED", `${runId} has ended before it began: ${error}`);
+      throw WorkflowError.failed("RUN_ENDED", `${runId} ended before it started: ${error}`);
     await plans.startQueued((queued, cause) => {
       if (queued.runId === runId) throw cause;
     });
@@ -147,7 +150,7 @@ export const answer = defineSubcommand({
             "retry the step, skip it and its dependents, or abort",
           ).choices([...decisions]),
         )
-        .option("--step <id>", "only if it is asked about this step"),
+        .option("--step <id>", "only if the decision is about this step"),
     ),
   examples: ["uncaged-workflow plan answer wf_x7 retry"],
   run: (
@@ -163,7 +166,7 @@ export const answer = defineSubcommand({
 });
 
 export const pause = defineSubcommand({
-  summary: "begin no more steps of a plan, and stop its trigger",
+  summary: "start no more steps of a plan, and stop its trigger",
   declare: planArgument,
   examples: ["uncaged-workflow plan pause wf_x7"],
   run: (session, _options, id: string) =>
@@ -216,6 +219,6 @@ export const rebuild = defineSubcommand({
   run: (session) =>
     withPlans(session, { creates: true }, async (plans) => {
       const done = await plans.rebuild();
-      session.show(done, () => `made ${done.runs} again\n`);
+      session.show(done, () => `rebuilt the rows of ${count(done.runs, "run")}\n`);
     }),
 });

@@ -22,14 +22,14 @@ import type { Session } from "../session/session.ts";
 
 type Service = typeof import("@uncaged/workflow-plan/service");
 
-/** Reason for refusing a server. */
-export const plansElsewhere = "plans are changed in the console of the server, or on its machine";
+/** The reason why plan commands refuse a server. */
+export const plansElsewhere = "change plans in the server's console, or on the server's machine";
 
-/** Adds `--agent` to a command that begins runs. */
+/** Adds `--agent` to a command that starts runs. */
 export const agentOption = (command: Command): Command =>
   command.option(
     "--agent <command>",
-    "program that carries out the steps (default: from the settings)",
+    "program that executes the steps (default: from the settings)",
   );
 
 export type AgentOptions = { agent?: string };
@@ -69,7 +69,7 @@ async function isProjects(session: Session, root: string): Promise<boolean> {
     findProject(session.cwd, env),
   ]);
   return found.some((one, at) => {
-    // An unreadable project around the root counts as the project of the root.
+    // A root in an unreadable project counts as a project's root.
     if (one.status === "rejected") return at === 0;
     const { folder, root: named } = one.value ?? {};
     if (named !== undefined && realOf(named) === path) return true;

@@ -24,7 +24,7 @@ export const make = defineSubcommand({
   ],
   async run(session, { file }: { file?: string }, request?: string) {
     if ((file === undefined) === (request === undefined))
-      throw wrongUse("give a text or --file, one of them", "say what the plan is to do");
+      throw wrongUse("give either a text or --file", "describe the task of the plan");
     if (file !== undefined) return await fromFile(session, file);
     const text = request ?? "";
     return await converse(session, text, (planning, given, callbacks) =>
@@ -55,7 +55,7 @@ export const modify = defineSubcommand({
   summary: "change a plan",
   declare: (command) =>
     command
-      .argument("<plan>", "its id, or any unique beginning of it")
+      .argument("<plan>", "the plan's id, or any unique beginning of the id")
       .argument("<text>", "the change; - reads it from stdin"),
   examples: ["uncaged-workflow plan modify wf_x7 'at ten, and only on Mondays'"],
   run: (session, _options, id: string, wish: string) =>
@@ -63,7 +63,7 @@ export const modify = defineSubcommand({
 });
 
 export const answerQuestion = defineSubcommand({
-  summary: "answer the planner, or tell it what to change",
+  summary: "answer the planner, or request a change",
   declare: (command) =>
     command
       .argument("<session>", "the planner session")
@@ -77,7 +77,7 @@ type Turn = (planning: Planning, text: string, callbacks: StreamCallbacks) => Pr
 
 async function converse(session: Session, given: string, take: Turn): Promise<number> {
   const text = await textOrStdin(given, "the text");
-  if (text.trim() === "") throw wrongUse("the text is blank", "write what the plan is to do");
+  if (text.trim() === "") throw wrongUse("the text is blank", "describe the task of the plan");
   return await withPlans(session, { creates: true }, async (plans, { Planning }) => {
     const planning = new Planning(plans, await plannerOf(session, plans));
     const live = new LiveText(session);

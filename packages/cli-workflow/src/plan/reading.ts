@@ -47,7 +47,8 @@ export const list = defineSubcommand({
 
 export const show = defineSubcommand({
   summary: "show a plan: its steps, its trigger, its runs",
-  declare: (command) => command.argument("<plan>", "its id, or any unique beginning of it"),
+  declare: (command) =>
+    command.argument("<plan>", "the plan's id, or any unique beginning of the id"),
   examples: [
     "uncaged-workflow plan show wf_x7",
     "uncaged-workflow plan show wf_x7 --json | jq '.runs[0].steps'",
@@ -77,7 +78,7 @@ async function noteNext(session: Session, plans: Plans, { id, phase }: PlanView)
   const plan = `uncaged-workflow plan`;
   if (phase === "awaiting_confirmation") session.note(`confirm it: ${plan} confirm ${id}`);
   if (plans.draft(id)) session.note(`it has a change that is not confirmed: ${plan} confirm ${id}`);
-  if (phase === "failed") session.note(`do again what has not succeeded: ${plan} retry ${id}`);
+  if (phase === "failed") session.note(`repeat the unsuccessful steps: ${plan} retry ${id}`);
   for (const wanted of await plans.wanted()) {
     if (wanted.workflowId === id) session.note(wantedText(wanted));
   }
@@ -85,7 +86,7 @@ async function noteNext(session: Session, plans: Plans, { id, phase }: PlanView)
 
 export const status = defineSubcommand({
   summary: "show running plans, open decisions, and plans due next",
-  declare: (command) => command.argument("[plan]", "of one plan alone"),
+  declare: (command) => command.argument("[plan]", "only this plan"),
   examples: ["uncaged-workflow plan status", "uncaged-workflow plan status --json | jq .next"],
   run: (session, _options, id?: string) =>
     withPlans(session, {}, async (plans) => {

@@ -41,7 +41,7 @@ export const secret = defineSubcommand({
         const { openSecrets } = await import("@uncaged/workflow-plan/service");
         const names = openSecrets(await homeOf(session)).names();
         if (names.length === 0)
-          session.note("none yet; store one: uncaged-workflow plan secret set NAME");
+          session.note("no credentials yet; store one: uncaged-workflow plan secret set NAME");
         session.show(names, () => names.map((name) => `${name}\n`).join(""));
       },
     }),

@@ -105,7 +105,7 @@ async function unitFor(session: Session, resume = false): Promise<Unit> {
   if (clusterChosen && withoutPasswords(clusterChosen.url) !== clusterChosen.url) {
     throw wrongUse(
       "the service's file would show the password of the URL",
-      "leave it out, and put it into ~/.pgpass",
+      "remove the password from the URL, and put it into ~/.pgpass",
     );
   }
   const where = clusterChosen ? ["--host", clusterChosen.url] : ["--root", root];
@@ -154,7 +154,8 @@ async function runHere(session: Session, options: AgentOptions & ResumeOption): 
       open: () => openPlansOf(session, options),
       messaging: (opened) => messagingOf(session, opened, { hasBots: true }),
       report: (event) => report(session, event),
-      onReady: () => session.note(`the service of ${home} runs; Ctrl-C ends it, runs continue`),
+      onReady: () =>
+        session.note(`the service of ${home} runs; Ctrl-C ends the service, runs continue`),
     });
   } finally {
     rest?.();

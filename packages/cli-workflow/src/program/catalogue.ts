@@ -3,14 +3,14 @@ import type { CommandFile } from "../session/command.ts";
 const groups = {
   Workflows: {
     add: "register a bundle, or build a source and register it",
-    sync: "register what the project lists, or check that it is registered",
+    sync: "register the workflows that the project lists, or check that they are registered",
     list: "list the workflows",
     show: "show a workflow: its roles and versions",
     history: "list the versions of a workflow, newest first",
     check: "replay a workflow's threads on another version, without running a step",
     rollback: "go back to an earlier version, or to a named one",
-    bisect: "find the version that broke a thread, over its recorded input",
-    remove: "remove a workflow's name; its threads stay",
+    bisect: "find the version that broke a thread, with its recorded input",
+    remove: "remove a workflow's name, and keep its threads",
   },
   Threads: {
     run: "start a thread and print its id",
@@ -37,7 +37,7 @@ const groups = {
   },
   Console: {
     serve: "serve the API and the console to this machine",
-    mcp: "serve workflows and threads to a coding agent, by MCP",
+    mcp: "serve workflows and threads to a coding agent, over MCP",
   },
   Cluster: {
     cluster: "start, stop and show a cluster on this machine",

@@ -4,13 +4,13 @@ import { show } from "@uncaged/workflow/internal";
 /* The errors of creating a project. */
 
 export const notADirectory = (path: string, hint: string): WorkflowError =>
-  WorkflowError.usage("NOT_A_DIR", `${show(path)} is a file, or is inside one`, hint);
+  WorkflowError.usage("NOT_A_DIR", `${show(path)} is a file, or is inside a file`, hint);
 
 export const fileExists = (path: string): WorkflowError =>
   WorkflowError.usage(
     "FILE_EXISTS",
     `${show(path)} already exists`,
-    "move it, or name another folder",
+    "move the file, or name another folder",
   );
 
 export const directoryNotEmpty = (path: string, hint: string): WorkflowError =>

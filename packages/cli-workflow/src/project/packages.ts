@@ -8,7 +8,7 @@ const commandPackage = "uncaged-workflow";
 
 /** The source of the packages that a project's files import. */
 export type ProjectPackages = {
-  /** Our packages, for the dependencies of the project's manifest. */
+  /** The packages of uncaged-workflow, for the dependencies of the project's manifest. */
   dependencies: Record<string, string>;
   /** Targets of links in `node_modules`, by path. npm later replaces the links with packages. */
   links: Record<string, string>;
@@ -17,9 +17,10 @@ export type ProjectPackages = {
 };
 
 /**
- * Determines how a project in a folder gets our packages, and other packages by name. A program installed from a
- * registry names versions. Other programs can't, because a registry may not have them: a checkout names folders with
- * built declarations, a program installed from tarballs names the tarballs, and a standalone binary contains tarballs.
+ * Determines how a project in a folder gets the packages of uncaged-workflow, and other packages by name. A program
+ * installed from a registry names versions. Other programs can't, because a registry may not have these versions: a
+ * checkout names folders with built declarations, a program installed from tarballs names the tarballs, and a standalone
+ * binary contains tarballs.
  */
 export async function packagesFor(
   dir: string,
@@ -68,8 +69,7 @@ function linkedTo(top: string, { dir, ours, others }: Wanted): ProjectPackages {
 }
 
 /**
- * Returns the tarballs of our packages in a standalone binary, without the package of the command, because the
- * binary replaces it.
+ * Returns the tarballs in a standalone binary. Omits the package of the command, because the binary is the command.
  */
 async function carried(ours: readonly string[]): Promise<ProjectPackages> {
   const path = fileURLToPath(new URL("./packages.tar", import.meta.url));
@@ -87,8 +87,8 @@ async function carried(ours: readonly string[]): Promise<ProjectPackages> {
 }
 
 /**
- * Returns all of our packages as listed in the manifest that installed this program, if the manifest names tarballs.
- * All are needed, because they depend on each other.
+ * Returns the packages of uncaged-workflow in the manifest that installed this program, if the manifest names tarballs.
+ * A project needs all of them, because they depend on each other.
  */
 function tarballsOf(from: string, dir: string): Record<string, string> {
   const [folder = ""] = from.split("/node_modules/");

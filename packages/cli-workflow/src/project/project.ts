@@ -43,7 +43,7 @@ type Template = {
   files: Record<string, string>;
   /** Patterns for git to ignore, besides the common patterns. */
   ignored?: string;
-  /** Our packages that the template's files import, and their dependencies among our packages. */
+  /** The packages of uncaged-workflow that the template needs, with their dependencies among these packages. */
   packages: readonly string[];
   /** Third-party packages that the template's source imports, with their versions. */
   imports?: Record<string, string>;

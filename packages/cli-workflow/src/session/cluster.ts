@@ -8,7 +8,7 @@ export type SharedHost = Host & { moving: MovingHost };
 export const isDatabaseUrl = (url: string): boolean => /^postgres(ql)?:\/\//i.test(url);
 
 /**
- * Connects to a cluster and checks that the cluster responds and has our workers, or connects to a database and
+ * Connects to a cluster and checks that the cluster responds and has workers, or connects to a database and
  * creates its tables. `ownFolder` is the folder of the storage root's own cluster.
  * @throws WorkflowError the errors of `reachCluster` and `clusterState`, and `NO_WORKERS`; the errors of
  * `openPostgresHost`.

@@ -37,6 +37,6 @@ export const notOnCluster = (
 export const folderGone = (): WorkflowError =>
   WorkflowError.failed(
     "FOLDER_GONE",
-    "the folder that this command was called in is gone",
-    "go to another: cd ~",
+    "the current folder of this command was deleted",
+    "go to another folder: cd ~",
   );

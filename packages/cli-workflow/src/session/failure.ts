@@ -81,7 +81,7 @@ function rightUse(code: string, problem: string, command: string | undefined): s
     : null;
 }
 
-// An updated checkout lacks new dependencies until the user installs them.
+// After an update, a checkout lacks new dependencies until the user installs them.
 function missingPackage(thrown: unknown): string | null {
   if (!(thrown instanceof Error && "specifier" in thrown)) return null;
   const { specifier } = thrown;

@@ -270,7 +270,7 @@ export class Session {
     }
   }
 
-  /** Returns an error whose hint is right even if the storage root is missing. */
+  /** Returns an error whose hint also applies if the storage root is missing. */
   exact(error: WorkflowError): WorkflowError {
     this.#exact.add(error);
     return error;

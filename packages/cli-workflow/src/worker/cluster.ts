@@ -62,12 +62,14 @@ export async function runClusterWorker(
     await registerWorker(address, uri, { force: true });
   }
   session.show({ host: url, uri, port, healthPort: health, pid: process.pid }, () => "");
-  session.note(`a worker of ${url} listens on ${hostname}:${port}; Ctrl-C ends it`);
+  session.note(`a worker of ${url} listens on ${hostname}:${port}; Ctrl-C ends the worker`);
   if (identityKeys.length === 0) {
     session.note("it accepts requests from any client; to verify them: --identity-key KEY");
   }
   if (!signal.aborted) await once(signal, "abort");
-  session.note("it takes no more threads, and ends when it has given back its running threads");
+  session.note(
+    "the worker accepts no more threads, and ends after it has released its running threads",
+  );
   await worker.drain();
   await worker.close();
 }

@@ -51,8 +51,10 @@ export async function runDatabaseWorker(
   for (const name of [hostVariable, passwordVariable]) Reflect.deleteProperty(process.env, name);
   const host = postgres.shownUrl(postgres.readDatabaseUrl(url));
   session.show({ host, owner: worker.owner, pid: process.pid }, () => "");
-  session.note(`a worker of ${host} drives up to ${threads} threads; Ctrl-C ends it`);
+  session.note(`a worker of ${host} drives up to ${threads} threads; Ctrl-C ends the worker`);
   if (!signal.aborted) await once(signal, "abort");
-  session.note("it takes no more threads, and ends when it has given back its running threads");
+  session.note(
+    "the worker accepts no more threads, and ends after it has released its running threads",
+  );
   await worker.close();
 }

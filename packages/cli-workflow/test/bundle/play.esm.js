@@ -3,10 +3,10 @@ import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 
 export const descriptor = {
-  description: "Does what its params say",
+  description: "Yields the steps that its params describe",
   roles: {
-    planner: { description: "Begins", schema: { type: "object" } },
-    coder: { description: "Goes on", schema: { type: "object" } },
+    planner: { description: "Yields the first step", schema: { type: "object" } },
+    coder: { description: "Yields the later steps", schema: { type: "object" } },
   },
 };
 

@@ -28,7 +28,7 @@ async function bundleOf(store: Store, name: string): Promise<string> {
   return bundlePath(rootOf(store), hash);
 }
 
-/** Returns the output of a process that gets a signal once it has written a text. */
+/** Returns the output of a command that is interrupted after it has written a text. */
 async function interrupted(store: Store, args: string[], after: string): Promise<string> {
   const child = store.start(args);
   let text = "";
@@ -121,10 +121,10 @@ export const disk: Record<string, Situation> = {
     },
     isNew: true,
   },
-  "a thread that waits is attested": {
+  "a waiting thread is attested": {
     in: async (store) => ["attest", (await states.waiting?.(store)) ?? "", "--key", "key.pub"],
   },
-  "a sleeping thread that nothing wakes": {
+  "a sleeping thread is not listed as due": {
     in: async (store) => {
       await sleeper(store);
       for (const path of dues(store)) rmSync(path, { recursive: true });
@@ -133,7 +133,7 @@ export const disk: Record<string, Situation> = {
     first: withoutDues,
     isNew: true,
   },
-  "a sleeping thread that is listed elsewhere": {
+  "a sleeping thread is listed as due at another time": {
     in: async (store) => {
       await sleeper(store);
       for (const path of dues(store)) {
@@ -146,7 +146,7 @@ export const disk: Record<string, Situation> = {
     first: withoutDues,
     isNew: true,
   },
-  "a thread that is not resumed automatically": {
+  "an interrupted thread is not resumed automatically": {
     in: async (store) => {
       await store.ok(["run", "play", "--params", '{"ms":60000}'], { env: { A_KEY: "x" } });
       await store.killWorkers();
@@ -154,7 +154,7 @@ export const disk: Record<string, Situation> = {
     },
     isNew: true,
   },
-  "an answer of a step": {
+  "a step sends an answer": {
     in: async (store) => {
       const id = (await states.waiting?.(store)) ?? "";
       const mark = { UNCAGED_WORKFLOW_WORKER: store.root };
@@ -179,7 +179,7 @@ export const disk: Record<string, Situation> = {
       return (await interrupted(store, ["follow", id], "paused;")).split("\n")[0] ?? "";
     },
   },
-  "a worker that does not answer": {
+  "a worker does not answer": {
     in: async (store) => {
       await store.play({ ms: 60_000 });
       await signalWorkers(rootOf(store), "SIGSTOP");
@@ -187,15 +187,15 @@ export const disk: Record<string, Situation> = {
     },
     isNew: true,
   },
-  "no file to develop": {
+  "`dev` without a file": {
     in: async () => ["dev"],
     not: { "dev workflow.ts": "runs until it is stopped; see dev.test.ts" },
   },
-  "no such eval": {
+  "an eval is missing": {
     in: async (store) => (await asked(store, "/api/evals/none")).hint ?? "",
     fill: { "<dataset>": "cases.jsonl", "<file>": "score.ts" },
   },
-  "an import that was not sent": {
+  "a source is sent without a file that it imports": {
     in: async (store) => {
       const body = 'import "nowhere"; export const descriptor = {};';
       const sent = {
@@ -207,13 +207,13 @@ export const disk: Record<string, Situation> = {
     },
     fill: { "<file>": "some.ts" },
   },
-  "a missing fixture": {
+  "a fixture is missing": {
     in: async (store) => {
       await completed(store);
       return [...evalOf, "--fixtures", "."];
     },
   },
-  "an invalid fixture": {
+  "a fixture is invalid": {
     in: async (store) => {
       await completed(store);
       mkdirSync(join(store.folder, "wrong"), { recursive: true });

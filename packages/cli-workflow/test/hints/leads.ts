@@ -4,9 +4,10 @@ import { join } from "node:path";
 import type { Ended, Store } from "../program.ts";
 import { type Site, sites } from "./sites.ts";
 
-/** The source of a hint: a command that shows it, or the hint's text if it comes from elsewhere. */
+/** A command that shows a hint, or the hint's text if no command shows it. */
 export type Shown = string[] | string;
 
+/** A state in which a command shows a hint. */
 export type Situation = {
   /** Creates a fresh state for each command of the hint. */
   in: (store: Store) => Promise<Shown>;
@@ -16,7 +17,7 @@ export type Situation = {
   codes?: number[];
   /** The environment of all commands. */
   env?: Record<string, string>;
-  /** Whether a new thread must succeed, not only begin. */
+  /** Whether a new thread must complete. By default, it only has to start. */
   waits?: boolean;
   /** The stdin of the commands. */
   stdin?: string;
@@ -48,7 +49,7 @@ const usual: Record<string, string> = {
 /** Commands that report a problem and exit with 1. */
 const finds = new Set(["verify", "doctor"]);
 
-/** The sites with a tested hint: a test showed it and its commands worked. */
+/** The sites with a tested hint: a test showed the hint, and the hint's commands worked. */
 export const led = new Set<Site>();
 
 const name = "uncaged-workflow ";
@@ -79,7 +80,7 @@ export function commandsIn(text: string): string[] {
 /** The sites of hints that name a command. */
 export const all: Site[] = sites().filter(({ text }) => commandsIn(text).length > 0);
 
-/** Returns the part whose tests show a hint. A separate test covers moves between clusters and storage roots. */
+/** Returns the part whose tests show a hint. The part "clusters" includes moves between hosts. */
 function partOf({ file, text }: Site): "plans" | "models" | "clusters" | "threads" {
   if (/workflow-plan|src.plan.|pages.plans/.test(file) || /plan confirm|^add it: /.test(text))
     return "plans";
@@ -89,8 +90,8 @@ function partOf({ file, text }: Site): "plans" | "models" | "clusters" | "thread
 }
 
 /**
- * Returns the hints of a part that this file did not test. `without` maps the text of each uncovered hint
- * to a reason. Also returns entries of `without` whose hint does not exist or has a test.
+ * Returns the hints of a part that no test has shown. Omits the hints in `without`, which maps the text of an untested
+ * hint to a reason. Also returns the entries of `without` whose hint does not exist or was tested.
  */
 export function unled(part: ReturnType<typeof partOf>, without: Record<string, string>): string[] {
   const left = all.filter((site) => partOf(site) === part && !led.has(site));
@@ -128,7 +129,7 @@ export async function leadsOn(store: Store, situation: Situation): Promise<void>
   };
   const text = await shown();
   const found = credited(text);
-  if (found.length === 0 && !situation.mayLack) throw new Error(`no hint is shown: ${text}`);
+  if (found.length === 0 && !situation.mayLack) throw new Error(`no hint in the output: ${text}`);
   const calls = commandsIn(text);
   for (const [nth, call] of calls.entries()) {
     if (call in not || Object.keys(not).some((one) => call.startsWith(one))) continue;
@@ -147,7 +148,7 @@ export async function leadsOn(store: Store, situation: Situation): Promise<void>
   for (const site of found) led.add(site);
 }
 
-/** Returns the sites that a text may come from: if several match, the site with the most words in common. */
+/** Returns the sites whose hints a text contains. If several match the same part, the longest wins. */
 function credited(text: string): Site[] {
   const taken: [number, number][] = [];
   const found: Site[] = [];

@@ -25,7 +25,7 @@ const refused: Reply = {
 };
 const asked = ["run", "asks", "--prompt", "claude", "--wait"];
 
-/** Returns a thread that failed after a tool call. */
+/** Returns a thread whose model call failed after a tool call. */
 async function refusedThread(store: Store): Promise<string> {
   reply(store, mark, refused, refused);
   return (await store.run(asked)).stdout.trim();
@@ -33,7 +33,7 @@ async function refusedThread(store: Store): Promise<string> {
 
 /** Situations with models. */
 export const models: Record<string, Situation> = {
-  "an answer that does not fit": {
+  "an answer does not match the schema": {
     in: async (store) => {
       reply(store, { text: "soon" }, { text: "soon" }, { text: "soon" }, { text: "soon" });
       return asked;
@@ -42,13 +42,13 @@ export const models: Record<string, Situation> = {
     fill: { "<name>": "asks" },
     waits: true,
   },
-  "a limit would be exceeded": {
+  "a call would exceed a limit": {
     in: async () => [...asked, "--max-tokens", "5"],
     first: async (store) => reply(store, well),
     fill: { N: "100000" },
     waits: true,
   },
-  "a turn that is refused": {
+  "the provider refuses a turn": {
     in: async (store) => {
       const id = await refusedThread(store);
       reply(store, refused, refused);
@@ -57,7 +57,7 @@ export const models: Record<string, Situation> = {
     first: async (store) => reply(store, well),
     waits: true,
   },
-  "a broken journal": {
+  "a journal is broken": {
     in: async (store) => {
       const id = await refusedThread(store);
       const path = (await logOf(store, id)).replace(".data.", ".journal.");

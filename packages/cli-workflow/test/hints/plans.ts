@@ -71,15 +71,18 @@ const on = (make: (store: Store) => Promise<string>, ...words: string[]): Situat
 
 /** Situations with plans. */
 export const plans: Record<string, Situation> = {
-  "no plans": { in: async () => ["plan", "list"], fill: { "'what it is to do'": "do it" } },
-  "no secrets": {
+  "the list of plans is empty": {
+    in: async () => ["plan", "list"],
+    fill: { "'what it is to do'": "do it" },
+  },
+  "the list of credentials is empty": {
     in: async () => ["plan", "secret", "list"],
     fill: { NAME: "A_SECRET" },
     stdin: "x",
   },
-  "no such plan": { in: async () => ["plan", "show", "wf_zzzz"] },
-  "no such setting": { in: async () => ["plan", "config", "get", "zzzzzzzzzz"] },
-  "a plan was made": {
+  "a plan is missing": { in: async () => ["plan", "show", "wf_zzzz"] },
+  "a setting is unknown": { in: async () => ["plan", "config", "get", "zzzzzzzzzz"] },
+  "a plan was created": {
     in: async (store) => {
       reply(store, create(planOf({ a: [] })), create(planOf({ a: [] })));
       return ["plan", "new", "do it"];
@@ -99,31 +102,31 @@ export const plans: Record<string, Situation> = {
     },
     first: async (store) => reply(store, create(planOf({ a: [] }))),
   },
-  "a plan that is not confirmed": on((store) => plan(store), "show"),
-  "a plan that is not confirmed is run": on((store) => plan(store), "run"),
-  "a plan that waits for its trigger": on(active, "resume"),
-  "a plan that is paused": on(paused, "run"),
+  "an unconfirmed plan is shown": on((store) => plan(store), "show"),
+  "an unconfirmed plan is run": on((store) => plan(store), "run"),
+  "a plan with a trigger is resumed": on(active, "resume"),
+  "a paused plan is run": on(paused, "run"),
   "a plan is paused": on(active, "pause"),
-  "a plan is confirmed, and nothing fires it": {
+  "a plan is confirmed without a service": {
     ...on((store) => plan(store, daily), "confirm"),
     not: { "plan service run": "runs until it is stopped; see plan-service.test.ts" },
   },
   "a plan is run": on(completed, "run"),
-  "a plan that is done": on(completed, "retry"),
-  "a plan that has failed": on(failed, "run"),
-  "a plan that has failed is shown": on(failed, "show"),
-  "a plan with an open run": on(executing, "run"),
+  "a completed plan is retried": on(completed, "retry"),
+  "a failed plan is run": on(failed, "run"),
+  "a failed plan is shown": on(failed, "show"),
+  "a plan with an open run is run": on(executing, "run"),
   "a plan with an open run is removed": on(executing, "delete"),
   "a plan with an open run is modified": {
     in: async (store) => ["plan", "modify", await executing(store), "another"],
   },
-  "a plan that is paused is modified": {
+  "a paused plan is modified": {
     in: async (store) => ["plan", "modify", await paused(store), "another"],
   },
-  "a setting with an empty value": {
+  "a setting gets an empty value": {
     in: async () => ["plan", "config", "set", "agent.model", ""],
   },
-  "a plan with a change": {
+  "a plan with an unconfirmed change is shown": {
     in: async (store) => {
       const id = await active(store);
       reply(store, create(planOf({ a: [] }, { trigger: cron, description: "another" })));
@@ -131,8 +134,8 @@ export const plans: Record<string, Situation> = {
       return ["plan", "show", id];
     },
   },
-  "a step that a person decides on": on(decided, "show"),
-  "a plan whose surroundings have changed": {
+  "a plan that waits for a decision is shown": on(decided, "show"),
+  "a plan is run after its project changed": {
     in: async (store) => {
       const { work } = store as PlanStore;
       rmSync(join(work, "uncaged.json"), { force: true });
@@ -141,7 +144,7 @@ export const plans: Record<string, Situation> = {
       return ["plan", "run", id];
     },
   },
-  "a damaged plan": {
+  "a damaged plan is shown": {
     in: async (store) => {
       const id = await plan(store);
       const database = new Database(join(store.root, "plans/plans.db"));
@@ -175,18 +178,18 @@ export const plans: Record<string, Situation> = {
     },
     cwd: "listing",
   },
-  "a variable that is not set": {
+  "a setting names a missing variable": {
     in: async (store) => {
       await store.ok(["plan", "config", "set", "telegram.token", "${A_TOKEN}"]);
       return ["plan", "list"];
     },
     stdin: "x",
   },
-  "no sandbox": {
+  "the sandbox is missing": {
     in: async (store) => ["plan", "confirm", await plan(store)],
     env: { UNCAGED_PLAN_SANDBOX_MODE: "bubblewrap", PATH: "/nowhere" },
   },
-  "a setting that a project can't have": {
+  "a project's file has a forbidden setting": {
     in: async (store) => {
       const project = join(store.folder, "project");
       mkdirSync(project, { recursive: true });
@@ -199,7 +202,7 @@ export const plans: Record<string, Situation> = {
     env: { UNCAGED_WORKFLOW_STORAGE_ROOT: "" },
     cwd: "project",
   },
-  "no service is installed": {
+  "the service is not installed": {
     in: async () => ["plan", "service", "start"],
     env: manager,
   },
@@ -208,12 +211,12 @@ export const plans: Record<string, Situation> = {
     env: manager,
     not: { "plan service start": "the system's manager starts it: plan-service.test.ts" },
   },
-  "no manager of services": {
+  "the machine has no service manager": {
     in: async () => ["plan", "service", "install"],
     env: { PATH: "/nowhere" },
     not: { "plan service run": "runs until it is stopped; see plan-service.test.ts" },
   },
-  "a service runs": {
+  "a second service is started": {
     in: async (store) => {
       const service = store.start(["plan", "service", "run"]);
       for await (const text of service.stderr)

@@ -21,8 +21,8 @@ const file = { "<file>": playBundle, "<name>": "other" };
 
 /** Situations with workflows, versions and projects. */
 export const registry: Record<string, Situation> = {
-  "no such workflow": { in: async () => ["run", "nothing"] },
-  "the first version": {
+  "a workflow is missing": { in: async () => ["run", "nothing"] },
+  "a rollback of the first version": {
     in: async (store) => {
       project(store, "twice", {});
       await store.ok(["add", "twice", playBundle]);
@@ -31,15 +31,15 @@ export const registry: Record<string, Situation> = {
       return ["rollback", "twice"];
     },
   },
-  "no such version": { in: async () => ["rollback", "play", "ZZZZZZZ"] },
+  "a version is missing": { in: async () => ["rollback", "play", "ZZZZZZZ"] },
   "a workflow was added": { in: async () => ["add", "again", playBundle] },
-  "types of no workflow": { in: async () => ["add", "--types", "x.d.ts"], fill: file },
-  "a check of no workflow": { in: async () => ["add", "--check"], fill: file },
-  "threads of no check": {
+  "`--types` without a workflow": { in: async () => ["add", "--types", "x.d.ts"], fill: file },
+  "`--check` without a workflow": { in: async () => ["add", "--check"], fill: file },
+  "`--threads` without `--check`": {
     in: async () => ["add", "play", playBundle, "--threads", "2"],
     fill: file,
   },
-  "no project": { in: async () => ["add"], fill: file },
+  "`add` outside a project": { in: async () => ["add"], fill: file },
   "a name that the project does not list": {
     in: async (store) => {
       project(store, "lists", listing("review"));
@@ -48,7 +48,7 @@ export const registry: Record<string, Situation> = {
     cwd: "lists",
     fill: file,
   },
-  "a file without a name": {
+  "a file that the project does not list": {
     in: async (store) => {
       project(store, "lists", listing("review"));
       return ["add", "./lone.esm.js"];
@@ -56,7 +56,7 @@ export const registry: Record<string, Situation> = {
     cwd: "lists",
     fill: { "<name>": "named" },
   },
-  "a workflow that is listed and not registered": {
+  "a listed workflow is not registered": {
     in: async (store) => {
       await store.run(["remove", "review"]);
       project(store, "lists", listing("review"));
@@ -73,14 +73,14 @@ export const registry: Record<string, Situation> = {
     },
     cwd: "edits",
   },
-  "a workflow that is a file": {
+  "the name of a file in the folder": {
     in: async (store) => {
       project(store, "lists", listing("review"));
       return ["run", "lone"];
     },
     cwd: "lists",
   },
-  "out of sync": {
+  "the project is out of sync": {
     in: async (store) => {
       await store.run(["remove", "review"]);
       project(store, "lists", listing("review"));
@@ -91,7 +91,7 @@ export const registry: Record<string, Situation> = {
   "a bundle is built": { in: async () => ["build", playBundle], fill: file },
   "an unknown option": { in: async () => ["run", "--nope"] },
   "a prompt without quotes": { in: async () => ["run", "play", "a", "prompt"] },
-  "no command": { in: async () => ["nope"] },
+  "an unknown command": { in: async () => ["nope"] },
   "nothing is registered, in a project": {
     in: async (store) => {
       project(store, "lists", listing("review"));

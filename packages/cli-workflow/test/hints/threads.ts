@@ -9,6 +9,7 @@ import { whatNext } from "../../src/output/outcome.ts";
 import { playBundle, type Store } from "../program.ts";
 import type { Situation } from "./leads.ts";
 
+/** Creates a thread in a state and returns its id. */
 export type Make = (store: Store) => Promise<string>;
 
 const approval = {
@@ -84,7 +85,7 @@ export const states: Record<string, Make> = {
   "waiting for a limit of its storage root": asked({ for: "limits" }),
   "waiting for a limit": asked({ for: "budget", schema: { type: "number" } }),
   sleeping: asked({ for: "sleep", sleep: true, expiresAt: Date.now() + hour }),
-  "waiting, and its time is over soon": asked({ for: "leave", expiresAt: Date.now() + hour }),
+  "waiting until a deadline": asked({ for: "leave", expiresAt: Date.now() + hour }),
   running,
   paused: async (store) => {
     const { id, open } = await store.playGated(2);
@@ -122,6 +123,7 @@ export async function logOf(store: Store, id: string): Promise<string> {
   return dataPath(openRoot({ path: store.root }), hash, id);
 }
 
+/** Commands to try on threads in each state. */
 export const attempts: string[][] = [
   ["resume"],
   ["resume", "--input", "yes"],
@@ -145,21 +147,21 @@ export const tried = (make: Make, [command = "", ...options]: string[]): Situati
   },
 });
 
-/** Waits for a thread and returns the next action that the command suggests. */
+/** Returns the next action that the program suggests for a thread; "" for a removed thread. */
 async function next(store: Store, id: string): Promise<string> {
   const host = store.memory ?? openLocalHost({ path: store.root });
   if ((await host.trash()).some(({ threadId }) => threadId === id)) return "";
   return whatNext(id, await host.read(await host.find(id))) ?? "";
 }
 
-/** Situations of threads that the table of attempts does not cover. */
+/** Situations that `attempts` does not cover. */
 export const threads: Record<string, Situation> = {
-  "a start with the id of another workflow's thread": {
+  "a start has the id of another workflow's thread": {
     in: async (store) => ["run", "asker", "--thread-id", await store.play()],
   },
-  "no such thread": { in: async () => ["thread", "01ZZZZZZZZ"] },
-  "no thread fits": { in: async () => ["threads", "--status", "corrupt"] },
-  "several threads, and --wait": {
+  "a thread is missing": { in: async () => ["thread", "01ZZZZZZZZ"] },
+  "no thread matches a filter": { in: async () => ["threads", "--status", "corrupt"] },
+  "`--wait` for several threads": {
     in: async (store) => ["resume", await completed(store), await completed(store), "--wait"],
   },
   "an answer to a paused thread": {
@@ -179,10 +181,10 @@ export const threads: Record<string, Situation> = {
       return ["ps"];
     },
   },
-  "no step workflow": {
+  "a rerun of another kind of workflow": {
     in: async (store) => ["rerun", await completed(store), "--from-step", "A_B"],
   },
-  "no fixture": {
+  "a document is not a fixture": {
     in: async (store) => {
       await completed(store);
       try {
@@ -193,7 +195,7 @@ export const threads: Record<string, Situation> = {
       }
     },
   },
-  "params that do not fit": {
+  "params that violate the schema": {
     in: async () => ["run", "picky", "--params", '{"days":"x"}'],
   },
   "a retry with other params": {
@@ -202,17 +204,17 @@ export const threads: Record<string, Situation> = {
   "a retry with another prompt": {
     in: async (store) => ["retry", await completed(store), "--prompt", "x"],
   },
-  "a retry with the prompt of a file": {
+  "a retry with a prompt file": {
     in: async (store) => ["retry", await completed(store), "--prompt-file", "x"],
     fill: { "<file>": playBundle },
   },
-  "a fork of too many steps": {
+  "a fork keeps more steps than the thread has": {
     in: async (store) => ["fork", await completed(store), "--at-step", "9"],
   },
-  "a fork's answer where no step asks": {
+  "a fork answers a step that is not a question": {
     in: async (store) => ["fork", await completed(store), "--at-step", "1", "--input", "yes"],
   },
-  "a fork's answer before the question": {
+  "a fork answers before the question": {
     in: async (store) => {
       const id = await states.waiting?.(store);
       return ["fork", id ?? "", "--at-step", "1", "--input", "yes"];

@@ -8,7 +8,7 @@ import type { AttemptError } from "@uncaged/workflow/records";
  */
 export type Outcome = (typeof outcomes)[number];
 
-/** All outcomes of a case's run. */
+/** All possible outcomes of a case's run. */
 export const outcomes = ["scored", "failed", "waits", "budget", "rounds", "unscored"] as const;
 
 /** One run of a case on a version. `n` counts from 1. `threadId` is null if the run could not start a thread. */
@@ -20,7 +20,7 @@ export type CaseRun = {
   score: number | null;
   pass: boolean;
   reason: string | null;
-  /** `thrown` is the error of a scorer. */
+  /** `thrown` is the error that a scorer threw. */
   error: { code: string; message: string; thrown?: AttemptError } | null;
   /** In US dollars, for calls with a known price. `unpriced` counts the other calls. */
   cost: number;
@@ -34,8 +34,8 @@ export type CaseRun = {
 export type VersionRuns = { hash: string; workflow: string; runs: readonly CaseRun[] };
 
 /**
- * The summary of a version's runs. A run without a score counts as failed with score 0, so that failures never improve
- * a version's result.
+ * The summary of a version's runs. A run without a score counts as not passed, with score 0, so that failures never
+ * improve a version's result.
  */
 export type VersionSummary = {
   hash: string;
@@ -96,7 +96,7 @@ export type CaseChange = { case: string; before: CaseMean; after: CaseMean };
 /** The runs of one case on a version, with their mean score. */
 export type CaseMean = { score: number; passed: number; runs: number; threadIds: string[] };
 
-/** The cases with worse or better results than on the baseline, among all cases that ran on both versions. */
+/** The cases whose results are worse or better than on the baseline, among the cases that ran on both versions. */
 export type Changes = { hash: string; workflow: string; worse: CaseChange[]; better: CaseChange[] };
 
 /** Compares a version with the baseline, case by case. */

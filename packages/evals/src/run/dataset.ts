@@ -8,17 +8,17 @@ export type EvalCase = {
   prompt: string;
   params?: unknown;
   expected?: unknown;
-  /** The answers to the questions of its thread, in order, like the answers of `runThread`. */
+  /** The answers to the questions of the case's thread, in order, like the answers of `runThread`. */
   answers?: readonly TestAnswer[];
   metadata?: Record<string, unknown>;
-  /** A fixture that replays the roles of its threads instead of models. */
+  /** A fixture that replays the recorded results of roles instead of running them. */
   fixture?: Fixture;
 };
 
-/** Reads the fixture file that a line names. Rejects an unreadable file. */
+/** Returns the text of the fixture file that a line names. Rejects if the file is unreadable. */
 export type ReadFixture = (path: string) => Promise<string>;
 
-/** Returns the column (from 1) of a part of a line. For invalid JSON, also returns the problem. */
+/** Returns the column (from 1) of the value at `path` in a line. For invalid JSON, also returns the problem. */
 type Locate = (line: string, path: readonly string[]) => { column: number; problem?: string };
 
 const known = ["id", "prompt", "params", "expected", "answers", "metadata", "fixture"];
@@ -27,11 +27,13 @@ const known = ["id", "prompt", "params", "expected", "answers", "metadata", "fix
 const mostProblems = 20;
 
 /**
- * Reads the cases of a data set in JSON Lines. The id of a case defaults to the line number, and the prompt to the
- * prompt of the case's fixture. Skips empty lines. Accepts a byte order mark and Windows line ends.
+ * Reads the cases of a data set in JSON Lines. The id of a case defaults to the line number. The prompt defaults to the
+ * prompt of the case's fixture, or to an empty text if the case has params. Skips empty lines. Accepts a byte order mark
+ * and Windows line ends.
  *
  * @param file the name of the data set, for messages
- * @throws WorkflowError `BAD_DATASET` with each wrong line, as `file:line:column: message` with `locate`.
+ * @throws WorkflowError `BAD_DATASET` with the first 20 invalid lines as `file:line: message`. With `locate`, the
+ * position is `file:line:column`.
  */
 export async function readDataset(
   text: string,
@@ -52,7 +54,7 @@ export async function readDataset(
       const one = await readCase(line, number, readFixture);
       const before = lines.get(one.id);
       if (before !== undefined)
-        throw new Wrong(`its id ${show(one.id)} is that of line ${before}, too`, "id");
+        throw new Wrong(`id ${show(one.id)} is already used in line ${before}`, "id");
       lines.set(one.id, number);
       cases.push(one);
     } catch (error) {
@@ -70,23 +72,23 @@ export async function readDataset(
 
 async function readCase(line: string, number: number, readFixture: ReadFixture): Promise<EvalCase> {
   const value = jsonOf(line);
-  if (!isObject(value)) throw new Wrong("it is not a JSON object");
+  if (!isObject(value)) throw new Wrong("not a JSON object");
   const unknown = Object.keys(value).find((key) => !known.includes(key));
   if (unknown !== undefined) {
     throw new Wrong(`unknown field ${show(unknown)}; fields: ${known.join(", ")}`, unknown);
   }
   const { id = String(number), params, expected, answers, metadata } = value;
   if ((typeof id !== "string" || id === "") && !Number.isSafeInteger(id)) {
-    throw new Wrong("its id is neither a text nor a whole number", "id");
+    throw new Wrong("id is neither a non-empty string nor an integer", "id");
   }
   const fixture = value.fixture === undefined ? null : await fixtureOf(value.fixture, readFixture);
   const prompt = value.prompt ?? fixture?.prompt ?? (params === undefined ? undefined : "");
   if (typeof prompt !== "string") {
     const isMissing = value.prompt === undefined;
-    throw new Wrong(isMissing ? "it has no prompt" : "its prompt is not a text", "prompt");
+    throw new Wrong(isMissing ? "missing prompt" : "prompt is not a string", "prompt");
   }
   if (metadata !== undefined && !isObject(metadata))
-    throw new Wrong("its metadata is not an object", "metadata");
+    throw new Wrong("metadata is not an object", "metadata");
   const problem = answers === undefined ? null : problemOf(answers);
   if (problem !== null) throw new Wrong(problem.text, ...problem.path);
   const given = params ?? (value.prompt === undefined ? fixture?.params : undefined);
@@ -101,9 +103,9 @@ async function readCase(line: string, number: number, readFixture: ReadFixture):
 }
 
 function problemOf(answers: unknown): { text: string; path: string[] } | null {
-  if (!Array.isArray(answers)) return { text: "its answers are not a list", path: ["answers"] };
+  if (!Array.isArray(answers)) return { text: "answers are not an array", path: ["answers"] };
   const index = answers.findIndex((one) => !isAnswer(one));
-  const text = `answer ${index + 1} is neither a text nor {"content": a text, "meta": an object}`;
+  const text = `answer ${index + 1} is neither a string nor {"content": "…", "meta": {…}}`;
   return index < 0 ? null : { text, path: ["answers", String(index)] };
 }
 
@@ -115,7 +117,7 @@ async function fixtureOf(given: unknown, readFixture: ReadFixture): Promise<Fixt
   try {
     return typeof given === "string" ? parseFixture(await readFixture(given)) : checkFixture(given);
   } catch (error) {
-    const what = typeof given === "string" ? `its fixture ${show(given)}: ` : "";
+    const what = typeof given === "string" ? `fixture ${show(given)}: ` : "";
     throw new Wrong(`${what}${messageOf(error)}`, "fixture");
   }
 }

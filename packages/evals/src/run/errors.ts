@@ -28,7 +28,7 @@ export const evalRunning = (id: string): WorkflowError =>
   WorkflowError.failed(
     "EVAL_RUNNING",
     `another process runs the eval ${id}`,
-    "wait for it; or end it, and start this one again: it continues from there",
+    "wait for that process; or end it, and start this eval again to continue",
   );
 
 export const fixtureUnsupported = (

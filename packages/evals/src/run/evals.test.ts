@@ -47,19 +47,19 @@ describe("a data set", () => {
     ["", "set.jsonl has no cases"],
     ["\n\n", "set.jsonl has no cases"],
     ['{"prompt":"a"}\n{', "set.jsonl:2: invalid JSON"],
-    ["[]", "set.jsonl:1: it is not a JSON object"],
-    ["null", "set.jsonl:1: it is not a JSON object"],
-    ["{}", "set.jsonl:1: it has no prompt"],
-    ['{"prompt":1}', "set.jsonl:1: its prompt is not a text"],
-    ['{"prompt":"a","id":""}', "its id is neither"],
-    ['{"prompt":"a","id":{}}', "its id is neither"],
-    ['{"prompt":"a","id":1.5}', "its id is neither"],
-    ['{"prompt":"a","metadata":[]}', "its metadata is not an object"],
+    ["[]", "set.jsonl:1: not a JSON object"],
+    ["null", "set.jsonl:1: not a JSON object"],
+    ["{}", "set.jsonl:1: missing prompt"],
+    ['{"prompt":1}', "set.jsonl:1: prompt is not a string"],
+    ['{"prompt":"a","id":""}', "id is neither"],
+    ['{"prompt":"a","id":{}}', "id is neither"],
+    ['{"prompt":"a","id":1.5}', "id is neither"],
+    ['{"prompt":"a","metadata":[]}', "metadata is not an object"],
     ['{"prompt":"a","expcted":1}', 'unknown field "expcted"'],
-    ['{"prompt":"a","id":"2"}\n{"prompt":"b"}', 'set.jsonl:2: its id "2" is that of line 1'],
+    ['{"prompt":"a","id":"2"}\n{"prompt":"b"}', 'set.jsonl:2: id "2" is already used in line 1'],
     ['{"prompt":"a","fixture":{}}', "invalid fixture"],
     ['{"prompt":"a","fixture":7}', "invalid fixture"],
-  ])("%j is refused: %s", async (text, why) => {
+  ])("with %j is refused: %s", async (text, why) => {
     expect(String(await read(text).catch((thrown: unknown) => thrown))).toContain(why);
   });
 
@@ -68,7 +68,7 @@ describe("a data set", () => {
     expect((error as { details: string[] }).details).toHaveLength(20);
   });
 
-  test("may have 10,000 lines", async () => {
+  test("can have 10,000 lines", async () => {
     const line = (index: number) => JSON.stringify({ id: `c${index}`, prompt: "p" });
     const text = Array.from({ length: 10_000 }, (_, index) => line(index)).join("\n");
     expect(await read(text)).toHaveLength(10_000);
@@ -86,7 +86,9 @@ describe("a score", () => {
       { score: 0.9, pass: false, reason: "rude" },
     ],
     [{ pass: true }, { score: 1, pass: true, reason: null }],
-  ])("is read of %j", (returned, score) => expect(scoreOf(returned)).toEqual(score));
+  ])("is computed from the result %j", (returned, score) =>
+    expect(scoreOf(returned)).toEqual(score),
+  );
 
   test.each([
     [Number.NaN, "its score is NaN"],
@@ -99,8 +101,10 @@ describe("a score", () => {
     [{}, "neither a score nor a pass"],
     [{ score: "1" }, "its score is 1"],
     [{ pass: 1 }, "its pass is not a boolean"],
-    [{ pass: true, reason: 1 }, "its reason is not a text"],
-  ])("%j is none", (returned, why) => expect(() => scoreOf(returned)).toThrow(why));
+    [{ pass: true, reason: 1 }, "its reason is not a string"],
+  ])("cannot be computed from the result %j: %s", (returned, why) =>
+    expect(() => scoreOf(returned)).toThrow(why),
+  );
 });
 
 const runOf = (id: string, score: number | null, more: Partial<CaseRun> = {}): CaseRun => ({
@@ -129,14 +133,14 @@ describe("a comparison", () => {
     expect(summaryOf(version("H", []))).toMatchObject({ passRate: null, score: null, p50Ms: null });
   });
 
-  test("has percentiles that are actual values", () => {
+  test("uses actual values as percentiles", () => {
     const times = Array.from({ length: 100 }, (_, index) => index + 1);
     expect([percentile(times, 0.5), percentile(times, 0.95), percentile([7], 0.95)]).toEqual([
       50, 95, 7,
     ]);
   });
 
-  test("lists worse and better cases, among all cases that ran on both versions", () => {
+  test("lists worse and better cases among the cases that ran on both versions", () => {
     const before = [
       runOf("a", 1),
       runOf("b", 0.2),
@@ -205,7 +209,7 @@ describe("a record", () => {
     expect(listEvals({ root: join(root, "none") })).toEqual([]);
   });
 
-  test("is kept up to the last complete line after a crash", () => {
+  test("keeps all complete lines after a crash", () => {
     const id = "CCCCCCCCCCCCC";
     const record = opened(id);
     record.start(hash, { case: "a", n: 1, threadId: "T1" });
@@ -223,7 +227,7 @@ describe("a record", () => {
     }
   });
 
-  test("is read incrementally with the same result as from its beginning", () => {
+  test("has the same contents when only appended lines are read", () => {
     const id = "GGGGGGGGGGGGG";
     const path = join(root, "evals", id, `${hash}.jsonl`);
     const anew = () => {
@@ -253,7 +257,7 @@ describe("a record", () => {
     expect(() => readEval({ root }, id)).toThrow(`${hash}.jsonl:5: invalid JSON`);
   });
 
-  test("of 10,000 cases is read again in at most a tenth of the time", () => {
+  test("of 10,000 cases is read again in less than a tenth of the CPU time", () => {
     const id = "HHHHHHHHHHHHH";
     opened(id).close();
     const path = join(root, "evals", id, `${hash}.jsonl`);
@@ -274,7 +278,7 @@ describe("a record", () => {
     expect(Math.min(...later)).toBeLessThan(whole / 10);
   });
 
-  test("belongs to the host of its threads", () => {
+  test("is visible only on the host of its threads", () => {
     const id = "FFFFFFFFFFFFF";
     const cluster = "restate://here:1";
     EvalRecord.open(root, { ...head(id), cluster }).close();
@@ -283,7 +287,7 @@ describe("a record", () => {
     expect(listEvals({ root, cluster: "restate://other:1" })).toEqual([]);
   });
 
-  test("is refused if a line is damaged", () => {
+  test("with a damaged line is refused", () => {
     const id = "DDDDDDDDDDDDD";
     opened(id).close();
     appendFileSync(join(root, "evals", id, `${hash}.jsonl`), "{]\n");
@@ -292,7 +296,7 @@ describe("a record", () => {
     rmSync(join(root, "evals", id), { recursive: true });
   });
 
-  test("is written by one process at a time", () => {
+  test("can be opened by only one writer at a time", () => {
     const id = "EEEEEEEEEEEEE";
     const record = opened(id);
     expect(() => opened(id)).toThrow("another process runs the eval");

@@ -47,7 +47,7 @@ export type EvalHead = {
 /** A recorded eval. `started` counts the started runs without a result. */
 export type EvalView = EvalHead & { versions: (VersionRuns & { started: number })[] };
 
-/** A line of a version's file. */
+/** A line of the file of one version. */
 type Line =
   | { kind: "version"; hash: string; workflow: string; at: number }
   | { kind: "started"; case: string; n: number; threadId: string; at: number }
@@ -60,7 +60,7 @@ const isId = (name: string): boolean => /^[0-9A-HJKMNP-TV-Z]{13}$/.test(name);
 const folderOf = (root: string, id: string): string => join(root, "evals", id);
 const keyOf = (one: { case: string; n: number }): string => `${one.n} ${one.case}`;
 
-/** The storage root with recorded evals, including evals whose threads are on a cluster. */
+/** A storage root with recorded evals. With `cluster`, only the evals whose threads are on that cluster. */
 export type EvalPlace = { root: string; cluster?: string };
 
 /** Returns the evals whose threads are on a host, newest first. Skips incomplete records. */
@@ -72,7 +72,7 @@ export function listEvals(place: EvalPlace): EvalView[] {
 }
 
 /**
- * Returns an eval; null if it is missing.
+ * Returns an eval; null if the eval is missing or its threads are on another host.
  * @throws WorkflowError `EVAL_DAMAGED`, and errors of the disk.
  */
 export function readEval({ root, cluster }: EvalPlace, id: string): EvalView | null {
@@ -142,7 +142,7 @@ function versionAt(path: string): VersionFile | null {
 
 const longestMark = 256;
 
-/** Returns the last bytes read from a file. They change if the file is rewritten. */
+/** Returns the last bytes that were read from a file. If they differ later, the file was rewritten. */
 function markAt(path: string, { end }: VersionFile): string {
   const start = Math.max(0, end - longestMark);
   return bytesFrom(path, start, end - start).toString("latin1");

@@ -36,7 +36,7 @@ export type EvalSetup = {
   signal?: AbortSignal;
 };
 
-/** Progress of a run: it has `started`, is `done`, or has a recorded result (`known`). */
+/** Progress of a run: the run has `started`, is `done`, or has a recorded result (`known`). */
 export type EvalChange = { kind: "started" | "known" } | { kind: "done"; run: CaseRun };
 
 type Job = { hash: string; workflow: string; one: EvalCase; n: number };
@@ -89,7 +89,7 @@ async function runOne(setup: EvalSetup, job: Job, stop: AbortSignal): Promise<vo
 async function threadFor({ record }: EvalSetup, { hash, one, n }: Job): Promise<string> {
   const at = { case: one.id, n };
   const known = record.result(hash, at);
-  // Continue a waiting thread, which may have an answer by now, and score a thread without a score again.
+  // Continue a waiting thread, because it may have an answer by now. Score a thread without a score again.
   const kept = known && !final.includes(known.outcome) ? known.threadId : null;
   const threadId = record.thread(hash, at) ?? kept ?? (await newThreadId());
   if (record.thread(hash, at) === null) record.start(hash, { ...at, threadId });
@@ -115,7 +115,7 @@ async function resultOf(
   try {
     await host.start({ ...start, ...given, options });
   } catch (error) {
-    // An error of this case only, such as params that the workflow refuses.
+    // This error affects only this case. For example, the workflow refused the params.
     if (!isWorkflowError(error) || error.kind !== "usage") throw error;
     return { threadId: null, outcome: "failed", ...nothing, ...unspent, error: errorOf(error) };
   }

@@ -42,7 +42,7 @@ export function scoreOf(returned: unknown): Score {
   const { score, pass, reason } = returned as Record<string, unknown>;
   if (pass !== undefined && typeof pass !== "boolean") throw new Error("its pass is not a boolean");
   if (reason !== undefined && typeof reason !== "string")
-    throw new Error("its reason is not a text");
+    throw new Error("its reason is not a string");
   const why = reason?.slice(0, longestReason) ?? null;
   if (score !== undefined) return scored(score, pass, why);
   if (pass !== undefined) return scored(Number(pass), pass, why);

@@ -10,13 +10,14 @@ import { isWanted } from "../export/settings.ts";
 export type TelemetryOptions = {
   /** The environment, with the variables of the OpenTelemetry specification. */
   env: Readonly<Record<string, string | undefined>>;
-  /** Receives a line of text about each invalid setting and about the first failure. */
+  /** Called with a line of text for each invalid setting and for the first failure. */
   note: (text: string) => void;
 };
 
 /**
- * Observes a host and sends a trace for each thread, and metrics, if the environment names an endpoint for OTLP. Loads
- * OpenTelemetry's SDK only then. A failing endpoint never delays a thread. `stop` takes at most about two seconds.
+ * Observes a host, and sends metrics and a trace for each thread. Does nothing if the environment names no OTLP
+ * endpoint, and loads the OpenTelemetry SDK only for an endpoint. A failing endpoint never delays a thread. `stop` takes
+ * at most about two seconds.
  */
 export async function startTelemetry(
   host: Host,

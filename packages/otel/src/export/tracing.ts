@@ -32,7 +32,7 @@ class DerivedIds implements IdGenerator {
   readonly generateSpanId = (): string => this.span;
 }
 
-/** Collects ended spans until they are taken. */
+/** Collects ended spans until `take` is called. */
 class Collector implements SpanProcessor {
   #spans: ReadableSpan[] = [];
 

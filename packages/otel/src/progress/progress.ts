@@ -15,8 +15,8 @@ export class Progress {
   readonly #path: string;
   readonly #isCaughtUp: () => boolean;
   /**
-   * The export of an ended thread that was created before this time is complete unless the thread is in `#open`.
-   * Milliseconds since the epoch.
+   * The export of an ended thread that was created before this time, in milliseconds since the epoch, is complete
+   * unless the thread is in `#open`.
    */
   #since: number;
   readonly #open = new Map<string, Set<string>>();
@@ -53,7 +53,7 @@ export class Progress {
     try {
       record = JSON.parse(line);
     } catch {
-      // A crash cut the line off, so its spans are exported again.
+      // A crash left an incomplete line. The spans of the line are exported again.
       return;
     }
     if (!isRecord(record)) return;

@@ -4,8 +4,8 @@ const plainName = /^[\p{L}\p{N}_@][\p{L}\p{N} _.:/@$()+-]{0,127}$/u;
 const errorName = /^[A-Za-z_$][\w.$-]{0,99}$/;
 
 /**
- * Returns a name for an attribute; `_OTHER` for a name with other characters, because the name of a tool comes from a
- * model.
+ * Returns a name for an attribute; `_OTHER` for a name with unusual characters. Models choose the names of tools, so a
+ * name can contain any text.
  */
 export const nameOf = (text: string): string => (plainName.test(text) ? text : "_OTHER");
 
@@ -15,7 +15,7 @@ export function errorTypeOf({ code, name }: Pick<AttemptError, "code" | "name">)
   return errorName.test(type) ? type : "_OTHER";
 }
 
-/** The providers of the semantic conventions, by the names of their models. */
+/** The providers of the semantic conventions, each with a pattern for its model names. */
 const providers: readonly (readonly [RegExp, string])[] = [
   [/(^|[/.])claude/, "anthropic"],
   [/(^|\/)(gpt|chatgpt|o\d|codex|davinci)/, "openai"],
@@ -26,6 +26,6 @@ const providers: readonly (readonly [RegExp, string])[] = [
   [/(^|\/)command/, "cohere"],
 ];
 
-/** Returns the provider of a model. The records have only the model's name; an unknown name is `_OTHER`. */
+/** Returns the provider of a model. The records contain only the model's name; for an unknown name, returns `_OTHER`. */
 export const providerOf = (model: string): string =>
   providers.find(([pattern]) => pattern.test(model))?.[1] ?? "_OTHER";

@@ -124,7 +124,7 @@ export class Watcher {
 
   #failed(url: string, error: unknown): void {
     this.#noteFirst(
-      `${withoutPasswords(url)}: telemetry is not accepted, and is sent later`,
+      `${withoutPasswords(url)}: telemetry is not accepted and will be sent again later`,
       error,
     );
   }

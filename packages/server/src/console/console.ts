@@ -22,8 +22,8 @@ function consoleFolder(): string {
 }
 
 /**
- * Returns the file at a path, or the page for any other path, because the page has its own routes. Returns null for a
- * missing asset.
+ * Returns the console's file at a path. Returns the page for any other path, because the page has its own routes, and
+ * null for a missing asset.
  */
 export type ConsoleFiles = (path: string, headers: Headers) => Response | null;
 
@@ -135,7 +135,7 @@ export function refusalPage({ headers }: Request, status: number, refusal: Refus
   const { code, message, hint } = refusal;
   const isVisit =
     headers.get("sec-fetch-mode") === "navigate" && headers.get("sec-fetch-dest") === "document";
-  // A browser that follows a link of another site does not send the cookie, but a reload of our page does.
+  // A browser that follows a link on another site does not send the cookie. A reload of this page sends it.
   if (code === "FOREIGN_ORIGIN" && isVisit) return plainPage(200, ["One moment…"], again);
   if (status !== 401) return plainPage(status, [message, hint ?? ""].map(sentence));
   return plainPage(status, [

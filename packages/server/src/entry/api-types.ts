@@ -92,7 +92,7 @@ export type KillThread = z.input<typeof request.killBody>;
 export type ForkThread = z.input<typeof request.forkBody>;
 export type RetryThread = z.input<typeof request.retryBody>;
 
-// The rest
+// The server
 export type Server = z.infer<typeof serverSchema>;
 export type { HostEvents, ThreadEvents } from "../schema/thread.ts";
 export type { Failure } from "../schema/server.ts";

@@ -79,7 +79,7 @@ export class Records {
         await this.#restoreOne(file, runId);
       } catch (error) {
         console.warn(
-          `${join(this.#folder, file)}: ${toErrorRecord(error).message}; it was skipped`,
+          `${join(this.#folder, file)}: ${toErrorRecord(error).message}; skipped the file`,
         );
       }
     }
@@ -100,7 +100,7 @@ export class Records {
 
   async #import({ workflow, ...record }: Recorded, threadId: string): Promise<void> {
     if (!Array.isArray(workflow?.nodes) || !Array.isArray(workflow.connections)) {
-      throw new Error("it has no workflow");
+      throw new Error("missing workflow");
     }
     if (typeof record.state !== "object" || record.state === null || record.currentNodeId === null)
       return;

@@ -54,7 +54,7 @@ export class AuditLog {
     const isRead = needed === "read" || method === "GET" || method === "HEAD";
     // Records a read only if the client had no right to read.
     if (isRead && status !== 401 && status !== 403) return;
-    // The answer to a preflight request.
+    // A preflight request has no caller and changes nothing.
     if (!caller && status < 400) return;
     if (!caller && !this.#hasRoom()) return;
     const path = URL.parse(url)?.pathname ?? "";

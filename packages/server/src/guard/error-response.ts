@@ -70,8 +70,8 @@ const isForGraph = ({ url }: Request): boolean =>
 const documented: ReadonlySet<string> = new Set(["RUN_NOT_FOUND", "NO_CHECKPOINT"]);
 
 /**
- * Returns the status, the headers and the body of an error response. Hides the text of internal errors, and removes the storage
- * root's path from messages. On the paths of runs and of agent graphs, `error` is a text.
+ * Returns the status, the headers and the body of an error response. Hides the text of internal errors, and removes the
+ * storage root's path from messages. On the paths of runs and of agent graphs, `error` is a text.
  */
 export function errorResponseTo(request: Request, thrown: unknown, root: string): ErrorResponse {
   const known = rewritten(fromFramework(thrown), (text) =>

@@ -38,7 +38,7 @@ export const tokenExpired = (name: string | null): WorkflowError =>
 export const roleTooLow = (held: string, needed: string): WorkflowError =>
   WorkflowError.failed(
     "ROLE_TOO_LOW",
-    `this needs the role ${needed}, but the token has the role ${held}`,
+    `the request needs the role ${needed}, but the token has the role ${held}`,
     `use a token with the role ${needed}`,
   );
 
@@ -46,7 +46,7 @@ export const badTokenFile = (path: string, problem: string, hint?: string): Work
   WorkflowError.usage(
     "BAD_TOKEN_FILE",
     `${path}: ${problem}`,
-    hint ?? "give a file with a line <name> <role> <token> for each token",
+    hint ?? "give a file with one line per token: <name> <role> <token>",
   );
 
 export const badTokenLine = (path: string, line: number, problem: string): WorkflowError =>

@@ -149,7 +149,7 @@ const cookieName = (port: number): string => `uncaged-workflow-${port}`;
 const bearerOf = (headers: Headers): string | undefined =>
   /^Bearer +(\S+)$/i.exec(headers.get("authorization") ?? "")?.[1];
 
-// A page on another port may set a cookie with the same name for a longer path. That cookie precedes ours.
+// A page on another port may set a cookie with the same name for a longer path, which precedes the server's cookie.
 function cookiesOf(headers: Headers, port: number): string[] {
   const name = cookieName(port);
   const cookies = (headers.get("cookie") ?? "").split(";");

@@ -51,7 +51,7 @@ export class Tokens {
     if (valid) return valid;
     const [expired] = found;
     if (expired) throw tokenExpired(expired.name);
-    throw unauthorized("WRONG_TOKEN", "that is not this server's token");
+    throw unauthorized("WRONG_TOKEN", "the server does not know this token");
   }
 
   /** Tells whether a token has expired since a time, in milliseconds since the epoch. */

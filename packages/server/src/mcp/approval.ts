@@ -11,7 +11,7 @@ const shapes = ["type", "enum", "const", "properties", "items", "anyOf", "oneOf"
 /**
  * Tells whether an answer to a `__wait__` step is a decision that belongs to a person: an approval, a tool call, a yes
  * or no, a higher limit, or the reaction to a failed step of a plan. A model needs permission (`allowApprove`) to give
- * such an answer. A question whose schema allows every answer may be any of these, so it belongs to a person too.
+ * such an answer. A question whose schema allows every answer can be such a question, so a person must answer it.
  */
 export function needsPerson({ role, meta }: Pick<Step, "role" | "meta">): boolean {
   if (role !== "__wait__") return false;

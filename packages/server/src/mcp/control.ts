@@ -107,7 +107,7 @@ export const forkThread = defineTool({
   title: "Fork a thread",
   description:
     "Starts a new thread that keeps the first steps of another and runs from there, on this or another version. The " +
-    "other thread stays as it is. By default it keeps all steps but the last.",
+    "other thread does not change. By default the new thread keeps all steps but the last.",
   input: z.strictObject({
     threadId: threadField,
     atStep: z.int().nonnegative().optional().describe("Keeps the first N steps."),
@@ -129,7 +129,9 @@ export const forkThread = defineTool({
       .describe("Repeats the step in progress without its recorded model turns."),
     newThreadId: text
       .optional()
-      .describe("A ULID chosen by you for the new thread: a second fork with it starts nothing."),
+      .describe(
+        "A ULID chosen by you for the new thread: a second fork with the same id starts nothing.",
+      ),
     ...limitFields,
     wait: waitField,
   }),

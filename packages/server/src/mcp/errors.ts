@@ -38,7 +38,7 @@ export const badTime = (name: string, text: string): WorkflowError =>
 export const approvalNotAllowed = (threadId: string): WorkflowError =>
   WorkflowError.failed(
     "APPROVAL_NOT_ALLOWED",
-    `${threadId}: this decision belongs to a person, and this server takes none from a model`,
+    `${threadId}: this decision belongs to a person, and this server accepts no decisions from models`,
     `ask the user to decide: uncaged-workflow thread ${threadId}; or to start this server with --allow-approve`,
   );
 

@@ -49,7 +49,7 @@ export function addResources(server: McpServer, host: Host): void {
   );
 }
 
-/** Returns the result of `read`. Its error becomes an error of the protocol, with our code and hint in `data`. */
+/** Returns the result of `read`. An error becomes an error of the protocol, with the code and the hint in `data`. */
 async function found<T>(read: () => T | Promise<T>): Promise<T> {
   try {
     return await read();

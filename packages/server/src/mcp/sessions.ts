@@ -67,7 +67,7 @@ export class Sessions {
   }
 }
 
-/** Returns the JSON of a request's body; undefined if it is invalid, which the next handler reports. */
+/** Returns the JSON of a request's body; undefined for invalid JSON, which the next handler reports. */
 const bodyOf = (request: Request): Promise<unknown> =>
   request
     .clone()

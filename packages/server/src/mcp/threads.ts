@@ -46,7 +46,7 @@ export const startThread = defineTool({
     threadId: text
       .optional()
       .describe(
-        "A ULID chosen by you: a second start with it starts nothing and returns the thread.",
+        "A ULID chosen by you: a second start with the same id starts nothing and returns the thread.",
       ),
     wait: waitField,
   }),

@@ -76,7 +76,7 @@ const sourceFields = {
     .min(1)
     .max(4_096)
     .describe(
-      "The path of the workflow's file on the server's machine: .ts, .json, .yaml or .esm.js. With `files`, one of them.",
+      "The path of the workflow's file on the server's machine: .ts, .json, .yaml or .esm.js. With `files`, the path of one of the files.",
     ),
   files: z
     .record(text, text)

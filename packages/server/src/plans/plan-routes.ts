@@ -159,7 +159,7 @@ export function planRoutes({ streams }: Omit<Context, "plans">, open: OpenPlans)
     run: async ({ params, body }) => (await access()).plans.run(params.id, { data: body.data }),
   });
   routes.add("POST /plans/{id}/retry", {
-    summary: "Run the unsuccessful steps of a failed plan's last run again",
+    summary: "Repeat the unsuccessful steps of a failed plan's last run",
     params: schema.planPath,
     answer: ["A new run has started.", schema.startedPlanSchema],
     run: async ({ params }) => (await access()).plans.retry(params.id),

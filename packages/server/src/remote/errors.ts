@@ -13,6 +13,6 @@ export const otherProtocol = (found: number, own: number): WorkflowError =>
 export const serverRestarted = (method: string): WorkflowError =>
   WorkflowError.failed(
     "OUTCOME_UNKNOWN",
-    `the server was restarted during the call: it is unknown whether ${method} was done`,
-    "look at the state before you repeat the call",
+    `the server was restarted during the call: the outcome of ${method} is unknown`,
+    "check the state before you repeat the call",
   );

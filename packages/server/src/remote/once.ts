@@ -4,7 +4,7 @@ const keptMs = 10 * 60_000;
 type Made = { at: number; result: Promise<unknown> };
 
 /**
- * Makes each change with a key once. Keeps the result for repeated requests for 10 minutes, for at most 10,000 keys.
+ * Executes each change with a key once. Keeps the result for repeated requests for 10 minutes, for at most 10,000 keys.
  */
 export class Once {
   readonly #made = new Map<string, Made>();

@@ -7,13 +7,16 @@ import { type Context, Routes } from "./route.ts";
 export function allRoutes({ host, env }: Context) {
   const routes = new Routes("Control");
   routes.add("GET /interrupted", {
-    summary: "List the interrupted threads: resumable threads, and the others with the reason",
+    summary: "List the interrupted threads: resumable threads, and other threads with the reason",
     answer: ["The threads.", schema.recoveredSchema],
     run: () => host.recover({ env, dryRun: true }),
   });
   routes.add("POST /interrupted/resume", {
     summary: "Resume all resumable interrupted threads",
-    answer: ["The resumed threads, and the others with the reason.", schema.recoveredSchema],
+    answer: [
+      "The resumed threads, and other interrupted threads with the reason.",
+      schema.recoveredSchema,
+    ],
     run: () => host.recover({ env }),
   });
   routes.add("POST /pause", {

@@ -4,7 +4,7 @@ import { show } from "@uncaged/workflow/internal";
 /* The errors of the routes of threads, workflows and evals. */
 
 export const noAnswerValue = (): WorkflowError =>
-  WorkflowError.usage("BAD_REQUEST", "value: is missing", 'send {"value": "approve"}');
+  WorkflowError.usage("BAD_REQUEST", "value: missing", 'send {"value": "approve"}');
 
 export const noDocument = (workflow: string): WorkflowError =>
   WorkflowError.missing(

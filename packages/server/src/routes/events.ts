@@ -20,7 +20,7 @@ const stream = z.string().describe("Server-sent events: see docs/reference/serve
 const valuePath = idPath.extend({
   at: z
     .string()
-    .regex(/^\d{1,12}$/, "it is the `at` of a shortened value: a whole number")
+    .regex(/^\d{1,12}$/, "must be the `at` of a shortened value: a whole number")
     .describe("The `at` of an event in place of a long value."),
 });
 
@@ -77,7 +77,9 @@ export function eventRoutes({ host, streams, changes, plans: planFeed }: Context
   routes.add("GET /events", {
     summary: "Watch changes: new, changed and removed threads, and workflows",
     query: z.object({
-      from: optionalText.describe("The id of an event: continues after it while it is held."),
+      from: optionalText.describe(
+        "The id of an event: continues after the event if the server still has it.",
+      ),
       thread: z
         .union([z.string(), z.array(z.string())])
         .optional()

@@ -19,7 +19,7 @@ const pageHeaders = z.object({
   Link: z
     .string()
     .optional()
-    .describe('Where the next page is, as rel="next"; absent on the last.'),
+    .describe('The URL of the next page, as rel="next"; absent on the last page.'),
 });
 
 // Offsets shift when threads are created or removed; ids do not.
@@ -32,7 +32,7 @@ function linkToNext(url: string, before: string): string {
 
 export function threadRoutes({ host }: Context) {
   const routes = new Routes("Threads");
-  // The rows must arrive early on a slow line.
+  // Compressed rows arrive sooner over a slow connection.
   routes.app.use("/threads", preparing(compress()));
   routes.add("GET /threads", {
     summary: "List threads, newest first",

@@ -15,7 +15,8 @@ let atWork = 0;
 
 /**
  * Registers one of the uploaded files: a bundle, or a source that is built first, with the files that it imports or
- * runs. Errors and warnings use the client's file names. `expected` is the version that must be current; null for none.
+ * runs. Errors and warnings use the client's file names. `expected` is the version that must be current, or
+ * null for a new name.
  */
 export async function addFiles(
   host: Host,
@@ -84,8 +85,8 @@ const faulty: ReadonlySet<string> = new Set([
 ]);
 
 const unresolvedHint =
-  "add the files that are imported; with packages other than ours " +
-  "it is built where they are installed: uncaged-workflow build <file>";
+  "add the imported files; if they import packages other than uncaged-workflow's own, " +
+  "build the workflow in a folder with these packages: uncaged-workflow build <file>";
 
 export const mostFiles = 1_000;
 
@@ -110,7 +111,7 @@ export function checkFiles(files: SentFiles, file: string): void {
   for (const path of files.keys()) {
     for (let above = dirname(path); above !== "."; above = dirname(above)) {
       if (byFolded.has(folded(above)))
-        throw badFileName(path, `is in ${show(above)}, which is a file too`);
+        throw badFileName(path, `is in ${show(above)}, which is also a file`);
     }
   }
   if (!files.has(file)) throw fileNotSent(file);

@@ -10,7 +10,7 @@ import { addFiles } from "./upload.ts";
 export function workflowRoutes({ host, env }: Context) {
   const routes = new Routes("Workflows");
   let last: Promise<unknown> = Promise.resolve();
-  /** Runs checks one after the other: each loads a bundle in a process. */
+  /** Runs one check at a time, because each check loads a bundle in a separate process. */
   const inTurn = <T>(check: () => Promise<T>): Promise<T> => {
     const next = last.then(check);
     last = next.catch(() => undefined);
@@ -67,7 +67,10 @@ export function workflowRoutes({ host, env }: Context) {
     summary: "Replay a workflow's threads on another version, without running a step",
     params: request.namePath,
     body: request.checkBody,
-    answer: ["Which threads continue, wait, have ended or diverge.", schema.checkSchema],
+    answer: [
+      "The result for each thread: whether the thread continues, waits, has ended or diverges.",
+      schema.checkSchema,
+    ],
     run: ({ params: { name }, body: { version, threads } }, { req }) =>
       inTurn(async () => {
         await host.workflow(name);

@@ -89,8 +89,13 @@ export function runRoutes(context: Context): OpenAPIHono {
         return statusOf(found);
       },
     });
-  act("abort", "End a run now", "It has ended, by this or before.", abortRun);
-  act("pause", "Hold a run before its next step", "It will, unless it has ended.", pauseRun);
+  act("abort", "End a run now", "The run has ended.", abortRun);
+  act(
+    "pause",
+    "Pause a run before its next step",
+    "The run will pause, unless it has ended.",
+    pauseRun,
+  );
   routes.add("POST /{runID}/resume", {
     summary: "Answer the Pause of a run, or resume a paused run",
     role: "answer",

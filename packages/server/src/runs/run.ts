@@ -24,7 +24,7 @@ type Point = { before?: string; steps?: number };
 
 const mostKnown = 100;
 
-/** The runs of a host. Bundles never change, so each descriptor is read only once. */
+/** The runs of a host. Caches descriptors, because bundles never change. */
 export class Runs {
   readonly #host: Host;
   readonly #known = new Map<string, Documents>();
@@ -130,7 +130,7 @@ export type Ending = {
 /** The end of a run: its time, the number of the ending event, and the run's own ending event. */
 type End = { at: number; seq: number; own: EventRecord | null };
 
-/** Returns the end of a row's run; null if it has not ended. */
+/** Returns the end of a row's run; null if the run has not ended. */
 export async function endOf(host: Host, row: ThreadRow | null): Promise<End | null> {
   const killed = row?.status === "killed";
   if (!row || !(killed || row.status === "completed" || row.status === "failed")) return null;

@@ -49,17 +49,17 @@ export const positionSchema = z.object({
 
 export const attemptSchema = z
   .object({
-    attempt: text.describe("Its id; `step-<n>` for a step of an older log."),
+    attempt: text.describe("The attempt's id; `step-<n>` for a step of an older log."),
     role: text.nullable(),
     path: z.array(pathPartSchema).readonly(),
-    parent: optionalText.describe("The attempt that started it."),
+    parent: optionalText.describe("The attempt that started this attempt."),
     title: optionalText,
     stepID: optionalText,
-    step: number.nullable().describe("The number (from 1) of its committed step."),
+    step: number.nullable().describe("The number (from 1) of the step that the attempt committed."),
     status: z.enum(["running", "committed", "failed", "skipped", "cancelled", "lost", "parked"]),
     startedAt: time,
     endedAt: time,
-    turns: z.array(turnSchema).describe("The actions of its agent, in order."),
+    turns: z.array(turnSchema).describe("The actions of the attempt's agent, in order."),
     usage: usageSchema.nullable(),
     cost,
     models: z.record(text, z.object({ usage: usageSchema, cost })).optional(),
@@ -77,7 +77,7 @@ export const attemptSchema = z
       .describe("The thrown error; `cause` and `errors` have the same form."),
     session: z.looseObject({ agent: text, session_id: text }).optional(),
     saved: z.boolean().optional().openapi({
-      description: "True if a fork copied it, so that another thread paid for it.",
+      description: "True if a fork copied the attempt, so that another thread paid for it.",
     }),
   })
   .openapi("Attempt");

@@ -4,7 +4,7 @@ import { number, optionalText, stepNumber, text } from "./value.ts";
 const runId = text.openapi({ example: "01JD0Q8ZC4T9M2V6X5B7N3K1RA" });
 const given = text.min(1).describe("The run's id, or the id of an imported record.");
 
-/** Unknown fields of graphs and bodies are kept, because documented clients send them. */
+/** Graphs and bodies keep unknown fields, because documented clients send such fields. */
 const graphSchema = z
   .looseObject({ nodes: z.array(z.unknown()), connections: z.array(z.unknown()) })
   .openapi("Graph");
@@ -29,7 +29,7 @@ export const resumeGraphBody = z
     question: stepNumber
       .optional()
       .describe(
-        "The `question` of the run that is answered. If another one is open: 409 `STALE_ANSWER`.",
+        "The `question` of the run that is answered. If another question is open: 409 `STALE_ANSWER`.",
       ),
   })
   .openapi("ResumeGraph");
@@ -48,11 +48,16 @@ export const graphRunPath = z.object({ runId: text.describe("The run's id.") });
 const logEntrySchema = z
   .object({
     ...{ timestamp: number, nodeId: text, type: text, content: text },
-    decision: z.enum(["approve", "reject"]).optional().describe("Of an answer to an approval."),
+    decision: z
+      .enum(["approve", "reject"])
+      .optional()
+      .describe("The decision in an answer to an approval."),
     reason: z
       .literal("interrupted")
       .optional()
-      .describe("Why the run ended, for an error that the run itself could not log."),
+      .describe(
+        "The reason for the end of the run, for an error that the run itself could not log.",
+      ),
   })
   .openapi("WorkflowLogEntry");
 

@@ -139,7 +139,7 @@ export const planRowSchema = z
     waits: z
       .boolean()
       .describe(
-        "Whether it waits for a person: for a confirmation of it or its change, or for a decision.",
+        "Whether the plan waits for a person: for a confirmation of the plan or its change, or for a decision.",
       ),
   })
   .openapi("PlanRow");

@@ -88,7 +88,7 @@ export const startBody = z
     params: z.unknown().optional(),
     options: optionalFields,
     threadId: optionalText.describe(
-      "A ULID of the caller: a repeated request with it starts no second thread.",
+      "A ULID of the caller: a repeated request with the same ULID starts no second thread.",
     ),
     durability,
   })
@@ -114,7 +114,7 @@ export const inputBody = inputSchema
     question: stepNumber
       .optional()
       .describe(
-        "The number of the answered `__wait__` step. If another one is open: 409 `STALE_ANSWER`.",
+        "The number of the answered `__wait__` step. If another step waits: 409 `STALE_ANSWER`.",
       ),
     durability,
   })

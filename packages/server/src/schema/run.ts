@@ -54,7 +54,7 @@ export const resumeRunBody = z
     ),
     payload: z.unknown().optional(),
     requestId: optionalText.describe(
-      "An id of the caller: repeating a request with it has no second effect.",
+      "An id of the caller: a repeated request with the same id has no second effect.",
     ),
   })
   .openapi("ResumeRun");

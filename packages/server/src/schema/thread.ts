@@ -28,7 +28,7 @@ const version = { threadId, workflow: text, hash };
 const reason = z
   .literal("maxRounds")
   .optional()
-  .describe("For a stopped thread: it reached its limit of steps.");
+  .describe("Present for a thread that reached its limit of steps.");
 const value = z.unknown().optional().openapi({ description: "The returned JSON value, if any." });
 const resultSchema = z.object({ returnCode: number, summary: text, value, reason }).nullable();
 const forkFromSchema = z.object({ threadId, steps: number });
@@ -39,7 +39,7 @@ const spentSchema = z.object({ tokens: number, cost: number, unpriced: number })
 const pausing = z
   .literal(true)
   .optional()
-  .describe("For a running thread: it pauses after the current step.");
+  .describe("True for a running thread that pauses after its current step.");
 
 const times = {
   workedMs: number.describe("The time of work, in milliseconds."),
@@ -48,7 +48,7 @@ const times = {
 
 const movedTo = text
   .optional()
-  .describe("The host that it has moved to; absent if it is on this host.");
+  .describe("The host that the thread has moved to; absent if the thread is on this host.");
 
 export const threadRowSchema = z
   .object({
@@ -61,10 +61,10 @@ export const threadRowSchema = z
     ...times,
     sleepingUntil: milliseconds
       .optional()
-      .describe("The end of its sleep; absent if it does not sleep."),
+      .describe("The end of the thread's sleep; absent if the thread does not sleep."),
     movedTo,
     subject: text.describe(
-      "The first line of its prompt, else its params, else its workflow's name; at most 200 characters.",
+      "The first line of the prompt, else the params, else the workflow's name; at most 200 characters.",
     ),
     at: z
       .object({
@@ -77,9 +77,9 @@ export const threadRowSchema = z
           .nullable()
           .describe("The first line of the error or question, at most 200 characters."),
       })
-      .describe("Where the thread is."),
+      .describe("The current position of the thread."),
     spent: spentSchema.describe(
-      "The spending of its own steps, and of its lost and running attempts.",
+      "The spending of the thread's own steps, and of its lost and running attempts.",
     ),
     hasError: z.boolean().describe("Whether the thread, or one of its attempts, failed."),
   })

@@ -10,7 +10,7 @@ export const shuttingDown = (): WorkflowError =>
   WorkflowError.failed(
     "SHUTTING_DOWN",
     "the server is shutting down",
-    "repeat the request in some seconds",
+    "repeat the request in a few seconds",
   );
 
 export const portInUse = (hostname: string, port: number): WorkflowError =>

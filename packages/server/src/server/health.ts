@@ -6,7 +6,7 @@ import { makeFolder } from "@uncaged/workflow/internal";
 
 const keptMs = 1_000;
 const readWithinMs = 5_000;
-// A check may read many logs and start many workers.
+// Limit for one pass of the wake loop, which may read many logs and start many workers.
 const stalledAfterMs = 300_000;
 
 /** The reason why a server is not ready. */

@@ -83,7 +83,7 @@ export type ServerOptions = {
   publicUrl?: string;
   /** Further accepted names in `Host`. */
   allowHosts?: readonly string[];
-  /** A file of named tokens with roles. Changes of it are read while the server runs. */
+  /** A file of named tokens with roles. The running server reads the file again after a change. */
   tokenFile?: string;
   /** Called after each new read of the token file. An error means that the previous tokens were kept. */
   onTokens?: (error: unknown) => void;
@@ -255,7 +255,7 @@ const info = {
   title: "uncaged-workflow",
   description:
     "Workflows and their threads, over one storage root. Every request needs the token: " +
-    "Authorization: Bearer, or the cookie that the printed URL sets. `x-role` is the role that it needs.",
+    "Authorization: Bearer, or the cookie that the printed URL sets. `x-role` is the role that an operation needs.",
   license: { name: "MIT", identifier: "MIT" },
 };
 
@@ -294,7 +294,7 @@ function makeApp(
   app.get("/api/openapi.json", needs("read"), (c) =>
     c.json((described ??= describe(app, served.version))),
   );
-  // The console is for every role, so it needs no route.
+  // Every role can use the console, so the console needs no route with a role.
   app.notFound((c) => {
     const { method, path } = c.req;
     const isPage = (method === "GET" || method === "HEAD") && isPagePath(path);

@@ -40,7 +40,7 @@ async function read(messages: Messages, count: number): Promise<string[]> {
 
 const open = new AbortController().signal;
 
-test("a listener without a cursor begins with reload, and a listener with a held cursor continues after that cursor", async () => {
+test("a listener without a cursor gets reload first, and a listener with a kept cursor continues after that cursor", async () => {
   const feed = new Numbers();
   const first = feed.listen(undefined, open);
   expect(await read(first, 1)).toEqual(["reload c0"]);
@@ -53,7 +53,7 @@ test("a listener without a cursor begins with reload, and a listener with a held
   expect(feed.watches).toBe(1);
 });
 
-test("a listener that is behind the held messages begins again, and then misses nothing", async () => {
+test("a listener with a cursor before the kept messages gets reload, and then misses nothing", async () => {
   const feed = new Numbers();
   const slow = feed.listen(undefined, open);
   await read(slow, 1);
@@ -63,7 +63,7 @@ test("a listener that is behind the held messages begins again, and then misses 
   expect(await read(slow, 1)).toEqual(["number c6"]);
 });
 
-test("a message larger than the limit is held until the next message", async () => {
+test("a message larger than the limit is kept until the next message", async () => {
   const feed = new Numbers();
   const listener = feed.listen(undefined, open);
   await read(listener, 1);
@@ -90,7 +90,7 @@ async function* failing(): Messages {
   throw Object.assign(new Error("the disk is gone"), { code: "EIO" });
 }
 
-test("if one of several sources fails, it ends with the reason and the others continue", async () => {
+test("if one of several sources fails, it ends with the reason, and the other sources continue", async () => {
   const feed = new Numbers();
   const both = merged([
     [0, feed.listen(undefined, open)],

@@ -3,14 +3,14 @@ import type { Message, Messages } from "./streams.ts";
 const mostHeld = 1024 * 1024;
 
 /**
- * The changes of a subject for all listeners. Watches the subject once, and only while there are listeners. A listener
- * with a cursor that the feed no longer holds gets {@link reload} first.
+ * The changes of a subject for all listeners. Watches the subject once, and only while there are listeners. Keeps the
+ * newest messages. A listener with an older cursor gets {@link reload} first.
  */
 export abstract class Feed {
-  /** The newest messages, each with its cursor as the id, and the number of the first of them. */
+  /** The newest messages, each with its cursor as the id. `#first` is the number of the first of these messages. */
   #held: Message[] = [];
   #first = 0;
-  /** The cursor before the first held message. */
+  /** The cursor before the first kept message. */
   #from = "";
   #chars = 0;
   #listeners = 0;
@@ -30,7 +30,7 @@ export abstract class Feed {
   /** The cursor after all pushed messages. */
   protected abstract get cursor(): string;
 
-  /** Begins to hold messages after a cursor. */
+  /** Drops all messages, and keeps the messages after a cursor from now on. */
   protected begin(cursor: string): void {
     this.#first = this.#next;
     this.#held = [];
@@ -57,7 +57,7 @@ export abstract class Feed {
     this.#wake();
   }
 
-  /** Yields the messages after the message with the id `after` until the signal is aborted. */
+  /** Yields the messages after the message with the id `after`, or after `reload`, until the signal is aborted. */
   async *listen(after: string | undefined, signal: AbortSignal): Messages {
     const wake = (): void => this.#wake();
     signal.addEventListener("abort", wake);
@@ -90,7 +90,7 @@ export abstract class Feed {
     return this.#first + this.#held.length;
   }
 
-  /** Returns the number of the message after a cursor; -1 if the cursor is not held. */
+  /** Returns the number of the message after a cursor; -1 if the feed has no such cursor. */
   #numberAfter(cursor: string | undefined): number {
     const at = this.#held.findLastIndex(({ id }) => id === cursor);
     if (at >= 0) return this.#first + at + 1;

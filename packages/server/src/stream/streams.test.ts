@@ -23,7 +23,7 @@ function serve(open: Open, most = 10) {
   return { get, port: server.port ?? 0, streams };
 }
 
-test("a client that stops reading gets all messages when it continues, and none is fetched meanwhile", async () => {
+test("a client that stops reading gets all messages when it continues, and the server fetches no message meanwhile", async () => {
   const all = 2_000;
   const text = "x".repeat(100_000);
   let taken = 0;
@@ -40,7 +40,7 @@ test("a client that stops reading gets all messages when it continues, and none 
   });
   let bytes = (await promise).length;
   for (let n = 0; n < 100; n += 1) expect(await (await get("/other")).text()).toBe("here");
-  // 300 messages have 30 MB, which includes the buffers of the system.
+  // The buffers of the system are smaller than the 30 MB of 300 messages.
   expect(taken).toBeLessThan(300);
   for await (const part of socket) bytes += (part as Buffer).length;
   expect(taken).toBe(all);
@@ -65,7 +65,7 @@ test("a silent stream sends comments, and its signal is aborted when the client 
   await until(async () => (await get("/stream")).status === 200);
 });
 
-test("an error before the response is the response, and frees the place of the stream", async () => {
+test("an error before the first message becomes the response, and frees the place of the stream", async () => {
   const { get } = serve(() => Promise.reject(new Error("no such thing")), 1);
   for (let n = 0; n < 2; n += 1) {
     const response = await get("/stream");

@@ -8,7 +8,7 @@ export type Message = SSEMessage & { data: string };
 /** Messages for one client. They end when the signal of {@link Open} is aborted. */
 export type Messages = AsyncGenerator<Message, void, undefined>;
 
-/** Begins a stream before its response; null for a stream that has nothing more to send. */
+/** Opens a stream before its response. Returns null for a stream that has nothing more to send. */
 export type Open = (signal: AbortSignal) => Messages | null | Promise<Messages | null>;
 
 /**
@@ -20,7 +20,7 @@ export type StreamLimits = { most: number; heartbeatMs: number };
 const ending = "the server ends its streams";
 const retryMs = 2_000;
 
-/** The open streams of a server. Takes each message after the client has received the previous message. */
+/** The open streams of a server. Fetches each message after the client has received the previous message. */
 export class Streams {
   readonly #limits: StreamLimits;
   readonly #open = new Set<AbortController>();

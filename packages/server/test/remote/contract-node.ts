@@ -16,8 +16,8 @@ export async function buildProgram(folder: string): Promise<string> {
 }
 
 /**
- * Checks a rule in a runtime against a new server process. `during` acts on the server meanwhile. Returns the runtime's
- * exit code and errors.
+ * Checks a rule in a runtime against a new server process, and calls `during` with the server meanwhile. Returns the
+ * runtime's exit code and errors.
  */
 export async function checkIn(
   runtime: string,

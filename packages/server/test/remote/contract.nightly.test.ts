@@ -31,7 +31,7 @@ describe.each(Object.keys(nodes))("in Node %s", (major) => {
   });
 });
 
-/** Kills and restarts the server at moments from a seed, while the rule is checked. */
+/** Returns a function that kills and restarts the server at pseudorandom moments while a rule is checked. */
 const restarting =
   (seed: number) =>
   async (serving: ServingProcess, done: () => boolean): Promise<void> => {
@@ -47,7 +47,7 @@ const restarting =
 describe("in Node 20, with a server that is killed and restarted", () => {
   test.each(rules.map((rule, seed) => [rule, seed] as const))("%s", async (rule, seed) => {
     const { code, stderr } = await checkIn(nodeOf(20), program, rule, restarting(seed));
-    // The client reports an interrupted change that must not be made twice with this code.
+    // The client reports this code for an interrupted change that must not be repeated.
     if (!stderr.includes("OUTCOME_UNKNOWN"))
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   });

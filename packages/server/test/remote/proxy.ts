@@ -6,13 +6,13 @@ import {
   type ServerResponse,
 } from "node:http";
 
-/** The faults of a proxy. Every request counts from 1. */
+/** The faults of a proxy. Requests are numbered from 1. */
 export type Faults = {
   /** Holds back each response until its end. */
   buffers?: boolean;
-  /** Sends each request again when it is answered, and passes on the second response. */
+  /** Sends each request a second time after the first response, and forwards the second response. */
   doubles?: boolean;
-  /** Cuts these connections before the response, when the server has answered. */
+  /** Cuts the connections of these requests after the server has answered, before the response is forwarded. */
   loses?: (request: number) => boolean;
   /** Cuts the responses of streams after this number of bytes. */
   cutsAfter?: (request: number) => number;
@@ -22,7 +22,7 @@ export type Faults = {
   answers?: (request: number, reply: ServerResponse) => boolean;
 };
 
-/** A proxy in front of a local server. It forwards HTTP and has faults. */
+/** A proxy in front of a local server. It forwards HTTP requests with faults. */
 export class Proxy {
   readonly #target: number;
   readonly #server: Server;
@@ -103,7 +103,7 @@ async function pass(
     passed += bytes.length;
     if (passed >= limit) {
       answer.destroy();
-      // A runtime drops the bytes that arrive together with the end of a cut connection.
+      // A runtime drops bytes that arrive together with the end of a connection, so send the bytes first.
       await Bun.sleep(10);
       return void reply.socket?.end();
     }

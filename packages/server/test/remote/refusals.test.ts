@@ -67,7 +67,7 @@ describe("a token", () => {
   });
 });
 
-test("a client of another version of the protocol is refused by each side", async () => {
+test("the client and the server each refuse another version of the protocol", async () => {
   const { serving, open } = await behind({
     answers(_, reply) {
       reply.writeHead(200, { "Content-Type": "application/json" });
@@ -106,7 +106,7 @@ describe("a response that is not the server's", () => {
       "REDIRECTED",
       '"https://elsewhere.example/login"',
     ],
-  ])("%s is one line", async (_name, faults, code, words) => {
+  ])("%s is a one-line error", async (_name, faults, code, words) => {
     const { open } = await behind(faults);
     const refusal = await refusalOf(open());
     expect(refusal).toMatchObject({ code, kind: "failed" });
@@ -127,7 +127,7 @@ describe("a response that is not the server's", () => {
     expect(await (await open()).workflows()).toHaveLength(1);
   });
 
-  test("after a change is an error about an unknown outcome", async () => {
+  test("after a change is an error that reports an unknown outcome", async () => {
     const { proxy, open } = await behind({});
     const host = await open();
     proxy.faults = { loses: () => true };
@@ -137,7 +137,7 @@ describe("a response that is not the server's", () => {
   });
 });
 
-test("the error of a stopped server is one line", async () => {
+test("a stopped server is a one-line error", async () => {
   const { serving, open } = await behind({});
   const host = await open();
   const url = `http://127.0.0.1:${serving.port}`;
@@ -147,7 +147,7 @@ test("the error of a stopped server is one line", async () => {
   expect(await refusalOf(host.live())).toMatchObject({ code: "NO_SERVER" });
 });
 
-test("a change that was lost while the server was restarted is not made again", async () => {
+test("a change whose response was lost during a restart of the server is not repeated", async () => {
   const { serving, proxy, open } = await behind({}, { patienceMs: 30_000 });
   await serving.add(
     "counter",
@@ -173,14 +173,14 @@ test("a change that was lost while the server was restarted is not made again", 
   expect((await serving.host.workflow("counter")).hash).toBe(before[1]?.hash as string);
 });
 
-test("a kill that was lost while the server was restarted ends the thread, and a second one is refused", async () => {
+test("a kill whose response was lost during a restart ends the thread, and a second kill is refused", async () => {
   const { serving, proxy, open } = await behind({}, { patienceMs: 30_000 });
   const host = await open();
   const { port } = serving;
   await serving.add("asker", asker);
   const ref = await host.start({ workflow: "asker", cwd: "/", env: {} });
   await serving.until(ref.threadId, "waiting");
-  /** Kills the thread, and restarts the server when it has answered. The response is lost. */
+  /** Kills the thread, and restarts the server after it has answered, so that the response is lost. */
   const kill = async (): Promise<unknown> => {
     const lost = Promise.withResolvers<void>();
     let isBack = false;

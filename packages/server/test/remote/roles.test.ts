@@ -27,7 +27,7 @@ afterAll(stopServing);
 const hostFor = (token: string): Promise<Host> =>
   openRemoteHost(`http://127.0.0.1:${serving.port}`, { token });
 
-test("each role may call its methods and no others", async () => {
+test("each role can call only its methods", async () => {
   const [reader, approver] = await Promise.all(
     ["reader", "approver"].map((name) => hostFor(tokenOf(name))),
   );
@@ -52,7 +52,7 @@ test("each role may call its methods and no others", async () => {
   await approver.control(ref, answer);
   await serving.until(ref.threadId, "completed");
   const { steps } = await serving.host.read(ref);
-  // The token names the sender, whatever the answer says.
+  // The sender of an answer comes from the token, not from the answer.
   expect(steps[1]?.meta.by).toEqual({ kind: "api", name: "approver" });
 });
 
@@ -61,7 +61,7 @@ test.each<[string, (host: Host) => Promise<ThreadRef>]>([
   ["rerun", (host) => host.fork(ref, { keep: { atStep: 0 }, rerun: input, env: {} })],
   ["first input", (host) => host.start({ workflow: "asker", input, ...place })],
 ])(
-  "a named token names the sender of a %s, and the own token may name another",
+  "a named token determines the sender of a %s; the storage root's own token can name another sender",
   async (_, begin) => {
     const senderOf = async (token: string) => {
       const host = await hostFor(token);
