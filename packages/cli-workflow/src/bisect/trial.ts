@@ -1,3 +1,4 @@
+import { INPUT, WAIT } from "@uncaged/workflow";
 import {
   failureOf,
   fixtureOf,
@@ -60,7 +61,12 @@ export class Trial {
     const fixture = fixtureOf(this.#recorded);
     await copyVersion(host, version, this.#local);
     const { threadId, hash } = await this.#local.fork(ref, {
-      ...{ env, keep: { atStep: keep }, on: version, name: this.#recorded.workflow },
+      ...{
+        env,
+        keep: { atStep: keptIn(this.#recorded, keep) },
+        on: version,
+        name: this.#recorded.workflow,
+      },
       ...(!isLive && { options: { fixture } }),
     });
     const driven = await drivenToEnd(this.#local, { threadId, hash }, { env, fixture, signal });
@@ -73,4 +79,10 @@ export class Trial {
   async close(): Promise<void> {
     await this.#folder.remove(this.#local);
   }
+}
+
+/** Returns the number of steps to keep: a kept question has its recorded answer, and a kept sleep is over. */
+function keptIn({ steps }: ThreadView, keep: number): number {
+  const isAsked = steps[keep - 1]?.role === WAIT && steps[keep]?.role === INPUT;
+  return isAsked ? keep + 1 : keep;
 }
