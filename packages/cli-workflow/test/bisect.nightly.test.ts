@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { openLocalHost } from "@uncaged/workflow/host";
 import { until } from "../../workflow/test/fixtures/until.ts";
 import { byScript } from "../src/bisect/judge.ts";
-import { playStore, removeFolders, type Store } from "./program.ts";
+import { newFolder, playStore, removeFolders, type Store } from "./program.ts";
 
 setDefaultTimeout(180_000);
 afterAll(removeFolders);
@@ -98,6 +98,29 @@ test("a script uses the temporary root in place of a host, and an abort ends it"
   await until(() => existsSync(begun));
   controller.abort();
   expect(await judged).toBe(null);
+});
+
+test("a killed bisect changes nothing, and the next one removes its folder", async () => {
+  const temporary = newFolder();
+  const options = { env: { TMPDIR: temporary } };
+  const before = store.tree();
+  const begun = join(store.folder, "killed");
+  const args = ["bisect", id, "--good", hashOf(1), "--bad", hashOf(7), "--script"];
+  const child = store.start([...args, `echo $$ > ${begun}; exec sleep 600`], options);
+  await until(() => existsSync(begun) && readFileSync(begun, "utf8").endsWith("\n"));
+  const left = readdirSync(temporary);
+  expect(left).toEqual([expect.stringMatching(/^uncaged-bisect-/) as string]);
+  const script = `grep -q '"summary":"11"'`;
+  const bisected = async () =>
+    JSON.parse(await store.ok([...args, script, "--json"], options)) as Answer;
+  expect((await bisected()).firstBad).toBe(hashOf(6));
+  expect(readdirSync(temporary)).toEqual(left);
+  child.kill("SIGKILL");
+  await child.exited;
+  process.kill(Number(readFileSync(begun, "utf8")), "SIGKILL");
+  expect([store.tree(), readdirSync(temporary)]).toEqual([before, left]);
+  expect((await bisected()).firstBad).toBe(hashOf(6));
+  expect([store.tree(), readdirSync(temporary)]).toEqual([before, []]);
 });
 
 test("refuses an invalid range, and a script that can't judge", async () => {

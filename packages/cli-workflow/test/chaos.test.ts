@@ -92,6 +92,29 @@ test("a branch on a random number is named with its line, from a fixture alone",
   expect(report.diverged.map(({ path }) => path)).toContain("pay.ts:11:38");
 });
 
+test("an invalid fixture is refused in one line with its position", async () => {
+  const path = join(store.folder, "broken.json");
+  const export_ = "uncaged-workflow thread <id> --fixture";
+  for (const [text, message] of [
+    ['{\n  "steps": [,]\n}', `:2:13: a value is expected, not ","; hint: fix the file`],
+    ["", ":1:1: the file is empty; hint: fix the file"],
+    [
+      "[]",
+      `: invalid fixture: missing "format": "uncaged-workflow-fixture"; hint: export it again: ${export_}`,
+    ],
+  ] as const) {
+    writeFileSync(path, text);
+    const { code, stdout, stderr } = await store.run(["chaos", "pay", "--fixture", path]);
+    expect([code, stdout, stderr.split("\n").length]).toEqual([2, "", 2]);
+    expect(stderr).toStartWith(`error: ${path}${message}`);
+  }
+  const missing = await store.run(["chaos", "pay", "--fixture", join(store.folder, "none.json")]);
+  expect([missing.code, missing.stderr]).toEqual([
+    4,
+    expect.stringContaining('none.json" does not exist; hint:') as string,
+  ]);
+});
+
 test("an abort ends the runs and removes their folder", async () => {
   const folder = newFolder();
   const { TMPDIR } = process.env;

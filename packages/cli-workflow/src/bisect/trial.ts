@@ -1,6 +1,4 @@
-import { rm } from "node:fs/promises";
-import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
+import { INPUT, WAIT } from "@uncaged/workflow";
 import {
   failureOf,
   fixtureOf,
@@ -9,8 +7,9 @@ import {
   type ThreadRef,
   type ThreadView,
 } from "@uncaged/workflow/host";
-import { copyThread, copyVersion, drivenToEnd, makeTemporary } from "@uncaged/workflow/internal";
+import { copyThread, copyVersion, drivenToEnd } from "@uncaged/workflow/internal";
 import { needsLive } from "./errors.ts";
+import { TrialFolder } from "./folder.ts";
 
 /** The thread to run again. `keep` is the number of its steps to keep; `isLive` runs its roles. */
 export type TrialOptions = {
@@ -24,24 +23,31 @@ export type TrialOptions = {
 
 /** A temporary storage root, in which a thread runs again on several versions. */
 export class Trial {
-  readonly root: string;
-  readonly #folder: string;
+  readonly #folder: TrialFolder;
   readonly #local: Host;
   readonly #recorded: ThreadView;
   readonly #options: TrialOptions;
 
-  private constructor(folder: string, recorded: ThreadView, options: TrialOptions) {
+  private constructor(folder: TrialFolder, recorded: ThreadView, options: TrialOptions) {
     this.#folder = folder;
-    this.root = join(folder, "root");
-    this.#local = openLocalHost({ path: this.root, env: options.env });
+    this.#local = openLocalHost({ path: folder.root, env: options.env });
     this.#recorded = recorded;
     this.#options = options;
   }
 
   static async open(recorded: ThreadView, options: TrialOptions): Promise<Trial> {
-    const trial = new Trial(makeTemporary("uncaged-bisect-"), recorded, options);
-    await copyThread(options.host, options.ref, trial.root);
+    const trial = new Trial(await TrialFolder.open(), recorded, options);
+    try {
+      await copyThread(options.host, options.ref, trial.root);
+    } catch (error) {
+      await trial.close();
+      throw error;
+    }
     return trial;
+  }
+
+  get root(): string {
+    return this.#folder.root;
   }
 
   /**
@@ -55,7 +61,12 @@ export class Trial {
     const fixture = fixtureOf(this.#recorded);
     await copyVersion(host, version, this.#local);
     const { threadId, hash } = await this.#local.fork(ref, {
-      ...{ env, keep: { atStep: keep }, on: version, name: this.#recorded.workflow },
+      ...{
+        env,
+        keep: { atStep: keptIn(this.#recorded, keep) },
+        on: version,
+        name: this.#recorded.workflow,
+      },
       ...(!isLive && { options: { fixture } }),
     });
     const driven = await drivenToEnd(this.#local, { threadId, hash }, { env, fixture, signal });
@@ -66,27 +77,12 @@ export class Trial {
 
   /** Ends the workers of the root and removes it. */
   async close(): Promise<void> {
-    const workers = (await this.#local.workers()).flatMap(({ pid }) => pid ?? []);
-    for (const pid of workers) end(pid);
-    while (workers.some(isAlive)) await pause(20);
-    await this.#local.close();
-    await rm(this.#folder, { recursive: true, force: true });
+    await this.#folder.remove(this.#local);
   }
 }
 
-function end(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // The process has ended meanwhile.
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
+/** Returns the number of steps to keep: a kept question has its recorded answer, and a kept sleep is over. */
+function keptIn({ steps }: ThreadView, keep: number): number {
+  const isAsked = steps[keep - 1]?.role === WAIT && steps[keep]?.role === INPUT;
+  return isAsked ? keep + 1 : keep;
 }

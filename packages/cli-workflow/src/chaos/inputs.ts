@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { Fixture } from "@uncaged/workflow/host";
 import { fixtureOf } from "@uncaged/workflow/host";
 import { checkFixture } from "@uncaged/workflow/internal";
-import { jsonOf, readText } from "../arguments/values.ts";
+import { jsonOf } from "../arguments/values.ts";
 import { badFixture } from "../eval/errors.ts";
 import { badOption, wrongUse } from "../session/errors.ts";
 import type { Session } from "../session/session.ts";
@@ -71,10 +71,9 @@ async function recordingOf(
   { thread, fixture, live }: InputOptions,
 ): Promise<{ fixture: Fixture | null; maxRounds?: number; again: string[] }> {
   if (fixture !== undefined) {
-    const path = resolve(session.cwd, fixture);
-    const text = await readText(path, "--fixture");
+    const value = await jsonOf("--fixture", `@${fixture}`);
     try {
-      return { fixture: checkFixture(JSON.parse(text)), again: ["--fixture", fixture] };
+      return { fixture: checkFixture(value), again: ["--fixture", fixture] };
     } catch (error) {
       throw badFixture(fixture, error instanceof Error ? error.message : String(error));
     }

@@ -170,6 +170,40 @@ describe("a fixture answers", () => {
   });
 });
 
+test("a question of a running step gets the answer of its id", async () => {
+  const run = durable(async function* (step) {
+    const asks = (name: string) =>
+      step(name, async ({ questions }) => (await questions.ask(name, "colour", {})).answer.content);
+    yield* asks("a");
+    yield* asks("b");
+    return "";
+  });
+  const { steps } = await runThread(run, { answers: ["red", "blue"] });
+  const fixture = recorded(steps);
+  expect(steps.map(({ role }) => role)).toEqual(
+    ["a", "b"].flatMap((name) => ["__wait__", "__input__", name]),
+  );
+  // A fork that answers the first role has only the second question.
+  const logs = [steps.slice(0, 1), steps.slice(0, 4), steps.slice(2, 4)];
+  expect(logs.map((log) => recordedInput(fixture, log)?.content)).toEqual(["red", "blue", "blue"]);
+  const other = { ...steps[0], meta: { ...steps[0]?.meta, stepQuestion: "c" } } as Step;
+  expect(recordedInput(fixture, [other])).toBeNull();
+});
+
+test("a question of a child workflow gets the answer from another thread", () => {
+  const asked = (thread: string, stepID = "Sub_1/Pause_2"): Step => {
+    const path = [
+      { in: "Sub_1", run: `${thread}-7` },
+      { in: "__entry__", child: "Pause_2" },
+    ];
+    return { role: "__wait__", content: "?", meta: { for: "pause", stepID, path }, timestamp: 1 };
+  };
+  const answer = { role: "__input__", content: "yes", meta: { for: "pause" } };
+  const fixture = recorded([asked(threadId), answer]);
+  expect(recordedInput(fixture, [asked("0".repeat(26))])?.content).toBe("yes");
+  expect(recordedInput(fixture, [asked(threadId, "Sub_1/Pause_3")])).toBeNull();
+});
+
 describe("an unrecorded answer", () => {
   test("is reported with its role, and the role is not executed", async () => {
     const run = createRoleModerator({

@@ -1,6 +1,6 @@
 import { INPUT, type RoleOutput, type Step, WAIT } from "../contract/contract.ts";
 import { type Fixture, fixtureFormat } from "../contract/fixture.ts";
-import { isStepQuestion } from "../contract/question.ts";
+import { isRecord } from "../contract/show.ts";
 import { isQuestion } from "../contract/wait.ts";
 import type { InputRequest } from "../control/control.ts";
 import type { ThreadView } from "../record/thread.ts";
@@ -27,8 +27,7 @@ export function recordedInput({ steps }: Fixture, log: readonly Step[]): InputRe
   const asked = log.at(-1);
   if (asked?.role !== WAIT) return null;
   const key = questionOf(asked);
-  const isSame = (step: RoleOutput) =>
-    step.role === WAIT && !isStepQuestion(step) && questionOf(step) === key;
+  const isSame = (step: RoleOutput) => step.role === WAIT && questionOf(step) === key;
   const n = log.filter(isSame).length;
   const index = steps.findIndex(
     (step, at) => isSame(step) && steps.slice(0, at + 1).filter(isSame).length === n,
@@ -53,10 +52,20 @@ export function givenInput(
   return { ...input, meta: { ...meta, requestId: `answer ${questions.length}` } };
 }
 
-/** Identifies a question by role and subject. The result is the same in all threads of a workflow. */
+/**
+ * Identifies a question by role and subject, or a running step's question by its id. The result is the same in all
+ * threads of a workflow.
+ */
 function questionOf({ meta }: RoleOutput): string {
-  return JSON.stringify([meta.for, meta.role, meta.nodeId, meta.stepID, meta.stepId, meta.path]);
+  const { nodeId, role, stepID, stepId, stepQuestion } = meta;
+  return JSON.stringify([meta.for, role, nodeId, stepID, stepId, pathIn(meta), stepQuestion]);
 }
+
+/** Returns the path of a step without thread ids: the run id of a child workflow contains its thread's id. */
+const pathIn = ({ path }: RoleOutput["meta"]): unknown =>
+  Array.isArray(path)
+    ? path.map((part: unknown) => (isRecord(part) ? { ...part, run: undefined } : part))
+    : path;
 
 /** The JSON Schema of a fixture, which is published for editors and other programs. */
 export const fixtureSchema = {
