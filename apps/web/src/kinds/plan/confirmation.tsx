@@ -9,10 +9,7 @@ import { Button } from "../../ui/button.tsx";
 import { LineDiff } from "../../ui/diff.tsx";
 import { Facts } from "../../ui/facts.tsx";
 import { Panel } from "../../ui/page.tsx";
-import { failureWords } from "./definition.ts";
-import { StepFacts } from "./step-facts.tsx";
-import { SandboxFacts } from "./sandbox-facts.tsx";
-import { triggerFacts } from "./trigger-facts.tsx";
+import { planFacts, StepFacts } from "./plan-facts.tsx";
 
 type Props = {
   plan: PlanView;
@@ -49,7 +46,7 @@ export function PlanConfirmation({ plan, isOver = false, onSent }: Props) {
     }
   };
   const { id, hash, preview, draft, phase } = read;
-  const { description, steps, metadata } = draft ?? read;
+  const { description, steps } = draft ?? read;
   const { credentials, nextFires, sandboxFacts } = preview;
   const runs = phase === "awaiting_confirmation" && read.trigger.type === "manual";
   return (
@@ -75,16 +72,13 @@ export function PlanConfirmation({ plan, isOver = false, onSent }: Props) {
             <Facts
               look="list"
               facts={[
-                ...triggerFacts(draft ?? read, nextFires),
-                ["When a step fails", failureWords((draft ?? read).failure_policy)],
+                ...planFacts(draft ?? read, nextFires, sandboxFacts),
                 [
                   "Credentials",
                   credentials
                     .map(({ name, known }) => (known ? name : `${name} (not stored)`))
                     .join(", ") || "none",
                 ],
-                ["Folder", typeof metadata?.cwd === "string" ? metadata.cwd : null],
-                ["Sandbox", <SandboxFacts key="sandbox" facts={sandboxFacts} />],
                 ["Hash", <code key="hash">{hash.slice(0, 12)}</code>, hash],
               ]}
             />

@@ -2,6 +2,7 @@ import { FileCheck2, FileUp, FolderOpen, X } from "lucide-react";
 import { type ChangeEvent, type DragEvent, useId, useRef, useState } from "react";
 import { counted, size } from "../../lib/format.ts";
 import { Button } from "../../ui/button.tsx";
+import { IconButton } from "../../ui/icon-button.tsx";
 import { SelectField } from "../../ui/field.tsx";
 import { Pill } from "../../ui/states.tsx";
 import {
@@ -234,11 +235,9 @@ export function FileList({ chosen: { files, workflow, name, remove } }: { chosen
             <span className="ml-auto text-small whitespace-nowrap text-faint">
               {size(file.size)}
             </span>
-            <Button
-              small
-              look="quiet"
+            <IconButton
               icon={<X />}
-              aria-label={`Remove ${path}`}
+              label={`Remove ${path}`}
               onClick={({ currentTarget }) => {
                 focusBeside(currentTarget);
                 remove(path);

@@ -1,12 +1,12 @@
-import { useQueryClient } from "@tanstack/react-query";
-import type { ThreadRow } from "@uncaged/workflow-server/api-types";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import type { ThreadRow, Thread } from "@uncaged/workflow-server/api-types";
 import { CircleCheck, CircleX } from "lucide-react";
 import { useState } from "react";
 import { counted } from "../../lib/format.ts";
-import { threadKeys } from "../../lib/threads.ts";
+import { killThread, removeThread, retryThread, threadKeys } from "../../lib/threads.ts";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { sentence } from "../../ui/states.tsx";
-import { type Act, actOn, download, forEachOf, type Outcome } from "./bulk.ts";
+import { ApiError, pathOf, request } from "../../lib/request.ts";
 
 const acts: Record<Act, { word: string; done: string; text: string; isDanger: boolean }> = {
   retry: {
@@ -63,10 +63,8 @@ function Work({ act, given, onClose, onDone }: WorkProps) {
   // Rows leave the list while the dialog deletes them.
   const [rows] = useState(given);
   const [outcomes, setOutcomes] = useState<ReadonlyMap<string, Outcome>>(new Map());
-  const [isBusy, setBusy] = useState(false);
   const { word, done, text, isDanger } = acts[act];
   const perform = async () => {
-    setBusy(true);
     const all = new Map(outcomes);
     const isDone = ({ threadId }: ThreadRow) => {
       const outcome = all.get(threadId);
@@ -79,7 +77,6 @@ function Work({ act, given, onClose, onDone }: WorkProps) {
         setOutcomes(new Map(all));
       },
     );
-    setBusy(false);
     void client.invalidateQueries({ queryKey: threadKeys.all });
     if (!rows.every(isDone)) return;
     if (act === "export") {
@@ -89,14 +86,15 @@ function Work({ act, given, onClose, onDone }: WorkProps) {
     onDone(`${counted(rows.length, "thread")} ${done}.`);
     onClose();
   };
+  const work = useMutation({ mutationFn: perform });
   const failed = [...outcomes.values()].filter((outcome) => "error" in outcome).length;
-  const isEnded = !isBusy && failed > 0;
+  const isEnded = !work.isPending && failed > 0;
   return (
     <DialogForm
       action={isEnded ? `${word} the failed ${counted(failed, "thread")} again` : word}
       look={isDanger ? "danger" : "solid"}
-      work={{ isPending: isBusy, error: null }}
-      onSubmit={() => void perform()}
+      work={work}
+      onSubmit={() => work.mutate()}
       onClose={onClose}
     >
       <p>{text}</p>
@@ -131,4 +129,48 @@ function Line({ subject, outcome }: { subject: string; outcome: Outcome | undefi
       </span>
     </li>
   );
+}
+
+export type Act = "retry" | "kill" | "delete" | "export";
+
+/** The outcome for a thread: the exported text, null for other actions, or the error. */
+type Outcome = { text: string | null } | { error: Error };
+
+const requests: Record<Act, (id: string) => Promise<unknown>> = {
+  retry: retryThread,
+  kill: killThread,
+  delete: removeThread,
+  export: (id) => request<Thread>(pathOf("threads", id)),
+};
+
+export async function actOn(act: Act, { threadId }: ThreadRow): Promise<Outcome> {
+  try {
+    const answer = await requests[act](threadId);
+    return { text: act === "export" ? JSON.stringify(answer) : null };
+  } catch (error) {
+    // An earlier attempt deleted the thread, and the response was lost.
+    const isGone = act === "delete" && error instanceof ApiError && error.status === 404;
+    if (isGone) return { text: null };
+    return { error: error instanceof Error ? error : new Error(String(error)) };
+  }
+}
+
+const atOnce = 4;
+
+export async function forEachOf<Item>(
+  items: readonly Item[],
+  act: (item: Item) => Promise<void>,
+): Promise<void> {
+  const rest = items.values();
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      for (const item of rest) await act(item);
+    }),
+  );
+}
+
+function download(name: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: "application/jsonl" }));
+  Object.assign(document.createElement("a"), { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

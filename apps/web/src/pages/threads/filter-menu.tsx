@@ -101,7 +101,7 @@ const customs: Partial<Record<FilterName, readonly CustomField[]>> = {
 };
 
 /** A moment of the address as the value of a field, in local time. */
-function fieldTextOf(field: CustomField, filter: ThreadFilter): string {
+function fieldTextOf(field: Omit<CustomField, "read">, filter: ThreadFilter): string {
   const value = filter[field.name];
   if (value === undefined) return "";
   if (field.type !== "datetime-local") return String(value);
@@ -118,29 +118,27 @@ type CustomProps = {
 };
 
 function Custom({ fields, filter, onClose, onChange }: CustomProps) {
-  const [texts, setTexts] = useState<Readonly<Record<string, string>>>(() =>
-    Object.fromEntries(fields.map((field) => [field.name, fieldTextOf(field, filter)])),
-  );
-  const [isChecked, setChecked] = useState(false);
-  const read = fields.map((field) => {
-    const text = texts[field.name] ?? "";
-    return { field, text, value: text === "" ? undefined : field.read(text) };
-  });
+  const [invalid, setInvalid] = useState<readonly string[]>([]);
   const submit = (form: HTMLElement) => {
-    if (read.some(({ value }) => value === null)) return showProblems(form, () => setChecked(true));
-    onChange(Object.fromEntries(read.map(({ field, value }) => [field.name, value])));
+    const typed = new FormData(form as HTMLFormElement);
+    const change = fields.map(({ name, read }) => {
+      const text = String(typed.get(name) ?? "");
+      return [name, text === "" ? undefined : read(text)] as const;
+    });
+    const wrong = change.flatMap(([name, value]) => (value === null ? [name] : []));
+    if (wrong.length > 0) return showProblems(form, () => setInvalid(wrong));
+    onChange(Object.fromEntries(change));
     onClose();
   };
   return (
     <DialogForm action="Apply" onSubmit={submit} onClose={onClose}>
-      {read.map(({ field: { name, label, type, hint }, text, value }) => (
+      {fields.map(({ read: _, ...field }) => (
         <TextField
-          key={name}
-          {...{ label, type, hint }}
+          key={field.name}
+          {...field}
           step="any"
-          value={text}
-          problem={isChecked && value === null ? "This is not valid." : null}
-          onChange={({ target }) => setTexts({ ...texts, [name]: target.value })}
+          defaultValue={fieldTextOf(field, filter)}
+          problem={invalid.includes(field.name) ? "This is not valid." : null}
         />
       ))}
     </DialogForm>

@@ -3,8 +3,7 @@ import { useStored } from "../../lib/stored.ts";
 import type { ThreadFilter } from "../../lib/thread-filter.ts";
 import { Dialog, DialogForm } from "../../ui/dialog.tsx";
 import { showProblems, TextField } from "../../ui/field.tsx";
-import { builtIn, chipsOf } from "./filter.ts";
-import { keepViews, viewsIn, viewsKey } from "./saved-views.ts";
+import { builtIn, chipsOf, keepViews, viewsIn, viewsKey } from "./filter.ts";
 
 type Props = { filter: ThreadFilter; isOpen: boolean; onClose: () => void };
 

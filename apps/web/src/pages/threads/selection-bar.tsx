@@ -3,7 +3,7 @@ import { type ComponentType, useState } from "react";
 import { counted } from "../../lib/format.ts";
 import { Button, ButtonLink } from "../../ui/button.tsx";
 import { later } from "../../ui/later.tsx";
-import type { Act } from "./bulk.ts";
+import type { Act } from "./bulk-dialog.tsx";
 import type { Selection } from "./selection.ts";
 
 const BulkDialog = later(async () => (await import("./bulk-dialog.tsx")).BulkDialog);

@@ -1,10 +1,10 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type ApprovalDecision, decisionOf } from "@uncaged/workflow/records";
+import { type ApprovalDecision, decisionOf, sleepsUntil } from "@uncaged/workflow/records";
 import type { AnswerThread, NumberedStep } from "@uncaged/workflow-server/api-types";
 import { Check, Pencil, Send, X } from "lucide-react";
 import { useMemo, useRef, useState } from "react";
-import { ago, moment, useNow } from "../../lib/format.ts";
+import { ago, moment, until, useNow } from "../../lib/format.ts";
 import { readJson } from "../../lib/json.ts";
 import { forgetKept, readKept, useKept } from "../../lib/kept.ts";
 import { fieldsOf, type FormField } from "../../lib/schema.ts";
@@ -21,6 +21,8 @@ import {
 } from "./answer.ts";
 import { type Choice, Decision } from "./decision.tsx";
 import { Subject } from "./subject.tsx";
+import { useThread } from "../run/thread-context.tsx";
+import type { TraceRow } from "../trace/rows.ts";
 
 type Props = {
   threadId: string;
@@ -274,3 +276,33 @@ function chosen(field: FormField): FormField {
 
 const isDecision = (choices: readonly unknown[]): boolean =>
   choices.length > 1 && choices.every((choice) => decisionOf(choice) !== null);
+
+/**
+ * The form of a row's open question, or of a closed question with unsent text, while the thread waits; for a sleep, its
+ * end. `asked` counts the requests to show the form.
+ */
+export function RowFoot({ row, asked }: { row: TraceRow; asked: number }) {
+  const { threadId, status } = useThread();
+  const step = row.card?.step;
+  const isOver = row.status !== "waiting";
+  if (status !== "waiting" || step?.role !== "__wait__") return null;
+  if (isOver && !hasDraft(threadId, step.number)) return null;
+  if (row.kind === "wait") return <Asleep step={step} />;
+  return (
+    <Question key={step.number} threadId={threadId} step={step} asked={asked} isOver={isOver} />
+  );
+}
+
+function Asleep({ step }: { step: NumberedStep }) {
+  const at = sleepsUntil(step);
+  const now = useNow(1_000, at !== null && at > Date.now());
+  if (at === null) return null;
+  return (
+    <p className="px-4 pb-3">
+      Sleeps until <time dateTime={new Date(at).toISOString()}>{moment(at)}</time>{" "}
+      <span className="text-muted" role="timer">
+        ({until(at, now)})
+      </span>
+    </p>
+  );
+}
