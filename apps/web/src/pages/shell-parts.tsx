@@ -111,19 +111,13 @@ export function LostNotice() {
   useHostEvents();
   const connection = useConnection();
   const [shown, setShown] = useState<Parameters<typeof noticeOf>[0] | null>(null);
-  const wasShown = useRef(false);
   useEffect(() => {
-    if (connection !== "open") {
-      const timer = setTimeout(() => {
-        wasShown.current = true;
-        setShown(connection);
-      }, patienceMs);
-      return () => clearTimeout(timer);
-    }
-    if (!wasShown.current) return;
-    wasShown.current = false;
-    setShown("back");
-    const timer = setTimeout(() => setShown(null), gladMs);
+    const isOpen = connection === "open";
+    if (isOpen) setShown((before) => before && "back");
+    const timer = setTimeout(
+      () => setShown(isOpen ? null : connection),
+      isOpen ? gladMs : patienceMs,
+    );
     return () => clearTimeout(timer);
   }, [connection]);
   const notice = shown && noticeOf(shown);
@@ -180,7 +174,6 @@ type Props = {
 
 /** The menu of the theme, the density and the keys. */
 export function AppearanceMenu({ anchor, isOpen, onClose, onKeys }: Props) {
-  const current = { theme: theme.use(), density: density.use() };
   return (
     <MenuAt
       anchor={anchor}
@@ -189,30 +182,18 @@ export function AppearanceMenu({ anchor, isOpen, onClose, onKeys }: Props) {
       onClose={onClose}
       onClosed={() => {}}
     >
-      <MenuGroup label="Theme">
-        {theme.values.map((value) => (
-          <MenuChoice
-            key={value}
-            isOn={value === current.theme}
-            stays
-            onClick={() => theme.set(value)}
-          >
-            {sentence(value)}
-          </MenuChoice>
-        ))}
-      </MenuGroup>
-      <MenuGroup label="Density">
-        {density.values.map((value) => (
-          <MenuChoice
-            key={value}
-            isOn={value === current.density}
-            stays
-            onClick={() => density.set(value)}
-          >
-            {sentence(value)}
-          </MenuChoice>
-        ))}
-      </MenuGroup>
+      <SettingGroup
+        label="Theme"
+        values={theme.values}
+        current={theme.use()}
+        onChoose={theme.set}
+      />
+      <SettingGroup
+        label="Density"
+        values={density.values}
+        current={density.use()}
+        onChoose={density.set}
+      />
       <MenuGroup label="Help">
         <MenuItem icon={<Keyboard />} onClick={onKeys}>
           Keys
@@ -221,3 +202,25 @@ export function AppearanceMenu({ anchor, isOpen, onClose, onKeys }: Props) {
     </MenuAt>
   );
 }
+
+type SettingProps<Value> = {
+  label: string;
+  values: readonly Value[];
+  current: Value;
+  onChoose: (value: Value) => void;
+};
+
+const SettingGroup = <Value extends string>(props: SettingProps<Value>) => (
+  <MenuGroup label={props.label}>
+    {props.values.map((value) => (
+      <MenuChoice
+        key={value}
+        isOn={value === props.current}
+        stays
+        onClick={() => props.onChoose(value)}
+      >
+        {sentence(value)}
+      </MenuChoice>
+    ))}
+  </MenuGroup>
+);

@@ -31,6 +31,8 @@ export function Composer({ edited, isRunning, isStarting, error, onRun }: Props)
     : broken
       ? `Invalid JSON in line ${broken.line}.`
       : (blocker?.message ?? null);
+  const addStart = () =>
+    edited.apply(edited.kind.add(edited.state().value, "start", { x: 0, y: 0 }, null));
   return (
     <form
       className="flex flex-none flex-col gap-2 border-t p-3"
@@ -68,7 +70,12 @@ export function Composer({ edited, isRunning, isStarting, error, onRun }: Props)
         </Button>
         {reason !== null && (
           <p id="why-not-run" className="min-w-0 flex-1 text-small text-muted wrap-anywhere">
-            {reason}
+            {reason}{" "}
+            {reason === blocker?.message && blocker.reason === "no_start" && (
+              <Button small onClick={addStart}>
+                Add a Start
+              </Button>
+            )}
           </p>
         )}
       </div>

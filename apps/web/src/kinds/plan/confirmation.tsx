@@ -1,4 +1,3 @@
-import { useQueryClient } from "@tanstack/react-query";
 import { editedText } from "@uncaged/workflow-plan/editing";
 import type { PlanView } from "@uncaged/workflow-server/api-types";
 import { Check, X } from "lucide-react";
@@ -30,7 +29,6 @@ export function Confirmation(props: Props) {
 
 /** {@link Confirmation} without a frame. */
 export function PlanConfirmation({ plan, isOver = false, onSent }: Props) {
-  const client = useQueryClient();
   const box = useRef<HTMLDivElement>(null);
   const [read, setRead] = useState(plan);
   const hasChanged = read.hash !== plan.hash;
@@ -38,13 +36,6 @@ export function PlanConfirmation({ plan, isOver = false, onSent }: Props) {
   useEffect(() => {
     if (!isOver && !box.current?.matches(":hover, :focus-within")) setRead(plan);
   }, [isOver, plan]);
-  const decide = async (work: Promise<unknown>) => {
-    try {
-      await work;
-    } finally {
-      void client.invalidateQueries({ queryKey: planKeys.all });
-    }
-  };
   const { id, hash, preview, draft, phase } = read;
   const { description, steps } = draft ?? read;
   const { credentials, nextFires, sandboxFacts } = preview;
@@ -55,6 +46,7 @@ export function PlanConfirmation({ plan, isOver = false, onSent }: Props) {
         key={hash}
         isOver={isOver || hasChanged}
         onSent={onSent}
+        changes={planKeys.all}
         subject={
           <div className="flex flex-col gap-3">
             <p className="text-muted">{description}</p>
@@ -91,13 +83,13 @@ export function PlanConfirmation({ plan, isOver = false, onSent }: Props) {
             look: "solid",
             icon: <Check />,
             needsSubject: true,
-            send: () => decide(confirmPlan(id, hash)),
+            send: () => confirmPlan(id, hash),
           },
           {
             name: "reject",
             label: draft ? "Drop the change" : "Reject",
             icon: <X />,
-            send: () => decide(changePlan(id, "reject")),
+            send: () => changePlan(id, "reject"),
           },
         ]}
       />

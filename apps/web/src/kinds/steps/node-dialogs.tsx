@@ -4,10 +4,10 @@ import { useDocumentPart } from "../../editor/document/use-document.ts";
 import { SchemaForm } from "../../editor/form/node-form.tsx";
 import { asSchema } from "../../lib/schema.ts";
 import { Button } from "../../ui/button.tsx";
-import { Dialog, DialogBody, DialogForm } from "../../ui/dialog.tsx";
+import { Dialog, DialogBody } from "../../ui/dialog.tsx";
 import { renameStep } from "@uncaged/workflow-steps/editing";
 import { useMemo, useState } from "react";
-import { showProblems, TextField } from "../../ui/field.tsx";
+import { TextDialog } from "../../ui/text-dialog.tsx";
 import { workflowSchema } from "@uncaged/workflow-steps/document";
 
 type Props = { document: EditedDocument; node: string | null; onClose: () => void };
@@ -59,37 +59,26 @@ function toolPart(form: NodeForm): NodeForm {
 }
 
 export function RenameDialog({ document, node, onClose }: Props) {
+  const editOf = (id: string) =>
+    node === null || id === node ? null : renameStep(document.state().value, node, id);
   return (
-    <Dialog title={`Rename ${node ?? ""}`} isOpen={node !== null} onClose={onClose}>
-      {node !== null && <RenameForm key={node} document={document} node={node} onClose={onClose} />}
-    </Dialog>
-  );
-}
-
-function RenameForm({ document, node, onClose }: Props & { node: string }) {
-  const [id, setId] = useState(node);
-  const [problem, setProblem] = useState<string | null>(null);
-  const submit = (form: HTMLElement) => {
-    if (id === node) return onClose();
-    const edit = renameStep(document.state().value, node, id.trim());
-    if ("refused" in edit) return showProblems(form, () => setProblem(edit.refused));
-    document.apply(edit);
-    onClose();
-  };
-  return (
-    <DialogForm action="Rename" onSubmit={submit} onClose={onClose}>
-      <TextField
-        label="Id"
-        autoFocus
-        value={id}
-        problem={problem}
-        hint="The type, an underscore and a name: LLM_Plan. All references change with it."
-        onChange={({ target }) => {
-          setId(target.value);
-          setProblem(null);
-        }}
-      />
-    </DialogForm>
+    <TextDialog
+      title={`Rename ${node ?? ""}`}
+      label="Id"
+      hint="The type, an underscore and a name: LLM_Plan. All references change with it."
+      action="Rename"
+      initial={node ?? ""}
+      problemOf={(id) => {
+        const edit = editOf(id);
+        return edit && "refused" in edit ? edit.refused : null;
+      }}
+      isOpen={node !== null}
+      onClose={onClose}
+      perform={(id) => {
+        const edit = editOf(id);
+        if (edit && !("refused" in edit)) document.apply(edit);
+      }}
+    />
   );
 }
 

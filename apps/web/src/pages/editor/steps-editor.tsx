@@ -3,7 +3,7 @@ import { childPathOf } from "@uncaged/workflow-steps/editing";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Copy as CopyIcon, PenLine, Play, SquareArrowOutUpRight, Wrench } from "lucide-react";
-import { useEffect, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import type { EditedDocument } from "../../editor/document/document.ts";
 import { useIsNarrow } from "../../editor/editor.tsx";
 import { DrawnDocument } from "../../editor/versions/comparison.tsx";
@@ -110,29 +110,18 @@ export function StepsEditor({ editing, name, run: from }: Props) {
       }}
       nodeActions={(node) => {
         const { id, type } = node;
-        const from = {
-          label: "Run from here…",
-          icon: <Play />,
-          onSelect: () => canRun(document) && show("from", id),
-        };
-        const tool = { label: "Tool…", icon: <Wrench />, onSelect: () => show("tool", id) };
-        const subflow = {
-          label: "Open its workflow",
-          icon: <SquareArrowOutUpRight />,
-          onSelect: () => void openChild(node),
-        };
-        const rename = { label: "Rename…", icon: <PenLine />, onSelect: () => show("rename", id) };
-        const copy = {
-          label: "Copy id",
-          icon: <CopyIcon />,
-          onSelect: () => void navigator.clipboard.writeText(id),
-        };
-        return [
-          from,
-          ...(type === "Tool" && !isNarrow ? [tool] : []),
-          ...(type === "Subflow" ? [subflow] : []),
-          ...(isNarrow ? [copy] : [rename, copy]),
+        const action = (label: string, icon: ReactNode, onSelect: () => void) => ({
+          ...{ label, icon, onSelect },
+        });
+        const actions = [
+          action("Run from here…", <Play />, () => canRun(document) && show("from", id)),
+          !isNarrow && type === "Tool" && action("Tool…", <Wrench />, () => show("tool", id)),
+          type === "Subflow" &&
+            action("Open its workflow", <SquareArrowOutUpRight />, () => openChild(node)),
+          !isNarrow && action("Rename…", <PenLine />, () => show("rename", id)),
+          action("Copy id", <CopyIcon />, () => void navigator.clipboard.writeText(id)),
         ];
+        return actions.filter((one) => one !== false);
       }}
     >
       <RunDialog {...dialog} isOpen={open?.what === "run"} onStarted={started("Run")} />

@@ -157,7 +157,13 @@ function Versions({ kind, name, document }: VersionsProps) {
   const old = before || (history.data?.[0]?.hash ?? "");
   const saved = useQuery({ ...documentQuery(old), enabled: old !== "", retry: false });
   const other = useQuery({ ...documentQuery(after), enabled: after !== "", retry: false });
-  const now = after === "" ? { ...saved, data: document.state() } : other;
+  const drawn = (oldText: string, text: string) => (
+    <DrawnComparison
+      kind={kind}
+      before={{ label: old, text: oldText }}
+      after={{ label: after || unsaved, text }}
+    />
+  );
   return (
     <Loaded query={history}>
       {(versions) => (
@@ -173,17 +179,13 @@ function Versions({ kind, name, document }: VersionsProps) {
             />
           </div>
           <Loaded query={saved}>
-            {({ text: oldText }) => (
-              <Loaded query={now}>
-                {({ text }) => (
-                  <DrawnComparison
-                    kind={kind}
-                    before={{ label: old, text: oldText }}
-                    after={{ label: after || unsaved, text }}
-                  />
-                )}
-              </Loaded>
-            )}
+            {({ text: oldText }) =>
+              after === "" ? (
+                drawn(oldText, document.state().text)
+              ) : (
+                <Loaded query={other}>{({ text }) => drawn(oldText, text)}</Loaded>
+              )
+            }
           </Loaded>
         </>
       )}

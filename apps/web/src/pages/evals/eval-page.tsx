@@ -35,12 +35,31 @@ export function EvalPage() {
   );
 }
 
-function Comparison({ found }: { found: Eval }) {
-  const { versions, baseline, changes } = found;
+function Comparison({ found: { versions, baseline, changes } }: { found: Eval }) {
+  const navigate = useNavigate({ from: "/evals/$id" });
   const base = versions.find(({ hash }) => hash === baseline) ?? null;
+  const choose = (hash: string) =>
+    void navigate({
+      search: (before) => ({ ...before, baseline: hash === versions[0]?.hash ? undefined : hash }),
+      replace: true,
+    });
   return (
     <>
-      {versions.length > 1 && <BaselineChoice found={found} />}
+      {versions.length > 1 && (
+        <div className="max-w-96">
+          <SelectField
+            label="Compare with"
+            value={baseline ?? ""}
+            onChange={({ target }) => choose(target.value)}
+          >
+            {versions.map(({ hash, workflow }) => (
+              <option key={hash} value={hash}>
+                {workflow} {hash}
+              </option>
+            ))}
+          </SelectField>
+        </div>
+      )}
       <ul
         className="grid grid-cols-[repeat(auto-fit,minmax(min(100%,19rem),1fr))] gap-3"
         aria-label="Versions"
@@ -56,30 +75,6 @@ function Comparison({ found }: { found: Eval }) {
         ))}
       </ul>
     </>
-  );
-}
-
-function BaselineChoice({ found: { baseline, versions } }: { found: Eval }) {
-  const navigate = useNavigate({ from: "/evals/$id" });
-  const choose = (hash: string) =>
-    void navigate({
-      search: (before) => ({ ...before, baseline: hash === versions[0]?.hash ? undefined : hash }),
-      replace: true,
-    });
-  return (
-    <div className="max-w-96">
-      <SelectField
-        label="Compare with"
-        value={baseline ?? ""}
-        onChange={({ target }) => choose(target.value)}
-      >
-        {versions.map(({ hash, workflow }) => (
-          <option key={hash} value={hash}>
-            {workflow} {hash}
-          </option>
-        ))}
-      </SelectField>
-    </div>
   );
 }
 

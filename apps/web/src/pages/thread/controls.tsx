@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import type { Thread } from "@uncaged/workflow-server/api-types";
 import {
@@ -25,16 +25,16 @@ import { bundleQuery, documentQuery } from "../../lib/workflows.ts";
 import { RunButtons } from "../../thread/run/run-buttons.tsx";
 import { useThread } from "../../thread/run/thread-context.tsx";
 import { Button } from "../../ui/button.tsx";
-import { Confirm, Dialog, DialogForm } from "../../ui/dialog.tsx";
-import { TextField } from "../../ui/field.tsx";
+import { Confirm } from "../../ui/dialog.tsx";
 import { Menu, MenuItem } from "../../ui/menu.tsx";
+import { TextDialog } from "../../ui/text-dialog.tsx";
 import { StartDialog } from "../../workflow/start/start-dialog.tsx";
 
 type Asking = "kill" | "delete" | "compare" | "retry" | "again" | null;
 
 export function Controls({ onAnswer }: { onAnswer: () => void }) {
   const { threadId, thread, status, isStopped, sleepingUntil, fork } = useThread();
-  const { stepCount, workflow, hash, forkFrom } = thread;
+  const { stepCount, workflow, hash, forkFrom, maxRounds } = thread;
   const navigate = useNavigate();
   const [asking, ask] = useState<Asking>(null);
   const close = () => ask(null);
@@ -129,11 +129,22 @@ export function Controls({ onAnswer }: { onAnswer: () => void }) {
         {isMoved && <p>The thread stays on the other host.</p>}
         {!isEnd && !isMoved && <p>It has not ended. Kill it first.</p>}
       </Confirm>
-      <MoreRoundsDialog
-        thread={thread}
+      <TextDialog
+        title="Retry with more rounds"
+        label="Max rounds"
+        hint={`Counts the steps of both threads. It was stopped at ${counted(maxRounds, "step")}.`}
+        action="Retry"
+        initial={String(maxRounds * 2)}
+        problemOf={(text) =>
+          Number.isInteger(Number(text)) && Number(text) > maxRounds
+            ? null
+            : `A whole number above ${count(maxRounds)}.`
+        }
         isOpen={asking === "retry"}
         onClose={close}
-        perform={async (maxRounds) => open((await retryThread(threadId, { maxRounds })).threadId)}
+        perform={async (text) =>
+          open((await retryThread(threadId, { maxRounds: Number(text) })).threadId)
+        }
       />
       <StartDialog
         workflow={workflow === hash ? hash : `${workflow}@${hash}`}
@@ -151,40 +162,6 @@ export function Controls({ onAnswer }: { onAnswer: () => void }) {
   );
 }
 
-type MoreRoundsProps = {
-  thread: Thread;
-  isOpen: boolean;
-  onClose: () => void;
-  perform: (maxRounds: number) => Promise<void>;
-};
-
-function MoreRoundsDialog({ thread: { maxRounds }, isOpen, onClose, perform }: MoreRoundsProps) {
-  const [text, setText] = useState(String(maxRounds * 2));
-  const rounds = Number(text);
-  const isMore = Number.isInteger(rounds) && rounds > maxRounds;
-  const go = useMutation({ mutationFn: perform, onSuccess: onClose });
-  return (
-    <Dialog title="Retry with more rounds" isOpen={isOpen} onClose={onClose}>
-      <DialogForm
-        action="Retry"
-        work={go}
-        isDisabled={!isMore}
-        onSubmit={() => go.mutate(rounds)}
-        onClose={onClose}
-      >
-        <TextField
-          label="Max rounds"
-          inputMode="numeric"
-          value={text}
-          hint={`Counts the steps of both threads. It was stopped at ${counted(maxRounds, "step")}.`}
-          problem={isMore ? undefined : `A whole number above ${count(maxRounds)}.`}
-          onChange={({ target }) => setText(target.value)}
-        />
-      </DialogForm>
-    </Dialog>
-  );
-}
-
 type CompareDialogProps = {
   thread: Thread;
   isOpen: boolean;
@@ -194,32 +171,22 @@ type CompareDialogProps = {
 
 function CompareDialog({ thread, isOpen, onClose, onChosen }: CompareDialogProps) {
   const { threadId, workflow, forkFrom } = thread;
-  const [other, setOther] = useState(forkFrom?.threadId ?? "");
   const { data: family = [] } = useQuery({ ...familyQuery(threadId), enabled: isOpen });
   const { data: recent = [] } = useQuery({ ...recentThreadsQuery(workflow), enabled: isOpen });
   const known = new Set([...family, ...recent].map((one) => one.threadId));
   known.delete(threadId);
-  const compare = () => {
-    if (other.trim() === "") return;
-    onClose();
-    onChosen(other.trim());
-  };
   return (
-    <Dialog title="Compare with another thread" isOpen={isOpen} onClose={onClose}>
-      <DialogForm
-        action="Compare"
-        isDisabled={other.trim() === ""}
-        onSubmit={compare}
-        onClose={onClose}
-      >
-        <TextField
-          label="The other thread"
-          suggestions={[...known]}
-          value={other}
-          hint="Its id, or a unique part of it. Forks and other threads of the workflow are suggested."
-          onChange={({ target }) => setOther(target.value)}
-        />
-      </DialogForm>
-    </Dialog>
+    <TextDialog
+      title="Compare with another thread"
+      label="The other thread"
+      hint="Its id, or a unique part of it. Forks and other threads of the workflow are suggested."
+      action="Compare"
+      initial={forkFrom?.threadId}
+      suggestions={[...known]}
+      problemOf={(text) => (text === "" ? "This must be filled in." : null)}
+      isOpen={isOpen}
+      onClose={onClose}
+      perform={onChosen}
+    />
   );
 }

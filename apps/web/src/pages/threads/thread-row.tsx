@@ -207,25 +207,21 @@ export function Row(props: Props) {
   );
 }
 
-const Details = ({
-  row: { threadId, hash, steps, spent, updatedAt, waitedMs },
-}: {
-  row: ThreadRow;
-}) => (
+const Details = ({ row }: { row: ThreadRow }) => (
   <div
     role="cell"
     className="relative z-1 col-span-full flex flex-wrap items-center gap-x-5 gap-y-1 pb-3 pl-8 text-small text-muted max-md:pl-0"
   >
     <span className="flex items-center gap-1">
-      <code>{threadId}</code>
-      <Copy text={threadId} what="the id" />
+      <code>{row.threadId}</code>
+      <Copy text={row.threadId} what="the id" />
     </span>
     <span>
-      version <code>{hash}</code>
+      version <code>{row.hash}</code>
     </span>
-    <span>{count(steps)} steps</span>
-    <span>{tokens(spent.tokens)} tokens</span>
-    <span>waited {duration(waitedMs)}</span>
-    <span>updated {moment(updatedAt)}</span>
+    <span>{count(row.steps)} steps</span>
+    <span>{tokens(row.spent.tokens)} tokens</span>
+    <span>waited {duration(row.waitedMs)}</span>
+    <span>updated {moment(row.updatedAt)}</span>
   </div>
 );

@@ -47,6 +47,7 @@ export const statesQuery = (threadId: string, number: number) =>
       return { before: before ? stateIn(before) : {}, after: stateIn(after), params: after.params };
     },
     staleTime: Infinity,
+    gcTime: 0,
     retry: false,
   });
 

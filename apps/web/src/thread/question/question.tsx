@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ApprovalDecision, decisionOf, sleepsUntil } from "@uncaged/workflow/records";
 import type { AnswerThread, NumberedStep } from "@uncaged/workflow-server/api-types";
@@ -35,17 +35,12 @@ type Props = {
 
 /** The question of a waiting thread: the asking role, the whole subject, and the answer. */
 export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
-  const client = useQueryClient();
   const question = useMemo(() => questionOf(step), [step]);
   const { text, expiresAt, call, approval } = question;
   const keep = draftKey(threadId, question.number);
   const answer: Answer = async (given) => {
-    try {
-      await answerThread(threadId, given);
-      forgetKept(keep);
-    } finally {
-      void client.invalidateQueries({ queryKey: threadKeys.one(threadId) });
-    }
+    await answerThread(threadId, given);
+    forgetKept(keep);
   };
   const form = { question, keep, answer };
   const subject = call ? (
@@ -56,6 +51,7 @@ export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
   const around: Around = {
     from: <Asker threadId={threadId} step={step} by={question.asker} tool={call?.tool ?? null} />,
     ...{ prompt: text, subject, expiresAt, isOver, asked, onSent: onAnswered },
+    changes: threadKeys.one(threadId),
   };
   return (
     <section aria-label="Question" className="min-w-0 p-4">

@@ -19,49 +19,35 @@ type Props = {
 };
 
 /** The editor's runs as tabs. The canvas shows the selected run. */
-export function RunTabs({ sessions, selected, status, onSelect, onForget }: Props) {
-  const now = useNow(10_000, sessions.length > 0);
-  if (sessions.length === 0) return null;
+export function RunTabs(props: Props) {
   return (
     <div className="flex min-w-0 items-center gap-1 overflow-x-auto" role="group" aria-label="Runs">
-      {sessions.map((session) => (
-        <RunTab
-          key={session.runID}
-          session={session}
-          isSelected={session.runID === selected}
-          known={session.runID === selected ? status : null}
-          now={now}
-          onSelect={() => onSelect(session.runID)}
-          onForget={() => onForget(session.runID)}
-        />
+      {props.sessions.map((session) => (
+        <RunTab key={session.runID} {...props} session={session} />
       ))}
     </div>
   );
 }
 
-type TabProps = {
-  session: Session;
-  isSelected: boolean;
-  known: Status | null;
-  now: number;
-  onSelect: () => void;
-  onForget: () => void;
-};
+type TabProps = Props & { session: Session };
 
 const readEveryMs = 2_000;
 
-function RunTab({ session, isSelected, known, now, onSelect, onForget }: TabProps) {
+function RunTab({ session, selected, status: known, onSelect, onForget }: TabProps) {
+  const { runID, label, startedAt } = session;
+  const now = useNow(10_000);
+  const isSelected = runID === selected;
   const { data: thread, error } = useQuery({
-    ...threadQuery(session.runID),
+    ...threadQuery(runID),
     refetchInterval: ({ state }) =>
       state.data && isEnded(state.data.status) ? false : readEveryMs,
   });
   const isGone = error instanceof ApiError && error.status === 404;
-  const forget = useEffectEvent(onForget);
+  const forget = useEffectEvent(() => onForget(runID));
   useEffect(() => {
     if (isGone) forget();
   }, [isGone]);
-  const status = known ?? thread?.status ?? "running";
+  const status = (isSelected ? known : null) ?? thread?.status ?? "running";
   return (
     <span
       className={`inline-flex flex-none items-center rounded-md border ${isSelected ? "border-accent bg-surface" : "border-line bg-sunken"}`}
@@ -70,18 +56,18 @@ function RunTab({ session, isSelected, known, now, onSelect, onForget }: TabProp
         type="button"
         aria-pressed={isSelected}
         className="inline-flex min-h-6 cursor-pointer items-center gap-1 pr-1 pl-2 text-small"
-        onClick={onSelect}
+        onClick={() => onSelect(runID)}
       >
         <StatusIcon status={status} />
-        <span className="max-w-28 truncate font-semibold">{session.label}</span>
+        <span className="max-w-28 truncate font-semibold">{label}</span>
         <span className="text-muted">{status}</span>
-        <span className="text-faint">{ago(session.startedAt, now)}</span>
+        <span className="text-faint">{ago(startedAt, now)}</span>
       </button>
       <IconButton
         icon={<X />}
-        label={`Forget ${session.label}`}
+        label={`Forget ${label}`}
         title="Remove it from this bar; its thread stays"
-        onClick={onForget}
+        onClick={() => onForget(runID)}
       />
     </span>
   );
