@@ -135,7 +135,7 @@ export type Beginning = {
   variables: Readonly<Record<string, unknown>>;
 };
 
-export async function startFrom(
+async function startFrom(
   { text: document, name }: Draft,
   stepID: string,
   { threadId, steps, params, variables }: Beginning,
@@ -147,7 +147,7 @@ export async function startFrom(
 }
 
 /** The values at the start of a run's step; if it has not run, the values at the end of the run. */
-export async function beginningIn(
+async function beginningIn(
   runID: string,
   stepID: string,
   signal?: AbortSignal,

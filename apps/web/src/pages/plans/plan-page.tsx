@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { Link, useParams } from "@tanstack/react-router";
 import type { PlanView } from "@uncaged/workflow-server/api-types";
 import { useState } from "react";
 import { Confirmation } from "../../kinds/plan/confirmation.tsx";
@@ -46,8 +46,6 @@ export function PlanPage() {
 }
 
 function OnePlan({ plan }: { plan: PlanView }) {
-  const { session = null } = useSearch({ from: "/plans/$id" });
-  const navigate = useNavigate({ from: "/plans/$id" });
   const { phase, draft, runs, wanted, id } = plan;
   const [chosen, choose] = useState<string | null>(null);
   const shown = runs.find((run) => run.id === chosen) ?? runs[0] ?? null;
@@ -76,8 +74,6 @@ function OnePlan({ plan }: { plan: PlanView }) {
             label="What should change?"
             hint="The planner changes the plan. Changes take effect when you confirm them."
             action="Change it"
-            session={session}
-            onSession={(one) => void navigate({ search: { session: one }, replace: true })}
           />
         </Panel>
       )}

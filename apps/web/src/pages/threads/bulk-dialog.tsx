@@ -143,7 +143,7 @@ const requests: Record<Act, (id: string) => Promise<unknown>> = {
   export: (id) => request<Thread>(pathOf("threads", id)),
 };
 
-export async function actOn(act: Act, { threadId }: ThreadRow): Promise<Outcome> {
+async function actOn(act: Act, { threadId }: ThreadRow): Promise<Outcome> {
   try {
     const answer = await requests[act](threadId);
     return { text: act === "export" ? JSON.stringify(answer) : null };

@@ -75,7 +75,7 @@ export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
 const draftKey = (threadId: string, step: number): string => `answer-${threadId}-${step}`;
 
 /** Tells whether a text for a question was typed and not sent. */
-export const hasDraft = (threadId: string, step: number): boolean =>
+const hasDraft = (threadId: string, step: number): boolean =>
   readKept<unknown>(draftKey(threadId, step), null) !== null;
 
 type Answer = (given: AnswerThread) => Promise<void>;
@@ -122,7 +122,7 @@ type ApprovalProps = Around & {
 };
 
 /** Approves or rejects a subject, with a note. */
-export function ApprovalForm({ keep, onDecide, ...around }: ApprovalProps) {
+function ApprovalForm({ keep, onDecide, ...around }: ApprovalProps) {
   const [note, setNote] = useKept(keep, "");
   return (
     <Decision
