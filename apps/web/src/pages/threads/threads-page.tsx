@@ -22,7 +22,7 @@ const StartDialog = later(
 );
 const HourStrip = later(async () => (await import("./hour-strip.tsx")).HourStrip);
 const InterruptedLine = later(async () => (await import("./all-threads.tsx")).InterruptedLine);
-const SelectionBar = later(async () => (await import("./selection-bar.tsx")).SelectionBar);
+const SelectionBar = later(async () => (await import("./bulk.tsx")).SelectionBar);
 const ListMenu = later(async () => (await import("./all-threads.tsx")).ListMenu);
 
 /** Number of rows of the first page, small for slow connections. Must equal the number in public/early.js. */
