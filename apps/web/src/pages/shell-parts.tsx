@@ -10,7 +10,6 @@ import { useHostEvents } from "../lib/lists.ts";
 import { useNotices } from "../lib/notices.ts";
 import { serverQuery } from "../lib/workflows.ts";
 import { waiting } from "../ui/page.tsx";
-import { moment } from "../lib/format.ts";
 import { KeysDialog } from "../ui/dialog.tsx";
 import { density, theme } from "../ui/appearance.ts";
 import { MenuAt, MenuChoice, MenuGroup, MenuItem } from "../ui/menu.tsx";

@@ -6,7 +6,7 @@ import { asSchema } from "../../lib/schema.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog, DialogBody } from "../../ui/dialog.tsx";
 import { renameStep } from "@uncaged/workflow-steps/editing";
-import { useMemo, useState } from "react";
+import { useMemo } from "react";
 import { TextDialog } from "../../ui/text-dialog.tsx";
 import { workflowSchema } from "@uncaged/workflow-steps/document";
 

@@ -6,6 +6,7 @@ import { Copy as CopyIcon, PenLine, Play, SquareArrowOutUpRight, Wrench } from "
 import { type ReactNode, useEffect, useState } from "react";
 import type { EditedDocument } from "../../editor/document/document.ts";
 import { useIsNarrow } from "../../editor/editor.tsx";
+import type { DocumentKind } from "../../editor/kind.ts";
 import { DrawnDocument } from "../../editor/versions/comparison.tsx";
 import { RenameDialog, ToolDialog, WorkflowPanel } from "../../kinds/steps/node-dialogs.tsx";
 import {
@@ -24,6 +25,7 @@ import type { Editing } from "./editing.tsx";
 import { RunsEditor, useRuns } from "./use-runs.tsx";
 
 type Props = {
+  kind: DocumentKind;
   editing: Editing;
   /** The workflow's name; null for a new workflow. */
   name: string | null;
@@ -42,7 +44,7 @@ const valueOf = (document: EditedDocument): FlowDocument => {
 };
 
 /** The editor of a step workflow, with its runs. */
-export function StepsEditor({ editing, name, run: from }: Props) {
+export function StepsEditor({ kind, editing, name, run: from }: Props) {
   const { document } = editing;
   const draft = (): Draft => ({ text: document.state().text, name: name ?? undefined });
   const started = (label: string) => (runID: string) => runs.started(runID, label);
@@ -139,7 +141,7 @@ export function StepsEditor({ editing, name, run: from }: Props) {
             <div className="flex items-center gap-2 text-muted">
               It is a part of the saved version. <Copy text={child.text} what="its JSON" />
             </div>
-            <DrawnDocument kind={document.kind} version={{ label: child.path, text: child.text }} />
+            <DrawnDocument kind={kind} version={{ label: child.path, text: child.text }} />
           </DialogBody>
         )}
       </Dialog>

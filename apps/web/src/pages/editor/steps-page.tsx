@@ -37,7 +37,7 @@ function StepsEditing({ name, run, tools }: Props) {
         notices: [],
       })}
     >
-      {(editing) => <StepsEditor editing={editing} name={name} run={run} />}
+      {(editing) => <StepsEditor kind={kind} editing={editing} name={name} run={run} />}
     </Editing>
   );
 }

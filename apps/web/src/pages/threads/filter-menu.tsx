@@ -101,7 +101,7 @@ const customs: Partial<Record<FilterName, readonly CustomField[]>> = {
 };
 
 /** A moment of the address as the value of a field, in local time. */
-function fieldTextOf(field: Omit<CustomField, "read">, filter: ThreadFilter): string {
+function fieldTextOf(field: CustomField, filter: ThreadFilter): string {
   const value = filter[field.name];
   if (value === undefined) return "";
   if (field.type !== "datetime-local") return String(value);
@@ -122,8 +122,8 @@ function Custom({ fields, filter, onClose, onChange }: CustomProps) {
   const submit = (form: HTMLElement) => {
     const typed = new FormData(form as HTMLFormElement);
     const change = fields.map(({ name, read }) => {
-      const text = String(typed.get(name) ?? "");
-      return [name, text === "" ? undefined : read(text)] as const;
+      const text = typed.get(name);
+      return [name, typeof text === "string" && text !== "" ? read(text) : undefined] as const;
     });
     const wrong = change.flatMap(([name, value]) => (value === null ? [name] : []));
     if (wrong.length > 0) return showProblems(form, () => setInvalid(wrong));
@@ -132,10 +132,13 @@ function Custom({ fields, filter, onClose, onChange }: CustomProps) {
   };
   return (
     <DialogForm action="Apply" onSubmit={submit} onClose={onClose}>
-      {fields.map(({ read: _, ...field }) => (
+      {fields.map((field) => (
         <TextField
           key={field.name}
-          {...field}
+          name={field.name}
+          label={field.label}
+          type={field.type}
+          hint={field.hint}
           step="any"
           defaultValue={fieldTextOf(field, filter)}
           problem={invalid.includes(field.name) ? "This is not valid." : null}

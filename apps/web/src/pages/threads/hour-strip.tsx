@@ -163,8 +163,8 @@ export function windowOf(filter: ThreadFilter, now: number): { start: number; co
   const isOld = until < now - least * hourMs;
   const end = isOld ? Math.min(last, floor(until) + (least / 2) * hourMs) : last;
   const wanted = (end - floor(since)) / hourMs + 1;
-  const count = Math.min(Math.max(wanted, least), most);
-  return { start: end - (count - 1) * hourMs, count };
+  const length = Math.min(Math.max(wanted, least), most);
+  return { start: end - (length - 1) * hourMs, count: length };
 }
 
 /** The figures of an hour. */
@@ -173,9 +173,12 @@ type Hour = ThreadSummary["hours"][number];
 const none = { runs: 0, failed: 0, p50Ms: null, p95Ms: null, cost: 0 };
 
 /** All hours of a window; the summary omits hours without runs. */
-export function hoursOf({ hours }: ThreadSummary, { start, count }: ReturnType<typeof windowOf>) {
+export function hoursOf(
+  { hours }: ThreadSummary,
+  { start, count: length }: ReturnType<typeof windowOf>,
+) {
   const known = new Map(hours.map((hour) => [hour.at, hour]));
-  return Array.from({ length: count }, (_, index): Hour => {
+  return Array.from({ length }, (_, index): Hour => {
     const at = start + index * hourMs;
     return known.get(at) ?? { at, ...none };
   });

@@ -6,9 +6,9 @@ import {
   sleepsUntil,
   totalTokens,
 } from "@uncaged/workflow/records";
-import type { NumberedStep, Status } from "@uncaged/workflow-server/api-types";
+import type { Status } from "@uncaged/workflow-server/api-types";
 import { roleName, withoutMarks } from "../../lib/format.ts";
-import { type Card, failedAmong, nameOf, ThreadLog } from "../../lib/thread-log.ts";
+import { type Card, failedAmong, nameOf, type ThreadLog } from "../../lib/thread-log.ts";
 import { isEnded, isLive } from "../../lib/threads.ts";
 import { finished, leaf, lineIn, type TraceNode, type TraceRow } from "./nodes.ts";
 import { Places } from "./places.ts";
