@@ -1,4 +1,4 @@
-/* The parts of the header that need a connection. They load after the content of the page. */
+/* The parts of the header that load after the content of the page. */
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { CircleCheck, Keyboard, Unplug } from "lucide-react";
