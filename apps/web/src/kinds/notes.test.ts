@@ -5,10 +5,8 @@ import { graphBundle } from "@uncaged/workflow-graph";
 import { checkSchema, modelAgents } from "@uncaged/workflow-graph/agents";
 import { validate } from "@uncaged/workflow-steps/document";
 import { runThread } from "@uncaged/workflow/testing";
-import { agentGraphKind } from "./graph/agent-graph.ts";
-import { graphTemplates } from "./graph/templates.ts";
-import { stepsKind } from "./steps/kind.ts";
-import { stepTemplates } from "./steps/templates.ts";
+import { agentGraphKind, graphTemplates } from "./graph/agent-graph.ts";
+import { stepsKind, stepTemplates } from "./steps/kind.ts";
 import { EditedDocument } from "../editor/document/document.ts";
 import type { DocumentKind } from "../editor/kind.ts";
 

@@ -67,10 +67,6 @@ export const summaryQuery = (filter: ThreadFilter, since: number, until: number)
     placeholderData: keepPreviousData,
   });
 
-/** The newest thread of a version; undefined without threads. */
-export const newestThreadQuery = (hash: string) =>
-  queryOf<ThreadRow[]>([...threadKeys.newest, hash], "/threads", { workflow: hash, limit: 1 });
-
 export const recentThreadsQuery = (workflow: string) =>
   queryOf<ThreadRow[]>([...threadKeys.newest, "of", workflow], "/threads", { workflow, limit: 20 });
 

@@ -13,6 +13,7 @@ import type {
   WorkflowFiles,
   WorkflowRow,
 } from "@uncaged/workflow-server/api-types";
+import { isRecord } from "./json.ts";
 import { pathOf, queryOf, request, requestText } from "./request.ts";
 
 export const workflowKeys = {
@@ -36,6 +37,10 @@ export const historyQuery = (name: string) =>
 /** One version, by name, name@hash or hash. */
 export const bundleQuery = (version: string) =>
   queryOf<Bundle>([...workflowKeys.bundle(version), "head"], pathOf("bundles", version));
+
+/** Tells whether a version is a step workflow. */
+export const isStepWorkflow = (bundle: Bundle | undefined): boolean =>
+  isRecord(bundle?.descriptor) && isRecord(bundle.descriptor.stepWorkflow);
 
 export const formQuery = (version: string) =>
   queryOf<RunForm>([...workflowKeys.bundle(version), "form"], pathOf("bundles", version, "form"));

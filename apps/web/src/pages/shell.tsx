@@ -14,12 +14,12 @@ import { later } from "../ui/later.tsx";
 import { isTyping, Page, useKeys, waiting } from "../ui/page.tsx";
 import { Empty, FailureNotice } from "../ui/states.tsx";
 
-const AppearanceMenu = later(async () => (await import("./appearance-menu.tsx")).AppearanceMenu);
-const LostNotice = later(async () => (await import("./live-parts.tsx")).LostNotice);
-const ServedProject = later(async () => (await import("./live-parts.tsx")).ServedProject);
-const TokenRights = later(async () => (await import("./live-parts.tsx")).TokenRights);
-const WaitingBadge = later(async () => (await import("./live-parts.tsx")).WaitingBadge);
-const KeysHelp = later(async () => (await import("./keys-help.tsx")).KeysHelp);
+const AppearanceMenu = later(async () => (await import("./shell-parts.tsx")).AppearanceMenu);
+const LostNotice = later(async () => (await import("./shell-parts.tsx")).LostNotice);
+const ServedProject = later(async () => (await import("./shell-parts.tsx")).ServedProject);
+const TokenRights = later(async () => (await import("./shell-parts.tsx")).TokenRights);
+const WaitingBadge = later(async () => (await import("./shell-parts.tsx")).WaitingBadge);
+const KeysHelp = later(async () => (await import("./shell-parts.tsx")).KeysHelp);
 
 const sections = [
   { to: "/", label: "Threads", paths: /^\/(threads|$)/ },

@@ -1,8 +1,7 @@
 import { runBlocker } from "@uncaged/workflow-graph/document";
 import { editPrompt, promptOf } from "@uncaged/workflow-graph/editing";
-import type { DocumentPath } from "@uncaged/workflow/editing";
 import { Play } from "lucide-react";
-import { type ReactNode, useDeferredValue, useMemo } from "react";
+import { useDeferredValue, useMemo } from "react";
 import type { EditedDocument } from "../../editor/document/document.ts";
 import { useDocumentPart } from "../../editor/document/use-document.ts";
 import { isRecord } from "../../lib/json.ts";
@@ -32,7 +31,8 @@ export function Composer({ edited, isRunning, isStarting, error, onRun }: Props)
     : broken
       ? `Invalid JSON in line ${broken.line}.`
       : (blocker?.message ?? null);
-  const way: ReactNode = !isRunning && !broken && blocker && <Way edited={edited} {...blocker} />;
+  const addStart = () =>
+    edited.apply(edited.kind.add(edited.state().value, "start", { x: 0, y: 0 }, null));
   return (
     <form
       className="flex flex-none flex-col gap-2 border-t p-3"
@@ -70,30 +70,15 @@ export function Composer({ edited, isRunning, isStarting, error, onRun }: Props)
         </Button>
         {reason !== null && (
           <p id="why-not-run" className="min-w-0 flex-1 text-small text-muted wrap-anywhere">
-            {reason} {way}
+            {reason}{" "}
+            {reason === blocker?.message && blocker.reason === "no_start" && (
+              <Button small onClick={addStart}>
+                Add a Start
+              </Button>
+            )}
           </p>
         )}
       </div>
     </form>
-  );
-}
-
-type WayProps = { edited: EditedDocument; reason: string; path: DocumentPath };
-
-/** A button that shows or repairs the part of the graph that prevents a run. */
-function Way({ edited, reason, path }: WayProps) {
-  if (reason === "no_start") {
-    const add = () =>
-      edited.apply(edited.kind.add(edited.state().value, "start", { x: 0, y: 0 }, null));
-    return (
-      <Button small onClick={add}>
-        Add a Start
-      </Button>
-    );
-  }
-  return (
-    <Button small onClick={() => edited.reveal(path)}>
-      Show
-    </Button>
   );
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { fewChoices } from "./choices.ts";
+import { fewChoices } from "./agent-graph.ts";
 import { graphEditing } from "@uncaged/workflow-graph/editing";
 import { beginGraph, brokenKey, draftKey } from "./graph-draft.ts";
 

@@ -2,7 +2,7 @@ import { graphEditing } from "@uncaged/workflow-graph/editing";
 import { readDraft } from "../../editor/document/draft.ts";
 import { isRecord, readJson } from "../../lib/json.ts";
 import { ApiError, request } from "../../lib/request.ts";
-import { fewChoices } from "./choices.ts";
+import { fewChoices } from "./agent-graph.ts";
 
 const { emptyText, recognize } = graphEditing(() => fewChoices);
 

@@ -1,4 +1,3 @@
-import { useQueryClient } from "@tanstack/react-query";
 import { editedText } from "@uncaged/workflow-plan/editing";
 import type { PlanView } from "@uncaged/workflow-server/api-types";
 import { Check, X } from "lucide-react";
@@ -9,10 +8,7 @@ import { Button } from "../../ui/button.tsx";
 import { LineDiff } from "../../ui/diff.tsx";
 import { Facts } from "../../ui/facts.tsx";
 import { Panel } from "../../ui/page.tsx";
-import { failureWords } from "./definition.ts";
-import { StepFacts } from "./step-facts.tsx";
-import { SandboxFacts } from "./sandbox-facts.tsx";
-import { triggerFacts } from "./trigger-facts.tsx";
+import { planFacts, StepFacts } from "./plan-facts.tsx";
 
 type Props = {
   plan: PlanView;
@@ -33,7 +29,6 @@ export function Confirmation(props: Props) {
 
 /** {@link Confirmation} without a frame. */
 export function PlanConfirmation({ plan, isOver = false, onSent }: Props) {
-  const client = useQueryClient();
   const box = useRef<HTMLDivElement>(null);
   const [read, setRead] = useState(plan);
   const hasChanged = read.hash !== plan.hash;
@@ -41,15 +36,8 @@ export function PlanConfirmation({ plan, isOver = false, onSent }: Props) {
   useEffect(() => {
     if (!isOver && !box.current?.matches(":hover, :focus-within")) setRead(plan);
   }, [isOver, plan]);
-  const decide = async (work: Promise<unknown>) => {
-    try {
-      await work;
-    } finally {
-      void client.invalidateQueries({ queryKey: planKeys.all });
-    }
-  };
   const { id, hash, preview, draft, phase } = read;
-  const { description, steps, metadata } = draft ?? read;
+  const { description, steps } = draft ?? read;
   const { credentials, nextFires, sandboxFacts } = preview;
   const runs = phase === "awaiting_confirmation" && read.trigger.type === "manual";
   return (
@@ -58,6 +46,7 @@ export function PlanConfirmation({ plan, isOver = false, onSent }: Props) {
         key={hash}
         isOver={isOver || hasChanged}
         onSent={onSent}
+        changes={planKeys.all}
         subject={
           <div className="flex flex-col gap-3">
             <p className="text-muted">{description}</p>
@@ -75,16 +64,13 @@ export function PlanConfirmation({ plan, isOver = false, onSent }: Props) {
             <Facts
               look="list"
               facts={[
-                ...triggerFacts(draft ?? read, nextFires),
-                ["When a step fails", failureWords((draft ?? read).failure_policy)],
+                ...planFacts(draft ?? read, nextFires, sandboxFacts),
                 [
                   "Credentials",
                   credentials
                     .map(({ name, known }) => (known ? name : `${name} (not stored)`))
                     .join(", ") || "none",
                 ],
-                ["Folder", typeof metadata?.cwd === "string" ? metadata.cwd : null],
-                ["Sandbox", <SandboxFacts key="sandbox" facts={sandboxFacts} />],
                 ["Hash", <code key="hash">{hash.slice(0, 12)}</code>, hash],
               ]}
             />
@@ -97,13 +83,13 @@ export function PlanConfirmation({ plan, isOver = false, onSent }: Props) {
             look: "solid",
             icon: <Check />,
             needsSubject: true,
-            send: () => decide(confirmPlan(id, hash)),
+            send: () => confirmPlan(id, hash),
           },
           {
             name: "reject",
             label: draft ? "Drop the change" : "Reject",
             icon: <X />,
-            send: () => decide(changePlan(id, "reject")),
+            send: () => changePlan(id, "reject"),
           },
         ]}
       />

@@ -1,4 +1,3 @@
-import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { PlanDecision, WantedDecision } from "@uncaged/workflow-server/api-types";
 import { RotateCcw, SkipForward, Square } from "lucide-react";
@@ -67,14 +66,6 @@ type StepProps = {
 /** Retries or skips a failed step of a plan, or ends its run. */
 export function StepDecision({ wanted, name, isOver, onSent }: StepProps) {
   const { workflowId, threadId, stepId, error, expiresAt } = wanted;
-  const client = useQueryClient();
-  const decide = async (decision: PlanDecision) => {
-    try {
-      await decidePlan(workflowId, decision, wanted);
-    } finally {
-      void client.invalidateQueries({ queryKey: planKeys.all });
-    }
-  };
   return (
     <Decision
       from={
@@ -89,10 +80,11 @@ export function StepDecision({ wanted, name, isOver, onSent }: StepProps) {
       expiresAt={expiresAt}
       isOver={isOver}
       onSent={onSent}
+      changes={planKeys.all}
       choices={choices.map(({ decision, ...choice }) => ({
         ...choice,
         about: stepId,
-        send: () => decide(decision),
+        send: () => decidePlan(workflowId, decision, wanted),
       }))}
     />
   );

@@ -1,4 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Send, Square } from "lucide-react";
 import type { PlannerEvents } from "@uncaged/workflow-server/api-types";
 import {
@@ -18,6 +19,7 @@ import {
   stopPlanner,
   writeToPlanner,
 } from "../../lib/plans.ts";
+import { readPlannerSearch } from "../../lib/search.ts";
 import { isComposing, useKept } from "../../lib/kept.ts";
 import { ApiError, pathOf } from "../../lib/request.ts";
 import { Button } from "../../ui/button.tsx";
@@ -28,9 +30,6 @@ import { FailureNotice } from "../../ui/states.tsx";
 type Props = {
   /** API path for the first message, which requests a new plan or a change of a plan. */
   path: string;
-  /** The conversation in the page's address; null for a new conversation. */
-  session: string | null;
-  onSession: (session: string) => void;
   label: string;
   hint?: ReactNode;
   action: string;
@@ -39,8 +38,13 @@ type Props = {
 /** The current turn: the user's text and the planner's text so far. */
 type Turn = { text: string; written: string };
 
-/** A conversation with the planner. The server stores it, so a reload restores it. */
-export function PlannerChat({ path, session, onSession, label, hint, action }: Props) {
+/**
+ * A conversation with the planner. The page's address contains the conversation, and the server stores it, so a reload
+ * restores it.
+ */
+export function PlannerChat({ path, label, hint, action }: Props) {
+  const { session = null } = readPlannerSearch(useSearch({ strict: false }));
+  const navigate = useNavigate();
   const client = useQueryClient();
   const known = useQuery({ ...conversationQuery(session ?? ""), enabled: session !== null });
   const [turn, setTurn] = useState<Turn | null>(null);
@@ -70,7 +74,7 @@ export function PlannerChat({ path, session, onSession, label, hint, action }: P
         if (message.name === "begin") {
           ({ session: id, text: words } = message.data);
           setTurn({ text: words, written: "" });
-          if (id !== session) onSession(id);
+          if (id !== session) void navigate({ to: ".", search: { session: id }, replace: true });
         } else if (message.name === "token") {
           const { text: token } = message.data;
           setTurn((before) => before && { ...before, written: before.written + token });

@@ -3,7 +3,7 @@ import { mostOf } from "../../../../../packages/server/src/guard/body.ts";
 import { checkFiles, mostFiles } from "../../../../../packages/server/src/routes/upload.ts";
 import { ApiError } from "../../lib/request.ts";
 import { chosenFiles } from "./drop-zone.tsx";
-import { problemsOf } from "./file-problems.tsx";
+import { problemsOf } from "./add-page.tsx";
 import {
   candidatesOf,
   isRead,

@@ -2,6 +2,7 @@ import { FileCheck2, FileUp, FolderOpen, X } from "lucide-react";
 import { type ChangeEvent, type DragEvent, useId, useRef, useState } from "react";
 import { counted, size } from "../../lib/format.ts";
 import { Button } from "../../ui/button.tsx";
+import { IconButton } from "../../ui/icon-button.tsx";
 import { SelectField } from "../../ui/field.tsx";
 import { Pill } from "../../ui/states.tsx";
 import {
@@ -108,58 +109,46 @@ export function chosenFiles(list: Iterable<File>): Dropped {
 
 /** The dropped files, including the files of dropped folders. */
 async function droppedFiles(transfer: DataTransfer): Promise<Dropped> {
-  // The browser clears the entries after the event.
-  const items = [...transfer.items].map((item) => ({
-    entry: item.webkitGetAsEntry(),
-    file: item.getAsFile(),
-  }));
   const seen: [string, File][] = [];
-  for (const { entry, file } of items) {
-    if (entry?.isDirectory) await walk(entry as FileSystemDirectoryEntry, seen);
-    else if (file) seen.push([file.name, file]);
-  }
+  // The browser clears the entries after the event.
+  const entries = Array.from(transfer.items, (item) => item.webkitGetAsEntry());
+  for (const entry of entries) if (entry) await walk(entry, seen);
   return sorted(seen);
 }
 
 // Skips unreadable files. If another file imports one, the build reports the missing file.
-async function walk(folder: FileSystemDirectoryEntry, seen: [string, File][]): Promise<void> {
-  const path = folder.fullPath.replace(/^\//, "");
-  if (!isRead(path)) return;
-  for (const entry of await entriesOf(folder).catch(() => [])) {
-    if (seen.length > mostSeen) return;
-    if (entry.isDirectory) await walk(entry as FileSystemDirectoryEntry, seen);
-    else {
-      const file = await fileOf(entry as FileSystemFileEntry).catch(() => null);
-      if (file) seen.push([`${path}/${entry.name}`, file]);
-    }
+async function walk(entry: FileSystemEntry, seen: [string, File][]): Promise<void> {
+  const path = entry.fullPath.replace(/^\//, "");
+  if (!isRead(path) || seen.length > mostSeen) return;
+  if (entry.isFile) {
+    const file = await fileOf(entry as FileSystemFileEntry).catch(() => null);
+    if (file) seen.push([path, file]);
+    return;
+  }
+  const reader = (entry as FileSystemDirectoryEntry).createReader();
+  // The reader returns the entries in parts; an empty part is the last.
+  for (let more = true; more; ) {
+    const some = await partOf(reader).catch(() => []);
+    for (const one of some) await walk(one, seen);
+    more = some.length > 0 && seen.length <= mostSeen;
   }
 }
 
-/** Reads all entries of a folder. The reader returns them in parts; an empty part is the last. */
-async function entriesOf(folder: FileSystemDirectoryEntry): Promise<FileSystemEntry[]> {
-  const reader = folder.createReader();
-  const all: FileSystemEntry[] = [];
-  for (let more = true; more && all.length <= mostSeen; ) {
-    const some = await new Promise<FileSystemEntry[]>((resolve, reject) => {
-      reader.readEntries(resolve, reject);
-    });
-    all.push(...some);
-    more = some.length > 0;
-  }
-  return all;
-}
+const partOf = (reader: FileSystemDirectoryReader): Promise<FileSystemEntry[]> =>
+  new Promise((resolve, reject) => reader.readEntries(resolve, reject));
 
 const fileOf = (entry: FileSystemFileEntry): Promise<File> =>
-  new Promise((resolve, reject) => {
-    entry.file(resolve, reject);
-  });
+  new Promise((resolve, reject) => entry.file(resolve, reject));
+
+const inOrder = (files: readonly [string, File][]) =>
+  files.toSorted(([a], [b]) => (a < b ? -1 : 1));
 
 function sorted(seen: readonly [string, File][]): Dropped {
-  const inOrder = seen.toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const taken = inOrder(seen).filter(([path]) => isTaken(path));
   return {
     // One file above the limit is enough to detect the excess.
-    files: new Map(inOrder.filter(([path]) => isTaken(path)).slice(0, most.files + 1)),
-    others: inOrder.filter(([path]) => !isTaken(path)).map(([path]) => path),
+    files: new Map(taken.slice(0, most.files + 1)),
+    others: inOrder(seen).flatMap(([path]) => (isTaken(path) ? [] : [path])),
   };
 }
 
@@ -185,25 +174,27 @@ export function useFiles(): ChosenFiles {
   const [chosen, setChosen] = useState(none);
   return {
     ...chosen,
-    add: (dropped) => setChosen((before) => added(before.isDone ? none : before, dropped)),
-    remove: (path) =>
+    add: ({ files, others }) =>
       setChosen((before) => {
-        const rest = [...before.files].filter(([one]) => one !== path);
-        return changed(before, new Map(rest));
+        const start = before.isDone ? none : before;
+        return changed({ ...start, others }, [...start.files, ...files]);
       }),
+    remove: (path) =>
+      setChosen((before) =>
+        changed(
+          before,
+          [...before.files].filter(([one]) => one !== path),
+        ),
+      ),
     name: (path) =>
       setChosen((before) => ({ ...before, workflow: path, change: before.change + 1 })),
     done: () => setChosen((before) => ({ ...before, isDone: true })),
   };
 }
 
-function added(before: Chosen, { files, others }: Dropped): Chosen {
-  const all = [...before.files, ...files].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return { ...changed(before, new Map(all)), others };
-}
-
 // The workflow's file stays chosen when the user adds other files.
-function changed(before: Chosen, files: Files): Chosen {
+function changed(before: Chosen, entries: readonly [string, File][]): Chosen {
+  const files = new Map(inOrder(entries));
   const chosen = before.workflow !== null && files.has(before.workflow) ? before.workflow : null;
   const workflow = chosen ?? workflowAmong([...files.keys()]);
   return { ...before, files, workflow, change: before.change + 1, isDone: false };
@@ -234,11 +225,9 @@ export function FileList({ chosen: { files, workflow, name, remove } }: { chosen
             <span className="ml-auto text-small whitespace-nowrap text-faint">
               {size(file.size)}
             </span>
-            <Button
-              small
-              look="quiet"
+            <IconButton
               icon={<X />}
-              aria-label={`Remove ${path}`}
+              label={`Remove ${path}`}
               onClick={({ currentTarget }) => {
                 focusBeside(currentTarget);
                 remove(path);

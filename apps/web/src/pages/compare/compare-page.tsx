@@ -1,134 +1,130 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQueries, useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
-import type { Ledger, Thread, ThreadDiff } from "@uncaged/workflow-server/api-types";
-import { ArrowLeftRight } from "lucide-react";
+import type { Ledger, Thread, ThreadDiff, Step } from "@uncaged/workflow-server/api-types";
 import { changesOf, ValueChanges } from "../../thread/detail/state-changes.tsx";
 import { Thrown } from "../../thread/detail/thrown.tsx";
 import { StatusBadge } from "../../thread/status/status.tsx";
-import { cost, count, duration, moment, tokens } from "../../lib/format.ts";
-import { isRecord } from "../../lib/json.ts";
+import { cost, count, counted, duration, moment, roleName, tokens } from "../../lib/format.ts";
+import { formatJson, isRecord } from "../../lib/json.ts";
 import { subjectIn } from "../../lib/thread-log.ts";
 import { diffQuery, isEnded, ledgerQuery, threadQuery } from "../../lib/threads.ts";
-import { ButtonLink } from "../../ui/button.tsx";
-import { LineDiff } from "../../ui/diff.tsx";
+import { LineDiff, PatchLines } from "../../ui/diff.tsx";
 import { Page, Part, useTitle } from "../../ui/page.tsx";
-import { FailureNotice, Skeleton } from "../../ui/states.tsx";
-import { ComparedFiles } from "./compared-files.tsx";
-import { ComparedSteps } from "./compared-steps.tsx";
+import { Empty, FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { More } from "../../ui/more.tsx";
+import { useDeferredValue, useMemo } from "react";
+import { Prose } from "../../ui/prose.tsx";
 
 const readAgainMs = 2_000;
 
 export function ComparePage() {
   const { id, other } = useParams({ from: "/threads/$id/compare/$other" });
   useTitle("Compare");
-  const left = useQuery({ ...threadQuery(id), refetchInterval: readAgainMs });
-  const right = useQuery({ ...threadQuery(other), refetchInterval: readAgainMs });
-  const mayGrow = [left.data, right.data].some((thread) => thread && !isEnded(thread.status));
+  const [left, right] = useQueries({
+    queries: [id, other].map((one) => ({ ...threadQuery(one), refetchInterval: readAgainMs })),
+  });
+  const mayGrow = [left, right].some((one) => one?.data && !isEnded(one.data.status));
   const refetchInterval = mayGrow && readAgainMs;
   const diff = useQuery({ ...diffQuery(id, other), refetchInterval });
-  const a = { thread: left.data, ledger: useQuery({ ...ledgerQuery(id), refetchInterval }).data };
-  const b = {
-    thread: right.data,
-    ledger: useQuery({ ...ledgerQuery(other), refetchInterval }).data,
-  };
-  const error = left.error ?? right.error ?? diff.error;
-  const isLoaded = left.data && right.data && diff.data;
+  const ledgers = useQueries({
+    queries: [id, other].map((one) => ({ ...ledgerQuery(one), refetchInterval })),
+  });
+  const [a, b] = [left?.data, right?.data];
+  const isLoaded = a && b && diff.data;
+  const error = left?.error ?? right?.error ?? diff.error;
   return (
-    <Page
-      title="Compare two threads"
-      note={isLoaded && verdictOf(diff.data, paramsDiffer(left.data, right.data))}
-      actions={
-        <ButtonLink
-          to="/threads/$id/compare/$other"
-          params={{ id: other, other: id }}
-          icon={<ArrowLeftRight />}
-        >
-          Swap sides
-        </ButtonLink>
-      }
-    >
-      {error && <FailureNotice error={error} onRetry={() => void diff.refetch()} />}
-      {!error && !isLoaded && <Skeleton lines={10} />}
+    <Page title="Compare two threads" note={isLoaded && verdictOf(diff.data, paramsDiffer(a, b))}>
+      {!isLoaded &&
+        (error ? (
+          <FailureNotice error={error} onRetry={() => void diff.refetch()} />
+        ) : (
+          <Skeleton lines={10} />
+        ))}
       {isLoaded && (
         <div className="flex min-w-0 flex-col gap-6">
-          <Figures a={a} b={b} />
-          {!diff.data.prompt.same && (
-            <Part title="Prompt">
-              <LineDiff before={diff.data.prompt.a} after={diff.data.prompt.b} label="Prompts" />
-            </Part>
-          )}
-          {paramsDiffer(left.data, right.data) && (
-            <Part title="Params">
-              <ValueChanges before={valuesOf(left.data)} after={valuesOf(right.data)} />
-            </Part>
-          )}
-          {(left.data.failure ?? right.data.failure) && (
-            <Part title="Errors">
-              <div className="grid grid-cols-2 gap-x-6 gap-y-3 *:min-w-0 max-md:grid-cols-1">
-                <Failure thread={left.data} />
-                <Failure thread={right.data} />
-              </div>
-            </Part>
-          )}
-          <Part title="Steps">
-            <ComparedSteps pairs={diff.data.steps} />
-          </Part>
-          <ComparedFiles trees={diff.data.files} />
+          <Figures threads={[a, b]} ledgers={ledgers.map(({ data }) => data)} />
+          <Differences a={a} b={b} diff={diff.data} />
         </div>
       )}
     </Page>
   );
 }
 
-type Side = { thread: Thread | undefined; ledger: Ledger | undefined };
+type DifferencesProps = { a: Thread; b: Thread; diff: ThreadDiff };
 
-function Figures({ a, b }: { a: Side; b: Side }) {
-  if (!a.thread || !b.thread) return null;
-  const rows: [label: string, of: (side: Side) => number | null, as: (value: number) => string][] =
-    [
-      ["Steps", ({ thread }) => thread?.stepCount ?? null, count],
-      ["Worked", ({ thread }) => thread?.workedMs ?? null, duration],
-      ["Waited", ({ thread }) => thread?.waitedMs ?? null, duration],
-      ["Tokens", ({ ledger }) => ledger?.total.tokens ?? null, tokens],
-      ["Cost", ({ ledger }) => ledger?.total.cost ?? null, cost],
-    ];
+function Differences({ a, b, diff: { prompt, steps, files } }: DifferencesProps) {
+  return (
+    <>
+      {!prompt.same && (
+        <Part title="Prompt">
+          <LineDiff before={prompt.a} after={prompt.b} label="Prompts" />
+        </Part>
+      )}
+      {paramsDiffer(a, b) && (
+        <Part title="Params">
+          <ValueChanges before={valuesOf(a)} after={valuesOf(b)} />
+        </Part>
+      )}
+      {(a.failure ?? b.failure) && (
+        <Part title="Errors">
+          <div className="grid grid-cols-2 gap-x-6 gap-y-3 *:min-w-0 max-md:grid-cols-1">
+            <Failure thread={a} />
+            <Failure thread={b} />
+          </div>
+        </Part>
+      )}
+      <Part title="Steps">
+        <ComparedSteps pairs={steps} />
+      </Part>
+      {files.map((tree) => (
+        <ComparedTree key={`${tree.name} ${tree.repository}`} tree={tree} />
+      ))}
+    </>
+  );
+}
+
+type Amount = number | undefined;
+
+type FiguresProps = { threads: readonly Thread[]; ledgers: readonly (Ledger | undefined)[] };
+
+function Figures({ threads, ledgers }: FiguresProps) {
+  const rows: [label: string, of: readonly Amount[], as: (value: number) => string][] = [
+    ["Steps", threads.map(({ stepCount }) => stepCount), count],
+    ["Worked", threads.map(({ workedMs }) => workedMs), duration],
+    ["Waited", threads.map(({ waitedMs }) => waitedMs), duration],
+    ["Tokens", ledgers.map((ledger) => ledger?.total.tokens), tokens],
+    ["Cost", ledgers.map((ledger) => ledger?.total.cost), cost],
+  ];
   return (
     <table className="w-full table-fixed border-collapse text-left [&_:is(th,td)]:border-b [&_:is(th,td)]:py-2 [&_:is(th,td)]:pr-4 [&_:is(th,td)]:align-top">
       <colgroup>
         <col className="w-24 max-sm:w-16" />
-        <col />
-        <col />
-        <col className="w-40 max-sm:hidden" />
       </colgroup>
       <thead>
         <tr>
           <td />
-          <Head name="A" thread={a.thread} />
-          <Head name="B" thread={b.thread} />
-          <th scope="col" className="text-small font-normal text-muted max-sm:hidden">
-            Difference
-          </th>
+          {threads.map((thread, at) => (
+            <Head key={at} name={at === 0 ? "A" : "B"} thread={thread} />
+          ))}
         </tr>
       </thead>
       <tbody>
-        {rows.map(([label, of, as]) => {
-          const [inA, inB] = [of(a), of(b)];
-          if (!inA && !inB) return null;
-          const difference = inA === null || inB === null ? "" : differenceOf(inA, inB, as);
-          return (
+        {rows
+          .filter(([, of]) => of.some(Boolean))
+          .map(([label, [inA, inB], as]) => (
             <tr key={label}>
               <th scope="row" className="font-normal text-muted">
                 {label}
               </th>
-              <td>{inA === null ? "" : as(inA)}</td>
+              <td>{inA !== undefined && as(inA)}</td>
               <td>
-                {inB === null ? "" : as(inB)}
-                <span className="block text-small text-muted sm:hidden">{difference}</span>
+                {inB !== undefined && as(inB)}
+                <span className="ml-4 text-muted max-sm:ml-0 max-sm:block max-sm:text-small">
+                  {inA !== undefined && inB !== undefined && differenceOf(inA, inB, as)}
+                </span>
               </td>
-              <td className="text-muted max-sm:hidden">{difference}</td>
             </tr>
-          );
-        })}
+          ))}
       </tbody>
     </table>
   );
@@ -200,4 +196,140 @@ export function verdictOf({ same, prompt, steps }: ThreadDiff, hasOtherParams: b
       : `They are the same up to step ${first - 1}`;
   const differ = differing === 1 ? "1 step differs" : `${differing} steps differ`;
   return `${prompts}${until}; ${differ}.`;
+}
+
+type Tree = ThreadDiff["files"][number];
+type File = Tree["files"][number];
+
+const openAtFirst = 10;
+const filesAtOnce = 50;
+
+/** The files of two threads with git worktrees, after the last step of each. */
+function ComparedTree({ tree }: { tree: Tree }) {
+  const { name, repository, files, problem } = tree;
+  const differ = files.length === 1 ? "1 file differs" : `${counted(files.length, "file")} differ`;
+  return (
+    <section
+      className="min-w-0 rounded-md border bg-surface px-4 py-3"
+      aria-label={`Files of ${name}`}
+    >
+      <h2>Files of {name}</h2>
+      <p className="mb-1 text-muted wrap-anywhere">
+        {problem ?? (files.length === 0 ? "They are the same" : differ)} · {repository}
+      </p>
+      <div className="flex flex-col gap-2">
+        <More of={files} atOnce={filesAtOnce} label={() => "Show more files"}>
+          {(shown) =>
+            shown.map((file) => (
+              <ComparedFile key={file.path} file={file} isOpen={files.length <= openAtFirst} />
+            ))
+          }
+        </More>
+      </div>
+    </section>
+  );
+}
+
+function ComparedFile({ file, isOpen }: { file: File; isOpen: boolean }) {
+  const { path, from, change, patch } = file;
+  const hasLines = patch?.includes("\n@@ ") ?? false;
+  return (
+    <details open={isOpen}>
+      <summary className="wrap-anywhere">
+        <span className="mono">{from === null ? path : `${from} → ${path}`}</span>{" "}
+        <span className="text-muted">{change}</span>
+      </summary>
+      {patch !== null && hasLines ? (
+        <PatchLines patch={patch} label={`Changes of ${path}`} />
+      ) : (
+        <p className="text-muted">
+          {patch === null ? "It is binary or too large to be shown." : "None of its lines differ."}
+        </p>
+      )}
+    </details>
+  );
+}
+
+const stepsAtOnce = 50;
+
+/** The steps of two threads: different steps in full, equal steps as one line. */
+function ComparedSteps({ pairs }: { pairs: readonly Pair[] }) {
+  const rows = useMemo(() => rowsOf(pairs), [pairs]);
+  if (rows.length === 0) return <Empty title="No steps yet" />;
+  return (
+    <More of={rows} atOnce={stepsAtOnce} label={() => "Show more differences"}>
+      {(shown) =>
+        shown.map((row) =>
+          row.kind === "same" ? (
+            <SameSteps key={row.pairs[0]?.number} pairs={row.pairs} />
+          ) : (
+            <StepPair key={row.pair.number} pair={row.pair} />
+          ),
+        )
+      }
+    </More>
+  );
+}
+
+function SameSteps({ pairs }: { pairs: readonly Pair[] }) {
+  const [first, last] = [pairs[0]?.number ?? 0, pairs.at(-1)?.number ?? 0];
+  const title = first === last ? `Step ${first} is` : `Steps ${count(first)} to ${count(last)} are`;
+  return <p className="rounded-md border bg-sunken px-4 py-2 text-muted">{title} the same</p>;
+}
+
+function StepPair({ pair: { number, a, b } }: { pair: Pair }) {
+  // Comparing fifty pairs of long texts takes seconds, so the page first shows the steps without differences.
+  const isCompared = useDeferredValue(true, false);
+  const [before, after] = [metaOf(a), metaOf(b)];
+  const roles = [...new Set([a, b].flatMap((step) => (step ? roleName(step.role) : [])))];
+  return (
+    <section
+      className="flex min-w-0 flex-col gap-2 rounded-md border bg-surface px-4 py-3"
+      aria-label={`Step ${number}`}
+    >
+      <h2 className="flex flex-wrap items-baseline gap-2">
+        <span className="text-faint">{number}</span> {roles.join(" → ")}
+        {!(a && b) && (
+          <span className="text-small font-normal text-muted">only in {a ? "A" : "B"}</span>
+        )}
+      </h2>
+      {a && b && a.content === b.content ? (
+        <Prose text={a.content} />
+      ) : (
+        isCompared && (
+          <LineDiff
+            before={a?.content ?? ""}
+            after={b?.content ?? ""}
+            label={`Content of step ${number}`}
+          />
+        )
+      )}
+      {before !== after && isCompared && (
+        <>
+          <h3 className="text-small font-semibold text-faint">Meta</h3>
+          <LineDiff before={before} after={after} label={`Meta of step ${number}`} />
+        </>
+      )}
+    </section>
+  );
+}
+
+const metaOf = (step: Step | null): string =>
+  step && Object.keys(step.meta).length > 0 ? (formatJson(step.meta) ?? "") : "";
+
+type Pair = ThreadDiff["steps"][number];
+
+/** Consecutive pairs of equal steps, or one pair of different steps. */
+type Row = { kind: "same"; pairs: Pair[] } | { kind: "different"; pair: Pair };
+
+/** The rows of a comparison, with equal steps grouped. */
+export function rowsOf(pairs: readonly Pair[]): Row[] {
+  const rows: Row[] = [];
+  for (const pair of pairs) {
+    const last = rows.at(-1);
+    if (!pair.same) rows.push({ kind: "different", pair });
+    else if (last?.kind === "same") last.pairs.push(pair);
+    else rows.push({ kind: "same", pairs: [pair] });
+  }
+  return rows;
 }

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { patchLines } from "../../ui/diff.tsx";
 import { count } from "../../lib/format.ts";
-import { differenceOf, verdictOf } from "./compare-page.tsx";
-import { rowsOf } from "./compared-steps.tsx";
+import { differenceOf, rowsOf, verdictOf } from "./compare-page.tsx";
 
 const pair = (number: number, same: boolean) => ({ number, a: null, b: null, same });
 const diff = (promptIsSame: boolean, ...same: boolean[]) => ({

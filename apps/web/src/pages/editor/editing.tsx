@@ -1,4 +1,4 @@
-import { useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import type { SavedDocument } from "@uncaged/workflow-server/api-types";
 import { Save } from "lucide-react";
 import { type ReactNode, useEffect, useRef, useState } from "react";
@@ -12,8 +12,7 @@ import { Button } from "../../ui/button.tsx";
 import { Page } from "../../ui/page.tsx";
 import { FailureNotice, Skeleton } from "../../ui/states.tsx";
 import { VersionCheck } from "../../workflow/versions/version-check.tsx";
-import { SaveDialog } from "./save-dialog.tsx";
-import { VersionsButton } from "./versions-dialog.tsx";
+import { SaveDialog, VersionsButton } from "./version-dialogs.tsx";
 
 export type Beginning = {
   text: string;
@@ -51,29 +50,20 @@ export const Editing = (props: Props) => <Opening key={props.draftKey} {...props
 function Opening(props: Props) {
   const { kind, name, draftKey, begin } = props;
   const client = useQueryClient();
-  const [opened, setOpened] = useState<Opened | null>(null);
-  const [error, setError] = useState<Error | null>(null);
-  // Runs only once, because opening may move a stored draft to another key.
-  const opening = useRef<Promise<Opened>>(null);
-  useEffect(() => {
-    let isLeft = false;
-    const open = async (): Promise<Opened> => {
+  const { data: opened, error } = useQuery({
+    queryKey: ["editing", draftKey],
+    queryFn: async (): Promise<Opened> => {
       const beginning =
         name === null
           ? await begin()
           : beginWith(kind, draftKey, await client.query({ ...documentQuery(name), staleTime: 0 }));
       return { document: new EditedDocument(kind, beginning.text), beginning };
-    };
-    opening.current ??= open();
-    opening.current.then(
-      (done) => !isLeft && setOpened(done),
-      (reason: unknown) =>
-        !isLeft && setError(reason instanceof Error ? reason : new Error(String(reason))),
-    );
-    return () => {
-      isLeft = true;
-    };
-  }, []);
+    },
+    // Opening may move a stored draft to another key, and a second document would lose edits.
+    staleTime: "static",
+    gcTime: 0,
+    retry: false,
+  });
   if (error) {
     return (
       <Page title={name ?? `New ${kind.noun}`}>
@@ -143,44 +133,44 @@ function Document({ kind, name, draftKey, children, document, beginning }: Props
         </div>
       )}
       {notices.map((text) => (
-        <Banner
-          key={text}
-          text={text}
-          actions={[
-            ...(name !== null && text === beginning.notices[0]
-              ? [{ label: "Discard them", act: () => void discard() }]
-              : []),
-            { label: "Close", act: () => setNotices(notices.filter((one) => one !== text)) },
-          ]}
-        />
+        <Banner key={text} text={text}>
+          {name !== null && text === beginning.notices[0] && (
+            <Button small onClick={() => void discard(name)}>
+              Discard them
+            </Button>
+          )}
+          <Button small onClick={() => setNotices(notices.filter((one) => one !== text))}>
+            Close
+          </Button>
+        </Banner>
       ))}
       {other !== null && (
-        <Banner
-          text="Another tab has changed this draft. The last change wins."
-          actions={[
-            {
-              label: "Take its changes",
-              act: () => {
-                document.replaceAll(other, "Take the changes of another tab");
-                setOther(null);
-              },
-            },
-            {
-              label: "Keep mine",
-              act: () => {
-                keeping.current?.keep();
-                setOther(null);
-              },
-            },
-          ]}
-        />
+        <Banner text="Another tab has changed this draft. The last change wins.">
+          <Button
+            small
+            onClick={() => {
+              document.replaceAll(other, "Take the changes of another tab");
+              setOther(null);
+            }}
+          >
+            Take its changes
+          </Button>
+          <Button
+            small
+            onClick={() => {
+              keeping.current?.keep();
+              setOther(null);
+            }}
+          >
+            Keep mine
+          </Button>
+        </Banner>
       )}
     </>
   );
   const client = useQueryClient();
-  const discard = async () => {
-    if (name === null) return;
-    const { text, hash } = await client.query(documentQuery(name));
+  const discard = async (workflow: string) => {
+    const { text, hash } = await client.query(documentQuery(workflow));
     document.replaceAll(text, "Discard the changes");
     document.markSaved(text);
     setBase(hash);
@@ -212,18 +202,12 @@ function Document({ kind, name, draftKey, children, document, beginning }: Props
   return children({ document, base, notice, buttons, save });
 }
 
-type BannerProps = { text: string; actions: readonly { label: string; act: () => void }[] };
-
-const Banner = ({ text, actions }: BannerProps) => (
+const Banner = ({ text, children }: { text: string; children: ReactNode }) => (
   <div
     role="status"
     className="flex flex-wrap items-center gap-2 border-b bg-amber-soft px-4 py-1 text-small text-amber"
   >
     <p className="min-w-0 flex-1 wrap-anywhere">{text}</p>
-    {actions.map(({ label, act }) => (
-      <Button key={label} small onClick={act}>
-        {label}
-      </Button>
-    ))}
+    {children}
   </div>
 );

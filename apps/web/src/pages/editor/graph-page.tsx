@@ -2,20 +2,22 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import type { NumberedStep } from "@uncaged/workflow-server/api-types";
 import { Play, RotateCcw } from "lucide-react";
-import { useRef, useState } from "react";
-import { Editor } from "../../editor/editor.tsx";
-import { agentGraphKind } from "../../kinds/graph/agent-graph.ts";
-import { choicesOf, configQuery, fewChoices } from "../../kinds/graph/choices.ts";
+import { useEffect, useRef, useState } from "react";
+import {
+  agentGraphKind,
+  choicesOf,
+  configQuery,
+  fewChoices,
+} from "../../kinds/graph/agent-graph.ts";
 import { Composer } from "../../kinds/graph/composer.tsx";
 import { beginGraph, draftKey } from "../../kinds/graph/graph-draft.ts";
 import { forkThread, isEnded, startThread } from "../../lib/threads.ts";
-import { RunContext } from "../../thread/run/run-context.tsx";
 import { Button } from "../../ui/button.tsx";
 import { useTitle } from "../../ui/page.tsx";
-import { FailureNotice } from "../../ui/states.tsx";
-import { useActiveRun } from "./active-run.ts";
 import { Editing, type Editing as Edited } from "./editing.tsx";
-import { useRuns } from "./use-runs.tsx";
+import { RunsEditor, useRuns } from "./use-runs.tsx";
+import { readStored, store } from "../../lib/stored.ts";
+import type { Run } from "../../thread/run/use-run.ts";
 
 /** The editor of agent graphs, with a run console. */
 export function GraphPage() {
@@ -32,7 +34,7 @@ export function GraphPage() {
       draftKey={name === null ? draftKey : `${draftKey}-${name}`}
       begin={async () => ({ ...(await beginGraph()), base: null })}
     >
-      {(editing) => <GraphEditor {...editing} name={name} />}
+      {(editing) => <GraphEditor editing={editing} name={name} />}
     </Editing>
   );
 }
@@ -44,22 +46,23 @@ const roundsFromNode = 1_000;
 const stepsBefore = (steps: readonly NumberedStep[], node: string): number =>
   steps.findLastIndex(({ role, meta }) => (meta.nodeId ?? role) === node);
 
-function GraphEditor({ document, notice, buttons, save, name }: Edited & { name: string | null }) {
+function GraphEditor({ editing, name }: { editing: Edited; name: string | null }) {
+  const { document } = editing;
   const start = useMutation({
     mutationFn: () => startThread({ document: document.state().text, name: name ?? undefined }),
-    onSuccess: ({ threadId }) => started(threadId, "Run"),
+    onSuccess: ({ threadId }) => runs.started(threadId, "Run"),
   });
   const from = useMutation({
     mutationFn: ({ id }: { id: string; title: string }) => {
-      setPanel("run");
+      runs.setPanel("run");
       const { steps } = run.log;
       const keep = { atStep: stepsBefore(steps, id) };
       const maxRounds = steps.length + roundsFromNode;
       return forkThread(run.threadId ?? "", { document: document.state().text, keep, maxRounds });
     },
-    onSuccess: ({ threadId }, { title }) => started(threadId, `From ${title}`),
+    onSuccess: ({ threadId }, { title }) => runs.started(threadId, `From ${title}`),
   });
-  const { run, live, panel, setPanel, panels, data, tabs, join, started } = useRuns({
+  const runs = useRuns({
     ...{ document, hasScope: false, nothing: "Write a prompt and run the graph." },
     isStarting: start.isPending || from.isPending,
     storedAs: name === null ? "agentflow-runs" : `agentflow-runs-${name}`,
@@ -73,54 +76,54 @@ function GraphEditor({ document, notice, buttons, save, name }: Edited & { name:
       />
     ),
   });
-  useActiveRun(name === null, run, (id) => join(id, "Run"));
+  const { run } = runs;
+  useActiveRun(name === null, run, (id) => runs.join(id, "Run"));
   return (
-    <RunContext run={run}>
-      <Editor
-        document={document}
-        name={name ?? "graph"}
-        live={live}
-        data={data}
-        notice={
-          <>
-            {notice}
-            {from.error && (
-              <div className="border-b p-2">
-                <FailureNotice error={from.error} />
-              </div>
-            )}
-            {tabs}
-          </>
-        }
-        toolbar={
-          <>
-            <Button
-              icon={<Play />}
-              title="Show the prompt and the run"
-              onClick={() => setPanel("run")}
-            >
-              Run…
-            </Button>
-            {buttons}
-          </>
-        }
-        onSave={save}
-        panels={panels}
-        panel={panel}
-        onPanel={setPanel}
-        nodeActions={({ id, title }) =>
-          stepsBefore(run.log.steps, id) >= 0
-            ? [
-                {
-                  label: "Run from this node",
-                  icon: <RotateCcw />,
-                  isDisabled: from.isPending,
-                  onSelect: () => from.mutate({ id, title }),
-                },
-              ]
-            : []
-        }
-      />
-    </RunContext>
+    <RunsEditor
+      editing={editing}
+      runs={runs}
+      name={name ?? "graph"}
+      error={from.error}
+      toolbar={
+        <Button
+          icon={<Play />}
+          title="Show the prompt and the run"
+          onClick={() => runs.setPanel("run")}
+        >
+          Run…
+        </Button>
+      }
+      nodeActions={({ id, title }) =>
+        stepsBefore(run.log.steps, id) < 0
+          ? []
+          : [
+              {
+                label: "Run from this node",
+                icon: <RotateCcw />,
+                isDisabled: from.isPending,
+                onSelect: () => from.mutate({ id, title }),
+              },
+            ]
+      }
+    />
   );
+}
+
+/** Storage key of the id of the run in progress, which other programs read. */
+const key = "agentflow-run-id";
+const threadId = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+
+/**
+ * Stores the id of the selected run while it has not ended. At first, `onFound` gets the id that another tab or an
+ * earlier version has stored. `isUsed` is false for a saved graph.
+ */
+function useActiveRun(isUsed: boolean, run: Run, onFound: (id: string) => void): void {
+  useEffect(() => {
+    const found = isUsed ? readStored(key) : null;
+    if (found !== null && threadId.test(found)) onFound(found);
+  }, []);
+  const { threadId: id, status } = run;
+  useEffect(() => {
+    if (isUsed && id !== null && status !== null) store(key, isEnded(status) ? null : id);
+  }, [isUsed, id, status]);
 }

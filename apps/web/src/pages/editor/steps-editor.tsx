@@ -1,39 +1,42 @@
 import type { DrawnNode } from "@uncaged/workflow/editing";
-import { useMutation } from "@tanstack/react-query";
-import { Copy, PenLine, Play, SquareArrowOutUpRight, Wrench } from "lucide-react";
+import { childPathOf } from "@uncaged/workflow-steps/editing";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { Copy as CopyIcon, PenLine, Play, SquareArrowOutUpRight, Wrench } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import type { EditedDocument } from "../../editor/document/document.ts";
-import { Editor, useIsNarrow } from "../../editor/editor.tsx";
-import { RunDialog } from "../../kinds/steps/runs/run-dialog.tsx";
-import { RunFromDialog } from "../../kinds/steps/runs/run-from-dialog.tsx";
-import { type Draft, type FlowDocument, paramsOf, startRun } from "../../kinds/steps/runs/start.ts";
-import { RenameDialog } from "../../kinds/steps/rename-dialog.tsx";
-import { ToolDialog } from "../../kinds/steps/tool-dialog.tsx";
-import { WorkflowPanel } from "../../kinds/steps/workflow-panel.tsx";
+import { useIsNarrow } from "../../editor/editor.tsx";
+import type { DocumentKind } from "../../editor/kind.ts";
+import { DrawnDocument } from "../../editor/versions/comparison.tsx";
+import { RenameDialog, ToolDialog, WorkflowPanel } from "../../kinds/steps/node-dialogs.tsx";
+import {
+  type Draft,
+  type FlowDocument,
+  paramsOf,
+  RunDialog,
+  RunFromDialog,
+  startRun,
+} from "../../kinds/steps/run-dialogs.tsx";
 import { isRecord } from "../../lib/json.ts";
-import { RunContext } from "../../thread/run/run-context.tsx";
-import { Button } from "../../ui/button.tsx";
-import { FailureNotice } from "../../ui/states.tsx";
-import { useRuns } from "./use-runs.tsx";
+import { documentQuery, workflowsQuery } from "../../lib/workflows.ts";
+import { Button, Copy } from "../../ui/button.tsx";
+import { Dialog, DialogBody } from "../../ui/dialog.tsx";
+import type { Editing } from "./editing.tsx";
+import { RunsEditor, useRuns } from "./use-runs.tsx";
 
 type Props = {
-  document: EditedDocument;
+  kind: DocumentKind;
+  editing: Editing;
   /** The workflow's name; null for a new workflow. */
   name: string | null;
   /** A thread to add to the list of runs; null for none. */
   run: string | null;
-  notice: ReactNode;
-  buttons: ReactNode;
-  onSave: () => void;
-  /** Shows the workflow that a step runs. Returns false if the step does not run a workflow. */
-  onChild: (node: DrawnNode) => boolean;
 };
 
-type Open = { what: "run" | "from" | "tool" | "rename"; node: string } | null;
+type Open = { what: "run" | "from" | "tool" | "rename"; node: string };
 
-const Filled = ({ children }: { children: ReactNode }) => (
-  <div className="min-h-0 flex-1 overflow-y-auto p-3">{children}</div>
-);
+/** A workflow within a version that a step runs. */
+type Child = { path: string; text: string };
 
 const valueOf = (document: EditedDocument): FlowDocument => {
   const { value } = document.state();
@@ -41,12 +44,9 @@ const valueOf = (document: EditedDocument): FlowDocument => {
 };
 
 /** The editor of a step workflow, with its runs. */
-export function StepsEditor(props: Props) {
-  const { document, name, run: from, notice, buttons, onSave, onChild } = props;
-  const draft = (): Draft => ({
-    text: document.state().text,
-    name: name ?? undefined,
-  });
+export function StepsEditor({ kind, editing, name, run: from }: Props) {
+  const { document } = editing;
+  const draft = (): Draft => ({ text: document.state().text, name: name ?? undefined });
   const started = (label: string) => (runID: string) => runs.started(runID, label);
   const start = useMutation({
     mutationFn: () => startRun(draft(), {}),
@@ -64,126 +64,125 @@ export function StepsEditor(props: Props) {
       join(from, `Thread ${from.slice(-6)}`);
   }, [from]);
   const isNarrow = useIsNarrow();
-  const [open, setOpen] = useState<Open>(null);
-  const workflow = valueOf(document);
+  const [open, setOpen] = useState<Open | null>(null);
+  const [child, setChild] = useState<Child | null>(null);
+  const openChild = useOpenChild(document, name, setChild);
   const close = () => setOpen(null);
-  const show = (what: "run" | "from" | "tool" | "rename", node = "") => setOpen({ what, node });
-  const nodeOf = (what: string): string | null => (open?.what === what ? open.node : null);
-  /** Tells whether the document can run. If it can't, shows its first problem. */
-  const canRun = (): boolean => {
-    const { broken } = document.state();
-    const problems = document.check();
-    const error = problems.find(({ severity }) => severity === "error");
-    if (broken) document.say(`Invalid JSON in line ${broken.line}: fix it first.`);
-    else if (error) {
-      document.say(error.message);
-      document.reveal(error.path);
-    }
-    return !broken && !error;
-  };
+  const show = (what: Open["what"], node = "") => setOpen({ what, node });
+  const nodeOf = (what: Open["what"]): string | null => (open?.what === what ? open.node : null);
   const run = () => {
-    if (!canRun()) return;
-    if (paramsOf(valueOf(document)) === null) {
-      runs.setPanel("run");
-      start.mutate();
-    } else show("run");
+    if (!canRun(document)) return;
+    if (paramsOf(valueOf(document)) !== null) return show("run");
+    runs.setPanel("run");
+    start.mutate();
   };
-  const runFrom = (node: string) => {
-    if (canRun()) show("from", node);
-  };
+  const dialog = { document: valueOf(document), draft, onClose: close };
   return (
-    <RunContext run={runs.run}>
-      <Editor
-        document={document}
-        name={name ?? "workflow"}
-        live={runs.live}
-        data={runs.data}
-        panel={runs.panel}
-        onPanel={runs.setPanel}
-        onSave={onSave}
-        notice={
-          <>
-            {notice}
-            {start.error && (
-              <div className="border-b p-2">
-                <FailureNotice error={start.error} />
-              </div>
-            )}
-            {runs.tabs}
-          </>
-        }
-        toolbar={
-          <>
-            <Button
-              look="solid"
-              icon={<Play />}
-              isBusy={start.isPending}
-              title="Run the document as it is, saved or not"
-              onClick={() => run()}
-            >
-              Run
-            </Button>
-            {buttons}
-          </>
-        }
-        panels={[
-          ...runs.panels,
-          {
-            value: "workflow",
-            label: "Workflow",
-            content: (
-              <Filled>
-                <WorkflowPanel document={document} isReadOnly={isNarrow} />
-              </Filled>
-            ),
-          },
-        ]}
-        onOpen={(node) => {
-          const isTool = node.type === "Tool" && !isNarrow;
-          if (isTool) show("tool", node.id);
-          return isTool || (node.type === "Subflow" && onChild(node));
-        }}
-        nodeActions={(node) => [
-          { label: "Run from here…", icon: <Play />, onSelect: () => runFrom(node.id) },
-          ...(node.type === "Tool" && !isNarrow
-            ? [{ label: "Tool…", icon: <Wrench />, onSelect: () => show("tool", node.id) }]
-            : []),
-          ...(node.type === "Subflow"
-            ? [
-                {
-                  label: "Open its workflow",
-                  icon: <SquareArrowOutUpRight />,
-                  onSelect: () => void onChild(node),
-                },
-              ]
-            : []),
-          ...(isNarrow
-            ? []
-            : [{ label: "Rename…", icon: <PenLine />, onSelect: () => show("rename", node.id) }]),
-          {
-            label: "Copy id",
-            icon: <Copy />,
-            onSelect: () => void navigator.clipboard.writeText(node.id),
-          },
-        ]}
-      />
-      <RunDialog
-        document={workflow}
-        draft={draft}
-        isOpen={open?.what === "run"}
-        onClose={close}
-        onStarted={started("Run")}
-      />
+    <RunsEditor
+      editing={editing}
+      runs={runs}
+      name={name ?? "workflow"}
+      error={start.error}
+      toolbar={
+        <Button
+          look="solid"
+          icon={<Play />}
+          isBusy={start.isPending}
+          title="Run the document as it is, saved or not"
+          onClick={run}
+        >
+          Run
+        </Button>
+      }
+      panels={[
+        {
+          value: "workflow",
+          label: "Workflow",
+          content: (
+            <div className="min-h-0 flex-1 overflow-y-auto p-3">
+              <WorkflowPanel document={document} isReadOnly={isNarrow} />
+            </div>
+          ),
+        },
+      ]}
+      onOpen={(node) => {
+        const isTool = node.type === "Tool" && !isNarrow;
+        if (isTool) show("tool", node.id);
+        return isTool || (node.type === "Subflow" && openChild(node));
+      }}
+      nodeActions={(node) => {
+        const { id, type } = node;
+        const action = (label: string, icon: ReactNode, onSelect: () => void) => ({
+          ...{ label, icon, onSelect },
+        });
+        const actions = [
+          action("Run from here…", <Play />, () => canRun(document) && show("from", id)),
+          !isNarrow && type === "Tool" && action("Tool…", <Wrench />, () => show("tool", id)),
+          type === "Subflow" &&
+            action("Open its workflow", <SquareArrowOutUpRight />, () => openChild(node)),
+          !isNarrow && action("Rename…", <PenLine />, () => show("rename", id)),
+          action("Copy id", <CopyIcon />, () => void navigator.clipboard.writeText(id)),
+        ];
+        return actions.filter((one) => one !== false);
+      }}
+    >
+      <RunDialog {...dialog} isOpen={open?.what === "run"} onStarted={started("Run")} />
       <RunFromDialog
-        document={workflow}
-        draft={draft}
+        {...dialog}
         stepID={nodeOf("from")}
         runID={selected}
-        onClose={close}
         onStarted={started(`From ${nodeOf("from") ?? ""}`)}
       />
       <ToolDialog document={document} node={nodeOf("tool")} onClose={close} />
       <RenameDialog document={document} node={nodeOf("rename")} onClose={close} />
-    </RunContext>
+      <Dialog wide title={child?.path ?? ""} isOpen={child !== null} onClose={() => setChild(null)}>
+        {child && (
+          <DialogBody>
+            <div className="flex items-center gap-2 text-muted">
+              It is a part of the saved version. <Copy text={child.text} what="its JSON" />
+            </div>
+            <DrawnDocument kind={kind} version={{ label: child.path, text: child.text }} />
+          </DialogBody>
+        )}
+      </Dialog>
+    </RunsEditor>
   );
+}
+
+/** Tells whether a document can run. If it can't, shows its first problem. */
+function canRun(document: EditedDocument): boolean {
+  const { broken } = document.state();
+  const error = document.check().find(({ severity }) => severity === "error");
+  if (broken) document.say(`Invalid JSON in line ${broken.line}: fix it first.`);
+  else if (error) {
+    document.say(error.message);
+    document.reveal(error.path);
+  }
+  return !broken && !error;
+}
+
+/**
+ * Returns a function that opens the workflow of a step: a registered workflow in an editor, a workflow within this
+ * version as a drawing. It returns false if the step does not run a workflow.
+ */
+function useOpenChild(
+  document: EditedDocument,
+  name: string | null,
+  onChild: (child: Child) => void,
+): (node: DrawnNode) => boolean {
+  const navigate = useNavigate();
+  const { data: workflows = [] } = useQuery(workflowsQuery);
+  const { data: saved } = useQuery({ ...documentQuery(name ?? ""), enabled: name !== null });
+  return ({ id }) => {
+    const path = childPathOf(document.state().value, id);
+    if (path === null) return false;
+    const { subflows = {} } = saved ?? {};
+    const text = Object.hasOwn(subflows, path) ? subflows[path] : undefined;
+    if (workflows.some((one) => one.name === path))
+      void navigate({ to: "/editor/steps/$name", params: { name: path } });
+    else if (text !== undefined) onChild({ path, text });
+    else
+      document.say(`${path} is neither a workflow of this console nor a file of a saved version.`);
+    return true;
+  };
 }

@@ -1,6 +1,7 @@
 import { LoaderCircle } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
 import type { EditedDocument } from "../../editor/document/document.ts";
+import { Editor, type EditorProps } from "../../editor/editor.tsx";
 import type { Panel } from "../../editor/inspector.tsx";
 import type { DataOf } from "../../editor/use-node-data.ts";
 import { useNow } from "../../lib/format.ts";
@@ -9,9 +10,11 @@ import { EventsView } from "../../thread/events/events-view.tsx";
 import { runsOf } from "../../thread/run/data.ts";
 import { NodeData } from "../../thread/run/node-data.tsx";
 import { RunPanel } from "../../thread/run/run-panel.tsx";
-import { RunTabs } from "../../thread/run/run-tabs.tsx";
-import { useSessions, withoutSession, withSession } from "../../thread/run/sessions.ts";
+import { RunTabs, useSessions, withoutSession, withSession } from "../../thread/run/run-tabs.tsx";
+import { RunContext } from "../../thread/run/thread-context.tsx";
 import { type Run, useRun } from "../../thread/run/use-run.ts";
+import { FailureNotice } from "../../ui/states.tsx";
+import type { Editing } from "./editing.tsx";
 import { liveNodes } from "./live.ts";
 
 type Given = {
@@ -120,4 +123,52 @@ export function useRuns(given: Given) {
     </div>
   );
   return { ...{ all, selected, run, live, panel, setPanel, panels, data, tabs }, join, started };
+}
+
+type RunsEditorProps = Pick<
+  EditorProps,
+  "name" | "onOpen" | "nodeActions" | "panels" | "toolbar"
+> & {
+  editing: Editing;
+  runs: ReturnType<typeof useRuns>;
+  /** The failure of the last start. */
+  error: Error | null;
+  children?: ReactNode;
+};
+
+/** The editor of a document with its runs. */
+export function RunsEditor({ editing, runs, error, children, ...rest }: RunsEditorProps) {
+  const { document, notice, buttons, save } = editing;
+  return (
+    <RunContext run={runs.run}>
+      <Editor
+        {...rest}
+        document={document}
+        live={runs.live}
+        data={runs.data}
+        panel={runs.panel}
+        onPanel={runs.setPanel}
+        panels={[...runs.panels, ...(rest.panels ?? [])]}
+        onSave={save}
+        notice={
+          <>
+            {notice}
+            {error && (
+              <div className="border-b p-2">
+                <FailureNotice error={error} />
+              </div>
+            )}
+            {runs.tabs}
+          </>
+        }
+        toolbar={
+          <>
+            {rest.toolbar}
+            {buttons}
+          </>
+        }
+      />
+      {children}
+    </RunContext>
+  );
 }

@@ -1,9 +1,18 @@
 import { Link } from "@tanstack/react-router";
 import type { Eval } from "@uncaged/workflow-server/api-types";
-import type { ReactNode } from "react";
 import { cost, count, counted, duration, share } from "../../lib/format.ts";
+import { Facts } from "../../ui/facts.tsx";
 import { Pill } from "../../ui/states.tsx";
-import { outcomeWords } from "./outcome.tsx";
+import {
+  CircleAlert,
+  CircleCheck,
+  CircleDollarSign,
+  CircleMinus,
+  CircleStop,
+  CircleX,
+  type LucideIcon,
+  MessageCircleQuestion,
+} from "lucide-react";
 
 type Version = Eval["versions"][number];
 
@@ -17,6 +26,8 @@ type Props = {
 /** A version of an eval: success, score, cost and time, with differences from the baseline. */
 export function VersionCard({ version, baseline, changes }: Props) {
   const { cost: spent, hash, outcomes, p50Ms, p95Ms, passRate, passed, runs, score } = version;
+  const dollars = (value: number) =>
+    `${value === 0 ? "$0" : cost(value)}${version.unpriced > 0 ? " + ?" : ""}`;
   const isBaseline = baseline?.hash === hash;
   const other = isBaseline ? null : baseline;
   const left = (Object.keys(outcomeWords) as (keyof typeof outcomeWords)[]).filter(
@@ -47,25 +58,24 @@ export function VersionCard({ version, baseline, changes }: Props) {
           <div className="h-full bg-solid" style={{ width: `${(passRate ?? 0) * 100}%` }} />
         </div>
       </div>
-      <dl className="grid grid-cols-2 gap-x-3 gap-y-2">
-        <Figure label="Score">
-          {score?.toFixed(3) ?? "–"}
-          <Difference of={score} to={other?.score} text={(by) => by.toFixed(3)} />
-        </Figure>
-        <Figure label="Cost">
-          {spent === 0 ? "$0" : cost(spent)}
-          {version.unpriced > 0 && " + ?"}
-          <Difference of={spent} to={other?.cost} text={cost} isLessBetter />
-        </Figure>
-        <Figure label="p50 of time">
-          {p50Ms === null ? "–" : duration(p50Ms)}
-          <Difference of={p50Ms} to={other?.p50Ms} text={duration} isLessBetter />
-        </Figure>
-        <Figure label="p95 of time">
-          {p95Ms === null ? "–" : duration(p95Ms)}
-          <Difference of={p95Ms} to={other?.p95Ms} text={duration} isLessBetter />
-        </Figure>
-      </dl>
+      <Facts
+        look="row"
+        facts={[
+          [
+            "Score",
+            <Figure key="score" of={score} to={other?.score} text={(by) => by.toFixed(3)} />,
+          ],
+          ["Cost", <Figure key="cost" of={spent} to={other?.cost} text={dollars} isLessBetter />],
+          [
+            "p50 of time",
+            <Figure key="p50" of={p50Ms} to={other?.p50Ms} text={duration} isLessBetter />,
+          ],
+          [
+            "p95 of time",
+            <Figure key="p95" of={p95Ms} to={other?.p95Ms} text={duration} isLessBetter />,
+          ],
+        ]}
+      />
       {changes && (
         <p className="text-muted">
           <span className={changes.worse > 0 ? "text-red" : ""}>
@@ -85,11 +95,12 @@ export function VersionCard({ version, baseline, changes }: Props) {
   );
 }
 
-const Figure = ({ label, children }: { label: string; children: ReactNode }) => (
-  <div>
-    <dt className="text-small text-faint">{label}</dt>
-    <dd className="flex flex-wrap items-baseline gap-x-2">{children}</dd>
-  </div>
+/** A figure, and its difference from the baseline. */
+const Figure = (props: DifferenceProps) => (
+  <span className="flex flex-wrap items-baseline gap-x-2">
+    {props.of === null ? "–" : props.text(props.of)}
+    <Difference {...props} />
+  </span>
 );
 
 type DifferenceProps = {
@@ -110,4 +121,32 @@ function Difference({ of, to, text, isLessBetter = false }: DifferenceProps) {
       <span className="sr-only">{isBetter ? ", better" : ", worse"} than the baseline</span>
     </span>
   );
+}
+
+type Run = Eval["cases"][number]["runs"][number];
+
+const outcomeWords: Record<Run["outcome"], { word: string; icon: LucideIcon }> = {
+  scored: { word: "scored", icon: CircleCheck },
+  failed: { word: "failed", icon: CircleX },
+  waits: { word: "waiting for an answer", icon: MessageCircleQuestion },
+  budget: { word: "over budget", icon: CircleDollarSign },
+  rounds: { word: "out of rounds", icon: CircleStop },
+  unscored: { word: "not scored", icon: CircleAlert },
+};
+
+/** The result of a run: its score and whether it passed, or the reason why it has no score. */
+export function shownRun({ outcome, pass, score }: Run): {
+  text: string;
+  word: string;
+  icon: LucideIcon;
+  ink: string;
+} {
+  if (outcome !== "scored") {
+    const { icon, word } = outcomeWords[outcome];
+    return { text: word, word, icon, ink: outcome === "failed" ? "text-red" : "text-amber" };
+  }
+  const text = score?.toFixed(2) ?? "–";
+  return pass
+    ? { text, word: "passed", icon: CircleCheck, ink: "text-green" }
+    : { text, word: "did not pass", icon: CircleMinus, ink: "text-red" };
 }

@@ -164,22 +164,17 @@ type ShownProps = { item: InboxItem; isOver: boolean; onSent: () => void };
 
 function Shown({ item, isOver, onSent }: ShownProps) {
   const { kind, subject } = item;
+  const plan = kind === "plan" ? item.plan.id : kind === "decision" ? item.wanted.workflowId : null;
   return (
-    <section aria-label={`${kind === "question" ? "Question" : "Plan"}: ${subject}`}>
+    <section aria-label={`${plan === null ? "Question" : "Plan"}: ${subject}`}>
       <h2 className="px-4 pt-4 text-title wrap-anywhere">
-        {kind === "question" ? (
-          <Link to="/threads/$id" params={{ id: item.thread.threadId }} className="text-ink">
-            {subject}
-          </Link>
-        ) : (
-          <Link
-            to="/plans/$id"
-            params={{ id: kind === "plan" ? item.plan.id : item.wanted.workflowId }}
-            className="text-ink"
-          >
-            {subject}
-          </Link>
-        )}
+        <Link
+          to={plan === null ? "/threads/$id" : "/plans/$id"}
+          params={{ id: plan ?? (kind === "question" ? item.thread.threadId : "") }}
+          className="text-ink"
+        >
+          {subject}
+        </Link>
       </h2>
       {kind === "question" ? (
         <ThreadQuestion item={item} isOver={isOver} onSent={onSent} />
@@ -223,25 +218,25 @@ function Plan({ id, isOver, onSent }: Omit<ShownProps, "item"> & { id: string })
   );
 }
 
-const notices = {
-  on: { label: "Notifications are on", icon: <Bell />, title: "Switch notifications off" },
-  off: {
-    label: "Notify me",
-    icon: <BellOff />,
-    title: "Show a notification of the browser when something new waits",
-  },
-};
-
 function NoticeButton() {
   const { state, toggle } = useNoticeChoice();
   if (state === "none") return null;
   if (state === "blocked") {
     return <p className="self-center text-small text-muted">The browser blocks notifications.</p>;
   }
-  const { label, icon, title } = notices[state];
+  const isOn = state === "on";
   return (
-    <Button icon={icon} title={title} aria-pressed={state === "on"} onClick={toggle}>
-      {label}
+    <Button
+      icon={isOn ? <Bell /> : <BellOff />}
+      title={
+        isOn
+          ? "Switch notifications off"
+          : "Show a notification of the browser when something new waits"
+      }
+      aria-pressed={isOn}
+      onClick={toggle}
+    >
+      {isOn ? "Notifications are on" : "Notify me"}
     </Button>
   );
 }

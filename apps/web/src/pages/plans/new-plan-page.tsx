@@ -10,7 +10,6 @@ import { PlanSteps } from "./plan-definition.tsx";
 export function NewPlanPage() {
   useTitle("New plan");
   const { session = null } = useSearch({ from: "/plans/new" });
-  const navigate = useNavigate({ from: "/plans/new" });
   const conversation = useQuery({ ...conversationQuery(session ?? ""), enabled: session !== null });
   const id = conversation.data?.workflow ?? null;
   return (
@@ -21,8 +20,6 @@ export function NewPlanPage() {
           label="What do you want done, and when?"
           hint="For example: every weekday at nine, tell me which of my repositories have failing builds."
           action="Plan it"
-          session={session}
-          onSession={(one) => void navigate({ search: { session: one }, replace: true })}
         />
       </Panel>
       {id !== null && <NewPlan id={id} />}

@@ -4,7 +4,7 @@ import type { PlanDefinition, PlanView } from "@uncaged/workflow-server/api-type
 import { Braces, Pencil } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { PlanBadge } from "../../kinds/plan/plan-badge.tsx";
-import { StepFacts } from "../../kinds/plan/step-facts.tsx";
+import { StepFacts } from "../../kinds/plan/plan-facts.tsx";
 import { duration } from "../../lib/format.ts";
 import { readJson, readObject } from "../../lib/json.ts";
 import { definePlan, planKeys, type PlanRun } from "../../lib/plans.ts";

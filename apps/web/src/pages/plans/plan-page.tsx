@@ -1,24 +1,23 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { Link, useParams } from "@tanstack/react-router";
 import type { PlanView } from "@uncaged/workflow-server/api-types";
 import { useState } from "react";
 import { Confirmation } from "../../kinds/plan/confirmation.tsx";
 import { Decisions } from "../../kinds/plan/decisions.tsx";
-import { failureWords } from "../../kinds/plan/definition.ts";
+import { NotFiring, planFacts } from "../../kinds/plan/plan-facts.tsx";
 import { PlannerChat } from "../../kinds/plan/planner-chat.tsx";
 import { PlanBadge } from "../../kinds/plan/plan-badge.tsx";
-import { SandboxFacts } from "../../kinds/plan/sandbox-facts.tsx";
-import { triggerFacts } from "../../kinds/plan/trigger-facts.tsx";
-import { moment, until, useNow } from "../../lib/format.ts";
-import { planQuery } from "../../lib/plans.ts";
+import { ago, duration, moment, until, useNow } from "../../lib/format.ts";
+import { planQuery, type PlanRun, threadOfRun } from "../../lib/plans.ts";
 import { pathOf } from "../../lib/request.ts";
 import { type Fact, Facts } from "../../ui/facts.tsx";
 import { Page, Panel, useTitle } from "../../ui/page.tsx";
 import { Empty, Loaded } from "../../ui/states.tsx";
 import { canBeChanged, PlanSteps } from "./plan-definition.tsx";
-import { NotFiring } from "./not-firing.tsx";
 import { PlanControls } from "./plan-controls.tsx";
-import { Runs } from "./plan-runs.tsx";
+import { Button } from "../../ui/button.tsx";
+import { More } from "../../ui/more.tsx";
+import { Prose } from "../../ui/prose.tsx";
 
 export function PlanPage() {
   const { id } = useParams({ from: "/plans/$id" });
@@ -47,8 +46,6 @@ export function PlanPage() {
 }
 
 function OnePlan({ plan }: { plan: PlanView }) {
-  const { session = null } = useSearch({ from: "/plans/$id" });
-  const navigate = useNavigate({ from: "/plans/$id" });
   const { phase, draft, runs, wanted, id } = plan;
   const [chosen, choose] = useState<string | null>(null);
   const shown = runs.find((run) => run.id === chosen) ?? runs[0] ?? null;
@@ -57,7 +54,7 @@ function OnePlan({ plan }: { plan: PlanView }) {
     <>
       <Decisions wanted={wanted} />
       {isOpen && <Confirmation plan={plan} />}
-      {phase !== "awaiting_confirmation" && <Trigger plan={plan} />}
+      {phase !== "awaiting_confirmation" && <Settings plan={plan} />}
       <PlanSteps plan={plan} run={draft ? null : shown} />
       <Panel aria-label="Runs">
         <h2>Runs</h2>
@@ -69,7 +66,6 @@ function OnePlan({ plan }: { plan: PlanView }) {
           </Empty>
         )}
       </Panel>
-      <Settings plan={plan} />
       {canBeChanged(plan) && (
         <Panel aria-label="Change">
           <h2>Change</h2>
@@ -78,8 +74,6 @@ function OnePlan({ plan }: { plan: PlanView }) {
             label="What should change?"
             hint="The planner changes the plan. Changes take effect when you confirm them."
             action="Change it"
-            session={session}
-            onSession={(one) => void navigate({ search: { session: one }, replace: true })}
           />
         </Panel>
       )}
@@ -87,40 +81,22 @@ function OnePlan({ plan }: { plan: PlanView }) {
   );
 }
 
-/** The trigger in words, its next times, and whether a service fires it. */
-function Trigger({ plan }: { plan: PlanView }) {
-  const { preview, trigger, trigger_state: state, next_fire_at: next, fires, draft } = plan;
+/** The settings of a plan, its next times, and whether a service fires its trigger. */
+function Settings({ plan }: { plan: PlanView }) {
+  const { id, preview, trigger, trigger_state: state, next_fire_at: next, fires, draft } = plan;
   const now = useNow(1_000, next !== null);
   const at = (iso: string | null | undefined) => (iso ? moment(Date.parse(iso)) : null);
   // For a plan with a change, the preview shows the change.
   const slots = next === null ? [] : draft ? [next] : preview.nextFires;
   const isPoll = trigger.type === "poll";
-  return (
-    <Panel aria-label="Trigger">
-      <h2>Trigger</h2>
-      {fires === false && <NotFiring what="The trigger of this plan" />}
-      <Facts
-        look="list"
-        facts={[
-          ...triggerFacts(plan, slots),
-          ["Next fire", next && fires !== false ? until(Date.parse(next), now) : null],
-          ["Last fire", trigger.type === "manual" ? null : (at(state?.last_fire_at) ?? "never")],
-          ["Last check", isPoll ? (at(state?.last_check_at) ?? "never") : null],
-          ["Error of its check", state?.last_error ?? null],
-        ]}
-      />
-    </Panel>
-  );
-}
-
-/** The sandbox of the steps, and the reaction to failures. */
-function Settings({ plan }: { plan: PlanView }) {
   const bundle = plan.metadata?.bundle as { name?: unknown } | undefined;
   const name = typeof bundle?.name === "string" ? bundle.name : null;
   const facts: Fact[] = [
-    ["When a step fails", failureWords(plan.failure_policy)],
-    ["Sandbox", <SandboxFacts key="sandbox" facts={plan.preview.sandboxFacts} />],
-    ["Folder", typeof plan.metadata?.cwd === "string" ? plan.metadata.cwd : null],
+    ...planFacts(plan, slots, preview.sandboxFacts),
+    ["Next fire", next && fires !== false ? until(Date.parse(next), now) : null],
+    ["Last fire", trigger.type === "manual" ? null : (at(state?.last_fire_at) ?? "never")],
+    ["Last check", isPoll ? (at(state?.last_check_at) ?? "never") : null],
+    ["Error of its check", state?.last_error ?? null],
     [
       "Workflow",
       name && (
@@ -129,12 +105,74 @@ function Settings({ plan }: { plan: PlanView }) {
         </Link>
       ),
     ],
-    ["Id", <code key="id">{plan.id}</code>],
+    ["Id", <code key="id">{id}</code>],
   ];
   return (
     <Panel aria-label="Settings">
       <h2>Settings</h2>
+      {fires === false && <NotFiring what="The trigger of this plan" />}
       <Facts look="list" facts={facts} />
     </Panel>
+  );
+}
+
+const atOnce = 20;
+
+type Props = {
+  runs: readonly PlanRun[];
+  /** The run that the graph shows. */
+  shown: PlanRun | null;
+  onShow: (run: PlanRun) => void;
+};
+
+/** The runs of a plan, newest first. A press on a run shows its steps. */
+function Runs({ runs, shown, onShow }: Props) {
+  return (
+    <More of={runs} atOnce={atOnce} label={(left) => `Show more (${left} left)`}>
+      {(some) => (
+        <ol className="divide-y">
+          {some.map((run) => (
+            <Run key={run.id} run={run} isShown={run === shown} onShow={() => onShow(run)} />
+          ))}
+        </ol>
+      )}
+    </More>
+  );
+}
+
+type RunProps = { run: PlanRun; isShown: boolean; onShow: () => void };
+
+function Run({ run, isShown, onShow }: RunProps) {
+  const { id, status, started_at, duration_ms, error, cancelled, trigger_data } = run;
+  const now = useNow(1_000, status === "running");
+  const started = Date.parse(started_at);
+  const took = duration_ms ?? (status === "running" ? now - started : null);
+  return (
+    <li className="flex flex-col gap-1 py-2">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+        <Button
+          look="quiet"
+          className="aria-pressed:bg-accent-soft aria-pressed:text-accent"
+          aria-pressed={isShown}
+          title="Show its steps"
+          onClick={onShow}
+        >
+          Run of {moment(started)}
+        </Button>
+        <PlanBadge state={status} isCancelled={cancelled} />
+        <span className="text-small text-muted">
+          {[ago(started, now), took !== null && duration(took)].filter(Boolean).join(", ")}
+        </span>
+        <Link to="/threads/$id" params={{ id: threadOfRun(id) }} className="ml-auto">
+          Its thread
+        </Link>
+      </div>
+      {error && <Prose text={error} />}
+      {trigger_data && (
+        <div className="text-muted">
+          <Prose text={trigger_data} />
+        </div>
+      )}
+    </li>
   );
 }

@@ -2,18 +2,17 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { PlanRow } from "@uncaged/workflow-server/api-types";
 import { ClipboardList, Sparkles } from "lucide-react";
-import { useRef, useState } from "react";
 import { Decisions } from "../../kinds/plan/decisions.tsx";
 import { PlanBadge } from "../../kinds/plan/plan-badge.tsx";
 import { triggerWords } from "../../kinds/plan/trigger.ts";
-import { ago, count, counted, moment, until, useNow } from "../../lib/format.ts";
+import { ago, counted, moment, until, useNow } from "../../lib/format.ts";
 import { plansQuery } from "../../lib/plans.ts";
-import { Button, ButtonLink, Command } from "../../ui/button.tsx";
+import { ButtonLink, Command } from "../../ui/button.tsx";
 import { type Fact, Facts } from "../../ui/facts.tsx";
-import { SearchField } from "../../ui/search-field.tsx";
-import { Page, useKeys, useListKeys, useTitle } from "../../ui/page.tsx";
+import { Page, useKeys, useTitle } from "../../ui/page.tsx";
+import { RowLink, RowList } from "../../ui/row-list.tsx";
 import { Empty, Loaded } from "../../ui/states.tsx";
-import { NotFiring } from "./not-firing.tsx";
+import { NotFiring } from "../../kinds/plan/plan-facts.tsx";
 
 export function PlansPage() {
   useTitle("Plans");
@@ -51,20 +50,8 @@ function None() {
   );
 }
 
-const atOnce = 100;
-
-const textOf = ({ name, description, id, trigger }: PlanRow): string =>
-  `${name} ${description} ${id} ${triggerWords(trigger)}`.toLowerCase();
-
 function PlanList({ plans }: { plans: readonly PlanRow[] }) {
-  const [text, setText] = useState("");
-  const [most, setMost] = useState(atOnce);
-  const list = useRef<HTMLUListElement>(null);
   const now = useNow(1_000);
-  const words = text.trim().toLowerCase();
-  const found = plans.filter((plan) => textOf(plan).includes(words));
-  const rows = found.slice(0, most);
-  useListKeys({ list, target: "a", length: rows.length });
   const names = new Map(plans.map(({ id, name }) => [id, name]));
   const idle = plans.filter(({ fires }) => fires === false).length;
   return (
@@ -78,46 +65,35 @@ function PlanList({ plans }: { plans: readonly PlanRow[] }) {
           </Link>
         )}
       />
-      <search>
-        <SearchField label="Search by name or trigger" value={text} onChange={setText} />
-      </search>
-      {rows.length === 0 ? (
-        <Empty title="No matching plans">
-          <p>No name, description, trigger or id contains this text.</p>
-        </Empty>
-      ) : (
-        <ul ref={list} className="panel shadow-sm" aria-label="Plans">
-          {rows.map((plan, index) => (
-            <Row key={plan.id} plan={plan} index={index} now={now} />
-          ))}
-        </ul>
-      )}
-      {found.length > most && (
-        <div>
-          <Button onClick={() => setMost(most + atOnce)}>
-            Show more ({count(found.length - most)} left)
-          </Button>
-        </div>
-      )}
+      <RowList
+        label="Plans"
+        rows={plans}
+        keyOf={({ id }) => id}
+        layout={layout}
+        search={{
+          label: "Search by name or trigger",
+          textOf: ({ name, description, id, trigger }) =>
+            `${name} ${description} ${id} ${triggerWords(trigger)}`,
+          fields: "name, description, trigger or id",
+        }}
+      >
+        {(plan) => <Row plan={plan} now={now} />}
+      </RowList>
     </>
   );
 }
 
-function Row({ plan, index, now }: { plan: PlanRow; index: number; now: number }) {
+const layout =
+  "grid grid-cols-[minmax(0,1fr)_9rem_auto] items-center gap-5 max-lg:grid-cols-[minmax(0,1fr)_auto] max-lg:gap-x-3 max-lg:gap-y-2";
+
+function Row({ plan, now }: { plan: PlanRow; now: number }) {
   const { id, name, phase, trigger, fires } = plan;
   return (
-    <li
-      className="relative grid grid-cols-[minmax(0,1fr)_9rem_auto] items-center gap-5 border-b px-4 py-3 first:rounded-t-lg last:rounded-b-lg last:border-b-0 focus-within:bg-hover hover:bg-hover max-lg:grid-cols-[minmax(0,1fr)_auto] max-lg:gap-x-3 max-lg:gap-y-2 max-lg:px-3 max-lg:py-3"
-      data-index={index}
-    >
+    <>
       <div className="min-w-0">
-        <Link
-          to="/plans/$id"
-          params={{ id }}
-          className="stretched text-body font-semibold wrap-anywhere text-ink"
-        >
+        <RowLink to="/plans/$id" params={{ id }}>
           {name}
-        </Link>
+        </RowLink>
         <p className="truncate text-muted">
           {fires === false && <span className="font-semibold text-red">Does not fire · </span>}
           {triggerWords(trigger)}
@@ -135,7 +111,7 @@ function Row({ plan, index, now }: { plan: PlanRow; index: number; now: number }
           lastRunFact(plan, now),
         ]}
       />
-    </li>
+    </>
   );
 }
 

@@ -1,21 +1,19 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { Ledger, Relative, Thread } from "@uncaged/workflow-server/api-types";
+import type { Relative, Thread } from "@uncaged/workflow-server/api-types";
 import { StatusIcon } from "../../thread/status/status.tsx";
-import { cost, count, counted, moment, roleName, tokens } from "../../lib/format.ts";
+import { count, counted, moment } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
-import { familyQuery, isLive, ledgerQuery } from "../../lib/threads.ts";
+import { familyQuery, isLive } from "../../lib/threads.ts";
 import { Copy } from "../../ui/button.tsx";
 import { type Fact, Facts } from "../../ui/facts.tsx";
 import { Part } from "../../ui/page.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
-import { Table } from "../../ui/table.tsx";
 import { Nothing, Value, Values } from "../../ui/value.tsx";
 
 export function About({ thread }: { thread: Thread }) {
   const { prompt, params, hash, createdAt, maxRounds, pid, threadId, workflow } = thread;
-  const { data: ledger } = useQuery(ledgerQuery(threadId));
   const facts: Fact[] = [
     ["Id", <Id key="id" text={threadId} what="the thread's id" />],
     [
@@ -40,7 +38,6 @@ export function About({ thread }: { thread: Thread }) {
       <Part title="Thread">
         <Facts look="list" facts={facts} />
       </Part>
-      <Spending ledger={ledger} />
       <Part title="Family">
         <FamilyTree threadId={threadId} />
       </Part>
@@ -54,28 +51,6 @@ const Id = ({ text, what }: { text: string; what: string }) => (
     <Copy text={text} what={what} />
   </span>
 );
-
-function Spending({ ledger }: { ledger: Ledger | undefined }) {
-  const roles = Object.entries(ledger?.roles ?? {}).filter(([, { tokens: used }]) => used > 0);
-  if (!ledger || roles.length === 0) return null;
-  return (
-    <Part title="Spent by role">
-      <Table
-        headings={["Role", "Tokens", "Cost"]}
-        rows={[
-          ...roles.map(([role, tally]) => [roleName(role), tally] as const),
-          ["Total", ledger.total] as const,
-        ].map(([name, tally]) => [name, tokens(tally.tokens), cost(tally.cost)])}
-      />
-      {ledger.saved.tokens > 0 && (
-        <p className="text-small text-faint">
-          {tokens(ledger.saved.tokens)} tokens ({cost(ledger.saved.cost)}) were saved by keeping
-          steps in a fork.
-        </p>
-      )}
-    </Part>
-  );
-}
 
 const askEveryMs = 4_000;
 const deepest = 6;

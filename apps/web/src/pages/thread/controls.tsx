@@ -1,24 +1,19 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import type { RetryThread, Status, Thread } from "@uncaged/workflow-server/api-types";
+import type { Thread } from "@uncaged/workflow-server/api-types";
 import {
   Columns2,
   Ellipsis,
   GitFork,
   MessageSquareReply,
   OctagonX,
-  Pause,
   Pencil,
-  Play,
   RotateCcw,
   Trash2,
 } from "lucide-react";
-import { type ReactNode, useId, useRef, useState } from "react";
-import { StartDialog } from "../../workflow/start/start-dialog.tsx";
+import { useState } from "react";
 import { count, counted } from "../../lib/format.ts";
-import { useControl } from "../../lib/thread-actions.ts";
 import {
-  type ForkPoint,
   familyQuery,
   isEnded,
   killThread,
@@ -27,32 +22,23 @@ import {
   retryThread,
 } from "../../lib/threads.ts";
 import { bundleQuery, documentQuery } from "../../lib/workflows.ts";
-import { Button, useKeptFocus } from "../../ui/button.tsx";
-import { Confirm, Dialog, DialogForm } from "../../ui/dialog.tsx";
-import { TextField } from "../../ui/field.tsx";
+import { RunButtons } from "../../thread/run/run-buttons.tsx";
+import { useThread } from "../../thread/run/thread-context.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Confirm } from "../../ui/dialog.tsx";
 import { Menu, MenuItem } from "../../ui/menu.tsx";
-import { FailureNotice, PausingNote } from "../../ui/states.tsx";
+import { TextDialog } from "../../ui/text-dialog.tsx";
+import { StartDialog } from "../../workflow/start/start-dialog.tsx";
 
-type Props = {
-  thread: Thread;
-  status: Status;
-  isPausing: boolean;
-  isStopped: boolean;
-  asksFor: boolean;
-  onFork: (point: ForkPoint) => void;
-  onAnswer: () => void;
-};
 type Asking = "kill" | "delete" | "compare" | "retry" | "again" | null;
 
-export function Controls(props: Props) {
-  const { thread, status, isStopped, asksFor, onFork, onAnswer } = props;
-  const { threadId, stepCount, workflow, hash } = thread;
+export function Controls({ onAnswer }: { onAnswer: () => void }) {
+  const { threadId, thread, status, isStopped, sleepingUntil, fork } = useThread();
+  const { stepCount, workflow, hash, forkFrom, maxRounds } = thread;
   const navigate = useNavigate();
   const [asking, ask] = useState<Asking>(null);
+  const close = () => ask(null);
   const client = useQueryClient();
-  const { work: go, isPausing, pause, resume } = useControl(threadId, status, props.isPausing);
-  const buttons = useRef<HTMLDivElement>(null);
-  useKeptFocus(buttons);
   const isEnd = isEnded(status);
   const isMoved = status === "moved" || thread.movedTo !== undefined;
   const file = useQuery({ ...bundleQuery(hash), retry: false }).data?.document ?? "";
@@ -64,86 +50,64 @@ export function Controls(props: Props) {
     if (kind === "graph") await navigate({ to: "/editor/graph/$name", params });
     else await navigate({ to: "/editor/steps/$name", params, search: { run: threadId } });
   };
-  const retry = async (body?: RetryThread) => {
-    const { threadId: id } = await retryThread(threadId, body);
-    await navigate({ to: "/threads/$id", params: { id } });
-  };
-  const act = (label: string, icon: ReactNode, perform: () => void) => (
-    <Button
-      look={label === "Pause" ? "plain" : "solid"}
-      icon={icon}
-      isBusy={go.isPending}
-      onClick={perform}
-    >
-      {label}
-    </Button>
-  );
+  const compare = (id: string, other: string) =>
+    void navigate({ to: "/threads/$id/compare/$other", params: { id, other } });
+  const open = (id: string) => navigate({ to: "/threads/$id", params: { id } });
   return (
-    <div ref={buttons} className="flex flex-wrap gap-2">
-      {isPausing && <PausingNote />}
-      {status === "running" && !isPausing && act("Pause", <Pause />, pause)}
-      {asksFor && (
-        <Button look="solid" icon={<MessageSquareReply />} onClick={onAnswer}>
-          Go to question
-        </Button>
-      )}
-      {(isPausing || status === "paused" || status === "interrupted") &&
-        act("Resume", <Play />, resume)}
-      {(status === "failed" || status === "killed") &&
-        !isMoved &&
-        act("Retry", <RotateCcw />, () => go.mutate(() => retry()))}
-      {isStopped && !isMoved && (
-        <Button look="solid" icon={<RotateCcw />} onClick={() => ask("retry")}>
-          Retry with more rounds…
-        </Button>
-      )}
-      {!isEnd && status !== "corrupt" && !isMoved && (
-        <Button look="danger" icon={<OctagonX />} onClick={() => ask("kill")}>
-          Kill
-        </Button>
-      )}
-      {thread.forkFrom && (
-        <Button
-          icon={<Columns2 />}
-          onClick={() =>
-            void navigate({
-              to: "/threads/$id/compare/$other",
-              params: { id: thread.forkFrom?.threadId ?? "", other: threadId },
-            })
-          }
-        >
-          Compare with original
-        </Button>
-      )}
-      <Menu trigger={<Button icon={<Ellipsis />} aria-label="More actions" />}>
-        <MenuItem icon={<GitFork />} onClick={() => onFork({ kind: "fork", number: stepCount })}>
-          Fork…
-        </MenuItem>
-        <MenuItem icon={<RotateCcw />} onClick={() => ask("again")}>
-          Start again with these values
-        </MenuItem>
-        {isDrawn && (
-          <MenuItem icon={<Pencil />} onClick={() => go.mutate(edit)}>
-            Edit the workflow
-          </MenuItem>
+    <>
+      <RunButtons onRetried={(id) => void open(id)}>
+        {({ perform }) => (
+          <>
+            {status === "waiting" && sleepingUntil === null && (
+              <Button look="solid" icon={<MessageSquareReply />} onClick={onAnswer}>
+                Go to question
+              </Button>
+            )}
+            {isStopped && !isMoved && (
+              <Button look="solid" icon={<RotateCcw />} onClick={() => ask("retry")}>
+                Retry with more rounds…
+              </Button>
+            )}
+            {!isEnd && status !== "corrupt" && !isMoved && (
+              <Button look="danger" icon={<OctagonX />} onClick={() => ask("kill")}>
+                Kill
+              </Button>
+            )}
+            {forkFrom && (
+              <Button icon={<Columns2 />} onClick={() => compare(forkFrom.threadId, threadId)}>
+                Compare with original
+              </Button>
+            )}
+            <Menu trigger={<Button icon={<Ellipsis />} aria-label="More actions" />}>
+              <MenuItem
+                icon={<GitFork />}
+                onClick={() => fork({ kind: "fork", number: stepCount })}
+              >
+                Fork…
+              </MenuItem>
+              <MenuItem icon={<RotateCcw />} onClick={() => ask("again")}>
+                Start again with these values
+              </MenuItem>
+              {isDrawn && (
+                <MenuItem icon={<Pencil />} onClick={() => perform(edit)}>
+                  Edit the workflow
+                </MenuItem>
+              )}
+              <MenuItem icon={<Columns2 />} onClick={() => ask("compare")}>
+                Compare with…
+              </MenuItem>
+              <MenuItem icon={<Trash2 />} danger onClick={() => ask("delete")}>
+                Delete…
+              </MenuItem>
+            </Menu>
+          </>
         )}
-        <MenuItem icon={<Columns2 />} onClick={() => ask("compare")}>
-          Compare with…
-        </MenuItem>
-        <MenuItem icon={<Trash2 />} danger onClick={() => ask("delete")}>
-          Delete…
-        </MenuItem>
-      </Menu>
-      {go.error && (
-        <div className="basis-full">
-          <FailureNotice error={go.error} />
-        </div>
-      )}
+      </RunButtons>
       <Confirm
         title="Kill this thread?"
         action="Kill"
         isOpen={asking === "kill"}
-        onClose={() => ask(null)}
+        onClose={close}
         perform={() => killThread(threadId)}
       >
         <p>
@@ -155,7 +119,7 @@ export function Controls(props: Props) {
         title="Delete this thread?"
         action="Delete"
         isOpen={asking === "delete"}
-        onClose={() => ask(null)}
+        onClose={close}
         perform={async () => {
           await removeThread(threadId);
           await navigate({ to: "/" });
@@ -165,100 +129,64 @@ export function Controls(props: Props) {
         {isMoved && <p>The thread stays on the other host.</p>}
         {!isEnd && !isMoved && <p>It has not ended. Kill it first.</p>}
       </Confirm>
-      <MoreRoundsDialog
-        thread={thread}
+      <TextDialog
+        title="Retry with more rounds"
+        label="Max rounds"
+        hint={`Counts the steps of both threads. It was stopped at ${counted(maxRounds, "step")}.`}
+        action="Retry"
+        initial={String(maxRounds * 2)}
+        problemOf={(text) =>
+          Number.isInteger(Number(text)) && Number(text) > maxRounds
+            ? null
+            : `A whole number above ${count(maxRounds)}.`
+        }
         isOpen={asking === "retry"}
-        onClose={() => ask(null)}
-        perform={(maxRounds) => retry({ maxRounds })}
+        onClose={close}
+        perform={async (text) =>
+          open((await retryThread(threadId, { maxRounds: Number(text) })).threadId)
+        }
       />
       <StartDialog
         workflow={workflow === hash ? hash : `${workflow}@${hash}`}
         values={thread}
         isOpen={asking === "again"}
-        onClose={() => ask(null)}
+        onClose={close}
       />
-      <CompareDialog thread={thread} isOpen={asking === "compare"} onClose={() => ask(null)} />
-    </div>
+      <CompareDialog
+        thread={thread}
+        isOpen={asking === "compare"}
+        onClose={close}
+        onChosen={(other) => compare(threadId, other)}
+      />
+    </>
   );
 }
 
-type MoreRoundsProps = {
+type CompareDialogProps = {
   thread: Thread;
   isOpen: boolean;
   onClose: () => void;
-  perform: (maxRounds: number) => Promise<void>;
+  onChosen: (other: string) => void;
 };
 
-function MoreRoundsDialog({ thread: { maxRounds }, isOpen, onClose, perform }: MoreRoundsProps) {
-  const [text, setText] = useState(String(maxRounds * 2));
-  const rounds = Number(text);
-  const isMore = Number.isInteger(rounds) && rounds > maxRounds;
-  const go = useMutation({ mutationFn: perform, onSuccess: onClose });
-  return (
-    <Dialog title="Retry with more rounds" isOpen={isOpen} onClose={onClose}>
-      <DialogForm
-        action="Retry"
-        work={go}
-        isDisabled={!isMore}
-        onSubmit={() => go.mutate(rounds)}
-        onClose={onClose}
-      >
-        <TextField
-          label="Max rounds"
-          inputMode="numeric"
-          value={text}
-          hint={`Counts the steps of both threads. It was stopped at ${counted(maxRounds, "step")}.`}
-          problem={isMore ? undefined : `A whole number above ${count(maxRounds)}.`}
-          onChange={({ target }) => setText(target.value)}
-        />
-      </DialogForm>
-    </Dialog>
-  );
-}
-
-type CompareDialogProps = { thread: Thread; isOpen: boolean; onClose: () => void };
-
-function CompareDialog({ thread, isOpen, onClose }: CompareDialogProps) {
+function CompareDialog({ thread, isOpen, onClose, onChosen }: CompareDialogProps) {
   const { threadId, workflow, forkFrom } = thread;
-  const list = useId();
-  const navigate = useNavigate();
-  const [other, setOther] = useState(forkFrom?.threadId ?? "");
   const { data: family = [] } = useQuery({ ...familyQuery(threadId), enabled: isOpen });
   const { data: recent = [] } = useQuery({ ...recentThreadsQuery(workflow), enabled: isOpen });
-  const relatives = family.filter((one) => one.threadId !== threadId);
-  const known = new Set([threadId, ...relatives.map((one) => one.threadId)]);
-  const suggested = [...relatives, ...recent.filter((one) => !known.has(one.threadId))];
-  const compare = () => {
-    if (other.trim() === "") return;
-    onClose();
-    void navigate({
-      to: "/threads/$id/compare/$other",
-      params: { id: threadId, other: other.trim() },
-    });
-  };
+  const known = new Set([...family, ...recent].map((one) => one.threadId));
+  known.delete(threadId);
   return (
-    <Dialog title="Compare with another thread" isOpen={isOpen} onClose={onClose}>
-      <DialogForm
-        action="Compare"
-        isDisabled={other.trim() === ""}
-        onSubmit={compare}
-        onClose={onClose}
-      >
-        <TextField
-          label="The other thread"
-          list={list}
-          value={other}
-          hint="Its id, or a unique part of it. Forks and other threads of the workflow are suggested."
-          onChange={({ target }) => setOther(target.value)}
-        />
-        <datalist id={list}>
-          {suggested.map((one) => (
-            <option key={one.threadId} value={one.threadId}>
-              {one.workflow}, {one.status}
-            </option>
-          ))}
-        </datalist>
-      </DialogForm>
-    </Dialog>
+    <TextDialog
+      title="Compare with another thread"
+      label="The other thread"
+      hint="Its id, or a unique part of it. Forks and other threads of the workflow are suggested."
+      action="Compare"
+      initial={forkFrom?.threadId}
+      suggestions={[...known]}
+      problemOf={(text) => (text === "" ? "This must be filled in." : null)}
+      isOpen={isOpen}
+      onClose={onClose}
+      perform={onChosen}
+    />
   );
 }

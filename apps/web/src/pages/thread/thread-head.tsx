@@ -1,47 +1,28 @@
 import { Link } from "@tanstack/react-router";
-import { sleepsUntil } from "@uncaged/workflow/records";
-import type { Status, Thread } from "@uncaged/workflow-server/api-types";
+import type { Thread } from "@uncaged/workflow-server/api-types";
 import { ChevronDown } from "lucide-react";
 import { type ReactNode, useId, useState } from "react";
 import { StatusBadge } from "../../thread/status/status.tsx";
-import { useFigures } from "../../thread/run/figures.ts";
+import { useFigures, useThread } from "../../thread/run/thread-context.tsx";
 import { ago, cost, count, duration, moment, tokens } from "../../lib/format.ts";
-import { subjectIn, type ThreadLog } from "../../lib/thread-log.ts";
-import type { ForkPoint } from "../../lib/threads.ts";
+import { subjectIn } from "../../lib/thread-log.ts";
 import { Button } from "../../ui/button.tsx";
 import { Facts } from "../../ui/facts.tsx";
 import { About } from "./about.tsx";
 import { Controls } from "./controls.tsx";
 
-type Props = {
-  thread: Thread;
-  status: Status;
-  log: ThreadLog;
-  onFork: (point: ForkPoint) => void;
-  onAnswer: () => void;
-};
-
-export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
+export function ThreadHead({ onAnswer }: { onAnswer: () => void }) {
+  const { thread, status, isStopped, sleepingUntil } = useThread();
   const { workflow } = thread;
   const [isWhole, setWhole] = useState(false);
   const details = useId();
-  const sleepingUntil = status === "waiting" ? sleepsUntil(log.steps.at(-1) ?? thread.last) : null;
-  const isStopped = (log.end?.result ?? thread.result)?.reason === "maxRounds";
   return (
     <header className="flex flex-none flex-col gap-2 px-4 pt-4 pb-2 max-sm:gap-1 max-sm:pt-2 max-sm:pb-1">
       <div className="flex flex-wrap items-start justify-between gap-x-4 gap-y-2">
         <h1 className="line-clamp-2 flex-[1_1_12rem] max-sm:flex-[1_1_6rem] max-sm:text-title">
           {subjectIn(thread)}
         </h1>
-        <Controls
-          thread={thread}
-          status={status}
-          isPausing={log.isPausing}
-          isStopped={isStopped}
-          asksFor={status === "waiting" && sleepingUntil === null}
-          onFork={onFork}
-          onAnswer={onAnswer}
-        />
+        <Controls onAnswer={onAnswer} />
       </div>
       <div className="flex flex-wrap items-center gap-x-5 gap-y-2 max-sm:gap-x-3 max-sm:gap-y-0">
         <StatusBadge
@@ -57,7 +38,7 @@ export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
         >
           {workflow}
         </Link>
-        <Figures thread={thread} status={status} log={log} />
+        <Figures thread={thread} />
         <Button
           look="quiet"
           small
@@ -85,10 +66,22 @@ export function ThreadHead({ thread, status, log, onFork, onAnswer }: Props) {
   );
 }
 
-function Figures({ thread, status, log }: Omit<Props, "onFork" | "onAnswer">) {
-  const { createdAt, maxRounds, limits = {} } = thread;
-  const { now, workedMs, waitedMs, steps, spent } = useFigures(thread, status, log);
+function Figures({ thread: { createdAt, maxRounds, limits = {} } }: { thread: Thread }) {
+  const { now, workedMs, waitedMs, steps, spent } = useFigures();
   const noPrice = spent.unpriced > 0 ? `${spent.unpriced} steps have no known price` : "";
+  const of = (
+    value: number,
+    most: number | undefined,
+    as: (value: number) => string,
+    what: string,
+    more = "",
+  ) => (
+    <Used value={value} most={most}>
+      {as(value)}
+      {more}
+      <span className="font-normal text-muted">{most ? `of ${as(most)} ${what}` : what}</span>
+    </Used>
+  );
   return (
     <Facts
       look="line"
@@ -97,43 +90,18 @@ function Figures({ thread, status, log }: Omit<Props, "onFork" | "onAnswer">) {
       facts={[
         ["worked", duration(workedMs)],
         ["waited", waitedMs > 0 ? duration(waitedMs) : null],
+        ["", spent.tokens > 0 ? of(spent.tokens, limits.maxTokens, tokens, "tokens") : null],
         [
           "",
-          spent.tokens > 0 ? (
-            <Used value={spent.tokens} most={limits.maxTokens}>
-              {tokens(spent.tokens)}
-              <Of>{limits.maxTokens && `of ${tokens(limits.maxTokens)}`} tokens</Of>
-            </Used>
-          ) : null,
-        ],
-        [
-          "",
-          spent.tokens > 0 ? (
-            <Used value={spent.cost} most={limits.maxCost}>
-              {cost(spent.cost)}
-              {noPrice && "+"}
-              <Of>{limits.maxCost && `of ${cost(limits.maxCost)}`} cost</Of>
-            </Used>
-          ) : null,
+          spent.tokens > 0 ? of(spent.cost, limits.maxCost, cost, "cost", noPrice && "+") : null,
           noPrice,
         ],
-        [
-          "",
-          <Used key="steps" value={steps} most={maxRounds}>
-            {count(steps)}
-            <Of>of {count(maxRounds)} steps</Of>
-          </Used>,
-          `Stops at ${count(maxRounds)} steps`,
-        ],
+        ["", of(steps, maxRounds, count, "steps"), `Stops at ${count(maxRounds)} steps`],
         ["started", ago(createdAt, now), moment(createdAt)],
       ]}
     />
   );
 }
-
-const Of = ({ children }: { children: ReactNode }) => (
-  <span className="font-normal text-muted">{children}</span>
-);
 
 type UsedProps = { value: number; most: number | undefined; children: ReactNode };
 

@@ -1,14 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import type { Thread } from "@uncaged/workflow-server/api-types";
-import { lazy, Suspense, useEffect, useState } from "react";
-import { ForkDialog } from "../../thread/fork/fork-dialog.tsx";
+import { lazy, Suspense, useState } from "react";
 import { ApiError } from "../../lib/request.ts";
 import type { View } from "../../lib/search.ts";
 import { subjectIn } from "../../lib/thread-log.ts";
-import { type ForkPoint, threadQuery } from "../../lib/threads.ts";
+import { threadQuery } from "../../lib/threads.ts";
 import { Outcome } from "../../thread/run/outcome.tsx";
-import { RunContext } from "../../thread/run/run-context.tsx";
+import { RunContext, ThreadContext } from "../../thread/run/thread-context.tsx";
 import { useRun } from "../../thread/run/use-run.ts";
 import { ButtonLink } from "../../ui/button.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";
@@ -55,10 +54,6 @@ function ThreadView({ thread }: { thread: Thread }) {
   const navigate = useNavigate({ from: "/threads/$id" });
   const run = useRun(threadId);
   const { log, rows } = run;
-  const status = run.status ?? thread.status;
-  const [forkPoint, setForkPoint] = useState<ForkPoint | null>(null);
-  // Browser navigation closes the dialog.
-  useEffect(() => setForkPoint(null), [view, row, step]);
   const [askedToAnswer, setAskedToAnswer] = useState(0);
   const show = (next: View, shown?: string) =>
     void navigate({
@@ -77,68 +72,45 @@ function ThreadView({ thread }: { thread: Thread }) {
     else void navigate({ search: { step: thread.stepCount }, resetScroll: false });
   };
   if (log.isRemoved) return <Deleted />;
-  const canRerun = thread.movedTo === undefined;
   return (
     <RunContext run={run}>
-      <div className="flex h-[calc(100dvh-var(--spacing-below))] min-h-120 flex-col bg-surface">
-        <ThreadHead
-          thread={thread}
-          status={status}
-          log={log}
-          onFork={setForkPoint}
-          onAnswer={answer}
-        />
-        <Outcome
-          thread={thread}
-          status={status}
-          hasRow={rows.some(({ failedAt }) => failedAt !== null)}
-        />
-        <Tabs
-          fills
-          label="Views of the thread"
-          tabs={tabs}
-          value={view}
-          // A phone would show the row in place of the view.
-          onChange={(next) => show(next as View, isWide() ? row : undefined)}
-        >
-          <Suspense fallback={<Skeleton lines={8} />}>
-            {(view === "trace" || view === "graph") && (
-              <TraceView
-                view={view}
-                thread={thread}
-                log={log}
-                status={status}
-                rows={rows}
-                chosen={chosen}
-                askedToAnswer={askedToAnswer}
-                onSelect={(id) => show(view, id ?? undefined)}
-                onForkPoint={setForkPoint}
-                canRerun={canRerun}
-              />
-            )}
-            {view === "state" && <StateView thread={thread} log={log} />}
-            {view === "events" && (
-              <EventsView
-                threadId={threadId}
-                onPlace={({ attempt, stepID }) =>
-                  show(
-                    "trace",
-                    attempt ?? rows.find(({ card }) => card?.attempt.stepID === stepID)?.id,
-                  )
-                }
-              />
-            )}
-          </Suspense>
-        </Tabs>
-      </div>
-      {forkPoint && (
-        <ForkDialog
-          thread={thread}
-          steps={log.steps}
-          point={forkPoint}
-          onClose={() => setForkPoint(null)}
-        />
-      )}
+      <ThreadContext run={run} thread={thread} status={run.status ?? thread.status}>
+        <div className="flex h-[calc(100dvh-var(--spacing-below))] min-h-120 flex-col bg-surface">
+          <ThreadHead onAnswer={answer} />
+          <Outcome />
+          <Tabs
+            fills
+            label="Views of the thread"
+            tabs={tabs}
+            value={view}
+            // A phone would show the row in place of the view.
+            onChange={(next) => show(next as View, isWide() ? row : undefined)}
+          >
+            <Suspense fallback={<Skeleton lines={8} />}>
+              {(view === "trace" || view === "graph") && (
+                <TraceView
+                  view={view}
+                  chosen={chosen}
+                  askedToAnswer={askedToAnswer}
+                  onSelect={(id) => show(view, id ?? undefined)}
+                />
+              )}
+              {view === "state" && <StateView />}
+              {view === "events" && (
+                <EventsView
+                  threadId={threadId}
+                  onPlace={({ attempt, stepID }) =>
+                    show(
+                      "trace",
+                      attempt ?? rows.find(({ card }) => card?.attempt.stepID === stepID)?.id,
+                    )
+                  }
+                />
+              )}
+            </Suspense>
+          </Tabs>
+        </div>
+      </ThreadContext>
     </RunContext>
   );
 }

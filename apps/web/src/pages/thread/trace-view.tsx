@@ -1,14 +1,11 @@
-import type { Status, Thread } from "@uncaged/workflow-server/api-types";
 import { ArrowDownToLine, ArrowLeft, Hourglass, LoaderCircle } from "lucide-react";
-import { lazy, Suspense, useCallback, useEffect, useRef } from "react";
+import { lazy, Suspense, useRef } from "react";
 import { useNow } from "../../lib/format.ts";
-import type { ThreadLog } from "../../lib/thread-log.ts";
 import { type ForkPoint, isLive } from "../../lib/threads.ts";
-import { pointOf } from "../../thread/detail/fork-point.ts";
+import { pointOf } from "../../thread/fork/fork.ts";
 import { Detail } from "../../thread/detail/detail.tsx";
-import { footOf } from "../../thread/question/row-foot.tsx";
-import type { TraceRow } from "../../thread/trace/rows.ts";
-import { leadingRow } from "../../thread/trace/selection.ts";
+import { useThread } from "../../thread/run/thread-context.tsx";
+import { leadingRow } from "../../thread/trace/rows.ts";
 import { TracePane } from "../../thread/trace/trace-pane.tsx";
 import { Button } from "../../ui/button.tsx";
 import { useKeys } from "../../ui/page.tsx";
@@ -20,34 +17,21 @@ const GraphView = lazy(async () => ({
 
 type Props = {
   view: "trace" | "graph";
-  thread: Thread;
-  log: ThreadLog;
-  status: Status;
-  rows: readonly TraceRow[];
   chosen: string | null;
   askedToAnswer: number;
   onSelect: (id: string | null) => void;
-  onForkPoint: (point: ForkPoint) => void;
-  canRerun: boolean;
 };
 
 /** The trace, or the graph, beside its selected row. On a narrow screen, shows one of them at a time. */
-export function TraceView(props: Props) {
-  const { view, thread, log, status, rows, chosen, askedToAnswer, onForkPoint, canRerun } = props;
+export function TraceView({ view, chosen, askedToAnswer, onSelect }: Props) {
+  const { thread, log, status, rows, fork } = useThread();
   const now = useNow(500, isLive(status) || status === "waiting");
   const pane = useRef<HTMLDivElement>(null);
   const row = rows.find(({ id }) => id === chosen) ?? leadingRow(rows, status);
-  const select = useRef(props.onSelect);
-  useEffect(() => {
-    select.current = props.onSelect;
-  });
-  const onSelect = useCallback((id: string) => {
-    select.current(id);
-  }, []);
   const isOpen = chosen !== null;
   const start = (kind: ForkPoint["kind"]) => {
-    const point = pointOf(row, kind);
-    if (point && (kind === "fork" || canRerun)) onForkPoint(point);
+    const point = pointOf(row, kind, thread);
+    if (point) fork(point);
   };
   useKeys({ f: () => start("fork"), r: () => start("rerun") });
   const end = Math.max(now, log.lastAt);
@@ -97,7 +81,7 @@ export function TraceView(props: Props) {
             className="absolute bottom-4 left-1/2 -translate-x-1/2 rounded-full!"
             icon={<ArrowDownToLine />}
             title="Show the newest row"
-            onClick={() => props.onSelect(null)}
+            onClick={() => onSelect(null)}
           >
             Follow
           </Button>
@@ -113,7 +97,7 @@ export function TraceView(props: Props) {
             look="quiet"
             className="min-h-10"
             icon={<ArrowLeft />}
-            onClick={() => props.onSelect(null)}
+            onClick={() => onSelect(null)}
           >
             {view === "graph" ? "Graph" : "Trace"}
           </Button>
@@ -123,10 +107,7 @@ export function TraceView(props: Props) {
             // While following, each step replaces the row. A new element would lose the focus.
             key={isOpen || status === "waiting" ? row.id : "newest"}
             row={row}
-            thread={thread}
-            onForkPoint={onForkPoint}
-            canRerun={canRerun}
-            foot={status === "waiting" && footOf(row, thread.threadId, askedToAnswer)}
+            asked={askedToAnswer}
           />
         )}
       </div>

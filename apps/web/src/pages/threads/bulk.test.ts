@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { forEachOf } from "./bulk.ts";
+import { forEachOf } from "./bulk.tsx";
 
 test("each item is handled once, and a few at a time", async () => {
   const done: number[] = [];

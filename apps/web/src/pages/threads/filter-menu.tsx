@@ -118,29 +118,30 @@ type CustomProps = {
 };
 
 function Custom({ fields, filter, onClose, onChange }: CustomProps) {
-  const [texts, setTexts] = useState<Readonly<Record<string, string>>>(() =>
-    Object.fromEntries(fields.map((field) => [field.name, fieldTextOf(field, filter)])),
-  );
-  const [isChecked, setChecked] = useState(false);
-  const read = fields.map((field) => {
-    const text = texts[field.name] ?? "";
-    return { field, text, value: text === "" ? undefined : field.read(text) };
-  });
+  const [invalid, setInvalid] = useState<readonly string[]>([]);
   const submit = (form: HTMLElement) => {
-    if (read.some(({ value }) => value === null)) return showProblems(form, () => setChecked(true));
-    onChange(Object.fromEntries(read.map(({ field, value }) => [field.name, value])));
+    const typed = new FormData(form as HTMLFormElement);
+    const change = fields.map(({ name, read }) => {
+      const text = typed.get(name);
+      return [name, typeof text === "string" && text !== "" ? read(text) : undefined] as const;
+    });
+    const wrong = change.flatMap(([name, value]) => (value === null ? [name] : []));
+    if (wrong.length > 0) return showProblems(form, () => setInvalid(wrong));
+    onChange(Object.fromEntries(change));
     onClose();
   };
   return (
     <DialogForm action="Apply" onSubmit={submit} onClose={onClose}>
-      {read.map(({ field: { name, label, type, hint }, text, value }) => (
+      {fields.map((field) => (
         <TextField
-          key={name}
-          {...{ label, type, hint }}
+          key={field.name}
+          name={field.name}
+          label={field.label}
+          type={field.type}
+          hint={field.hint}
           step="any"
-          value={text}
-          problem={isChecked && value === null ? "This is not valid." : null}
-          onChange={({ target }) => setTexts({ ...texts, [name]: target.value })}
+          defaultValue={fieldTextOf(field, filter)}
+          problem={invalid.includes(field.name) ? "This is not valid." : null}
         />
       ))}
     </DialogForm>

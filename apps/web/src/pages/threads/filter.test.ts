@@ -1,8 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { readThreadsSearch } from "../../lib/search.ts";
 import { lengthOf, queryOfFilter, timeOf, timesOf } from "../../lib/thread-filter.ts";
-import { builtIn, chipsOf, choicesOf, filterNames, markedParts, textOfFilter } from "./filter.ts";
-import { viewsIn } from "./saved-views.ts";
+import {
+  builtIn,
+  chipsOf,
+  choicesOf,
+  filterNames,
+  markedParts,
+  textOfFilter,
+  viewsIn,
+} from "./filter.ts";
 
 const now = Date.parse("2026-11-28T10:30:00Z");
 const known = { workflows: ["review"], versions: [{ hash: "EYHPV6X8XHTCS", timestamp: now }] };

@@ -2,6 +2,7 @@ import { ChevronDown, X } from "lucide-react";
 import { useRef, useState } from "react";
 import type { ThreadFilter } from "../../lib/thread-filter.ts";
 import { Button } from "../../ui/button.tsx";
+import { IconButton } from "../../ui/icon-button.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
 import { later } from "../../ui/later.tsx";
 import { chipsOf, type FilterName, filterNames } from "./filter.ts";
@@ -87,11 +88,9 @@ function Chips({ filter, onChange }: Props) {
           <span className="truncate">
             <span className="text-muted">{name}</span> {text}
           </span>
-          <Button
-            look="quiet"
-            small
+          <IconButton
             icon={<X />}
-            aria-label={`Remove the filter ${name}`}
+            label={`Remove the filter ${name}`}
             onClick={() => onChange(without)}
           />
         </li>

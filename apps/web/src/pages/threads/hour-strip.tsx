@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
-import { type KeyboardEvent, type PointerEvent, type ReactNode, useState } from "react";
+import { type MouseEvent, type PointerEvent, useState } from "react";
 import { cost, count, counted, duration, useNow } from "../../lib/format.ts";
 import { type ThreadFilter, timesOf } from "../../lib/thread-filter.ts";
 import { summaryQuery } from "../../lib/threads.ts";
 import { FailureNotice } from "../../ui/states.tsx";
-import { barsOf, type Hour, hourMs, hoursOf, windowOf } from "./hours.ts";
+import type { ThreadSummary } from "@uncaged/workflow-server/api-types";
 
 type Props = { isOpen: boolean; filter: ThreadFilter; onChange: (change: ThreadFilter) => void };
 
@@ -46,103 +46,94 @@ export function HourStrip({ filter, onChange }: Props) {
         : { since: isoOf(one.at), until: isoOf(one.at + hourMs) },
     );
   };
-  const move = (event: KeyboardEvent) => {
-    const last = length - 1;
-    const from = index < 0 ? length : index;
-    const to = { ArrowLeft: from - 1, ArrowRight: from + 1, Home: 0, End: last }[event.key];
-    if (to !== undefined) setAt(Math.min(Math.max(to, 0), last));
-    else if (event.key === "Enter" || event.key === " ") choose(index);
-    else return;
-    event.preventDefault();
-  };
-  const under = ({ currentTarget, clientX }: PointerEvent | React.MouseEvent) => {
+  const under = ({ currentTarget, clientX }: PointerEvent | MouseEvent) => {
     const { left, width } = currentTarget.getBoundingClientRect();
     return Math.min(Math.floor(((clientX - left) / width) * length), length - 1);
   };
-  type Of = "runs" | "failed" | "p50Ms" | "p95Ms" | "cost";
-  const bars = (of: Of, look: string, top = of) => (
-    <path
-      d={barsOf(
-        hours.map((one) => one[of] ?? 0),
-        Math.max(...hours.map((one) => one[top] ?? 0)),
-      )}
-      className={look}
-    />
-  );
-  const chart = (drawn: ReactNode) => (
-    <svg
-      viewBox={`0 0 ${length} 100`}
-      preserveAspectRatio="none"
-      className="h-8 w-full cursor-pointer"
-      aria-hidden
-      onPointerMove={(event) => setAt(under(event))}
-      onPointerLeave={() => setAt(null)}
-      onClick={(event) => choose(under(event))}
-    >
-      <path d={`M0 99h${length}v1H0z`} className="fill-line" />
-      {index >= 0 && <rect x={index} y={0} width={1} height={100} className="fill-accent/20" />}
-      {drawn}
-    </svg>
-  );
+  const valuesOf = (of: Amount) => hours.map((one) => one[of] ?? 0);
+  const charts: readonly Chart[] = [
+    {
+      facts: [
+        ["Runs", count(hour?.runs ?? sum(({ runs }) => runs))],
+        ["Failed", count(hour?.failed ?? sum(({ failed }) => failed))],
+      ],
+      note: hour ? nameOf(hour) : length > 24 ? `${Math.ceil(length / 24)} days` : "24 hours",
+      top: "runs",
+      bars: { runs: "fill-line-control", failed: "fill-red" },
+    },
+    {
+      facts: [
+        ["p50 worked", worked(newest?.p50Ms ?? null)],
+        ["p95", worked(newest?.p95Ms ?? null)],
+      ],
+      note: hour || !newest ? "" : "newest hour",
+      top: "p95Ms",
+      bars: { p95Ms: "fill-line-strong", p50Ms: "fill-line-control" },
+    },
+    {
+      facts: [["Cost", cost(hour?.cost ?? sum((one) => one.cost))]],
+      note: "",
+      top: "cost",
+      bars: { cost: "fill-line-control" },
+    },
+  ];
   return (
     <section
       aria-label="Figures by hour"
-      className="grid grid-cols-3 gap-8 max-md:grid-cols-[1fr] max-md:[&>div:not(:first-child)]:hidden"
+      className="relative grid grid-cols-3 gap-8 rounded-sm outline-offset-4 outline-accent has-focus-visible:outline-2 max-md:grid-cols-[1fr] max-md:[&>div:not(:first-of-type)]:hidden"
     >
-      <div>
-        <Figures
-          facts={[
-            ["Runs", count(hour?.runs ?? sum(({ runs }) => runs))],
-            ["Failed", count(hour?.failed ?? sum(({ failed }) => failed))],
-          ]}
-          note={hour ? nameOf(hour) : length > 24 ? `${Math.ceil(length / 24)} days` : "24 hours"}
-        />
-        <div
-          role="slider"
-          tabIndex={0}
-          aria-label="Hour; Enter lists its threads"
-          aria-valuemin={1}
-          aria-valuemax={length}
-          aria-valuenow={index < 0 ? length : index + 1}
-          aria-valuetext={textOf(hour ?? (hours.at(-1) as Hour))}
-          className="outline-offset-4"
-          onKeyDown={move}
-          onBlur={() => setAt(null)}
-        >
-          {chart(
-            <>
-              {bars("runs", "fill-line-control")}
-              {bars("failed", "fill-red", "runs")}
-            </>,
-          )}
+      <input
+        type="range"
+        className="sr-only"
+        aria-label="Hour; Enter lists its threads"
+        min={1}
+        max={length}
+        value={index < 0 ? length : index + 1}
+        aria-valuetext={textOf(hour ?? (hours.at(-1) as Hour))}
+        onChange={({ target }) => setAt(Number(target.value) - 1)}
+        onKeyDown={({ key }) => key === "Enter" && choose(index < 0 ? length - 1 : index)}
+        onBlur={() => setAt(null)}
+      />
+      {charts.map(({ facts, note, top, bars }) => (
+        <div key={top}>
+          <Figures facts={facts} note={note} />
+          <svg
+            viewBox={`0 0 ${length} 100`}
+            preserveAspectRatio="none"
+            className="h-8 w-full cursor-pointer"
+            aria-hidden
+            onPointerMove={(event) => setAt(under(event))}
+            onPointerLeave={() => setAt(null)}
+            onClick={(event) => choose(under(event))}
+          >
+            <path d={`M0 99h${length}v1H0z`} className="fill-line" />
+            {index >= 0 && <rect x={index} width={1} height={100} className="fill-accent/20" />}
+            {Object.entries(bars).map(([of, look]) => (
+              <path
+                key={of}
+                d={barsOf(valuesOf(of as Amount), Math.max(...valuesOf(top)))}
+                className={look}
+              />
+            ))}
+          </svg>
         </div>
-      </div>
-      <div>
-        <Figures
-          facts={[
-            ["p50 worked", worked(newest?.p50Ms ?? null)],
-            ["p95", worked(newest?.p95Ms ?? null)],
-          ]}
-          note={hour || !newest ? "" : "newest hour"}
-        />
-        {chart(
-          <>
-            {bars("p95Ms", "fill-line-strong")}
-            {bars("p50Ms", "fill-line-control", "p95Ms")}
-          </>,
-        )}
-      </div>
-      <div>
-        <Figures facts={[["Cost", cost(hour?.cost ?? sum((one) => one.cost))]]} />
-        {chart(bars("cost", "fill-line-control"))}
-      </div>
+      ))}
     </section>
   );
 }
 
-type FiguresProps = { facts: readonly (readonly [string, string])[]; note?: string };
+type Amount = "runs" | "failed" | "p50Ms" | "p95Ms" | "cost";
 
-const Figures = ({ facts, note = "" }: FiguresProps) => (
+type Chart = {
+  facts: readonly (readonly [label: string, value: string])[];
+  note: string;
+  /** The amount whose maximum is the height of the chart. */
+  top: Amount;
+  /** The class of each amount's bars. */
+  bars: Partial<Record<Amount, string>>;
+};
+
+const Figures = ({ facts, note }: Pick<Chart, "facts" | "note">) => (
   <dl className="mb-1 flex items-baseline gap-5 whitespace-nowrap">
     {facts.map(([label, value]) => (
       <div key={label} className="flex items-baseline gap-2">
@@ -158,3 +149,48 @@ const Figures = ({ facts, note = "" }: FiguresProps) => (
     )}
   </dl>
 );
+
+export const hourMs = 3_600_000;
+const least = 24;
+const most = 7 * 24;
+
+const floor = (at: number): number => Math.floor(at / hourMs) * hourMs;
+
+/** The hours to show for the times of a filter: at least a day and at most a week. */
+export function windowOf(filter: ThreadFilter, now: number): { start: number; count: number } {
+  const { since = now, until = now } = timesOf(filter, now);
+  const last = floor(now);
+  const isOld = until < now - least * hourMs;
+  const end = isOld ? Math.min(last, floor(until) + (least / 2) * hourMs) : last;
+  const wanted = (end - floor(since)) / hourMs + 1;
+  const length = Math.min(Math.max(wanted, least), most);
+  return { start: end - (length - 1) * hourMs, count: length };
+}
+
+/** The figures of an hour. */
+type Hour = ThreadSummary["hours"][number];
+
+const none = { runs: 0, failed: 0, p50Ms: null, p95Ms: null, cost: 0 };
+
+/** All hours of a window; the summary omits hours without runs. */
+export function hoursOf(
+  { hours }: ThreadSummary,
+  { start, count: length }: ReturnType<typeof windowOf>,
+) {
+  const known = new Map(hours.map((hour) => [hour.at, hour]));
+  return Array.from({ length }, (_, index): Hour => {
+    const at = start + index * hourMs;
+    return known.get(at) ?? { at, ...none };
+  });
+}
+
+/** The path of bars in a box of one unit per hour and 100 units of height. */
+export function barsOf(values: readonly number[], top: number): string {
+  return values
+    .map((value, index) => {
+      if (value === 0) return "";
+      const height = Math.max(4, (100 * value) / (top || 1));
+      return `M${index + 0.15} 100V${(100 - height).toFixed(1)}h.7V100z`;
+    })
+    .join("");
+}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { barsOf, hourMs, hoursOf, windowOf } from "./hours.ts";
+import { barsOf, hourMs, hoursOf, windowOf } from "./hour-strip.tsx";
 
 const now = Date.parse("2026-11-28T10:30:00Z");
 const hourOf = (at: number) => Math.floor(at / hourMs) * hourMs;

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { ThreadRow } from "@uncaged/workflow-server/api-types";
 import { Info } from "lucide-react";
-import type { ReactNode, Ref, RefObject } from "react";
+import type { ReactNode, Ref } from "react";
 import {
   ago,
   cost,
@@ -14,7 +14,8 @@ import {
   withoutMarks,
 } from "../../lib/format.ts";
 import { StatusLine } from "../../thread/status/status.tsx";
-import { Button, Copy } from "../../ui/button.tsx";
+import { Copy } from "../../ui/button.tsx";
+import { IconButton } from "../../ui/icon-button.tsx";
 import { markedParts } from "./filter.ts";
 
 type Cell = (row: ThreadRow, now: number, search: string) => ReactNode;
@@ -135,16 +136,12 @@ const Marked = ({ text, search }: { text: string; search: string }) =>
     ),
   );
 
-/** The place of a row in a virtual list, in pixels from its top; null for a row in the flow. */
-type RowPlace = { measure: Ref<HTMLDivElement> | null; offset: number | null };
-
-/** The rows of a list. `draw` renders one. */
-export type RowsProps = {
-  rows: readonly ThreadRow[];
-  list: RefObject<HTMLDivElement | null>;
-  hasMore: boolean;
-  onEnd: () => void;
-  draw: (index: number, place: RowPlace) => ReactNode;
+/** The visible rows of a list, with their offsets in pixels from its top; null for a row in the flow. */
+export type RowsView = {
+  rows: readonly { index: number; offset: number | null }[];
+  height: number;
+  measure: Ref<HTMLDivElement>;
+  show: (index: number) => void;
 };
 
 type Props = {
@@ -152,7 +149,8 @@ type Props = {
   index: number;
   now: number;
   search: string;
-  place: RowPlace;
+  offset: number | null;
+  measure: Ref<HTMLDivElement> | undefined;
   isSelected: boolean;
   isSelecting: boolean;
   isShown: boolean;
@@ -165,8 +163,8 @@ const quiet =
   "relative z-1 opacity-0 group-focus-within:opacity-100 group-hover:opacity-100 checked:opacity-100 focus-visible:opacity-100 [@media(hover:none)]:opacity-100";
 
 export function Row(props: Props) {
-  const { row, index, now, search, isSelected, isSelecting, isShown, onSelect, onShow } = props;
-  const { measure, offset } = props.place;
+  const { row, index, now, search, offset, measure } = props;
+  const { isSelected, isSelecting, isShown, onSelect, onShow } = props;
   const place = offset === null ? "relative" : "absolute inset-x-0 top-0";
   return (
     <div
@@ -195,12 +193,10 @@ export function Row(props: Props) {
         </div>
       ))}
       <div role="cell" className="max-lg:hidden">
-        <Button
-          look="quiet"
-          small
+        <IconButton
           className={quiet}
           icon={<Info />}
-          aria-label="Details"
+          label="Details"
           aria-expanded={isShown}
           title="Details (i)"
           onClick={onShow}
@@ -211,25 +207,21 @@ export function Row(props: Props) {
   );
 }
 
-const Details = ({
-  row: { threadId, hash, steps, spent, updatedAt, waitedMs },
-}: {
-  row: ThreadRow;
-}) => (
+const Details = ({ row }: { row: ThreadRow }) => (
   <div
     role="cell"
     className="relative z-1 col-span-full flex flex-wrap items-center gap-x-5 gap-y-1 pb-3 pl-8 text-small text-muted max-md:pl-0"
   >
     <span className="flex items-center gap-1">
-      <code>{threadId}</code>
-      <Copy text={threadId} what="the id" />
+      <code>{row.threadId}</code>
+      <Copy text={row.threadId} what="the id" />
     </span>
     <span>
-      version <code>{hash}</code>
+      version <code>{row.hash}</code>
     </span>
-    <span>{count(steps)} steps</span>
-    <span>{tokens(spent.tokens)} tokens</span>
-    <span>waited {duration(waitedMs)}</span>
-    <span>updated {moment(updatedAt)}</span>
+    <span>{count(row.steps)} steps</span>
+    <span>{tokens(row.spent.tokens)} tokens</span>
+    <span>waited {duration(row.waitedMs)}</span>
+    <span>updated {moment(row.updatedAt)}</span>
   </div>
 );

@@ -1,12 +1,12 @@
 import type { ThreadRow } from "@uncaged/workflow-server/api-types";
-import { type ComponentType, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useNow } from "../../lib/format.ts";
 import { loadPart } from "../../lib/request.ts";
 import { useConnection } from "../../lib/connection.ts";
 import { isLive } from "../../lib/threads.ts";
-import { useKeys, useListKeys } from "../../ui/page.tsx";
+import { Spacer, useKeys, useListKeys } from "../../ui/page.tsx";
 import type { Selection } from "./selection.ts";
-import { columns, grid, Row, type RowsProps } from "./thread-row.tsx";
+import { columns, grid, Row, type RowsView } from "./thread-row.tsx";
 
 type Props = {
   rows: readonly ThreadRow[];
@@ -20,26 +20,26 @@ type Props = {
 
 /** Number of rows that appear before the code of the virtual list has loaded. */
 const mostPlain = 12;
+const rowPx = 56;
+/** Number of rows below the visible rows at which more are read. */
+const nearEnd = 30;
 
-let Rows: ComponentType<RowsProps> = function PlainRows({ rows, list, draw }) {
-  const length = Math.min(rows.length, mostPlain);
-  useListKeys({ list, target: "a", length });
-  return Array.from({ length }, (_, index) => draw(index, { measure: null, offset: null }));
-};
+type Virtual = typeof import("./virtual-rows.tsx")["VirtualRows"];
+let loaded: Virtual | null = null;
 
-/** The component for the rows: plain rows at first, because their code loads earlier on a slow connection. */
-function useRows(): ComponentType<RowsProps> {
-  const [shown, show] = useState(() => Rows);
+/** The virtual list, whose code loads after the first rows; null until then. */
+function useVirtual(): Virtual | null {
+  const [Rows, show] = useState(() => loaded);
   const connection = useConnection();
   useEffect(() => {
     const load = async () => {
-      Rows = (await loadPart(() => import("./virtual-rows.tsx"))).VirtualRows;
-      show(() => Rows);
+      loaded = (await loadPart(() => import("./virtual-rows.tsx"))).VirtualRows;
+      show(() => loaded);
     };
     // The page reports a lost connection, and a reconnect loads again.
     void load().catch(() => undefined);
   }, [connection]);
-  return shown;
+  return Rows;
 }
 
 /** The list of threads. Only visible rows are rendered. */
@@ -47,7 +47,21 @@ export function ThreadTable(props: Props) {
   const { rows, hasMore, search, selection, isSelecting, onEnd, onCopy } = props;
   const body = useRef<HTMLDivElement>(null);
   const [shown, show] = useState<string | null>(null);
-  const RowsShown = useRows();
+  const VirtualRows = useVirtual();
+  // The rows stay mounted when the virtual list arrives, so that they keep the focus.
+  const [view, setView] = useState<RowsView | null>(null);
+  const first = Array.from({ length: Math.min(rows.length, mostPlain) }, (_, index) => index);
+  const visible = view?.rows ?? first.map((index) => ({ index, offset: null }));
+  const lastSeen = visible.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (view && hasMore && lastSeen >= rows.length - nearEnd) onEnd();
+  });
+  useListKeys({
+    list: body,
+    target: "a",
+    length: view ? rows.length : first.length,
+    show: view?.show,
+  });
   const now = useNow(
     1_000,
     rows.some(({ status, sleepingUntil }) => isLive(status) || sleepingUntil !== undefined),
@@ -102,24 +116,28 @@ export function ThreadTable(props: Props) {
         </div>
       </div>
       <div ref={body} className="relative" role="rowgroup">
-        <RowsShown
-          {...{ rows, hasMore, onEnd }}
-          list={body}
-          draw={(index, place) => {
-            const row = rows[index];
-            if (!row) return null;
-            return (
+        {VirtualRows && (
+          <>
+            <Spacer height={view?.height ?? rows.length * rowPx} />
+            <VirtualRows rows={rows} list={body} estimatedPx={rowPx} onView={setView} />
+          </>
+        )}
+        {visible.map(({ index, offset }) => {
+          const row = rows[index];
+          return (
+            row && (
               <Row
                 key={row.threadId}
-                {...{ row, index, now, search, isSelecting, place }}
+                {...{ row, index, now, search, isSelecting, offset }}
+                measure={view?.measure}
                 isSelected={selection.has(row)}
                 isShown={row.threadId === shown}
                 onSelect={(isRange) => selection.toggle(index, isRange)}
                 onShow={() => showDetails(row)}
               />
-            );
-          }}
-        />
+            )
+          );
+        })}
       </div>
     </div>
   );

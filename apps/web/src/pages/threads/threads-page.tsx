@@ -21,9 +21,9 @@ const StartDialog = later(
   async () => (await import("../../workflow/start/start-dialog.tsx")).StartDialog,
 );
 const HourStrip = later(async () => (await import("./hour-strip.tsx")).HourStrip);
-const InterruptedLine = later(async () => (await import("./interrupted-line.tsx")).InterruptedLine);
-const SelectionBar = later(async () => (await import("./selection-bar.tsx")).SelectionBar);
-const ListMenu = later(async () => (await import("./list-menu.tsx")).ListMenu);
+const InterruptedLine = later(async () => (await import("./all-threads.tsx")).InterruptedLine);
+const SelectionBar = later(async () => (await import("./bulk.tsx")).SelectionBar);
+const ListMenu = later(async () => (await import("./all-threads.tsx")).ListMenu);
 
 /** Number of rows of the first page, small for slow connections. Must equal the number in public/early.js. */
 const firstRows = 12;

@@ -4,9 +4,9 @@ import { useState } from "react";
 import { useStored } from "../../lib/stored.ts";
 import type { ThreadFilter } from "../../lib/thread-filter.ts";
 import { Button } from "../../ui/button.tsx";
+import { IconButton } from "../../ui/icon-button.tsx";
 import { later } from "../../ui/later.tsx";
-import { builtIn, textOfFilter, type View } from "./filter.ts";
-import { keepViews, viewsIn, viewsKey } from "./saved-views.ts";
+import { builtIn, keepViews, textOfFilter, type View, viewsIn, viewsKey } from "./filter.ts";
 
 const SaveView = later(async () => (await import("./save-view.tsx")).SaveView);
 
@@ -34,11 +34,9 @@ export function Views({ filter }: { filter: ThreadFilter }) {
         ))}
       </nav>
       {own && (
-        <Button
-          look="quiet"
-          small
+        <IconButton
           icon={<X />}
-          aria-label={`Forget the view ${own.name}`}
+          label={`Forget the view ${own.name}`}
           title="Forget this view"
           onClick={() => keepViews(saved.filter((view) => view !== own))}
         />

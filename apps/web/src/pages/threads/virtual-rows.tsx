@@ -1,39 +1,37 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useLayoutEffect, useState } from "react";
-import { Spacer, useListKeys } from "../../ui/page.tsx";
-import type { RowsProps } from "./thread-row.tsx";
+import { type RefObject, useCallback, useLayoutEffect, useState } from "react";
+import type { ThreadRow } from "@uncaged/workflow-server/api-types";
+import type { RowsView } from "./thread-row.tsx";
 
-const nearEnd = 30;
+type Props = {
+  rows: readonly ThreadRow[];
+  list: RefObject<HTMLDivElement | null>;
+  estimatedPx: number;
+  onView: (view: RowsView) => void;
+};
 
-/** The visible rows of a list. */
-export function VirtualRows({ rows, list, hasMore, onEnd, draw }: RowsProps) {
+/** Finds the visible rows of a list and reports them. Renders nothing. */
+export function VirtualRows({ rows, list, estimatedPx, onView }: Props): null {
   const [top, setTop] = useState(0);
   // Elements above the table may grow.
   useLayoutEffect(() => setTop(list.current?.offsetTop ?? 0));
   const virtual = useWindowVirtualizer({
     count: rows.length,
-    estimateSize: () => 56,
+    estimateSize: () => estimatedPx,
     overscan: 12,
     scrollMargin: top,
-    getItemKey: (index) => rows[index]?.threadId ?? index,
+    // A new function would make new items at each render.
+    getItemKey: useCallback((index: number) => rows[index]?.threadId ?? index, [rows]),
   });
   const items = virtual.getVirtualItems();
-  const lastSeen = items.at(-1)?.index ?? 0;
-  useEffect(() => {
-    if (hasMore && lastSeen >= rows.length - nearEnd) onEnd();
-  });
-  useListKeys({
-    list,
-    target: "a",
-    length: rows.length,
-    show: (index) => virtual.scrollToIndex(index),
-  });
-  return (
-    <>
-      <Spacer height={virtual.getTotalSize()} />
-      {items.map(({ index, start }) =>
-        draw(index, { measure: virtual.measureElement, offset: start - top }),
-      )}
-    </>
-  );
+  const height = virtual.getTotalSize();
+  useLayoutEffect(() => {
+    onView({
+      rows: items.map(({ index, start }) => ({ index, offset: start - top })),
+      height,
+      measure: virtual.measureElement,
+      show: (index) => virtual.scrollToIndex(index),
+    });
+  }, [items, height, top, virtual, onView]);
+  return null;
 }

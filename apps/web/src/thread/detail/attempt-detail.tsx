@@ -1,4 +1,3 @@
-import type { Thread } from "@uncaged/workflow-server/api-types";
 import { RefreshCw } from "lucide-react";
 import { cost, count, counted, duration, moment, tokens, until, useNow } from "../../lib/format.ts";
 import { sizeOf } from "../../lib/json-nodes.ts";
@@ -25,10 +24,10 @@ import { Shown } from "./shown.tsx";
 import { StateChanges } from "./state-changes.tsx";
 import { Thrown, thrownText } from "./thrown.tsx";
 
-type Props = { row: TraceRow; card: Card; thread: Thread };
+type Props = { row: TraceRow; card: Card };
 
 /** The parts of an attempt: its error, result, conversation, input, changes of state, events and spending. */
-export function AttemptDetail({ row, card, thread }: Props) {
+export function AttemptDetail({ row, card }: Props) {
   const { attempt, step } = card;
   const isRunning = row.status === "running";
   const isOpenQuestion = row.status === "waiting" && row.kind === "question";
@@ -88,7 +87,7 @@ export function AttemptDetail({ row, card, thread }: Props) {
           {() => <Values values={inputs} name="Input" />}
         </Section>
       )}
-      <StateChanges thread={thread} card={card} />
+      <StateChanges card={card} />
       {notes.length > 0 && (
         <Section name="events" title="Events" note={counted(notes.length, "event")}>
           {() => <Notes notes={notes} />}

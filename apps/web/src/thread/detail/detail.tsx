@@ -1,15 +1,16 @@
-import { answererIn, answererText, sleepsUntil } from "@uncaged/workflow/records";
-import type { Thread } from "@uncaged/workflow-server/api-types";
+import { answererIn, answererText } from "@uncaged/workflow/records";
 import { GitFork, RotateCcw } from "lucide-react";
 import { type ReactNode, useRef } from "react";
-import { cost, duration, moment, roleName, tokens, until, useNow } from "../../lib/format.ts";
+import { cost, duration, moment, roleName, tokens, useNow } from "../../lib/format.ts";
 import { type Card, durationOf } from "../../lib/thread-log.ts";
 import type { ForkPoint } from "../../lib/threads.ts";
 import { Button, Copy } from "../../ui/button.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import type { TraceRow } from "../trace/rows.ts";
 import { useFollowedEnd } from "../follow.ts";
-import { pointOf } from "./fork-point.ts";
+import { RowFoot } from "../question/question.tsx";
+import { useThread } from "../run/thread-context.tsx";
+import { pointOf } from "../fork/fork.ts";
 import { AttemptDetail } from "./attempt-detail.tsx";
 import { ToolDetail } from "./conversation.tsx";
 import { tryOf, spendingOf } from "./parts.ts";
@@ -17,16 +18,12 @@ import { RowState } from "../../ui/states.tsx";
 
 type Props = {
   row: TraceRow;
-  thread: Thread;
-  onForkPoint: (point: ForkPoint) => void;
-  /** False if the thread has moved to another host. */
-  canRerun: boolean;
-  foot?: ReactNode;
+  /** Number of requests to answer the row's question. */
+  asked?: number;
 };
 
 /** The details of one row of a thread's trace. */
-export function Detail(props: Props) {
-  const { row, thread, onForkPoint, canRerun, foot } = props;
+export function Detail({ row, asked = 0 }: Props) {
   const title = titleOf(row);
   const article = useRef<HTMLElement>(null);
   useFollowedEnd(article, row.status === "running");
@@ -43,12 +40,12 @@ export function Detail(props: Props) {
               <span className="flex-none text-faint">{kinds[row.kind]}</span>
             )}
           </div>
-          <Actions row={row} onForkPoint={onForkPoint} canRerun={canRerun} />
+          <Actions row={row} />
         </div>
         <Figures row={row} />
       </header>
-      {foot}
-      <Body row={row} thread={thread} />
+      <RowFoot row={row} asked={asked} />
+      <Body row={row} />
     </article>
   );
 }
@@ -110,37 +107,42 @@ function Figures({ row }: { row: TraceRow }) {
 
 const shortOf = (id: string): string => (id.length > 12 ? `…${id.slice(-8)}` : id);
 
-function Actions({ row, onForkPoint, canRerun }: Pick<Props, "row" | "onForkPoint" | "canRerun">) {
-  const fork = pointOf(row, "fork");
-  const rerun = canRerun ? pointOf(row, "rerun") : null;
-  if (!fork && !rerun) return null;
+function Actions({ row }: { row: TraceRow }) {
+  const { thread, fork } = useThread();
+  const button = (kind: ForkPoint["kind"], icon: ReactNode, label: string, title: string) => {
+    const point = pointOf(row, kind, thread);
+    return (
+      point && (
+        <Button
+          className="max-sm:flex-1 max-sm:px-2"
+          icon={icon}
+          title={title}
+          onClick={() => fork(point)}
+        >
+          {label}
+        </Button>
+      )
+    );
+  };
   return (
-    <div className="flex flex-wrap gap-2 max-sm:w-full">
-      {fork && (
-        <Button
-          className="max-sm:flex-1 max-sm:px-2"
-          icon={<GitFork />}
-          title="Keep this step, change its values and continue after it (f)"
-          onClick={() => onForkPoint(fork)}
-        >
-          Fork from here
-        </Button>
+    <div className="flex flex-wrap gap-2 empty:hidden max-sm:w-full">
+      {button(
+        "fork",
+        <GitFork />,
+        "Fork from here",
+        "Keep this step, change its values and continue after it (f)",
       )}
-      {rerun && (
-        <Button
-          className="max-sm:flex-1 max-sm:px-2"
-          icon={<RotateCcw />}
-          title="Run this step again in a new thread, with other values (r)"
-          onClick={() => onForkPoint(rerun)}
-        >
-          Rerun from here
-        </Button>
+      {button(
+        "rerun",
+        <RotateCcw />,
+        "Rerun from here",
+        "Run this step again in a new thread, with other values (r)",
       )}
     </div>
   );
 }
 
-function Body({ row, thread }: Pick<Props, "row" | "thread">) {
+function Body({ row }: { row: TraceRow }) {
   const { kind, card, turn } = row;
   if (turn?.kind === "tool") return <ToolDetail call={turn} />;
   if (turn) {
@@ -156,8 +158,7 @@ function Body({ row, thread }: Pick<Props, "row" | "thread">) {
     );
   }
   if (kind === "retry" && card) return <RetryOf row={row} card={card} />;
-  if (card?.attempt.attempt === row.id)
-    return <AttemptDetail row={row} card={card} thread={thread} />;
+  if (card?.attempt.attempt === row.id) return <AttemptDetail row={row} card={card} />;
   return kind === "pause" || kind === "wait" ? <Pausing row={row} /> : null;
 }
 
@@ -182,21 +183,6 @@ function Pausing({ row }: { row: TraceRow }) {
       {row.endedAt === null
         ? `, ${duration(now - row.startedAt)} so far.`
         : ` to ${moment(row.endedAt)}.`}
-    </p>
-  );
-}
-
-/** The end of a sleep; null for other rows. */
-export function Asleep({ card }: { card: Card }) {
-  const at = card.step && sleepsUntil(card.step);
-  const now = useNow(1_000, at !== null && at > Date.now());
-  if (at === null) return null;
-  return (
-    <p className="px-4 pb-3">
-      Sleeps until <time dateTime={new Date(at).toISOString()}>{moment(at)}</time>{" "}
-      <span className="text-muted" role="timer">
-        ({until(at, now)})
-      </span>
     </p>
   );
 }

@@ -2,7 +2,7 @@ import { type Attempt, knownEvent, totalTokens } from "@uncaged/workflow/records
 import { duration } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { Card } from "../../lib/thread-log.ts";
-import { textOf } from "../events/texts.ts";
+import { textOf } from "../events/lines.ts";
 
 const spendingKeys = new Set(["usage", "model", "models", "cost"]);
 

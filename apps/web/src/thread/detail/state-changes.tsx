@@ -1,24 +1,23 @@
 import { isSame } from "@uncaged/workflow/editing";
-import { useQuery } from "@tanstack/react-query";
+import { queryOptions, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
-import type { Thread } from "@uncaged/workflow-server/api-types";
-import { formatJson, isRecord } from "../../lib/json.ts";
+import type { RunCheckpoint } from "@uncaged/workflow-server/api-types";
+import { formatJson } from "../../lib/json.ts";
 import { isMoreThan } from "../../lib/json-slices.ts";
 import type { Card } from "../../lib/thread-log.ts";
-import { bundleQuery } from "../../lib/workflows.ts";
+import { readCheckpoint } from "../../lib/threads.ts";
+import { bundleQuery, isStepWorkflow } from "../../lib/workflows.ts";
 import { LineDiff } from "../../ui/diff.tsx";
 import { Section } from "../../ui/section.tsx";
-import { FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { Loaded } from "../../ui/states.tsx";
 import { Nothing } from "../../ui/value.tsx";
-import { valuesQuery } from "../fork/fork.ts";
-
-type Props = { thread: Thread; card: Card };
+import { useThread } from "../run/thread-context.tsx";
 
 /** The variables of a step workflow before and after a step. Renders nothing for other workflows. */
-export function StateChanges({ thread, card: { step } }: Props) {
+export function StateChanges({ card: { step } }: { card: Card }) {
+  const { thread } = useThread();
   const { data: bundle } = useQuery(bundleQuery(thread.hash));
-  const isOfSteps = isRecord(bundle?.descriptor) && isRecord(bundle.descriptor.stepWorkflow);
-  if (!step || !isOfSteps) return null;
+  if (!step || !isStepWorkflow(bundle)) return null;
   return (
     <Section name="state" title="State" note="before and after">
       {() => <Changes threadId={thread.threadId} number={step.number} />}
@@ -27,13 +26,30 @@ export function StateChanges({ thread, card: { step } }: Props) {
 }
 
 function Changes({ threadId, number }: { threadId: string; number: number }) {
-  const before = useQuery(valuesQuery(threadId, { kind: "fork", number: number - 1 }));
-  const after = useQuery(valuesQuery(threadId, { kind: "fork", number }));
-  const error = before.error ?? after.error;
-  if (error) return <FailureNotice error={error} />;
-  if (!before.data || !after.data) return <Skeleton lines={3} what="Loading the state" />;
-  return <ValueChanges before={stateIn(before.data)} after={stateIn(after.data)} />;
+  const states = useQuery(statesQuery(threadId, number));
+  return (
+    <Loaded query={states} lines={3}>
+      {({ before, after }) => <ValueChanges before={before} after={after} />}
+    </Loaded>
+  );
 }
+
+/** The variables of a step workflow before and after a step, and its params. The state before step 0 is empty. */
+export const statesQuery = (threadId: string, number: number) =>
+  queryOptions({
+    queryKey: ["states", threadId, number],
+    queryFn: async ({ signal }) => {
+      const read = (steps: number) => readCheckpoint(threadId, { steps }, signal);
+      const [before, after] = await Promise.all([
+        number > 0 ? read(number - 1) : null,
+        read(number),
+      ]);
+      return { before: before ? stateIn(before) : {}, after: stateIn(after), params: after.params };
+    },
+    staleTime: Infinity,
+    gcTime: 0,
+    retry: false,
+  });
 
 /** The differing variables of two states, each as a comparison. */
 export function ValueChanges({ before, after }: { before: State; after: State }) {
@@ -51,13 +67,7 @@ export function ValueChanges({ before, after }: { before: State; after: State })
 
 type State = Readonly<Record<string, unknown>>;
 
-export const stateIn = ({
-  variables,
-  localVars,
-}: {
-  variables: State;
-  localVars: State;
-}): State => ({
+const stateIn = ({ variables, localVars }: RunCheckpoint): State => ({
   ...variables,
   ...localVars,
 });

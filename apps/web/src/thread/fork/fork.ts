@@ -15,6 +15,7 @@ import {
   startRerun,
 } from "../../lib/threads.ts";
 import { problemOf, type ValueEdit, valueOf } from "../../lib/value-edits.ts";
+import type { TraceRow } from "../trace/rows.ts";
 
 export const keptBy = ({ kind, number }: ForkPoint): number =>
   kind === "fork" ? number : number - 1;
@@ -156,3 +157,15 @@ export const valuesQuery = (threadId: string, { kind, number }: ForkPoint) =>
     gcTime: 0,
     retry: false,
   });
+
+/** The point of a row at which a new thread may start; null for none. A moved thread can't repeat a step. */
+export function pointOf(
+  row: TraceRow | null,
+  kind: ForkPoint["kind"],
+  { movedTo }: Thread,
+): ForkPoint | null {
+  if (kind === "rerun" && movedTo !== undefined) return null;
+  const failedAt = kind === "rerun" ? row?.failedAt : null;
+  const number = row?.number ?? row?.card?.step?.number ?? failedAt ?? null;
+  return number === null ? null : { kind, number };
+}

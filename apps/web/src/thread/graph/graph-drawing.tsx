@@ -15,14 +15,7 @@ import {
   type Viewport,
 } from "@xyflow/react";
 import "@xyflow/react/dist/style.css";
-import {
-  type CSSProperties,
-  type KeyboardEvent,
-  type RefObject,
-  useEffect,
-  useMemo,
-  useRef,
-} from "react";
+import { type KeyboardEvent, type RefObject, useEffect, useMemo, useRef } from "react";
 import { count as grouped, roleName } from "../../lib/format.ts";
 import { nodeStates, Pill } from "../../ui/states.tsx";
 import type { Graph, GraphEdge, GraphNode } from "./graph.ts";
@@ -78,12 +71,6 @@ export function layoutOfGraph({ nodes, edges }: Graph): Layout {
     return shown ? [{ edge: shown, points: points.map(at), label: at(label) }] : [];
   });
   return { nodes: all, edges: routed, size };
-}
-
-/** The style of the box: full width and the height of the graph, so that the text stays readable. */
-function boxOf({ size }: Layout): CSSProperties {
-  const [width, height] = [size.width + around, size.height + around];
-  return { aspectRatio: `${width} / ${height}`, maxHeight: Math.min(height, mostHeight) };
 }
 
 const around = 60;
@@ -184,7 +171,7 @@ export function GraphDrawing({ graph, label, selected = null, onSelect, fills = 
   };
   return (
     <figure
-      style={fills ? undefined : boxOf(layout)}
+      style={fills ? undefined : { height: Math.min(layout.size.height + around, mostHeight) }}
       className={`graph w-full overflow-hidden ${fills ? "min-h-0 flex-1" : "mt-3 min-h-96 rounded-lg border"}`}
       aria-label={label}
       // The capture phase comes before React Flow, which selects and moves nodes with these keys.

@@ -32,14 +32,11 @@ export type Graph = { nodes: GraphNode[]; edges: GraphEdge[] };
 export const stateOf = ({ status }: TraceRow): NodeState =>
   status === "done" || status === "copied" ? "committed" : status;
 
-/** Tells whether a row is a node, not a part of an attempt or a time between attempts. */
-export const isNode = ({ kind }: TraceRow): boolean =>
-  kind !== "thinking" &&
-  kind !== "text" &&
-  kind !== "tool" &&
-  kind !== "retry" &&
-  kind !== "pause" &&
-  kind !== "answer";
+/** The kinds of rows that are parts of an attempt, or times between attempts. */
+const parts = new Set<TraceRow["kind"]>(["thinking", "text", "tool", "retry", "pause", "answer"]);
+
+/** Tells whether a row is a node. */
+export const isNode = ({ kind }: TraceRow): boolean => !parts.has(kind);
 
 /** Maximum number of concurrent members of a role with separate nodes. More members share one node. */
 const mostMembers = 12;

@@ -27,16 +27,8 @@ export function planGraph(
   const stateOf = (id: string): GraphNode["state"] =>
     asked.has(id) ? "waiting" : states[rows.get(id) ?? "pending"];
   const nodeOf = (id: string, note: string): GraphNode => ({
-    ...{
-      id,
-      parent: null,
-      label: id,
-      note,
-      count: 0,
-      state: stateOf(id),
-      row: id,
-      isGroup: false,
-    },
+    ...{ id, note, label: id, row: id, state: stateOf(id) },
+    ...{ parent: null, count: 0, isGroup: false },
   });
   const added = [...rows.keys()].filter((id) => !ids.has(id));
   return {

@@ -1,4 +1,4 @@
-import { useMutation } from "@tanstack/react-query";
+import { type QueryKey, useMutation, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, type RefObject, useCallback, useEffect, useRef, useState } from "react";
 import { moment } from "../../lib/format.ts";
 import { ApiError } from "../../lib/request.ts";
@@ -38,6 +38,8 @@ type Props = {
   /** Whether the question is closed, and accepts no answer. */
   isOver?: boolean;
   asked?: number;
+  /** The queries that an answer changes. */
+  changes: QueryKey;
   onSent?: () => void;
 };
 
@@ -50,6 +52,7 @@ const closed = new Set(["STALE_ANSWER", "NOT_WAITING", "THREAD_ENDED", "ANSWER_L
 export function Decision(props: Props) {
   const { from, prompt = "", subject, children, choices, expiresAt = null, onSent } = props;
   const { isOver = false, asked = 0 } = props;
+  const client = useQueryClient();
   const form = useRef<HTMLFormElement>(null);
   const [hidden, setHidden] = useState(0);
   const hide = useCallback(() => {
@@ -60,6 +63,7 @@ export function Decision(props: Props) {
   const isSent = useRef(false);
   const work = useMutation({
     mutationFn: (sending: Promise<unknown>) => sending,
+    onSettled: () => void client.invalidateQueries({ queryKey: props.changes }),
     onSuccess: () => onSent?.(),
     onError: () => {
       isSent.current = false;

@@ -1,10 +1,10 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type ApprovalDecision, decisionOf } from "@uncaged/workflow/records";
+import { type ApprovalDecision, decisionOf, sleepsUntil } from "@uncaged/workflow/records";
 import type { AnswerThread, NumberedStep } from "@uncaged/workflow-server/api-types";
 import { Check, Pencil, Send, X } from "lucide-react";
 import { useMemo, useRef, useState } from "react";
-import { ago, moment, useNow } from "../../lib/format.ts";
+import { ago, moment, until, useNow } from "../../lib/format.ts";
 import { readJson } from "../../lib/json.ts";
 import { forgetKept, readKept, useKept } from "../../lib/kept.ts";
 import { fieldsOf, type FormField } from "../../lib/schema.ts";
@@ -21,6 +21,8 @@ import {
 } from "./answer.ts";
 import { type Choice, Decision } from "./decision.tsx";
 import { Subject } from "./subject.tsx";
+import { useThread } from "../run/thread-context.tsx";
+import type { TraceRow } from "../trace/rows.ts";
 
 type Props = {
   threadId: string;
@@ -33,17 +35,12 @@ type Props = {
 
 /** The question of a waiting thread: the asking role, the whole subject, and the answer. */
 export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
-  const client = useQueryClient();
   const question = useMemo(() => questionOf(step), [step]);
   const { text, expiresAt, call, approval } = question;
   const keep = draftKey(threadId, question.number);
   const answer: Answer = async (given) => {
-    try {
-      await answerThread(threadId, given);
-      forgetKept(keep);
-    } finally {
-      void client.invalidateQueries({ queryKey: threadKeys.one(threadId) });
-    }
+    await answerThread(threadId, given);
+    forgetKept(keep);
   };
   const form = { question, keep, answer };
   const subject = call ? (
@@ -54,6 +51,7 @@ export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
   const around: Around = {
     from: <Asker threadId={threadId} step={step} by={question.asker} tool={call?.tool ?? null} />,
     ...{ prompt: text, subject, expiresAt, isOver, asked, onSent: onAnswered },
+    changes: threadKeys.one(threadId),
   };
   return (
     <section aria-label="Question" className="min-w-0 p-4">
@@ -77,7 +75,7 @@ export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
 const draftKey = (threadId: string, step: number): string => `answer-${threadId}-${step}`;
 
 /** Tells whether a text for a question was typed and not sent. */
-export const hasDraft = (threadId: string, step: number): boolean =>
+const hasDraft = (threadId: string, step: number): boolean =>
   readKept<unknown>(draftKey(threadId, step), null) !== null;
 
 type Answer = (given: AnswerThread) => Promise<void>;
@@ -124,7 +122,7 @@ type ApprovalProps = Around & {
 };
 
 /** Approves or rejects a subject, with a note. */
-export function ApprovalForm({ keep, onDecide, ...around }: ApprovalProps) {
+function ApprovalForm({ keep, onDecide, ...around }: ApprovalProps) {
   const [note, setNote] = useKept(keep, "");
   return (
     <Decision
@@ -274,3 +272,33 @@ function chosen(field: FormField): FormField {
 
 const isDecision = (choices: readonly unknown[]): boolean =>
   choices.length > 1 && choices.every((choice) => decisionOf(choice) !== null);
+
+/**
+ * The form of a row's open question, or of a closed question with unsent text, while the thread waits; for a sleep, its
+ * end. `asked` counts the requests to show the form.
+ */
+export function RowFoot({ row, asked }: { row: TraceRow; asked: number }) {
+  const { threadId, status } = useThread();
+  const step = row.card?.step;
+  const isOver = row.status !== "waiting";
+  if (status !== "waiting" || step?.role !== "__wait__") return null;
+  if (isOver && !hasDraft(threadId, step.number)) return null;
+  if (row.kind === "wait") return <Asleep step={step} />;
+  return (
+    <Question key={step.number} threadId={threadId} step={step} asked={asked} isOver={isOver} />
+  );
+}
+
+function Asleep({ step }: { step: NumberedStep }) {
+  const at = sleepsUntil(step);
+  const now = useNow(1_000, at !== null && at > Date.now());
+  if (at === null) return null;
+  return (
+    <p className="px-4 pb-3">
+      Sleeps until <time dateTime={new Date(at).toISOString()}>{moment(at)}</time>{" "}
+      <span className="text-muted" role="timer">
+        ({until(at, now)})
+      </span>
+    </p>
+  );
+}

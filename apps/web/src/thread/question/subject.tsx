@@ -52,7 +52,11 @@ function Fields({ value }: { value: Readonly<Record<string, unknown>> }) {
           facts={names.map((name) => [name, <Field key={name} value={value[name]} />])}
         />
       )}
-      <Switch onClick={() => setJson(!isJson)}>{isJson ? "Show formatted" : "Show as JSON"}</Switch>
+      <div>
+        <Button small onClick={() => setJson(!isJson)}>
+          {isJson ? "Show formatted" : "Show as JSON"}
+        </Button>
+      </div>
     </div>
   );
 }
@@ -86,19 +90,15 @@ function Report({ text }: { text: string }) {
     <div className="flex flex-col items-start gap-2 *:w-full">
       <Prose text={text} isMarkdown={isLaidOut} onHiding={onHiding} isOpen />
       {hasLayout && !isHiding && (
-        <Switch onClick={() => setMarkdown(!isMarkdown)}>
-          {isMarkdown ? "Show as written" : "Show formatted"}
-        </Switch>
+        <div>
+          <Button small onClick={() => setMarkdown(!isMarkdown)}>
+            {isMarkdown ? "Show as written" : "Show formatted"}
+          </Button>
+        </div>
       )}
     </div>
   );
 }
-
-const Switch = (props: { onClick: () => void; children: string }) => (
-  <div>
-    <Button small {...props} />
-  </div>
-);
 
 /** Control characters except tabs and line ends, marks of the writing direction, and invisible characters. */
 const unseen =

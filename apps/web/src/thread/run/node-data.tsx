@@ -1,13 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
-import { ChevronLeft, ChevronRight, ListTree, Table2, TextCursorInput } from "lucide-react";
+import { ListTree, Table2, TextCursorInput } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { cost, count, counted, duration, tokens, useNow } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
 import { durationOf } from "../../lib/thread-log.ts";
 import { isLive } from "../../lib/threads.ts";
-import { Button, Copy } from "../../ui/button.tsx";
+import { Copy } from "../../ui/button.tsx";
+import { IconButton } from "../../ui/icon-button.tsx";
 import { jsonOf } from "../../ui/json-search.tsx";
 import { JsonTree } from "../../ui/json-tree.tsx";
+import { More } from "../../ui/more.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { Section } from "../../ui/section.tsx";
 import { Loaded, RowState } from "../../ui/states.tsx";
@@ -89,38 +91,20 @@ type RunsProps = {
 
 function Runs({ runs, at, onChoose }: RunsProps) {
   // The newest run stays chosen while more runs start.
-  const go = (to: number) => onChoose(to >= runs.length - 1 ? null : (runs[to]?.id ?? null));
+  const go = (to: number) => onChoose(to === runs.length - 1 ? null : (runs[to]?.id ?? null));
   return (
-    <div className="flex items-center gap-1 px-3 pt-2">
-      <Button
-        look="quiet"
-        small
-        icon={<ChevronLeft />}
-        aria-label="Previous run of the node"
-        disabled={at === 0}
-        onClick={() => go(at - 1)}
-      />
-      <select
-        aria-label="Run of the node"
-        className="min-h-8 min-w-0 flex-1 rounded-md border border-line-control bg-surface px-2 max-sm:min-h-10"
-        value={at}
-        onChange={({ target }) => go(Number(target.value))}
-      >
-        {runs.map(({ id, status }, index) => (
-          <option key={id} value={index}>
-            {`Run ${index + 1} of ${runs.length}, ${status}`}
-          </option>
-        ))}
-      </select>
-      <Button
-        look="quiet"
-        small
-        icon={<ChevronRight />}
-        aria-label="Next run of the node"
-        disabled={at === runs.length - 1}
-        onClick={() => go(at + 1)}
-      />
-    </div>
+    <select
+      aria-label="Run of the node"
+      className="mx-3 mt-2 min-h-8 rounded-md border border-line-control bg-surface px-2 max-sm:min-h-10"
+      value={at}
+      onChange={({ target }) => go(Number(target.value))}
+    >
+      {runs.map(({ id, status }, index) => (
+        <option key={id} value={index}>
+          {`Run ${index + 1} of ${runs.length}, ${status}`}
+        </option>
+      ))}
+    </select>
   );
 }
 
@@ -141,11 +125,9 @@ function Figures({ row, isLive: isGrowing, onRow }: FiguresProps) {
           ...(row.cost === null || row.cost === 0 ? [] : [cost(row.cost)]),
         ].join(" · ")}
       </span>
-      <Button
-        small
-        look="quiet"
+      <IconButton
         icon={<ListTree />}
-        aria-label="Show it in the trace"
+        label="Show it in the trace"
         title="Show it in the trace"
         onClick={() => onRow(id)}
       />
@@ -199,11 +181,9 @@ function Entry({ name, value, isGrowing, pick }: EntryProps) {
       <div className="flex items-center gap-1">
         <h4 className="code min-w-0 flex-1 wrap-anywhere text-muted">{name}</h4>
         {columns && (
-          <Button
-            look="quiet"
-            small
+          <IconButton
             icon={isTable ? <ListTree /> : <Table2 />}
-            aria-label={isTable ? `Show ${name} as a tree` : `Show ${name} as a table`}
+            label={isTable ? `Show ${name} as a tree` : `Show ${name} as a table`}
             title={isTable ? "As a tree" : "As a table"}
             onClick={() => setTable(!isTable)}
           />
@@ -225,11 +205,9 @@ function Entry({ name, value, isGrowing, pick }: EntryProps) {
 }
 
 const Insert = ({ what, onInsert }: { what: string; onInsert: () => void }) => (
-  <Button
-    look="quiet"
-    small
+  <IconButton
     icon={<TextCursorInput />}
-    aria-label={`Insert ${what}`}
+    label={`Insert ${what}`}
     title="Insert it into the last field"
     // Keeps the focus in the field.
     onPointerDown={(event) => event.preventDefault()}
@@ -237,7 +215,7 @@ const Insert = ({ what, onInsert }: { what: string; onInsert: () => void }) => (
   />
 );
 
-const rowsAtOnce = 20;
+const rowsAtOnce = 50;
 
 type TableProps = {
   name: string;
@@ -247,43 +225,43 @@ type TableProps = {
 };
 
 function DataTable({ name, columns, rows, pick }: TableProps) {
-  const [shown, setShown] = useState(rowsAtOnce);
   return (
-    <>
-      <div className="overflow-x-auto rounded-md border" tabIndex={0}>
-        <table className="w-full text-left" aria-label={name}>
-          <thead>
-            <tr className="border-b text-small text-faint">
-              {columns.map((column) => (
-                <th key={column} scope="col" className="px-2 py-1 font-semibold whitespace-nowrap">
-                  {column}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody className="divide-y">
-            {rows.slice(0, shown).map((row, index) => (
-              <tr key={index}>
+    <More of={rows} atOnce={rowsAtOnce} label={(left) => `Show more of ${counted(left, "row")}`}>
+      {(shown) => (
+        <div className="overflow-x-auto rounded-md border" tabIndex={0}>
+          <table className="w-full text-left" aria-label={name}>
+            <thead>
+              <tr className="border-b text-small text-faint">
                 {columns.map((column) => (
-                  <td key={column} className="max-w-48 px-2 py-1 align-top">
-                    <Cell
-                      value={row[column]}
-                      what={`${name}${memberPath(index)}${memberPath(column)}`}
-                      onPick={pick(`${memberPath(index)}${memberPath(column)}`)}
-                    />
-                  </td>
+                  <th
+                    key={column}
+                    scope="col"
+                    className="px-2 py-1 font-semibold whitespace-nowrap"
+                  >
+                    {column}
+                  </th>
                 ))}
               </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {rows.length > shown && (
-        <Button small onClick={() => setShown(shown + 5 * rowsAtOnce)}>
-          Show more of {counted(rows.length - shown, "row")}
-        </Button>
+            </thead>
+            <tbody className="divide-y">
+              {shown.map((row, index) => (
+                <tr key={index}>
+                  {columns.map((column) => (
+                    <td key={column} className="max-w-48 px-2 py-1 align-top">
+                      <Cell
+                        value={row[column]}
+                        what={`${name}${memberPath(index)}${memberPath(column)}`}
+                        onPick={pick(`${memberPath(index)}${memberPath(column)}`)}
+                      />
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
       )}
-    </>
+    </More>
   );
 }
 

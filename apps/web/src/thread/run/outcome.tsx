@@ -1,4 +1,4 @@
-import type { Status, Thread } from "@uncaged/workflow-server/api-types";
+import type { Status } from "@uncaged/workflow-server/api-types";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { softOf, StatusIcon, stoppedText } from "../status/status.tsx";
@@ -6,6 +6,7 @@ import { isEnded } from "../../lib/threads.ts";
 import { Prose } from "../../ui/prose.tsx";
 import { Value } from "../../ui/value.tsx";
 import { Position } from "../detail/thrown.tsx";
+import { useThread } from "./thread-context.tsx";
 
 const outOfRounds =
   "It reached its limit of rounds before it was done. Retry with more rounds continues it in a new thread.";
@@ -18,15 +19,11 @@ const reasons: Partial<Record<Status, string>> = {
 
 const mostFolded = 600;
 
-type Props = {
-  thread: Thread;
-  status: Status;
-  hasRow: boolean;
-};
-
-/** The outcome of a thread, or the reason of its stop. */
-export function Outcome({ thread, status, hasRow }: Props) {
+/** The outcome of the shown thread, or the reason of its stop. */
+export function Outcome() {
+  const { thread, status, rows } = useThread();
   const { result, failure, stepCount, movedTo } = thread;
+  const hasRow = rows.some(({ failedAt }) => failedAt !== null);
   const [isWhole, setWhole] = useState(false);
   const end = isEnded(status) ? result : null;
   const isStopped = end?.reason === "maxRounds";

@@ -1,27 +1,15 @@
 import { Link } from "@tanstack/react-router";
-import type { Status, Thread } from "@uncaged/workflow-server/api-types";
-import { ArrowUpRight, OctagonX, Pause, Play, RotateCcw } from "lucide-react";
-import { type ReactNode, useRef, useState } from "react";
+import { ArrowUpRight, OctagonX, RotateCcw } from "lucide-react";
 import { cost, counted, duration, tokens } from "../../lib/format.ts";
-import { useControl } from "../../lib/thread-actions.ts";
-import {
-  type ForkPoint,
-  forkThread,
-  isEnded,
-  isLive,
-  killThread,
-  retryThread,
-} from "../../lib/threads.ts";
-import { Button, useKeptFocus } from "../../ui/button.tsx";
-import { FailureNotice, PausingNote, Skeleton } from "../../ui/states.tsx";
+import { forkThread, isEnded, isLive, killThread } from "../../lib/threads.ts";
+import { FailureNotice, Skeleton } from "../../ui/states.tsx";
 import { Detail } from "../detail/detail.tsx";
-import { ForkDialog } from "../fork/fork-dialog.tsx";
-import { footOf } from "../question/row-foot.tsx";
 import { StatusBadge } from "../status/status.tsx";
-import { leadingRow } from "../trace/selection.ts";
+import { leadingRow } from "../trace/rows.ts";
 import { TracePane } from "../trace/trace-pane.tsx";
-import { useFigures } from "./figures.ts";
+import { ThreadContext, useFigures, useThread } from "./thread-context.tsx";
 import { Outcome } from "./outcome.tsx";
+import { RunButtons } from "./run-buttons.tsx";
 import type { Run } from "./use-run.ts";
 
 type Props = {
@@ -43,28 +31,30 @@ export function RunPanel(props: Props) {
     );
   }
   if (!thread || !status) return <Skeleton lines={6} what="Loading the run" />;
-  return <Shown key={thread.threadId} {...props} thread={thread} status={status} />;
+  return (
+    <ThreadContext
+      key={thread.threadId}
+      run={props.run}
+      thread={thread}
+      status={status}
+      onForked={(id, { number }) => props.onStarted(id, `From step ${number}`)}
+    >
+      <Shown {...props} />
+    </ThreadContext>
+  );
 }
 
-type ShownProps = Props & { thread: Thread; status: Status };
-
-function Shown(props: ShownProps) {
-  const { run, row: chosen, onRow, onStarted, thread, status } = props;
-  const { log, rows } = run;
-  const [point, setPoint] = useState<ForkPoint | null>(null);
-  const figures = useFigures(thread, status, log);
+function Shown({ row: chosen, onRow, onStarted }: Props) {
+  const { log, rows, status } = useThread();
+  const figures = useFigures();
   const row = rows.find(({ id }) => id === chosen) ?? leadingRow(rows, status);
   return (
     <section
       className="flex min-h-0 flex-1 flex-col max-md:flex-none"
       aria-label="The selected run"
     >
-      <Head {...props} figures={figures} />
-      <Outcome
-        thread={thread}
-        status={status}
-        hasRow={rows.some(({ failedAt }) => failedAt !== null)}
-      />
+      <Head figures={figures} onStarted={onStarted} />
+      <Outcome />
       <div className="flex min-h-40 flex-[3] flex-col max-md:h-80 max-md:flex-none">
         <TracePane
           rows={rows}
@@ -80,50 +70,23 @@ function Shown(props: ShownProps) {
           className="min-h-0 flex-[4] overflow-y-auto border-t max-md:flex-none max-md:overflow-visible"
           tabIndex={0}
         >
-          <Detail
-            key={row.id}
-            row={row}
-            thread={thread}
-            onForkPoint={setPoint}
-            canRerun={thread.movedTo === undefined}
-            foot={status === "waiting" && footOf(row, thread.threadId)}
-          />
+          <Detail key={row.id} row={row} />
         </div>
-      )}
-      {point && (
-        <ForkDialog
-          thread={thread}
-          steps={log.steps}
-          point={point}
-          onMade={(id) => onStarted(id, `From step ${point.number}`)}
-          onClose={() => setPoint(null)}
-        />
       )}
     </section>
   );
 }
 
-type HeadProps = ShownProps & { figures: ReturnType<typeof useFigures> };
+type HeadProps = Pick<Props, "onStarted"> & { figures: ReturnType<typeof useFigures> };
 
-function Head({ run: { log }, thread, status, figures, onStarted }: HeadProps) {
-  const { threadId } = thread;
-  const { work, isPausing, pause, resume } = useControl(threadId, status, log.isPausing);
-  const buttons = useRef<HTMLDivElement>(null);
-  useKeptFocus(buttons);
-  const { workedMs, steps, spent } = figures;
-  const stopped = (log.end?.result ?? thread.result)?.reason === "maxRounds";
-  const again = (label: string, start: () => Promise<{ threadId: string }>) => () =>
-    work.mutate(async () => onStarted((await start()).threadId, label));
-  const act = (label: string, icon: ReactNode, perform: () => void, isMain = false) => (
-    <Button look={isMain ? "solid" : "plain"} icon={icon} isBusy={work.isPending} onClick={perform}>
-      {label}
-    </Button>
-  );
-  const canResume = isPausing || status === "paused" || status === "interrupted";
+function Head({ figures: { workedMs, steps, spent }, onStarted }: HeadProps) {
+  const { threadId, status, isStopped } = useThread();
+  const rerun = async () =>
+    onStarted((await forkThread(threadId, { keep: { atStep: 0 } })).threadId, "Rerun");
   return (
     <header className="flex flex-none flex-col gap-2 border-b p-3">
       <div className="flex flex-wrap items-center gap-2">
-        <StatusBadge status={status} stoppedAt={stopped ? steps : null} />
+        <StatusBadge status={status} stoppedAt={isStopped ? steps : null} />
         <p className="min-w-0 flex-1 text-small text-muted">
           {[
             duration(workedMs),
@@ -140,35 +103,15 @@ function Head({ run: { log }, thread, status, figures, onStarted }: HeadProps) {
         </Link>
       </div>
       <p role="status" className="sr-only">{`Run: ${status}`}</p>
-      <div ref={buttons} className="flex flex-wrap gap-2 empty:hidden">
-        {isPausing && <PausingNote />}
-        {status === "running" && !isPausing && act("Pause", <Pause />, pause)}
-        {canResume && act("Resume", <Play />, resume, true)}
-        {!isEnded(status) && status !== "corrupt" && status !== "moved" && (
-          <Button
-            look="danger"
-            icon={<OctagonX />}
-            isBusy={work.isPending}
-            onClick={() => work.mutate(() => killThread(threadId))}
-          >
-            Cancel
-          </Button>
-        )}
-        {(status === "failed" || status === "killed") &&
-          act(
-            "Retry",
-            <RotateCcw />,
-            again("Retry", () => retryThread(threadId)),
-            true,
-          )}
-        {isEnded(status) &&
-          act(
-            "Rerun",
-            <RotateCcw />,
-            again("Rerun", () => forkThread(threadId, { keep: { atStep: 0 } })),
-          )}
-      </div>
-      {work.error && <FailureNotice error={work.error} />}
+      <RunButtons onRetried={(id) => onStarted(id, "Retry")}>
+        {({ button, perform }) =>
+          isEnded(status)
+            ? button("Rerun", <RotateCcw />, () => perform(rerun), "plain")
+            : status !== "corrupt" &&
+              status !== "moved" &&
+              button("Cancel", <OctagonX />, () => perform(() => killThread(threadId)), "danger")
+        }
+      </RunButtons>
     </header>
   );
 }

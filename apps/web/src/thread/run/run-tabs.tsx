@@ -1,13 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Status } from "@uncaged/workflow-server/api-types";
 import { X } from "lucide-react";
-import { useEffect, useEffectEvent } from "react";
+import { useEffect, useEffectEvent, useMemo } from "react";
 import { ago, useNow } from "../../lib/format.ts";
 import { ApiError } from "../../lib/request.ts";
 import { isEnded, threadQuery } from "../../lib/threads.ts";
-import { Button } from "../../ui/button.tsx";
+import { IconButton } from "../../ui/icon-button.tsx";
 import { StatusIcon } from "../status/status.tsx";
-import type { Session } from "./sessions.ts";
+import { isRecord, readJson } from "../../lib/json.ts";
+import { readStored, store, useStored } from "../../lib/stored.ts";
 
 type Props = {
   sessions: readonly Session[];
@@ -18,49 +19,35 @@ type Props = {
 };
 
 /** The editor's runs as tabs. The canvas shows the selected run. */
-export function RunTabs({ sessions, selected, status, onSelect, onForget }: Props) {
-  const now = useNow(10_000, sessions.length > 0);
-  if (sessions.length === 0) return null;
+export function RunTabs(props: Props) {
   return (
     <div className="flex min-w-0 items-center gap-1 overflow-x-auto" role="group" aria-label="Runs">
-      {sessions.map((session) => (
-        <RunTab
-          key={session.runID}
-          session={session}
-          isSelected={session.runID === selected}
-          known={session.runID === selected ? status : null}
-          now={now}
-          onSelect={() => onSelect(session.runID)}
-          onForget={() => onForget(session.runID)}
-        />
+      {props.sessions.map((session) => (
+        <RunTab key={session.runID} {...props} session={session} />
       ))}
     </div>
   );
 }
 
-type TabProps = {
-  session: Session;
-  isSelected: boolean;
-  known: Status | null;
-  now: number;
-  onSelect: () => void;
-  onForget: () => void;
-};
+type TabProps = Props & { session: Session };
 
 const readEveryMs = 2_000;
 
-function RunTab({ session, isSelected, known, now, onSelect, onForget }: TabProps) {
+function RunTab({ session, selected, status: known, onSelect, onForget }: TabProps) {
+  const { runID, label, startedAt } = session;
+  const now = useNow(10_000);
+  const isSelected = runID === selected;
   const { data: thread, error } = useQuery({
-    ...threadQuery(session.runID),
+    ...threadQuery(runID),
     refetchInterval: ({ state }) =>
       state.data && isEnded(state.data.status) ? false : readEveryMs,
   });
   const isGone = error instanceof ApiError && error.status === 404;
-  const forget = useEffectEvent(onForget);
+  const forget = useEffectEvent(() => onForget(runID));
   useEffect(() => {
     if (isGone) forget();
   }, [isGone]);
-  const status = known ?? thread?.status ?? "running";
+  const status = (isSelected ? known : null) ?? thread?.status ?? "running";
   return (
     <span
       className={`inline-flex flex-none items-center rounded-md border ${isSelected ? "border-accent bg-surface" : "border-line bg-sunken"}`}
@@ -69,21 +56,65 @@ function RunTab({ session, isSelected, known, now, onSelect, onForget }: TabProp
         type="button"
         aria-pressed={isSelected}
         className="inline-flex min-h-6 cursor-pointer items-center gap-1 pr-1 pl-2 text-small"
-        onClick={onSelect}
+        onClick={() => onSelect(runID)}
       >
         <StatusIcon status={status} />
-        <span className="max-w-28 truncate font-semibold">{session.label}</span>
+        <span className="max-w-28 truncate font-semibold">{label}</span>
         <span className="text-muted">{status}</span>
-        <span className="text-faint">{ago(session.startedAt, now)}</span>
+        <span className="text-faint">{ago(startedAt, now)}</span>
       </button>
-      <Button
-        small
-        look="quiet"
+      <IconButton
         icon={<X />}
-        aria-label={`Forget ${session.label}`}
+        label={`Forget ${label}`}
         title="Remove it from this bar; its thread stays"
-        onClick={onForget}
+        onClick={() => onForget(runID)}
       />
     </span>
   );
+}
+
+export type Session = { runID: string; label: string; startedAt: number };
+
+type SessionList = { all: readonly Session[]; selected: string | null };
+
+/** Time for which the bar lists a run, in milliseconds. The server keeps the thread longer. */
+const keptMs = 24 * 60 * 60 * 1_000;
+const most = 12;
+
+/** Reads stored sessions. Skips expired and invalid sessions. */
+export function readSessions(text: string | null, now: number): SessionList {
+  const value = text === null ? null : readJson(text).value;
+  const { all, selected } = isRecord(value) ? value : {};
+  const sessions = (Array.isArray(all) ? all : []).filter(
+    (one): one is Session =>
+      isRecord(one) &&
+      typeof one.runID === "string" &&
+      typeof one.label === "string" &&
+      typeof one.startedAt === "number" &&
+      now - one.startedAt < keptMs,
+  );
+  const isThere = sessions.some(({ runID }) => runID === selected);
+  return {
+    all: sessions,
+    selected: isThere ? (selected as string) : (sessions.at(-1)?.runID ?? null),
+  };
+}
+
+export const withSession = ({ all }: SessionList, session: Session): SessionList => ({
+  all: [...all.filter(({ runID }) => runID !== session.runID), session].slice(-most),
+  selected: session.runID,
+});
+
+export function withoutSession({ all, selected }: SessionList, runID: string): SessionList {
+  const left = all.filter((one) => one.runID !== runID);
+  return { all: left, selected: selected === runID ? (left.at(-1)?.runID ?? null) : selected };
+}
+
+/** The sessions of an editor. They survive a reload, and tabs share them. */
+export function useSessions(key: string) {
+  const text = useStored(key);
+  const list = useMemo(() => readSessions(text, Date.now()), [text]);
+  const set = (change: (before: SessionList) => SessionList) =>
+    void store(key, JSON.stringify(change(readSessions(readStored(key), Date.now()))));
+  return { ...list, set };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readSessions, withoutSession, withSession } from "./sessions.ts";
+import { readSessions, withoutSession, withSession } from "./run-tabs.tsx";
 
 const hour = 60 * 60 * 1_000;
 const session = (runID: string, startedAt = 0) => ({ runID, label: "Run", startedAt });

@@ -1,30 +1,26 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import type { NumberedStep, Thread } from "@uncaged/workflow-server/api-types";
+import type { NumberedStep } from "@uncaged/workflow-server/api-types";
 import { ChevronLeft, ChevronRight } from "lucide-react";
 import { useMemo, useState } from "react";
 import { roleName } from "../../lib/format.ts";
-import { isRecord } from "../../lib/json.ts";
-import type { ThreadLog } from "../../lib/thread-log.ts";
-import { bundleQuery } from "../../lib/workflows.ts";
+import { bundleQuery, isStepWorkflow } from "../../lib/workflows.ts";
 import { Button } from "../../ui/button.tsx";
 import { Part } from "../../ui/page.tsx";
-import { FailureNotice, Skeleton } from "../../ui/states.tsx";
+import { Loaded, Skeleton } from "../../ui/states.tsx";
 import { Values } from "../../ui/value.tsx";
-import { stateIn, ValueChanges } from "../detail/state-changes.tsx";
-import { valuesQuery } from "../fork/fork.ts";
+import { statesQuery, ValueChanges } from "../detail/state-changes.tsx";
+import { useThread } from "../run/thread-context.tsx";
 
 type State = Readonly<Record<string, unknown>>;
 
-type Props = { thread: Thread; log: ThreadLog };
-
 /** The state of a thread after each of its steps, and the changes of that step. */
-export function StateView({ thread, log }: Props) {
+export function StateView() {
+  const { thread, log } = useThread();
   const { data: bundle, isPending } = useQuery({ ...bundleQuery(thread.hash), retry: false });
   const [chosen, choose] = useState<number | null>(null);
   const { steps } = log;
   const number = Math.min(chosen ?? steps.length, steps.length);
   if (isPending || !log.start) return <Skeleton />;
-  const isOfSteps = isRecord(bundle?.descriptor) && isRecord(bundle.descriptor.stepWorkflow);
   const step = steps[number - 1];
   const move = (to: number) => choose(Math.min(steps.length, Math.max(0, to)));
   return (
@@ -60,7 +56,7 @@ export function StateView({ thread, log }: Props) {
         role="region"
         aria-label="Values"
       >
-        {isOfSteps ? (
+        {isStepWorkflow(bundle) ? (
           <Variables threadId={thread.threadId} number={number} />
         ) : (
           <Roles steps={steps} number={number} />
@@ -74,22 +70,11 @@ const nameOf = (step: NumberedStep | undefined, number: number): string =>
   step ? `After step ${number}: ${roleName(step.role, step.meta)}` : "Before the first step";
 
 function Variables({ threadId, number }: { threadId: string; number: number }) {
-  const at = (steps: number) => ({
-    ...valuesQuery(threadId, { kind: "fork", number: Math.max(0, steps) }),
+  const states = useQuery({
+    ...statesQuery(threadId, number),
     placeholderData: keepPreviousData,
   });
-  const before = useQuery(at(number - 1));
-  const after = useQuery(at(number));
-  const error = after.error ?? before.error;
-  if (error) return <FailureNotice error={error} />;
-  if (!before.data || !after.data) return <Skeleton what="Loading the state" />;
-  return (
-    <States
-      before={number === 0 ? {} : stateIn(before.data)}
-      after={stateIn(after.data)}
-      params={after.data.params}
-    />
-  );
+  return <Loaded query={states}>{(found) => <States {...found} />}</Loaded>;
 }
 
 /** The newest step of each role, which the other roles read. */

@@ -1,5 +1,6 @@
 import { type AttemptTurn, firstLine } from "@uncaged/workflow/records";
 import type { Card } from "../../lib/thread-log.ts";
+import type { RowState } from "../../ui/states.tsx";
 
 /**
  * One row of a thread's trace: an attempt, a construct around attempts, or a part of an attempt. Times are in
@@ -25,16 +26,7 @@ export type TraceRow = {
   depth: number;
   parent: string | null;
   name: string;
-  status:
-    | "running"
-    | "done"
-    | "failed"
-    | "skipped"
-    | "cancelled"
-    | "lost"
-    | "waiting"
-    | "copied"
-    | "parked";
+  status: Parameters<typeof RowState>[0]["status"];
   number: number | null;
   failedAt: number | null;
   startedAt: number | null;

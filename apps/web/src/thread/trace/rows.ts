@@ -6,11 +6,11 @@ import {
   sleepsUntil,
   totalTokens,
 } from "@uncaged/workflow/records";
-import type { NumberedStep, Status } from "@uncaged/workflow-server/api-types";
+import type { Status } from "@uncaged/workflow-server/api-types";
 import { roleName, withoutMarks } from "../../lib/format.ts";
-import { type Card, failedAmong, nameOf, ThreadLog } from "../../lib/thread-log.ts";
+import { type Card, failedAmong, nameOf, type ThreadLog } from "../../lib/thread-log.ts";
 import { isEnded, isLive } from "../../lib/threads.ts";
-import { finished, lineIn, leaf, type TraceNode, type TraceRow } from "./nodes.ts";
+import { finished, leaf, lineIn, type TraceNode, type TraceRow } from "./nodes.ts";
 import { Places } from "./places.ts";
 
 export type { TraceRow } from "./nodes.ts";
@@ -40,13 +40,6 @@ export function traceRows(log: ThreadLog): TraceRow[] {
   };
   add(finished([...places.top, ...pausesIn(log, cards)]), null, 0);
   return rows;
-}
-
-/** The rows of steps without events. */
-export function rowsOfSteps(steps: readonly NumberedStep[]): TraceRow[] {
-  const log = new ThreadLog();
-  for (const step of steps) log.takeStep(step);
-  return traceRows(log);
 }
 
 function inOrder(a: Attempt, b: Attempt): number {
@@ -226,4 +219,18 @@ function pausesIn(log: ThreadLog, cards: readonly Card[]): TraceNode[] {
       log.status === "paused" ? "Paused" : "No worker",
     );
   return pauses;
+}
+
+/** The row that needs attention: the failure, the open question, else the newest running or last attempt. */
+export function leadingRow(rows: readonly TraceRow[], status: Status): TraceRow | null {
+  const attempts = rows.filter(({ kind }) => kind === "attempt");
+  return (
+    rows.find(({ failedAt }) => status === "failed" && failedAt !== null) ??
+    rows.findLast((row) => row.kind === "question" && row.status === "waiting") ??
+    rows.findLast((row) => row.kind === "wait" && row.status === "waiting") ??
+    attempts.findLast((row) => row.status === "running") ??
+    attempts.at(-1) ??
+    rows.at(-1) ??
+    null
+  );
 }

@@ -28,13 +28,11 @@ type Props = {
   top: number;
   ms: number | null;
   pieces: readonly Piece[];
-  onSelect: (id: string) => void;
-  onFold: (id: string) => void;
 };
 
 export const TraceLine = memo(
   function TraceLine(props: Props) {
-    const { id, row, isOpen, isSelected, index, top, ms, pieces, onSelect, onFold } = props;
+    const { id, row, isOpen, isSelected, index, top, ms, pieces } = props;
     const { name, kind, status, depth } = row;
     const number = row.number ?? row.failedAt;
     const note = noteOf(row);
@@ -48,7 +46,7 @@ export const TraceLine = memo(
         aria-selected={isSelected}
         className={`${columns} absolute inset-x-0 top-0 h-8 cursor-pointer text-muted hover:bg-hover aria-selected:bg-accent-soft max-sm:h-11`}
         style={{ transform: `translateY(${top}px)` }}
-        onClick={() => onSelect(row.id)}
+        data-index={index}
       >
         <div
           role="gridcell"
@@ -58,11 +56,7 @@ export const TraceLine = memo(
           <span
             aria-hidden
             className="grid h-8 w-5 flex-none place-items-center"
-            onClick={(event) => {
-              if (isOpen === null) return;
-              event.stopPropagation();
-              onFold(row.id);
-            }}
+            data-fold={isOpen === null ? undefined : row.id}
           >
             {isOpen !== null && (
               <ChevronRight className={`text-faint ${isOpen ? "rotate-90" : ""}`} />

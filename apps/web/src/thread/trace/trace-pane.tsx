@@ -1,9 +1,8 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { ChevronsDownUp, ChevronsUpDown, Maximize2, ZoomIn, ZoomOut } from "lucide-react";
+import { Maximize2, ZoomIn, ZoomOut } from "lucide-react";
 import {
   type KeyboardEvent,
   type ReactNode,
-  useCallback,
   useEffect,
   useId,
   useMemo,
@@ -63,7 +62,14 @@ export function TracePane(props: Props) {
   useEffect(() => {
     if (at >= 0 && !follows) virtual.scrollToIndex(at, { align: "auto" });
   }, [virtual, selected, at < 0, follows]);
-  const fold = useCallback((id: string) => setFolded((before) => toggled(before, id)), []);
+  const fold = (id: string) => setFolded(toggled(folded, id));
+  const press = (pressed: Element) => {
+    const folding = pressed.closest<HTMLElement>("[data-fold]")?.dataset.fold;
+    const index = pressed.closest<HTMLElement>("[data-index]")?.dataset.index;
+    const row = shown[Number(index)]?.row;
+    if (folding !== undefined) fold(folding);
+    else if (row) onSelect(row.id);
+  };
   const onKey = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const move = moveOf(event.key, shown, at);
@@ -91,22 +97,11 @@ export function TracePane(props: Props) {
   ] as const;
   useKeys(Object.fromEntries(zooms.map(([, key, , act]) => [key, act])));
   const isZoomed = view.to - view.from < 1;
-  const foldable = rows.filter((row, index) => (rows[index + 1]?.depth ?? 0) > row.depth);
-  const isFolded = folded.size > 0;
   return (
     <div className="@container flex min-h-0 min-w-0 flex-1 flex-col">
       <div className="flex flex-none items-center gap-1 border-b px-4 py-2">
         <SearchField label="Search the trace" value={words} onChange={setWords} />
         <span className="flex-1" />
-        {foldable.length > 0 && (
-          <Button
-            look="quiet"
-            icon={isFolded ? <ChevronsUpDown /> : <ChevronsDownUp />}
-            aria-label={isFolded ? "Unfold all" : "Fold all"}
-            title={isFolded ? "Unfold all" : "Fold all"}
-            onClick={() => setFolded(new Set(isFolded ? [] : foldable.map(({ id }) => id)))}
-          />
-        )}
         <span className="flex @max-md:hidden">
           {zooms.map(([label, key, icon, act]) => (
             <Button
@@ -142,6 +137,7 @@ export function TracePane(props: Props) {
           className="relative"
           role="rowgroup"
           style={{ height: virtual.getTotalSize() }}
+          onClick={({ target }) => press(target as Element)}
         >
           {axis && <Bands axis={axis} view={view} />}
           {virtual.getVirtualItems().map(({ index, key, start }) => {
@@ -157,8 +153,6 @@ export function TracePane(props: Props) {
                 top={start}
                 ms={lengthOf(row, now)}
                 pieces={axis ? piecesOf(row, axis, view, now, waits.get(row.id) ?? []) : []}
-                onSelect={onSelect}
-                onFold={fold}
               />
             );
           })}
@@ -239,6 +233,11 @@ function middleOf({ startedAt, endedAt }: TraceRow, axis: Axis, now: number): nu
 const place = (at: number, { from, to }: View): number => ((at - from) / (to - from)) * 100;
 const mostTicks = 4;
 
+const notchStyle = (at: number, to: number, view: View) => ({
+  left: `${place(at, view)}%`,
+  width: `max(3px, ${place(to, view) - place(at, view)}%)`,
+});
+
 function Head({ axis, view }: { axis: Axis | null; view: View }) {
   const share = view.to - view.from;
   const ticks = axis ? ticksOf(axis.workMs, mostTicks / share) : [];
@@ -268,10 +267,7 @@ function Head({ axis, view }: { axis: Axis | null; view: View }) {
             key={at}
             title={`${reason}: ${duration(ms)}`}
             className="absolute inset-y-0 z-10 border-x border-dashed border-line-strong bg-sunken"
-            style={{
-              left: `${place(at, view)}%`,
-              width: `max(3px, ${place(to, view) - place(at, view)}%)`,
-            }}
+            style={notchStyle(at, to, view)}
           >
             <span className="sr-only">
               {reason}: {duration(ms)}
@@ -304,10 +300,7 @@ function Bands({ axis, view }: { axis: Axis; view: View }) {
           <span
             key={at}
             className="absolute inset-y-0 border-x border-dashed border-line bg-sunken"
-            style={{
-              left: `${place(at, view)}%`,
-              width: `${place(to, view) - place(at, view)}%`,
-            }}
+            style={notchStyle(at, to, view)}
           />
         ))}
       </span>

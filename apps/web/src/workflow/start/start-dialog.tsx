@@ -3,7 +3,7 @@ import type { StartThread } from "@uncaged/workflow-server/api-types";
 import { Play } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
 import { forgetKept, useKept } from "../../lib/kept.ts";
-import { fieldsOf, filledWith, type FormField } from "../../lib/schema.ts";
+import { fieldOf, fieldsOf, filledWith } from "../../lib/schema.ts";
 import { useNewThread } from "../../lib/thread-actions.ts";
 import { problemOfRounds, startThread } from "../../lib/threads.ts";
 import { formQuery, workflowsQuery } from "../../lib/workflows.ts";
@@ -74,16 +74,14 @@ function Start({ onClose, first, values }: StartProps) {
 }
 
 /** The field for params of a workflow without a declared input, which may still read params. */
-const anyParams: FormField = {
-  name: "",
-  kind: "json",
-  label: "Params",
-  hint: 'Any JSON, such as {"files": 4}: the workflow does not declare what it reads.',
-  isRequired: false,
-  isNullable: false,
-  choices: [],
-  draft: "",
-};
+const anyParams = fieldOf(
+  "",
+  {
+    title: "Params",
+    description: 'Any JSON, such as {"files": 4}: the workflow does not declare what it reads.',
+  },
+  false,
+);
 
 type StartFormProps = {
   workflow: string;

@@ -72,7 +72,6 @@ const isShort = (text: string): boolean => text.length <= 100 && !text.includes(
 const line = "flex items-center gap-2 text-left wrap-anywhere";
 
 function ChangeRow({ change: { kind, what, before, after } }: { change: Change }) {
-  const [isOpen, setOpen] = useState(false);
   const words = (
     <>
       {icons[kind]} {what} {kind}
@@ -92,19 +91,12 @@ function ChangeRow({ change: { kind, what, before, after } }: { change: Change }
   }
   return (
     <li>
-      <button
-        type="button"
-        className={`${line} cursor-pointer underline decoration-faint decoration-dotted underline-offset-3 hover:text-accent`}
-        aria-expanded={isOpen}
-        onClick={() => setOpen(!isOpen)}
-      >
-        {words}
-      </button>
-      {isOpen && (
+      <details>
+        <summary className="wrap-anywhere [&>svg]:inline [&>svg]:align-[-2px]">{words}</summary>
         <Suspense fallback={<Skeleton lines={2} />}>
           <LineDiff before={before} after={after} label={`Changes of ${what}`} />
         </Suspense>
-      )}
+      </details>
     </li>
   );
 }

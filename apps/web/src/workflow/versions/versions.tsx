@@ -6,15 +6,17 @@ import { type ReactNode, useRef, useState } from "react";
 import { ago, cost, count, counted, moment, share, tokens, useNow } from "../../lib/format.ts";
 import { historyQuery, rollbackWorkflow, workflowKeys } from "../../lib/workflows.ts";
 import { Button, Copy, useKeptFocus } from "../../ui/button.tsx";
+import { IconButton } from "../../ui/icon-button.tsx";
 import { Confirm } from "../../ui/dialog.tsx";
-import { SelectField } from "../../ui/field.tsx";
 import { Menu, MenuItem } from "../../ui/menu.tsx";
+import { More } from "../../ui/more.tsx";
 import { Loaded, Pill } from "../../ui/states.tsx";
 import { Table } from "../../ui/table.tsx";
 import { FiguresTable, Sparkline, successOf, took } from "./figures.tsx";
 import { TryFailures } from "./try-failures.tsx";
 import { VersionChanges } from "./version-changes.tsx";
 import { VersionCheck } from "./version-check.tsx";
+import { VersionField } from "./version-field.tsx";
 
 const atOnce = 10;
 
@@ -34,43 +36,41 @@ const columns =
 const headings = ["Runs", "Success", "p50", "p95", "Cost", "Tokens"] as const;
 
 function VersionList({ name, versions }: { name: string; versions: readonly VersionRow[] }) {
-  const [shown, setShown] = useState(atOnce);
   const at = versions.findIndex((one) => one.current);
   const current = versions[at] ?? null;
   return (
-    <>
-      <div className="panel">
-        <div className={`${columns} hidden border-b px-4 py-2 text-small text-muted`} aria-hidden>
-          <span>Version</span>
-          {headings.map((heading) => (
-            <span key={heading} className="text-right">
-              {heading}
-            </span>
-          ))}
-          <span>30 days</span>
-          <span className="w-52" />
-        </div>
-        <ol className="divide-y">
-          {versions.slice(0, shown).map((version, index) => (
-            <Version
-              key={version.hash}
-              name={name}
-              version={version}
-              current={current}
-              before={versions[index + 1] ?? null}
-              isOlder={index > at}
-            />
-          ))}
-        </ol>
+    <div className="panel flex flex-col">
+      <div className={`${columns} hidden border-b px-4 py-2 text-small text-muted`} aria-hidden>
+        <span>Version</span>
+        {headings.map((heading) => (
+          <span key={heading} className="text-right">
+            {heading}
+          </span>
+        ))}
+        <span>30 days</span>
+        <span className="w-52" />
       </div>
-      {versions.length > shown && (
-        <Button className="self-start" onClick={() => setShown(shown + atOnce)}>
-          Show {Math.min(atOnce, versions.length - shown)} earlier versions
-        </Button>
-      )}
-    </>
+      <More of={versions} atOnce={atOnce} label={earlier}>
+        {(shown) => (
+          <ol className="divide-y">
+            {shown.map((version, index) => (
+              <Version
+                key={version.hash}
+                name={name}
+                version={version}
+                current={current}
+                before={versions[index + 1] ?? null}
+                isOlder={index > at}
+              />
+            ))}
+          </ol>
+        )}
+      </More>
+    </div>
   );
 }
+
+const earlier = (left: number): string => `Show ${Math.min(atOnce, left)} earlier versions`;
 
 type VersionProps = {
   name: string;
@@ -147,12 +147,7 @@ function Version({ name, version, current, before, isOlder }: VersionProps) {
             </Button>
             <Menu
               trigger={
-                <Button
-                  small
-                  look="quiet"
-                  icon={<Ellipsis />}
-                  aria-label={`More actions for ${hash.slice(0, 6)}`}
-                />
+                <IconButton icon={<Ellipsis />} label={`More actions for ${hash.slice(0, 6)}`} />
               }
             >
               <MenuItem
@@ -275,23 +270,16 @@ type VersionChoiceProps = { workflow: Workflow; version: string; onChange: (hash
 
 export function VersionChoice({ workflow, version, onChange }: VersionChoiceProps) {
   const { hash, timestamp, history } = workflow;
-  const versions = [{ hash, timestamp }, ...history].toSorted((a, b) => b.timestamp - a.timestamp);
+  const versions = [{ hash, timestamp, current: true }, ...history];
   if (versions.length < 2 && version === hash) return null;
   return (
     <div className="max-w-104">
-      <SelectField
+      <VersionField
         label="Version"
         value={version}
-        onChange={({ target }) => onChange(target.value)}
-      >
-        {!versions.some((one) => one.hash === version) && <option>{version}</option>}
-        {versions.map((one) => (
-          <option key={one.hash} value={one.hash}>
-            {one.hash}, {moment(one.timestamp)}
-            {one.hash === hash ? " (current)" : ""}
-          </option>
-        ))}
-      </SelectField>
+        versions={versions.toSorted((a, b) => b.timestamp - a.timestamp)}
+        onChange={onChange}
+      />
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { declaredBeginning, paramsOf } from "./start.ts";
+import { declaredBeginning, paramsOf } from "./run-dialogs.tsx";
 
 test("a run from a step of a document without a run starts with the declared values", () => {
   const registry = {

@@ -1,7 +1,7 @@
-/* The parts of the header that need a connection. They load after the content of the page. */
+/* The parts of the header that load after the content of the page. */
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { CircleCheck, Unplug } from "lucide-react";
+import { CircleCheck, Keyboard, Unplug } from "lucide-react";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { useConnection } from "../lib/connection.ts";
 import type { Connection } from "../lib/hub.ts";
@@ -10,6 +10,10 @@ import { useHostEvents } from "../lib/lists.ts";
 import { useNotices } from "../lib/notices.ts";
 import { serverQuery } from "../lib/workflows.ts";
 import { waiting } from "../ui/page.tsx";
+import { KeysDialog } from "../ui/dialog.tsx";
+import { density, theme } from "../ui/appearance.ts";
+import { MenuAt, MenuChoice, MenuGroup, MenuItem } from "../ui/menu.tsx";
+import { sentence } from "../ui/states.tsx";
 
 /** The number of waiting questions, decisions and plans; hidden at zero. */
 export function WaitingBadge() {
@@ -106,19 +110,13 @@ export function LostNotice() {
   useHostEvents();
   const connection = useConnection();
   const [shown, setShown] = useState<Parameters<typeof noticeOf>[0] | null>(null);
-  const wasShown = useRef(false);
   useEffect(() => {
-    if (connection !== "open") {
-      const timer = setTimeout(() => {
-        wasShown.current = true;
-        setShown(connection);
-      }, patienceMs);
-      return () => clearTimeout(timer);
-    }
-    if (!wasShown.current) return;
-    wasShown.current = false;
-    setShown("back");
-    const timer = setTimeout(() => setShown(null), gladMs);
+    const isOpen = connection === "open";
+    if (isOpen) setShown((before) => before && "back");
+    const timer = setTimeout(
+      () => setShown(isOpen ? null : connection),
+      isOpen ? gladMs : patienceMs,
+    );
     return () => clearTimeout(timer);
   }, [connection]);
   const notice = shown && noticeOf(shown);
@@ -140,3 +138,88 @@ export function LostNotice() {
     </div>
   );
 }
+
+const keys: [string, string][] = [
+  ["/", "Search"],
+  ["j  k", "Next, previous"],
+  ["Enter", "Open it"],
+  ["a  r", "In the inbox: to Approve, to Reject; Enter sends it"],
+  ["n", "Start a thread, make a plan"],
+  ["x  X", "Select a thread, select up to it"],
+  ["i", "Details of a thread"],
+  ["c", "Copy the id of a thread"],
+  ["← →", "Fold and unfold a row of a trace"],
+  ["f  r", "Fork, or rerun, from the selected row"],
+  ["+  -  0", "Zoom the times of a trace"],
+  ["g  t", "Go to the threads"],
+  ["g  i", "Go to the inbox"],
+  ["g  w", "Go to the workflows"],
+  ["g  p", "Go to the plans"],
+  ["g  e", "Go to the evals"],
+  ["?", "These keys"],
+  ["Esc", "Close a dialog or menu"],
+];
+
+type HelpProps = { isOpen: boolean; onClose: () => void };
+
+export const KeysHelp = (props: HelpProps) => <KeysDialog title="Keys" keys={keys} {...props} />;
+
+type Props = {
+  anchor: () => HTMLElement | null;
+  isOpen: boolean;
+  onClose: () => void;
+  onKeys: () => void;
+};
+
+/** The menu of the theme, the density and the keys. */
+export function AppearanceMenu({ anchor, isOpen, onClose, onKeys }: Props) {
+  return (
+    <MenuAt
+      anchor={anchor}
+      label="Appearance"
+      isOpen={isOpen}
+      onClose={onClose}
+      onClosed={() => {}}
+    >
+      <SettingGroup
+        label="Theme"
+        values={theme.values}
+        current={theme.use()}
+        onChoose={theme.set}
+      />
+      <SettingGroup
+        label="Density"
+        values={density.values}
+        current={density.use()}
+        onChoose={density.set}
+      />
+      <MenuGroup label="Help">
+        <MenuItem icon={<Keyboard />} onClick={onKeys}>
+          Keys
+        </MenuItem>
+      </MenuGroup>
+    </MenuAt>
+  );
+}
+
+type SettingProps<Value> = {
+  label: string;
+  values: readonly Value[];
+  current: Value;
+  onChoose: (value: Value) => void;
+};
+
+const SettingGroup = <Value extends string>(props: SettingProps<Value>) => (
+  <MenuGroup label={props.label}>
+    {props.values.map((value) => (
+      <MenuChoice
+        key={value}
+        isOn={value === props.current}
+        stays
+        onClick={() => props.onChoose(value)}
+      >
+        {sentence(value)}
+      </MenuChoice>
+    ))}
+  </MenuGroup>
+);
