@@ -329,7 +329,7 @@ const noticeMs = 4_500;
 
 function NoticeText() {
   const document = useEdited();
-  const notice = useSyncExternalStore(document.subscribe, document.notice);
+  const notice = useDocumentPart(document, (state) => state.notice);
   useEffect(() => {
     if (!notice) return;
     const timer = setTimeout(() => document.say(null), noticeMs);

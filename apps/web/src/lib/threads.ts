@@ -24,6 +24,7 @@ import type {
   ThreadRow,
   ThreadSummary,
 } from "@uncaged/workflow-server/api-types";
+import { ulid } from "ulid";
 import { queryOfFilter, type ThreadFilter, timesOf } from "./thread-filter.ts";
 import { pathOf, queryOf, request, requestPage, type RequestQuery } from "./request.ts";
 
@@ -113,21 +114,12 @@ const unanswered = new Map<string, string>();
  */
 async function once<Answer>(path: string, json: object, from?: typeof root): Promise<Answer> {
   const asked = JSON.stringify([path, json]);
-  const threadId = unanswered.get(asked) ?? newThreadId();
+  const threadId = unanswered.get(asked) ?? ulid();
   unanswered.set(asked, threadId);
   const body = { ...json, threadId };
   const answer = await request<Answer>(path, { root: from, method: "POST", json: body });
   unanswered.delete(asked);
   return answer;
-}
-
-const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-
-/** A ULID: the time in 10 digits, then 16 random digits. */
-function newThreadId(): string {
-  const time = Array.from({ length: 10 }, (_, at) => Math.floor(Date.now() / 32 ** (9 - at)) % 32);
-  const random = crypto.getRandomValues(new Uint8Array(16));
-  return [...time, ...random].map((digit) => digits[digit % 32]).join("");
 }
 
 export const startThread = (body: StartThread) => once<StartedThread>("/threads", body);

@@ -1,5 +1,5 @@
+import { createAtom, useSelector } from "@tanstack/react-store";
 import { type ComponentProps, type ReactNode, type RefObject, useEffect } from "react";
-import { createStore } from "../lib/store.ts";
 
 type Props = { title: ReactNode; note?: ReactNode; actions?: ReactNode; children: ReactNode };
 
@@ -38,10 +38,10 @@ export const Part = ({ title, children }: { title: string; children: ReactNode }
 export const Spacer = ({ height }: { height: number }) => <div key={height} style={{ height }} />;
 
 /** The number of waiting items, in the page title. */
-export const waiting = createStore(0);
+export const waiting = createAtom(0);
 
 export function useTitle(title: string): void {
-  const count = waiting.use();
+  const count = useSelector(waiting);
   useEffect(() => {
     document.title = `${count > 0 ? `(${count}) ` : ""}${title} · uncaged-workflow`;
   }, [count, title]);

@@ -42,7 +42,7 @@ describe("a document", () => {
     expect(document.state().broken).toMatchObject({ line: 9, message: 'a "}" is expected' });
     expect(idsIn(document)).toEqual(["box-1"]);
     expect(add(document, 2)).toBe(false);
-    expect(document.notice()?.text).toBe("Invalid JSON in line 9: fix it first.");
+    expect(document.state().notice?.text).toBe("Invalid JSON in line 9: fix it first.");
     document.undo();
     expect(document.state().broken).toBeNull();
   });

@@ -70,8 +70,8 @@ export function keepDraft(document: EditedDocument, options: Options): KeptDraft
       );
     }
   };
-  const unsubscribe = document.onText(() => {
-    timer ??= setTimeout(write, writeAfterMs);
+  const { unsubscribe } = document.store.subscribe(({ text }) => {
+    if (text !== kept) timer ??= setTimeout(write, writeAfterMs);
   });
   const onStorage = (event: StorageEvent) => {
     const isOwn = event.key !== key || event.newValue === null;

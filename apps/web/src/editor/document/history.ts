@@ -18,7 +18,7 @@ type Step = {
 
 type Entry = Pick<Step, "label" | "merge" | "before" | "after"> & { edits: TextEdit[] };
 
-type Went = { text: string; selection: Selection; batches: TextEdit[][] };
+type Went = { text: string; selection: Selection };
 
 /** Edits of one field within this time form one step, in milliseconds. */
 const togetherMs = 1_000;
@@ -73,14 +73,13 @@ export class History {
     if (!step) return null;
     this.#future.push(step);
     const batches = step.batches.toReversed().map(inverseOf);
-    return { text: batches.reduce(applyEdits, text), batches, selection: step.before };
+    return { text: batches.reduce(applyEdits, text), selection: step.before };
   }
 
   redo(text: string): Went | null {
     const step = this.#future.pop();
     if (!step) return null;
     this.#past.push(step);
-    const { batches, after } = step;
-    return { text: batches.reduce(applyEdits, text), batches, selection: after };
+    return { text: step.batches.reduce(applyEdits, text), selection: step.after };
   }
 }

@@ -1,4 +1,5 @@
-import { createContext, useContext, useSyncExternalStore } from "react";
+import { useSelector } from "@tanstack/react-store";
+import { createContext, useContext } from "react";
 import type { DocumentState, EditedDocument } from "./document.ts";
 
 export const DocumentContext = createContext<EditedDocument | null>(null);
@@ -14,4 +15,4 @@ export function useEdited(): EditedDocument {
 export const useDocumentPart = <Part>(
   document: EditedDocument,
   part: (state: DocumentState) => Part,
-): Part => useSyncExternalStore(document.subscribe, () => part(document.state()));
+): Part => useSelector(document.store, part);

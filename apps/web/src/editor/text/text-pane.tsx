@@ -1,29 +1,13 @@
 import { deepest, pathAt, type TextEdit, treeOf } from "@uncaged/workflow/editing";
-import { closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
-import { defaultKeymap } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";
-import {
-  bracketMatching,
-  foldGutter,
-  foldKeymap,
-  HighlightStyle,
-  indentOnInput,
-  syntaxHighlighting,
-} from "@codemirror/language";
+import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { type Diagnostic, lintGutter, setDiagnostics } from "@codemirror/lint";
-import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
 import { Annotation, EditorState, type Extension } from "@codemirror/state";
-import {
-  drawSelection,
-  EditorView,
-  highlightActiveLine,
-  keymap,
-  lineNumbers,
-  type ViewUpdate,
-} from "@codemirror/view";
+import { EditorView, keymap, type ViewUpdate } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
+import { basicSetup } from "codemirror";
 import { useEffect, useRef } from "react";
-import type { EditedDocument } from "../document/document.ts";
+import type { DocumentState, EditedDocument } from "../document/document.ts";
 import { useEdited } from "../document/use-document.ts";
 
 /** Marks changes that come from the document, so that they are not sent back to it. */
@@ -103,21 +87,9 @@ export default function TextPane({ isReadOnly }: { isReadOnly: boolean }) {
         ],
       }),
     });
-    const incoming = new Incoming(view);
-    const events = ["keydown", "beforeinput", "paste", "drop", "pointerdown"] as const;
-    for (const event of events) root.addEventListener(event, incoming.flush, true);
-    const links = [
-      document.onText((batches, by) => {
-        if (by !== view) incoming.add(batches);
-      }),
-      () => {
-        for (const event of events) root.removeEventListener(event, incoming.flush, true);
-        incoming.close();
-      },
-      document.subscribe(follow(view, document, incoming)),
-    ];
+    const { unsubscribe } = document.store.subscribe(follow(view, document));
     return () => {
-      for (const unlink of links) unlink();
+      unsubscribe();
       view.destroy();
     };
   }, [document, isReadOnly]);
@@ -141,27 +113,16 @@ function extensionsFor(document: EditedDocument, isReadOnly: boolean): Extension
       "aria-label": `JSON of the ${document.kind.noun}`,
       tabindex: "0",
     }),
-    lineNumbers(),
-    foldGutter(),
-    drawSelection(),
-    indentOnInput(),
-    bracketMatching(),
-    closeBrackets(),
-    highlightActiveLine(),
-    highlightSelectionMatches(),
-    search({ top: true }),
+    // First, because the keys of the setup undo changes of the pane only.
+    keymap.of([
+      { key: "Mod-z", run: undo, shift: redo },
+      { key: "Mod-y", run: redo },
+    ]),
+    basicSetup,
     lintGutter(),
     json(),
     syntaxHighlighting(highlight),
     theme,
-    keymap.of([
-      { key: "Mod-z", run: undo, shift: redo },
-      { key: "Mod-y", run: redo },
-      ...closeBracketsKeymap,
-      ...searchKeymap,
-      ...foldKeymap,
-      ...defaultKeymap,
-    ]),
   ];
 }
 
@@ -181,7 +142,7 @@ function pass(
         inserted: inserted.toString(),
       }),
     );
-    document.edit(edits, "Edit the JSON", view, "text");
+    document.edit(edits, "Edit the JSON", "text");
   }
   if (selectionSet && !docChanged && view.hasFocus) selectSoon(document, view);
 }
@@ -200,67 +161,38 @@ function selectSoon(document: EditedDocument, view: EditorView): void {
   );
 }
 
-/**
- * Queues edits from outside the text pane. Applies them in a separate task, so that moving 500 nodes does not block the
- * page, but always before the next edit in the pane.
- */
-class Incoming {
-  readonly #view: EditorView;
-  #batches: (readonly TextEdit[])[] = [];
-  #timer: ReturnType<typeof setTimeout> | undefined;
-
-  constructor(view: EditorView) {
-    this.#view = view;
-  }
-
-  add(batches: readonly (readonly TextEdit[])[]): void {
-    this.#batches.push(...batches);
-    this.#timer ??= setTimeout(this.flush);
-  }
-
-  readonly flush = (): void => {
-    this.close();
-    for (const batch of this.#batches.splice(0)) take(this.#view, batch);
-  };
-
-  close(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-  }
-}
-
-function take(view: EditorView, edits: readonly TextEdit[]): void {
+/** Takes the text of the document, as one change of the part that differs. */
+function takeText(view: EditorView, after: string): void {
+  const before = view.state.doc.toString();
+  const isSame = (one: number, other: number) => before[one] === after[other];
+  const most = Math.min(before.length, after.length);
+  let from = 0;
+  while (from < most && isSame(from, from)) from += 1;
+  let [to, end] = [before.length, after.length];
+  while (to > from && end > from && isSame(to - 1, end - 1)) [to, end] = [to - 1, end - 1];
+  if (from === to && from === end) return;
   view.dispatch({
-    changes: edits.map(({ offset, removed, inserted }) => ({
-      from: offset,
-      to: offset + removed.length,
-      insert: inserted,
-    })),
+    changes: { from, to, insert: after.slice(from, end) },
     annotations: fromDocument.of(true),
   });
 }
 
 const mostDiagnostics = 200;
 
-/** Shows problems at their lines, and scrolls to a node that was selected outside the pane. */
-function follow(view: EditorView, document: EditedDocument, incoming: Incoming): () => void {
-  let { problems, broken, selection } = document.state();
-  let isFirst = true;
+/** Takes texts, shows problems at their lines, and scrolls to a node that was selected outside the pane. */
+function follow(view: EditorView, document: EditedDocument): () => void {
+  let before: DocumentState | null = null;
   const look = () => {
     const state = document.state();
-    const isOther = state.problems !== problems || state.broken !== broken || isFirst;
-    const isElsewhere = state.selection !== selection && !view.hasFocus;
-    ({ problems, broken, selection } = state);
-    isFirst = false;
-    if (isOther) {
-      incoming.flush();
-      view.dispatch(setDiagnostics(view.state, diagnosticsOf(document)));
-    }
+    const { text, problems, broken, selection } = state;
+    const isElsewhere = before !== null && before.selection !== selection && !view.hasFocus;
+    const isChecked = before?.problems !== problems || before.broken !== broken;
+    const isTyped = before?.text === text;
+    before = state;
+    if (!isTyped) takeText(view, text);
+    if (isChecked) view.dispatch(setDiagnostics(view.state, diagnosticsOf(document)));
     const [id, ...others] = selection.nodes;
-    if (isElsewhere && id !== undefined && others.length === 0) {
-      incoming.flush();
-      reveal(view, document, id);
-    }
+    if (isElsewhere && id !== undefined && others.length === 0) reveal(view, document, id);
   };
   queueMicrotask(look);
   return look;
@@ -289,7 +221,7 @@ function reveal(view: EditorView, document: EditedDocument, id: string): void {
   const { drawing, text, broken } = document.state();
   const node = drawing.nodes.find((one) => one.id === id);
   const root = node && !broken ? treeOf(text) : undefined;
-  if (!root || !node || view.state.doc.length !== text.length) return;
+  if (!root || !node) return;
   const { offset } = deepest(root, node.path).node;
   view.dispatch({
     selection: { anchor: offset },
