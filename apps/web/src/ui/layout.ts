@@ -230,34 +230,26 @@ const chunksOf = <One>(all: readonly One[], most: number): One[][] =>
 
 /** The longest distance of each node from a node without predecessors. Loops are cut where they close. */
 function ranksOf({ ids, lines }: Level): Map<string, number> {
-  const follow = new Map<string, string[]>(ids.map((id) => [id, []]));
-  const pending = new Map(ids.map((id) => [id, 0]));
-  for (const { source, target } of lines) {
-    if (source === target) continue;
-    follow.get(source)?.push(target);
-    pending.set(target, (pending.get(target) ?? 0) + 1);
-  }
+  const followers = Map.groupBy(lines, ({ source }) => source);
   const ranks = new Map(ids.map((id) => [id, 0]));
-  const done = new Set<string>();
-  const queue = ids.filter((id) => pending.get(id) === 0);
-  const take = (id: string): void => {
-    if (done.has(id)) return;
-    done.add(id);
-    for (const to of follow.get(id) ?? []) {
-      if (done.has(to)) continue;
-      ranks.set(to, Math.max(ranks.get(to) ?? 0, (ranks.get(id) ?? 0) + 1));
-      const left = (pending.get(to) ?? 0) - 1;
-      pending.set(to, left);
-      if (left === 0) queue.push(to);
-    }
-  };
-  // The queue grows during the loop. The search enters a cycle at its first node in the document.
-  for (const id of queue) take(id);
+  const pending = new Map(ids.map((id) => [id, 0]));
+  for (const { source, target } of lines)
+    if (source !== target) pending.set(target, (pending.get(target) ?? 0) + 1);
+  const waiting = new Set(ids);
+  const free = ids.filter((id) => pending.get(id) === 0);
+  // Only loops keep a node waiting. The search enters a loop at its first node in the document.
   for (const first of ids) {
-    if (done.has(first)) continue;
-    const begun = queue.length;
-    take(first);
-    for (let at = begun; at < queue.length; at += 1) take(queue[at] ?? "");
+    free.unshift(first);
+    for (let id = free.pop(); id !== undefined; id = free.pop()) {
+      if (!waiting.delete(id)) continue;
+      for (const { target } of followers.get(id) ?? []) {
+        if (!waiting.has(target)) continue;
+        ranks.set(target, Math.max(ranks.get(target) ?? 0, (ranks.get(id) ?? 0) + 1));
+        const left = (pending.get(target) ?? 0) - 1;
+        pending.set(target, left);
+        if (left === 0) free.push(target);
+      }
+    }
   }
   return ranks;
 }

@@ -29,7 +29,7 @@ import { useDocumentPart, useEdited } from "../document/use-document.ts";
 import type { Actions, CanvasHandle } from "./actions.ts";
 import { type FlowNode, flowEdges, useFlowNodes } from "./flow.ts";
 import { type Rect, rectsOf, type Size } from "../../ui/layout.ts";
-import { settled, sizesOf } from "./geometry.ts";
+import { type Settled, settled } from "./geometry.ts";
 import { Line } from "./line.tsx";
 import { Minimap } from "./minimap.tsx";
 import { ContainerBox, EdgeMarksContext, NodeBox, ProblemsContext } from "./node-box.tsx";
@@ -71,13 +71,13 @@ export const Canvas = memo(function Canvas(props: Props) {
   });
   const drawing = useDocumentPart(useEdited(), (state) => state.drawing);
   const given = usePositions(drawing);
-  const positions = useMemo(() => settled(drawing, given), [drawing, given]);
-  const isPlaced = drawing.nodes.length === 0 || positions.size > 0;
+  const places = useMemo(() => settled(drawing, given), [drawing, given]);
+  const isPlaced = drawing.nodes.length === 0 || given.size > 0;
   return (
     <div ref={measure} className="graph relative min-h-0 min-w-0 flex-1">
       {size && isPlaced && (
         <ReactFlowProvider>
-          <Drawn {...props} positions={positions} first={size} />
+          <Drawn {...props} places={places} first={size} />
         </ReactFlowProvider>
       )}
     </div>
@@ -86,14 +86,14 @@ export const Canvas = memo(function Canvas(props: Props) {
 
 const none: ReadonlyMap<string, Point> = new Map();
 
-type DrawnProps = Props & { positions: ReadonlyMap<string, Point>; first: Size };
+type DrawnProps = Props & { places: Settled; first: Size };
 
-function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnProps) {
+function Drawn({ actions, handle, isReadOnly, onOpen, places, first }: DrawnProps) {
+  const { positions, sizes } = places;
   const document = useEdited();
   const drawing = useDocumentPart(document, (state) => state.drawing);
   const selection = useDocumentPart(document, (state) => state.selection);
   const [dragged, setDragged] = useState(none);
-  const sizes = useMemo(() => sizesOf(drawing, positions), [drawing, positions]);
   const rects = useMemo(
     () => rectsOf(drawing.nodes, positions, sizes),
     [drawing, positions, sizes],
@@ -241,15 +241,9 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
         onNodeDoubleClick={(_, { id }) => open(id)}
       >
         <Background gap={20} />
+        <Minimap rects={rects} />
       </ReactFlow>
       <ZoomButtons view={view} />
-      <Minimap
-        rects={rects}
-        onMove={({ x, y }) => {
-          const center = view.center();
-          view.panTo({ x: x - center.x, y: y - center.y });
-        }}
-      />
     </div>
   );
 }
