@@ -1,3 +1,4 @@
+import { useDocumentTitle } from "@mantine/hooks";
 import { createAtom, useSelector } from "@tanstack/react-store";
 import { type ComponentProps, type ReactNode, type RefObject, useEffect } from "react";
 
@@ -42,9 +43,7 @@ export const waiting = createAtom(0);
 
 export function useTitle(title: string): void {
   const count = useSelector(waiting);
-  useEffect(() => {
-    document.title = `${count > 0 ? `(${count}) ` : ""}${title} · uncaged-workflow`;
-  }, [count, title]);
+  useDocumentTitle(`${count > 0 ? `(${count}) ` : ""}${title} · uncaged-workflow`);
 }
 
 export type Keys = Record<string, () => void>;

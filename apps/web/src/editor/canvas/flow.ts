@@ -10,7 +10,7 @@ import { useRef } from "react";
 import type { Size } from "../../ui/layout.ts";
 import { portAt } from "./geometry.ts";
 
-export type FlowNode = Node<{ node: DrawnNode; size: Size }, "box" | "container">;
+export type FlowNode = Node<{ node: DrawnNode; size: Size }, "box">;
 
 export const positionOf = {
   top: Position.Top,
@@ -69,7 +69,7 @@ export function useFlowNodes(nodes: readonly DrawnNode[], look: Look): FlowNode[
       isSame(last.data.size, size);
     const made = (): FlowNode => ({
       ...{ id, position, selected, ariaLabel, draggable: look.isEditable },
-      type: node.isContainer ? "container" : "box",
+      type: "box",
       data: { node, size },
       ...size,
       measured: size,

@@ -165,10 +165,11 @@ test("nodes are aligned at edges and centres, and distributed with equal gaps", 
     ["b", { x: 50, y: 100, width: 60, height: 40 }],
     ["c", { x: 400, y: 300, width: 100, height: 40 }],
   ]);
-  const xs = (how: Parameters<typeof aligned>[1]) => [...aligned(rects, how)].map(([, { x }]) => x);
-  expect(xs("left")).toEqual([0, 0, 0]);
-  expect(xs("right")).toEqual([400, 440, 400]);
-  expect(xs("center")).toEqual([200, 220, 200]);
-  expect(xs("row")).toEqual([0, 220, 400]);
-  expect([...aligned(rects, "column")].map(([, { y }]) => y)).toEqual([0, 150, 300]);
+  const at = (axis: "x" | "y", share: number | null) =>
+    [...aligned(rects, { axis, share })].map(([, point]) => point[axis]);
+  expect(at("x", 0)).toEqual([0, 0, 0]);
+  expect(at("x", 1)).toEqual([400, 440, 400]);
+  expect(at("x", 0.5)).toEqual([200, 220, 200]);
+  expect(at("x", null)).toEqual([0, 220, 400]);
+  expect(at("y", null)).toEqual([0, 150, 300]);
 });

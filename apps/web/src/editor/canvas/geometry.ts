@@ -172,23 +172,14 @@ export function containerAt(
   return nodes.findLast(isOver)?.id ?? null;
 }
 
-/** The axis of each alignment, with the shared place: 0 is the start, 1 is the end, null is equal gaps. */
-const alignments = {
-  left: ["x", 0],
-  center: ["x", 0.5],
-  right: ["x", 1],
-  top: ["y", 0],
-  middle: ["y", 0.5],
-  bottom: ["y", 1],
-  row: ["x", null],
-  column: ["y", null],
-} as const;
-
-export type Alignment = keyof typeof alignments;
+/** Where nodes are aligned on an axis: 0 is the start, 1 is the end. Null distributes them with equal gaps. */
+export type Alignment = { axis: "x" | "y"; share: number | null };
 
 /** The positions of nodes after aligning or distributing them. */
-export function aligned(rects: ReadonlyMap<string, Rect>, how: Alignment): Map<string, Point> {
-  const [axis, share] = alignments[how];
+export function aligned(
+  rects: ReadonlyMap<string, Rect>,
+  { axis, share }: Alignment,
+): Map<string, Point> {
   const length = axis === "x" ? "width" : "height";
   const all = around(rects.values()) ?? { x: 0, y: 0, width: 0, height: 0 };
   const ordered = [...rects].toSorted(([, one], [, other]) => one[axis] - other[axis]);

@@ -1,16 +1,10 @@
-import { useReactFlow, type Viewport } from "@xyflow/react";
+import { useReactFlow, useStoreApi, type Viewport } from "@xyflow/react";
 import { useMemo } from "react";
 import type { Rect, Size } from "../../ui/layout.ts";
 import { around } from "./geometry.ts";
 
-type ZoomLimits = {
-  /** Minimum zoom of the first view. Texts are unreadable below it. */
-  readable: number;
-  least: number;
-  most: number;
-};
-
-export const zoomLimits: ZoomLimits = { readable: 0.75, least: 0.2, most: 2 };
+/** Limits of the zoom. Texts are unreadable below `readable`, the minimum of the first view. */
+export const zoomLimits = { readable: 0.75, least: 0.2, most: 2 };
 
 /** Changes a zoom in steps of 10 %. */
 export const zoomStep = (zoom: number, by: number): number =>
@@ -41,8 +35,9 @@ export function viewOf(
 
 export type View = ReturnType<typeof useView>;
 
-export function useView(sizeOf: () => Size, rectsOf: () => ReadonlyMap<string, Rect>) {
+export function useView(rectsOf: () => ReadonlyMap<string, Rect>) {
   const flow = useReactFlow();
+  const { getState: sizeOf } = useStoreApi();
   return useMemo(() => {
     const { getViewport, setCenter, setViewport, zoomTo } = flow;
     return {

@@ -1,6 +1,6 @@
 import { useStore } from "@xyflow/react";
 import { Maximize, Minus, Plus } from "lucide-react";
-import { Button } from "../../ui/button.tsx";
+import { IconButton } from "../../ui/icon-button.tsx";
 import { type View, zoomLimits } from "./view.ts";
 
 /** Zoom buttons. The current zoom is the button for 100 %. */
@@ -21,13 +21,11 @@ export function ZoomButtons({ view }: { view: View }) {
       aria-label="Zoom"
     >
       {buttons.map(([label, title, icon, isDisabled, onClick]) => (
-        <Button
+        <IconButton
           key={title}
-          look="quiet"
-          small
           className="min-w-8"
           icon={icon}
-          aria-label={label}
+          label={label}
           title={title}
           disabled={isDisabled}
           onClick={onClick}

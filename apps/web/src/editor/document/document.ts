@@ -1,3 +1,4 @@
+import { replaceEqualDeep } from "@tanstack/react-query";
 import { type Atom, createAtom } from "@tanstack/react-store";
 import {
   applyEdits,
@@ -6,7 +7,6 @@ import {
   type DrawnNode,
   type Edit,
   editsOf,
-  isSame,
   type Problem,
   type Refused,
   type TextEdit,
@@ -176,7 +176,7 @@ export class EditedDocument {
   #taken(text: string, selection: Selection): Partial<DocumentState> {
     const { value, broken } = parsed(text);
     if (broken) return { text, broken };
-    const drawing = reconciled(this.state().drawing, this.kind.read(value));
+    const drawing = replaceEqualDeep(this.state().drawing, this.kind.read(value));
     return { text, value, broken, drawing, selection: selectionIn(drawing, selection) };
   }
 
@@ -204,49 +204,12 @@ function parsed(text: string): { value: unknown; broken: Broken | null } {
     const at = first?.offset ?? text.length;
     const offset = Math.min(at, text.trimEnd().length);
     const line = text.slice(0, offset).split("\n").length;
-    const reason = (first && reasons[printParseErrorCode(first.error)]) ?? "invalid JSON";
-    return { value: null, broken: { offset, line, message: reason } };
+    const code = first ? printParseErrorCode(first.error) : "InvalidJson";
+    // CommaExpected reads "comma expected".
+    const message = code.replaceAll(/(?!^)[A-Z]/g, " $&").toLowerCase();
+    return { value: null, broken: { offset, line, message } };
   }
 }
-
-const reasons: Record<string, string> = {
-  InvalidSymbol: "a value is expected",
-  InvalidNumberFormat: "invalid number",
-  PropertyNameExpected: 'a key in " is expected',
-  ValueExpected: "a value is expected",
-  ColonExpected: 'a ":" is expected',
-  CommaExpected: 'a "," is expected',
-  CloseBraceExpected: 'a "}" is expected',
-  CloseBracketExpected: 'a "]" is expected',
-  EndOfFileExpected: "the end of the text is expected",
-  InvalidCommentToken: "JSON has no comments",
-  UnexpectedEndOfString: 'the text has no closing "',
-  InvalidEscapeCharacter: "the text has an escape that JSON does not have",
-};
-
-/** The new drawing, with the old objects for unchanged nodes and lines. */
-function reconciled(before: Drawing, after: Drawing): Drawing {
-  const nodes = new Map(before.nodes.map((node) => [node.id, node]));
-  const edges = new Map(before.edges.map((edge) => [edge.id, edge]));
-  return {
-    nodes: sameList(
-      before.nodes,
-      after.nodes.map((node) => sameOf(nodes.get(node.id), node)),
-    ),
-    edges: sameList(
-      before.edges,
-      after.edges.map((edge) => sameOf(edges.get(edge.id), edge)),
-    ),
-  };
-}
-
-const sameList = <One>(before: readonly One[], after: readonly One[]): readonly One[] =>
-  before.length === after.length && after.every((one, index) => one === before[index])
-    ? before
-    : after;
-
-const sameOf = <One>(before: One | undefined, after: One): One =>
-  before !== undefined && isSame(before, after) ? before : after;
 
 /** The part of a selection that exists. Returns the same object if all of it exists, to avoid a redraw. */
 function selectionIn(drawing: Drawing, selection: Selection): Selection {
@@ -255,20 +218,14 @@ function selectionIn(drawing: Drawing, selection: Selection): Selection {
   return nodes === selection.nodes && edges === selection.edges ? selection : { nodes, edges };
 }
 
-function among(
-  ids: ReadonlySet<string>,
-  all: readonly { readonly id: string }[],
-): ReadonlySet<string> {
-  if (ids.size === 0) return ids;
-  const kept = new Set(all.flatMap(({ id }) => (ids.has(id) ? [id] : [])));
+function among(ids: ReadonlySet<string>, all: readonly { id: string }[]): ReadonlySet<string> {
+  const kept = ids.intersection(new Set(all.map(({ id }) => id)));
   return kept.size === ids.size ? ids : kept;
 }
 
 const isSameSelection = (one: Selection, other: Selection): boolean =>
-  one.nodes.size === other.nodes.size &&
-  one.edges.size === other.edges.size &&
-  one.nodes.isSubsetOf(other.nodes) &&
-  one.edges.isSubsetOf(other.edges);
+  one.nodes.symmetricDifference(other.nodes).size === 0 &&
+  one.edges.symmetricDifference(other.edges).size === 0;
 
 /** The innermost node whose path leads to a value of a document. */
 export function nodeAt(drawing: Drawing, path: DocumentPath): DrawnNode | null {

@@ -8,7 +8,7 @@ import { tags } from "@lezer/highlight";
 import { basicSetup } from "codemirror";
 import { useEffect, useRef } from "react";
 import type { DocumentState, EditedDocument } from "../document/document.ts";
-import { useEdited } from "../document/use-document.ts";
+import { useEditor } from "../document/use-document.ts";
 
 /** Marks changes that come from the document, so that they are not sent back to it. */
 const fromDocument = Annotation.define<boolean>();
@@ -25,52 +25,27 @@ const highlight = HighlightStyle.define([
 ]);
 
 const theme = EditorView.theme({
-  "&": {
-    height: "100%",
-    fontSize: "12px",
-    backgroundColor: "var(--color-surface)",
+  "&": { height: "100%", fontSize: "12px" },
+  "&, .cm-gutters, .cm-panels, .cm-panels :is(button, input), .cm-tooltip": {
+    background: "var(--color-surface)",
     color: "var(--color-ink)",
+    borderColor: "var(--color-line)",
   },
   "&.cm-focused": { outline: "2px solid var(--color-accent)", outlineOffset: "-2px" },
   ".cm-scroller": { fontFamily: "var(--font-mono)", lineHeight: "1.55" },
-  ".cm-gutters": {
-    backgroundColor: "var(--color-surface)",
-    color: "var(--color-faint)",
-    border: "none",
+  ".cm-content, .cm-cursor": {
+    caretColor: "var(--color-ink)",
+    borderLeftColor: "var(--color-ink)",
   },
-  ".cm-content": { caretColor: "var(--color-ink)" },
-  ".cm-cursor": { borderLeftColor: "var(--color-ink)" },
-  ".cm-activeLine": { backgroundColor: "var(--color-hover)" },
+  ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "var(--color-hover)" },
   "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground":
-    {
-      backgroundColor: "light-dark(#d9d6ff, #423f86)",
-    },
-  ".cm-tooltip": {
-    backgroundColor: "var(--color-surface)",
-    color: "var(--color-ink)",
-    border: "1px solid var(--color-line)",
-    borderRadius: "6px",
-    fontFamily: "var(--font-sans)",
-  },
-  ".cm-diagnostic": { padding: "3px 8px" },
-  ".cm-panels": { backgroundColor: "var(--color-sunken)", color: "var(--color-ink)" },
-  ".cm-panels button, .cm-panels input": {
-    font: "inherit",
-    color: "inherit",
-    background: "var(--color-surface)",
-    border: "1px solid var(--color-line-control)",
-    borderRadius: "4px",
-  },
-  ".cm-foldPlaceholder": {
-    background: "var(--color-gray-soft)",
-    color: "var(--color-muted)",
-    border: "none",
-  },
+    { backgroundColor: "light-dark(#d9d6ff, #423f86)" },
+  ".cm-foldPlaceholder": { background: "var(--color-gray-soft)", color: "var(--color-muted)" },
 });
 
 /** The document as text. It shares its history with the canvas. */
-export default function TextPane({ isReadOnly }: { isReadOnly: boolean }) {
-  const document = useEdited();
+export default function TextPane() {
+  const { document, isReadOnly } = useEditor();
   const host = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (!host.current) return;
@@ -127,50 +102,42 @@ function extensionsFor(document: EditedDocument, isReadOnly: boolean): Extension
 }
 
 /** Sends typed changes to the document, and selects the node at the caret. */
-function pass(
-  document: EditedDocument,
-  { view, transactions, docChanged, selectionSet }: ViewUpdate,
-): void {
-  for (const transaction of transactions) {
-    if (!transaction.docChanged || transaction.annotation(fromDocument)) continue;
+function pass(document: EditedDocument, update: ViewUpdate): void {
+  const { view, transactions, changes, docChanged, selectionSet } = update;
+  const isFromDocument = transactions.some((transaction) => transaction.annotation(fromDocument));
+  if (docChanged && !isFromDocument) {
     const edits: TextEdit[] = [];
-    const before = transaction.startState.doc;
-    transaction.changes.iterChanges((from, to, _, __, inserted) =>
-      edits.push({
-        offset: from,
-        removed: before.sliceString(from, to),
-        inserted: inserted.toString(),
-      }),
-    );
+    const before = update.startState.doc;
+    changes.iterChanges((from, to, _, __, inserted) => {
+      const removed = before.sliceString(from, to);
+      edits.push({ offset: from, removed, inserted: inserted.toString() });
+    });
     document.edit(edits, "Edit the JSON", "text");
   }
   if (selectionSet && !docChanged && view.hasFocus) selectSoon(document, view);
 }
 
-const timers = new WeakMap<EditorView, ReturnType<typeof setTimeout>>();
+let timer: ReturnType<typeof setTimeout> | undefined;
 
 function selectSoon(document: EditedDocument, view: EditorView): void {
-  clearTimeout(timers.get(view));
-  timers.set(
-    view,
-    setTimeout(() => {
-      const { broken, text } = document.state();
-      const root = broken ? undefined : treeOf(text);
-      if (root) document.reveal(pathAt(root, view.state.selection.main.head), false);
-    }, 150),
-  );
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    const { broken, text } = document.state();
+    const root = broken ? undefined : treeOf(text);
+    if (root) document.reveal(pathAt(root, view.state.selection.main.head), false);
+  }, 150);
 }
 
 /** Takes the text of the document, as one change of the part that differs. */
 function takeText(view: EditorView, after: string): void {
   const before = view.state.doc.toString();
+  if (before === after) return;
   const isSame = (one: number, other: number) => before[one] === after[other];
   const most = Math.min(before.length, after.length);
   let from = 0;
   while (from < most && isSame(from, from)) from += 1;
   let [to, end] = [before.length, after.length];
   while (to > from && end > from && isSame(to - 1, end - 1)) [to, end] = [to - 1, end - 1];
-  if (from === to && from === end) return;
   view.dispatch({
     changes: { from, to, insert: after.slice(from, end) },
     annotations: fromDocument.of(true),
