@@ -33,7 +33,18 @@ export async function drag(page: Page, from: Locator, to: Locator | Point): Prom
   await page.mouse.down();
   await page.mouse.move((begin.x + end.x) / 2, (begin.y + end.y) / 2, { steps: 4 });
   await page.mouse.move(end.x, end.y, { steps: 4 });
-  // The drawing may have scrolled.
-  if (!("x" in to)) await to.hover();
+  if (!("x" in to)) await follow(page, to);
   await page.mouse.up();
+}
+
+/**
+ * Moves the pointer onto an element. The drawing pans while a line is drawn near its border, so an end near the border
+ * does not rest until the pointer has followed it.
+ */
+async function follow(page: Page, target: Locator): Promise<void> {
+  const isUnder = () => target.evaluate((element) => element.matches(":hover"));
+  while (!(await isUnder())) {
+    const box = await target.boundingBox();
+    if (box) await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  }
 }

@@ -1,3 +1,4 @@
+import { useCallbackRef, useMediaQuery } from "@mantine/hooks";
 import type { DrawnNode, Problem } from "@uncaged/workflow/editing";
 import { Cable, Copy, Pencil, Trash2, TriangleAlert } from "lucide-react";
 import {
@@ -21,7 +22,7 @@ import { ProblemsContext } from "./canvas/node-box.tsx";
 import { ConnectDialog, EditorKeys } from "./dialogs.tsx";
 import { ImportDialog, LeftDialog } from "./import-dialog.tsx";
 import { type EditedDocument, nodeAt } from "./document/document.ts";
-import { DocumentContext, useDocumentPart, useEdited } from "./document/use-document.ts";
+import { EditorContext, useDocumentPart, useEdited, useEditor } from "./document/use-document.ts";
 import { type LastField, LastFieldContext } from "./form/last-field.ts";
 import { Inspector, type NodeAction, type Panel } from "./inspector.tsx";
 import { useClipboard, useEditorKeys } from "./keys.ts";
@@ -57,11 +58,9 @@ const noActions = (): readonly NodeAction[] => [];
 
 export function Editor(props: EditorProps) {
   return (
-    <DocumentContext value={props.document}>
-      <LastFieldContext value={useRef<LastField | null>(null)}>
-        <Parts {...props} />
-      </LastFieldContext>
-    </DocumentContext>
+    <LastFieldContext value={useRef<LastField | null>(null)}>
+      <Parts {...props} />
+    </LastFieldContext>
   );
 }
 
@@ -80,6 +79,10 @@ function Parts(props: EditorProps) {
     made.onImported = setConverted;
     return made;
   });
+  const editor = useMemo(
+    () => ({ document, actions, isReadOnly }),
+    [document, actions, isReadOnly],
+  );
   const live = useLiveNodes(props.live);
   const problems = useProblems(document);
   const selected = useDocumentPart(document, (state) => state.selection.nodes);
@@ -106,10 +109,12 @@ function Parts(props: EditorProps) {
     if (first) document.apply(first.edit);
     else editFields();
   };
-  const opening = useRef(open);
-  opening.current = open;
-  const [onOpen] = useState(() => (opened: DrawnNode) => opening.current(opened, true));
+  const onOpen = useCallbackRef((opened: DrawnNode) => open(opened, true));
   const help = () => setDialog("keys");
+  const openness = (of: typeof dialog) => ({
+    isOpen: dialog === of,
+    onClose: () => setDialog(null),
+  });
   useEditorKeys({
     document,
     actions,
@@ -134,142 +139,135 @@ function Parts(props: EditorProps) {
   useEffect(() => document.onReveal((shown, takesFocus) => reveal(shown, takesFocus)), [document]);
   const menuNode = nodes.find((one) => one.id === menuOf);
   return (
-    <LiveContext value={live}>
-      <ProblemsContext value={problems}>
-        <div
-          className="flex h-[calc(100dvh-var(--spacing-below))] min-h-0 flex-col"
-          onDragOver={(event) => {
-            if (event.dataTransfer.types.includes("Files")) event.preventDefault();
-          }}
-          onDrop={(event) => {
-            const [file] = event.dataTransfer.files;
-            if (!file) return;
-            event.preventDefault();
-            if (!isReadOnly) void actions.importFile(file);
-          }}
-        >
-          <h1 className="sr-only">{name}</h1>
-          <Toolbar
-            actions={actions}
-            name={name}
-            isReadOnly={isReadOnly}
-            isTextShown={isTextShown}
-            onText={() => openText(!isTextShown)}
-            onHelp={help}
-            onImport={() => setDialog("import")}
-            onShow={(shown) => {
-              actions.select([shown]);
-              const rect = canvas.current?.rects().get(shown);
-              if (rect) canvas.current?.view.show(rect);
+    <EditorContext value={editor}>
+      <LiveContext value={live}>
+        <ProblemsContext value={problems}>
+          <div
+            className="flex h-[calc(100dvh-var(--spacing-below))] min-h-0 flex-col"
+            onDragOver={(event) => {
+              if (event.dataTransfer.types.includes("Files")) event.preventDefault();
+            }}
+            onDrop={(event) => {
+              const [file] = event.dataTransfer.files;
+              if (!file) return;
+              event.preventDefault();
+              if (!isReadOnly) void actions.importFile(file);
             }}
           >
-            {toolbar}
-          </Toolbar>
-          <Broken />
-          {notice}
-          <div className="flex min-h-0 flex-1 max-md:flex-col">
-            {!isReadOnly && (
-              <Palette
-                onAdd={(type) => {
-                  const added = actions.add(type);
-                  if (added !== null) canvas.current?.focus(added);
-                  return added;
-                }}
-              />
-            )}
-            <div
-              className="relative flex min-h-0 min-w-0 flex-1"
-              onClick={({ target }) => {
-                const isPage = panels.some(({ value }) => value === (props.panel ?? panel));
-                if (isPage && nodeIdOf(target) === node?.id) openData();
-              }}
-              onContextMenu={(event) => {
-                const pressed = nodeIdOf(event.target);
-                if (pressed === null) return;
-                event.preventDefault();
-                if (!selected.has(pressed)) actions.select([pressed]);
-                setMenuOf(pressed);
+            <h1 className="sr-only">{name}</h1>
+            <Toolbar
+              name={name}
+              isTextShown={isTextShown}
+              onText={() => openText(!isTextShown)}
+              onHelp={help}
+              onImport={() => setDialog("import")}
+              onShow={(shown) => {
+                actions.select([shown]);
+                canvas.current?.show(shown);
               }}
             >
-              <Canvas actions={actions} handle={canvas} isReadOnly={isReadOnly} onOpen={onOpen} />
-              <NoticeText />
-            </div>
-            {isTextShown && (
-              <section
-                className="w-[min(24rem,28%)] flex-none border-l"
-                aria-label={`JSON of the ${document.kind.noun}`}
+              {toolbar}
+            </Toolbar>
+            <Broken />
+            {notice}
+            <div className="flex min-h-0 flex-1 max-md:flex-col">
+              {!isReadOnly && (
+                <Palette
+                  onAdd={(type) => {
+                    const added = actions.add(type);
+                    if (added !== null) canvas.current?.focus(added);
+                    return added;
+                  }}
+                />
+              )}
+              <div
+                className="relative flex min-h-0 min-w-0 flex-1"
+                onClick={({ target }) => {
+                  const isPage = panels.some(({ value }) => value === (props.panel ?? panel));
+                  if (isPage && nodeIdOf(target) === node?.id) openData();
+                }}
+                onContextMenu={(event) => {
+                  const pressed = nodeIdOf(event.target);
+                  if (pressed === null) return;
+                  event.preventDefault();
+                  if (!selected.has(pressed)) actions.select([pressed]);
+                  setMenuOf(pressed);
+                }}
               >
-                <Suspense fallback={<Skeleton lines={12} />}>
-                  <TextPane isReadOnly={isReadOnly} />
-                </Suspense>
-              </section>
-            )}
-            <Inspector
-              actions={actions}
-              isReadOnly={isReadOnly}
-              panels={panels}
-              panel={props.panel ?? panel}
-              onPanel={showPanel}
-              nodeActions={nodeActions}
-              onConnect={() => setDialog("connect")}
-              data={data}
-            />
+                <Canvas handle={canvas} onOpen={onOpen} />
+                <NoticeText />
+              </div>
+              {isTextShown && (
+                <section
+                  className="w-[min(24rem,28%)] flex-none border-l"
+                  aria-label={`JSON of the ${document.kind.noun}`}
+                >
+                  <Suspense fallback={<Skeleton lines={12} />}>
+                    <TextPane />
+                  </Suspense>
+                </section>
+              )}
+              <Inspector
+                panels={panels}
+                panel={props.panel ?? panel}
+                onPanel={showPanel}
+                nodeActions={nodeActions}
+                onConnect={() => setDialog("connect")}
+                data={data}
+              />
+            </div>
           </div>
-        </div>
-        {menuNode && (
-          <NodeMenu
-            node={menuNode}
-            actions={actions}
-            isReadOnly={isReadOnly}
-            more={nodeActions(menuNode)}
-            onEdit={editFields}
-            onConnect={() => setDialog("connect")}
-            onClose={() => setMenuOf(null)}
-          />
-        )}
-        <AddDialog
-          isOpen={dialog === "add"}
-          onClose={() => setDialog(null)}
-          onAdd={(type) => actions.add(type)}
-        />
-        {node && (
-          <ConnectDialog
-            key={node.id}
-            node={node}
-            nodes={nodes}
-            isOpen={dialog === "connect"}
-            onClose={() => setDialog(null)}
-            onConnect={(from, to) => actions.connect(from, to)}
-          />
-        )}
-        <ImportDialog
-          actions={actions}
-          isOpen={dialog === "import"}
-          onClose={() => setDialog(null)}
-        />
-        <LeftDialog converted={converted} onClose={() => setConverted(null)} />
-        <EditorKeys isOpen={dialog === "keys"} onClose={() => setDialog(null)} />
-      </ProblemsContext>
-    </LiveContext>
+          {menuNode && (
+            <NodeMenu
+              node={menuNode}
+              more={nodeActions(menuNode)}
+              onEdit={editFields}
+              onConnect={() => setDialog("connect")}
+              onClose={() => setMenuOf(null)}
+            />
+          )}
+          <AddDialog {...openness("add")} onAdd={(type) => actions.add(type)} />
+          {node && (
+            <ConnectDialog
+              key={node.id}
+              node={node}
+              nodes={nodes}
+              {...openness("connect")}
+              onConnect={(from, to) => actions.connect(from, to)}
+            />
+          )}
+          <ImportDialog {...openness("import")} />
+          <LeftDialog converted={converted} onClose={() => setConverted(null)} />
+          <EditorKeys {...openness("keys")} />
+        </ProblemsContext>
+      </LiveContext>
+    </EditorContext>
   );
 }
 
 type MenuProps = {
   node: DrawnNode;
-  actions: Actions;
-  isReadOnly: boolean;
   more: readonly NodeAction[];
   onEdit: () => void;
   onConnect: () => void;
   onClose: () => void;
 };
 
-function NodeMenu({ node, actions, isReadOnly, more, onEdit, onConnect, onClose }: MenuProps) {
+function NodeMenu({ node, more, onEdit, onConnect, onClose }: MenuProps) {
+  const { actions, isReadOnly } = useEditor();
   const [isOpen, setOpen] = useState(true);
-  const next = useRef<(() => void) | null>(null);
-  const later = (act: () => void) => () => {
-    next.current = act;
-  };
+  const chosen = useRef<NodeAction | null>(null);
+  const connecting = { label: "Connect…", icon: <Cable />, onSelect: onConnect };
+  const changing = [
+    { label: "Duplicate", icon: <Copy />, onSelect: () => actions.duplicate() },
+    { label: "Delete", icon: <Trash2 />, onSelect: () => actions.remove(), danger: true },
+  ];
+  const items: readonly NodeAction[] = [
+    ...more.filter(({ isDisabled }) => !isDisabled),
+    { label: "Edit its fields", icon: <Pencil />, onSelect: onEdit },
+    ...(isReadOnly ? [] : [connecting]),
+    ...(isReadOnly || node.isFixed ? [] : changing),
+  ];
   return (
     <MenuAt
       anchor={() => nodeElement(node.id)}
@@ -277,37 +275,20 @@ function NodeMenu({ node, actions, isReadOnly, more, onEdit, onConnect, onClose 
       isOpen={isOpen}
       onClose={() => setOpen(false)}
       onClosed={() => {
-        next.current?.();
+        chosen.current?.onSelect();
         onClose();
       }}
     >
-      {more
-        .filter(({ isDisabled }) => !isDisabled)
-        .map(({ label, icon, onSelect }) => (
-          <MenuItem key={label} icon={icon} onClick={later(onSelect)}>
-            {label}
-          </MenuItem>
-        ))}
-      <MenuItem icon={<Pencil />} onClick={later(onEdit)}>
-        Edit its fields
-      </MenuItem>
-      {!isReadOnly && (
-        <>
-          <MenuItem icon={<Cable />} onClick={later(onConnect)}>
-            Connect…
-          </MenuItem>
-          {!node.isFixed && (
-            <>
-              <MenuItem icon={<Copy />} onClick={() => actions.duplicate()}>
-                Duplicate
-              </MenuItem>
-              <MenuItem icon={<Trash2 />} danger onClick={() => actions.remove()}>
-                Delete
-              </MenuItem>
-            </>
-          )}
-        </>
-      )}
+      {items.map((item) => (
+        <MenuItem
+          key={item.label}
+          icon={item.icon}
+          danger={item.danger}
+          onClick={() => (chosen.current = item)}
+        >
+          {item.label}
+        </MenuItem>
+      ))}
     </MenuAt>
   );
 }
@@ -329,7 +310,7 @@ const noticeMs = 4_500;
 
 function NoticeText() {
   const document = useEdited();
-  const notice = useSyncExternalStore(document.subscribe, document.notice);
+  const notice = useDocumentPart(document, (state) => state.notice);
   useEffect(() => {
     if (!notice) return;
     const timer = setTimeout(() => document.say(null), noticeMs);
@@ -353,27 +334,13 @@ function useProblems(document: EditedDocument): ReadonlyMap<string, readonly Pro
   const problems = useDocumentPart(document, (state) => state.problems);
   return useMemo(() => {
     const { drawing } = document.state();
-    const byNode = new Map<string, Problem[]>();
-    for (const problem of problems) {
-      const id = nodeAt(drawing, problem.path)?.id;
-      if (id !== undefined) byNode.set(id, [...(byNode.get(id) ?? []), problem]);
-    }
-    return byNode;
+    return Map.groupBy(problems, ({ path }) => nodeAt(drawing, path)?.id ?? "");
   }, [document, problems]);
 }
 
 /** Tells whether the page is too narrow for editing. Documents can still be viewed and run. */
 export const useIsNarrow = (): boolean =>
-  useSyncExternalStore(
-    (listener) => {
-      const media = matchMedia(narrow);
-      media.addEventListener("change", listener);
-      return () => media.removeEventListener("change", listener);
-    },
-    () => matchMedia(narrow).matches,
-  );
-
-const narrow = "(max-width: 46rem)";
+  useMediaQuery("(max-width: 46rem)", false, { getInitialValueInEffect: false });
 
 const focusFirst = (form: Element | null): void =>
   form?.querySelector<HTMLElement>("input:enabled, textarea:enabled, select:enabled")?.focus();

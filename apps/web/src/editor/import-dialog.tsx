@@ -4,26 +4,26 @@ import { counted } from "../lib/format.ts";
 import { Button, Copy } from "../ui/button.tsx";
 import { Dialog, DialogBody, DialogForm } from "../ui/dialog.tsx";
 import { TextArea } from "../ui/field.tsx";
-import type { Actions } from "./canvas/actions.ts";
-import { useEdited } from "./document/use-document.ts";
+import { useEdited, useEditor } from "./document/use-document.ts";
 import type { Converted } from "./kind.ts";
 
-type Props = { actions: Actions; isOpen: boolean; onClose: () => void };
+type Props = { isOpen: boolean; onClose: () => void };
 
 /** Imports a file or a pasted text. */
-export function ImportDialog({ isOpen, onClose, actions }: Props) {
+export function ImportDialog({ isOpen, onClose }: Props) {
   const { kind } = useEdited();
   const description = kind.convert
     ? `The JSON of a ${kind.noun}, the TypeScript of an Agent Builder workflow, or the JSON of a Flowise AgentFlow. It replaces the ${kind.noun}; undo brings it back.`
     : `The JSON of a ${kind.noun}. It replaces the ${kind.noun}; undo brings it back.`;
   return (
     <Dialog wide title="Import" description={description} isOpen={isOpen} onClose={onClose}>
-      <ImportForm actions={actions} onClose={onClose} />
+      <ImportForm onClose={onClose} />
     </Dialog>
   );
 }
 
-function ImportForm({ actions, onClose }: Omit<Props, "isOpen">) {
+function ImportForm({ onClose }: Pick<Props, "onClose">) {
+  const { actions } = useEditor();
   const input = useRef<HTMLInputElement>(null);
   const [text, setText] = useState("");
   return (
@@ -33,7 +33,7 @@ function ImportForm({ actions, onClose }: Omit<Props, "isOpen">) {
       onClose={onClose}
       onSubmit={() => {
         onClose();
-        void actions.import(text, "The pasted text").then(actions.onImported);
+        void actions.import(text, "The pasted text");
       }}
     >
       <input

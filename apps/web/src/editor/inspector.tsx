@@ -1,11 +1,11 @@
-import type { DrawnNode } from "@uncaged/workflow/editing";
+import type { DrawnNode, Problem } from "@uncaged/workflow/editing";
 import { Cable, Copy, CircleAlert, Trash2, X } from "lucide-react";
 import type { ReactNode } from "react";
 import { counted } from "../lib/format.ts";
 import { Button } from "../ui/button.tsx";
+import { IconButton } from "../ui/icon-button.tsx";
 import { Tabs } from "../ui/tabs.tsx";
-import type { Actions } from "./canvas/actions.ts";
-import { useDocumentPart, useEdited } from "./document/use-document.ts";
+import { useDocumentPart, useEdited, useEditor } from "./document/use-document.ts";
 import { FormOfNode } from "./form/node-form.tsx";
 
 /** A panel next to the canvas. It fills the height and has its own scroll bar. */
@@ -23,11 +23,10 @@ export type NodeAction = {
   icon: ReactNode;
   onSelect: () => void;
   isDisabled?: boolean;
+  danger?: boolean;
 };
 
 type Props = {
-  actions: Actions;
-  isReadOnly: boolean;
   panels: readonly Panel[];
   panel: string;
   onPanel: (panel: string) => void;
@@ -96,8 +95,7 @@ const dataPanelOf = (data: ReactNode): Panel => ({
 });
 
 function Selected(props: Props) {
-  const { actions, isReadOnly } = props;
-  const document = useEdited();
+  const { document, actions, isReadOnly } = useEditor();
   const selection = useDocumentPart(document, (state) => state.selection);
   const drawing = useDocumentPart(document, (state) => state.drawing);
   const { nodes: ids, edges } = selection;
@@ -108,7 +106,7 @@ function Selected(props: Props) {
     return (
       <>
         <ProblemList />
-        {!isReadOnly && drawing.nodes.length < 2 && <Templates actions={actions} />}
+        {!isReadOnly && drawing.nodes.length < 2 && <Templates />}
       </>
     );
   return (
@@ -130,21 +128,23 @@ function Selected(props: Props) {
   );
 }
 
-function OneNode({
-  node,
-  actions,
-  isReadOnly,
-  nodeActions,
-  onConnect,
-}: Props & { node: DrawnNode }) {
-  const document = useEdited();
+function OneNode({ node, nodeActions, onConnect }: Props & { node: DrawnNode }) {
+  const { document, actions, isReadOnly } = useEditor();
   const { kind } = document;
   const value = useDocumentPart(document, (state) => state.value);
   const problems = useDocumentPart(document, (state) => state.problems);
   const item = kind.palette.find(({ type }) => type === node.type);
   const own = isReadOnly ? [] : (kind.actions?.(value, [node.id]) ?? []);
-  const mine = problems.filter(({ path }) => node.path.every((key, depth) => path[depth] === key));
   const canStart = node.ports.some(({ role, isOpen }) => role === "out" && isOpen);
+  const connecting = { label: "Connect…", icon: <Cable />, onSelect: onConnect };
+  const buttons: readonly NodeAction[] = [
+    ...nodeActions(node),
+    ...own.map(({ label, icon: Icon, edit }) => {
+      return { label, icon: <Icon />, onSelect: () => void document.apply(edit) };
+    }),
+    ...(!isReadOnly && canStart ? [connecting] : []),
+  ];
+  const mine = problems.filter(({ path }) => node.path.every((key, depth) => path[depth] === key));
   return (
     <div className="flex flex-col gap-3">
       <div>
@@ -154,21 +154,11 @@ function OneNode({
         </p>
       </div>
       <div className="flex flex-wrap gap-1">
-        {nodeActions(node).map(({ label, icon, onSelect, isDisabled }) => (
+        {buttons.map(({ label, icon, onSelect, isDisabled }) => (
           <Button key={label} small icon={icon} disabled={isDisabled} onClick={onSelect}>
             {label}
           </Button>
         ))}
-        {own.map(({ label, icon: Icon, edit }) => (
-          <Button key={label} small icon={<Icon />} onClick={() => document.apply(edit)}>
-            {label}
-          </Button>
-        ))}
-        {!isReadOnly && canStart && (
-          <Button small icon={<Cable />} onClick={onConnect}>
-            Connect…
-          </Button>
-        )}
         {!isReadOnly && !node.isFixed && (
           <Button
             small
@@ -179,25 +169,25 @@ function OneNode({
           />
         )}
       </div>
-      {mine.map(({ message, severity }) => (
-        <p
-          key={message}
-          className={`flex gap-2 text-small ${severity === "error" ? "text-red" : "text-amber"}`}
-        >
-          <CircleAlert className="mt-[1px]" /> <span className="wrap-anywhere">{message}</span>
-        </p>
+      {mine.map((problem) => (
+        <ProblemText key={problem.message} problem={problem} />
       ))}
-      <FormOfNode id={node.id} isReadOnly={isReadOnly} />
-      <Lines node={node} actions={actions} isReadOnly={isReadOnly} />
+      <FormOfNode id={node.id} />
+      <Lines node={node} />
     </div>
   );
 }
 
-type LinesProps = { node: DrawnNode; actions: Actions; isReadOnly: boolean };
+const ProblemText = ({ problem: { message, severity } }: { problem: Problem }) => (
+  <span className={`flex gap-2 text-small ${severity === "error" ? "text-red" : "text-amber"}`}>
+    <CircleAlert className="mt-[1px]" /> <span className="wrap-anywhere">{message}</span>
+  </span>
+);
 
 /** A list of the lines of a node, for editing without a mouse. */
-function Lines({ node, actions, isReadOnly }: LinesProps) {
-  const { nodes, edges } = useDocumentPart(useEdited(), (state) => state.drawing);
+function Lines({ node }: { node: DrawnNode }) {
+  const { document, actions, isReadOnly } = useEditor();
+  const { nodes, edges } = useDocumentPart(document, (state) => state.drawing);
   const own = edges.filter(({ source, target }) => source === node.id || target === node.id);
   if (own.length === 0) return null;
   const titleOf = (id: string): string => nodes.find((one) => one.id === id)?.title ?? id;
@@ -217,11 +207,9 @@ function Lines({ node, actions, isReadOnly }: LinesProps) {
                 {port?.label && <span className="text-faint"> ({port.label})</span>}
               </span>
               {!isReadOnly && (
-                <Button
-                  look="quiet"
-                  small
+                <IconButton
                   icon={<X />}
-                  aria-label={`Remove the line ${name}`}
+                  label={`Remove the line ${name}`}
                   onClick={() => actions.removeEdge(id)}
                 />
               )}
@@ -234,8 +222,9 @@ function Lines({ node, actions, isReadOnly }: LinesProps) {
 }
 
 /** Documents to start from, shown while the document has at most one node. */
-function Templates({ actions }: { actions: Actions }) {
-  const { templates = [] } = useEdited().kind;
+function Templates() {
+  const { document, actions } = useEditor();
+  const { templates = [] } = document.kind;
   return (
     <section aria-label="Start from" className="mt-4 flex flex-col gap-1">
       <h2>Start from</h2>
@@ -268,17 +257,14 @@ function ProblemList() {
       </p>
       {problems.length > 0 && (
         <ul className="flex flex-col gap-1" aria-label="Problems">
-          {problems.slice(0, mostListed).map(({ path, message, severity }, index) => (
+          {problems.slice(0, mostListed).map((problem, index) => (
             <li key={index}>
               <button
                 type="button"
-                className="flex w-full cursor-pointer gap-2 rounded-md px-2 py-1 text-left text-small hover:bg-hover"
-                onClick={() => document.reveal(path)}
+                className="w-full cursor-pointer rounded-md px-2 py-1 text-left hover:bg-hover"
+                onClick={() => document.reveal(problem.path)}
               >
-                <CircleAlert
-                  className={`mt-[1px] ${severity === "error" ? "text-red" : "text-amber"}`}
-                />
-                <span className="min-w-0 wrap-anywhere">{message}</span>
+                <ProblemText problem={problem} />
               </button>
             </li>
           ))}

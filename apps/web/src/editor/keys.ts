@@ -23,6 +23,9 @@ type Props = {
   isReadOnly: boolean;
 };
 
+/** Actions by key. */
+type Keys = Readonly<Record<string, (() => void) | undefined>>;
+
 const step = 10;
 const bigStep = 50;
 
@@ -36,43 +39,35 @@ export function useEditorKeys({
 }: Props): void {
   const onKey = useEffectEvent((event: KeyboardEvent) => {
     if (event.defaultPrevented || isCovered()) return;
-    const act = isTyping(event) ? typingKey(event) : (modifiedKey(event) ?? plainKey(event));
+    const act = keysFor(event)[isModified(event) ? event.key.toLowerCase() : event.key];
     if (!act) return;
     event.preventDefault();
     event.stopPropagation();
     act();
   });
 
-  /** Form fields edit the document, so undo and redo in them use its history. */
-  const typingKey = (event: KeyboardEvent) => {
-    const isField =
-      event.target instanceof Element && event.target.closest("[data-edits-document]");
-    const history = isField ? historyKey(event) : undefined;
-    return history ?? (isModified(event) && event.key === "s" ? targets.save : undefined);
-  };
-
-  const historyKey = (event: KeyboardEvent) => {
-    if (!isModified(event) || isReadOnly) return undefined;
-    if (event.key === "y" || (event.key.toLowerCase() === "z" && event.shiftKey))
-      return () => edited.redo();
-    return event.key === "z" ? () => edited.undo() : undefined;
-  };
-
-  const modifiedKey = (event: KeyboardEvent) => {
-    if (!isModified(event)) return undefined;
-    const keys: Record<string, (() => void) | undefined> = {
-      a: () => actions.selectAll(),
-      d: isReadOnly ? undefined : () => actions.duplicate(),
-      s: targets.save,
+  const keysFor = (event: KeyboardEvent): Keys => {
+    const { target, shiftKey } = event;
+    const saving: Keys = { s: targets.save };
+    const history: Keys = {
+      z: () => (shiftKey ? edited.redo() : edited.undo()),
+      y: () => edited.redo(),
     };
-    return historyKey(event) ?? keys[event.key];
-  };
-
-  const plainKey = (event: KeyboardEvent) => {
-    if (isModified(event) || event.altKey) return undefined;
-    const isOnCanvas = isCanvas(event.target);
+    if (isTyping(event)) {
+      if (!isModified(event)) return {};
+      // Form fields edit the document, so undo and redo in them use its history.
+      const isField = target instanceof Element && target.closest("[data-edits-document]");
+      return isField && !isReadOnly ? { ...history, ...saving } : saving;
+    }
+    if (isModified(event)) {
+      const editing = { ...history, d: () => actions.duplicate() };
+      return { ...(!isReadOnly && editing), a: () => actions.selectAll(), ...saving };
+    }
+    if (event.altKey) return {};
     const view = canvas.current?.view;
-    const always: Record<string, (() => void) | undefined> = {
+    return {
+      ...(isCanvas(target) && canvasKeys(target, shiftKey)),
+      ...(!isReadOnly && editingKeys()),
       "+": () => view?.zoomBy(1),
       "=": () => view?.zoomBy(1),
       "-": () => view?.zoomBy(-1),
@@ -80,7 +75,13 @@ export function useEditorKeys({
       "1": () => view?.fit(),
       "?": targets.help,
     };
-    const editing: Record<string, () => void> = {
+  };
+
+  const editingKeys = (): Keys => {
+    const { value, selection } = edited.state();
+    const own = edited.kind.actions?.(value, [...selection.nodes]) ?? [];
+    return {
+      ...Object.fromEntries(own.map(({ key = "", edit }) => [key, () => edited.apply(edit)])),
       a: targets.add,
       c: targets.connect,
       l: () => void actions.layOut(),
@@ -88,44 +89,31 @@ export function useEditorKeys({
       Delete: () => actions.remove(),
       Backspace: () => actions.remove(),
     };
-    const onCanvas: Record<string, (() => void) | undefined> = {
+  };
+
+  const canvasKeys = (target: EventTarget | null, isFar: boolean): Keys => {
+    const by = isFar ? bigStep : step;
+    return {
       Enter: targets.open,
       Escape: () => actions.select([]),
       " ": () => {
-        const id = nodeIdOf(event.target);
+        const id = nodeIdOf(target);
         if (id !== null) actions.toggle(id);
       },
       ContextMenu: targets.menu,
-      F10: event.shiftKey ? targets.menu : undefined,
-      ...arrows(event.shiftKey ? bigStep : step),
+      F10: isFar ? targets.menu : undefined,
+      ArrowLeft: () => move(-by, 0),
+      ArrowRight: () => move(by, 0),
+      ArrowUp: () => move(0, -by),
+      ArrowDown: () => move(0, by),
     };
-    return (
-      always[event.key] ??
-      (isReadOnly ? undefined : (editing[event.key] ?? kindKey(event.key))) ??
-      (isOnCanvas ? onCanvas[event.key] : undefined)
-    );
   };
 
   /** Moves the selected nodes, or the view without a selection. */
-  const arrows = (by: number): Record<string, () => void> => {
-    const go = (x: number, y: number) => () => {
-      const canMove = !isReadOnly && edited.kind.move && edited.state().selection.nodes.size > 0;
-      if (canMove) actions.moveBy(x * by, y * by);
-      else canvas.current?.view.pan(-x * by * 6, -y * by * 6);
-    };
-    return {
-      ArrowLeft: go(-1, 0),
-      ArrowRight: go(1, 0),
-      ArrowUp: go(0, -1),
-      ArrowDown: go(0, 1),
-    };
-  };
-
-  const kindKey = (key: string) => {
-    const { value, selection } = edited.state();
-    const own = edited.kind.actions?.(value, [...selection.nodes]);
-    const found = own?.find((one) => one.key === key);
-    return found && (() => void edited.apply(found.edit));
+  const move = (x: number, y: number) => {
+    const canMove = !isReadOnly && edited.kind.move && edited.state().selection.nodes.size > 0;
+    if (canMove) actions.moveBy(x, y);
+    else canvas.current?.view.pan(-x * 6, -y * 6);
   };
 
   useEffect(() => {

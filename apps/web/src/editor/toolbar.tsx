@@ -24,14 +24,10 @@ import { counted } from "../lib/format.ts";
 import { Button } from "../ui/button.tsx";
 import { SearchField } from "../ui/search-field.tsx";
 import { Menu, MenuItem } from "../ui/menu.tsx";
-import type { Actions } from "./canvas/actions.ts";
-import type { Alignment } from "./canvas/geometry.ts";
-import { useDocumentPart, useEdited } from "./document/use-document.ts";
+import { useDocumentPart, useEdited, useEditor } from "./document/use-document.ts";
 
 type Props = {
-  actions: Actions;
   name: string;
-  isReadOnly: boolean;
   isTextShown: boolean;
   onText: () => void;
   onHelp: () => void;
@@ -41,7 +37,8 @@ type Props = {
 };
 
 export function Toolbar(props: Props) {
-  const { actions, isReadOnly, isTextShown, onText, onHelp, onShow, children } = props;
+  const { isReadOnly } = useEditor();
+  const { isTextShown, onText, onHelp, onShow, children } = props;
   return (
     <div
       className="flex flex-none flex-wrap items-center gap-2 border-b bg-surface px-3 py-2"
@@ -49,7 +46,7 @@ export function Toolbar(props: Props) {
       aria-label="Editor"
     >
       {!isReadOnly && <HistoryButtons />}
-      {!isReadOnly && <Arrange actions={actions} />}
+      {!isReadOnly && <Arrange />}
       <Search onShow={onShow} />
       <Problems />
       <span className="flex-1" />
@@ -82,41 +79,36 @@ function HistoryButtons() {
   const document = useEdited();
   const undoable = useDocumentPart(document, (state) => state.undoable);
   const redoable = useDocumentPart(document, (state) => state.redoable);
-  return (
-    <>
-      <Button
-        look="quiet"
-        icon={<Undo2 />}
-        aria-label="Undo"
-        title={undoable === null ? "Undo (Ctrl Z)" : `Undo: ${undoable} (Ctrl Z)`}
-        disabled={undoable === null}
-        onClick={() => document.undo()}
-      />
-      <Button
-        look="quiet"
-        icon={<Redo2 />}
-        aria-label="Redo"
-        title={redoable === null ? "Redo (Ctrl Y)" : `Redo: ${redoable} (Ctrl Y)`}
-        disabled={redoable === null}
-        onClick={() => document.redo()}
-      />
-    </>
-  );
+  const buttons = [
+    ["Undo", undoable, "Ctrl Z", <Undo2 />, () => document.undo()],
+    ["Redo", redoable, "Ctrl Y", <Redo2 />, () => document.redo()],
+  ] as const;
+  return buttons.map(([label, step, key, icon, act]) => (
+    <Button
+      key={label}
+      look="quiet"
+      icon={icon}
+      aria-label={label}
+      title={step === null ? `${label} (${key})` : `${label}: ${step} (${key})`}
+      disabled={step === null}
+      onClick={act}
+    />
+  ));
 }
 
-const alignments: readonly { how: Alignment; label: string; icon: ReactNode }[] = [
-  { how: "left", label: "Align left", icon: <AlignStartVertical /> },
-  { how: "center", label: "Align centres", icon: <AlignCenterVertical /> },
-  { how: "right", label: "Align right", icon: <AlignEndVertical /> },
-  { how: "top", label: "Align top", icon: <AlignStartHorizontal /> },
-  { how: "middle", label: "Align middles", icon: <AlignCenterHorizontal /> },
-  { how: "bottom", label: "Align bottom", icon: <AlignEndHorizontal /> },
-  { how: "row", label: "Spread in a row", icon: <AlignHorizontalSpaceAround /> },
-  { how: "column", label: "Spread in a column", icon: <AlignVerticalSpaceAround /> },
-];
+const alignments = [
+  { axis: "x", share: 0, label: "Align left", icon: <AlignStartVertical /> },
+  { axis: "x", share: 0.5, label: "Align centres", icon: <AlignCenterVertical /> },
+  { axis: "x", share: 1, label: "Align right", icon: <AlignEndVertical /> },
+  { axis: "y", share: 0, label: "Align top", icon: <AlignStartHorizontal /> },
+  { axis: "y", share: 0.5, label: "Align middles", icon: <AlignCenterHorizontal /> },
+  { axis: "y", share: 1, label: "Align bottom", icon: <AlignEndHorizontal /> },
+  { axis: "x", share: null, label: "Spread in a row", icon: <AlignHorizontalSpaceAround /> },
+  { axis: "y", share: null, label: "Spread in a column", icon: <AlignVerticalSpaceAround /> },
+] as const;
 
-function Arrange({ actions }: { actions: Actions }) {
-  const document = useEdited();
+function Arrange() {
+  const { document, actions } = useEditor();
   const chosen = useDocumentPart(document, ({ selection }) => selection.nodes.size);
   if (!document.kind.move) return null;
   return (
@@ -131,9 +123,13 @@ function Arrange({ actions }: { actions: Actions }) {
         Lay out all
       </MenuItem>
       {chosen > 1 &&
-        alignments.map(({ how, label, icon }) => (
-          <MenuItem key={how} icon={icon} onClick={() => actions.align(how)}>
-            {label}
+        alignments.map((alignment) => (
+          <MenuItem
+            key={alignment.label}
+            icon={alignment.icon}
+            onClick={() => actions.align(alignment)}
+          >
+            {alignment.label}
           </MenuItem>
         ))}
     </Menu>
@@ -211,8 +207,8 @@ function Problems() {
   );
 }
 
-function Files({ name, isReadOnly, onImport }: Props) {
-  const document = useEdited();
+function Files({ name, onImport }: Props) {
+  const { document, isReadOnly } = useEditor();
   const exportIt = () => {
     const url = URL.createObjectURL(
       new Blob([document.state().text], { type: "application/json" }),

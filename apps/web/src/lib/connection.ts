@@ -1,8 +1,8 @@
+import { createAtom, useSelector } from "@tanstack/react-store";
 import type { Connection } from "./hub.ts";
-import { createStore } from "./store.ts";
 
-const connection = createStore<Connection>("open");
-const refused = createStore<ReadonlySet<number>>(new Set());
+const connection = createAtom<Connection>("open");
+const refused = createAtom<ReadonlySet<number>>(new Set<number>());
 
 /** Sets the state of the connection that all tabs share. */
 export const setConnection = (state: Connection): void => connection.set(state);
@@ -10,12 +10,11 @@ export const setConnection = (state: Connection): void => connection.set(state);
 /** Sets whether the server refuses a stream of this page. */
 export function setRefused(id: number, isRefused: boolean): void {
   if (refused.get().has(id) === isRefused) return;
-  const others = [...refused.get()].filter((one) => one !== id);
-  refused.set(new Set(isRefused ? [...others, id] : others));
+  refused.set((before) => before.symmetricDifference(new Set([id])));
 }
 
 /** The state of this page's connection to the server. */
 export function useConnection(): Connection {
-  const [own, isRefused] = [connection.use(), refused.use().size > 0];
+  const [own, isRefused] = [useSelector(connection), useSelector(refused).size > 0];
   return own === "open" && isRefused ? "refused" : own;
 }

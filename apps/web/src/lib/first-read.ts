@@ -1,7 +1,7 @@
+import { createAtom, useSelector } from "@tanstack/react-store";
 import { useEffect } from "react";
-import { createStore } from "./store.ts";
 
-const firstRead = createStore(false);
+const firstRead = createAtom(false);
 
 /** Maximum time that other requests wait for the first read, in milliseconds. */
 const mostMs = 3_000;
@@ -15,5 +15,5 @@ export function useIsFirstRead(): boolean {
     const timer = setTimeout(reportFirstRead, mostMs);
     return () => clearTimeout(timer);
   }, []);
-  return firstRead.use();
+  return useSelector(firstRead);
 }

@@ -29,13 +29,14 @@ export type FromHub =
   | { kind: "connection"; connection: Connection }
   | { kind: "messages"; messages: Message[] };
 
-type Follower = { port: MessagePort; id: number; thread: string; cursor: string | null };
+type Follower = { port: MessagePort; id: number; thread: string | null; cursor: string | null };
+
+type ThreadFollower = Follower & { thread: string };
 
 const retryMs = 1_000;
 
 export class Hub {
-  /** The tabs, each with the ids of its followers of the host. */
-  readonly #tabs = new Map<MessagePort, Set<number>>();
+  readonly #tabs = new Set<MessagePort>();
   readonly #followers = new Set<Follower>();
   /** Messages to deliver together, by tab. */
   readonly #batches = new Map<MessagePort, Message[]>();
@@ -46,36 +47,29 @@ export class Hub {
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   add(port: MessagePort): void {
-    this.#tabs.set(port, new Set());
+    this.#tabs.add(port);
     port.addEventListener("message", ({ data }: MessageEvent<ToHub>) => this.#take(port, data));
     port.start();
     post(port, { kind: "connection", connection: this.#connection });
   }
 
   #take(port: MessagePort, asked: ToHub): void {
-    const own = [...this.#followers].filter((one) => one.port === port);
-    switch (asked.kind) {
-      case "follow": {
-        const { id, thread, cursor } = asked;
-        if (thread !== null) this.#followers.add({ port, id, thread, cursor });
-        else this.#followHost(port, id);
-        if (thread !== null || this.#abort === null) this.#connectSoon(0);
-        return;
-      }
-      case "leave":
-        this.#tabs.get(port)?.delete(asked.id);
-        for (const one of own) if (one.id === asked.id) this.#followers.delete(one);
-        break;
-      case "close":
-        this.#tabs.delete(port);
-        for (const one of own) this.#followers.delete(one);
+    if (asked.kind === "follow") {
+      const { id, thread, cursor } = asked;
+      this.#followers.add({ port, id, thread, cursor });
+      if (thread === null) this.#reload(port, id);
+      if (thread !== null || this.#abort === null) this.#connectSoon(0);
+      return;
     }
+    const isClosed = asked.kind === "close";
+    if (isClosed) this.#tabs.delete(port);
+    for (const one of this.#followers)
+      if (one.port === port && (isClosed || one.id === asked.id)) this.#followers.delete(one);
     this.#connectSoon(retryMs);
   }
 
-  /** Follows the host for a tab. A tab that joins an existing connection must read its lists. */
-  #followHost(port: MessagePort, id: number): void {
-    this.#tabs.get(port)?.add(id);
+  /** Makes a follower of the host that joins an existing connection read its lists. */
+  #reload(port: MessagePort, id: number): void {
     const read = { id, data: "{}", cursor: null };
     if (this.#hostCursor !== null) this.#pass(port, { ...read, name: "reload" });
     if (this.#planCursor !== null) this.#pass(port, { ...read, name: "plans" });
@@ -89,9 +83,8 @@ export class Hub {
   async #connect(): Promise<void> {
     const before = this.#abort;
     const abort = (this.#abort = new AbortController());
-    const followers = [...this.#followers];
-    const isNeeded = followers.length > 0 || [...this.#tabs.values()].some((ids) => ids.size > 0);
-    if (!isNeeded) {
+    const followers = [...this.#followers].filter(followsThread);
+    if (this.#followers.size === 0) {
       this.#abort = null;
       this.#hostCursor = null;
       this.#planCursor = null;
@@ -117,7 +110,7 @@ export class Hub {
     this.#connectSoon(typeof connection === "number" ? connection * 1_000 : retryMs);
   }
 
-  #urlOf(followers: readonly Follower[]): string {
+  #urlOf(followers: readonly ThreadFollower[]): string {
     const query = new URLSearchParams();
     if (this.#hostCursor !== null) query.set("from", this.#hostCursor);
     query.set("plans", this.#planCursor ?? "");
@@ -129,7 +122,7 @@ export class Hub {
 
   async #read(
     body: ReadableStream<Uint8Array<ArrayBuffer>>,
-    followers: readonly Follower[],
+    followers: readonly ThreadFollower[],
     abort: AbortController,
   ): Promise<void> {
     let of: unknown = 0;
@@ -141,7 +134,7 @@ export class Hub {
     }
   }
 
-  #spread(message: ServerEvent, follower: Follower | undefined): void {
+  #spread(message: ServerEvent, follower: ThreadFollower | undefined): void {
     if (follower === undefined) return;
     follower.cursor = message.cursor ?? follower.cursor;
     if (this.#followers.has(follower)) this.#pass(follower.port, { id: follower.id, ...message });
@@ -150,8 +143,8 @@ export class Hub {
   #spreadToAll(message: ServerEvent, of: 0 | "plans"): void {
     if (of === 0) this.#hostCursor = message.cursor ?? this.#hostCursor;
     else this.#planCursor = message.cursor ?? this.#planCursor;
-    for (const [port, ids] of this.#tabs)
-      for (const id of ids) this.#pass(port, { id, ...message });
+    for (const { port, id, thread } of this.#followers)
+      if (thread === null) this.#pass(port, { id, ...message });
   }
 
   #pass(port: MessagePort, message: Message): void {
@@ -168,9 +161,11 @@ export class Hub {
   #report(connection: Connection): void {
     if (connection === this.#connection) return;
     this.#connection = connection;
-    for (const port of this.#tabs.keys()) post(port, { kind: "connection", connection });
+    for (const port of this.#tabs) post(port, { kind: "connection", connection });
   }
 }
+
+const followsThread = (follower: Follower): follower is ThreadFollower => follower.thread !== null;
 
 async function refusalOf(response: Response): Promise<Connection> {
   const { error } = (await response.json().catch(() => ({}))) as Partial<Failure>;

@@ -2,6 +2,8 @@ import { isRecord } from "./json.ts";
 import type { Sliced } from "./slices.ts";
 import { filePathOf, isTruncated } from "./values.ts";
 
+type Range = { from: number; to: number };
+
 /** A value in a tree, or a range of the members of a long container. */
 export type JsonNode = {
   /** Identifies the node in its tree. */
@@ -12,7 +14,7 @@ export type JsonNode = {
   depth: number;
   parent: JsonNode | null;
   /** Start (inclusive) and end (exclusive) of the range of members; null for a value. */
-  range: { from: number; to: number } | null;
+  range: Range | null;
   /** The position among its siblings from 1, and their number. */
   position: number;
   siblings: number;
@@ -147,11 +149,10 @@ export function nodeAt(root: JsonNode, indexes: readonly number[]): JsonNode | n
   let node: JsonNode | undefined = root;
   for (const index of indexes) {
     do {
-      node = childrenOf(node).find(({ range }, position) =>
-        range === null ? position + (node?.range?.from ?? 0) === index : index < range.to,
-      );
-    } while (node?.range);
-    if (!node) return null;
+      const { from, to }: Range = node.range ?? { from: 0, to: sizeOf(node.value) };
+      node = childrenOf(node)[Math.floor((index - from) / widthOf(to - from))];
+      if (!node) return null;
+    } while (node.range);
   }
   return node;
 }

@@ -46,21 +46,14 @@ export function formatJson(value: unknown, shortest = 0): string | null {
   }
 }
 
-const [quote, backslash, ...brackets] = ['"', "\\", "{", "[", "}", "]"].map((letter) =>
-  letter.charCodeAt(0),
-);
-
 /** The nesting depth of a JSON text, counted up to the limit. */
 function depthOf(json: string): number {
   let depth = 0;
   let most = 0;
-  let isInText = false;
-  for (let at = 0; at < json.length && most <= deepest; at += 1) {
-    const letter = json.charCodeAt(at);
-    if (letter === quote) isInText = !isInText;
-    else if (isInText) at += letter === backslash ? 1 : 0;
-    else if (letter === brackets[0] || letter === brackets[1]) most = Math.max(most, (depth += 1));
-    else if (letter === brackets[2] || letter === brackets[3]) depth -= 1;
+  for (const [sign] of json.matchAll(/"(?:[^"\\]+|\\.)*"|[[\]{}]/g)) {
+    if (sign === "[" || sign === "{") most = Math.max(most, (depth += 1));
+    else if (sign === "]" || sign === "}") depth -= 1;
+    if (most > deepest) break;
   }
   return most;
 }

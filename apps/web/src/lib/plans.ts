@@ -1,21 +1,11 @@
 import { type QueryClient, queryOptions } from "@tanstack/react-query";
-import type {
-  Plan,
-  PlanDecision,
-  WantedDecision,
-  PlanDefinition,
-  PlannerConversation,
-  PlannerEvents,
-  PlanRow,
-  PlanView,
-  StartedPlan,
-} from "@uncaged/workflow-server/api-types";
+import type * as Api from "@uncaged/workflow-server/api-types";
 import { pathOf, queryOf, request, requestStream } from "./request.ts";
 import { eventsIn } from "./server-events.ts";
 
-export type PlanRun = PlanView["runs"][number];
+export type PlanRun = Api.PlanView["runs"][number];
 
-export type Phase = Plan["phase"];
+export type Phase = Api.Plan["phase"];
 
 export const planKeys = {
   all: ["plans"] as const,
@@ -23,19 +13,19 @@ export const planKeys = {
   ones: ["plans", "one"] as const,
 };
 
-export const plansQuery = queryOf<PlanRow[]>([...planKeys.lists, "all"], "/plans");
+export const plansQuery = queryOf<Api.PlanRow[]>([...planKeys.lists, "all"], "/plans");
 
 /** Plans that wait for a confirmation or a decision. */
-export const waitingPlansQuery = queryOf<PlanRow[]>([...planKeys.lists, "waiting"], "/plans", {
+export const waitingPlansQuery = queryOf<Api.PlanRow[]>([...planKeys.lists, "waiting"], "/plans", {
   waits: true,
 });
 
 export const planQuery = (id: string) =>
-  queryOf<PlanView>([...planKeys.ones, id], pathOf("plans", id));
+  queryOf<Api.PlanView>([...planKeys.ones, id], pathOf("plans", id));
 
 /** Updates a plan in the lists; a null row removes it. The page of the plan reads the plan again. */
-export function takePlan(client: QueryClient, id: string, row: PlanRow | null): void {
-  const put = (rows: PlanRow[] | undefined, isListed: boolean) => {
+export function takePlan(client: QueryClient, id: string, row: Api.PlanRow | null): void {
+  const put = (rows: Api.PlanRow[] | undefined, isListed: boolean) => {
     if (!rows || !row || !isListed) return rows?.filter((one) => one.id !== id);
     const isThere = rows.some((one) => one.id === id);
     return isThere ? rows.map((one) => (one.id === id ? row : one)) : [row, ...rows];
@@ -51,22 +41,23 @@ const act = <Answer>(id: string, action: string, json: unknown = {}) =>
   request<Answer>(pathOf("plans", id, action), { method: "POST", json });
 
 /** Confirms a plan if it still has this hash. */
-export const confirmPlan = (id: string, hash: string) => act<StartedPlan>(id, "confirm", { hash });
+export const confirmPlan = (id: string, hash: string) =>
+  act<Api.StartedPlan>(id, "confirm", { hash });
 
-export const runPlan = (id: string, data?: string) => act<StartedPlan>(id, "run", { data });
+export const runPlan = (id: string, data?: string) => act<Api.StartedPlan>(id, "run", { data });
 
-export const retryPlan = (id: string) => act<StartedPlan>(id, "retry");
+export const retryPlan = (id: string) => act<Api.StartedPlan>(id, "retry");
 
 export const changePlan = (id: string, change: "pause" | "resume" | "cancel" | "reject") =>
-  request<Plan>(pathOf("plans", id, change), { method: "POST" });
+  request<Api.Plan>(pathOf("plans", id, change), { method: "POST" });
 
-export const definePlan = (id: string, definition: PlanDefinition) =>
-  act<PlanView>(id, "definition", definition);
+export const definePlan = (id: string, definition: Api.PlanDefinition) =>
+  act<Api.PlanView>(id, "definition", definition);
 
 export const decidePlan = (
   id: string,
-  decision: PlanDecision,
-  { question, stepId }: Pick<WantedDecision, "question" | "stepId">,
+  decision: Api.PlanDecision,
+  { question, stepId }: Pick<Api.WantedDecision, "question" | "stepId">,
 ) => act<unknown>(id, "answer", { decision, question, stepId });
 
 export const removePlan = (id: string) =>
@@ -75,7 +66,7 @@ export const removePlan = (id: string) =>
 /** A conversation with the planner, with its completed turns. */
 export const conversationQuery = (session: string) =>
   queryOptions({
-    ...queryOf<PlannerConversation>(["planner", session], pathOf("planner", session)),
+    ...queryOf<Api.PlannerConversation>(["planner", session], pathOf("planner", session)),
     // A missing conversation is not an error, and a turn in another program sends no events to this page.
     retry: false,
     refetchInterval: ({ state: { data } }) => (data?.turn === "elsewhere" ? elsewhereMs : false),
@@ -87,8 +78,8 @@ export const stopPlanner = (session: string) =>
   request<{ session: string }>(pathOf("planner", session, "stop"), { method: "POST" });
 
 export type PlannerMessage = {
-  [Name in keyof PlannerEvents]: { name: Name; data: PlannerEvents[Name] };
-}[keyof PlannerEvents];
+  [Name in keyof Api.PlannerEvents]: { name: Name; data: Api.PlannerEvents[Name] };
+}[keyof Api.PlannerEvents];
 
 /** Sends a message to the planner and streams its turn. */
 export const writeToPlanner = (path: string, text: string): AsyncGenerator<PlannerMessage> =>

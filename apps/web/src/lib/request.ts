@@ -128,11 +128,8 @@ function takeEarly(url: string): Promise<Response> | null {
 
 function searchOf(query: RequestQuery): string {
   const params = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) {
-    if (value === undefined) continue;
-    if (Array.isArray(value)) for (const one of value) params.append(name, one);
-    else params.set(name, String(value));
-  }
+  for (const [name, value] of Object.entries(query))
+    for (const one of [value ?? []].flat()) params.append(name, String(one));
   return params.size > 0 ? `?${params.toString()}` : "";
 }
 

@@ -43,9 +43,6 @@ export const filledWith = (fields: readonly FormField[], value: unknown): readon
     return begins === undefined ? field : { ...field, draft: draftOf(field.kind, begins) };
   });
 
-export const draftsOf = (fields: readonly FormField[]): Drafts =>
-  Object.fromEntries(fields.map(({ name, draft }) => [name, draft]));
-
 /** The control of one value. */
 export function fieldOf(name: string, declared: Schema, mustBeThere: boolean): FormField {
   const schema = { ...onlyAlternative(declared), ...declared };

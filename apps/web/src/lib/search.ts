@@ -69,21 +69,19 @@ export const readEvalSearch = ({
   show: caseFilters.find((one) => one === show && one !== "all"),
 });
 
-export const readAddSearch = ({ name }: Given): { name?: string } => ({
-  name: textOf(name) || undefined,
-});
+/** Returns a reader of one text. */
+const readingText =
+  <Name extends string>(name: Name) =>
+  (given: Given): { [Key in Name]?: string } =>
+    ({ [name]: textOf(given[name]) || undefined }) as { [Key in Name]?: string };
+
+export const readAddSearch = readingText("name");
 
 /** `item` is the key of the item that the inbox shows. */
-export const readInboxSearch = ({ item }: Given): { item?: string } => ({
-  item: textOf(item) || undefined,
-});
+export const readInboxSearch = readingText("item");
 
 /** `session` is a conversation with the planner. */
-export const readPlannerSearch = ({ session }: Given): { session?: string } => ({
-  session: textOf(session) || undefined,
-});
+export const readPlannerSearch = readingText("session");
 
 /** `run` is a thread that the editor of a step workflow shows and continues from. */
-export const readStepsSearch = ({ run }: Given): { run?: string } => ({
-  run: textOf(run) || undefined,
-});
+export const readStepsSearch = readingText("run");

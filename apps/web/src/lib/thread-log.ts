@@ -6,28 +6,21 @@ import {
   readEvent,
   subjectOf,
 } from "@uncaged/workflow/records";
-import type {
-  Attempt as CopiedAttempt,
-  LogLine,
-  NumberedStep,
-  Status,
-  Thread,
-  ThreadEvents,
-} from "@uncaged/workflow-server/api-types";
+import type * as Api from "@uncaged/workflow-server/api-types";
 import { useEffect, useMemo, useState } from "react";
 import { Stream } from "./stream.ts";
 import { readAttempts, threadKeys } from "./threads.ts";
 
 /** An attempt with the step that it committed, if any. */
-export type Card = { readonly attempt: Attempt; readonly step: NumberedStep | null };
+export type Card = { readonly attempt: Attempt; readonly step: Api.NumberedStep | null };
 
 /** A thread's log, folded from its stream. */
 export class ThreadLog {
-  start: ThreadEvents["start"] | null = null;
-  status: Status | null = null;
+  start: Api.ThreadEvents["start"] | null = null;
+  status: Api.Status | null = null;
   /** Whether the thread pauses after the current step. */
   isPausing = false;
-  end: ThreadEvents["end"] | null = null;
+  end: Api.ThreadEvents["end"] | null = null;
   isRemoved = false;
   /** Time of the newest record or event, in milliseconds since the epoch. */
   lastAt = 0;
@@ -36,16 +29,16 @@ export class ThreadLog {
   /** The id of the last event, to continue after. */
   cursor: string | null = null;
   #fold = new AttemptLog();
-  readonly #steps: NumberedStep[] = [];
+  readonly #steps: Api.NumberedStep[] = [];
   readonly #cards = new Map<string, Card>();
-  readonly #copied = new Map<string, CopiedAttempt>();
+  readonly #copied = new Map<string, Api.Attempt>();
 
   /** The ended attempts in the order of their ends, then the running attempts. */
   get cards(): readonly Card[] {
     return this.#fold.attempts.filter(isShown).map((attempt) => this.#cardOf(attempt));
   }
 
-  get steps(): readonly NumberedStep[] {
+  get steps(): readonly Api.NumberedStep[] {
     return this.#steps;
   }
 
@@ -59,33 +52,33 @@ export class ThreadLog {
     return this.#fold.lastAt(attempt);
   }
 
-  takeStart(start: ThreadEvents["start"]): void {
+  takeStart(start: Api.ThreadEvents["start"]): void {
     this.start = start;
     this.#fold = new AttemptLog({ saved: start.forkFrom?.steps });
     this.#seen(start.createdAt);
   }
 
-  takeStep(step: NumberedStep): void {
+  takeStep(step: Api.NumberedStep): void {
     this.#steps.push(step);
     this.#complete(this.#fold.step(step.number, step));
     this.#seen(step.timestamp);
   }
 
-  takeEvent(line: LogLine): void {
+  takeEvent(line: Api.LogLine): void {
     const event = readEvent(line);
     if (event === null) return;
     this.#fold.event(event);
     this.#seen(event.timestamp);
   }
 
-  takeEnd(end: ThreadEvents["end"]): void {
+  takeEnd(end: Api.ThreadEvents["end"]): void {
     this.end = end;
     this.status = end.status;
     this.#fold.close(end.result && { meta: { reason: end.status } });
   }
 
   /** Adds the recorded attempts of steps that a fork has copied, because the log of the fork lacks their events. */
-  takeCopied(attempts: readonly CopiedAttempt[]): void {
+  takeCopied(attempts: readonly Api.Attempt[]): void {
     for (const copied of attempts) {
       if (copied.saved !== true) continue;
       this.#copied.set(copied.attempt, copied);
@@ -149,7 +142,7 @@ export function nodeIdOf({ attempt, step }: Card): string | null {
 }
 
 /** The subject of a thread, as in the list. */
-export const subjectIn = ({ workflow, prompt, params }: Thread): string =>
+export const subjectIn = ({ workflow, prompt, params }: Api.Thread): string =>
   subjectOf({ name: workflow, parameters: { prompt, params } });
 
 /** Milliseconds of an attempt or a row, up to `now` while it runs; null if unknown. */
@@ -195,7 +188,7 @@ export function useThreadLog(threadId: string | null): ThreadLog {
         take(data);
         changed(isCounted);
       };
-    const stream = new Stream<ThreadEvents>({
+    const stream = new Stream<Api.ThreadEvents>({
       thread: threadId,
       from: log.cursor,
       on: {

@@ -1,29 +1,6 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
-import type {
-  AnswerThread,
-  Attempts,
-  Controlled,
-  ForkThread,
-  ForkedThread,
-  Killed,
-  Recovered,
-  StoppedAll,
-  Ledger,
-  Relative,
-  Rerun,
-  RetryThread,
-  RunCheckpoint,
-  RunState,
-  RunValues,
-  StartThread,
-  StartedThread,
-  Status,
-  StepsPage,
-  Thread,
-  ThreadDiff,
-  ThreadRow,
-  ThreadSummary,
-} from "@uncaged/workflow-server/api-types";
+import type * as Api from "@uncaged/workflow-server/api-types";
+import { ulid } from "ulid";
 import { queryOfFilter, type ThreadFilter, timesOf } from "./thread-filter.ts";
 import { pathOf, queryOf, request, requestPage, type RequestQuery } from "./request.ts";
 
@@ -41,7 +18,7 @@ export const threadsQuery = (filter: ThreadFilter, firstSize = pageSize) =>
   infiniteQueryOptions({
     queryKey: [...threadKeys.lists, filter, firstSize],
     queryFn: ({ pageParam, signal }) =>
-      requestPage<ThreadRow>("/threads", {
+      requestPage<Api.ThreadRow>("/threads", {
         query: {
           ...queryOfFilter(filter),
           ...timesOf(filter, Date.now()),
@@ -60,7 +37,7 @@ export const summaryQuery = (filter: ThreadFilter, since: number, until: number)
   queryOptions({
     queryKey: [...threadKeys.newest, "summary", filter, since],
     queryFn: ({ signal }) =>
-      request<ThreadSummary>("/threads/summary", {
+      request<Api.ThreadSummary>("/threads/summary", {
         query: { ...queryOfFilter(filter), since, until },
         signal,
       }),
@@ -68,10 +45,13 @@ export const summaryQuery = (filter: ThreadFilter, since: number, until: number)
   });
 
 export const recentThreadsQuery = (workflow: string) =>
-  queryOf<ThreadRow[]>([...threadKeys.newest, "of", workflow], "/threads", { workflow, limit: 20 });
+  queryOf<Api.ThreadRow[]>([...threadKeys.newest, "of", workflow], "/threads", {
+    workflow,
+    limit: 20,
+  });
 
 export const failedThreadsQuery = (workflow: string) =>
-  queryOf<ThreadRow[]>([...threadKeys.newest, "failed", workflow], "/threads", {
+  queryOf<Api.ThreadRow[]>([...threadKeys.newest, "failed", workflow], "/threads", {
     workflow,
     status: "failed",
     limit: 10,
@@ -81,21 +61,22 @@ const ofThread = <Answer>(id: string, parts: string[], key: unknown[], query?: R
   queryOf<Answer>([...threadKeys.one(id), ...key], pathOf("threads", id, ...parts), query);
 
 /** A thread without its steps, which its stream sends. */
-export const threadQuery = (id: string) => ofThread<Thread>(id, [], ["head"], { steps: false });
+export const threadQuery = (id: string) => ofThread<Api.Thread>(id, [], ["head"], { steps: false });
 
 /** A page of a thread's steps; `from` counts from 1. */
 export const stepsQuery = (id: string, from: number, limit: number) =>
-  ofThread<StepsPage>(id, ["steps"], ["steps", from, limit], { from, limit });
+  ofThread<Api.StepsPage>(id, ["steps"], ["steps", from, limit], { from, limit });
 
-export const ledgerQuery = (id: string) => ofThread<Ledger>(id, ["ledger"], ["ledger"]);
+export const ledgerQuery = (id: string) => ofThread<Api.Ledger>(id, ["ledger"], ["ledger"]);
 
-export const familyQuery = (id: string) => ofThread<Relative[]>(id, ["family"], ["family"]);
+export const familyQuery = (id: string) => ofThread<Api.Relative[]>(id, ["family"], ["family"]);
 
 export const diffQuery = (id: string, other: string) =>
-  ofThread<ThreadDiff>(id, ["diff"], ["diff", other], { with: other });
+  ofThread<Api.ThreadDiff>(id, ["diff"], ["diff", other], { with: other });
 
 /** The attempts of a thread. Copied attempts include the records of the original thread. */
-export const readAttempts = (id: string) => request<Attempts>(pathOf("threads", id, "attempts"));
+export const readAttempts = (id: string) =>
+  request<Api.Attempts>(pathOf("threads", id, "attempts"));
 
 export const act = <Answer>(id: string, action: string, json: unknown = {}) =>
   request<Answer>(pathOf("threads", id, action), { method: "POST", json });
@@ -109,7 +90,7 @@ const unanswered = new Map<string, string>();
  */
 async function once<Answer>(path: string, json: object, from?: typeof root): Promise<Answer> {
   const asked = JSON.stringify([path, json]);
-  const threadId = unanswered.get(asked) ?? newThreadId();
+  const threadId = unanswered.get(asked) ?? ulid();
   unanswered.set(asked, threadId);
   const body = { ...json, threadId };
   const answer = await request<Answer>(path, { root: from, method: "POST", json: body });
@@ -117,62 +98,54 @@ async function once<Answer>(path: string, json: object, from?: typeof root): Pro
   return answer;
 }
 
-const digits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+export const startThread = (body: Api.StartThread) => once<Api.StartedThread>("/threads", body);
 
-/** A ULID: the time in 10 digits, then 16 random digits. */
-function newThreadId(): string {
-  const time = Array.from({ length: 10 }, (_, at) => Math.floor(Date.now() / 32 ** (9 - at)) % 32);
-  const random = crypto.getRandomValues(new Uint8Array(16));
-  return [...time, ...random].map((digit) => digits[digit % 32]).join("");
-}
+export const answerThread = (id: string, body: Api.AnswerThread) =>
+  act<Api.Controlled>(id, "input", body);
 
-export const startThread = (body: StartThread) => once<StartedThread>("/threads", body);
-
-export const answerThread = (id: string, body: AnswerThread) => act<Controlled>(id, "input", body);
-
-export const killThread = (id: string, force = false) => act<Killed>(id, "kill", { force });
+export const killThread = (id: string, force = false) => act<Api.Killed>(id, "kill", { force });
 
 /** Interrupted threads, split by whether they may be resumed automatically. */
-export const interruptedQuery = queryOf<Recovered>(
+export const interruptedQuery = queryOf<Api.Recovered>(
   [...threadKeys.all, "interrupted"],
   "/interrupted",
 );
 
 export const resumeInterrupted = () =>
-  request<Recovered>("/interrupted/resume", { method: "POST" });
+  request<Api.Recovered>("/interrupted/resume", { method: "POST" });
 
-export const pauseAll = () => request<StoppedAll>("/pause", { method: "POST" });
+export const pauseAll = () => request<Api.StoppedAll>("/pause", { method: "POST" });
 
-export const killAll = () => request<StoppedAll>("/kill", { method: "POST", json: {} });
+export const killAll = () => request<Api.StoppedAll>("/kill", { method: "POST", json: {} });
 
-export const forkThread = (id: string, body: ForkThread) =>
-  once<ForkedThread>(pathOf("threads", id, "fork"), body);
+export const forkThread = (id: string, body: Api.ForkThread) =>
+  once<Api.ForkedThread>(pathOf("threads", id, "fork"), body);
 
-export const retryThread = (id: string, body: RetryThread = {}) =>
-  once<ForkedThread>(pathOf("threads", id, "retry"), body);
+export const retryThread = (id: string, body: Api.RetryThread = {}) =>
+  once<Api.ForkedThread>(pathOf("threads", id, "retry"), body);
 
 export const removeThread = (id: string) =>
-  request<Controlled>(pathOf("threads", id), { method: "DELETE" });
+  request<Api.Controlled>(pathOf("threads", id), { method: "DELETE" });
 
 const root = "/workflow";
 
 /** The values at the start of a step. The number after the last step is the next step. */
 export const readValues = (id: string, step: number, signal?: AbortSignal) =>
-  request<RunValues>(pathOf(id, "values"), { root, query: { step }, signal });
+  request<Api.RunValues>(pathOf(id, "values"), { root, query: { step }, signal });
 
 /** The state of a run after its first steps, or before a step's last execution. By default its newest state. */
 export const readCheckpoint = (
   id: string,
   at: { steps?: number; before?: string },
   signal?: AbortSignal,
-) => request<RunCheckpoint>(pathOf(id, "checkpoint"), { root, query: at, signal });
+) => request<Api.RunCheckpoint>(pathOf(id, "checkpoint"), { root, query: at, signal });
 
-export const startRerun = (body: Rerun) => once<RunState>("/rerun", body, root);
+export const startRerun = (body: Api.Rerun) => once<Api.RunState>("/rerun", body, root);
 
 /** Tells whether a worker runs a thread with this status. */
-export const isLive = (status: Status): boolean => status === "running" || status === "paused";
+export const isLive = (status: Api.Status): boolean => status === "running" || status === "paused";
 
-export const isEnded = (status: Status): boolean =>
+export const isEnded = (status: Api.Status): boolean =>
   status === "completed" || status === "failed" || status === "killed";
 
 /**

@@ -1,3 +1,4 @@
+import { useSelector } from "@tanstack/react-store";
 import {
   type ErrorComponentProps,
   Link,
@@ -39,7 +40,7 @@ export function Shell() {
   });
   useFocusOf(main, shown);
   const nav = useRef<HTMLElement>(null);
-  const count = waiting.use();
+  const count = useSelector(waiting);
   useEffect(() => {
     if (nav.current) showCurrent(nav.current);
   }, [path, count]);

@@ -1,4 +1,4 @@
-import { createStore } from "../lib/store.ts";
+import { createAtom, useSelector } from "@tanstack/react-store";
 import { store } from "../lib/stored.ts";
 
 /** An attribute of the page's root, stored in this browser. The first value is the default. */
@@ -7,10 +7,10 @@ function setting<Value extends string>(
   values: readonly [Value, ...Value[]],
 ) {
   const { dataset } = document.documentElement;
-  const current = createStore(values.find((value) => value === dataset[key]) ?? values[0]);
+  const current = createAtom(values.find((value) => value === dataset[key]) ?? values[0]);
   return {
     values,
-    use: current.use,
+    use: (): Value => useSelector(current),
     set: (value: Value): void => {
       const isDefault = value === values[0];
       if (isDefault) delete dataset[key];

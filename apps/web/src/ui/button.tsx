@@ -1,13 +1,7 @@
+import { useClipboard } from "@mantine/hooks";
 import { createLink } from "@tanstack/react-router";
 import { Check, Copy as CopyIcon } from "lucide-react";
-import {
-  type ComponentProps,
-  type ReactNode,
-  type RefObject,
-  useEffect,
-  useRef,
-  useState,
-} from "react";
+import { type ComponentProps, type ReactNode, type RefObject, useEffect, useRef } from "react";
 
 const looks = {
   solid: "border-transparent bg-solid text-on-solid press:bg-solid-hover",
@@ -82,16 +76,8 @@ type CopyProps = {
 };
 
 export function Copy({ text, what, icon = <CopyIcon />, isTabbed = true }: CopyProps) {
-  const [isCopied, setCopied] = useState(false);
-  useEffect(() => {
-    if (!isCopied) return;
-    const timer = setTimeout(() => setCopied(false), 1_500);
-    return () => clearTimeout(timer);
-  }, [isCopied]);
-  const copy = async () => {
-    await navigator.clipboard.writeText(typeof text === "string" ? text : await text());
-    setCopied(true);
-  };
+  const { copy, copied: isCopied } = useClipboard({ timeout: 1_500 });
+  const copyText = async () => copy(typeof text === "string" ? text : await text());
   return (
     <Button
       look="quiet"
@@ -100,7 +86,7 @@ export function Copy({ text, what, icon = <CopyIcon />, isTabbed = true }: CopyP
       aria-label={isCopied ? `Copied ${what}` : `Copy ${what}`}
       title={`Copy ${what}`}
       tabIndex={isTabbed ? undefined : -1}
-      onClick={() => void copy()}
+      onClick={() => void copyText()}
     />
   );
 }

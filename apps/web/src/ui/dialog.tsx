@@ -3,6 +3,7 @@ import { useMutation } from "@tanstack/react-query";
 import { X } from "lucide-react";
 import { type ReactNode, type SubmitEvent, useRef } from "react";
 import { Button } from "./button.tsx";
+import { IconButton } from "./icon-button.tsx";
 import { FailureNotice } from "./states.tsx";
 
 type Props = {
@@ -52,7 +53,7 @@ export function Dialog(props: Props) {
           {/* Last, so that the focus starts at the content. */}
           <Base.Close
             className="absolute top-3 right-3"
-            render={<Button look="quiet" small icon={<X />} aria-label="Close" />}
+            render={<IconButton icon={<X />} label="Close" />}
           />
         </Base.Popup>
       </Base.Portal>

@@ -4,7 +4,8 @@ import { count } from "../lib/format.ts";
 import { finding, type JsonNode, nodeAt } from "../lib/json-nodes.ts";
 import { writing } from "../lib/json-slices.ts";
 import { inSlices } from "../lib/slices.ts";
-import { Button, Copy } from "./button.tsx";
+import { Copy } from "./button.tsx";
+import { IconButton } from "./icon-button.tsx";
 
 /** The text of a value for the clipboard. */
 export const jsonOf = (value: unknown): Promise<string> =>
@@ -66,20 +67,8 @@ export function JsonSearch({ value, root, name, onFound }: SearchProps) {
                   ? `${count(total)} found`
                   : `${count(found.at + 1)} of ${count(total)}`}
           </span>
-          <Button
-            small
-            look="quiet"
-            icon={<ChevronUp />}
-            aria-label="Previous match"
-            onClick={() => go(-1)}
-          />
-          <Button
-            small
-            look="quiet"
-            icon={<ChevronDown />}
-            aria-label="Next match"
-            onClick={() => go(1)}
-          />
+          <IconButton icon={<ChevronUp />} label="Previous match" onClick={() => go(-1)} />
+          <IconButton icon={<ChevronDown />} label="Next match" onClick={() => go(1)} />
         </>
       )}
       <span className="ml-auto">

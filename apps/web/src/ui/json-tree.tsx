@@ -24,7 +24,8 @@ import {
   visibleIn,
 } from "../lib/json-nodes.ts";
 import { filePathOf, isTruncated } from "../lib/values.ts";
-import { Button, Copy } from "./button.tsx";
+import { Copy } from "./button.tsx";
+import { IconButton } from "./icon-button.tsx";
 import { JsonSearch, jsonOf } from "./json-search.tsx";
 import { HidesContext, Prose, useHides } from "./prose.tsx";
 import { Whole } from "./whole.tsx";
@@ -47,7 +48,6 @@ export function JsonTree({ value, name, onPick }: Props) {
   const [open, setOpen] = useState(() => openAtFirst(root, isOpen));
   const [of, setOf] = useState(root);
   const [active, setActive] = useState<string | null>(null);
-  const [hovered, setHovered] = useState<string | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const id = useId();
   if (of !== root) {
@@ -56,11 +56,8 @@ export function JsonTree({ value, name, onPick }: Props) {
     setOpen((before) => new Set([...before, ...openAtFirst(root, isOpen)]));
   }
   const nodes = useMemo(() => visibleIn(root, open), [root, open]);
+  const foldable = useMemo(() => nodes.filter(canOpen), [nodes]);
   const isScrolled = nodes.length > mostUnscrolled;
-  const isFolded = useMemo(
-    () => nodes.some((node) => canOpen(node) && !open.has(node.id)),
-    [nodes, open],
-  );
   const virtual = useVirtualizer({
     count: isScrolled ? nodes.length : 0,
     getScrollElement: () => box.current,
@@ -68,10 +65,11 @@ export function JsonTree({ value, name, onPick }: Props) {
     overscan: 12,
     getItemKey: (index) => nodes[index]?.id ?? index,
   });
-  const hasFolds = useMemo(() => nodes.some(canOpen), [nodes]);
+  const shown = virtual.getVirtualItems();
   const [seen, setSeen] = useState(0);
-  const last = virtual.getVirtualItems().at(-1)?.index ?? 0;
+  const last = shown.at(-1)?.index ?? 0;
   if (last > seen) setSeen(last);
+  const isFolded = foldable.some((node) => !open.has(node.id));
   useHides(isFolded || (isScrolled && seen < nodes.length - 1));
   const at = nodes.findIndex((node) => node.id === active);
   const go = (index: number) => {
@@ -86,13 +84,9 @@ export function JsonTree({ value, name, onPick }: Props) {
       box.current?.querySelector(".is-active")?.scrollIntoView({ block: "nearest" }),
     );
   }, [isScrolled, at, virtual]);
-  const setIsOpen = (node: JsonNode, isNowOpen: boolean) =>
-    setOpen((before) => {
-      const after = new Set(before);
-      if (isNowOpen) after.add(node.id);
-      else after.delete(node.id);
-      return after;
-    });
+  const toggle = (node: JsonNode) => {
+    if (canOpen(node)) setOpen((before) => before.symmetricDifference(new Set([node.id])));
+  };
   const onKey = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const node = nodes[at];
@@ -103,14 +97,14 @@ export function JsonTree({ value, name, onPick }: Props) {
       Home: () => go(0),
       End: () => go(nodes.length - 1),
       ArrowRight: () => {
-        if (node && canOpen(node) && !isNodeOpen) setIsOpen(node, true);
-        else if (isNodeOpen) go(at + 1);
+        if (isNodeOpen) go(at + 1);
+        else if (node) toggle(node);
       },
       ArrowLeft: () => {
-        if (node && isNodeOpen) setIsOpen(node, false);
+        if (isNodeOpen) toggle(node);
         else go(nodes.findIndex((one) => one.id === node?.parent?.id));
       },
-      Enter: () => node && canOpen(node) && setIsOpen(node, !isNodeOpen),
+      Enter: () => node && toggle(node),
       c: () => node && void copy(node.value),
       p: () => node && void navigator.clipboard.writeText(pathOf(node)),
       i: () => node && onPick?.(pathOf(node))?.(),
@@ -126,22 +120,35 @@ export function JsonTree({ value, name, onPick }: Props) {
   };
   const row = (node: JsonNode) => (
     <Row
+      key={node.id}
       id={`${id}${node.id}`}
       node={node}
       isOpen={open.has(node.id)}
       isActive={node.id === active}
-      hasFolds={hasFolds}
-      hasCopies={node.id === active || node.id === hovered}
+      hasFolds={foldable.length > 0}
       onPick={onPick}
-      onHover={() => setHovered(node.id)}
       onToggle={() => {
         setActive(node.id);
-        if (canOpen(node)) setIsOpen(node, !open.has(node.id));
+        toggle(node);
       }}
     />
   );
+  const rows = isScrolled
+    ? shown.map(({ index, key, start }) => (
+        <div
+          key={key}
+          ref={virtual.measureElement}
+          role="none"
+          data-index={index}
+          className="absolute inset-x-0 top-0"
+          style={{ transform: `translateY(${start}px)` }}
+        >
+          {nodes[index] && row(nodes[index])}
+        </div>
+      ))
+    : nodes.map(row);
   return (
-    <div className="flex min-w-0 flex-col gap-1" onPointerLeave={() => setHovered(null)}>
+    <div className="flex min-w-0 flex-col gap-1">
       {(isScrolled || sizeOf(value) > mostWithoutSearch) && (
         <JsonSearch value={value} root={root} name={name} onFound={reveal} />
       )}
@@ -157,33 +164,13 @@ export function JsonTree({ value, name, onPick }: Props) {
           if (target === currentTarget && at < 0) setActive(nodes[0]?.id ?? null);
         }}
       >
-        {isScrolled ? (
-          <div className="relative" role="none" style={{ height: virtual.getTotalSize() }}>
-            {virtual.getVirtualItems().map(({ index, key, start }) => {
-              const node = nodes[index];
-              return (
-                node && (
-                  <div
-                    key={key}
-                    ref={virtual.measureElement}
-                    role="none"
-                    data-index={index}
-                    className="absolute inset-x-0 top-0"
-                    style={{ transform: `translateY(${start}px)` }}
-                  >
-                    {row(node)}
-                  </div>
-                )
-              );
-            })}
-          </div>
-        ) : (
-          nodes.map((node) => (
-            <div key={node.id} role="none">
-              {row(node)}
-            </div>
-          ))
-        )}
+        <div
+          role="none"
+          className="relative"
+          style={isScrolled ? { height: virtual.getTotalSize() } : undefined}
+        >
+          {rows}
+        </div>
       </div>
     </div>
   );
@@ -201,18 +188,18 @@ type RowProps = {
   isOpen: boolean;
   isActive: boolean;
   hasFolds: boolean;
-  hasCopies: boolean;
   onPick: Props["onPick"];
-  onHover: () => void;
   onToggle: () => void;
 };
 
 function Row(props: RowProps) {
-  const { id, node, isOpen, isActive, hasFolds, hasCopies, onPick, onHover, onToggle } = props;
+  const { id, node, isOpen, isActive, hasFolds, onPick, onToggle } = props;
   const { name, value, depth, range, position, siblings } = node;
+  const [isHovered, hover] = useState(false);
   const isFoldable = canOpen(node);
   const label = name ?? "value";
-  const pick = hasCopies && range === null ? onPick?.(pathOf(node)) : null;
+  const hasCopies = (isActive || isHovered) && range === null;
+  const pick = hasCopies ? onPick?.(pathOf(node)) : null;
   return (
     <div
       id={id}
@@ -224,7 +211,8 @@ function Row(props: RowProps) {
       aria-selected={isActive}
       className={`relative rounded-sm ${isActive ? "is-active bg-accent-soft" : "hover:bg-hover"}`}
       style={{ paddingLeft: `${Math.min(Math.max(depth - 1, 0), deepestIndent) * 16}px` }}
-      onPointerEnter={onHover}
+      onPointerEnter={() => hover(true)}
+      onPointerLeave={() => hover(false)}
     >
       <div
         className={`flex min-h-6 items-baseline gap-1 py-0.5 pr-2 max-sm:min-h-10 ${isFoldable ? "cursor-pointer" : ""}`}
@@ -243,14 +231,12 @@ function Row(props: RowProps) {
           <Summary node={node} isOpen={isOpen} />
         </span>
       </div>
-      {hasCopies && range === null && (
+      {hasCopies && (
         <span className="absolute top-0 right-1 flex rounded-sm bg-surface">
           {pick && (
-            <Button
-              look="quiet"
-              small
+            <IconButton
               icon={<TextCursorInput />}
-              aria-label={`Insert ${label}`}
+              label={`Insert ${label}`}
               title="Insert it into the last field (i)"
               tabIndex={-1}
               onClick={pick}

@@ -145,35 +145,39 @@ function placeLevel({ ids, lines }: Level, sizes: Sizes, task: LayoutTask): Plac
       return [id, { ...at, width, height }];
     }),
   );
-  const routes = lines.map(({ edge, source, target }) => {
-    const box = boxes.get(source);
-    if (source === target && box) return { edge, source, target, ...loopAt(box) };
-    const {
-      points = [],
-      x = 0,
-      y = 0,
-    } = graph.edge(keyOf(source), keyOf(target), String(edge)) ?? {};
-    return { edge, source, target, points, label: { x, y } };
+  const routes = routesOf(lines, boxes, ({ edge, source, target }) => {
+    const { points = [], x = 0, y = 0 } = graph.edge(keyOf(source), keyOf(target), String(edge));
+    return { points, label: { x, y } };
   });
   const { width = 0, height = 0 } = graph.graph();
   return { boxes: [...boxes], routes, size: { width, height } };
 }
 
-const loop = { reach: 28, half: 16 };
+type Course = Pick<Route, "points" | "label">;
+
+const routesOf = (
+  lines: readonly Line[],
+  boxes: ReadonlyMap<string, Rect>,
+  courseOf: (line: Line, from: Rect, to: Rect) => Course,
+): Placed["routes"] =>
+  lines.flatMap((line) => {
+    const { edge, source, target } = line;
+    const [from, to] = [boxes.get(source), boxes.get(target)];
+    if (!from || !to) return [];
+    return { edge, source, target, ...(from === to ? loopAt(from) : courseOf(line, from, to)) };
+  });
 
 /** The route from the right side of a node back to it. The layout's own route would not touch the node. */
-function loopAt({ x, y, width, height }: Rect): Pick<Route, "points" | "label"> {
-  const side = x + width;
-  const out = side + loop.reach;
+function loopAt({ x, y, width, height }: Rect): Course {
+  const [side, out] = [x + width, x + width + 28];
   const middle = y + height / 2;
-  const [above, below] = [middle - loop.half, middle + loop.half];
-  const points = [
-    { x: side, y: above },
-    { x: out, y: above },
-    { x: out, y: below },
-    { x: side, y: below },
-  ];
-  return { points, label: { x: out, y: middle } };
+  const corners = [
+    [side, middle - 16],
+    [out, middle - 16],
+    [out, middle + 16],
+    [side, middle + 16],
+  ] as const;
+  return { points: corners.map((at) => ({ x: at[0], y: at[1] })), label: { x: out, y: middle } };
 }
 
 /** Places nodes rank by rank in document order, in linear time. */
@@ -200,27 +204,14 @@ function placeInRanks(
   }
   const end = Math.max(0, start - gap.rank);
   const size = isWide ? { width: end, height: most } : { width: most, height: end };
-  return { boxes, routes: straight(lines, new Map(boxes), isWide), size };
-}
-
-/** Straight routes, from the end of a node to the start of the next. */
-function straight(
-  lines: readonly Line[],
-  boxes: ReadonlyMap<string, Rect>,
-  isWide: boolean,
-): Placed["routes"] {
-  const side = ({ x, y, width, height }: Rect, share: number): Point =>
-    isWide
-      ? { x: x + width * share, y: y + height / 2 }
-      : { x: x + width / 2, y: y + height * share };
-  return lines.flatMap(({ edge, source, target }) => {
-    const [from, to] = [boxes.get(source), boxes.get(target)];
-    if (!from || !to) return [];
-    if (source === target) return [{ edge, source, target, ...loopAt(from) }];
-    const [a, b] = [side(from, 1), side(to, 0)];
-    const label = { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 };
-    return [{ edge, source, target, points: [a, b], label }];
+  const middleOf = ({ x, y, width, height }: Rect) => ({ x: x + width / 2, y: y + height / 2 });
+  const routes = routesOf(lines, new Map(boxes), (_, from, to) => {
+    const first = { ...middleOf(from), [along]: from[along] + from[depth] };
+    const last = { ...middleOf(to), [along]: to[along] };
+    const label = { x: (first.x + last.x) / 2, y: (first.y + last.y) / 2 };
+    return { points: [first, last], label };
   });
+  return { boxes, routes, size };
 }
 
 const chunksOf = <One>(all: readonly One[], most: number): One[][] =>
@@ -230,34 +221,26 @@ const chunksOf = <One>(all: readonly One[], most: number): One[][] =>
 
 /** The longest distance of each node from a node without predecessors. Loops are cut where they close. */
 function ranksOf({ ids, lines }: Level): Map<string, number> {
-  const follow = new Map<string, string[]>(ids.map((id) => [id, []]));
-  const pending = new Map(ids.map((id) => [id, 0]));
-  for (const { source, target } of lines) {
-    if (source === target) continue;
-    follow.get(source)?.push(target);
-    pending.set(target, (pending.get(target) ?? 0) + 1);
-  }
+  const followers = Map.groupBy(lines, ({ source }) => source);
   const ranks = new Map(ids.map((id) => [id, 0]));
-  const done = new Set<string>();
-  const queue = ids.filter((id) => pending.get(id) === 0);
-  const take = (id: string): void => {
-    if (done.has(id)) return;
-    done.add(id);
-    for (const to of follow.get(id) ?? []) {
-      if (done.has(to)) continue;
-      ranks.set(to, Math.max(ranks.get(to) ?? 0, (ranks.get(id) ?? 0) + 1));
-      const left = (pending.get(to) ?? 0) - 1;
-      pending.set(to, left);
-      if (left === 0) queue.push(to);
-    }
-  };
-  // The queue grows during the loop. The search enters a cycle at its first node in the document.
-  for (const id of queue) take(id);
+  const pending = new Map(ids.map((id) => [id, 0]));
+  for (const { source, target } of lines)
+    if (source !== target) pending.set(target, (pending.get(target) ?? 0) + 1);
+  const waiting = new Set(ids);
+  const free = ids.filter((id) => pending.get(id) === 0);
+  // Only loops keep a node waiting. The search enters a loop at its first node in the document.
   for (const first of ids) {
-    if (done.has(first)) continue;
-    const begun = queue.length;
-    take(first);
-    for (let at = begun; at < queue.length; at += 1) take(queue[at] ?? "");
+    free.unshift(first);
+    for (let id = free.pop(); id !== undefined; id = free.pop()) {
+      if (!waiting.delete(id)) continue;
+      for (const { target } of followers.get(id) ?? []) {
+        if (!waiting.has(target)) continue;
+        ranks.set(target, Math.max(ranks.get(target) ?? 0, (ranks.get(id) ?? 0) + 1));
+        const left = (pending.get(target) ?? 0) - 1;
+        pending.set(target, left);
+        if (left === 0) free.push(target);
+      }
+    }
   }
   return ranks;
 }

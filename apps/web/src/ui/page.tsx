@@ -1,5 +1,6 @@
+import { useDocumentTitle } from "@mantine/hooks";
+import { createAtom, useSelector } from "@tanstack/react-store";
 import { type ComponentProps, type ReactNode, type RefObject, useEffect } from "react";
-import { createStore } from "../lib/store.ts";
 
 type Props = { title: ReactNode; note?: ReactNode; actions?: ReactNode; children: ReactNode };
 
@@ -38,13 +39,11 @@ export const Part = ({ title, children }: { title: string; children: ReactNode }
 export const Spacer = ({ height }: { height: number }) => <div key={height} style={{ height }} />;
 
 /** The number of waiting items, in the page title. */
-export const waiting = createStore(0);
+export const waiting = createAtom(0);
 
 export function useTitle(title: string): void {
-  const count = waiting.use();
-  useEffect(() => {
-    document.title = `${count > 0 ? `(${count}) ` : ""}${title} · uncaged-workflow`;
-  }, [count, title]);
+  const count = useSelector(waiting);
+  useDocumentTitle(`${count > 0 ? `(${count}) ` : ""}${title} · uncaged-workflow`);
 }
 
 export type Keys = Record<string, () => void>;

@@ -53,27 +53,24 @@ const rowStates = {
   parked: { icon: MessageCircleQuestion, word: "asked", look: "text-faint" },
 };
 
-export function RowState({ status }: { status: keyof typeof rowStates }) {
-  const { icon: Icon, word, look } = rowStates[status];
-  return (
-    <span className={`flex ${look}`} title={word}>
-      <Icon />
-      <span className="sr-only">{word}</span>
-    </span>
-  );
-}
+type StateIconProps = { icon: LucideIcon; word: string; look: string };
+
+export const StateIcon = ({ icon: Icon, word, look }: StateIconProps) => (
+  <span className={`flex ${look}`} title={word}>
+    <Icon />
+    <span className="sr-only">{word}</span>
+  </span>
+);
+
+export const RowState = ({ status }: { status: keyof typeof rowStates }) => (
+  <StateIcon {...rowStates[status]} />
+);
 
 /** The state of a node, from its newest attempt. */
 export type NodeState = "idle" | "waiting" | Attempt["status"];
 
-type NodeLook = {
-  icon: LucideIcon;
-  word: string;
-  /** The colour of the icon. */
-  look: string;
-  /** The frame of a node in a drawing. */
-  border: string;
-};
+/** `border` is the frame of a node in a drawing. */
+type NodeLook = StateIconProps & { border: string };
 
 const dashed = "border-dashed border-line-strong text-muted";
 

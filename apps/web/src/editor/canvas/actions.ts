@@ -249,27 +249,21 @@ export class Actions {
   }
 
   /** Replaces the document by an imported text: a document of this kind, or a file that the kind converts. */
-  async import(text: string, from: string): Promise<Converted | null> {
-    const given = text.replace(/^\uFEFF/, "");
+  async import(given: string, from: string): Promise<void> {
+    const { kind } = this.#document;
     try {
-      const converted = (await this.#document.kind.convert?.(given, from)) ?? null;
-      this.#import(converted?.text ?? given, from);
-      return converted;
+      const text = given.replace(/^\uFEFF/, "");
+      const converted = (await kind.convert?.(text, from)) ?? null;
+      const imported = converted?.text ?? text;
+      const { value, problem } = readJson(imported);
+      if (problem !== null) throw new Error(problem);
+      const other = kind.recognize(value);
+      if (other !== null) throw new Error(`It is ${other}, not a ${kind.noun}.`);
+      this.#fitted(() => this.#document.replaceAll(imported, `Import ${from}`));
+      this.onImported(converted);
     } catch (error) {
       this.#document.say(`${from} was not imported. ${(error as Error).message}`);
-      return null;
     }
-  }
-
-  #import(text: string, from: string): void {
-    const { kind } = this.#document;
-    const { value, problem } = readJson(text);
-    if (problem !== null) return this.#document.say(`${from} was not imported. ${problem}`);
-    const other = kind.recognize(value);
-    if (other !== null) {
-      return this.#document.say(`${from} was not imported: it is ${other}, not a ${kind.noun}.`);
-    }
-    this.#fitted(() => this.#document.replaceAll(text, `Import ${from}`));
   }
 
   /** Replaces the document by the document of a template, without its `$schema`. */
@@ -288,7 +282,7 @@ export class Actions {
     if (file.size > mostBytes) {
       return this.#document.say(`${file.name} was not imported: it has more than 1 MB.`);
     }
-    this.onImported(await this.import(await file.text(), file.name));
+    await this.import(await file.text(), file.name);
   }
 }
 

@@ -1,5 +1,7 @@
 import type { DrawnNode, Point } from "@uncaged/workflow/editing";
 import {
+  applyEdgeChanges,
+  applyNodeChanges,
   Background,
   type Connection,
   type Edge,
@@ -25,19 +27,19 @@ import {
   useState,
 } from "react";
 import { counted } from "../../lib/format.ts";
-import { useDocumentPart, useEdited } from "../document/use-document.ts";
-import type { Actions, CanvasHandle } from "./actions.ts";
+import { useDocumentPart, useEdited, useEditor } from "../document/use-document.ts";
+import type { CanvasHandle } from "./actions.ts";
 import { type FlowNode, flowEdges, useFlowNodes } from "./flow.ts";
 import { type Rect, rectsOf, type Size } from "../../ui/layout.ts";
-import { settled, sizesOf } from "./geometry.ts";
+import { type Settled, settled } from "./geometry.ts";
 import { Line } from "./line.tsx";
 import { Minimap } from "./minimap.tsx";
-import { ContainerBox, EdgeMarksContext, NodeBox, ProblemsContext } from "./node-box.tsx";
+import { MarksContext, NodeBox, ProblemsContext } from "./node-box.tsx";
 import { usePositions } from "./positions.ts";
 import { useView, type View, viewOf, zoomLimits } from "./view.ts";
 import { ZoomButtons } from "./zoom-buttons.tsx";
 
-const nodeTypes = { box: NodeBox, container: ContainerBox };
+const nodeTypes = { box: NodeBox };
 const edgeTypes = { line: Line };
 
 const hint = "Enter edits it, question mark lists all keys.";
@@ -51,9 +53,7 @@ const described = {
 export const draggedType = "application/x-editor-node";
 
 type Props = {
-  actions: Actions;
   handle: RefObject<CanvasHandle | null>;
-  isReadOnly: boolean;
   onOpen: (node: DrawnNode) => void;
 };
 
@@ -71,13 +71,13 @@ export const Canvas = memo(function Canvas(props: Props) {
   });
   const drawing = useDocumentPart(useEdited(), (state) => state.drawing);
   const given = usePositions(drawing);
-  const positions = useMemo(() => settled(drawing, given), [drawing, given]);
-  const isPlaced = drawing.nodes.length === 0 || positions.size > 0;
+  const places = useMemo(() => settled(drawing, given), [drawing, given]);
+  const isPlaced = drawing.nodes.length === 0 || given.size > 0;
   return (
     <div ref={measure} className="graph relative min-h-0 min-w-0 flex-1">
       {size && isPlaced && (
         <ReactFlowProvider>
-          <Drawn {...props} positions={positions} first={size} />
+          <Drawn {...props} places={places} first={size} />
         </ReactFlowProvider>
       )}
     </div>
@@ -86,14 +86,14 @@ export const Canvas = memo(function Canvas(props: Props) {
 
 const none: ReadonlyMap<string, Point> = new Map();
 
-type DrawnProps = Props & { positions: ReadonlyMap<string, Point>; first: Size };
+type DrawnProps = Props & { places: Settled; first: Size };
 
-function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnProps) {
-  const document = useEdited();
+function Drawn({ handle, onOpen, places, first }: DrawnProps) {
+  const { positions, sizes } = places;
+  const { document, actions, isReadOnly } = useEditor();
   const drawing = useDocumentPart(document, (state) => state.drawing);
   const selection = useDocumentPart(document, (state) => state.selection);
   const [dragged, setDragged] = useState(none);
-  const sizes = useMemo(() => sizesOf(drawing, positions), [drawing, positions]);
   const rects = useMemo(
     () => rectsOf(drawing.nodes, positions, sizes),
     [drawing, positions, sizes],
@@ -107,7 +107,7 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
     noteOf: (node) => noteOf(node, document.kind.palette, problems.get(node.id)?.length ?? 0),
     isEditable: !isReadOnly && document.kind.move !== undefined,
   });
-  const edgeMarks = useContext(EdgeMarksContext);
+  const { edges: edgeMarks } = useContext(MarksContext);
   const edges = useMemo(
     () => flowEdges(drawing.edges, selection.edges, edgeMarks),
     [drawing.edges, selection.edges, edgeMarks],
@@ -116,12 +116,8 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
   const { screenToFlowPosition } = useReactFlow();
   const current = useRef(rects);
   current.current = rects;
-  const [sizeOf] = useState(() => () => ({
-    width: box.current?.clientWidth ?? first.width,
-    height: box.current?.clientHeight ?? first.height,
-  }));
   const [rectsNow] = useState(() => () => current.current);
-  const view = useView(sizeOf, rectsNow);
+  const view = useView(rectsNow);
   const focus = (id: string) => showSoon(id, rectsNow, view, 20);
   const show = (id: string) => {
     const rect = rectsNow().get(id);
@@ -134,10 +130,9 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
   /** The selection when the nodes received the focus; null after a key acted on a node. */
   const entered = useRef<typeof selection | null>(null);
 
-  const take = (changes: readonly NodeChange<FlowNode>[]) => {
-    takeSelection(changes, selection.nodes, (chosen) =>
-      document.select({ ...selection, nodes: chosen }),
-    );
+  const take = (changes: NodeChange<FlowNode>[]) => {
+    if (changes.some(isSelect))
+      document.select({ ...selection, nodes: selectedIn(applyNodeChanges(changes, nodes)) });
     const moves = changes.flatMap((change): [string, Point][] =>
       change.type === "position" && change.dragging && change.position
         ? [[change.id, change.position]]
@@ -145,10 +140,10 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
     );
     if (moves.length > 0) setDragged(new Map(moves));
   };
-  const takeEdges = (changes: readonly EdgeChange[]) =>
-    takeSelection(changes, selection.edges, (all) =>
-      document.select({ ...document.state().selection, edges: all }),
-    );
+  const takeEdges = (changes: EdgeChange[]) => {
+    const chosen = selectedIn(applyEdgeChanges(changes, edges));
+    if (changes.some(isSelect)) document.select({ ...document.state().selection, edges: chosen });
+  };
   const dropped = (moved: readonly FlowNode[]) => {
     const parents = new Map(drawing.nodes.map(({ id, parent }) => [id, parent]));
     const points = moved.map(({ id, position }): [string, Point] => {
@@ -176,10 +171,6 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
     event.preventDefault();
     event.stopPropagation();
     actions.add(type, screenToFlowPosition({ x: event.clientX, y: event.clientY }));
-  };
-  const open = (id: string) => {
-    const node = drawing.nodes.find((one) => one.id === id);
-    if (node) onOpen(node);
   };
   return (
     <div
@@ -238,18 +229,12 @@ function Drawn({ actions, handle, isReadOnly, onOpen, positions, first }: DrawnP
           connect(connection, edge.id);
         }}
         onReconnectEnd={(_, edge, __, state) => detach(edge, state)}
-        onNodeDoubleClick={(_, { id }) => open(id)}
+        onNodeDoubleClick={(_, { data }) => onOpen(data.node)}
       >
         <Background gap={20} />
+        <Minimap rects={rects} />
       </ReactFlow>
       <ZoomButtons view={view} />
-      <Minimap
-        rects={rects}
-        onMove={({ x, y }) => {
-          const center = view.center();
-          view.panTo({ x: x - center.x, y: y - center.y });
-        }}
-      />
     </div>
   );
 }
@@ -295,20 +280,10 @@ function walk(
   return true;
 }
 
-function takeSelection(
-  changes: readonly (NodeChange<FlowNode> | EdgeChange)[],
-  before: ReadonlySet<string>,
-  select: (ids: ReadonlySet<string>) => void,
-): void {
-  const chosen = changes.filter((change) => change.type === "select");
-  if (chosen.length === 0) return;
-  const after = new Set(before);
-  for (const { id, selected } of chosen) {
-    if (selected) after.add(id);
-    else after.delete(id);
-  }
-  select(after);
-}
+const isSelect = ({ type }: NodeChange<FlowNode> | EdgeChange): boolean => type === "select";
+
+const selectedIn = (all: readonly { id: string; selected?: boolean }[]): ReadonlySet<string> =>
+  new Set(all.flatMap(({ id, selected }) => (selected ? [id] : [])));
 
 function noteOf(
   { type }: DrawnNode,

@@ -1,10 +1,16 @@
-import type { DrawnEdge, DrawnNode, Point, Port } from "@uncaged/workflow/editing";
+import {
+  type DrawnEdge,
+  type DrawnNode,
+  isSame,
+  type Point,
+  type Port,
+} from "@uncaged/workflow/editing";
 import { type Edge, MarkerType, type Node, type NodeHandle, Position } from "@xyflow/react";
 import { useRef } from "react";
 import type { Size } from "../../ui/layout.ts";
 import { portAt } from "./geometry.ts";
 
-export type FlowNode = Node<{ node: DrawnNode; size: Size }, "box" | "container">;
+export type FlowNode = Node<{ node: DrawnNode; size: Size }, "box">;
 
 export const positionOf = {
   top: Position.Top,
@@ -33,18 +39,6 @@ const handleOf = (node: DrawnNode, size: Size, port: Port): NodeHandle => {
   };
 };
 
-type Kept = {
-  node: DrawnNode;
-  at: Point;
-  size: Size;
-  isSelected: boolean;
-  note: string;
-  flow: FlowNode;
-};
-
-const isSamePlace = ({ at, size }: Kept, point: Point, { width, height }: Size): boolean =>
-  at.x === point.x && at.y === point.y && size.width === width && size.height === height;
-
 type Look = {
   positions: ReadonlyMap<string, Point>;
   sizes: ReadonlyMap<string, Size>;
@@ -56,60 +50,37 @@ type Look = {
 
 /** The nodes for the drawing library. Unchanged nodes keep their object. */
 export function useFlowNodes(nodes: readonly DrawnNode[], look: Look): FlowNode[] {
-  const before = useRef(new Map<string, Kept>());
-  const { positions, sizes, dragged, selected, noteOf, isEditable } = look;
-  const after = new Map<string, Kept>();
-  const all: FlowNode[] = [];
+  const before = useRef(new Map<string, FlowNode>());
+  const after = new Map<string, FlowNode>();
   for (const node of nodes) {
-    const at = dragged.get(node.id) ?? positions.get(node.id);
-    const size = sizes.get(node.id);
-    if (!at || !size || (node.parent !== null && !after.has(node.parent))) continue;
-    const isSelected = selected.has(node.id);
-    const note = noteOf(node);
-    const last = before.current.get(node.id);
+    const { id, parent } = node;
+    const position = look.dragged.get(id) ?? look.positions.get(id);
+    const size = look.sizes.get(id);
+    if (!position || !size || (parent !== null && !after.has(parent))) continue;
+    const selected = look.selected.has(id);
+    const ariaLabel = `${node.title}, ${look.noteOf(node)}`;
+    const last = before.current.get(id);
     const isKept =
-      last?.node === node &&
-      last.isSelected === isSelected &&
-      last.note === note &&
-      last.flow.draggable === isEditable &&
-      isSamePlace(last, at, size);
-    const kept = isKept
-      ? last
-      : {
-          node,
-          at,
-          size,
-          isSelected,
-          note,
-          flow: flowNode(node, at, size, isSelected, note, isEditable),
-        };
-    after.set(node.id, kept);
-    all.push(kept.flow);
+      last?.data.node === node &&
+      last.selected === selected &&
+      last.ariaLabel === ariaLabel &&
+      last.draggable === look.isEditable &&
+      isSame(last.position, position) &&
+      isSame(last.data.size, size);
+    const made = (): FlowNode => ({
+      ...{ id, position, selected, ariaLabel, draggable: look.isEditable },
+      type: "box",
+      data: { node, size },
+      ...size,
+      measured: size,
+      handles: node.ports.map((port) => handleOf(node, size, port)),
+      ...(parent !== null && { parentId: parent }),
+    });
+    after.set(id, isKept ? last : made());
   }
   before.current = after;
-  return all;
+  return [...after.values()];
 }
-
-const flowNode = (
-  node: DrawnNode,
-  at: Point,
-  size: Size,
-  selected: boolean,
-  note: string,
-  isEditable: boolean,
-): FlowNode => ({
-  id: node.id,
-  type: node.isContainer ? "container" : "box",
-  position: at,
-  data: { node, size },
-  ...size,
-  measured: size,
-  handles: node.ports.map((port) => handleOf(node, size, port)),
-  selected,
-  draggable: isEditable,
-  ...(node.parent !== null && { parentId: node.parent }),
-  ariaLabel: `${node.title}, ${note}`,
-});
 
 const arrow = { type: MarkerType.ArrowClosed, width: 14, height: 14 };
 

@@ -9,7 +9,6 @@ import {
   rowsOf,
   settled,
   sizeOf,
-  sizesOf,
 } from "./geometry.ts";
 import { layoutOf, rectsOf } from "../../ui/layout.ts";
 import { viewOf, zoomStep } from "./view.ts";
@@ -48,7 +47,7 @@ describe("the layout", () => {
       ["a", "inner"],
       ["inner", "also"],
     ]);
-    const rects = rectsOf(nodes, placed, sizesOf({ nodes, edges: [] }, placed));
+    const rects = rectsOf(nodes, placed, settled({ nodes, edges: [] }, placed).sizes);
     const rectFor = (id: string) => rects.get(id) ?? { x: 0, y: 0, width: 0, height: 0 };
     expect(rectFor("loop").x).toBeGreaterThan(rectFor("a").x + rectFor("a").width);
     expect(rectFor("inner").x).toBeGreaterThan(rectFor("loop").x);
@@ -136,8 +135,8 @@ describe("nodes with positions of a document", () => {
       ["other", { x: 24, y: 90 }],
       ["last", { x: 620, y: 150 }],
     ]);
-    const placed = settled(drawing, given);
-    const rects = rectsOf(drawing.nodes, placed, sizesOf(drawing, placed));
+    const { positions, sizes } = settled(drawing, given);
+    const rects = rectsOf(drawing.nodes, positions, sizes);
     const inside = new Set(["inner", "other"]);
     for (const [one, rect] of rects)
       for (const [other, next] of rects) {
@@ -145,7 +144,7 @@ describe("nodes with positions of a document", () => {
         if (one !== other && !isNested) expect([one, other, overlaps(rect, next)]).toContain(false);
       }
     for (const id of ["a", "beside", "loop", "inner"])
-      expect(placed.get(id)).toEqual(given.get(id));
+      expect(positions.get(id)).toEqual(given.get(id));
   });
 
   test("have rows of text that end with an ellipsis only where text is omitted", () => {
@@ -166,10 +165,11 @@ test("nodes are aligned at edges and centres, and distributed with equal gaps", 
     ["b", { x: 50, y: 100, width: 60, height: 40 }],
     ["c", { x: 400, y: 300, width: 100, height: 40 }],
   ]);
-  const xs = (how: Parameters<typeof aligned>[1]) => [...aligned(rects, how)].map(([, { x }]) => x);
-  expect(xs("left")).toEqual([0, 0, 0]);
-  expect(xs("right")).toEqual([400, 440, 400]);
-  expect(xs("center")).toEqual([200, 220, 200]);
-  expect(xs("row")).toEqual([0, 220, 400]);
-  expect([...aligned(rects, "column")].map(([, { y }]) => y)).toEqual([0, 150, 300]);
+  const at = (axis: "x" | "y", share: number | null) =>
+    [...aligned(rects, { axis, share })].map(([, point]) => point[axis]);
+  expect(at("x", 0)).toEqual([0, 0, 0]);
+  expect(at("x", 1)).toEqual([400, 440, 400]);
+  expect(at("x", 0.5)).toEqual([200, 220, 200]);
+  expect(at("x", null)).toEqual([0, 220, 400]);
+  expect(at("y", null)).toEqual([0, 150, 300]);
 });

@@ -89,60 +89,44 @@ export function portAt(node: DrawnNode, size: Size, port: Port): Point {
   return { x, y: bodyHeight(node) + (row + 0.5) * portHeight };
 }
 
-/** The sizes of all nodes. A container encloses its content. */
-export function sizesOf(
-  { nodes }: Drawing,
-  positions: ReadonlyMap<string, Point>,
-): Map<string, Size> {
-  const sizes = new Map<string, Size>();
-  const extents = new Map<string, Size>();
-  // A container precedes its content, so the reverse order computes the content first.
-  for (const node of nodes.toReversed()) {
-    const size = node.isContainer ? containerSize(extents.get(node.id)) : sizeOf(node);
-    sizes.set(node.id, size);
-    if (node.parent === null) continue;
-    const { x, y } = positions.get(node.id) ?? { x: 0, y: 0 };
-    const extent = extents.get(node.parent) ?? { width: 0, height: 0 };
-    extents.set(node.parent, {
-      width: Math.max(extent.width, x + size.width),
-      height: Math.max(extent.height, y + size.height),
-    });
-  }
-  return sizes;
-}
-
 /** Vertical distance between nodes that would otherwise overlap, in drawing coordinates. */
 const between = 24;
 
-/** Moves nodes down until none overlap, because the positions in a document ignore the current heights of nodes. */
-export function settled(
-  drawing: Drawing,
-  positions: ReadonlyMap<string, Point>,
-): ReadonlyMap<string, Point> {
-  const result = new Map(positions);
+export type Settled = {
+  positions: ReadonlyMap<string, Point>;
+  sizes: ReadonlyMap<string, Size>;
+};
+
+/**
+ * Moves nodes down until none overlap, because the positions in a document ignore the current heights of nodes. A
+ * container encloses its content.
+ */
+export function settled(drawing: Drawing, given: ReadonlyMap<string, Point>): Settled {
+  const positions = new Map(given);
   const levels = Map.groupBy(drawing.nodes, ({ parent }) => parent);
   const sizes = new Map<string, Size>();
   const settle = (parent: string | null): Size => {
     const extent = { width: 0, height: 0 };
     let above: Rect[] = [];
     const rects = (levels.get(parent) ?? []).flatMap(({ id }): [string, Rect][] => {
-      const [at, size] = [positions.get(id), sizes.get(id)];
+      const [at, size] = [given.get(id), sizes.get(id)];
       return at && size ? [[id, { ...at, ...size }]] : [];
     });
-    for (const [id, given] of rects.toSorted(([, one], [, other]) => one.y - other.y)) {
-      above = above.filter(({ y, height }) => y + height > given.y);
-      const rect = moved(given, above);
+    for (const [id, before] of rects.toSorted(([, one], [, other]) => one.y - other.y)) {
+      above = above.filter(({ y, height }) => y + height > before.y);
+      const rect = moved(before, above);
       above.push(rect);
-      result.set(id, { x: rect.x, y: rect.y });
+      positions.set(id, { x: rect.x, y: rect.y });
       extent.width = Math.max(extent.width, rect.x + rect.width);
       extent.height = Math.max(extent.height, rect.y + rect.height);
     }
     return extent;
   };
+  // A container precedes its content, so the reverse order settles the content first.
   for (const node of drawing.nodes.toReversed())
     sizes.set(node.id, node.isContainer ? containerSize(settle(node.id)) : sizeOf(node));
   settle(null);
-  return result;
+  return { positions, sizes };
 }
 
 function moved(rect: Rect, above: readonly Rect[]): Rect {
@@ -150,9 +134,9 @@ function moved(rect: Rect, above: readonly Rect[]): Rect {
   return covered ? moved({ ...rect, y: covered.y + covered.height + between }, above) : rect;
 }
 
-const containerSize = (extent: Size | undefined): Size => ({
-  width: Math.max(smallestContainer.width, (extent?.width ?? 0) + inset.side),
-  height: Math.max(smallestContainer.height, (extent?.height ?? 0) + inset.bottom),
+const containerSize = ({ width: wide, height: high }: Size): Size => ({
+  width: Math.max(smallestContainer.width, wide + inset.side),
+  height: Math.max(smallestContainer.height, high + inset.bottom),
 });
 
 /** The bounding rectangle of all rectangles; null without rectangles. */
@@ -188,56 +172,25 @@ export function containerAt(
   return nodes.findLast(isOver)?.id ?? null;
 }
 
-export type Alignment =
-  | "left"
-  | "center"
-  | "right"
-  | "top"
-  | "middle"
-  | "bottom"
-  | "row"
-  | "column";
+/** Where nodes are aligned on an axis: 0 is the start, 1 is the end. Null distributes them with equal gaps. */
+export type Alignment = { axis: "x" | "y"; share: number | null };
 
 /** The positions of nodes after aligning or distributing them. */
-export function aligned(rects: ReadonlyMap<string, Rect>, how: Alignment): Map<string, Point> {
-  const all = around(rects.values());
-  if (!all) return new Map();
-  if (how === "row" || how === "column") return distributed(rects, all, how);
-  return new Map(rects.entries().map(([id, rect]) => [id, alignedTo(all, rect, how)]));
-}
-
-function alignedTo(all: Rect, { x, y, width: wide, height: high }: Rect, how: Alignment): Point {
-  switch (how) {
-    case "left":
-      return { x: all.x, y };
-    case "center":
-      return { x: all.x + (all.width - wide) / 2, y };
-    case "right":
-      return { x: all.x + all.width - wide, y };
-    case "top":
-      return { x, y: all.y };
-    case "middle":
-      return { x, y: all.y + (all.height - high) / 2 };
-    default:
-      return { x, y: all.y + all.height - high };
-  }
-}
-
-function distributed(
+export function aligned(
   rects: ReadonlyMap<string, Rect>,
-  all: Rect,
-  how: "row" | "column",
+  { axis, share }: Alignment,
 ): Map<string, Point> {
-  const [at, length] = how === "row" ? (["x", "width"] as const) : (["y", "height"] as const);
-  const ordered = [...rects].toSorted(([, one], [, other]) => one[at] - other[at]);
+  const length = axis === "x" ? "width" : "height";
+  const all = around(rects.values()) ?? { x: 0, y: 0, width: 0, height: 0 };
+  const ordered = [...rects].toSorted(([, one], [, other]) => one[axis] - other[axis]);
   const taken = ordered.reduce((sum, [, rect]) => sum + rect[length], 0);
   const gap = (all[length] - taken) / Math.max(1, ordered.length - 1);
-  let next = all[at];
+  let next = all[axis];
   return new Map(
     ordered.map(([id, rect]) => {
-      const point = { x: rect.x, y: rect.y, [at]: next };
+      const at = share === null ? next : all[axis] + (all[length] - rect[length]) * share;
       next += rect[length] + gap;
-      return [id, point];
+      return [id, { x: rect.x, y: rect.y, [axis]: at }];
     }),
   );
 }

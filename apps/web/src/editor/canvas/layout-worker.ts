@@ -1,5 +1,5 @@
 import { type LayoutTask, layoutOf } from "../../ui/layout.ts";
 
-addEventListener("message", ({ data }: MessageEvent<{ id: number; task: LayoutTask }>) => {
-  postMessage({ id: data.id, result: layoutOf(data.task) }, []);
+addEventListener("message", ({ data }: MessageEvent<LayoutTask>) => {
+  postMessage(layoutOf(data), []);
 });

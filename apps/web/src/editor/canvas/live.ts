@@ -1,5 +1,6 @@
+import { createAtom, useSelector } from "@tanstack/react-store";
 import { totalTokens } from "@uncaged/workflow/records";
-import { createContext, useContext, useEffect, useState, useSyncExternalStore } from "react";
+import { createContext, useContext, useEffect, useState } from "react";
 import { type Card, durationOf } from "../../lib/thread-log.ts";
 import type { LiveNode } from "../kind.ts";
 
@@ -12,33 +13,16 @@ export const liveOf = ({ attempt }: Card, run: number, now: number): LiveNode =>
   run,
 });
 
+const createLiveNodes = () => createAtom<ReadonlyMap<string, LiveNode>>(new Map());
+
 /** The states of all nodes. Each node subscribes to its own state, so a token redraws one node. */
-class LiveNodes {
-  #nodes: ReadonlyMap<string, LiveNode> = new Map();
-  readonly #listeners = new Set<() => void>();
+export const LiveContext = createContext(createLiveNodes());
 
-  set(nodes: ReadonlyMap<string, LiveNode>): void {
-    this.#nodes = nodes;
-    for (const listener of this.#listeners) listener();
-  }
-
-  get = (id: string): LiveNode | undefined => this.#nodes.get(id);
-
-  subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  };
-}
-
-export const LiveContext = createContext(new LiveNodes());
-
-export function useLiveNodes(nodes: ReadonlyMap<string, LiveNode> | undefined): LiveNodes {
-  const [live] = useState(() => new LiveNodes());
-  useEffect(() => live.set(nodes ?? new Map()), [live, nodes]);
+export function useLiveNodes(nodes: ReadonlyMap<string, LiveNode> | undefined) {
+  const [live] = useState(createLiveNodes);
+  useEffect(() => live.set(nodes ?? new Map<string, LiveNode>()), [live, nodes]);
   return live;
 }
 
-export function useLiveNode(id: string): LiveNode | undefined {
-  const live = useContext(LiveContext);
-  return useSyncExternalStore(live.subscribe, () => live.get(id));
-}
+export const useLiveNode = (id: string): LiveNode | undefined =>
+  useSelector(useContext(LiveContext), (nodes) => nodes.get(id));

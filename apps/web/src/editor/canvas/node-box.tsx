@@ -1,9 +1,9 @@
-import { type DrawnNode, noteType, type Problem } from "@uncaged/workflow/editing";
+import { type DrawnNode, type Mark, noteType, type Problem } from "@uncaged/workflow/editing";
 import { Handle, type NodeProps } from "@xyflow/react";
 import { CircleAlert, Square } from "lucide-react";
 import { createContext, useContext } from "react";
 import { cost as dollars, duration, tokens as counted } from "../../lib/format.ts";
-import { nodeStates } from "../../ui/states.tsx";
+import { nodeStates, StateIcon } from "../../ui/states.tsx";
 import { useEdited } from "../document/use-document.ts";
 import { type FlowNode, positionOf, sideOf } from "./flow.ts";
 import type { Size } from "../../ui/layout.ts";
@@ -13,13 +13,12 @@ import { useLiveNode } from "./live.ts";
 /** Problems by node id. */
 export const ProblemsContext = createContext<ReadonlyMap<string, readonly Problem[]>>(new Map());
 
-export const MarksContext = createContext<ReadonlyMap<string, "added" | "removed" | "changed">>(
-  new Map(),
-);
+/** The marks of nodes and lines by id. */
+export type Marks = Record<"nodes" | "edges", ReadonlyMap<string, Mark>>;
 
-export const EdgeMarksContext = createContext<ReadonlyMap<string, "added" | "removed" | "changed">>(
-  new Map(),
-);
+export const noMarks: Marks = { nodes: new Map(), edges: new Map() };
+
+export const MarksContext = createContext(noMarks);
 
 const marks = {
   added: { word: "added", look: "border-green ring-3 ring-green-soft", text: "text-green" },
@@ -37,7 +36,7 @@ const plain = "border-line-strong";
 function useFrame(id: string, isSelected: boolean): string {
   const live = useLiveNode(id);
   const problems = useContext(ProblemsContext).get(id);
-  const mark = useContext(MarksContext).get(id);
+  const mark = useContext(MarksContext).nodes.get(id);
   if (mark) return marks[mark].look;
   if (isSelected) return "border-accent ring-3 ring-accent-soft";
   if (problems?.some(({ severity }) => severity === "error")) return "border-red";
@@ -46,13 +45,15 @@ function useFrame(id: string, isSelected: boolean): string {
 
 export function NodeBox({ id, data: { node, size }, selected }: NodeProps<FlowNode>) {
   const frame = useFrame(id, selected);
+  const plainFill = node.type === noteType ? "bg-amber-soft" : "bg-surface";
+  const fill = node.isContainer ? "border-dashed bg-accent-soft/35" : `${plainFill} shadow-sm`;
   return (
     <div
-      className={`relative flex flex-col rounded-lg border text-small shadow-sm ${node.type === noteType ? "bg-amber-soft" : "bg-surface"} ${frame}`}
+      className={`relative flex flex-col rounded-lg border text-small ${fill} ${frame}`}
       style={size}
     >
       <Head node={node} />
-      {node.lines.length > 0 && (
+      {node.lines.length > 0 && !node.isContainer && (
         <div className="border-t px-3 py-[3px] text-small leading-[18px] text-muted">
           {rowsOf(node).map((row, index) => (
             <p key={index} className="truncate">
@@ -66,26 +67,13 @@ export function NodeBox({ id, data: { node, size }, selected }: NodeProps<FlowNo
   );
 }
 
-export function ContainerBox({ id, data: { node, size }, selected }: NodeProps<FlowNode>) {
-  const frame = useFrame(id, selected);
-  return (
-    <div
-      className={`relative rounded-lg border border-dashed bg-accent-soft/35 text-small ${frame}`}
-      style={size}
-    >
-      <Head node={node} />
-      <Ports node={node} size={size} />
-    </div>
-  );
-}
-
 function Head({ node }: { node: DrawnNode }) {
   const { palette } = useEdited().kind;
   const item = palette.find(({ type }) => type === node.type);
   const Icon = item?.icon ?? Square;
   const label = item?.label ?? node.type;
   const problems = useContext(ProblemsContext).get(node.id);
-  const mark = useContext(MarksContext).get(node.id);
+  const mark = useContext(MarksContext).nodes.get(node.id);
   return (
     <div className="flex h-[42px] flex-none items-center gap-2 px-3">
       <Icon className="text-accent" />
@@ -138,13 +126,7 @@ function Doing({ id, type }: { id: string; type: string }) {
 function State({ id }: { id: string }) {
   const live = useLiveNode(id);
   if (!live || live.state === "idle") return null;
-  const { icon: Icon, word, look } = nodeStates[live.state];
-  return (
-    <span className={look} title={word}>
-      <Icon />
-      <span className="sr-only">{word}</span>
-    </span>
-  );
+  return <StateIcon {...nodeStates[live.state]} />;
 }
 
 const looks = {

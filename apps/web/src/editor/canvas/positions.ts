@@ -1,5 +1,6 @@
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import type { Drawing, Point } from "@uncaged/workflow/editing";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useMemo } from "react";
 import { inset, leadOf, sizeOf } from "./geometry.ts";
 import { type LayoutResult, type LayoutTask, layoutOf } from "../../ui/layout.ts";
 
@@ -22,30 +23,18 @@ const taskOf = ({ nodes, edges }: Drawing): LayoutTask => ({
   ),
 });
 
-let worker: Worker | null = null;
-let asked = 0;
-const pending = new Map<number, (result: LayoutResult) => void>();
-
-function workerOf(): Worker {
-  if (worker) return worker;
-  worker = new Worker(new URL("./layout-worker.ts", import.meta.url), { type: "module" });
-  worker.addEventListener(
-    "message",
-    ({ data: { id, result } }: MessageEvent<{ id: number; result: LayoutResult }>) => {
-      pending.get(id)?.(result);
-      pending.delete(id);
-    },
-  );
-  return worker;
-}
-
 async function laidOut(task: LayoutTask): Promise<LayoutResult> {
   if (task.nodes.length <= mostHere) return layoutOf(task);
-  asked += 1;
-  const id = asked;
-  const result = new Promise<LayoutResult>((resolve) => pending.set(id, resolve));
-  workerOf().postMessage({ id, task }, []);
-  return await result;
+  const worker = new Worker(new URL("./layout-worker.ts", import.meta.url), { type: "module" });
+  try {
+    return await new Promise<LayoutResult>((resolve, reject) => {
+      worker.addEventListener("message", ({ data }: MessageEvent<LayoutResult>) => resolve(data));
+      worker.addEventListener("error", reject);
+      worker.postMessage(task, []);
+    });
+  } finally {
+    worker.terminate();
+  }
 }
 
 /** Computes the positions of all nodes of a drawing. */
@@ -55,30 +44,30 @@ export const layOut = async (drawing: Drawing): Promise<ReadonlyMap<string, Poin
 /** Positions of the nodes: from the document, else from the layout. Omits nodes until the layout has placed them. */
 export function usePositions(drawing: Drawing): ReadonlyMap<string, Point> {
   const isPlaced = drawing.nodes.every(({ at }) => at !== null);
+  const isHere = drawing.nodes.length <= mostHere;
   const shape = useMemo(
     () => (isPlaced ? "" : JSON.stringify(taskOf(drawing))),
     [drawing, isPlaced],
   );
-  const here = useMemo(() => {
-    if (shape === "" || drawing.nodes.length > mostHere) return null;
-    return new Map(layoutOf(JSON.parse(shape) as LayoutTask).boxes);
-  }, [shape]);
-  const [there, setThere] = useState<ReadonlyMap<string, Point> | null>(null);
-  const newest = useRef("");
-  useEffect(() => {
-    newest.current = shape;
-    if (shape === "" || here) return;
-    void laidOut(JSON.parse(shape) as LayoutTask).then((result) => {
-      if (newest.current === shape) setThere(new Map(result.boxes));
-    });
-  }, [shape, here]);
-  const placed = here ?? there;
+  const here = useMemo(
+    () => (isHere && shape !== "" ? layoutOf(JSON.parse(shape) as LayoutTask) : null),
+    [shape, isHere],
+  );
+  const { data: there } = useQuery({
+    queryKey: ["layout", shape],
+    queryFn: () => laidOut(JSON.parse(shape) as LayoutTask),
+    enabled: !isHere && shape !== "",
+    placeholderData: keepPreviousData,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  });
   return useMemo(() => {
+    const placed = new Map((here ?? there)?.boxes);
     const positions = new Map<string, Point>();
     for (const { id, at } of drawing.nodes) {
-      const position = at ?? placed?.get(id);
+      const position = at ?? placed.get(id);
       if (position) positions.set(id, position);
     }
     return positions;
-  }, [drawing, placed]);
+  }, [drawing, here, there]);
 }

@@ -1,16 +1,10 @@
-import { useReactFlow, type Viewport } from "@xyflow/react";
+import { useReactFlow, useStoreApi, type Viewport } from "@xyflow/react";
 import { useMemo } from "react";
 import type { Rect, Size } from "../../ui/layout.ts";
 import { around } from "./geometry.ts";
 
-type ZoomLimits = {
-  /** Minimum zoom of the first view. Texts are unreadable below it. */
-  readable: number;
-  least: number;
-  most: number;
-};
-
-export const zoomLimits: ZoomLimits = { readable: 0.75, least: 0.2, most: 2 };
+/** Limits of the zoom. Texts are unreadable below `readable`, the minimum of the first view. */
+export const zoomLimits = { readable: 0.75, least: 0.2, most: 2 };
 
 /** Changes a zoom in steps of 10 %. */
 export const zoomStep = (zoom: number, by: number): number =>
@@ -39,52 +33,34 @@ export function viewOf(
   };
 }
 
-export type View = {
-  zoomBy: (steps: number) => void;
-  zoomTo: (zoom: number) => void;
-  fit: () => void;
-  /** Shows the whole drawing if it is readable, else its start. */
-  begin: () => void;
-  /** Moves the view, in screen pixels. */
-  pan: (x: number, y: number) => void;
-  /** Moves the view, in drawing coordinates. */
-  panTo: (by: { x: number; y: number }) => void;
-  show: (rect: Rect) => void;
-  /** The middle of the visible part, in drawing coordinates. */
-  center: () => { x: number; y: number };
-};
+export type View = ReturnType<typeof useView>;
 
-export function useView(sizeOf: () => Size, rectsOf: () => ReadonlyMap<string, Rect>): View {
+export function useView(rectsOf: () => ReadonlyMap<string, Rect>) {
   const flow = useReactFlow();
+  const { getState: sizeOf } = useStoreApi();
   return useMemo(() => {
-    const { getViewport, setViewport, zoomTo } = flow;
+    const { getViewport, setCenter, setViewport, zoomTo } = flow;
     return {
-      zoomBy: (steps) => void zoomTo(zoomStep(getViewport().zoom, steps)),
-      zoomTo: (zoom) => void zoomTo(zoom),
+      zoomBy: (steps: number) => void zoomTo(zoomStep(getViewport().zoom, steps)),
+      zoomTo: (zoom: number) => void zoomTo(zoom),
       fit: () => void setViewport(viewOf(rectsOf(), sizeOf(), zoomLimits.least)),
+      /** Shows the whole drawing if it is readable, else its start. */
       begin: () => void setViewport(viewOf(rectsOf(), sizeOf())),
-      pan: (x, y) => {
+      /** Moves the view, in screen pixels. */
+      pan: (x: number, y: number) => {
         const viewport = getViewport();
         void setViewport({ ...viewport, x: viewport.x + x, y: viewport.y + y });
       },
-      panTo: ({ x, y }) => {
-        const viewport = getViewport();
-        const { zoom } = viewport;
-        void setViewport({ zoom, x: viewport.x - x * zoom, y: viewport.y - y * zoom });
-      },
-      show: (rect) => {
+      /** Moves the view to a rectangle that is not fully visible. */
+      show: (rect: Rect) => {
         const { x, y, zoom } = getViewport();
         const { width, height } = sizeOf();
         const [left, top] = [rect.x * zoom + x, rect.y * zoom + y];
         const [wide, high] = [rect.width * zoom, rect.height * zoom];
         const isSeen = left >= 0 && top >= 0 && left + wide <= width && top + high <= height;
-        if (isSeen) return;
-        void setViewport({
-          x: width / 2 - (rect.x + rect.width / 2) * zoom,
-          y: height / 2 - (rect.y + rect.height / 2) * zoom,
-          zoom,
-        });
+        if (!isSeen) void setCenter(rect.x + rect.width / 2, rect.y + rect.height / 2, { zoom });
       },
+      /** The middle of the visible part, in drawing coordinates. */
       center: () => {
         const { x, y, zoom } = getViewport();
         const { width, height } = sizeOf();

@@ -39,10 +39,10 @@ describe("a document", () => {
     add(document, 1);
     const { length } = document.state().text;
     document.edit([{ offset: length - 2, removed: "}", inserted: "" }], "Type");
-    expect(document.state().broken).toMatchObject({ line: 9, message: 'a "}" is expected' });
+    expect(document.state().broken).toMatchObject({ line: 9, message: "close brace expected" });
     expect(idsIn(document)).toEqual(["box-1"]);
     expect(add(document, 2)).toBe(false);
-    expect(document.notice()?.text).toBe("Invalid JSON in line 9: fix it first.");
+    expect(document.state().notice?.text).toBe("Invalid JSON in line 9: fix it first.");
     document.undo();
     expect(document.state().broken).toBeNull();
   });

@@ -1,3 +1,5 @@
+import { replaceEqualDeep } from "@tanstack/react-query";
+import { type Atom, createAtom } from "@tanstack/react-store";
 import {
   applyEdits,
   type DocumentPath,
@@ -5,7 +7,6 @@ import {
   type DrawnNode,
   type Edit,
   editsOf,
-  isSame,
   type Problem,
   type Refused,
   type TextEdit,
@@ -38,12 +39,9 @@ export type DocumentState = {
   readonly saved: string;
   readonly undoable: string | null;
   readonly redoable: string | null;
+  /** A message about a refused action, shown for some seconds. */
+  readonly notice: { readonly text: string } | null;
 };
-
-/** A message about a refused action, shown for some seconds. */
-export type Notice = { text: string };
-
-export type TextListener = (batches: readonly (readonly TextEdit[])[], by: object | null) => void;
 
 /** Shows a node, and focuses it if `takesFocus`. */
 export type RevealListener = (id: string, takesFocus: boolean) => void;
@@ -52,18 +50,15 @@ const checkAfterMs = 200;
 
 export class EditedDocument {
   readonly kind: DocumentKind<string>;
+  readonly store: Atom<DocumentState>;
   readonly #history = new History();
-  readonly #listeners = new Set<() => void>();
-  readonly #textListeners = new Set<TextListener>();
   readonly #revealListeners = new Set<RevealListener>();
-  #state: DocumentState;
-  #notice: Notice | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(kind: DocumentKind<string>, text: string = kind.emptyText) {
     this.kind = kind;
     const { value, broken } = parsed(text);
-    this.#state = {
+    this.store = createAtom<DocumentState>({
       text,
       value,
       broken,
@@ -73,24 +68,12 @@ export class EditedDocument {
       saved: text,
       undoable: null,
       redoable: null,
-    };
+      notice: null,
+    });
     this.#checkSoon();
   }
 
-  readonly state = (): DocumentState => this.#state;
-
-  readonly notice = (): Notice | null => this.#notice;
-
-  readonly subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  };
-
-  /** Subscribes to edits of the text. `by` is the author passed to {@link edit}. */
-  onText(listener: TextListener): () => void {
-    this.#textListeners.add(listener);
-    return () => this.#textListeners.delete(listener);
-  }
+  readonly state = (): DocumentState => this.store.get();
 
   /** Applies an action's edit. Returns whether anything changed. */
   apply(edit: Edit | Refused | null): boolean {
@@ -99,48 +82,44 @@ export class EditedDocument {
       this.say(edit.refused);
       return false;
     }
-    if (this.#state.broken) {
-      this.say(`Invalid JSON in line ${this.#state.broken.line}: fix it first.`);
+    const { broken, text } = this.state();
+    if (broken) {
+      this.say(`Invalid JSON in line ${broken.line}: fix it first.`);
       return false;
     }
-    const edits = editsOf(this.#state.text, edit.changes);
+    const edits = editsOf(text, edit.changes);
     const selection = edit.select ? { nodes: new Set(edit.select), edges: nothing.edges } : null;
-    if (edits.length > 0) this.#push(edits, edit.label, edit.merge ?? null, selection, null);
+    if (edits.length > 0) this.#push(edits, edit.label, edit.merge ?? null, selection);
     else if (selection) this.select(selection);
     return edits.length > 0;
   }
 
-  edit(
-    edits: TextEdit[],
-    label: string,
-    by: object | null = null,
-    merge: string | null = null,
-  ): void {
-    if (edits.length > 0) this.#push(edits, label, merge, null, by);
+  edit(edits: TextEdit[], label: string, merge: string | null = null): void {
+    if (edits.length > 0) this.#push(edits, label, merge, null);
   }
 
   /** Replaces the whole text with an import or a version. Can be undone. */
   replaceAll(text: string, label: string): void {
-    const { text: before } = this.#state;
+    const { text: before } = this.state();
     if (text !== before) this.edit([{ offset: 0, removed: before, inserted: text }], label);
   }
 
   undo(): void {
-    this.#go(this.#history.undo(this.#state.text));
+    this.#go(this.#history.undo(this.state().text));
   }
 
   redo(): void {
-    this.#go(this.#history.redo(this.#state.text));
+    this.#go(this.#history.redo(this.state().text));
   }
 
   select(selection: Selection): void {
-    if (isSameSelection(selection, this.#state.selection)) return;
+    if (isSameSelection(selection, this.state().selection)) return;
     this.#set({ selection });
   }
 
   /** Selects and shows the node that contains the value at a path. By default, also focuses the node. */
   reveal(path: DocumentPath, takesFocus = true): void {
-    const node = nodeAt(this.#state.drawing, path);
+    const node = nodeAt(this.state().drawing, path);
     if (!node) return;
     this.select({ nodes: new Set([node.id]), edges: nothing.edges });
     for (const listener of this.#revealListeners) listener(node.id, takesFocus);
@@ -153,22 +132,21 @@ export class EditedDocument {
   }
 
   /** Marks a text, by default the current text, as saved. */
-  markSaved(text: string = this.#state.text): void {
+  markSaved(text: string = this.state().text): void {
     this.#history.seal();
     this.#set({ saved: text });
   }
 
   say(text: string | null): void {
-    this.#notice = text === null ? null : { text };
-    this.#emit();
+    this.#set({ notice: text === null ? null : { text } });
   }
 
   /** Runs the pending check at once. */
   check(): readonly Problem[] {
     clearTimeout(this.#timer);
-    const { value, broken } = this.#state;
+    const { value, broken } = this.state();
     if (!broken) this.#set({ problems: this.kind.check(value) });
-    return this.#state.problems;
+    return this.state().problems;
   }
 
   /** Cancels the pending check. */
@@ -176,50 +154,30 @@ export class EditedDocument {
     clearTimeout(this.#timer);
   }
 
-  #push(
-    edits: TextEdit[],
-    label: string,
-    merge: string | null,
-    after: Selection | null,
-    by: object | null,
-  ): void {
-    const { selection: before, text } = this.#state;
-    this.#take(applyEdits(text, edits), after ?? before);
-    const entry = { edits, label, merge, before, after: this.#state.selection };
+  #push(edits: TextEdit[], label: string, merge: string | null, after: Selection | null): void {
+    const { selection: before, text } = this.state();
+    const taken = this.#taken(applyEdits(text, edits), after ?? before);
+    const entry = { edits, label, merge, before, after: taken.selection ?? before };
     this.#history.push(entry, performance.now());
-    this.#changed([edits], by);
+    this.#change(taken);
   }
 
   #go(went: ReturnType<History["undo"]>): void {
-    if (!went) return;
-    this.#take(went.text, went.selection);
-    this.#changed(went.batches, null);
+    if (went) this.#change(this.#taken(went.text, went.selection));
   }
 
-  #changed(batches: TextEdit[][], by: object | null): void {
+  #change(taken: Partial<DocumentState>): void {
     const { undoable, redoable } = this.#history;
-    this.#state = { ...this.#state, undoable, redoable };
-    for (const listener of this.#textListeners) listener(batches, by);
-    this.#emit();
+    this.#set({ ...taken, undoable, redoable });
     this.#checkSoon();
   }
 
-  /** Parses a text by rules 2 and 3. */
-  #take(text: string, selection: Selection): void {
+  /** The change of the state by a new text, by rules 2 and 3. */
+  #taken(text: string, selection: Selection): Partial<DocumentState> {
     const { value, broken } = parsed(text);
-    if (broken) {
-      this.#state = { ...this.#state, text, broken };
-      return;
-    }
-    const drawing = reconciled(this.#state.drawing, this.kind.read(value));
-    this.#state = {
-      ...this.#state,
-      text,
-      value,
-      broken,
-      drawing,
-      selection: selectionIn(drawing, selection),
-    };
+    if (broken) return { text, broken };
+    const drawing = replaceEqualDeep(this.state().drawing, this.kind.read(value));
+    return { text, value, broken, drawing, selection: selectionIn(drawing, selection) };
   }
 
   #checkSoon(): void {
@@ -228,12 +186,7 @@ export class EditedDocument {
   }
 
   #set(change: Partial<DocumentState>): void {
-    this.#state = { ...this.#state, ...change };
-    this.#emit();
-  }
-
-  #emit(): void {
-    for (const listener of this.#listeners) listener();
+    this.store.set((before) => ({ ...before, ...change }));
   }
 }
 
@@ -251,49 +204,12 @@ function parsed(text: string): { value: unknown; broken: Broken | null } {
     const at = first?.offset ?? text.length;
     const offset = Math.min(at, text.trimEnd().length);
     const line = text.slice(0, offset).split("\n").length;
-    const reason = (first && reasons[printParseErrorCode(first.error)]) ?? "invalid JSON";
-    return { value: null, broken: { offset, line, message: reason } };
+    const code = first ? printParseErrorCode(first.error) : "InvalidJson";
+    // CommaExpected reads "comma expected".
+    const message = code.replaceAll(/(?!^)[A-Z]/g, " $&").toLowerCase();
+    return { value: null, broken: { offset, line, message } };
   }
 }
-
-const reasons: Record<string, string> = {
-  InvalidSymbol: "a value is expected",
-  InvalidNumberFormat: "invalid number",
-  PropertyNameExpected: 'a key in " is expected',
-  ValueExpected: "a value is expected",
-  ColonExpected: 'a ":" is expected',
-  CommaExpected: 'a "," is expected',
-  CloseBraceExpected: 'a "}" is expected',
-  CloseBracketExpected: 'a "]" is expected',
-  EndOfFileExpected: "the end of the text is expected",
-  InvalidCommentToken: "JSON has no comments",
-  UnexpectedEndOfString: 'the text has no closing "',
-  InvalidEscapeCharacter: "the text has an escape that JSON does not have",
-};
-
-/** The new drawing, with the old objects for unchanged nodes and lines. */
-function reconciled(before: Drawing, after: Drawing): Drawing {
-  const nodes = new Map(before.nodes.map((node) => [node.id, node]));
-  const edges = new Map(before.edges.map((edge) => [edge.id, edge]));
-  return {
-    nodes: sameList(
-      before.nodes,
-      after.nodes.map((node) => sameOf(nodes.get(node.id), node)),
-    ),
-    edges: sameList(
-      before.edges,
-      after.edges.map((edge) => sameOf(edges.get(edge.id), edge)),
-    ),
-  };
-}
-
-const sameList = <One>(before: readonly One[], after: readonly One[]): readonly One[] =>
-  before.length === after.length && after.every((one, index) => one === before[index])
-    ? before
-    : after;
-
-const sameOf = <One>(before: One | undefined, after: One): One =>
-  before !== undefined && isSame(before, after) ? before : after;
 
 /** The part of a selection that exists. Returns the same object if all of it exists, to avoid a redraw. */
 function selectionIn(drawing: Drawing, selection: Selection): Selection {
@@ -302,20 +218,14 @@ function selectionIn(drawing: Drawing, selection: Selection): Selection {
   return nodes === selection.nodes && edges === selection.edges ? selection : { nodes, edges };
 }
 
-function among(
-  ids: ReadonlySet<string>,
-  all: readonly { readonly id: string }[],
-): ReadonlySet<string> {
-  if (ids.size === 0) return ids;
-  const kept = new Set(all.flatMap(({ id }) => (ids.has(id) ? [id] : [])));
+function among(ids: ReadonlySet<string>, all: readonly { id: string }[]): ReadonlySet<string> {
+  const kept = ids.intersection(new Set(all.map(({ id }) => id)));
   return kept.size === ids.size ? ids : kept;
 }
 
 const isSameSelection = (one: Selection, other: Selection): boolean =>
-  one.nodes.size === other.nodes.size &&
-  one.edges.size === other.edges.size &&
-  one.nodes.isSubsetOf(other.nodes) &&
-  one.edges.isSubsetOf(other.edges);
+  one.nodes.symmetricDifference(other.nodes).size === 0 &&
+  one.edges.symmetricDifference(other.edges).size === 0;
 
 /** The innermost node whose path leads to a value of a document. */
 export function nodeAt(drawing: Drawing, path: DocumentPath): DrawnNode | null {

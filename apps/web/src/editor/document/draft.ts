@@ -1,3 +1,4 @@
+import { readStored, store } from "../../lib/stored.ts";
 import type { EditedDocument } from "./document.ts";
 
 /** The stored state of an unsaved document. */
@@ -12,21 +13,13 @@ type Draft = {
 const typedKey = (key: string): string => `${key}-text`;
 const baseKey = (key: string): string => `${key}-base`;
 
-export function readDraft(key: string): Draft {
-  try {
-    const text = localStorage.getItem(typedKey(key)) ?? localStorage.getItem(key);
-    return { text, base: localStorage.getItem(baseKey(key)) };
-  } catch {
-    return { text: null, base: null };
-  }
-}
+export const readDraft = (key: string): Draft => ({
+  text: readStored(typedKey(key)) ?? readStored(key),
+  base: readStored(baseKey(key)),
+});
 
 export function forget(key: string): void {
-  try {
-    for (const one of [key, typedKey(key), baseKey(key)]) localStorage.removeItem(one);
-  } catch {
-    // The browser stores nothing, so there is nothing to remove.
-  }
+  for (const one of [key, typedKey(key), baseKey(key)]) store(one, null);
 }
 
 const writeAfterMs = 500;
@@ -57,30 +50,27 @@ export function keepDraft(document: EditedDocument, options: Options): KeptDraft
     timer = undefined;
     const { text, broken } = document.state();
     if (text === kept) return;
-    try {
-      localStorage.setItem(broken ? typedKey(key) : key, text);
-      if (!broken) localStorage.removeItem(typedKey(key));
-      const began = base();
-      if (began !== null) localStorage.setItem(baseKey(key), began);
-      kept = text;
-    } catch {
-      kept = text;
-      onFailure(
-        "Drafts can't be stored: this browser's storage is full or disabled. Save or export your work.",
-      );
-    }
+    kept = text;
+    const began = base();
+    if (!broken) store(typedKey(key), null);
+    if (began !== null) store(baseKey(key), began);
+    if (store(broken ? typedKey(key) : key, text)) return;
+    onFailure(
+      "Drafts can't be stored: this browser's storage is full or disabled. Save or export your work.",
+    );
   };
-  const unsubscribe = document.onText(() => {
-    timer ??= setTimeout(write, writeAfterMs);
+  const { unsubscribe } = document.store.subscribe(({ text }) => {
+    if (text !== kept) timer ??= setTimeout(write, writeAfterMs);
   });
   const onStorage = (event: StorageEvent) => {
-    const isOwn = event.key !== key || event.newValue === null;
-    if (isOwn || event.newValue === document.state().text || event.newValue === null) return;
-    onOther(event.newValue);
+    const { newValue } = event;
+    if (event.key === key && newValue !== null && newValue !== document.state().text)
+      onOther(newValue);
   };
-  addEventListener("storage", onStorage);
-  addEventListener("pagehide", write);
-  addEventListener("beforeunload", write);
+  const left = new AbortController();
+  addEventListener("storage", onStorage, left);
+  addEventListener("pagehide", write, left);
+  addEventListener("beforeunload", write, left);
   return {
     keep() {
       kept = null;
@@ -89,9 +79,7 @@ export function keepDraft(document: EditedDocument, options: Options): KeptDraft
     stop() {
       write();
       unsubscribe();
-      removeEventListener("storage", onStorage);
-      removeEventListener("pagehide", write);
-      removeEventListener("beforeunload", write);
+      left.abort();
     },
   };
 }

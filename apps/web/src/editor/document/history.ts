@@ -9,7 +9,6 @@ type Step = {
   label: string;
   /** Each batch applies to the result of the previous batch. */
   batches: TextEdit[][];
-  size: number;
   merge: string | null;
   at: number;
   before: Selection;
@@ -18,19 +17,18 @@ type Step = {
 
 type Entry = Pick<Step, "label" | "merge" | "before" | "after"> & { edits: TextEdit[] };
 
-type Went = { text: string; selection: Selection; batches: TextEdit[][] };
+type Went = { text: string; selection: Selection };
 
 /** Edits of one field within this time form one step, in milliseconds. */
 const togetherMs = 1_000;
 
-/** Maximum number of characters in all steps. Beyond it, the oldest steps are dropped. */
-const mostCharacters = 50_000_000;
+/** Maximum number of steps. Beyond it, the oldest steps are dropped. */
+const mostSteps = 10_000;
 
 /** The undo history of a text. Stores edits instead of texts, to use less memory. */
 export class History {
   readonly #past: Step[] = [];
   #future: Step[] = [];
-  #size = 0;
 
   /** Labels of the next undo and the next redo. */
   get undoable(): string | null {
@@ -43,22 +41,14 @@ export class History {
 
   push({ edits, ...entry }: Entry, at: number): void {
     this.#future = [];
-    const size = edits.reduce(
-      (sum, { removed, inserted }) => sum + removed.length + inserted.length,
-      64,
-    );
     const last = this.#past.at(-1);
-    this.#size += size;
     if (last && entry.merge !== null && last.merge === entry.merge && at - last.at < togetherMs) {
       last.batches.push(edits);
-      last.size += size;
       last.at = at;
       last.after = entry.after;
     } else {
-      this.#past.push({ ...entry, batches: [edits], size, at });
-    }
-    while (this.#size > mostCharacters && this.#past.length > 1) {
-      this.#size -= this.#past.shift()?.size ?? 0;
+      this.#past.push({ ...entry, batches: [edits], at });
+      if (this.#past.length > mostSteps) this.#past.shift();
     }
   }
 
@@ -73,14 +63,13 @@ export class History {
     if (!step) return null;
     this.#future.push(step);
     const batches = step.batches.toReversed().map(inverseOf);
-    return { text: batches.reduce(applyEdits, text), batches, selection: step.before };
+    return { text: batches.reduce(applyEdits, text), selection: step.before };
   }
 
   redo(text: string): Went | null {
     const step = this.#future.pop();
     if (!step) return null;
     this.#past.push(step);
-    const { batches, after } = step;
-    return { text: batches.reduce(applyEdits, text), batches, selection: after };
+    return { text: step.batches.reduce(applyEdits, text), selection: step.after };
   }
 }

@@ -1,7 +1,7 @@
 import type { Completion } from "@uncaged/workflow/editing";
 import { type ComponentProps, useId, useRef, useState } from "react";
 import { Braces } from "lucide-react";
-import { Button } from "../../ui/button.tsx";
+import { IconButton } from "../../ui/icon-button.tsx";
 import { TextArea } from "../../ui/field.tsx";
 
 type Props = Omit<ComponentProps<typeof TextArea>, "onChange" | "value"> & {
@@ -78,12 +78,10 @@ export function ExpressionField({ value, onValue, complete, ...rest }: Props) {
         }}
       />
       {!rest.disabled && !rest.readOnly && (
-        <Button
-          look="quiet"
-          small
+        <IconButton
           icon={<Braces />}
           className="absolute top-0.5 right-0.5"
-          aria-label="Insert a value"
+          label="Insert a value"
           title="Insert a value (Ctrl Space)"
           // The field keeps its focus and its caret.
           onPointerDown={(event) => event.preventDefault()}

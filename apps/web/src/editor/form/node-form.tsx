@@ -1,7 +1,7 @@
 import type { Completion, DocumentPath, Edit, NodeForm, Refused } from "@uncaged/workflow/editing";
 import { useContext, useMemo } from "react";
 import { asSchema } from "../../lib/schema.ts";
-import { useDocumentPart, useEdited } from "../document/use-document.ts";
+import { useDocumentPart, useEditor } from "../document/use-document.ts";
 import { LastFieldContext } from "./last-field.ts";
 import { type FormContext, ValueField } from "./value-field.tsx";
 
@@ -47,8 +47,8 @@ export function editAt(
   return { ...own, ...(isTyped && { merge: `${id} ${at.join(".")}` }) };
 }
 
-export function FormOfNode({ id, isReadOnly }: { id: string; isReadOnly: boolean }) {
-  const document = useEdited();
+export function FormOfNode({ id }: { id: string }) {
+  const { document, isReadOnly } = useEditor();
   const value = useDocumentPart(document, (state) => state.value);
   const isBroken = useDocumentPart(document, (state) => state.broken !== null);
   const form = useMemo(() => document.kind.form(value, id), [document, value, id]);

@@ -13,6 +13,7 @@ import {
   valueOf,
 } from "../../lib/schema.ts";
 import { Button } from "../../ui/button.tsx";
+import { IconButton } from "../../ui/icon-button.tsx";
 import { SchemaField, TextField } from "../../ui/field.tsx";
 import { ExpressionField } from "./expression-field.tsx";
 import { beginning, controlOf, dotted, isAmong, resolved, suggestionsOf } from "./schema-parts.ts";
@@ -81,51 +82,40 @@ export function ValueField(props: Props) {
   );
 }
 
-type ListProps = Props & { items: Schema; label: string; list: readonly unknown[] };
+type ItemAction = [label: string, icon: ReactNode, act: () => void];
 
-function ListItems({ form, path, items, label, list }: ListProps) {
-  const swap = (index: number, other: number) => {
-    const next = [...list];
-    [next[index], next[other]] = [next[other], next[index]];
-    form.set(path, next);
-  };
-  const add = () => form.set([...path, list.length], beginning(items, form.root));
-  return (
-    <Items label={label} onAdd={add}>
-      {list.map((item, index) => {
-        const name = `${label} ${index + 1}`;
-        return (
-          <Item
-            key={index}
-            actions={[
-              [`Remove ${name}`, <X />, () => form.set([...path, index], undefined)],
-              index > 0 && [`Move ${name} up`, <ArrowUp />, () => swap(index, index - 1)],
-              index < list.length - 1 && [
-                `Move ${name} down`,
-                <ArrowDown />,
-                () => swap(index, index + 1),
-              ],
-            ]}
-          >
-            <ValueField
-              {...{ form, name }}
-              schema={items}
-              path={[...path, index]}
-              value={item}
-              isRequired
-            />
-          </Item>
-        );
-      })}
-    </Items>
-  );
-}
+/** A value of a list or a map. */
+type Item = {
+  key: string | number;
+  name: string;
+  schema: unknown;
+  value: unknown;
+  actions: readonly ItemAction[];
+  /** Content above the field of the value. */
+  head?: ReactNode;
+};
 
-type ItemsProps = { label: string; onAdd: () => void; children: ReactNode };
+type ItemsProps = Pick<Props, "form" | "path"> & {
+  label: string;
+  items: readonly Item[];
+  onAdd: () => void;
+};
 
-const Items = ({ label, onAdd, children }: ItemsProps) => (
+const Items = ({ form, path, label, items, onAdd }: ItemsProps) => (
   <>
-    {children}
+    {items.map(({ key, actions, head, ...field }, index) => (
+      <div key={index} className="flex items-start gap-2 rounded-md border p-2">
+        <div className="flex min-w-0 flex-1 flex-col gap-2">
+          {head}
+          <ValueField {...field} form={form} path={[...path, key]} isRequired />
+        </div>
+        <div className="flex flex-col">
+          {actions.map(([action, icon, act]) => (
+            <IconButton key={action} icon={icon} label={action} onClick={act} />
+          ))}
+        </div>
+      </div>
+    ))}
     <Button
       small
       className="self-start"
@@ -138,30 +128,25 @@ const Items = ({ label, onAdd, children }: ItemsProps) => (
   </>
 );
 
-type ItemAction = [label: string, icon: ReactNode, act: () => void];
+type ListProps = Props & { items: Schema; label: string; list: readonly unknown[] };
 
-type ItemProps = { actions: readonly (ItemAction | false)[]; children: ReactNode };
-
-const Item = ({ actions, children }: ItemProps) => (
-  <div className="flex items-start gap-2 rounded-md border p-2">
-    <div className="flex min-w-0 flex-1 flex-col gap-2">{children}</div>
-    <div className="flex flex-col">
-      {actions.map(
-        (action) =>
-          action && (
-            <Button
-              key={action[0]}
-              look="quiet"
-              small
-              icon={action[1]}
-              aria-label={action[0]}
-              onClick={action[2]}
-            />
-          ),
-      )}
-    </div>
-  </div>
-);
+function ListItems({ form, path, items: schema, label, list }: ListProps) {
+  const swap = (index: number, other: number) => {
+    const next = [...list];
+    [next[index], next[other]] = [next[other], next[index]];
+    form.set(path, next);
+  };
+  const add = () => form.set([...path, list.length], beginning(schema, form.root));
+  const items = list.map((value, key): Item => {
+    const name = `${label} ${key + 1}`;
+    const remove: ItemAction = [`Remove ${name}`, <X />, () => form.set([...path, key], undefined)];
+    const up: ItemAction = [`Move ${name} up`, <ArrowUp />, () => swap(key, key - 1)];
+    const down: ItemAction = [`Move ${name} down`, <ArrowDown />, () => swap(key, key + 1)];
+    const moves = [...(key > 0 ? [up] : []), ...(key < list.length - 1 ? [down] : [])];
+    return { key, name, schema, value, actions: [remove, ...moves] };
+  });
+  return <Items {...{ form, path, label, items }} onAdd={add} />;
+}
 
 type MapProps = Props & { values: Schema; label: string; map: Readonly<Record<string, unknown>> };
 
@@ -169,10 +154,8 @@ function MapItems({ form, path, values, label, map }: MapProps) {
   const entries = Object.entries(map);
   const rename = (from: string, to: string) => {
     if (to === from || to === "" || Object.hasOwn(map, to)) return;
-    form.set(
-      path,
-      Object.fromEntries(entries.map(([name, one]) => [name === from ? to : name, one])),
-    );
+    const renamed = entries.map(([name, one]) => [name === from ? to : name, one]);
+    form.set(path, Object.fromEntries(renamed));
   };
   const free = (): string => {
     let number = entries.length + 1;
@@ -180,25 +163,15 @@ function MapItems({ form, path, values, label, map }: MapProps) {
     return `name${number}`;
   };
   const add = () => form.set([...path, free()], beginning(values, form.root));
-  return (
-    <Items label={label} onAdd={add}>
-      {entries.map(([name, one], index) => (
-        <Item
-          key={index}
-          actions={[[`Remove ${name}`, <X />, () => form.set([...path, name], undefined)]]}
-        >
-          <NameField name={name} label={`Name ${index + 1} of ${label}`} onRename={rename} />
-          <ValueField
-            {...{ form, name }}
-            schema={typeof one === "string" || isRecord(values.properties) ? withText(values) : {}}
-            path={[...path, name]}
-            value={one}
-            isRequired
-          />
-        </Item>
-      ))}
-    </Items>
+  const items = entries.map(
+    ([name, value], index): Item => ({
+      ...{ key: name, name, value },
+      schema: typeof value === "string" || isRecord(values.properties) ? withText(values) : {},
+      actions: [[`Remove ${name}`, <X />, () => form.set([...path, name], undefined)]],
+      head: <NameField name={name} label={`Name ${index + 1} of ${label}`} onRename={rename} />,
+    }),
   );
+  return <Items {...{ form, path, label, items }} onAdd={add} />;
 }
 
 /** The schema of a map's values. Without one, values are strings, usually expressions. */

@@ -1,30 +1,14 @@
 import { deepest, pathAt, type TextEdit, treeOf } from "@uncaged/workflow/editing";
-import { closeBrackets, closeBracketsKeymap } from "@codemirror/autocomplete";
-import { defaultKeymap } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";
-import {
-  bracketMatching,
-  foldGutter,
-  foldKeymap,
-  HighlightStyle,
-  indentOnInput,
-  syntaxHighlighting,
-} from "@codemirror/language";
+import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { type Diagnostic, lintGutter, setDiagnostics } from "@codemirror/lint";
-import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
 import { Annotation, EditorState, type Extension } from "@codemirror/state";
-import {
-  drawSelection,
-  EditorView,
-  highlightActiveLine,
-  keymap,
-  lineNumbers,
-  type ViewUpdate,
-} from "@codemirror/view";
+import { EditorView, keymap, type ViewUpdate } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
+import { basicSetup } from "codemirror";
 import { useEffect, useRef } from "react";
-import type { EditedDocument } from "../document/document.ts";
-import { useEdited } from "../document/use-document.ts";
+import type { DocumentState, EditedDocument } from "../document/document.ts";
+import { useEditor } from "../document/use-document.ts";
 
 /** Marks changes that come from the document, so that they are not sent back to it. */
 const fromDocument = Annotation.define<boolean>();
@@ -41,52 +25,27 @@ const highlight = HighlightStyle.define([
 ]);
 
 const theme = EditorView.theme({
-  "&": {
-    height: "100%",
-    fontSize: "12px",
-    backgroundColor: "var(--color-surface)",
+  "&": { height: "100%", fontSize: "12px" },
+  "&, .cm-gutters, .cm-panels, .cm-panels :is(button, input), .cm-tooltip": {
+    background: "var(--color-surface)",
     color: "var(--color-ink)",
+    borderColor: "var(--color-line)",
   },
   "&.cm-focused": { outline: "2px solid var(--color-accent)", outlineOffset: "-2px" },
   ".cm-scroller": { fontFamily: "var(--font-mono)", lineHeight: "1.55" },
-  ".cm-gutters": {
-    backgroundColor: "var(--color-surface)",
-    color: "var(--color-faint)",
-    border: "none",
+  ".cm-content, .cm-cursor": {
+    caretColor: "var(--color-ink)",
+    borderLeftColor: "var(--color-ink)",
   },
-  ".cm-content": { caretColor: "var(--color-ink)" },
-  ".cm-cursor": { borderLeftColor: "var(--color-ink)" },
-  ".cm-activeLine": { backgroundColor: "var(--color-hover)" },
+  ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "var(--color-hover)" },
   "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground":
-    {
-      backgroundColor: "light-dark(#d9d6ff, #423f86)",
-    },
-  ".cm-tooltip": {
-    backgroundColor: "var(--color-surface)",
-    color: "var(--color-ink)",
-    border: "1px solid var(--color-line)",
-    borderRadius: "6px",
-    fontFamily: "var(--font-sans)",
-  },
-  ".cm-diagnostic": { padding: "3px 8px" },
-  ".cm-panels": { backgroundColor: "var(--color-sunken)", color: "var(--color-ink)" },
-  ".cm-panels button, .cm-panels input": {
-    font: "inherit",
-    color: "inherit",
-    background: "var(--color-surface)",
-    border: "1px solid var(--color-line-control)",
-    borderRadius: "4px",
-  },
-  ".cm-foldPlaceholder": {
-    background: "var(--color-gray-soft)",
-    color: "var(--color-muted)",
-    border: "none",
-  },
+    { backgroundColor: "light-dark(#d9d6ff, #423f86)" },
+  ".cm-foldPlaceholder": { background: "var(--color-gray-soft)", color: "var(--color-muted)" },
 });
 
 /** The document as text. It shares its history with the canvas. */
-export default function TextPane({ isReadOnly }: { isReadOnly: boolean }) {
-  const document = useEdited();
+export default function TextPane() {
+  const { document, isReadOnly } = useEditor();
   const host = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (!host.current) return;
@@ -103,21 +62,9 @@ export default function TextPane({ isReadOnly }: { isReadOnly: boolean }) {
         ],
       }),
     });
-    const incoming = new Incoming(view);
-    const events = ["keydown", "beforeinput", "paste", "drop", "pointerdown"] as const;
-    for (const event of events) root.addEventListener(event, incoming.flush, true);
-    const links = [
-      document.onText((batches, by) => {
-        if (by !== view) incoming.add(batches);
-      }),
-      () => {
-        for (const event of events) root.removeEventListener(event, incoming.flush, true);
-        incoming.close();
-      },
-      document.subscribe(follow(view, document, incoming)),
-    ];
+    const { unsubscribe } = document.store.subscribe(follow(view, document));
     return () => {
-      for (const unlink of links) unlink();
+      unsubscribe();
       view.destroy();
     };
   }, [document, isReadOnly]);
@@ -141,126 +88,78 @@ function extensionsFor(document: EditedDocument, isReadOnly: boolean): Extension
       "aria-label": `JSON of the ${document.kind.noun}`,
       tabindex: "0",
     }),
-    lineNumbers(),
-    foldGutter(),
-    drawSelection(),
-    indentOnInput(),
-    bracketMatching(),
-    closeBrackets(),
-    highlightActiveLine(),
-    highlightSelectionMatches(),
-    search({ top: true }),
+    // First, because the keys of the setup undo changes of the pane only.
+    keymap.of([
+      { key: "Mod-z", run: undo, shift: redo },
+      { key: "Mod-y", run: redo },
+    ]),
+    basicSetup,
     lintGutter(),
     json(),
     syntaxHighlighting(highlight),
     theme,
-    keymap.of([
-      { key: "Mod-z", run: undo, shift: redo },
-      { key: "Mod-y", run: redo },
-      ...closeBracketsKeymap,
-      ...searchKeymap,
-      ...foldKeymap,
-      ...defaultKeymap,
-    ]),
   ];
 }
 
 /** Sends typed changes to the document, and selects the node at the caret. */
-function pass(
-  document: EditedDocument,
-  { view, transactions, docChanged, selectionSet }: ViewUpdate,
-): void {
-  for (const transaction of transactions) {
-    if (!transaction.docChanged || transaction.annotation(fromDocument)) continue;
+function pass(document: EditedDocument, update: ViewUpdate): void {
+  const { view, transactions, changes, docChanged, selectionSet } = update;
+  const isFromDocument = transactions.some((transaction) => transaction.annotation(fromDocument));
+  if (docChanged && !isFromDocument) {
     const edits: TextEdit[] = [];
-    const before = transaction.startState.doc;
-    transaction.changes.iterChanges((from, to, _, __, inserted) =>
-      edits.push({
-        offset: from,
-        removed: before.sliceString(from, to),
-        inserted: inserted.toString(),
-      }),
-    );
-    document.edit(edits, "Edit the JSON", view, "text");
+    const before = update.startState.doc;
+    changes.iterChanges((from, to, _, __, inserted) => {
+      const removed = before.sliceString(from, to);
+      edits.push({ offset: from, removed, inserted: inserted.toString() });
+    });
+    document.edit(edits, "Edit the JSON", "text");
   }
   if (selectionSet && !docChanged && view.hasFocus) selectSoon(document, view);
 }
 
-const timers = new WeakMap<EditorView, ReturnType<typeof setTimeout>>();
+let timer: ReturnType<typeof setTimeout> | undefined;
 
 function selectSoon(document: EditedDocument, view: EditorView): void {
-  clearTimeout(timers.get(view));
-  timers.set(
-    view,
-    setTimeout(() => {
-      const { broken, text } = document.state();
-      const root = broken ? undefined : treeOf(text);
-      if (root) document.reveal(pathAt(root, view.state.selection.main.head), false);
-    }, 150),
-  );
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    const { broken, text } = document.state();
+    const root = broken ? undefined : treeOf(text);
+    if (root) document.reveal(pathAt(root, view.state.selection.main.head), false);
+  }, 150);
 }
 
-/**
- * Queues edits from outside the text pane. Applies them in a separate task, so that moving 500 nodes does not block the
- * page, but always before the next edit in the pane.
- */
-class Incoming {
-  readonly #view: EditorView;
-  #batches: (readonly TextEdit[])[] = [];
-  #timer: ReturnType<typeof setTimeout> | undefined;
-
-  constructor(view: EditorView) {
-    this.#view = view;
-  }
-
-  add(batches: readonly (readonly TextEdit[])[]): void {
-    this.#batches.push(...batches);
-    this.#timer ??= setTimeout(this.flush);
-  }
-
-  readonly flush = (): void => {
-    this.close();
-    for (const batch of this.#batches.splice(0)) take(this.#view, batch);
-  };
-
-  close(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-  }
-}
-
-function take(view: EditorView, edits: readonly TextEdit[]): void {
+/** Takes the text of the document, as one change of the part that differs. */
+function takeText(view: EditorView, after: string): void {
+  const before = view.state.doc.toString();
+  if (before === after) return;
+  const isSame = (one: number, other: number) => before[one] === after[other];
+  const most = Math.min(before.length, after.length);
+  let from = 0;
+  while (from < most && isSame(from, from)) from += 1;
+  let [to, end] = [before.length, after.length];
+  while (to > from && end > from && isSame(to - 1, end - 1)) [to, end] = [to - 1, end - 1];
   view.dispatch({
-    changes: edits.map(({ offset, removed, inserted }) => ({
-      from: offset,
-      to: offset + removed.length,
-      insert: inserted,
-    })),
+    changes: { from, to, insert: after.slice(from, end) },
     annotations: fromDocument.of(true),
   });
 }
 
 const mostDiagnostics = 200;
 
-/** Shows problems at their lines, and scrolls to a node that was selected outside the pane. */
-function follow(view: EditorView, document: EditedDocument, incoming: Incoming): () => void {
-  let { problems, broken, selection } = document.state();
-  let isFirst = true;
+/** Takes texts, shows problems at their lines, and scrolls to a node that was selected outside the pane. */
+function follow(view: EditorView, document: EditedDocument): () => void {
+  let before: DocumentState | null = null;
   const look = () => {
     const state = document.state();
-    const isOther = state.problems !== problems || state.broken !== broken || isFirst;
-    const isElsewhere = state.selection !== selection && !view.hasFocus;
-    ({ problems, broken, selection } = state);
-    isFirst = false;
-    if (isOther) {
-      incoming.flush();
-      view.dispatch(setDiagnostics(view.state, diagnosticsOf(document)));
-    }
+    const { text, problems, broken, selection } = state;
+    const isElsewhere = before !== null && before.selection !== selection && !view.hasFocus;
+    const isChecked = before?.problems !== problems || before.broken !== broken;
+    const isTyped = before?.text === text;
+    before = state;
+    if (!isTyped) takeText(view, text);
+    if (isChecked) view.dispatch(setDiagnostics(view.state, diagnosticsOf(document)));
     const [id, ...others] = selection.nodes;
-    if (isElsewhere && id !== undefined && others.length === 0) {
-      incoming.flush();
-      reveal(view, document, id);
-    }
+    if (isElsewhere && id !== undefined && others.length === 0) reveal(view, document, id);
   };
   queueMicrotask(look);
   return look;
@@ -289,7 +188,7 @@ function reveal(view: EditorView, document: EditedDocument, id: string): void {
   const { drawing, text, broken } = document.state();
   const node = drawing.nodes.find((one) => one.id === id);
   const root = node && !broken ? treeOf(text) : undefined;
-  if (!root || !node || view.state.doc.length !== text.length) return;
+  if (!root || !node) return;
   const { offset } = deepest(root, node.path).node;
   view.dispatch({
     selection: { anchor: offset },

@@ -1,11 +1,11 @@
 import { compare, type Mark } from "@uncaged/workflow/editing";
-import { useMemo, useRef, useState } from "react";
+import { useMemo, useRef } from "react";
 import { counted } from "../../lib/format.ts";
 import { Actions, type CanvasHandle } from "../canvas/actions.ts";
 import { Canvas } from "../canvas/canvas.tsx";
-import { EdgeMarksContext, MarksContext } from "../canvas/node-box.tsx";
+import { type Marks, MarksContext, noMarks } from "../canvas/node-box.tsx";
 import { EditedDocument } from "../document/document.ts";
-import { DocumentContext } from "../document/use-document.ts";
+import { EditorContext } from "../document/use-document.ts";
 import type { DocumentKind } from "../kind.ts";
 
 type Version = { label: string; text: string };
@@ -39,44 +39,38 @@ export function DrawnComparison({ kind, before, after }: Props) {
     <div className="flex min-h-0 flex-1 flex-col gap-2">
       <p role="status">{said.length > 0 ? said.join(", ") : "No visible differences."}</p>
       <div className="grid min-h-0 flex-1 grid-cols-2 gap-2 max-md:grid-cols-1">
-        <Side label={before.label} document={old} {...marks.before} />
-        <Side label={after.label} document={now} {...marks.after} />
+        <Side label={before.label} document={old} marks={marks.before} />
+        <Side label={after.label} document={now} marks={marks.after} />
       </div>
     </div>
   );
 }
-
-const unmarked: ReadonlyMap<string, Mark> = new Map();
 
 type DrawnProps = { kind: DocumentKind; version: Version };
 
 /** One version as a read-only drawing. */
 export function DrawnDocument({ kind, version: { label, text } }: DrawnProps) {
   const document = useMemo(() => new EditedDocument(kind, text), [kind, text]);
-  return <Side label={label} document={document} nodes={unmarked} edges={unmarked} />;
+  return <Side label={label} document={document} marks={noMarks} />;
 }
 
-type SideProps = {
-  label: string;
-  document: EditedDocument;
-  nodes: ReadonlyMap<string, Mark>;
-  edges: ReadonlyMap<string, Mark>;
-};
+type SideProps = { label: string; document: EditedDocument; marks: Marks };
 
-function Side({ label, document, nodes, edges }: SideProps) {
+function Side({ label, document, marks }: SideProps) {
   const handle = useRef<CanvasHandle>(null);
-  const [actions] = useState(() => new Actions(document, handle));
+  const editor = useMemo(
+    () => ({ document, actions: new Actions(document, handle), isReadOnly: true }),
+    [document],
+  );
   return (
     <section className="flex min-h-60 min-w-0 flex-col" aria-label={label}>
       <h3 className="mb-1 truncate">{label}</h3>
       <div className="flex min-h-0 flex-1 overflow-hidden rounded-md border">
-        <DocumentContext value={document}>
-          <MarksContext value={nodes}>
-            <EdgeMarksContext value={edges}>
-              <Canvas actions={actions} handle={handle} isReadOnly onOpen={() => {}} />
-            </EdgeMarksContext>
+        <EditorContext value={editor}>
+          <MarksContext value={marks}>
+            <Canvas handle={handle} onOpen={() => {}} />
           </MarksContext>
-        </DocumentContext>
+        </EditorContext>
       </div>
     </section>
   );
