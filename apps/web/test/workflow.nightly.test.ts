@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Bundle, ThreadRow, Workflow } from "@uncaged/workflow-server/api-types";
-import type { Locator, Page } from "playwright-core";
+import type { Locator } from "playwright-core";
 import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import { unsealed } from "../../../packages/workflow/test/fixtures/records.ts";
 import { open, useConsoleProcess } from "./browser.ts";
@@ -54,55 +54,31 @@ test("a file's problems are shown at their line; the corrected file is added, an
   expect((await serving.fetch("/api/workflows/greet")).status).toBe(404);
 }, 600_000);
 
-/** Drops files and folders from the disk, like a file manager. */
-async function drop(page: Page, zone: Locator, ...files: string[]): Promise<void> {
-  const { x, y } = await middleOf(zone);
-  const session = await page.context().newCDPSession(page);
-  const data = { items: [], files, dragOperationsMask: 1 };
-  for (const type of ["dragEnter", "dragOver", "drop"] as const) {
-    await session.send("Input.dispatchDragEvent", { type, x, y, data });
-  }
-}
-
-test("dropped files are added together, and problems of an imported file are shown at its line", async () => {
+test("a dropped file is added, and the typed name is kept for a corrected file", async () => {
   const page = await open(serving, "/add");
-  const ask = "export const ask = (prompt: string): string => `${prompt}?`;\n";
-  const flow = `import { ask } from "./lib/ask.ts";\n${source("asks")}`.replace(
-    "content: prompt",
-    "content: ask(prompt)",
-  );
-  const folder = (asks: string) => {
-    serving.write("asking/asks.ts", flow);
-    serving.write("asking/other.ts", "export {};\n");
-    serving.write("asking/lib/ask.ts", asks);
-    serving.write("asking/logo.png", "");
-    serving.write("asking/node_modules/ask/index.ts", "");
-    return join(serving.folder, "asking");
+  const drop = async (zone: Locator, name: string) => {
+    const { x, y } = await middleOf(zone);
+    const session = await page.context().newCDPSession(page);
+    const data = { items: [], files: [join(serving.folder, name)], dragOperationsMask: 1 };
+    for (const type of ["dragEnter", "dragOver", "drop"] as const) {
+      await session.send("Input.dispatchDragEvent", { type, x, y, data });
+    }
   };
-  await page.getByLabel("Folder").setInputFiles(folder(ask.replace("=>", "=> =>")));
-  const files = page.getByRole("region", { name: "Files" });
-  await page.getByText("Left out: asking/logo.png").waitFor();
-  expect(await files.getByRole("listitem").count()).toBe(3);
-  const add = page.getByRole("button", { name: "Add", exact: true });
-  expect(await add.count()).toBe(0);
-  await page.getByLabel("The workflow's own file").selectOption("asking/asks.ts");
-  await files.getByRole("button", { name: "Remove asking/other.ts" }).click();
-  expect(await files.getByRole("listitem").count()).toBe(2);
-  await page.locator('[aria-label="Remove asking/lib/ask.ts"]:focus').waitFor();
-  expect(await page.getByLabel("Name").inputValue()).toBe("asks");
+  serving.write("notes.txt", "");
+  await drop(page.getByText("Drop a file here"), "notes.txt");
+  await page.getByRole("alert").getByText("This file can't be added.").waitFor();
+  serving.write("asks.ts", `import { ask } from "./ask.ts";\n${source("asks")}`);
+  await drop(page.getByText("notes.txt"), "asks.ts");
   await page.getByLabel("Name").fill("asker");
-  await add.click();
-  const problems = page.getByRole("alert", { name: "Problems" });
-  await problems.getByRole("group", { name: "asking/lib/ask.ts, line 1" }).first().waitFor();
-
-  await drop(page, page.getByText("2 files"), folder(ask));
-  await problems.waitFor({ state: "detached" });
-  await files.getByRole("button", { name: "Remove asking/other.ts" }).click();
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await page.getByRole("group", { name: "asks.ts, line 1" }).waitFor();
+  serving.write("asks.ts", source("asks"));
+  await drop(page.getByText("asks.ts", { exact: true }).first(), "asks.ts");
   expect(await page.getByLabel("Name").inputValue()).toBe("asker");
-  await add.click();
+  await page.getByRole("button", { name: "Add", exact: true }).click();
   await page.getByText("asker was added").waitFor();
   const { sources } = await serving.ok<Bundle>("/api/bundles/asker");
-  expect(sources.toSorted()).toEqual(["asks.ts", "lib/ask.ts"]);
+  expect(sources).toEqual(["asks.ts"]);
 }, 600_000);
 
 test("the list of threads counts the threads of a version and of all versions", async () => {

@@ -1,110 +1,105 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useSearch } from "@tanstack/react-router";
 import type { AddedWorkflow } from "@uncaged/workflow-server/api-types";
-import { CircleCheck, CircleX, FilePlus2, Play } from "lucide-react";
-import { type SubmitEvent, useEffect, useRef, useState } from "react";
+import { CircleCheck, CircleX, FileCheck2, FilePlus2, FileUp, Play } from "lucide-react";
+import { type ChangeEvent, type SubmitEvent, useEffect, useId, useRef, useState } from "react";
 import { ApiError } from "../../lib/request.ts";
 import { addWorkflow, workflowKeys, workflowsQuery } from "../../lib/workflows.ts";
 import { Button, ButtonLink, Command } from "../../ui/button.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { Page, Panel, useTitle } from "../../ui/page.tsx";
 import { FailureNotice, sentence, Warnings } from "../../ui/states.tsx";
-import { type ChosenFiles, DropZone, FileList, LeftOut, useFiles } from "./drop-zone.tsx";
-import {
-  candidatesOf,
-  type FileKind,
-  refusalOf,
-  suggestedName,
-  type Upload,
-  uploadOf,
-} from "./files.ts";
+import { type FileKind, kindOf, nameFor, sentNameOf } from "./file.ts";
 import { counted } from "../../lib/format.ts";
 import { Position } from "../../thread/detail/thrown.tsx";
 
 export function AddPage() {
   useTitle("Add");
   const { name } = useSearch({ from: "/add" });
-  const chosen = useFiles();
-  const { files, others } = chosen;
-  const isEmpty = files.size === 0 && others.length === 0;
+  const [chosen, setChosen] = useState<{ file: File; count: number } | null>(null);
+  const [typed, setTyped] = useState<string | null>(null);
   return (
     <Page
       title={name ? `Add a version of ${name}` : "Add a workflow"}
-      note="Files are checked, sources are built, and the result becomes the name's current version."
+      note="The file is checked, a source is built, and the result becomes the name's current version."
     >
       <div className="flex max-w-224 flex-col gap-4">
-        <DropZone files={files} onFiles={chosen.add} />
-        {isEmpty && (
+        <FileChooser
+          chosen={chosen?.file}
+          onChoose={(file) => setChosen({ file, count: (chosen?.count ?? 0) + 1 })}
+        />
+        {chosen === null || kindOf(chosen.file.name) === null ? (
           <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-muted">
-            In a terminal: <Command>{`uncaged-workflow add ${name ?? "greet"} greet.ts`}</Command>
+            In a terminal, with the files that it imports:
+            <Command>{`uncaged-workflow add ${name ?? "greet"} greet.ts`}</Command>
           </div>
+        ) : (
+          <AddForm
+            key={chosen.count}
+            file={chosen.file}
+            name={typed ?? name ?? nameFor(chosen.file.name)}
+            onName={setTyped}
+          />
         )}
-        {files.size > 0 && <FileList chosen={chosen} />}
-        <LeftOut others={others} />
-        {!isEmpty && <NextToDo chosen={chosen} name={name} />}
       </div>
     </Page>
   );
 }
 
-function NextToDo({ chosen, name: given }: { chosen: ChosenFiles; name: string | undefined }) {
-  const { files, others, workflow, change, done } = chosen;
-  const [typed, setTyped] = useState<string | null>(null);
-  const refusal =
-    candidatesOf(files.keys()).length === 0 ? noneOf(files, others) : refusalOf(files);
-  if (refusal !== null) {
-    return (
-      <p className="wrap-anywhere text-red" role="alert">
-        {refusal}
-      </p>
-    );
-  }
-  if (workflow === null) return null;
+type FileChooserProps = { chosen: File | undefined; onChoose: (file: File) => void };
+
+/** A file input that fills an area, so that the browser also accepts files dropped there. */
+function FileChooser({ chosen, onChoose }: FileChooserProps) {
+  const id = useId();
+  const change = ({ target }: ChangeEvent<HTMLInputElement>) => {
+    const file = target.files?.[0];
+    if (file) onChoose(file);
+    // Without a reset, the user could not choose the same file again after a correction.
+    target.value = "";
+  };
+  const isRefused = chosen !== undefined && kindOf(chosen.name) === null;
   return (
-    <AddForm
-      key={change}
-      upload={uploadOf(files, workflow)}
-      name={typed ?? given ?? suggestedName(workflow)}
-      onName={setTyped}
-      onAdded={done}
-    />
+    <div className="relative flex min-h-44 flex-col items-center justify-center gap-1 rounded-lg border-[1.5px] border-dashed border-line-control bg-surface px-4 py-6 text-center outline-offset-2 outline-accent focus-within:outline-2 hover:border-accent hover:bg-accent-soft [&>svg]:mb-1 [&>svg]:size-[26px] [&>svg]:text-accent">
+      {chosen ? <FileCheck2 /> : <FileUp />}
+      <label htmlFor={id} className="text-title font-semibold wrap-anywhere">
+        {chosen?.name ?? "Drop a file here, or choose one"}
+      </label>
+      <input
+        id={id}
+        type="file"
+        className="absolute inset-0 cursor-pointer opacity-0"
+        onChange={change}
+      />
+      <p className={isRefused ? "text-red" : "text-muted"} role={isRefused ? "alert" : undefined}>
+        {isRefused && "This file can't be added. "}A bundle (<code>.esm.js</code>), TypeScript (
+        <code>.ts</code>) or a step workflow (<code>.json</code>, <code>.yaml</code>)
+      </p>
+    </div>
   );
 }
 
-function noneOf(files: ChosenFiles["files"], others: readonly string[]): string {
-  const [only = "", second] = [...files.keys(), ...others];
-  const what = second === undefined ? `${only} can't` : "None of these files can";
-  return `${what} be added. Add a bundle (.esm.js), TypeScript (.ts) or a step workflow (.json, .yaml).`;
-}
-
 const kinds: Record<FileKind, string> = {
-  bundle: "A bundle is added unchanged, without other files.",
+  bundle: "A bundle is added unchanged.",
   source:
-    "TypeScript is built into a bundle here, with the imported files above. " +
-    "The only available package is @uncaged/workflow.",
-  steps:
-    "A step workflow is checked and built into a bundle here, with the workflows above that it runs.",
+    "TypeScript is built into a bundle here. The only available package is @uncaged/workflow.",
+  steps: "A step workflow is checked and built into a bundle here.",
 };
 
-type AddFormProps = {
-  upload: Upload;
-  name: string;
-  onName: (name: string) => void;
-  onAdded: () => void;
-};
+type AddFormProps = { file: File; name: string; onName: (name: string | null) => void };
 
-/** A form for the name that sends the files and shows the result. */
-function AddForm({ upload, name, onName, onAdded }: AddFormProps) {
+/** A form for the name that sends the file and shows the result. */
+function AddForm({ file, name, onName }: AddFormProps) {
   const { data: workflows = [] } = useQuery(workflowsQuery);
   const client = useQueryClient();
   const sent = useMutation({
-    mutationFn: () => send(name, upload),
+    mutationFn: () => send(name, file),
     onSuccess: () => {
-      onAdded();
+      onName(null);
       return client.invalidateQueries({ queryKey: workflowKeys.all });
     },
   });
   const before = workflows.find((one) => one.name === name);
+  const kind = kindOf(file.name);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     sent.mutate();
@@ -124,7 +119,7 @@ function AddForm({ upload, name, onName, onAdded }: AddFormProps) {
           hint={
             before
               ? `${name} has ${before.versions} so far; this is the next version.`
-              : upload.kind && kinds[upload.kind]
+              : kind && kinds[kind]
           }
           onChange={({ target }) => onName(target.value)}
         />
@@ -139,7 +134,7 @@ function AddForm({ upload, name, onName, onAdded }: AddFormProps) {
           {sent.isPending ? "Adding…" : "Add"}
         </Button>
       </form>
-      {sent.error && <FileProblems error={sent.error} upload={upload} />}
+      {sent.error && <FileProblems error={sent.error} file={file} />}
     </>
   );
 }
@@ -176,57 +171,38 @@ function Added({ added: { name, hash, unchanged, warnings } }: { added: AddedWor
 }
 
 /**
- * Adds files under a name.
- * @throws ApiError if a file can't be read or the server refuses.
+ * Adds a file under a name.
+ * @throws ApiError if the file can't be read or the server refuses.
  */
-async function send(name: string, { workflow, files }: Upload): Promise<AddedWorkflow> {
-  const [[path, file] = ["", new Blob()], ...others] = files;
-  if (others.length === 0)
-    return await addWorkflow(name, workflow, new Blob([await read(path, file)]));
-  const texts: Record<string, string> = {};
-  for (const [each, one] of files) texts[each] = textOf(each, await read(each, one));
-  return await addWorkflow(name, workflow, { files: texts });
+async function send(name: string, file: File): Promise<AddedWorkflow> {
+  // Browsers refuse to read a file that has changed since it was chosen.
+  const bytes = await file.arrayBuffer().catch(() => null);
+  if (bytes !== null) return await addWorkflow(name, sentNameOf(file.name), new Blob([bytes]));
+  const message = `${file.name} can't be read`;
+  const hint = "it may have changed: choose it again";
+  throw new ApiError(0, { code: "FILE_UNREADABLE", message, hint });
 }
 
-// Browsers refuse to read a file that has changed since it was chosen.
-async function read(path: string, file: Blob): Promise<ArrayBuffer> {
-  try {
-    return await file.arrayBuffer();
-  } catch {
-    throw unreadable(`${path} can't be read`, "it may have changed: choose it again");
-  }
-}
+type Props = { error: Error; file: File };
 
-function textOf(path: string, bytes: ArrayBuffer): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw unreadable(`${path} is not UTF-8 text`, "remove it, or save it as UTF-8");
-  }
-}
-
-const unreadable = (message: string, hint: string): ApiError =>
-  new ApiError(0, { code: "FILE_UNREADABLE", message, hint });
-
-type Props = { error: Error; upload: Upload };
-
-function FileProblems({ error, upload: { workflow, files } }: Props) {
-  const problems = problemsOf(error, files.keys());
+function FileProblems({ error, file }: Props) {
+  const name = sentNameOf(file.name);
+  const problems = problemsOf(error, name);
   if (problems.every(({ line }) => line === null)) return <FailureNotice error={error} />;
   const hint = error instanceof ApiError ? error.hint : null;
   return (
     <Panel role="alert" aria-label="Problems">
       <h2 className="flex items-center gap-2 wrap-anywhere">
         <CircleX className="text-red" />
-        {workflow} was not added: {counted(problems.length, "error")}
+        {name} was not added: {counted(problems.length, "error")}
       </h2>
       {hint && <p className="text-muted">{sentence(hint)}.</p>}
       <ul className="flex flex-col gap-3">
         {problems.map((problem) => (
           <li key={JSON.stringify(problem)} className="flex min-w-0 flex-col gap-1">
             <p className="text-red wrap-anywhere">{problem.message}</p>
-            {problem.file !== null && problem.line !== null && (
-              <Source {...problem} file={problem.file} line={problem.line} of={files} />
+            {problem.line !== null && (
+              <Source name={name} line={problem.line} column={problem.column} of={file} />
             )}
           </li>
         ))}
@@ -238,48 +214,38 @@ function FileProblems({ error, upload: { workflow, files } }: Props) {
 /** Number of lines to show before and after a line. */
 const around = 2;
 
-type SourceProps = { file: string; line: number; column: number | null; of: Upload["files"] };
+type SourceProps = { name: string; line: number; column: number | null; of: File };
 
 /** The line of a problem, with the lines around it. */
-function Source({ file, line, column, of }: SourceProps) {
-  const { size, lastModified } = of.get(file) ?? {};
+function Source({ name, line, column, of }: SourceProps) {
   const { data: text } = useQuery({
-    queryKey: ["file", file, size, lastModified],
-    queryFn: () => of.get(file)?.text() ?? "",
+    queryKey: ["file", name, of.size, of.lastModified],
+    queryFn: () => of.text(),
     staleTime: Number.POSITIVE_INFINITY,
   });
   const from = Math.max(1, line - around);
   const lines = text?.split("\n").slice(from - 1, line + around) ?? [];
   const frame = lines.length > line - from ? { frame: { from, lines } } : {};
-  return <Position at={{ file, line, column: column ?? 1, ...frame }} />;
+  return <Position at={{ file: name, line, column: column ?? 1, ...frame }} />;
 }
 
 /** A problem of a file. Lines and columns count from 1; null means unknown. */
-type Problem = {
-  file: string | null;
-  line: number | null;
-  column: number | null;
-  message: string;
-};
+type Problem = { line: number | null; column: number | null; message: string };
 
 /** The problems of an error in the order of lines; problems without a position come first. */
-export function problemsOf(error: Error, files: Iterable<string>): Problem[] {
+export function problemsOf(error: Error, file: string): Problem[] {
   const details = error instanceof ApiError && error.details.length > 0 ? error.details : null;
-  const known = [...files];
-  const all = (details ?? [error.message]).map((text) => problemOf(text, known));
+  const all = (details ?? [error.message]).map((text) => problemOf(text, file));
   return all.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0));
 }
 
-function problemOf(text: string, files: readonly string[]): Problem {
-  const file = files.find((one) => text.startsWith(`${one}:`));
-  if (file === undefined) return { file: null, line: null, column: null, message: text };
-  const rest = text.slice(file.length + 1);
-  const position = /^(\d+)(?::(\d+))?:?\s*/.exec(rest);
-  if (!position) return { file, line: null, column: null, message: rest.trim() };
+function problemOf(message: string, file: string): Problem {
+  if (!message.startsWith(`${file}:`)) return { line: null, column: null, message };
+  const rest = message.slice(file.length + 1);
+  const [position, line, column] = /^(\d+)(?::(\d+))?:?\s*/.exec(rest) ?? [];
   return {
-    file,
-    line: Number(position[1]),
-    column: position[2] === undefined ? null : Number(position[2]),
-    message: rest.slice(position[0].length),
+    line: line === undefined ? null : Number(line),
+    column: column === undefined ? null : Number(column),
+    message: rest.slice(position?.length ?? 0).trim(),
   };
 }
