@@ -87,8 +87,7 @@ function fetchBun(env) {
   if (done.error) fail(`npm can't be run: ${done.error.message}`);
   if (done.status !== 0) fail(`Bun can't be fetched: ${reason(done.stderr)}`);
   return (
-    bunIn(modules) ??
-    fail(`npm installed no Bun ${pinned} for ${process.platform} ${process.arch}`)
+    bunIn(modules) ?? fail(`npm installed no Bun ${pinned} for ${process.platform} ${process.arch}`)
   );
 }
 

@@ -57,8 +57,8 @@ async function check(run: WorkflowFn, recording: Recording): Promise<Verdict> {
 const mostCuts = 20;
 
 /** Returns a recording as kills leave it: cut at every position, or at some positions of a long one. */
-function cutsOf({ start, steps }: Recording, seed: number): Recording[] {
-  const chance = new Chance(seed);
+function cutsOf({ start, steps }: Recording, chosen: number): Recording[] {
+  const chance = new Chance(chosen);
   const places =
     steps.length < mostCuts
       ? [...steps.keys(), steps.length]

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Step } from "@uncaged/workflow";
-import { Chance } from "../../../../test/check/chance.ts";
+import type { Chance } from "../../../../test/check/chance.ts";
 import { generatedProgram, type Line } from "../../../../test/check/programs.ts";
 import { moduleOf } from "./home.ts";
 
