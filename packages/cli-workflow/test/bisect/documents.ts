@@ -117,7 +117,10 @@ const flows: Kind = {
     const { status, steps } = await runBundle(generated);
     if (status !== "completed") return null;
     const { document, subflows, maxConcurrency } = generated;
-    const isWork = (role: string) => /^(Tool|Service|Component|Custom)_/.test(role);
+    // A step that its condition skips has no work.
+    const works = document.steps.filter((one) => one.if === undefined).map(({ id }) => id);
+    const isWork = (role: string) =>
+      works.includes(role) && /^(Tool|Service|Component|Custom)_/.test(role);
     return recordedIn({ document, subflows, maxConcurrency }, steps, isWork, {
       renamed: (role) => ({
         ...{ subflows, maxConcurrency },
