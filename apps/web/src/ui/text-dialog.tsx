@@ -9,8 +9,10 @@ type FormProps = {
   action: string;
   initial?: string;
   suggestions?: readonly string[];
-  /** The problem of a text, which is shown when the user sends it; null for a valid text. */
+  /** The problem of a text; null for a valid text. */
   problemOf: (text: string) => string | null;
+  /** Whether a problem is shown, and disables the button, while the user types. By default, it is shown on sending. */
+  checksTyping?: boolean;
   perform: (text: string) => unknown;
   onClose: () => void;
 };
@@ -26,9 +28,11 @@ export const TextDialog = ({
   </Dialog>
 );
 
-function Form({ action, initial = "", problemOf, perform, onClose, ...field }: FormProps) {
+function Form(props: FormProps) {
+  const { action, initial = "", problemOf, checksTyping = false, perform, onClose } = props;
+  const { label, hint, suggestions } = props;
   const [typed, setTyped] = useState(initial);
-  const [isChecked, setChecked] = useState(false);
+  const [isChecked, setChecked] = useState(checksTyping);
   const text = typed.trim();
   const problem = problemOf(text);
   const work = useMutation({ mutationFn: async () => await perform(text), onSuccess: onClose });
@@ -36,6 +40,7 @@ function Form({ action, initial = "", problemOf, perform, onClose, ...field }: F
     <DialogForm
       action={action}
       work={work}
+      isDisabled={checksTyping && problem !== null}
       onSubmit={(form) => {
         if (problem === null) work.mutate();
         else showProblems(form, () => setChecked(true));
@@ -43,7 +48,7 @@ function Form({ action, initial = "", problemOf, perform, onClose, ...field }: F
       onClose={onClose}
     >
       <TextField
-        {...field}
+        {...{ label, hint, suggestions }}
         value={typed}
         problem={isChecked ? problem : null}
         onChange={({ target }) => setTyped(target.value)}

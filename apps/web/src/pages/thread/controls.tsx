@@ -135,6 +135,7 @@ export function Controls({ onAnswer }: { onAnswer: () => void }) {
         hint={`Counts the steps of both threads. It was stopped at ${counted(maxRounds, "step")}.`}
         action="Retry"
         initial={String(maxRounds * 2)}
+        checksTyping
         problemOf={(text) =>
           Number.isInteger(Number(text)) && Number(text) > maxRounds
             ? null

@@ -79,7 +79,9 @@ function Figures({ thread: { createdAt, maxRounds, limits = {} } }: { thread: Th
     <Used value={value} most={most}>
       {as(value)}
       {more}
-      <span className="font-normal text-muted">{most ? `of ${as(most)} ${what}` : what}</span>
+      <span className="font-normal text-muted">
+        {most ? ` of ${as(most)} ${what}` : ` ${what}`}
+      </span>
     </Used>
   );
   return (

@@ -26,6 +26,8 @@ export function VirtualRows({ rows, list, estimatedPx, onView }: Props): null {
   const items = virtual.getVirtualItems();
   const height = virtual.getTotalSize();
   useLayoutEffect(() => {
+    // The window's size is unknown at first. A view without rows would unmount the focused row.
+    if (items.length === 0) return;
     onView({
       rows: items.map(({ index, start }) => ({ index, offset: start - top })),
       height,
