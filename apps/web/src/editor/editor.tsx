@@ -10,7 +10,6 @@ import {
   useMemo,
   useRef,
   useState,
-  useSyncExternalStore,
 } from "react";
 import { MenuAt, MenuItem } from "../ui/menu.tsx";
 import { useRemembered } from "../ui/remembered.ts";
