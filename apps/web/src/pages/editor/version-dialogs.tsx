@@ -11,7 +11,7 @@ import { Dialog, DialogBody, DialogForm } from "../../ui/dialog.tsx";
 import { TextField } from "../../ui/field.tsx";
 import { GitCompare } from "lucide-react";
 import { Loaded } from "../../ui/states.tsx";
-import { VersionField } from "../../workflow/versions/version-field.tsx";
+import { VersionField } from "../../ui/version-field.tsx";
 
 type Props = {
   kind: DocumentKind;

@@ -1,12 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import type { RunValues, Thread } from "@uncaged/workflow-server/api-types";
+import type { NumberedStep, RunValues, Thread } from "@uncaged/workflow-server/api-types";
 import { GitFork, RotateCcw } from "lucide-react";
 import { counted } from "../../lib/format.ts";
 import { type ForkPoint, problemOfRounds } from "../../lib/threads.ts";
 import { bundleQuery, historyQuery, isStepWorkflow } from "../../lib/workflows.ts";
 import { Dialog, DialogBody, DialogForm } from "../../ui/dialog.tsx";
 import { FailureNotice, Skeleton } from "../../ui/states.tsx";
-import { useThread } from "../run/thread-context.tsx";
 import {
   keptBy,
   type Limits,
@@ -21,19 +20,19 @@ import { useNewThread } from "../../lib/thread-actions.ts";
 import { overridesOf, type ValueEdits } from "../../lib/value-edits.ts";
 import { TextField } from "../../ui/field.tsx";
 import { ValueList } from "../../ui/value-list.tsx";
-import { VersionField } from "../../workflow/versions/version-field.tsx";
+import { VersionField } from "../../ui/version-field.tsx";
 
 type Props = {
+  thread: Thread;
+  steps: readonly NumberedStep[];
   point: ForkPoint;
   /** Called with the id of the new thread. By default, it is opened. */
   onMade: ((id: string) => void) | undefined;
   onClose: () => void;
 };
 
-/** Creates a thread from the steps of the shown thread, with edited values. */
-export function ForkDialog({ point, onMade, onClose }: Props) {
-  const { thread, log } = useThread();
-  const { steps } = log;
+/** Creates a thread from the steps of a thread, with edited values. */
+export function ForkDialog({ thread, steps, point, onMade, onClose }: Props) {
   const { data: bundle, isPending } = useQuery(bundleQuery(thread.hash));
   const isOfSteps = isStepWorkflow(bundle);
   const { data: begin, error } = useQuery({

@@ -70,7 +70,8 @@ export function ThreadContext({ run, thread, status, onForked, children }: Props
       {children}
       {point && (
         <ForkDialog
-          point={point}
+          {...{ thread, point }}
+          steps={log.steps}
           onMade={onForked && ((id) => onForked(id, point))}
           onClose={() => fork(null)}
         />

@@ -16,7 +16,7 @@ import { FiguresTable, Sparkline, successOf, took } from "./figures.tsx";
 import { TryFailures } from "./try-failures.tsx";
 import { VersionChanges } from "./version-changes.tsx";
 import { VersionCheck } from "./version-check.tsx";
-import { VersionField } from "./version-field.tsx";
+import { VersionField } from "../../ui/version-field.tsx";
 
 const atOnce = 10;
 

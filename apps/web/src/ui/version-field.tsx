@@ -1,5 +1,5 @@
-import { moment } from "../../lib/format.ts";
-import { SelectField } from "../../ui/field.tsx";
+import { moment } from "../lib/format.ts";
+import { SelectField } from "./field.tsx";
 
 type Props = {
   label: string;
