@@ -21,6 +21,7 @@ import {
   startTransition,
   useContext,
   useEffect,
+  useEffectEvent,
   useImperativeHandle,
   useMemo,
   useRef,
@@ -124,6 +125,12 @@ function Drawn({ handle, onOpen, places, first }: DrawnProps) {
     if (rect) view.show(rect);
   };
   useImperativeHandle(handle, () => ({ view, rects: rectsNow, focus, show }));
+  const showSelected = useEffectEvent(() => {
+    const [id, ...others] = selection.nodes;
+    if (id !== undefined && others.length === 0) show(id);
+  });
+  // A node may be found and selected before a large drawing is ready.
+  useEffect(() => showSelected(), []);
   useWheel(box, view.zoomBy);
   const [begin] = useState(() => viewOf(rects, first));
   const reconnected = useRef(false);
