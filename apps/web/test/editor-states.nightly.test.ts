@@ -25,7 +25,6 @@ const byKey = (key: string) => async (page: Page) => {
 const common: State[] = [
   ["nothing but the first node", async () => undefined],
   ["all selected", byKey("Control+a"), "Escape"],
-  ["the menu of the toolbar", press("Arrange"), "Escape"],
   ["the menu of files", press("File"), "Escape"],
   ["the keys", press("Keys of the editor"), "Escape"],
   ["saving", press("Save…"), "Escape"],

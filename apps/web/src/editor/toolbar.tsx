@@ -1,13 +1,5 @@
 import type { DrawnNode, Problem } from "@uncaged/workflow/editing";
 import {
-  AlignCenterHorizontal,
-  AlignCenterVertical,
-  AlignEndHorizontal,
-  AlignEndVertical,
-  AlignHorizontalSpaceAround,
-  AlignStartHorizontal,
-  AlignStartVertical,
-  AlignVerticalSpaceAround,
   Braces,
   CircleAlert,
   CircleCheck,
@@ -46,7 +38,7 @@ export function Toolbar(props: Props) {
       aria-label="Editor"
     >
       {!isReadOnly && <HistoryButtons />}
-      {!isReadOnly && <Arrange />}
+      {!isReadOnly && <LayoutButton />}
       <Search onShow={onShow} />
       <Problems />
       <span className="flex-1" />
@@ -96,43 +88,13 @@ function HistoryButtons() {
   ));
 }
 
-const alignments = [
-  { axis: "x", share: 0, label: "Align left", icon: <AlignStartVertical /> },
-  { axis: "x", share: 0.5, label: "Align centres", icon: <AlignCenterVertical /> },
-  { axis: "x", share: 1, label: "Align right", icon: <AlignEndVertical /> },
-  { axis: "y", share: 0, label: "Align top", icon: <AlignStartHorizontal /> },
-  { axis: "y", share: 0.5, label: "Align middles", icon: <AlignCenterHorizontal /> },
-  { axis: "y", share: 1, label: "Align bottom", icon: <AlignEndHorizontal /> },
-  { axis: "x", share: null, label: "Spread in a row", icon: <AlignHorizontalSpaceAround /> },
-  { axis: "y", share: null, label: "Spread in a column", icon: <AlignVerticalSpaceAround /> },
-] as const;
-
-function Arrange() {
+function LayoutButton() {
   const { document, actions } = useEditor();
-  const chosen = useDocumentPart(document, ({ selection }) => selection.nodes.size);
   if (!document.kind.move) return null;
   return (
-    <Menu
-      trigger={
-        <Button look="quiet" icon={<LayoutGrid />}>
-          Arrange
-        </Button>
-      }
-    >
-      <MenuItem icon={<LayoutGrid />} onClick={() => void actions.layOut()}>
-        Lay out all
-      </MenuItem>
-      {chosen > 1 &&
-        alignments.map((alignment) => (
-          <MenuItem
-            key={alignment.label}
-            icon={alignment.icon}
-            onClick={() => actions.align(alignment)}
-          >
-            {alignment.label}
-          </MenuItem>
-        ))}
-    </Menu>
+    <Button look="quiet" icon={<LayoutGrid />} onClick={() => void actions.layOut()}>
+      Lay out all
+    </Button>
   );
 }
 

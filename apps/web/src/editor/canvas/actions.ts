@@ -7,7 +7,7 @@ import type { EditedDocument } from "../document/document.ts";
 import { nothing } from "../document/history.ts";
 import type { Converted, Template } from "../kind.ts";
 import type { Rect, Size } from "../../ui/layout.ts";
-import { type Alignment, aligned, around, containerAt, overlaps } from "./geometry.ts";
+import { around, containerAt, overlaps } from "./geometry.ts";
 import { layOut } from "./positions.ts";
 import type { View } from "./view.ts";
 
@@ -155,23 +155,6 @@ export class Actions {
       at ? [{ id, at: { x: at.x + x, y: at.y + y }, parent }] : [],
     );
     this.#move(positions, `move ${positions.map(({ id }) => id).join(" ")}`);
-  }
-
-  align(how: Alignment): void {
-    const nodes = this.selected.filter(({ at }) => at !== null);
-    const rects = new Map(
-      nodes.flatMap(({ id }): [string, Rect][] => {
-        const rect = this.#rects.get(id);
-        return rect ? [[id, rect]] : [];
-      }),
-    );
-    const points = aligned(rects, how);
-    this.#move(
-      nodes.flatMap(({ id, parent }) => {
-        const point = points.get(id);
-        return point ? [{ id, at: this.#within(parent, point), parent }] : [];
-      }),
-    );
   }
 
   async layOut(): Promise<void> {

@@ -1,15 +1,6 @@
 import type { DrawnNode, Point } from "@uncaged/workflow/editing";
 import { describe, expect, test } from "bun:test";
-import {
-  aligned,
-  containerAt,
-  inset,
-  leadOf,
-  overlaps,
-  rowsOf,
-  settled,
-  sizeOf,
-} from "./geometry.ts";
+import { containerAt, inset, leadOf, overlaps, rowsOf, settled, sizeOf } from "./geometry.ts";
 import { layoutOf, rectsOf } from "../../ui/layout.ts";
 import { viewOf, zoomStep } from "./view.ts";
 
@@ -157,19 +148,4 @@ describe("nodes with positions of a document", () => {
     expect(rows("word ".repeat(40)).at(-1)).toEndWith("…");
     expect(rows("汉".repeat(20))).toEqual(["汉".repeat(14), "汉".repeat(6)]);
   });
-});
-
-test("nodes are aligned at edges and centres, and distributed with equal gaps", () => {
-  const rects = new Map([
-    ["a", { x: 0, y: 0, width: 100, height: 40 }],
-    ["b", { x: 50, y: 100, width: 60, height: 40 }],
-    ["c", { x: 400, y: 300, width: 100, height: 40 }],
-  ]);
-  const at = (axis: "x" | "y", share: number | null) =>
-    [...aligned(rects, { axis, share })].map(([, point]) => point[axis]);
-  expect(at("x", 0)).toEqual([0, 0, 0]);
-  expect(at("x", 1)).toEqual([400, 440, 400]);
-  expect(at("x", 0.5)).toEqual([200, 220, 200]);
-  expect(at("x", null)).toEqual([0, 220, 400]);
-  expect(at("y", null)).toEqual([0, 150, 300]);
 });

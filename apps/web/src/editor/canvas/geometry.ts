@@ -171,26 +171,3 @@ export function containerAt(
   };
   return nodes.findLast(isOver)?.id ?? null;
 }
-
-/** Where nodes are aligned on an axis: 0 is the start, 1 is the end. Null distributes them with equal gaps. */
-export type Alignment = { axis: "x" | "y"; share: number | null };
-
-/** The positions of nodes after aligning or distributing them. */
-export function aligned(
-  rects: ReadonlyMap<string, Rect>,
-  { axis, share }: Alignment,
-): Map<string, Point> {
-  const length = axis === "x" ? "width" : "height";
-  const all = around(rects.values()) ?? { x: 0, y: 0, width: 0, height: 0 };
-  const ordered = [...rects].toSorted(([, one], [, other]) => one[axis] - other[axis]);
-  const taken = ordered.reduce((sum, [, rect]) => sum + rect[length], 0);
-  const gap = (all[length] - taken) / Math.max(1, ordered.length - 1);
-  let next = all[axis];
-  return new Map(
-    ordered.map(([id, rect]) => {
-      const at = share === null ? next : all[axis] + (all[length] - rect[length]) * share;
-      next += rect[length] + gap;
-      return [id, { x: rect.x, y: rect.y, [axis]: at }];
-    }),
-  );
-}
