@@ -1,4 +1,6 @@
+import { editedText } from "@uncaged/workflow-plan/editing";
 import type { Locator, Page } from "playwright-core";
+import type { PlanView } from "../../../packages/server/src/entry/api-types.ts";
 import type { Serving } from "../../../packages/server/test/serving.ts";
 import { type Look, open } from "./browser.ts";
 import { until } from "../../../packages/workflow/test/fixtures/until.ts";
@@ -56,6 +58,18 @@ export async function importText(
   await page.getByLabel("File to import").setInputFiles({ name, mimeType, buffer });
 }
 
+/** Opens a shown plan in the editor, and imports its definition with replaced text. */
+export async function editPlan(
+  { page, serving, id }: { page: Page; serving: Serving; id: string },
+  text: string | RegExp,
+  by: string,
+): Promise<void> {
+  const plan = await serving.ok<PlanView>(`/api/plans/${id}`);
+  await page.getByRole("link", { name: "Edit", exact: true }).click();
+  await page.locator(".react-flow__node").first().waitFor();
+  await importText(page, "plan.json", editedText(plan).replaceAll(text, by));
+}
+
 export const nodeOf = (page: Page, title: string): Locator =>
   page.locator(".react-flow__node").filter({ hasText: title });
 
@@ -74,7 +88,7 @@ export async function untilDraft(
   let draft: GraphText | null = null;
   await until(
     async () => (draft = await draftOf(page)) !== null && isRight(draft),
-    () => `it is another one: ${JSON.stringify(draft)}`,
+    () => `unexpected draft: ${JSON.stringify(draft)}`,
   );
 }
 

@@ -5,7 +5,7 @@ import type { Page } from "playwright-core";
 import type { Thread, VersionRow } from "../../../packages/server/src/entry/api-types.ts";
 import { openPlans } from "../../../packages/workflow-plan/src/entry/service.ts";
 import { open, useConsoleProcess } from "./browser.ts";
-import { chain, importText, nodeOf } from "./editor.ts";
+import { chain, editPlan, importText, nodeOf } from "./editor.ts";
 
 /* A server that is killed before or during an action: typed text is kept, no action runs twice, failures are shown. */
 
@@ -135,16 +135,16 @@ test("the actions of a plan fail visibly without a server, keep typed text, and 
   await runs.getByText("three of them").waitFor();
   expect(await runs.getByRole("button", { name: /^Run of/ }).count()).toBe(1);
 
-  await page.getByRole("button", { name: "Edit as JSON…" }).click();
-  const definition = page.getByLabel("Definition");
-  const changed = (await definition.inputValue()).replace("look around", "look closely");
-  await definition.fill(changed);
+  await editPlan({ page, serving, id }, "look around", "look closely");
+  const edited = page.locator(".react-flow__node").getByText("look closely");
+  await edited.waitFor();
   const fourth = await lose(page);
   await press(page, "Save");
   await failure(page).waitFor();
   await fourth();
-  expect(await definition.inputValue()).toBe(changed);
+  await edited.waitFor();
   await press(page, "Save");
+  await page.waitForURL(`**/plans/${id}`);
   await page.getByRole("figure").getByText("look closely").first().waitFor();
 
   const fifth = await loseDuring(page, "**/pause", () => press(page, "Pause"));

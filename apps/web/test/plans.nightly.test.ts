@@ -7,6 +7,7 @@ import { openLocalHost } from "@uncaged/workflow/host";
 import { openPlans } from "../../../packages/workflow-plan/src/entry/service.ts";
 import type { Reply } from "../../../packages/workflow-agents/test/wire.ts";
 import { keepPicture, open, useConsoleProcess } from "./browser.ts";
+import { editPlan } from "./editor.ts";
 import { keyboard } from "./hand.ts";
 import { darken, violationsOf } from "./violations.ts";
 
@@ -117,7 +118,7 @@ const expectRuns = async (page: Page, count: number) =>
     .waitFor();
 
 test("a plan with a trigger shows its next fires, is paused, changed and deleted, even on a phone", async () => {
-  await plan(made("Every morning", { type: "cron", expression: "0 9 * * *" }));
+  const id = await plan(made("Every morning", { type: "cron", expression: "0 9 * * *" }));
   const page = await open(serving, "/plans", { width: 380, height: 760 });
   const row = page.getByRole("listitem").filter({ hasText: "Every morning" });
   await row.getByText("to be confirmed").waitFor();
@@ -127,14 +128,12 @@ test("a plan with a trigger shows its next fires, is paused, changed and deleted
   await page.getByText("Every day at 9:00, UTC").waitFor();
   expect([await violationsOf(page), await tooWide(page)]).toEqual([[], 0]);
   await keepPicture(page, "plan-phone");
-  await page.getByRole("button", { name: "Edit as JSON…" }).click();
-  const definition = page.getByLabel("Definition");
-  const text = await definition.inputValue();
-  await definition.fill(text.replace('"0 9 * * *"', '"0 99 * * *"'));
-  await page.getByRole("button", { name: "Save" }).click();
-  await page.getByRole("dialog").getByRole("alert").waitFor();
-  await definition.fill(text.replace('"0 9 * * *"', '"30 9 * * *"'));
-  await page.getByRole("button", { name: "Save" }).click();
+  await editPlan({ page, serving, id }, "0 9 * * *", "0 99 * * *");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByRole("alert").first().waitFor();
+  await page.getByRole("link", { name: "To the plan" }).click();
+  await editPlan({ page, serving, id }, "0 9 * * *", "30 9 * * *");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
   await part(page, "To be confirmed").getByText("Every day at 9:30, UTC").waitFor();
   await page.getByRole("button", { name: "Confirm", exact: true }).click();
   await state(page, "active").waitFor();
@@ -167,12 +166,9 @@ test("a placeholder of another template language in an input of a plan has a war
   }
   expect(await violationsOf(page)).toEqual([]);
   await keepPicture(page, "plan-warnings");
-  await page.getByRole("button", { name: "Edit as JSON…" }).click();
-  const definition = page.getByLabel("Definition");
-  const text = await definition.inputValue();
-  const meant = text.replace(/\{\{look\}\}|\$\{look\.output\}/g, "$steps.look.output");
-  await definition.fill(meant);
-  await page.getByRole("button", { name: "Save" }).click();
+  await editPlan({ page, serving, id }, /\{\{look\}\}|\$\{look\.output\}/g, "$$steps.look.output");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.waitForURL(`**/plans/${id}`);
   await warnings.waitFor({ state: "detached" });
 }, 600_000);
 

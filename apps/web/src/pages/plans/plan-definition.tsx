@@ -1,19 +1,15 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { editedText } from "@uncaged/workflow-plan/editing";
-import type { PlanDefinition, PlanView } from "@uncaged/workflow-server/api-types";
-import { Braces, Pencil } from "lucide-react";
+import type { PlanView } from "@uncaged/workflow-server/api-types";
+import { Pencil } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
 import { PlanBadge } from "../../kinds/plan/plan-badge.tsx";
 import { StepFacts } from "../../kinds/plan/plan-facts.tsx";
 import { duration } from "../../lib/format.ts";
-import { readJson, readObject } from "../../lib/json.ts";
-import { definePlan, planKeys, type PlanRun } from "../../lib/plans.ts";
+import { readJson } from "../../lib/json.ts";
+import type { PlanRun } from "../../lib/plans.ts";
 import { Shown } from "../../thread/detail/shown.tsx";
 import { planGraph } from "../../thread/graph/plan-graph.ts";
-import { Button, ButtonLink } from "../../ui/button.tsx";
-import { Dialog, DialogForm } from "../../ui/dialog.tsx";
+import { ButtonLink } from "../../ui/button.tsx";
 import { type Fact, Facts } from "../../ui/facts.tsx";
-import { TextArea } from "../../ui/field.tsx";
 import { Panel } from "../../ui/page.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import { Skeleton, Warnings } from "../../ui/states.tsx";
@@ -36,12 +32,9 @@ export function PlanSteps({ plan, run }: { plan: PlanView; run: PlanRun | null }
       <div className="flex flex-wrap items-center justify-between gap-2">
         <h2>{draft ? "Steps of the change" : "Steps"}</h2>
         {canBeChanged(plan) && (
-          <div className="flex flex-wrap gap-2">
-            <ButtonLink to="/plans/$id/edit" params={{ id: plan.id }} small icon={<Pencil />}>
-              Edit
-            </ButtonLink>
-            <EditButton plan={plan} />
-          </div>
+          <ButtonLink to="/plans/$id/edit" params={{ id: plan.id }} small icon={<Pencil />}>
+            Edit
+          </ButtonLink>
         )}
       </div>
       <Warnings of={plan.preview.warnings} />
@@ -61,51 +54,6 @@ export function PlanSteps({ plan, run }: { plan: PlanView; run: PlanRun | null }
 /** Tells whether a plan can be changed in its phase. */
 export const canBeChanged = ({ phase }: PlanView): boolean =>
   phase !== "executing" && phase !== "paused";
-
-/** Edits the definition of a plan. The saved change must be confirmed. */
-function EditButton({ plan }: { plan: PlanView }) {
-  const client = useQueryClient();
-  const [text, setText] = useState<string | null>(null);
-  const { value, problem } = readObject(text ?? "{}");
-  const save = useMutation({
-    mutationFn: (definition: Record<string, unknown>) =>
-      definePlan(plan.id, definition as PlanDefinition),
-    onSuccess: async () => {
-      setText(null);
-      await client.invalidateQueries({ queryKey: planKeys.all });
-    },
-  });
-  const close = () => {
-    save.reset();
-    setText(null);
-  };
-  return (
-    <>
-      <Button small icon={<Braces />} onClick={() => setText(editedText(plan.draft ?? plan))}>
-        Edit as JSON…
-      </Button>
-      <Dialog title={`Edit ${plan.name}`} isOpen={text !== null} onClose={close} wide>
-        <DialogForm
-          action="Save"
-          work={save}
-          isDisabled={value === null}
-          onSubmit={() => value && save.mutate(value)}
-          onClose={close}
-        >
-          <TextArea
-            code
-            label="Definition"
-            hint="It is checked like a plan of the planner, and must be confirmed."
-            problem={problem}
-            rows={20}
-            value={text ?? ""}
-            onChange={({ target }) => setText(target.value)}
-          />
-        </DialogForm>
-      </Dialog>
-    </>
-  );
-}
 
 type StepDataProps = { plan: PlanView; run: PlanRun | null; id: string };
 

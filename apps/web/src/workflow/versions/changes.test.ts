@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { changesOf, renamesOf } from "./changes.ts";
+import { changesOf } from "./changes.ts";
 
 const planner = { description: "plans", schema: { type: "object" } };
 const before = { description: "reviews", maxRounds: 5, roles: { planner, tester: planner } };
@@ -48,18 +48,4 @@ describe("the changes between two descriptors", () => {
       "added step Noop_E",
     ]);
   });
-});
-
-test("a removed source is matched with the most similar added source", () => {
-  const lines = (...all: string[]) => all.join("\n");
-  const text = lines("import a", "export const b = 1;", "export const c = 2;", "d();", "e();");
-  const gone = new Map([
-    ["flow.ts", text],
-    ["lib/ask.ts", lines("ask", "why", "when")],
-  ]);
-  const come = new Map([
-    ["review.ts", text.replace("c = 2", "c = 3")],
-    ["new.ts", lines("something", "else", "altogether")],
-  ]);
-  expect([...renamesOf(gone, come)]).toEqual([["review.ts", "flow.ts"]]);
 });

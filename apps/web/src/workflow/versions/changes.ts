@@ -78,32 +78,3 @@ function documentOf(mark: unknown): Parts {
 
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
-
-/** Similarity above which a removed and an added file count as renamed. */
-const likely = 0.6;
-
-/** Matches added files to the most similar removed files, by name. */
-export function renamesOf(
-  gone: ReadonlyMap<string, string>,
-  come: ReadonlyMap<string, string>,
-): Map<string, string> {
-  const pairs = [...come].flatMap(([to, now]) =>
-    Array.from(gone, ([from, then]) => ({ from, to, likeness: likenessOf(then, now) })),
-  );
-  const renames = new Map<string, string>();
-  const taken = new Set<string>();
-  for (const { from, to, likeness } of pairs.toSorted((a, b) => b.likeness - a.likeness)) {
-    if (likeness < likely || renames.has(to) || taken.has(from)) continue;
-    renames.set(to, from);
-    taken.add(from);
-  }
-  return renames;
-}
-
-/** The share of lines that two texts have in common, from 0 to 1. */
-function likenessOf(a: string, b: string): number {
-  if (a === b) return 1;
-  const [left, right] = [a, b].map((text) => new Set(text.split("\n").map((line) => line.trim())));
-  if (!left || !right) return 0;
-  return (2 * left.intersection(right).size) / (left.size + right.size);
-}
