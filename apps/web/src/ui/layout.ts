@@ -50,8 +50,8 @@ export type LayoutResult = {
 /** Maximum number of nodes in a level for dagre, which would take seconds for more. */
 const mostForDagre = 400;
 
-/** Maximum number of nodes in a row. A longer rank continues in the next row. */
-const mostInRank = 60;
+/** Number of nodes in a row of a level that is too large for dagre. */
+const rowLength = 20;
 
 type Line = { edge: number; source: string; target: string; room: Size | undefined };
 
@@ -124,7 +124,7 @@ type Placed = {
 function placeLevel({ ids, lines }: Level, sizes: Sizes, task: LayoutTask): Placed {
   const { gap, isWide } = task;
   const sizeFor = (id: string): Size => sizes.get(id) ?? { width: 0, height: 0 };
-  if (ids.length > mostForDagre) return placeInRanks({ ids, lines }, sizeFor, task);
+  if (ids.length > mostForDagre) return placeInRows({ ids, lines }, sizeFor, task);
   const graph = new dagre.graphlib.Graph({ multigraph: true });
   graph.setGraph({
     ...{ rankdir: isWide ? "LR" : "TB", nodesep: gap.node, ranksep: gap.rank, edgesep: 28 },
@@ -180,20 +180,18 @@ function loopAt({ x, y, width, height }: Rect): Course {
   return { points: corners.map((at) => ({ x: at[0], y: at[1] })), label: { x: out, y: middle } };
 }
 
-/** Places nodes rank by rank in document order, in linear time. */
-function placeInRanks(
+/** Places nodes in rows in document order, in linear time. */
+function placeInRows(
   { ids, lines }: Level,
   sizeFor: (id: string) => Size,
   { gap, isWide }: LayoutTask,
 ): Placed {
-  const ranks = ranksOf({ ids, lines });
-  const rows = Map.groupBy(ids, (id) => ranks.get(id) ?? 0);
-  const ordered = [...rows].toSorted(([one], [other]) => one - other);
   const [along, across] = isWide ? (["x", "y"] as const) : (["y", "x"] as const);
   const [depth, breadth] = isWide ? (["width", "height"] as const) : (["height", "width"] as const);
   const boxes: [string, Rect][] = [];
   let [start, most] = [0, 0];
-  for (const row of ordered.flatMap(([, all]) => chunksOf(all, mostInRank))) {
+  for (let index = 0; index < ids.length; index += rowLength) {
+    const row = ids.slice(index, index + rowLength);
     let next = 0;
     for (const id of row) {
       boxes.push([id, { x: 0, y: 0, ...sizeFor(id), [along]: start, [across]: next }]);
@@ -212,37 +210,6 @@ function placeInRanks(
     return { points: [first, last], label };
   });
   return { boxes, routes, size };
-}
-
-const chunksOf = <One>(all: readonly One[], most: number): One[][] =>
-  Array.from({ length: Math.ceil(all.length / most) }, (_, index) =>
-    all.slice(index * most, (index + 1) * most),
-  );
-
-/** The longest distance of each node from a node without predecessors. Loops are cut where they close. */
-function ranksOf({ ids, lines }: Level): Map<string, number> {
-  const followers = Map.groupBy(lines, ({ source }) => source);
-  const ranks = new Map(ids.map((id) => [id, 0]));
-  const pending = new Map(ids.map((id) => [id, 0]));
-  for (const { source, target } of lines)
-    if (source !== target) pending.set(target, (pending.get(target) ?? 0) + 1);
-  const waiting = new Set(ids);
-  const free = ids.filter((id) => pending.get(id) === 0);
-  // Only loops keep a node waiting. The search enters a loop at its first node in the document.
-  for (const first of ids) {
-    free.unshift(first);
-    for (let id = free.pop(); id !== undefined; id = free.pop()) {
-      if (!waiting.delete(id)) continue;
-      for (const { target } of followers.get(id) ?? []) {
-        if (!waiting.has(target)) continue;
-        ranks.set(target, Math.max(ranks.get(target) ?? 0, (ranks.get(id) ?? 0) + 1));
-        const left = (pending.get(target) ?? 0) - 1;
-        pending.set(target, left);
-        if (left === 0) free.push(target);
-      }
-    }
-  }
-  return ranks;
 }
 
 /** The nodes as rectangles in drawing coordinates, in their order. */
