@@ -36,22 +36,6 @@ export function WaitingBadge() {
   );
 }
 
-/** The project of the storage root, if any. */
-export function ServedProject() {
-  const { data: server } = useQuery(serverQuery);
-  if (!server?.project) return null;
-  const name = server.project.split(/[/\\]/).at(-1);
-  return (
-    <span
-      className="max-w-32 truncate rounded-md border px-2 py-0.5 text-small text-muted max-sm:max-w-18"
-      title={`The project in ${server.project}`}
-    >
-      <span className="sr-only">Project </span>
-      {name}
-    </span>
-  );
-}
-
 const rights = {
   read: { text: "read only", title: "The token has the role read: it changes nothing" },
   answer: {

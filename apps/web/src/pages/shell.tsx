@@ -17,7 +17,6 @@ import { Empty, FailureNotice } from "../ui/states.tsx";
 
 const AppearanceMenu = later(async () => (await import("./shell-parts.tsx")).AppearanceMenu);
 const LostNotice = later(async () => (await import("./shell-parts.tsx")).LostNotice);
-const ServedProject = later(async () => (await import("./shell-parts.tsx")).ServedProject);
 const TokenRights = later(async () => (await import("./shell-parts.tsx")).TokenRights);
 const WaitingBadge = later(async () => (await import("./shell-parts.tsx")).WaitingBadge);
 const KeysHelp = later(async () => (await import("./shell-parts.tsx")).KeysHelp);
@@ -67,7 +66,6 @@ export function Shell() {
           <img src="/icon.svg" alt="" width={22} height={22} />
           <span className="max-sm:hidden">uncaged-workflow</span>
         </Link>
-        <ServedProject isOpen={isRead} />
         <nav
           ref={nav}
           className="flex min-w-0 flex-1 gap-0.5 overflow-x-auto scrollbar-none"

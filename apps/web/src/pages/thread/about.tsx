@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { Relative, Thread } from "@uncaged/workflow-server/api-types";
+import type { Thread } from "@uncaged/workflow-server/api-types";
 import { StatusIcon } from "../../thread/status/status.tsx";
 import { count, counted, moment } from "../../lib/format.ts";
 import { isRecord } from "../../lib/json.ts";
@@ -39,7 +39,7 @@ export function About({ thread }: { thread: Thread }) {
         <Facts look="list" facts={facts} />
       </Part>
       <Part title="Family">
-        <FamilyTree threadId={threadId} />
+        <Family threadId={threadId} />
       </Part>
     </div>
   );
@@ -53,9 +53,9 @@ const Id = ({ text, what }: { text: string; what: string }) => (
 );
 
 const askEveryMs = 4_000;
-const deepest = 6;
 
-function FamilyTree({ threadId }: { threadId: string }) {
+/** The threads that were forked from the same thread. */
+function Family({ threadId }: { threadId: string }) {
   const { data: family, error } = useQuery({
     ...familyQuery(threadId),
     refetchInterval: ({ state }) =>
@@ -66,11 +66,10 @@ function FamilyTree({ threadId }: { threadId: string }) {
   if (family.length < 2) return <Nothing>No forks yet. Fork from any card.</Nothing>;
   return (
     <ul className="flex flex-col">
-      {treeOf(family).map(({ relative, depth }) => {
-        const { threadId: id, status, steps, forkFrom } = relative;
-        const from = forkFrom ? ` · kept ${forkFrom.steps}` : "";
+      {family.map(({ threadId: id, status, steps, forkFrom }) => {
+        const from = forkFrom ? `, kept ${forkFrom.steps} of …${forkFrom.threadId.slice(-8)}` : "";
         return (
-          <li key={id} style={{ paddingLeft: `${Math.min(depth, deepest) * 1.1}rem` }}>
+          <li key={id}>
             <Link
               to="/threads/$id"
               params={{ id }}
@@ -90,24 +89,4 @@ function FamilyTree({ threadId }: { threadId: string }) {
       })}
     </ul>
   );
-}
-
-/** A thread of a family, with its distance from the first. */
-type Member = { relative: Relative; depth: number };
-
-/** A family in tree order: each thread after the thread that it was forked from. */
-export function treeOf(family: readonly Relative[]): Member[] {
-  const ids = new Set(family.map(({ threadId }) => threadId));
-  const parentOf = ({ forkFrom }: Relative) =>
-    forkFrom && ids.has(forkFrom.threadId) ? forkFrom.threadId : null;
-  const members: Member[] = [];
-  const walk = (parent: string | null, depth: number) => {
-    for (const relative of family) {
-      if (parentOf(relative) !== parent) continue;
-      members.push({ relative, depth });
-      walk(relative.threadId, depth + 1);
-    }
-  };
-  walk(null, 0);
-  return members;
 }

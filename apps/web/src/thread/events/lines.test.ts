@@ -14,7 +14,7 @@ test("the events of a thread are lines, with checkpoints and reruns", () => {
   const rerun = { for: "rerun", stepID: "Tool_A" };
   lines.takeStep({ number: 2, role: "__input__", content: "again", meta: rerun, timestamp: 6 });
   expect(lines.lines.map(({ type, stepID, text }) => [type, stepID, text])).toEqual([
-    ["tool_message", "Tool_A", "ReadFile, warn: big"],
+    ["tool_message", "Tool_A", "ReadFile, warn, big"],
     ["var_changed", "Tool_A", '$x = {"a":1}'],
     ["checkpoint", "Tool_A", "step 1 committed"],
     ["rerun", "Tool_A", "again"],
@@ -31,7 +31,7 @@ test("the pieces of each attempt's text are one line, until its next event", () 
   expect(lines.lines.map(({ type, text }) => `${type} ${text}`.trim())).toEqual([
     "llm_token aa",
     "llm_token bb",
-    "llm_done , 0 tokens",
+    "llm_done",
     "llm_token c",
   ]);
 });

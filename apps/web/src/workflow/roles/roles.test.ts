@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { propertiesOf } from "./roles.tsx";
 
-test("a schema's fields are listed with readable types", () => {
+test("a schema's fields are listed with short types", () => {
   const schema = {
     required: ["verdict"],
     properties: {
@@ -19,10 +19,10 @@ test("a schema's fields are listed with readable types", () => {
       isRequired: true,
       description: "how it went",
     },
-    { name: "files", type: "list of text", isRequired: false, description: null },
-    { name: "tries", type: "whole number or null", isRequired: false, description: null },
-    { name: "either", type: "true or false or Case", isRequired: false, description: null },
-    { name: "any", type: "anything", isRequired: false, description: null },
+    { name: "files", type: "array", isRequired: false, description: null },
+    { name: "tries", type: "integer or null", isRequired: false, description: null },
+    { name: "either", type: "any", isRequired: false, description: null },
+    { name: "any", type: "any", isRequired: false, description: null },
   ]);
 });
 

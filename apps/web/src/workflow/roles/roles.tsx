@@ -2,7 +2,6 @@ import type { Descriptor } from "@uncaged/workflow-server/api-types";
 import { Users } from "lucide-react";
 import type { ReactNode } from "react";
 import { isRecord } from "../../lib/json.ts";
-import { ownIn } from "../../lib/own.ts";
 import { type Fact, Facts } from "../../ui/facts.tsx";
 import { Empty } from "../../ui/states.tsx";
 import { Pre } from "../../ui/value.tsx";
@@ -50,10 +49,19 @@ function SchemaTable({ schema }: { schema: unknown }) {
   if (!isRecord(schema) || Object.keys(schema).length === 0) {
     return <p className="text-muted">{schema === false ? "No values." : "Any values."}</p>;
   }
-  const properties = propertiesOf(schema);
+  const facts = propertiesOf(schema).map(
+    ({ name, type, isRequired, description }): Fact => [
+      <code key={name}>{name}</code>,
+      <>
+        {type}
+        {!isRequired && <span className="text-faint"> (optional)</span>}
+        {description && <div className="text-small text-faint">{description}</div>}
+      </>,
+    ],
+  );
   return (
     <>
-      {properties.length > 0 && <Facts look="list" facts={properties.map(factOf)} />}
+      {facts.length > 0 && <Facts look="list" facts={facts} />}
       <details>
         <summary className="text-small">JSON Schema</summary>
         <Pre>{JSON.stringify(schema, null, 2)}</Pre>
@@ -62,24 +70,8 @@ function SchemaTable({ schema }: { schema: unknown }) {
   );
 }
 
-const factOf = ({ name, type, isRequired, description }: Property): Fact => [
-  <code key={name}>{name}</code>,
-  <>
-    {type}
-    {!isRequired && <span className="text-faint"> (optional)</span>}
-    {description && <div className="text-small text-faint">{description}</div>}
-  </>,
-];
-
-type Property = {
-  name: string;
-  /** A short type: `text`, `list of text`, `one of "a", "b"`. */
-  type: string;
-  isRequired: boolean;
-  description: string | null;
-};
-
-export function propertiesOf(schema: unknown): Property[] {
+/** The fields of a schema. A type is short, such as `string` or `one of "a", "b"`. */
+export function propertiesOf(schema: unknown) {
   if (!isRecord(schema) || !isRecord(schema.properties)) return [];
   const required = Array.isArray(schema.required) ? schema.required : [];
   return Object.entries(schema.properties).map(([name, one]) => ({
@@ -90,25 +82,11 @@ export function propertiesOf(schema: unknown): Property[] {
   }));
 }
 
-const names: Readonly<Record<string, string>> = {
-  string: "text",
-  integer: "whole number",
-  boolean: "true or false",
-  array: "list",
-};
-
 function typeName(schema: unknown): string {
-  if (!isRecord(schema)) return "anything";
-  if ("const" in schema) return JSON.stringify(schema.const);
+  if (!isRecord(schema)) return "any";
   if (Array.isArray(schema.enum)) {
     return `one of ${schema.enum.map((value) => JSON.stringify(value)).join(", ")}`;
   }
-  const alternatives = schema.anyOf ?? schema.oneOf;
-  if (Array.isArray(alternatives)) return alternatives.map(typeName).join(" or ");
-  if (schema.type === "array" && schema.items !== undefined) {
-    return `list of ${typeName(schema.items)}`;
-  }
-  if (typeof schema.$ref === "string") return schema.$ref.replace(/^.*\//, "");
   const types = [schema.type].flat().filter((type) => typeof type === "string");
-  return types.map((type) => ownIn(names, type) ?? type).join(" or ") || "anything";
+  return types.join(" or ") || "any";
 }
