@@ -1,6 +1,6 @@
 import { isWorkflowError, openRemoteHost, settled } from "@uncaged/workflow/client";
 
-/* A script for a page or its worker that starts, observes and answers a thread. */
+/* Starts, observes and answers a thread, in a page or in its web worker. */
 
 export type Given = { url: string; token: string };
 export type Tried =

@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 
-/** Bytes and milliseconds. */
+/** The speed and latency of an emulated connection. */
 type Line = { bytesPerSecond: number; latencyMs: number };
 
 /** A slow connection: 400 kbit/s. */
@@ -9,7 +9,7 @@ export const slow: Line = { bytesPerSecond: 50_000, latencyMs: 100 };
 /** Milliseconds until a page's first paint and until an element appeared, and the KB received until then. */
 export type Loaded = { paintMs: number; shownMs: number; kb: number };
 
-/** Loads a page in a new browser until an element appears. */
+/** Loads a page in a new browser context and waits until an element appears. */
 export async function loadOf(
   browser: Browser,
   url: string,

@@ -112,7 +112,7 @@ describe("the editor of a saved step workflow", () => {
     "utf8",
   );
 
-  test("opens it byte for byte, without violations, wide and narrow, light and dark", async () => {
+  test("shows the file unchanged and accessible, wide and narrow, light and dark", async () => {
     await serving.add("notes", notes, "flow.json");
     const page = await open(serving, "/editor/steps/notes", wide);
     await stepOf(page, "Tool_LastTag").waitFor();
@@ -168,7 +168,7 @@ describe("the editor of a saved step workflow", () => {
     expect(await violationsOf(page)).toEqual([]);
   }, 600_000);
 
-  test("asks the question of a Pause, and is reloaded while it waits", async () => {
+  test("shows the question of a Pause, also after a reload, and accepts the answer", async () => {
     const flow = {
       version: "3.18",
       name: "ask",
@@ -195,7 +195,7 @@ describe("the editor of a saved step workflow", () => {
 
 const examples = join(import.meta.dir, "../../../examples/steps");
 
-test("a Subflow opens its workflow: a file of its version to view, a registered workflow to edit", async () => {
+test("a Subflow opens its workflow: a bundled file in a dialog, a registered workflow in the editor", async () => {
   for (const file of ["subflow.json", "subflow-greet.json"]) {
     serving.write(file, readFileSync(join(examples, file), "utf8"));
   }

@@ -159,7 +159,7 @@ describe("the tools", () => {
     expect(await client.ok("search_docs", { query: "xqzzyx" })).toEqual({ results: [] });
   });
 
-  test("have annotations; the role read has only the tools that change nothing", async () => {
+  test("have annotations, and the role `read` lists only read-only tools", async () => {
     const { client, serving } = await served();
     const all = await client.tools();
     const reading = await McpClient.connect(handlerOf(serving, { role: "read" }));

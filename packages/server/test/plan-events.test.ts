@@ -6,7 +6,7 @@ import type { PlanRow } from "../src/entry/api-types.ts";
 import { ServingProcess, stopServing } from "./serving.ts";
 import { follow, type Sent } from "./sse.ts";
 
-/* The stream of plan changes. Like a command or the service, this process changes most of the plans. */
+/* The stream of plan changes. The test's process changes the plans, as another process would. */
 
 const path = "/api/plans/events";
 let serving: ServingProcess;
@@ -40,7 +40,7 @@ async function create(): Promise<string> {
 
 const has = (sent: Sent[], wanted: string) => sent.some(({ name }) => name === wanted);
 
-/** Follows the stream until `enough` is true. Calls `act` after all earlier messages are read. */
+/** Follows the stream until `enough` is true. Calls `act` once the `plans` message has arrived. */
 async function watch(
   act: () => unknown,
   enough: (sent: Sent[]) => boolean,
@@ -79,7 +79,7 @@ test("a plan that another process creates, changes and removes is sent, each tim
   expect(sent.every((one) => one.id !== null)).toBe(true);
 }, 60_000);
 
-test("a client that reconnects after an id reads no event twice, even after a restart, unless it missed an event", async () => {
+test("a client that reconnects gets only new events, even after a restart, or the message to read the list again", async () => {
   const before = await watch(create, (all) => has(all, "plan"));
   const from = before.at(-1)?.id ?? "";
   let id = "";

@@ -24,7 +24,7 @@ async function outcome(serving: Serving, headers: Record<string, string>): Promi
 }
 
 describe("a server with a public https URL", () => {
-  test("accepts its name with or without a port, and only pages of that URL", async () => {
+  test("accepts its host name with or without its port, and rejects foreign origins", async () => {
     const serving = await serve({ publicUrl: "https://Flows.Example.com" });
     const site = "https://flows.example.com";
     for (const Host of ["flows.example.com", "FLOWS.example.com", "flows.example.com:443"]) {
@@ -72,7 +72,7 @@ describe("a server with a public https URL", () => {
   }, 180_000);
 });
 
-test("only allowed names are accepted, with and without the port", async () => {
+test("only allowed hosts are accepted; a name without a port also matches the server's port", async () => {
   const serving = await serve({ allowHosts: ["flows.internal", "box:8080"] });
   const { port } = serving;
   for (const Host of ["flows.internal", `flows.internal:${port}`, "box:8080"]) {
@@ -83,7 +83,7 @@ test("only allowed names are accepted, with and without the port", async () => {
     expect(await outcome(serving, { Host })).toBe("403 FOREIGN_HOST");
 });
 
-test("the audit log has the address that the proxy adds, and no address without a proxy", async () => {
+test("the audit log has the forwarded address, else the socket's, and none without a public URL", async () => {
   const addresses = async (publicUrl: string | undefined) => {
     const serving = new Serving();
     const tokenFile = serving.write("tokens", `ci operate ${"a".repeat(20)}\n`);

@@ -23,7 +23,7 @@ describe("a workflow in the request", () => {
     steps: [{ id: "Set_N", target: "$n", value: "=$n + 41" }],
   };
 
-  test("runs without a name, and can be rerun under its own name", async () => {
+  test("runs without being registered, and can be rerun by its name", async () => {
     const runID = await running.run({ workflow: own });
     const { host } = running.serving;
     expect((await host.row(await host.find(runID)))?.workflow).toBe(own.name);
@@ -44,7 +44,7 @@ describe("a workflow in the request", () => {
     expect((await running.until(again, "completed")).variables).toMatchObject({ $n: 42 });
   });
 
-  test("runs a workflow in the server's folder, or a registered workflow, by its path", async () => {
+  test("validates a child workflow in the server's folder or of a registered name, and refuses other paths", async () => {
     const child = { ...own, name: "child" };
     writeFileSync(join(serving.folder, "child.json"), JSON.stringify(child));
     for (const workflow_path of ["/child.json", "story"]) {
@@ -74,7 +74,7 @@ describe("a workflow in the request", () => {
   });
 });
 
-describe("a checkpoint of an unknown run", () => {
+describe("a changed checkpoint", () => {
   test("starts a run, and a changed checkpoint takes precedence over its run", async () => {
     const source = await running.run({ workflowName: "failing" });
     await running.until(source, "failed");

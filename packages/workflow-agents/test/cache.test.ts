@@ -85,7 +85,7 @@ describe("the cache of a conversation", () => {
     expect(Math.max(...writes) - Math.min(...writes)).toBeLessThan(8);
   });
 
-  test("lives for an hour on request, at the price of such writes", async () => {
+  test("lasts one hour on request, at the price of one-hour writes", async () => {
     const short = await play([{ tools: looks(1) }, { text: "done" }], { cache: "5m" });
     const long = await play([{ tools: looks(1) }, { text: "done" }], { cache: "1h" });
     expect(new Set(short.marks.flat().map((mark) => JSON.stringify(mark)))).toEqual(

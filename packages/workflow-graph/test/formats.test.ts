@@ -79,7 +79,7 @@ describe("a document of another format", () => {
 describe("a graph written by a newer version", () => {
   const graph = { nodes: [start("s"), agent("a")], connections: lines("s -> a") };
 
-  test("is refused if its version says so", () => {
+  test("is refused if its format version is newer", () => {
     expect(errorsOf({ ...graph, version: 1 })).toEqual([]);
     expect(errorsOf({ ...graph, version: "mine" })).toEqual([]);
     expect(errorsOf({ ...graph, version: 2 })).toEqual([

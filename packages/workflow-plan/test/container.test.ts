@@ -258,21 +258,24 @@ spawn(engine, args, { env, detached: true, stdio: ["ignore", "inherit", "inherit
       expect(running(`sleep\0${mark}`)).toBe(false);
     });
 
-    inContainer(`a step that stops the launcher ends with its call${left}`, async () => {
-      const mark = `8${Date.now()}`;
-      const stop = new AbortController();
-      const ended = start(`kill -STOP $PPID; sleep ${mark}`, stop.signal);
-      await until(() => running(`sleep\0${mark}`));
-      stop.abort();
-      await ended;
-      await until(() => !running(`sleep\0${mark}`));
-    });
+    inContainer(
+      `a step that suspends the launcher ends when its call is aborted${left}`,
+      async () => {
+        const mark = `8${Date.now()}`;
+        const stop = new AbortController();
+        const ended = start(`kill -STOP $PPID; sleep ${mark}`, stop.signal);
+        await until(() => running(`sleep\0${mark}`));
+        stop.abort();
+        await ended;
+        await until(() => !running(`sleep\0${mark}`));
+      },
+    );
 
     inContainer(`an engine that a step could have written is not used${left}`, async () => {
       const planted = join(project, "bin");
       mkdirSync(planted);
       writeFileSync(join(planted, name), `#!/bin/sh\ntouch ${home}/executed\n`, { mode: 0o755 });
-      // The check also refuses a link to a file elsewhere.
+      // The engine's path can be a link into a folder that a step can write to.
       rmSync(join(home, "bin", name));
       symlinkSync(join(planted, name), join(home, "bin", name));
       await failureOf(check());

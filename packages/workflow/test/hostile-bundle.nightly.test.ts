@@ -119,7 +119,7 @@ describe("a bundle that blocks its worker", () => {
     );
   }, 180_000);
 
-  test("in the finally of a thread that has ended is ended by kill --force", async () => {
+  test("in the `finally` of an ended thread is stopped by kill --force", async () => {
     const store = new TestStore();
     const aborted = 'await new Promise((done) => signal.addEventListener("abort", done));';
     const body = `try { yield step("a"); ${aborted} await sleep(300); } finally { ${blocking} }`;
@@ -167,7 +167,7 @@ describe("a bundle that can't be loaded by its worker", () => {
     await until(() => store.workers().length === 0);
   });
 
-  test("because its top level never ends is answered in time, and the worker exits", async () => {
+  test("because its top level never ends fails the start in time, and the worker exits", async () => {
     const store = new TestStore();
     const hash = await store.add(bundleOf("", "\nawait new Promise(() => {});"));
     expect(await codeOf(store.start(hash))).toBe("BUNDLE_LOAD_FAILED");
@@ -175,7 +175,7 @@ describe("a bundle that can't be loaded by its worker", () => {
     await until(() => store.workers().length === 0);
   }, 180_000);
 
-  test("because its top level blocks is answered in time, and the worker is ended", async () => {
+  test("because its top level blocks fails the start in time, and the worker is killed", async () => {
     const store = new TestStore();
     const hash = await store.add(bundleOf("", `\n${blocking}`));
     expect(await codeOf(store.start(hash))).toBe("BUNDLE_LOAD_FAILED");

@@ -135,6 +135,6 @@ export function outputOf(json: string | null): string {
   return typeof value === "string" ? value : json;
 }
 
-/** Returns the subject of an open decision, and the command for the decision. */
+/** Returns the error of the failed step, and the command that decides about it. */
 export const wantedText = ({ error, stepId, workflowId }: Wanted): string =>
   `step ${stepId} failed: ${oneLine(error)}; decide: uncaged-workflow plan answer ${workflowId} retry (or skip, or abort)`;

@@ -15,7 +15,7 @@ const pageHeaders = z.object({
   "X-Total-Count": z
     .string()
     .optional()
-    .describe("The total number, if it is known without reading logs."),
+    .describe("The number of matching threads, if it is known without reading logs."),
   Link: z
     .string()
     .optional()
@@ -47,7 +47,7 @@ export function threadRoutes({ host }: Context) {
     },
   });
   routes.add("GET /threads/summary", {
-    summary: "Show the figures of threads by the hour of their start",
+    summary: "Show counts, times and costs of threads by the hour of their start",
     query: threadsFilter,
     answer: ["The hours with threads, oldest first.", schema.summarySchema],
     run: ({ query }) => host.summary(query),
@@ -91,7 +91,7 @@ export function threadRoutes({ host }: Context) {
   routes.add("GET /threads/{id}/ledger", {
     summary: "Show the spending of a thread",
     params: idPath,
-    answer: ["By role, by model and by step.", schema.ledgerSchema],
+    answer: ["The ledger by role, by model and by step.", schema.ledgerSchema],
     run: async ({ params }) => ledgerOf(await host.attempts(await host.find(params.id))),
   });
   routes.add("GET /threads/{id}/attempts", {

@@ -1,4 +1,4 @@
-// An MCP server in plain JSON-RPC that reads and writes its tool's numbers as text. The program uses stdio.
+// An MCP server over stdio. Numbers stay text, so that integers above 2^53 keep their digits.
 import { createInterface } from "node:readline";
 
 const schema = {

@@ -2,7 +2,7 @@ import { posix } from "node:path";
 import { unknown } from "./paths.ts";
 import { type Field, isUnknown, literal } from "./words.ts";
 
-/** The effects of a program that the check follows. */
+/** Callbacks for the effects of a program that the guard checks. */
 export type Effects = {
   /** Executes a program with its arguments. */
   execute: (words: readonly Field[]) => void;

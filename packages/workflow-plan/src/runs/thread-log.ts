@@ -65,7 +65,7 @@ export class RunReader {
   }
 
   /**
-   * Returns the rows of a run by its log, or null without a log. Returns the same object as before if the log has not
+   * Returns the rows of a run from its log; null if there is no log of this run. Returns the same object as before if the log has not
    * grown.
    */
   async rows(run: RunRef, other: () => PlanDefinition | null): Promise<RunRows | null> {
@@ -107,7 +107,7 @@ export class RunReader {
   }
 }
 
-/** Tells whether a thread is a run of a plan. A manual fork of the thread has another id. */
+/** Tells whether a thread is this run. A manual fork is not: it has another thread id. */
 function isOf({ parameters }: StartRecord, { id, workflow_id }: RunRef): boolean {
   const { runId = id, workflowId } = parameters.options;
   return workflowId === workflow_id && runId === id;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
 
-/** Returns the prefix of the folders of a plan home's check scripts. */
+/** Returns the name prefix of the folders in which a plan home's check scripts run. */
 export const checkPrefix = (planHome: string): string =>
   `check-${createHash("sha256").update(planHome).digest("hex").slice(0, 12)}-`;

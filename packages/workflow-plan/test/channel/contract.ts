@@ -35,7 +35,7 @@ export const workflowOf = (more: Partial<Workflow> = {}): Workflow => ({
 export async function until(holds: () => boolean, what: string): Promise<void> {
   const end = performance.now() + 30_000;
   while (!holds()) {
-    if (performance.now() > end) throw new Error(`not within 30 s: ${what}`);
+    if (performance.now() > end) throw new Error(`timeout after 30 s: ${what}`);
     await Bun.sleep(2);
   }
 }
@@ -71,7 +71,7 @@ export function channelContract(
       return { ...one, came, lines };
     }
 
-    test("stays connected until it disconnects, even after repeated calls", async () => {
+    test("is connected until `disconnect()`, which may be called twice", async () => {
       const { channel, jid } = await begin();
       await until(() => channel.isConnected(), "connected");
       expect(channel.ownsJid(jid)).toBe(true);
@@ -104,7 +104,7 @@ export function channelContract(
       if (channel.name === "terminal") return;
       write("once");
       writeAgain();
-      await until(() => came.length > 1, "both");
+      await until(() => came.length > 1, "both messages");
       expect(came[0]?.message.metadata?.id).toBeString();
       expect(came[0]?.message.metadata?.id).toBe(came[1]?.message.metadata?.id as string);
     });

@@ -32,7 +32,7 @@ export type Result = { holds: true; paused: boolean } | { holds: false };
 
 /** A claim with pending lines or a pending renewal. */
 export type Source = {
-  /** Removes and returns the pending lines and calls; null if none are pending. */
+  /** Removes the pending lines and returns them as a batch; null if none are pending. */
   take(): Batch | null;
   /** Called when the batch is durable, or the claim is lost. */
   done(result: Result): void;
@@ -40,7 +40,7 @@ export type Source = {
   failed(error: unknown): void;
 };
 
-/** Maximum characters of a statement, unless its only line is longer. */
+/** Characters after which a statement takes no further batch. */
 const mostChars = 8 * 1024 * 1024;
 /** Minimum speed of a connection that the timeout of a statement assumes, in characters per millisecond. */
 const slowest = 500;
@@ -172,8 +172,8 @@ export class Writer {
   }
 
   /**
-   * Returns the batches that were written: the heads of their threads are the heads after the batch. The checksums of
-   * new records prove this even after the claim has ended.
+   * Returns the fence and the pause mark of each batch that was written: the head of its thread is the head after the
+   * batch. The checksums of new records prove this even after the claim has ended.
    */
   async #written(batches: readonly Batch[]): Promise<{ fence: number; paused: boolean }[]> {
     type Found = Record<"thread_id" | "record_sum" | "turn_sum", string> &
@@ -203,8 +203,8 @@ export class Writer {
 }
 
 /**
- * Returns the statement that writes batches. Only the claim with a thread's fence can write to the thread, before the
- * end of the lease and after exactly the lines that the claim expects. So a statement that is sent twice writes once.
+ * Returns the statement that writes batches. A batch is written only if its claim has the thread's fence, the lease
+ * has not ended, and the log has exactly the lines that the claim expects. So a statement that is sent twice writes once.
  * The fence, which is unique in a schema, identifies lines and results, because one statement may contain two claims of
  * one thread.
  */

@@ -109,7 +109,7 @@ export class Bundles {
 
   /**
    * Stores a bundle of the storage root in the cluster.
-   * @throws WorkflowError `BUNDLE_MISSING`, `BUNDLE_CHANGED` when the bytes differ from the recorded SHA-256
+   * @throws WorkflowError `BUNDLE_MISSING`; `HASH_COLLISION`; `BUNDLE_CHANGED` when the bytes differ from the recorded SHA-256
    */
   async put(hash: string): Promise<void> {
     const code = await readBundle(this.#root, hash);
@@ -150,7 +150,7 @@ export class Bundles {
   }
 
   /**
-   * Whether the cluster has a bundle. @throws WorkflowError `HASH_COLLISION` when it has another bundle with this hash.
+   * Returns whether the cluster has a bundle. @throws WorkflowError `HASH_COLLISION` when it has another bundle with this hash.
    */
   async has(hash: string, code: Uint8Array): Promise<boolean> {
     const info = await this.#info(hash);

@@ -51,9 +51,9 @@ const mostGoingOn = 10_000;
 
 /**
  * Replays the threads of a workflow on another version: a bundle that is not stored, or a stored version. No role runs,
- * and nothing is written on the host.
+ * and the host's storage does not change.
  *
- * @throws WorkflowError the errors of `replayAll`, `resolve`, `source`. The signal's abort reason.
+ * @throws WorkflowError the errors of `replayAll` and `storedBundle`; the signal's abort reason.
  */
 export async function checkVersion(
   host: Host,

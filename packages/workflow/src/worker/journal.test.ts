@@ -149,7 +149,7 @@ describe("a journal", () => {
     expect(await entriesOf(await opened({ attempt: "b" }))).toEqual([{ n: 1 }]);
   });
 
-  test("returns the entries of earlier executions to an execution, but not its own", async () => {
+  test("returns the entries of earlier attempts to an attempt, but not its own", async () => {
     const open = new Set(["a"]);
     const journal = await opened({ open });
     await journal.record(key, 1);

@@ -1,4 +1,4 @@
-// Registers bundles under unique names, or all under the name `only`. Prints each registered bundle.
+// Registers bundles under unique names, or all under the name `only`. Prints a line for each bundle.
 import { registerBundle } from "../../src/local/workflows.ts";
 import { openRoot } from "../../src/disk/root.ts";
 
