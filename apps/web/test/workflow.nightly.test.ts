@@ -67,11 +67,11 @@ test("a dropped file is added, and the typed name is kept for a corrected file",
   serving.write("notes.txt", "");
   await drop(page.getByText("Drop a file here"), "notes.txt");
   await page.getByRole("alert").getByText("This file can't be added.").waitFor();
-  serving.write("asks.ts", `import { ask } from "./ask.ts";\n${source("asks")}`);
+  serving.write("asks.ts", source("asks").replace("prompt, meta", "prompt,, meta"));
   await drop(page.getByText("notes.txt"), "asks.ts");
   await page.getByLabel("Name").fill("asker");
   await page.getByRole("button", { name: "Add", exact: true }).click();
-  await page.getByRole("group", { name: "asks.ts, line 1" }).waitFor();
+  await page.getByRole("group", { name: "asks.ts, line 7" }).waitFor();
   serving.write("asks.ts", source("asks"));
   await drop(page.getByText("asks.ts", { exact: true }).first(), "asks.ts");
   expect(await page.getByLabel("Name").inputValue()).toBe("asker");
