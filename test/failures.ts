@@ -94,7 +94,7 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
     "packages/workflow/test/kill.test.ts": ["kill (F11)"],
     "packages/workflow-agents/test/orphans.nightly.test.ts": [
       "the commands of twenty tools, and their children, end with the worker",
-      "no process of a killed worker runs beside a resumed step, and the resume reports it",
+      "a resume ends the child processes of a killed worker before it runs a step, and reports them",
     ],
   },
   F12: {
@@ -252,10 +252,10 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
       "continues after a crash at any byte of its end, and saves the torn bytes",
     ],
     "packages/workflow-agents/test/damage.nightly.test.ts": [
-      "stops the thread, and no call runs twice",
+      "stops the thread until it is restored, and no call runs twice",
     ],
     "packages/workflow-agents/test/money.property.test.ts": [
-      "a thread's spending is the same in every order of events",
+      "random crashes, idle exits and retries do not change a thread's spending",
     ],
   },
   F30: {
@@ -268,8 +268,8 @@ export const failureTests: Record<string, Record<string, readonly string[]>> = {
   F31: {
     "packages/workflow-agents/test/root-limits.nightly.test.ts": [
       "twenty threads of three processes stop at the limit, and continue when it is raised",
-      "the reservation of a killed worker is released, and its call counts with its known usage",
-      "spending is read from the logs again if its file is %p, also of removed threads and forks",
+      "a killed worker's reservation is released, and its interrupted call counts with the reported usage",
+      "spending is counted again from the logs if its file is %p, including removed threads and forks",
     ],
     "packages/workflow/src/disk/spending.test.ts": [
       "keeps the reservations of live workers, and releases the reservations of lost workers",
