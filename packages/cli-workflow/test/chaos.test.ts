@@ -100,7 +100,7 @@ test("an invalid fixture is refused in one line with its position", async () => 
     ["", ":1:1: the file is empty; hint: fix the file"],
     [
       "[]",
-      `: invalid fixture: missing "format": "uncaged-workflow-fixture"; hint: export it again: ${export_}`,
+      `: invalid fixture: missing "format": "uncaged-workflow-fixture"; hint: export the fixture again: ${export_}`,
     ],
   ] as const) {
     writeFileSync(path, text);
