@@ -60,8 +60,8 @@ describe("a step workflow is rerun from a row", () => {
     expect((await ended(page, id)).forkFrom).toEqual({ threadId: id, steps: 1 });
     await page.getByText("the sum is 40").first().waitFor();
     await page.getByRole("tab", { name: "Events" }).click();
-    await page.getByText("again from Set_Sum, with another $a").first().waitFor();
-    await page.getByText("sum, from Set_Sum").waitFor();
+    await page.getByText("rerun from Set_Sum, with other values of $a").first().waitFor();
+    await page.getByText("sum, Set_Sum").waitFor();
     await page.getByLabel("Type").selectOption("rerun");
     await page.getByRole("status").filter({ hasText: "1 of" }).waitFor();
     await page.getByRole("listitem").getByRole("button", { name: "Set_Sum" }).click();

@@ -116,9 +116,9 @@ const written = (value: unknown): string => {
 
 /** The fields of events that tell most, in the order of reading. */
 const fields = [
-  ...["name", "title", "role", "model", "pid", "type", "outcome", "level", "selected"],
-  ...["condition", "path", "timeoutAction", "value", "delta", "reason", "message", "error"],
-  ...["input", "inputSummary", "content", "outputSummary", "summary"],
+  ...["name", "resumedFrom", "title", "role", "model", "pid", "type", "outcome", "level"],
+  ...["selected", "condition", "path", "timeoutAction", "value", "delta", "reason", "message"],
+  ...["error", "input", "inputSummary", "content", "outputSummary", "summary"],
 ];
 
 /** An event in one line: its most telling fields, else its payload. */
