@@ -55,7 +55,7 @@ async function refused(part: Page | Locator, needed: string, role: string): Prom
   const alert = part.getByRole("alert").filter({ hasText: "role" });
   await alert.waitFor();
   expect(await alert.locator("p").first().textContent()).toBe(
-    `This needs the role ${needed}, but the token has the role ${role}`,
+    `The request needs the role ${needed}, but the token has the role ${role}`,
   );
 }
 
