@@ -37,8 +37,6 @@ export const useThread =
       await stream();
     });
     await measure(() => press("Zoom in"));
-    await measure(() => press("Fold all"));
-    await measure(() => press("Unfold all"));
     await measure(async () => {
       await page.getByLabel("Search the trace").fill("look");
       await stream();
