@@ -114,14 +114,14 @@ const written = (value: unknown): string => {
   return text.length > 160 ? `${text.slice(0, 159)}…` : text;
 };
 
-/** The fields of events that tell most, in the order of reading. */
+/** The most informative fields of events, in reading order. */
 const fields = [
   ...["name", "resumedFrom", "title", "role", "model", "pid", "type", "outcome", "level"],
   ...["selected", "condition", "path", "timeoutAction", "value", "delta", "reason", "message"],
   ...["error", "input", "inputSummary", "content", "outputSummary", "summary"],
 ];
 
-/** An event in one line: its most telling fields, else its payload. */
+/** Returns an event in one line: its most informative fields, else its payload. */
 export function textOf(type: string, payload: Payload): string {
   if (type === "var_changed") return `${written(payload.name)} = ${written(payload.newValue)}`;
   const parts = fields.flatMap((name) => {
