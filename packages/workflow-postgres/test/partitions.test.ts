@@ -41,10 +41,9 @@ describe.skipIf(missingPostgres !== "")(`partitions${missingPostgres}`, () => {
       ).map(({ name }) => name.split(".")[1]);
     expect(await partitions()).toContain("lines_2026_01_05");
     expect(await deleteEnded(database, Date.now() + day)).toBe(2);
-    const now = new Date().toISOString().slice(0, 7).replace("-", "_");
-    expect(new Set(await partitions())).toEqual(
-      new Set([`lines_${now}`, "lines_other", "lines_2026_01_06"]),
-    );
+    const kept = (await partitions()).filter((name) => name?.startsWith("lines_2026_01_"));
+    expect(kept).toEqual(["lines_2026_01_06"]);
+    expect(await partitions()).toContain("lines_other");
     expect(await store.find(old.threadId)).toBe(null);
     expect(await store.find(beside.threadId)).toBe(null);
     expect((await store.read(waits, "data")).lines).toHaveLength(1);
