@@ -67,7 +67,7 @@ async function fill(): Promise<Record<string, readonly [address: string, text: R
   await createPlan();
   return {
     threads: ["/", /^Runs/],
-    thread: [`/threads/${threads.mail}`, /Tuesday/],
+    thread: [`/threads/${threads.mail}`, /^will be with you on Tuesday$/],
     error: [`/threads/${threads.failed}`, /no date/],
     graph: [`/threads/${threads.notes}?view=graph`, /Find the last tag/],
     compare: [`/threads/${threads.solved}/compare/${threads.forked}`, /the same/],

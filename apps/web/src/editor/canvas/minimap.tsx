@@ -23,7 +23,7 @@ export function Minimap({ rects }: { rects: ReadonlyMap<string, Rect> }) {
       style={size}
       bgColor="var(--color-surface)"
       nodeColor="var(--color-line-strong)"
-      maskColor="var(--color-accent-soft)"
+      maskColor="color-mix(in srgb, var(--color-accent) 12%, transparent)"
       onClick={(_, { x, y }) => void setCenter(x, y, { zoom: getZoom() })}
     />
   );
