@@ -45,7 +45,8 @@ try {
       const state = width > 1000 ? "visible" : "attached";
       await page.locator("main").getByText(text).first().waitFor({ state });
       await page.locator("[class*=shimmer]").first().waitFor({ state: "detached" });
-      await page.evaluate("new Promise((done) => requestIdleCallback(done))");
+      // Markdown and the buttons below it appear when their module has loaded.
+      await page.waitForTimeout(500);
       const { data } = await session.send("Page.captureScreenshot", {
         format: "webp",
         quality: 80,
