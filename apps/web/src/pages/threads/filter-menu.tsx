@@ -123,7 +123,9 @@ function Custom({ fields, filter, onClose, onChange }: CustomProps) {
     const typed = new FormData(form as HTMLFormElement);
     const change = fields.map(({ name, read }) => {
       const text = typed.get(name);
-      return [name, typeof text === "string" && text !== "" ? read(text) : undefined] as const;
+      // The browser returns an empty text for an invalid number or an incomplete time.
+      const none = form.querySelector(`[name=${name}]:invalid`) ? null : undefined;
+      return [name, typeof text === "string" && text !== "" ? read(text) : none] as const;
     });
     const wrong = change.flatMap(([name, value]) => (value === null ? [name] : []));
     if (wrong.length > 0) return showProblems(form, () => setInvalid(wrong));
