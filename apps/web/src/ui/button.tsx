@@ -108,10 +108,7 @@ export function Command({ children }: { children: string }) {
 
 const over = "[role=dialog], [role=menu]";
 
-/**
- * Keeps the focus in a group of controls when the focused control, such as Pause, is removed: on the group if it can have
- * the focus, else on its first control.
- */
+/** Keeps the focus in a group, or on its first control, when the focused control, such as Pause, is removed. */
 export function useKeptFocus(group: RefObject<HTMLElement | null>): void {
   const isOurs = useRef(false);
   useEffect(() => {

@@ -31,10 +31,9 @@ export function FilterMenu({ of, filter, anchor, isOpen, onChange, onClose }: Pr
     versions: versions.data ?? [],
   });
   const error = workflows.error ?? versions.error;
-  const isOneOf = of === "Since" || of === "Duration" || of === "Cost";
   return (
     <>
-      <MenuAt anchor={anchor} label={of} isOpen={isOpen} onClose={onClose} onClosed={() => {}}>
+      <MenuAt anchor={anchor} label={of} isOpen={isOpen} onClose={onClose}>
         {error && <FailureNotice error={error} />}
         {choices.map(({ text, isOn, change }) => (
           <MenuChoice
@@ -48,7 +47,7 @@ export function FilterMenu({ of, filter, anchor, isOpen, onChange, onClose }: Pr
             {text}
           </MenuChoice>
         ))}
-        {isOneOf && <MenuItem onClick={() => setCustom(true)}>Custom…</MenuItem>}
+        {customs[of] && <MenuItem onClick={() => setCustom(true)}>Custom…</MenuItem>}
       </MenuAt>
       <Dialog title={of} isOpen={isCustom} onClose={() => setCustom(false)} focusAfter={anchor}>
         <Custom

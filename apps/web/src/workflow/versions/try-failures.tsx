@@ -23,10 +23,10 @@ type Outcome = { threadId?: string; error?: Error };
 function Failures({ name, hash, onClose }: Omit<Props, "isOpen">) {
   const query = useQuery(failedThreadsQuery(name));
   const now = useNow(30_000);
-  const [chosen, choose] = useState<readonly string[]>([]);
+  const [chosen, choose] = useState<ReadonlySet<string>>(new Set());
   const [outcomes, setOutcomes] = useState<ReadonlyMap<string, Outcome>>(new Map());
   const isDone = (id: string) => outcomes.get(id)?.threadId !== undefined;
-  const left = chosen.filter((id) => !isDone(id));
+  const left = [...chosen].filter((id) => !isDone(id));
   const work = useMutation({
     // Threads start one after another, so that a refusal does not affect started threads.
     mutationFn: async () => {
@@ -63,15 +63,9 @@ function Failures({ name, hash, onClose }: Omit<Props, "isOpen">) {
                     <CheckField
                       label={subject}
                       hint={`${at?.text ?? "failed"} · ${ago(updatedAt, now)}`}
-                      checked={chosen.includes(threadId)}
+                      checked={chosen.has(threadId)}
                       disabled={isDone(threadId) || work.isPending}
-                      onChange={({ target }) =>
-                        choose(
-                          target.checked
-                            ? [...chosen, threadId]
-                            : chosen.filter((id) => id !== threadId),
-                        )
-                      }
+                      onChange={() => choose(chosen.symmetricDifference(new Set([threadId])))}
                     />
                     {outcome?.threadId && (
                       <Link to="/threads/$id" params={{ id: outcome.threadId }} className="pl-6">
