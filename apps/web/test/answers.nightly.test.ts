@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { anthropicServer } from "../../../packages/workflow-agents/test/anthropic-server.ts";
 import type { WireServer } from "../../../packages/workflow-agents/test/wire.ts";
-import { bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
+import { asker, bundleOf } from "../../../packages/workflow/test/fixtures/bundles.ts";
 import type { Thread } from "../../../packages/server/src/entry/api-types.ts";
 import { keepPicture, type Look, open, useConsoleProcess } from "./browser.ts";
 import { violationsOf } from "./violations.ts";
@@ -203,6 +203,14 @@ test.each([
   },
   600_000,
 );
+
+test("the text of a question names characters that change the direction", async () => {
+  await serving.add("tricky", asker.replace("may I?", "Pay \u202e9?"));
+  const id = await serving.run("tricky");
+  await serving.until(id, "waiting");
+  const page = await open(serving, `/threads/${id}`);
+  await page.getByRole("region", { name: "Question" }).getByText("Pay [U+202E]9?").waitFor();
+}, 600_000);
 
 test("an approval waits until all of a very long subject is shown", async () => {
   const id = await askedTwice(`${"a line\n".repeat(20_000)}the end`);

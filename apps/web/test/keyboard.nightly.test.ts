@@ -82,6 +82,7 @@ test("the rows of a trace are selected, folded and opened by keys, and f forks f
   await page.keyboard.press("f");
   await page.getByRole("dialog", { name: /^Fork after step 1/ }).waitFor();
   await page.keyboard.press("Escape");
+  await page.getByRole("article").locator(":focus").waitFor();
   await page.keyboard.press("/");
   await page.getByLabel("Search the trace").and(page.locator(":focus")).waitFor();
 }, 600_000);

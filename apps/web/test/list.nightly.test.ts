@@ -144,6 +144,7 @@ test("a view is saved with a name, survives a reload, and is deleted", async () 
   await listed(page, 1);
   await page.getByRole("button", { name: "Forget the view All failures" }).click();
   expect(await views.getByRole("link", { name: "All failures" }).count()).toBe(0);
+  await views.locator("a:focus").waitFor();
   await views.getByRole("link", { name: "Waiting for me" }).click();
   await page.waitForURL(/\/\?status=waiting$/);
   await rowOf(page, "asking for a yes").waitFor();
@@ -181,6 +182,9 @@ test("several threads are selected by keys and with Shift, compared, exported an
   await page.keyboard.press("Escape");
   await bar.waitFor({ state: "detached" });
 
+  await page.getByRole("checkbox", { name: "Select plain answer" }).click();
+  await page.keyboard.press("Escape");
+  await bar.waitFor({ state: "detached" });
   await page.getByRole("checkbox", { name: "Select plain answer" }).click();
   await page.getByRole("checkbox", { name: "Select dear answer" }).click({ modifiers: ["Shift"] });
   const compare = await bar.getByRole("link", { name: "Compare" }).getAttribute("href");

@@ -198,7 +198,7 @@ test.each([1280, 380])(
     await page.getByRole("button", { name: "Go to question" }).click();
     await page.waitForURL((url) => !url.searchParams.has("view"));
     held.resolve();
-    await page.getByLabel("Your answer").waitFor();
+    await page.getByLabel("Your answer").and(page.locator(":focus")).waitFor();
     await page.unrouteAll({ behavior: "ignoreErrors" });
   },
   600_000,

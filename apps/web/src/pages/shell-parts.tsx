@@ -158,13 +158,7 @@ type Props = {
 /** The menu of the theme, the density and the keys. */
 export function AppearanceMenu({ anchor, isOpen, onClose, onKeys }: Props) {
   return (
-    <MenuAt
-      anchor={anchor}
-      label="Appearance"
-      isOpen={isOpen}
-      onClose={onClose}
-      onClosed={() => {}}
-    >
+    <MenuAt anchor={anchor} label="Appearance" isOpen={isOpen} onClose={onClose}>
       <SettingGroup
         label="Theme"
         values={theme.values}

@@ -108,7 +108,7 @@ export function Command({ children }: { children: string }) {
 
 const over = "[role=dialog], [role=menu]";
 
-/** Keeps the focus in a group of controls when the focused control, such as Pause, is removed. */
+/** Keeps the focus in a group, or on its first control, when the focused control, such as Pause, is removed. */
 export function useKeptFocus(group: RefObject<HTMLElement | null>): void {
   const isOurs = useRef(false);
   useEffect(() => {
@@ -121,6 +121,11 @@ export function useKeptFocus(group: RefObject<HTMLElement | null>): void {
   }, [group]);
   useEffect(() => {
     const isLost = document.activeElement === document.body && !document.querySelector(over);
-    if (isOurs.current && isLost) group.current?.querySelector<HTMLElement>("button, a")?.focus();
+    if (!isOurs.current || !isLost) return;
+    const { current } = group;
+    (current?.hasAttribute("tabindex")
+      ? current
+      : current?.querySelector<HTMLElement>("button, a")
+    )?.focus();
   });
 }

@@ -106,7 +106,7 @@ type CheckProps = Pick<Around, "label" | "hint"> & ComponentProps<"input">;
 export const CheckField = ({ label, hint, ...rest }: CheckProps) => (
   <label className="flex items-start gap-2">
     <input type="checkbox" {...rest} className="mt-0.5 size-4 accent-solid" />
-    <span>
+    <span className="min-w-0 wrap-anywhere">
       {label}
       {hint && <span className="block text-small text-faint">{hint}</span>}
     </span>

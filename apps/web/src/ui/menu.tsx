@@ -34,7 +34,7 @@ type AtProps = {
   isOpen: boolean;
   onClose: () => void;
   /** Called after closing, once the focus has returned. */
-  onClosed: () => void;
+  onClosed?: () => void;
   children: ReactNode;
 };
 
@@ -45,7 +45,7 @@ export function MenuAt({ anchor, label, isOpen, onClose, onClosed, children }: A
     const { activeElement, body } = document;
     const isFree = !activeElement || activeElement === body || activeElement.closest("[role=menu]");
     if (isFree) anchor()?.focus();
-    onClosed();
+    onClosed?.();
   };
   return (
     <Base.Root

@@ -70,7 +70,8 @@ export function isTyping(event: Event): boolean {
   // For an event in a shadow root, `target` is only the host of the root.
   const [target] = event.composedPath();
   if (!(target instanceof HTMLElement)) return false;
-  return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+  const fields = "textarea, select, input:not([type=checkbox], [type=range])";
+  return target.isContentEditable || target.matches(fields);
 }
 
 type ListKeys = {

@@ -28,12 +28,7 @@ export function AddPage() {
           chosen={chosen?.file}
           onChoose={(file) => setChosen({ file, count: (chosen?.count ?? 0) + 1 })}
         />
-        {chosen === null || kindOf(chosen.file.name) === null ? (
-          <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-muted">
-            In a terminal, with the files that it imports:
-            <Command>{`uncaged-workflow add ${name ?? "greet"} greet.ts`}</Command>
-          </div>
-        ) : (
+        {chosen && kindOf(chosen.file.name) && (
           <AddForm
             key={chosen.count}
             file={chosen.file}
@@ -41,6 +36,10 @@ export function AddPage() {
             onName={setTyped}
           />
         )}
+        <div className="flex flex-wrap items-center gap-x-3 gap-y-1 text-muted">
+          In a terminal, with the files that it imports:
+          <Command>{`uncaged-workflow add ${name ?? "greet"} greet.ts`}</Command>
+        </div>
       </div>
     </Page>
   );

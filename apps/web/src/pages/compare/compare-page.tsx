@@ -34,12 +34,8 @@ export function ComparePage() {
   const error = left?.error ?? right?.error ?? diff.error;
   return (
     <Page title="Compare two threads" note={isLoaded && verdictOf(diff.data, paramsDiffer(a, b))}>
-      {!isLoaded &&
-        (error ? (
-          <FailureNotice error={error} onRetry={() => void diff.refetch()} />
-        ) : (
-          <Skeleton lines={10} />
-        ))}
+      {error && <FailureNotice error={error} onRetry={() => void diff.refetch()} />}
+      {!error && !isLoaded && <Skeleton lines={10} />}
       {isLoaded && (
         <div className="flex min-w-0 flex-col gap-6">
           <Figures threads={[a, b]} ledgers={ledgers.map(({ data }) => data)} />

@@ -53,7 +53,7 @@ function EvalList({ evals }: { evals: readonly EvalRow[] }) {
               <span key="version" className="wrap-anywhere">
                 {workflow} <code>{hash}</code>
               </span>,
-              `${share(passRate)} passed, score ${score?.toFixed(2) ?? "–"}, ${cost(spent)}`,
+              `${share(passRate)} passed, score ${score?.toFixed(2) ?? "–"}, ${spent === 0 ? "$0" : cost(spent)}`,
             ])}
           />
         </>

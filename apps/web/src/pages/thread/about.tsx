@@ -63,7 +63,7 @@ function Family({ threadId }: { threadId: string }) {
   });
   if (error) return <FailureNotice error={error} />;
   if (!family) return null;
-  if (family.length < 2) return <Nothing>No forks yet. Fork from any card.</Nothing>;
+  if (family.length < 2) return <Nothing>No forks yet. Fork from any row.</Nothing>;
   return (
     <ul className="flex flex-col">
       {family.map(({ threadId: id, status, steps, forkFrom }) => {

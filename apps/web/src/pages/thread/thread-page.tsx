@@ -56,7 +56,7 @@ function ThreadView({ thread }: { thread: Thread }) {
   const { log, rows } = run;
   const [askedToAnswer, setAskedToAnswer] = useState(0);
   const show = (next: View, shown?: string) =>
-    void navigate({
+    navigate({
       search: { view: next === "trace" ? undefined : next, row: shown },
       // A phone shows the selected row in place of the trace: Back returns to the trace.
       replace: next === view && row !== undefined && shown !== undefined,
@@ -64,19 +64,20 @@ function ThreadView({ thread }: { thread: Thread }) {
     });
   const ofStep = rows.find(({ number, failedAt }) => step && (number ?? failedAt) === step);
   const chosen = row ?? ofStep?.id ?? null;
-  const answer = () => {
-    setAskedToAnswer((times) => times + 1);
+  const answer = async () => {
     const question = rows.findLast(({ kind }) => kind === "question");
-    if (question) show("trace", question.id);
+    if (question) await show("trace", question.id);
     // The log has not arrived. The question is the last step.
-    else void navigate({ search: { step: thread.stepCount }, resetScroll: false });
+    else await navigate({ search: { step: thread.stepCount }, resetScroll: false });
+    // A phone shows the form only now. A hidden form can't take the focus.
+    setAskedToAnswer((times) => times + 1);
   };
   if (log.isRemoved) return <Deleted />;
   return (
     <RunContext run={run}>
       <ThreadContext run={run} thread={thread} status={run.status ?? thread.status}>
         <div className="flex h-[calc(100dvh-var(--spacing-below))] min-h-120 flex-col bg-surface">
-          <ThreadHead onAnswer={answer} />
+          <ThreadHead onAnswer={() => void answer()} />
           <Outcome />
           <Tabs
             fills
@@ -84,7 +85,7 @@ function ThreadView({ thread }: { thread: Thread }) {
             tabs={tabs}
             value={view}
             // A phone would show the row in place of the view.
-            onChange={(next) => show(next as View, isWide() ? row : undefined)}
+            onChange={(next) => void show(next as View, isWide() ? row : undefined)}
           >
             <Suspense fallback={<Skeleton lines={8} />}>
               {(view === "trace" || view === "graph") && (
@@ -92,7 +93,7 @@ function ThreadView({ thread }: { thread: Thread }) {
                   view={view}
                   chosen={chosen}
                   askedToAnswer={askedToAnswer}
-                  onSelect={(id) => show(view, id ?? undefined)}
+                  onSelect={(id) => void show(view, id ?? undefined)}
                 />
               )}
               {view === "state" && <StateView />}
@@ -100,7 +101,7 @@ function ThreadView({ thread }: { thread: Thread }) {
                 <EventsView
                   threadId={threadId}
                   onPlace={({ attempt, stepID }) =>
-                    show(
+                    void show(
                       "trace",
                       attempt ?? rows.find(({ card }) => card?.attempt.stepID === stepID)?.id,
                     )

@@ -7,7 +7,7 @@ import { Detail } from "../../thread/detail/detail.tsx";
 import { useThread } from "../../thread/run/thread-context.tsx";
 import { leadingRow } from "../../thread/trace/rows.ts";
 import { TracePane } from "../../thread/trace/trace-pane.tsx";
-import { Button } from "../../ui/button.tsx";
+import { Button, useKeptFocus } from "../../ui/button.tsx";
 import { useKeys } from "../../ui/page.tsx";
 import { Empty, Skeleton } from "../../ui/states.tsx";
 
@@ -27,6 +27,7 @@ export function TraceView({ view, chosen, askedToAnswer, onSelect }: Props) {
   const { thread, log, status, rows, fork } = useThread();
   const now = useNow(500, isLive(status) || status === "waiting");
   const pane = useRef<HTMLDivElement>(null);
+  useKeptFocus(pane);
   const row = rows.find(({ id }) => id === chosen) ?? leadingRow(rows, status);
   const isOpen = chosen !== null;
   const start = (kind: ForkPoint["kind"]) => {

@@ -32,7 +32,7 @@ export function ListMenu({ anchor, isOpen, onClose, onSelect }: Props) {
   return (
     <>
       {pausing.error && <FailureNotice error={pausing.error} />}
-      <MenuAt anchor={anchor} label="More" isOpen={isOpen} onClose={onClose} onClosed={() => {}}>
+      <MenuAt anchor={anchor} label="More" isOpen={isOpen} onClose={onClose}>
         <MenuItem icon={<SquareCheck />} onClick={onSelect}>
           Select threads
         </MenuItem>

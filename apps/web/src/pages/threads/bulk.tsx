@@ -121,6 +121,7 @@ export function SelectionBar({ isOpen: isShown, selection, onDone }: Props) {
         title={`${act.word} ${counted(rows.length, "thread")}?`}
         isOpen={isOpen}
         onClose={close}
+        focusAfter={() => (isShown ? null : document.querySelector<HTMLElement>("[role=row] a"))}
       >
         <Work
           act={act}
@@ -144,8 +145,8 @@ type WorkProps = {
   onDone: (text: string) => void;
 };
 
-/** The outcome for a thread: the response, or the error. */
-type Outcome = { answer: unknown } | { error: Error };
+/** The outcome for a thread. */
+type Outcome = { answer?: unknown; error: Error | null };
 
 /** Applies an action to several threads. After failures, shows each result and repeats only the failed threads. */
 function Work({ act, given, onClose, onDone }: WorkProps) {
@@ -157,11 +158,10 @@ function Work({ act, given, onClose, onDone }: WorkProps) {
   const work = useMutation({
     mutationFn: async () => {
       const all = new Map(outcomes);
-      const answerOf = ({ threadId }: ThreadRow): Outcome => all.get(threadId) ?? missing;
-      const left = () => rows.filter((row) => "error" in answerOf(row));
+      const left = () => rows.filter(({ threadId }) => all.get(threadId)?.error !== null);
       await forEachOf(left(), async ({ threadId }) => {
         const outcome = act.request(threadId).then(
-          (answer) => ({ answer }),
+          (answer) => ({ answer, error: null }),
           (error: unknown) => ({
             error: error instanceof Error ? error : new Error(String(error)),
           }),
@@ -171,12 +171,12 @@ function Work({ act, given, onClose, onDone }: WorkProps) {
       });
       void client.invalidateQueries({ queryKey: threadKeys.all });
       if (left().length > 0) return;
-      if (act === exporting)
-        download("threads.jsonl", rows.map((row) => lineOf(answerOf(row))).join(""));
+      const answers = rows.map(({ threadId }) => all.get(threadId)?.answer);
+      if (act === exporting) download("threads.jsonl", answers);
       onDone(`${counted(rows.length, "thread")} ${done}.`);
     },
   });
-  const failed = [...outcomes.values()].filter((outcome) => "error" in outcome).length;
+  const failed = [...outcomes.values()].filter(({ error }) => error !== null).length;
   const isEnded = !work.isPending && failed > 0;
   return (
     <DialogForm
@@ -202,13 +202,8 @@ function Work({ act, given, onClose, onDone }: WorkProps) {
   );
 }
 
-const missing: Outcome = { error: new Error("not done yet") };
-
-const lineOf = (outcome: Outcome): string =>
-  "answer" in outcome ? `${JSON.stringify(outcome.answer)}\n` : "";
-
 function Line({ subject, outcome }: { subject: string; outcome: Outcome | undefined }) {
-  const error = outcome && "error" in outcome ? outcome.error : null;
+  const error = outcome?.error;
   return (
     <li className="flex gap-2">
       {outcome &&
@@ -239,8 +234,10 @@ export async function forEachOf<Item>(
   );
 }
 
-function download(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: "application/jsonl" }));
+/** Downloads a file with a line of JSON for each value. */
+function download(name: string, values: readonly unknown[]): void {
+  const lines = values.map((value) => `${JSON.stringify(value)}\n`);
+  const url = URL.createObjectURL(new Blob(lines, { type: "application/jsonl" }));
   Object.assign(document.createElement("a"), { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

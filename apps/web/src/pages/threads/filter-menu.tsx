@@ -31,10 +31,9 @@ export function FilterMenu({ of, filter, anchor, isOpen, onChange, onClose }: Pr
     versions: versions.data ?? [],
   });
   const error = workflows.error ?? versions.error;
-  const isOneOf = of === "Since" || of === "Duration" || of === "Cost";
   return (
     <>
-      <MenuAt anchor={anchor} label={of} isOpen={isOpen} onClose={onClose} onClosed={() => {}}>
+      <MenuAt anchor={anchor} label={of} isOpen={isOpen} onClose={onClose}>
         {error && <FailureNotice error={error} />}
         {choices.map(({ text, isOn, change }) => (
           <MenuChoice
@@ -48,7 +47,7 @@ export function FilterMenu({ of, filter, anchor, isOpen, onChange, onClose }: Pr
             {text}
           </MenuChoice>
         ))}
-        {isOneOf && <MenuItem onClick={() => setCustom(true)}>Custom…</MenuItem>}
+        {customs[of] && <MenuItem onClick={() => setCustom(true)}>Custom…</MenuItem>}
       </MenuAt>
       <Dialog title={of} isOpen={isCustom} onClose={() => setCustom(false)} focusAfter={anchor}>
         <Custom
@@ -123,7 +122,9 @@ function Custom({ fields, filter, onClose, onChange }: CustomProps) {
     const typed = new FormData(form as HTMLFormElement);
     const change = fields.map(({ name, read }) => {
       const text = typed.get(name);
-      return [name, typeof text === "string" && text !== "" ? read(text) : undefined] as const;
+      // The browser returns an empty text for an invalid number or an incomplete time.
+      const none = form.querySelector(`[name=${name}]:invalid`) ? null : undefined;
+      return [name, typeof text === "string" && text !== "" ? read(text) : none] as const;
     });
     const wrong = change.flatMap(([name, value]) => (value === null ? [name] : []));
     if (wrong.length > 0) return showProblems(form, () => setInvalid(wrong));

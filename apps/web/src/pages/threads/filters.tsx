@@ -1,7 +1,7 @@
 import { ChevronDown, X } from "lucide-react";
 import { useRef, useState } from "react";
 import type { ThreadFilter } from "../../lib/thread-filter.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, useKeptFocus } from "../../ui/button.tsx";
 import { IconButton } from "../../ui/icon-button.tsx";
 import { SearchField } from "../../ui/search-field.tsx";
 import { later } from "../../ui/later.tsx";
@@ -18,8 +18,10 @@ export function Filters({ filter, onChange }: Props) {
   const [opened, open] = useState<FilterName | null>(null);
   const [name, setName] = useState<FilterName>("Status");
   const buttons = useRef(new Map<FilterName, HTMLButtonElement>());
+  const all = useRef<HTMLElement>(null);
+  useKeptFocus(all);
   return (
-    <search className="flex flex-col gap-2">
+    <search ref={all} className="flex flex-col gap-2">
       <div className="flex flex-wrap items-center gap-x-1 gap-y-2">
         <SearchField
           label="Search all threads"

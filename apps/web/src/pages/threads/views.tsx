@@ -1,9 +1,9 @@
 import { Link } from "@tanstack/react-router";
 import { X } from "lucide-react";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { useStored } from "../../lib/stored.ts";
 import type { ThreadFilter } from "../../lib/thread-filter.ts";
-import { Button } from "../../ui/button.tsx";
+import { Button, useKeptFocus } from "../../ui/button.tsx";
 import { IconButton } from "../../ui/icon-button.tsx";
 import { later } from "../../ui/later.tsx";
 import { builtIn, keepViews, textOfFilter, type View, viewsIn, viewsKey } from "./filter.ts";
@@ -17,9 +17,11 @@ export function Views({ filter }: { filter: ThreadFilter }) {
   const text = textOfFilter(filter);
   const isCurrent = (view: View) => textOfFilter(view.filter) === text;
   const own = saved.find(isCurrent);
+  const bar = useRef<HTMLDivElement>(null);
+  useKeptFocus(bar);
   const isNamed = own !== undefined || builtIn.some(isCurrent);
   return (
-    <div className="flex items-center gap-1">
+    <div ref={bar} className="flex items-center gap-1">
       <nav aria-label="Views" className="flex min-w-0 gap-1 overflow-x-auto scrollbar-none">
         {[...builtIn, ...saved].map((view) => (
           <Link

@@ -3,7 +3,7 @@ import { GitFork, RotateCcw } from "lucide-react";
 import { type ReactNode, useRef } from "react";
 import { cost, duration, moment, roleName, tokens, useNow } from "../../lib/format.ts";
 import { type Card, durationOf } from "../../lib/thread-log.ts";
-import type { ForkPoint } from "../../lib/threads.ts";
+import { type ForkPoint, isLive } from "../../lib/threads.ts";
 import { Button, Copy } from "../../ui/button.tsx";
 import { Prose } from "../../ui/prose.tsx";
 import type { TraceRow } from "../trace/rows.ts";
@@ -26,7 +26,9 @@ type Props = {
 export function Detail({ row, asked = 0 }: Props) {
   const title = titleOf(row);
   const article = useRef<HTMLElement>(null);
-  useFollowedEnd(article, row.status === "running");
+  const { status } = useThread();
+  // Until its log has arrived, an ended thread has running rows.
+  useFollowedEnd(article, row.status === "running" && isLive(status));
   return (
     <article ref={article} className="flex min-w-0 flex-col" aria-label={`Details of ${title}`}>
       <header className="flex flex-col gap-1 px-4 py-3">

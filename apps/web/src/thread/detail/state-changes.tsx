@@ -34,7 +34,7 @@ function Changes({ threadId, number }: { threadId: string; number: number }) {
   );
 }
 
-/** The variables of a step workflow before and after a step, and its params. The state before step 0 is empty. */
+/** The variables of a step workflow before and after a step, and its params. Step 0 changes nothing. */
 export const statesQuery = (threadId: string, number: number) =>
   queryOptions({
     queryKey: ["states", threadId, number],
@@ -44,7 +44,7 @@ export const statesQuery = (threadId: string, number: number) =>
         number > 0 ? read(number - 1) : null,
         read(number),
       ]);
-      return { before: before ? stateIn(before) : {}, after: stateIn(after), params: after.params };
+      return { before: stateIn(before ?? after), after: stateIn(after), params: after.params };
     },
     staleTime: Infinity,
     gcTime: 0,

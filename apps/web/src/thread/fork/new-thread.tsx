@@ -35,6 +35,8 @@ type Props = {
 export function ForkDialog({ thread, steps, point, onMade, onClose }: Props) {
   const { data: bundle, isPending } = useQuery(bundleQuery(thread.hash));
   const isOfSteps = isStepWorkflow(bundle);
+  // The form takes the focus before the dialog can note its place.
+  const [from] = useState(() => document.activeElement);
   const { data: begin, error } = useQuery({
     ...valuesQuery(thread.threadId, point),
     enabled: isOfSteps,
@@ -54,6 +56,7 @@ export function ForkDialog({ thread, steps, point, onMade, onClose }: Props) {
       description={begin ? whatBegins(begin) : isOfSteps ? "" : whatHappens(point, steps.length)}
       isOpen
       onClose={onClose}
+      focusAfter={() => (from?.isConnected && from instanceof HTMLElement ? from : null)}
       wide
     >
       {start && (

@@ -64,6 +64,12 @@ test("many waits take only a part of the axis, and a running attempt lasts until
   expect(axis?.workMs).toBe(1_500);
 });
 
+test("the axis starts at its first attempts, also if they took no time", () => {
+  const axis = axisOf([row("attempt", 0, 0), row("attempt", 5, 5), row("attempt", 9, 30)], 30);
+  expect(axis?.atWork(0)).toBe(0);
+  expect(axis?.atWork(21)).toBeCloseTo(1);
+});
+
 test("copied attempts and attempts without a known start are not on the axis", () => {
   expect(
     axisOf([row("attempt", 0, 9, { status: "copied" }), row("attempt", null, 20)], 30),

@@ -69,7 +69,8 @@ export function axisOf(rows: readonly TraceRow[], now: number): Axis | null {
       return (piece.at + Math.min(1, Math.max(0, share)) * piece.length) / whole;
     },
     atWork(ms) {
-      const piece = pieceAt(ms, "work");
+      // Steps that took no time start at 0 too.
+      const piece = ms === 0 ? pieces[0] : pieceAt(ms, "work");
       return piece ? Math.min(1, (piece.at + ms - piece.work) / whole) : 0;
     },
   };

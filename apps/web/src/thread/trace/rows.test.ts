@@ -166,6 +166,16 @@ test("the time without an attempt is a pause, or a time without a worker", () =>
   ]);
 });
 
+test("the delay of a retry is not a pause", () => {
+  begin("A", "flaky");
+  event("A", "attempt_end", { outcome: "failed", error: { name: "E", message: "no" } });
+  step("A", "flaky", { __durable__: { retry: { try: 1, of: 2, at: now, delayMs: 5_000 } } });
+  now += 5_000;
+  begin("B", "flaky", { after: { attempt: "A", delay_ms: 5_000 } });
+  step("B", "flaky");
+  expect(shown()).toEqual(["flaky attempt failed", "no retry done", "flaky attempt done"]);
+});
+
 test("the attempt at which a thread fails has the number of its step", () => {
   begin("A", "first");
   step("A", "first");

@@ -190,8 +190,9 @@ const retriesIn = (cards: readonly Card[]): ReadonlyMap<string, Retry> =>
 
 const leastPauseMs = 1_000;
 
-/** The times in which no attempt ran and no question was open: the thread was paused, or had no worker. */
+/** The times without an attempt, an open question or a retry's delay: the thread was paused, or had no worker. */
 function pausesIn(log: ThreadLog, cards: readonly Card[]): TraceNode[] {
+  const retried = retriesIn(cards);
   const starts = log.lines.filter(({ type }) => type === "worker_start");
   const pauses: TraceNode[] = [];
   const add = (from: number, to: number | null, name: string) => {
@@ -209,15 +210,13 @@ function pausesIn(log: ThreadLog, cards: readonly Card[]): TraceNode[] {
       add(from, startedAt, restart ? "No worker" : "Paused");
     }
     const asked = step?.role === "__wait__" ? log.steps[step.number]?.timestamp : undefined;
-    busyUntil = Math.max(busyUntil ?? 0, asked ?? endedAt ?? Infinity);
+    const { at = 0, delayMs = 0 } = retried.get(attempt.attempt) ?? {};
+    busyUntil = Math.max(busyUntil ?? 0, asked ?? endedAt ?? Infinity, at + (delayMs ?? 0));
   }
-  const isStopped = log.status === "paused" || log.status === "interrupted";
-  if (isStopped && busyUntil !== null)
-    add(
-      busyUntil === Infinity ? log.lastAt : busyUntil,
-      null,
-      log.status === "paused" ? "Paused" : "No worker",
-    );
+  const names: Partial<Record<Status, string>> = { paused: "Paused", interrupted: "No worker" };
+  const stopped = log.status && names[log.status];
+  if (stopped && busyUntil !== null)
+    add(busyUntil === Infinity ? log.lastAt : busyUntil, null, stopped);
   return pauses;
 }
 

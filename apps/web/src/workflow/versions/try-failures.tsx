@@ -18,14 +18,15 @@ export function TryFailures({ name, hash, isOpen, onClose }: Props) {
   );
 }
 
-type Outcome = { threadId: string } | { error: Error };
+type Outcome = { threadId?: string; error?: Error };
 
 function Failures({ name, hash, onClose }: Omit<Props, "isOpen">) {
   const query = useQuery(failedThreadsQuery(name));
   const now = useNow(30_000);
-  const [chosen, choose] = useState<readonly string[]>([]);
+  const [chosen, choose] = useState<ReadonlySet<string>>(new Set());
   const [outcomes, setOutcomes] = useState<ReadonlyMap<string, Outcome>>(new Map());
-  const left = chosen.filter((id) => !outcomes.has(id));
+  const isDone = (id: string) => outcomes.get(id)?.threadId !== undefined;
+  const left = [...chosen].filter((id) => !isDone(id));
   const work = useMutation({
     // Threads start one after another, so that a refusal does not affect started threads.
     mutationFn: async () => {
@@ -60,24 +61,18 @@ function Failures({ name, hash, onClose }: Omit<Props, "isOpen">) {
                 return (
                   <li key={threadId} className="flex flex-col gap-1">
                     <CheckField
-                      label={<span className="wrap-anywhere">{subject}</span>}
+                      label={subject}
                       hint={`${at?.text ?? "failed"} · ${ago(updatedAt, now)}`}
-                      checked={chosen.includes(threadId)}
-                      disabled={outcome !== undefined || work.isPending}
-                      onChange={({ target }) =>
-                        choose(
-                          target.checked
-                            ? [...chosen, threadId]
-                            : chosen.filter((id) => id !== threadId),
-                        )
-                      }
+                      checked={chosen.has(threadId)}
+                      disabled={isDone(threadId) || work.isPending}
+                      onChange={() => choose(chosen.symmetricDifference(new Set([threadId])))}
                     />
-                    {outcome && "threadId" in outcome && (
+                    {outcome?.threadId && (
                       <Link to="/threads/$id" params={{ id: outcome.threadId }} className="pl-6">
                         Open the new thread
                       </Link>
                     )}
-                    {outcome && "error" in outcome && <FailureNotice error={outcome.error} />}
+                    {outcome?.error && <FailureNotice error={outcome.error} />}
                   </li>
                 );
               })}

@@ -31,7 +31,7 @@ export function Versions({ name }: { name: string }) {
 }
 
 const columns =
-  "lg:grid lg:grid-cols-[minmax(12rem,1.4fr)_4rem_5rem_6rem_6rem_6rem_5rem_8rem_auto] lg:items-center lg:gap-4";
+  "2xl:grid 2xl:grid-cols-[minmax(10rem,1.4fr)_3rem_4rem_5rem_5rem_5rem_4.5rem_7.5rem_auto] 2xl:items-center 2xl:gap-4";
 
 const headings = ["Runs", "Success", "p50", "p95", "Cost", "Tokens"] as const;
 
@@ -39,7 +39,7 @@ function VersionList({ name, versions }: { name: string; versions: readonly Vers
   const at = versions.findIndex((one) => one.current);
   const current = versions[at] ?? null;
   return (
-    <div className="panel flex flex-col">
+    <div className="panel flex flex-col [&>button]:m-3">
       <div className={`${columns} hidden border-b px-4 py-2 text-small text-muted`} aria-hidden>
         <span>Version</span>
         {headings.map((heading) => (
@@ -48,7 +48,7 @@ function VersionList({ name, versions }: { name: string; versions: readonly Vers
           </span>
         ))}
         <span>30 days</span>
-        <span className="w-52" />
+        <span className="w-64" />
       </div>
       <More of={versions} atOnce={atOnce} label={earlier}>
         {(shown) => (
@@ -106,7 +106,7 @@ function Version({ name, version, current, before, isOlder }: VersionProps) {
         <div
           className={`${columns} flex flex-wrap items-center gap-x-4 gap-y-2 max-sm:grid max-sm:grid-cols-3`}
         >
-          <span className="flex min-w-0 flex-wrap items-center gap-x-2 max-lg:basis-full max-sm:col-span-full">
+          <span className="flex min-w-0 flex-wrap items-center gap-x-2 max-2xl:basis-full max-sm:col-span-full">
             <h2 className="code font-semibold">{hash.slice(0, 6)}</h2>
             <Copy text={hash} what="the hash" />
             {version.current && <Pill look="current">current</Pill>}
@@ -115,7 +115,7 @@ function Version({ name, version, current, before, isOlder }: VersionProps) {
             </span>
           </span>
           <Figure label="Runs">
-            <Link to="/" search={{ workflow: hash }} className="underline lg:no-underline">
+            <Link to="/" search={{ workflow: hash }} className="underline 2xl:no-underline">
               {count(threads)}
             </Link>
           </Figure>
@@ -129,7 +129,7 @@ function Version({ name, version, current, before, isOlder }: VersionProps) {
           <Sparkline days={version.days} now={now} />
           <span
             ref={actions}
-            className="flex justify-end gap-2 max-sm:col-span-full max-sm:justify-start lg:w-52"
+            className="flex justify-end gap-2 max-sm:col-span-full max-sm:justify-start 2xl:w-64"
           >
             {!version.current && (
               <Button small icon={<Undo2 />} onClick={() => ask("change")}>
@@ -180,7 +180,7 @@ function Version({ name, version, current, before, isOlder }: VersionProps) {
             <Link
               to="/threads/$id"
               params={{ id: newestFailure.threadId }}
-              className="max-w-100 truncate"
+              className="max-w-100 flex-none truncate"
             >
               {newestFailure.subject}
             </Link>
@@ -223,8 +223,8 @@ function Version({ name, version, current, before, isOlder }: VersionProps) {
 }
 
 const Figure = ({ label, children }: { label: string; children: ReactNode }) => (
-  <span className="lg:text-right">
-    <span className="mr-1 text-small text-muted lg:sr-only">{label}</span>
+  <span className="2xl:text-right">
+    <span className="mr-1 text-small text-muted 2xl:sr-only">{label}</span>
     {children}
   </span>
 );
