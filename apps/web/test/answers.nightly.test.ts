@@ -309,6 +309,24 @@ test("a decision on a question that was answered elsewhere is refused and decide
   expect((await serving.ok<Thread>(`/api/threads/${id}`)).steps).toHaveLength(4);
 }, 600_000);
 
+test("a question stays with its text when another program answers it during typing", async () => {
+  const id = await askedTwice();
+  const { page, card } = await approvalOf(id, `/threads/${id}`);
+  const note = card.getByLabel("Note (optional)");
+  await note.click();
+  await page.keyboard.type("shor");
+  await serving.ok(`/api/threads/${id}/input`, { value: "approve", question: 2 });
+  await page.getByText("This question is no longer open").waitFor();
+  await page.keyboard.type("ter");
+  expect(await note.inputValue()).toBe("shorter");
+  expect(await card.getByRole("button", { name: "Approve", exact: true }).isDisabled()).toBe(true);
+  await serving.until(id, "waiting", 4);
+  await press(page, "Go to question");
+  await card.getByText("Really?").waitFor();
+  await card.getByRole("button", { name: "Approve", exact: true }).click();
+  expect((await serving.until(id, "completed")).status).toBe("completed");
+}, 600_000);
+
 test("a form sends no decision without a choice", async () => {
   const id = await serving.run("form");
   await serving.until(id, "waiting");

@@ -1,9 +1,10 @@
 import { ArrowDownToLine, ArrowLeft, Hourglass, LoaderCircle } from "lucide-react";
-import { lazy, Suspense, useRef } from "react";
+import { lazy, Suspense, useRef, useState } from "react";
 import { useNow } from "../../lib/format.ts";
 import { type ForkPoint, isLive } from "../../lib/threads.ts";
 import { pointOf } from "../../thread/fork/fork.ts";
 import { Detail } from "../../thread/detail/detail.tsx";
+import { hasDraft } from "../../thread/question/question.tsx";
 import { useThread } from "../../thread/run/thread-context.tsx";
 import { leadingRow } from "../../thread/trace/rows.ts";
 import { TracePane } from "../../thread/trace/trace-pane.tsx";
@@ -28,7 +29,10 @@ export function TraceView({ view, chosen, askedToAnswer, onSelect }: Props) {
   const now = useNow(500, isLive(status) || status === "waiting");
   const pane = useRef<HTMLDivElement>(null);
   useKeptFocus(pane);
-  const row = rows.find(({ id }) => id === chosen) ?? leadingRow(rows, status);
+  // A question stays while its answer is typed, also if another tab answers it.
+  const [typedIn, setTypedIn] = useState("");
+  const typed = rows.find((one) => one.id === typedIn && hasDraft(thread.threadId, one));
+  const row = rows.find(({ id }) => id === chosen) ?? typed ?? leadingRow(rows, status);
   const isOpen = chosen !== null;
   const start = (kind: ForkPoint["kind"]) => {
     const point = pointOf(row, kind, thread);
@@ -91,6 +95,7 @@ export function TraceView({ view, chosen, askedToAnswer, onSelect }: Props) {
       <div
         ref={pane}
         tabIndex={-1}
+        onInput={() => setTypedIn(row?.id ?? "")}
         className={`min-h-0 min-w-0 overflow-y-auto outline-none xl:border-l ${isOpen ? "" : "max-xl:hidden"}`}
       >
         <div className="sticky top-0 z-10 border-b bg-surface px-2 py-1 xl:hidden">
@@ -106,7 +111,7 @@ export function TraceView({ view, chosen, askedToAnswer, onSelect }: Props) {
         {row && (
           <Detail
             // While following, each step replaces the row. A new element would lose the focus.
-            key={isOpen || status === "waiting" ? row.id : "newest"}
+            key={isOpen || typed || status === "waiting" ? row.id : "newest"}
             row={row}
             asked={askedToAnswer}
           />

@@ -74,9 +74,9 @@ export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
 
 const draftKey = (threadId: string, step: number): string => `answer-${threadId}-${step}`;
 
-/** Tells whether a text for a question was typed and not sent. */
-const hasDraft = (threadId: string, step: number): boolean =>
-  readKept<unknown>(draftKey(threadId, step), null) !== null;
+/** Tells whether a text for a row's question was typed and not sent. */
+export const hasDraft = (threadId: string, { card }: TraceRow): boolean =>
+  !!card?.step && readKept<unknown>(draftKey(threadId, card.step.number), null) !== null;
 
 type Answer = (given: AnswerThread) => Promise<void>;
 
@@ -274,15 +274,15 @@ const isDecision = (choices: readonly unknown[]): boolean =>
   choices.length > 1 && choices.every((choice) => decisionOf(choice) !== null);
 
 /**
- * The form of a row's open question, or of a closed question with unsent text, while the thread waits; for a sleep, its
- * end. `asked` counts the requests to show the form.
+ * The form of a row's question while the thread waits for it or it has unsent text; for a sleep, its end. `asked` counts
+ * the requests to show the form.
  */
 export function RowFoot({ row, asked }: { row: TraceRow; asked: number }) {
   const { threadId, status } = useThread();
   const step = row.card?.step;
   const isOver = row.status !== "waiting";
-  if (status !== "waiting" || step?.role !== "__wait__") return null;
-  if (isOver && !hasDraft(threadId, step.number)) return null;
+  if (step?.role !== "__wait__") return null;
+  if ((isOver || status !== "waiting") && !hasDraft(threadId, row)) return null;
   if (row.kind === "wait") return <Asleep step={step} />;
   return (
     <Question key={step.number} threadId={threadId} step={step} asked={asked} isOver={isOver} />
