@@ -136,7 +136,8 @@ test("an abort ends a check and removes its files, which contain the environment
     const controller = new AbortController();
     const { signal } = controller;
     const checked = checkVersion(store.memory as Host, "letter", hash, { signal });
-    await until(() => readdirSync(folder).some((name) => name.startsWith("uncaged-replay-cwd")));
+    const names = () => readdirSync(folder, { encoding: "utf8", recursive: true });
+    await until(() => names().some((name) => name.includes("/cwd-")));
     controller.abort(new Error("stopped"));
     expect(String(await checked.catch((error: unknown) => error))).toContain("stopped");
     expect(readdirSync(folder)).toEqual([]);
