@@ -115,6 +115,25 @@ test("an invalid fixture is refused in one line with its position", async () => 
   ]);
 });
 
+test("another order of the questions of a parallel loop is not a divergence", async () => {
+  const path = join(store.folder, "ask.json");
+  const step = { target: "$b[_index]", value: "=_item" };
+  const registry = { params: [], vars: ["$a([STRING]) = []", "$b([INT]) = []"] };
+  const steps = [
+    { id: "Loop_All", source: [1, 2], mode: "parallel", children: ["Pause_A"], next: "Stop_All" },
+    { id: "Pause_A", reason: "=_item", resumeResultTarget: "$a[_index]", next: "Set_B" },
+    { id: "Set_B", ...step, next: "Set_C" },
+    { id: "Set_C", ...step, next: "RETURN" },
+    { id: "Stop_All" },
+  ];
+  writeFileSync(path, JSON.stringify({ version: "3.18", name: "ask", registry, steps }));
+  await store.ok(["add", "ask", path]);
+  await store.run(["run", "ask", "--wait"]);
+  for (const answer of ["x", "y"])
+    await store.run(["resume", "@last", "--input", answer, "--wait"]);
+  expect(await store.ok(["chaos", "ask", "--seed", "1"])).toContain(" 0 diverged");
+});
+
 test("an abort ends the runs and removes their folder", async () => {
   const folder = newFolder();
   const { TMPDIR } = process.env;

@@ -136,7 +136,8 @@ test("an abort ends a check and removes its files, which contain the environment
     const controller = new AbortController();
     const { signal } = controller;
     const checked = checkVersion(store.memory as Host, "letter", hash, { signal });
-    await until(() => readdirSync(folder).some((name) => name.startsWith("uncaged-replay-cwd")));
+    const names = () => readdirSync(folder, { encoding: "utf8", recursive: true });
+    await until(() => names().some((name) => name.includes("/cwd-")));
     controller.abort(new Error("stopped"));
     expect(String(await checked.catch((error: unknown) => error))).toContain("stopped");
     expect(readdirSync(folder)).toEqual([]);
@@ -165,6 +166,38 @@ test("a step workflow diverges where a loop has another round or leaves at anoth
         : ["1 thread: 1 diverge", `${id} diverges at step ${found}`],
     );
   }
+});
+
+test("a step workflow diverges where the iterations of a parallel loop exchange their branches", async () => {
+  const text = JSON.stringify({
+    ...{ version: "3.18", name: "sort", registry: { params: [], vars: ["$found([INT]) = []"] } },
+    steps: [
+      {
+        id: "Loop_All",
+        source: [1, 2],
+        mode: "parallel",
+        children: ["Branch_One"],
+        next: "Stop_All",
+      },
+      {
+        id: "Branch_One",
+        cases: [
+          ["=_item == 1", "Set_One"],
+          ["ELSE", "Set_Two"],
+        ],
+        next: "RETURN",
+      },
+      { id: "Set_One", target: "$found[_index]", value: 1, next: "RETURN" },
+      { id: "Set_Two", target: "$found[_index]", value: 2, next: "RETURN" },
+      { id: "Stop_All" },
+    ],
+  });
+  await store.ok(["add", "sort", file("sort.json", text)]);
+  const id = await store.ok(["run", "sort"]);
+  await store.until(id, "completed");
+  const changed = file("sorted.json", text.replace("_item == 1", "_item == 2"));
+  const { stdout } = await store.run(["add", "sort", changed, "--check"]);
+  expect(stdout).toStartWith(`1 thread: 1 diverge\n${id} diverges at step 1: recorded: Set_`);
 });
 
 test("a step workflow that waits for its first answer in a loop does not diverge", async () => {

@@ -7,9 +7,9 @@ import {
   type ThreadRef,
   type ThreadView,
 } from "@uncaged/workflow/host";
-import { copyThread, copyVersion, drivenToEnd } from "@uncaged/workflow/internal";
+import { copyThread, copyVersion, drivenToEnd, HeldFolder } from "@uncaged/workflow/internal";
 import { needsLive } from "./errors.ts";
-import { TrialFolder } from "./folder.ts";
+import { endWorkers, rootIn } from "./folder.ts";
 
 /** The thread to run again. `keep` is the number of its steps to keep; `isLive` runs its roles. */
 export type TrialOptions = {
@@ -23,20 +23,23 @@ export type TrialOptions = {
 
 /** A temporary storage root, in which a thread runs again on several versions. */
 export class Trial {
-  readonly #folder: TrialFolder;
+  readonly root: string;
+  readonly #folder: HeldFolder;
   readonly #local: Host;
   readonly #recorded: ThreadView;
   readonly #options: TrialOptions;
 
-  private constructor(folder: TrialFolder, recorded: ThreadView, options: TrialOptions) {
+  private constructor(folder: HeldFolder, recorded: ThreadView, options: TrialOptions) {
+    this.root = rootIn(folder.path);
     this.#folder = folder;
-    this.#local = openLocalHost({ path: folder.root, env: options.env });
+    this.#local = openLocalHost({ path: this.root, env: options.env });
     this.#recorded = recorded;
     this.#options = options;
   }
 
   static async open(recorded: ThreadView, options: TrialOptions): Promise<Trial> {
-    const trial = new Trial(await TrialFolder.open(), recorded, options);
+    const folder = await HeldFolder.open("uncaged-bisect-", endWorkers);
+    const trial = new Trial(folder, recorded, options);
     try {
       await copyThread(options.host, options.ref, trial.root);
     } catch (error) {
@@ -44,10 +47,6 @@ export class Trial {
       throw error;
     }
     return trial;
-  }
-
-  get root(): string {
-    return this.#folder.root;
   }
 
   /**
@@ -77,7 +76,8 @@ export class Trial {
 
   /** Ends the workers of the root and removes it. */
   async close(): Promise<void> {
-    await this.#folder.remove(this.#local);
+    await this.#local.close();
+    await this.#folder.remove();
   }
 }
 

@@ -2,9 +2,8 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Fixture } from "@uncaged/workflow/host";
 import { fixtureOf } from "@uncaged/workflow/host";
-import { checkFixture } from "@uncaged/workflow/internal";
 import { jsonOf } from "../arguments/values.ts";
-import { badFixture } from "../eval/errors.ts";
+import { fixtureIn } from "../eval/fixture.ts";
 import { badOption, wrongUse } from "../session/errors.ts";
 import type { Session } from "../session/session.ts";
 import { noRecording } from "./errors.ts";
@@ -71,12 +70,7 @@ async function recordingOf(
   { thread, fixture, live }: InputOptions,
 ): Promise<{ fixture: Fixture | null; maxRounds?: number; again: string[] }> {
   if (fixture !== undefined) {
-    const value = await jsonOf("--fixture", `@${fixture}`);
-    try {
-      return { fixture: checkFixture(value), again: ["--fixture", fixture] };
-    } catch (error) {
-      throw badFixture(fixture, error instanceof Error ? error.message : String(error));
-    }
+    return { fixture: await fixtureIn(fixture, "--fixture"), again: ["--fixture", fixture] };
   }
   const { host } = session;
   const ref = thread === undefined ? await newest(session, version) : await host.find(thread);

@@ -1,4 +1,4 @@
-import type { Host, Status } from "@uncaged/workflow/host";
+import type { Host, Status, ThreadView } from "@uncaged/workflow/host";
 import { movedError } from "@uncaged/workflow/internal";
 import { Option } from "commander";
 import { withName } from "../arguments/names.ts";
@@ -62,12 +62,13 @@ export default defineCommand({
     const { workflow } = view;
     const range = () => rangeOf(host, workflow, options);
     const versions = await withName(session, workflow, range);
+    const signal = session.termination();
     const trial = await Trial.open(view, {
-      ...{ host, ref, env, keep: options.step ?? 0, isLive: options.live === true },
-      signal: session.interruption(),
+      ...{ host, ref, env, signal, keep: options.step ?? 0, isLive: options.live === true },
     });
     try {
-      return show(session, await search(session, versions, trial, judge));
+      const test = (one: ThreadView) => judge(one, trial.root, signal);
+      return show(session, await search(session, versions, trial, test));
     } finally {
       await trial.close();
     }
@@ -101,13 +102,13 @@ async function search(
   session: Session,
   versions: readonly string[],
   trial: Trial,
-  judge: Judge,
+  judge: (view: ThreadView) => ReturnType<Judge>,
 ): Promise<Found | null> {
   const interrupted = new Error("interrupted");
   const test = async (version: string): Promise<TestResult> => {
     const view = await trial.run(version);
     if (view === null) throw interrupted;
-    const result = await judge(view, trial.root, session.interruption());
+    const result = await judge(view);
     if (result === null) throw interrupted;
     const why = view.status === "failed" ? `  ${view.result.summary.split("\n", 1)[0]}` : "";
     session.note(`${version}  ${result}  ${view.status}${why}`);

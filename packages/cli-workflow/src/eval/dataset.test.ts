@@ -36,3 +36,13 @@ test.each([
   expect(problem).toContain(why);
   expect(problem).toMatch(/^set\.jsonl:\d+:\d+: [^\n]+$/);
 });
+
+test("a fixture with invalid JSON is refused with its position", async () => {
+  const broken = join(folder, "a.json");
+  writeFileSync(broken, '{\n  "steps": [,]\n}');
+  const problem = `${broken}:2:13: a value is expected`;
+  expect(await problemOf('{"prompt":"a","fixture":"a.json"}')).toContain(problem);
+  writeFileSync(path, '{"id":"a","prompt":"a"}');
+  const error = casesOf(path, { cwd: folder, fixtures: "." });
+  expect(((await error.catch((thrown: unknown) => thrown)) as Error).message).toStartWith(problem);
+});

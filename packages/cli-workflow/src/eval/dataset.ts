@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { type EvalCase, parseFixture, readDataset } from "@uncaged/workflow-evals";
+import { type EvalCase, readDataset } from "@uncaged/workflow-evals";
 import { readDocument } from "@uncaged/workflow/document";
-import { readText } from "../arguments/values.ts";
-import { badFixture, fixtureNotFound, otherFixture } from "./errors.ts";
+import { jsonOf, readText } from "../arguments/values.ts";
+import { fixtureNotFound, otherFixture } from "./errors.ts";
+import { fixtureIn } from "./fixture.ts";
 
 type Version = { hash: string; workflow: string };
 
@@ -19,7 +20,7 @@ export async function casesOf(
   const text = await readText(path, "the data set");
   const beside = path === "-" ? cwd : dirname(resolve(cwd, path));
   const name = path === "-" ? "stdin" : path;
-  const read = (fixture: string) => readText(resolve(beside, fixture), "a fixture");
+  const read = (fixture: string) => jsonOf("a fixture", `@${resolve(beside, fixture)}`);
   const cases = await readDataset(text, name, read, located);
   if (fixtures === undefined) return cases;
   return await Promise.all(cases.map((one) => withFixture(one, fixtures, cwd)));
@@ -43,11 +44,7 @@ async function withFixture(one: EvalCase, folder: string, cwd: string): Promise<
   if (name !== basename(path) || !existsSync(path)) {
     throw fixtureNotFound(one.id, path);
   }
-  try {
-    return { ...one, fixture: parseFixture(await readText(path, "a fixture")) };
-  } catch (error) {
-    throw badFixture(path, error instanceof Error ? error.message : String(error));
-  }
+  return { ...one, fixture: await fixtureIn(path, "--fixtures") };
 }
 
 /**

@@ -5,7 +5,7 @@
  */
 
 // Cases
-export { type EvalCase, parseFixture, readDataset } from "../run/dataset.ts";
+export { type EvalCase, readDataset } from "../run/dataset.ts";
 export {
   type EvalThread,
   type Judgement,

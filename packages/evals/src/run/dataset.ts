@@ -15,8 +15,8 @@ export type EvalCase = {
   fixture?: Fixture;
 };
 
-/** Returns the text of the fixture file that a line names. Rejects if the file is unreadable. */
-export type ReadFixture = (path: string) => Promise<string>;
+/** Returns the JSON of the fixture file that a line names. Rejects if the file is unreadable or invalid JSON. */
+export type ReadFixture = (path: string) => Promise<unknown>;
 
 /** Returns the column (from 1) of the value at `path` in a line. For invalid JSON, also returns the problem. */
 type Locate = (line: string, path: readonly string[]) => { column: number; problem?: string };
@@ -115,16 +115,12 @@ const isAnswer = (one: unknown): boolean =>
 
 async function fixtureOf(given: unknown, readFixture: ReadFixture): Promise<Fixture> {
   try {
-    return typeof given === "string" ? parseFixture(await readFixture(given)) : checkFixture(given);
+    return checkFixture(typeof given === "string" ? await readFixture(given) : given);
   } catch (error) {
     const what = typeof given === "string" ? `fixture ${show(given)}: ` : "";
     throw new Wrong(`${what}${messageOf(error)}`, "fixture");
   }
 }
-
-/** Parses a fixture file. @throws WorkflowError `BAD_FIXTURE`; SyntaxError for invalid JSON. */
-export const parseFixture = (text: string): Fixture =>
-  checkFixture(JSON.parse(text.replace(/^\uFEFF/, "")));
 
 function jsonOf(line: string): unknown {
   try {

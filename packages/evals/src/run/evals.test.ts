@@ -19,7 +19,7 @@ const fixture: Fixture = {
   ...{ format: "uncaged-workflow-fixture", version: 1, threadId: "T", workflow: "w", hash: "H" },
   ...{ prompt: "recorded", params: { n: 1 }, steps: [] },
 };
-const read = (text: string) => readDataset(text, "set.jsonl", async () => JSON.stringify(fixture));
+const read = (text: string) => readDataset(text, "set.jsonl", async () => fixture);
 
 describe("a data set", () => {
   test("has one case per line, with any line ends and with or without a byte order mark", async () => {

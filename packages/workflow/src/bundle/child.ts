@@ -35,11 +35,11 @@ export type ChildEnd =
   | { by: "time" | "memory" };
 
 /** Makes a temporary folder, which the caller removes. @throws WorkflowError `TMPDIR_UNUSABLE` */
-export function makeTemporary(prefix: string): string {
+export function makeTemporary(prefix: string, parent = tmpdir()): string {
   try {
-    return mkdtempSync(join(tmpdir(), prefix));
+    return mkdtempSync(join(parent, prefix));
   } catch (error) {
-    throw temporaryUnusable(tmpdir(), error);
+    throw temporaryUnusable(parent, error);
   }
 }
 
@@ -47,8 +47,9 @@ export function makeTemporary(prefix: string): string {
 export async function inTemporary<T>(
   prefix: string,
   act: (folder: string) => Promise<T>,
+  parent = tmpdir(),
 ): Promise<T> {
-  const folder = await realpath(makeTemporary(prefix));
+  const folder = await realpath(makeTemporary(prefix, parent));
   try {
     return await act(folder);
   } finally {

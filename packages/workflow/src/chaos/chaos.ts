@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { inTemporary, runChild } from "../bundle/child.ts";
+import { runChild } from "../bundle/child.ts";
+import { inHeldFolder } from "../bundle/held-folder.ts";
 import { hashOf } from "../bundle/hash.ts";
 import type { Fixture } from "../contract/fixture.ts";
 import { type ErrorRecord, WorkflowError } from "../contract/error.ts";
@@ -98,7 +99,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const { workflow, code, prompt, params, maxRounds, fixture, isLive, seed, runs, only } = options;
   const { signal } = options;
   const bytes = new TextEncoder().encode(code);
-  const end = await inTemporary("uncaged-chaos-", async (folder) => {
+  const end = await inHeldFolder("uncaged-chaos-", async (folder) => {
     const cwd = join(folder, "work");
     const own = { ...options.options, cwd };
     const start: StartRequest = {

@@ -1,4 +1,5 @@
-import { END, type RoleOutput, type Step } from "../contract/contract.ts";
+import { END, INPUT, type RoleOutput, type Step } from "../contract/contract.ts";
+import { isRecord } from "../contract/show.ts";
 import { sleepsUntil } from "../contract/wait.ts";
 import { tryOf } from "../durable/output.ts";
 import type { EndRecord } from "../record/record.ts";
@@ -42,7 +43,7 @@ export type Varying = {
  * A step and its index in the run. `openedAt` is the number of steps in the log when its work began. `id` is unique
  * among the steps of a run.
  */
-type Placed = { step: Step; id: string; at: number; openedAt: number };
+type Placed = { step: Step; id: string; at: number; openedAt: number; path: readonly string[] };
 
 /**
  * Returns the first difference between a run and an undisturbed run; null when they are equal. Ignores the order of
@@ -193,15 +194,39 @@ function placedIn({ steps, openedAt }: Run, varying: Pick<Varying, "roles">): Pl
     const key = varying.roles.has(step.role) ? step.role : identityOf(step);
     const count = (counts.get(key) ?? 0) + 1;
     counts.set(key, count);
-    return [{ step, id: `${key} ${count}`, at, openedAt: openedAt[at] ?? at }];
+    // An answer belongs to the step that asked.
+    const isAnswer = step.role === INPUT && at > 0;
+    const from = isAnswer ? at - 1 : at;
+    const path = pathOf(steps[from]);
+    return [{ step, id: `${key} ${count}`, at, openedAt: openedAt[from] ?? at, path }];
   });
+}
+
+/** Returns the constructs around a step as texts, without the ids of child runs, which differ between runs. */
+function pathOf(step: Step | undefined): string[] {
+  const path = step?.meta.path;
+  if (!Array.isArray(path)) return [];
+  return path.map((part) => JSON.stringify(isRecord(part) ? { ...part, run: undefined } : part));
+}
+
+/** Returns whether work overlapped, in the undisturbed run, in the two chains of a construct that the steps are in. */
+function areBeside(a: Placed, b: Placed, before: readonly Placed[]): boolean {
+  const fork = a.path.findIndex((part, index) => part !== b.path[index]);
+  if (fork < 0 || b.path[fork] === undefined) return false;
+  const chainOf = ({ path }: Placed) =>
+    before.filter((one) => path.slice(0, fork + 1).every((part, at) => one.path[at] === part));
+  const [first, second] = [chainOf(a), chainOf(b)];
+  return first.some((one) =>
+    second.some((other) => one.openedAt <= other.at && other.openedAt <= one.at),
+  );
 }
 
 /** Returns whether two steps may have another order than in the undisturbed run: their work overlapped in a run. */
 function mayPass(early: Placed, late: Placed, before: readonly Placed[]): boolean {
   if (late.openedAt <= early.at) return true;
   const [first, second] = [late, early].map(({ id }) => before.find((one) => one.id === id));
-  return first !== undefined && second !== undefined && second.openedAt <= first.at;
+  if (first === undefined || second === undefined) return false;
+  return second.openedAt <= first.at || areBeside(first, second, before);
 }
 
 const longest = 80;

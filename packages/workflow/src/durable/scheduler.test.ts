@@ -222,6 +222,23 @@ test("S5: tasks of a closed inner scheduler do not block waits of the outer sche
   expect(await asking).toBe("yes");
 });
 
+test("S3: a task that ends before its subtasks does not block a later wait", async () => {
+  const scheduler = new Scheduler<string, string>();
+  const { promise: inner, resolve } = Promise.withResolvers<void>();
+  const abort = Promise.withResolvers<void>();
+  const left = scheduler.run((turn) => Promise.race([turn.aside(() => inner), abort.promise]));
+  await pass(3);
+  abort.resolve();
+  await left;
+  resolve();
+  await pass(3);
+  const asking = scheduler.run((turn) => turn.wait(() => scheduler.ask("?")));
+  const items = scheduler.items();
+  expect((await items.next()).value).toBe("?");
+  void items.next("yes");
+  expect(await asking).toBe("yes");
+});
+
 test("S6: a failure follows the items before it, and a reader that ends closes the scheduler", async () => {
   const scheduler = new Scheduler<string>();
   scheduler.publish("a");

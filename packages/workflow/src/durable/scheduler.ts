@@ -65,7 +65,7 @@ export class Scheduler<Item, Answer = undefined> {
       await turn.enter();
       return await task(turn);
     } finally {
-      turn.leave();
+      turn.end();
       this.#turns.delete(turn);
     }
   }
@@ -158,6 +158,7 @@ export class Turn {
   readonly #flight: Flight;
   readonly #isOver: () => boolean;
   #isCounted = false;
+  #hasEnded = false;
 
   constructor(flight: Flight, isOver: () => boolean) {
     this.#flight = flight;
@@ -167,6 +168,12 @@ export class Turn {
   /** Counts the task as in flight once no wait is open. */
   enter(): Promise<void> {
     return this.#flight.whenClear(() => this.#count());
+  }
+
+  /** Ends the task. An aborted task ends before the subtasks that it waits for: these no longer count it. */
+  end(): void {
+    this.#hasEnded = true;
+    this.leave();
   }
 
   /** Ends the task's time in flight. */
@@ -196,7 +203,7 @@ export class Turn {
   }
 
   #count(): void {
-    if (this.#isCounted || this.#isOver()) return;
+    if (this.#isCounted || this.#hasEnded || this.#isOver()) return;
     this.#isCounted = true;
     this.#flight.count(1);
   }

@@ -69,6 +69,7 @@ export { errorOf } from "../engine/failure.ts";
 export { hashOf } from "../bundle/hash.ts";
 export { bundleHash, lockDevelopment, preparedBundle } from "../local/workflows.ts";
 export { makeTemporary } from "../bundle/child.ts";
+export { HeldFolder } from "../bundle/held-folder.ts";
 export { temporaryProblem } from "../bundle/errors.ts";
 
 // Runs under faults

@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { hashOf } from "../bundle/hash.ts";
 import type { PreparedBundle } from "../bundle/prepare.ts";
-import { inTemporary } from "../bundle/child.ts";
+import { inHeldFolder } from "../bundle/held-folder.ts";
 import { SourceMap } from "../bundle/source-map.ts";
 import { StackMapper } from "../bundle/stack.ts";
 import { type Descriptor, END, INPUT, WAIT } from "../contract/contract.ts";
@@ -64,7 +64,7 @@ export async function checkVersion(
   const bundle = typeof version === "string" ? await storedBundle(host, version) : version;
   const hash = hashOf(bundle.bytes);
   const rows = await threadsOf(host, name, options.threads);
-  return await inTemporary("uncaged-check-", async (folder) => {
+  return await inHeldFolder("uncaged-check-", async (folder) => {
     const paths = { bundle: join(folder, `${hash}.esm.js`), map: join(folder, `${hash}.map`) };
     await writeFile(paths.bundle, bundle.bytes);
     if (bundle.map !== undefined) await writeFile(paths.map, bundle.map);

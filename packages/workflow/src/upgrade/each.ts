@@ -5,9 +5,11 @@ import {
   failedIn,
   type FoundDifference,
   isRouted,
+  isWorkOf,
   type Recording,
   type ReplayOptions,
   rolesOf,
+  type Work,
 } from "./recording.ts";
 import { surroundReplay } from "./surroundings.ts";
 
@@ -69,9 +71,11 @@ function isRepeated(steps: readonly Step[], count: number, probes: readonly Prob
   return repeated.length > 0 && repeated.length === asked.length;
 }
 
-/** The number of tasks in flight, by role. */
+const keyOf = ({ role, iterations }: Work): string => JSON.stringify([role, iterations]);
+
+/** The number of tasks in flight, by role and iteration. */
 class Beside {
-  readonly #counts = new Map<string, number>();
+  readonly #works = new Map<string, { work: Work; count: number }>();
 
   /** Whether a recorded step may be the result of work in flight. */
   has(step: Step): boolean {
@@ -79,25 +83,27 @@ class Beside {
   }
 
   /** Takes a recorded step, which ends its work, and the work that has started before that step. */
-  pass(step: Step, started: readonly string[]): void {
-    for (const [role, { length }] of Map.groupBy(started, (one) => one)) this.#raise(role, length);
+  pass(step: Step, started: readonly Work[]): void {
+    const groups = Map.groupBy(started, keyOf);
+    for (const [work, ...more] of groups.values()) if (work) this.#raise(work, 1 + more.length);
     const ended = this.#find(step);
-    if (ended !== undefined) this.#counts.set(ended, this.#count(ended) - 1);
+    if (ended !== undefined) ended.count -= 1;
     if (step.role !== WAIT) return;
     // The step that asks continues after the answer. A role that returns a question does not.
     for (const role of rolesOf({ ...step, meta: { ...step.meta, role: null } }))
-      this.#raise(role, 1);
+      this.#raise({ role, iterations: null }, 1);
   }
 
-  #find(step: Step): string | undefined {
-    return rolesOf(step).find((role) => this.#count(role) > 0);
+  #find(step: Step): { count: number } | undefined {
+    const works = [...this.#works.values()];
+    const found = works.filter(({ work, count }) => count > 0 && isWorkOf(work, step));
+    const isOwn = ({ work }: { work: Work }) => work.role === step.role;
+    return found.find(isOwn) ?? found[0];
   }
 
-  #count(role: string): number {
-    return this.#counts.get(role) ?? 0;
-  }
-
-  #raise(role: string, least: number): void {
-    this.#counts.set(role, Math.max(least, this.#count(role)));
+  #raise(work: Work, least: number): void {
+    const key = keyOf(work);
+    const count = Math.max(least, this.#works.get(key)?.count ?? 0);
+    this.#works.set(key, { work, count });
   }
 }

@@ -17,22 +17,25 @@ import {
   failedIn,
   isRouted,
   isSameStep,
+  isWorkOf,
+  iterationsIn,
   type Recording,
   rolesAround,
-  rolesOf,
   sideOf,
+  type Work,
+  workOf,
 } from "./recording.ts";
 import { environment } from "./surroundings.ts";
 
 /**
  * A version's next action after some recorded steps. `asked` are the names of the steps that it requests first.
  * `isWanted`: it requests the wanted step before it needs an answer that is not recorded. `given` is that step, if the
- * workflow yielded it. `started` are the roles whose work has started. `isUnhandled`: a step whose failure the wanted
+ * workflow yielded it. `started` is the work that has started. `isUnhandled`: a step whose failure the wanted
  * step handles has started, and no later task on its path has started.
  */
 export type Probe = {
   asked: string[];
-  started: string[];
+  started: Work[];
   isWanted: boolean;
   given: RoleOutput | null;
   isUnhandled: boolean;
@@ -50,7 +53,7 @@ const cancel = clearTimeout;
 const turn = setImmediate;
 
 /** An opened attempt, with the attempts opened in it. */
-type Task = { role: string; path: string; inner: Task[]; isSkipped: boolean };
+type Task = Work & { path: string; inner: Task[]; isSkipped: boolean };
 
 /** Whether a task is work of its own: neither skipped nor the container of work in flight. */
 const isLeaf = ({ inner, isSkipped }: Task): boolean =>
@@ -101,13 +104,12 @@ export async function probe(
     if (wanted === null) return false;
     if (given() !== null) return true;
     if (isStepQuestion(wanted)) return leaves().length > 0;
-    const roles = rolesOf(wanted);
-    return leaves().some(({ role }) => roles.includes(role));
+    return leaves().some((task) => isWorkOf(task, wanted));
   };
   let asked: string[] | null = null;
   const names = () => [...new Set([...yielded.map(sideOf), ...leaves().map(({ role }) => role)])];
   const ended = (end: ProbeEnd): Probe => {
-    const started = [...leaves(), ...(isIdle ? yielded : [])].map(({ role }) => role);
+    const started = [...leaves(), ...(isIdle ? yielded.map(workOf) : [])];
     const failed = wanted ? failedIn(wanted) : [];
     const isUnhandled = failed.some((role) => isLastOnPath(tasks, role));
     const found = { isWanted: isWanted(), given: given(), isUnhandled };
@@ -171,7 +173,10 @@ function begin(
 function attemptsOf(tasks: Task[], working: ReadonlySet<string> | null): Attempts {
   return {
     open({ role, path = [] }: AttemptSpec) {
-      const task: Task = { role, path: JSON.stringify(path), inner: [], isSkipped: false };
+      const task: Task = {
+        ...{ role, path: JSON.stringify(path), iterations: iterationsIn(path) },
+        ...{ inner: [], isSkipped: false },
+      };
       inside.getStore()?.inner.push(task);
       tasks.push(task);
       const isWorking = working?.has(role) ?? true;

@@ -66,6 +66,29 @@ export function rolesOf({ role, meta }: RoleOutput): string[] {
   return askers.filter(isText).flatMap(withParents);
 }
 
+/** Work of a role, and the iterations of the loops around it; null if they are unknown. */
+export type Work = { role: string; iterations: readonly number[] | null };
+
+/** Returns the iterations of the loops in a path. */
+export const iterationsIn = (path: unknown): number[] =>
+  (Array.isArray(path) ? path : []).flatMap((part: unknown) =>
+    isRecord(part) && typeof part.iteration === "number" ? part.iteration : [],
+  );
+
+export const workOf = ({ role, meta }: RoleOutput): Work => ({
+  role,
+  iterations: iterationsIn(meta?.path),
+});
+
+/** Whether a step may come from some work: work around it, or work of its own role, but not in another iteration. */
+export function isWorkOf({ role, iterations }: Work, step: RoleOutput): boolean {
+  if (!rolesOf(step).includes(role)) return false;
+  const wanted = iterationsIn(step.meta.path);
+  // Another version may have other loops around the role.
+  if (role !== step.role || iterations?.length !== wanted.length) return true;
+  return iterations.every((one, index) => one === wanted[index]);
+}
+
 /** Returns the steps whose failures are recorded in a step, by name. */
 export function failedIn({ meta: { failures } }: Pick<RoleOutput, "meta">): string[] {
   if (!Array.isArray(failures)) return [];

@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { type ChildEnd, inTemporary, runChild } from "../bundle/child.ts";
 import { type LoadProblem, loadFailed } from "../bundle/module.ts";
 import { SourceMap } from "../bundle/source-map.ts";
@@ -52,7 +52,7 @@ export async function replayAll(
   recordings: readonly Recording[],
   { sandbox = "auto", env = {}, limitMs = 10_000, maxMemory = 1 << 30, signal }: ReplayLimits = {},
 ): Promise<Verdict[] | null> {
-  return await inTemporary("uncaged-replay-", async (folder) => {
+  const replays = async (folder: string): Promise<Verdict[] | null> => {
     const files = recordings.map((_, index) => join(folder, `${index}.json`));
     for (const [index, one] of recordings.entries())
       await writeFile(files[index] as string, JSON.stringify(one));
@@ -75,14 +75,14 @@ export async function replayAll(
         ...{ path: bundle, env: envFile, files: rest, limitMs: limit },
         isSlow: located !== null,
       };
-      const end = await inTemporary("uncaged-replay-cwd-", (cwd) =>
+      const child = (cwd: string) =>
         runChild({
           ...{ program: "replay-child", request, cwd, onReport, maxMemory },
           timeoutMs: limit + graceMs,
           ...(signal && { signal }),
           sandbox: { mode: sandbox, files: [bundle, envFile, ...rest] },
-        }),
-      );
+        });
+      const end = await inTemporary("cwd-", child, folder);
       if (end.by === "answer") {
         const answer = end.answer as ReplayAnswer;
         if ("unsupported" in answer) return null;
@@ -103,7 +103,8 @@ export async function replayAll(
       located = isLocated ? null : expected;
     }
     return verdicts;
-  });
+  };
+  return await inTemporary("replay-", replays, dirname(bundle));
 }
 
 function endText(end: Exclude<ChildEnd, { by: "answer" }>, limitMs: number): string {
