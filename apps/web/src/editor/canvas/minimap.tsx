@@ -19,11 +19,14 @@ export function Minimap({ rects }: { rects: ReadonlyMap<string, Rect> }) {
     <MiniMap
       pannable
       ariaLabel="Overview of the drawing"
-      className="cursor-pointer rounded-md border max-md:hidden"
+      // Crisp edges would hide nodes that are smaller than a pixel.
+      className="box-content cursor-pointer overflow-hidden rounded-md border max-md:hidden [&_rect]:[shape-rendering:geometricPrecision]"
       style={size}
       bgColor="var(--color-surface)"
-      nodeColor="var(--color-line-strong)"
-      maskColor="var(--color-accent-soft)"
+      nodeColor="var(--color-line-control)"
+      maskColor="color-mix(in srgb, var(--color-accent-soft) 45%, transparent)"
+      maskStrokeColor="var(--color-accent)"
+      maskStrokeWidth={1.5}
       onClick={(_, { x, y }) => void setCenter(x, y, { zoom: getZoom() })}
     />
   );
