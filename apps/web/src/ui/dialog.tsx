@@ -87,11 +87,13 @@ export function DialogForm(props: FormProps) {
   };
   return (
     <form onSubmit={submit} className="flex min-h-0 flex-col" noValidate>
-      <DialogBody>
-        {children}
-        {work?.error && <FailureNotice error={work.error} />}
-      </DialogBody>
+      <DialogBody>{children}</DialogBody>
       <footer className="flex flex-wrap justify-end gap-2 border-t px-5 py-3">
+        {work?.error && (
+          <div className="max-h-[40dvh] basis-full overflow-y-auto">
+            <FailureNotice error={work.error} />
+          </div>
+        )}
         <Button onClick={onClose}>Cancel</Button>
         <Button
           look={look}
