@@ -20,7 +20,7 @@ import {
   textRequest,
 } from "./answer.ts";
 import { type Choice, Decision } from "./decision.tsx";
-import { Subject } from "./subject.tsx";
+import { revealed, Subject } from "./subject.tsx";
 import { useThread } from "../run/thread-context.tsx";
 import type { TraceRow } from "../trace/rows.ts";
 
@@ -50,7 +50,7 @@ export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
   ) : null;
   const around: Around = {
     from: <Asker threadId={threadId} step={step} by={question.asker} tool={call?.tool ?? null} />,
-    ...{ prompt: text, subject, expiresAt, isOver, asked, onSent: onAnswered },
+    ...{ prompt: revealed(text), subject, expiresAt, isOver, asked, onSent: onAnswered },
     changes: threadKeys.one(threadId),
   };
   return (
