@@ -110,10 +110,8 @@ function Parts(props: EditorProps) {
   };
   const onOpen = useCallbackRef((opened: DrawnNode) => open(opened, true));
   const help = () => setDialog("keys");
-  const openness = (of: typeof dialog) => ({
-    isOpen: dialog === of,
-    onClose: () => setDialog(null),
-  });
+  const closing = () => setDialog(null);
+  const openness = (of: typeof dialog) => ({ isOpen: dialog === of, onClose: closing });
   useEditorKeys({
     document,
     actions,
