@@ -252,8 +252,9 @@ type MenuProps = {
 
 function NodeMenu({ node, more, onEdit, onConnect, onClose }: MenuProps) {
   const { actions, isReadOnly } = useEditor();
-  const [isOpen, setOpen] = useState(true);
+  const [isShown, show] = useState(true);
   const chosen = useRef<NodeAction | null>(null);
+  const canStart = !isReadOnly && node.ports.some(({ role, isOpen }) => role === "out" && isOpen);
   const connecting = { label: "Connect…", icon: <Cable />, onSelect: onConnect };
   const changing = [
     { label: "Duplicate", icon: <Copy />, onSelect: () => actions.duplicate() },
@@ -262,15 +263,15 @@ function NodeMenu({ node, more, onEdit, onConnect, onClose }: MenuProps) {
   const items: readonly NodeAction[] = [
     ...more.filter(({ isDisabled }) => !isDisabled),
     { label: "Edit its fields", icon: <Pencil />, onSelect: onEdit },
-    ...(isReadOnly ? [] : [connecting]),
+    ...(canStart ? [connecting] : []),
     ...(isReadOnly || node.isFixed ? [] : changing),
   ];
   return (
     <MenuAt
       anchor={() => nodeElement(node.id)}
       label={node.title}
-      isOpen={isOpen}
-      onClose={() => setOpen(false)}
+      isOpen={isShown}
+      onClose={() => show(false)}
       onClosed={() => {
         chosen.current?.onSelect();
         onClose();
