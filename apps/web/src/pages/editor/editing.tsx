@@ -152,6 +152,7 @@ function Document({ kind, name, draftKey, children, document, beginning }: Props
             small
             onClick={() => {
               document.replaceAll(other, "Take the changes of another tab");
+              keeping.current?.keep();
               setOther(null);
             }}
           >
