@@ -23,7 +23,10 @@ notifyManager.setScheduler(queueMicrotask);
 
 const client = new QueryClient({
   defaultOptions: {
+    // A server on this machine is reachable without a network.
+    mutations: { networkMode: "always" },
     queries: {
+      networkMode: "always",
       staleTime: 2_000,
       // An error response is final, but an unreachable server may soon be reachable again.
       retry: (tries, error) =>

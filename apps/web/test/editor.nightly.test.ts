@@ -290,6 +290,9 @@ test("of two tabs that save at once, the second shows both versions as a choice"
   await first.getByText("Saved as a version of team").waitFor();
   expect(await currentText()).toBe(textOf("Writer", "Checker"));
   await importText(second, "b.json", textOf("Writer", "Editor", "Printer"));
+  await nodeOf(second, "Printer").waitFor();
+  await second.reload();
+  await nodeOf(second, "Printer").waitFor();
   await save(second);
   const dialog = second.getByRole("dialog", { name: "Another version was saved meanwhile" });
   await dialog.waitFor();

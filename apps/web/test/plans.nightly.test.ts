@@ -199,6 +199,9 @@ test("a plan is edited on the canvas and saved with the edited steps", async () 
     .waitFor();
   await page.locator("#editor-form").getByLabel(/^Task/).fill("thank everybody");
   await added.getByText("thank everybody").waitFor();
+  await page.reload();
+  await added.getByText("thank everybody").waitFor();
+  await added.click();
   expect(await violationsOf(page)).toEqual([]);
   await keepPicture(page, "plan-editor");
   await page.getByRole("button", { name: "Save", exact: true }).click();

@@ -101,11 +101,8 @@ const keys: readonly (readonly [string, string])[] = [
 export function EditorKeys({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const { kind } = useEdited();
   const { value, drawing } = useEdited().state();
-  const own =
-    kind.actions?.(
-      value,
-      drawing.nodes.slice(0, 1).map(({ id }) => id),
-    ) ?? [];
+  const [first] = drawing.nodes;
+  const own = kind.actions?.(value, first ? [first.id] : []) ?? [];
   const more = own.flatMap(({ key, label }) => (key === undefined ? [] : [[key, label] as const]));
   const title = "Keys of the editor";
   return <KeysDialog title={title} keys={[...keys, ...more]} isOpen={isOpen} onClose={onClose} />;

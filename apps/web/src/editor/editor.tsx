@@ -110,10 +110,8 @@ function Parts(props: EditorProps) {
   };
   const onOpen = useCallbackRef((opened: DrawnNode) => open(opened, true));
   const help = () => setDialog("keys");
-  const openness = (of: typeof dialog) => ({
-    isOpen: dialog === of,
-    onClose: () => setDialog(null),
-  });
+  const closing = () => setDialog(null);
+  const openness = (of: typeof dialog) => ({ isOpen: dialog === of, onClose: closing });
   useEditorKeys({
     document,
     actions,
@@ -254,8 +252,9 @@ type MenuProps = {
 
 function NodeMenu({ node, more, onEdit, onConnect, onClose }: MenuProps) {
   const { actions, isReadOnly } = useEditor();
-  const [isOpen, setOpen] = useState(true);
+  const [isShown, show] = useState(true);
   const chosen = useRef<NodeAction | null>(null);
+  const canStart = !isReadOnly && node.ports.some(({ role, isOpen }) => role === "out" && isOpen);
   const connecting = { label: "Connect…", icon: <Cable />, onSelect: onConnect };
   const changing = [
     { label: "Duplicate", icon: <Copy />, onSelect: () => actions.duplicate() },
@@ -264,15 +263,15 @@ function NodeMenu({ node, more, onEdit, onConnect, onClose }: MenuProps) {
   const items: readonly NodeAction[] = [
     ...more.filter(({ isDisabled }) => !isDisabled),
     { label: "Edit its fields", icon: <Pencil />, onSelect: onEdit },
-    ...(isReadOnly ? [] : [connecting]),
+    ...(canStart ? [connecting] : []),
     ...(isReadOnly || node.isFixed ? [] : changing),
   ];
   return (
     <MenuAt
       anchor={() => nodeElement(node.id)}
       label={node.title}
-      isOpen={isOpen}
-      onClose={() => setOpen(false)}
+      isOpen={isShown}
+      onClose={() => show(false)}
       onClosed={() => {
         chosen.current?.onSelect();
         onClose();

@@ -44,8 +44,6 @@ export const dataPanel = "data";
 /** The right side of an editor: the form of the selected node, and the page's panels. */
 export function Inspector(props: Props) {
   const { panel, onPanel, data } = props;
-  const panels = data === null ? props.panels : [...props.panels, dataPanelOf(data)];
-  const shown = panels.find(({ value }) => value === panel);
   const own = (
     <section
       className="min-h-0 flex-1 overflow-y-auto p-3"
@@ -57,26 +55,25 @@ export function Inspector(props: Props) {
       <Selected {...props} />
     </section>
   );
+  const settings: Panel = { value: nodePanel, label: "Settings", content: own };
+  const panels = [...(data === null ? [] : [dataPanelOf(data)]), settings, ...props.panels];
+  const shown = panels.find(({ value }) => value === panel) ?? settings;
   return (
     <aside
-      className={`flex flex-none flex-col border-l bg-surface max-md:w-full max-md:border-t max-md:border-l-0 ${shown?.isWide ? "w-[clamp(20rem,38%,36rem)] max-md:h-[70%]" : "w-68 max-md:h-[45%] xl:w-[clamp(21rem,28%,27rem)]"}`}
+      className={`flex flex-none flex-col border-l bg-surface max-md:w-full max-md:border-t max-md:border-l-0 ${shown.isWide ? "w-[clamp(20rem,38%,36rem)] max-md:h-[70%]" : "w-68 max-md:h-[45%] xl:w-[clamp(21rem,28%,27rem)]"}`}
       aria-label="Selection"
     >
-      {panels.length === 0 ? (
+      {panels.length === 1 ? (
         own
       ) : (
         <Tabs
           label="Parts of the editor"
-          tabs={[
-            ...(data === null ? [] : [{ value: dataPanel, label: "Data" }]),
-            { value: nodePanel, label: "Settings" },
-            ...props.panels,
-          ]}
-          value={shown?.value ?? nodePanel}
+          tabs={panels}
+          value={shown.value}
           onChange={onPanel}
           fills
         >
-          {shown ? shown.content : own}
+          {shown.content}
         </Tabs>
       )}
     </aside>

@@ -69,22 +69,32 @@ function connected(): MessagePort {
   });
   opened.start();
   // A page may be restored from the back-forward cache.
-  addEventListener("pagehide", () => send({ kind: "close" }), { once: true });
-  addEventListener(
-    "pageshow",
-    (event) => {
-      if (!(event as PageTransitionEvent).persisted) return;
-      port = null;
-      for (const stream of followed.values()) stream.open();
-    },
-    { once: true },
-  );
+  addEventListener("pagehide", leave, { once: true });
+  addEventListener("pageshow", (event) => {
+    if ((event as PageTransitionEvent).persisted && port === null) reopen();
+  });
   return opened;
+}
+
+function leave(): void {
+  send({ kind: "close" });
+  port = null;
+}
+
+function reopen(): void {
+  port = null;
+  for (const stream of followed.values()) stream.open();
 }
 
 function portToHub(): MessagePort {
   if (typeof SharedWorker === "function") {
-    return new SharedWorker(new URL("./hub-worker.ts", import.meta.url), { type: "module" }).port;
+    const hub = new SharedWorker(new URL("./hub-worker.ts", import.meta.url), { type: "module" });
+    // The server may be lost before the script is loaded.
+    hub.addEventListener("error", () => {
+      setConnection("lost");
+      setTimeout(reopen, 1_000);
+    });
+    return hub.port;
   }
   const { port1, port2 } = new MessageChannel();
   // Messages wait in the port.
@@ -98,14 +108,7 @@ const isAlone = typeof SharedWorker !== "function";
 const isUnseen = (): boolean => isAlone && document.hidden;
 
 if (isAlone && typeof document === "object") {
-  document.addEventListener("visibilitychange", () => {
-    if (!isUnseen()) {
-      for (const stream of followed.values()) stream.open();
-      return;
-    }
-    send({ kind: "close" });
-    port = null;
-  });
+  document.addEventListener("visibilitychange", () => (isUnseen() ? leave() : reopen()));
 }
 
 let waiting: Message[] = [];

@@ -75,7 +75,7 @@ export function Shell() {
             <Link
               key={to}
               to={to}
-              className="flex-none rounded-md px-3 py-1 font-semibold text-muted -outline-offset-2 hover:bg-hover hover:no-underline aria-[current]:bg-accent-soft aria-[current]:text-accent max-sm:px-2"
+              className="flex-none rounded-md px-3 py-1 font-semibold text-muted -outline-offset-2 hover:bg-hover hover:no-underline aria-[current]:bg-accent-soft aria-[current]:text-accent max-md:py-2.5 max-sm:px-2"
               aria-current={paths.test(path) ? "page" : undefined}
             >
               {label}

@@ -87,11 +87,13 @@ export function DialogForm(props: FormProps) {
   };
   return (
     <form onSubmit={submit} className="flex min-h-0 flex-col" noValidate>
-      <DialogBody>
-        {children}
-        {work?.error && <FailureNotice error={work.error} />}
-      </DialogBody>
+      <DialogBody>{children}</DialogBody>
       <footer className="flex flex-wrap justify-end gap-2 border-t px-5 py-3">
+        {work?.error && (
+          <div className="max-h-[40dvh] basis-full overflow-y-auto">
+            <FailureNotice error={work.error} />
+          </div>
+        )}
         <Button onClick={onClose}>Cancel</Button>
         <Button
           look={look}
@@ -145,14 +147,16 @@ type ConfirmProps = {
   title: string;
   children: ReactNode;
   action: string;
+  look?: "solid" | "danger";
   isOpen: boolean;
   onClose: () => void;
   perform: () => Promise<unknown>;
 };
 
-/** A dialog that confirms an irreversible action. */
-export function Confirm({ title, children, action, isOpen, onClose, perform }: ConfirmProps) {
+/** A dialog that confirms an action, by default an irreversible one. */
+export function Confirm({ title, isOpen, onClose, perform, ...form }: ConfirmProps) {
   const done = useMutation({ mutationFn: perform, onSuccess: onClose });
+  const send = () => done.mutate();
   // A reopened dialog must not show an earlier failure.
   const close = () => {
     done.reset();
@@ -160,15 +164,7 @@ export function Confirm({ title, children, action, isOpen, onClose, perform }: C
   };
   return (
     <Dialog title={title} isOpen={isOpen} onClose={close}>
-      <DialogForm
-        action={action}
-        look="danger"
-        work={done}
-        onSubmit={() => done.mutate()}
-        onClose={close}
-      >
-        {children}
-      </DialogForm>
+      <DialogForm look="danger" {...form} work={done} onSubmit={send} onClose={close} />
     </Dialog>
   );
 }

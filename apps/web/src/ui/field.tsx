@@ -75,7 +75,7 @@ const mostEdited = 200_000;
 
 /** A multi-line field. `code` uses a monospace font without a spell checker. */
 export function TextArea({ label, hint, problem, code = false, original, ...rest }: AreaProps) {
-  const look = `${box} min-h-20 resize-y px-2 py-1 ${code ? "code leading-[1.55] tab-2" : ""}`;
+  const look = `${box} !min-h-20 resize-y px-2 py-1 ${code ? "code leading-[1.55] tab-2" : ""}`;
   const isLong = original !== undefined && original.length > mostEdited;
   const fixed = isLong && {
     readOnly: true,

@@ -3,7 +3,7 @@ import { useRef } from "react";
 import { useKeys } from "./page.tsx";
 
 export const box =
-  "w-full min-h-8 rounded-md border border-line-control bg-surface placeholder:text-faint focus-visible:border-accent focus-visible:outline-offset-0 aria-invalid:border-red";
+  "w-full min-h-8 max-md:min-h-10 rounded-md border border-line-control bg-surface placeholder:text-faint focus-visible:border-accent focus-visible:outline-offset-0 aria-invalid:border-red";
 
 type SearchProps = {
   label: string;

@@ -29,7 +29,7 @@ export function Tabs({ label, tabs, value, onChange, fills = false, children }: 
           <Base.Tab
             key={tab.value}
             value={tab.value}
-            className={`relative cursor-pointer px-3 py-2 font-semibold whitespace-nowrap text-muted -outline-offset-2 hover:text-ink aria-selected:text-ink aria-selected:after:absolute aria-selected:after:inset-x-2 aria-selected:after:-bottom-px aria-selected:after:h-[2px] aria-selected:after:rounded-[2px] aria-selected:after:bg-accent ${tab.className ?? ""}`}
+            className={`relative cursor-pointer px-3 py-2 max-md:py-2.5 font-semibold whitespace-nowrap text-muted -outline-offset-2 hover:text-ink aria-selected:text-ink aria-selected:after:absolute aria-selected:after:inset-x-2 aria-selected:after:-bottom-px aria-selected:after:h-[2px] aria-selected:after:rounded-[2px] aria-selected:after:bg-accent ${tab.className ?? ""}`}
           >
             {tab.label}
           </Base.Tab>

@@ -301,6 +301,11 @@ describe("renaming", () => {
   test("to an existing id is refused", () => {
     expect(rename(looped, "Set_F", "Set_A")).toEqual({ refused: "A step Set_A already exists." });
   });
+
+  test("to an id without a type is refused", () => {
+    const refused = 'An id is a type, "_" and a name, such as LLM_Plan.';
+    expect(rename(looped, "Set_F", "the end")).toEqual({ refused });
+  });
 });
 
 describe("copy and paste", () => {

@@ -13,7 +13,7 @@ import type { Reference } from "../document/outline.ts";
 import { portOf } from "./drawing.ts";
 import { freshId, newStep } from "./new-step.ts";
 import { enclosingChanges, pastChanges, withoutReference } from "./references.ts";
-import { liesIn, type Steps, stepsOf, withContents } from "./steps.ts";
+import { liesIn, type Steps, stepsOf, typeOf, withContents } from "./steps.ts";
 
 /** Adds a step. In a construct, the step starts a new chain. Without a position, the layout places the step. */
 export function addStep(
@@ -210,6 +210,8 @@ export function renameStep(document: unknown, id: string, wanted: string): Edit 
   if (!found) return { refused: `Step ${id} not found.` };
   if (wanted.trim() === "") return { refused: "A step needs an id." };
   if (steps.all.has(wanted)) return { refused: `A step ${wanted} already exists.` };
+  if (typeOf(found.step) !== null && typeOf({ ...found.step, id: wanted }) === null)
+    return { refused: 'An id is a type, "_" and a name, such as LLM_Plan.' };
   const references = [...steps.all.values()].flatMap(({ step, path }) =>
     steps.outline
       .referencesOf(step.id)

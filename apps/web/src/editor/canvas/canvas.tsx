@@ -108,7 +108,7 @@ function Drawn({ handle, onOpen, places, first }: DrawnProps) {
     noteOf: (node) => noteOf(node, document.kind.palette, problems.get(node.id)?.length ?? 0),
     isEditable: !isReadOnly && document.kind.move !== undefined,
   });
-  const { edges: edgeMarks } = useContext(MarksContext);
+  const { nodes: marks, edges: edgeMarks } = useContext(MarksContext);
   const edges = useMemo(
     () => flowEdges(drawing.edges, selection.edges, edgeMarks),
     [drawing.edges, selection.edges, edgeMarks],
@@ -132,7 +132,10 @@ function Drawn({ handle, onOpen, places, first }: DrawnProps) {
   // A node may be found and selected before a large drawing is ready.
   useEffect(() => showSelected(), []);
   useWheel(box, view.zoomBy);
-  const [begin] = useState(() => viewOf(rects, first));
+  const [begin] = useState(() => {
+    const marked = new Map([...rects].filter(([id]) => marks.has(id)));
+    return viewOf(marked.size > 0 ? marked : rects, first);
+  });
   const reconnected = useRef(false);
   /** The selection when the nodes received the focus; null after a key acted on a node. */
   const entered = useRef<typeof selection | null>(null);

@@ -55,7 +55,7 @@ export class EditedDocument {
   readonly #revealListeners = new Set<RevealListener>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(kind: DocumentKind<string>, text: string = kind.emptyText) {
+  constructor(kind: DocumentKind<string>, text: string = kind.emptyText, saved = text) {
     this.kind = kind;
     const { value, broken } = parsed(text);
     this.store = createAtom<DocumentState>({
@@ -65,7 +65,7 @@ export class EditedDocument {
       drawing: kind.read(value),
       problems: [],
       selection: nothing,
-      saved: text,
+      saved,
       undoable: null,
       redoable: null,
       notice: null,

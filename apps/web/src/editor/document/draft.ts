@@ -34,14 +34,8 @@ type Options = {
   onFailure: (message: string) => void;
 };
 
-type KeptDraft = {
-  /** Writes the draft now, over a draft of another tab. */
-  keep: () => void;
-  stop: () => void;
-};
-
 /** Stores the draft of a document shortly after each change and when the page is left. */
-export function keepDraft(document: EditedDocument, options: Options): KeptDraft {
+export function keepDraft(document: EditedDocument, options: Options) {
   const { key, base, onOther, onFailure } = options;
   let kept: string | null = document.state().text;
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -72,6 +66,7 @@ export function keepDraft(document: EditedDocument, options: Options): KeptDraft
   addEventListener("pagehide", write, left);
   addEventListener("beforeunload", write, left);
   return {
+    /** Writes the draft now, over a draft of another tab. */
     keep() {
       kept = null;
       write();

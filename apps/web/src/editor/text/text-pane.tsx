@@ -3,7 +3,7 @@ import { json } from "@codemirror/lang-json";
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { type Diagnostic, lintGutter, setDiagnostics } from "@codemirror/lint";
 import { Annotation, EditorState, type Extension } from "@codemirror/state";
-import { EditorView, keymap, type ViewUpdate } from "@codemirror/view";
+import { EditorView, highlightSpecialChars, keymap, type ViewUpdate } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { basicSetup } from "codemirror";
 import { useEffect, useRef } from "react";
@@ -94,6 +94,8 @@ function extensionsFor(document: EditedDocument, isReadOnly: boolean): Extension
       { key: "Mod-y", run: redo },
     ]),
     basicSetup,
+    // Marks control characters, except those of CRLF line ends.
+    highlightSpecialChars({ specialChars: /(?![\r\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu }),
     lintGutter(),
     json(),
     syntaxHighlighting(highlight),

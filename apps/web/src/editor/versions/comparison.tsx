@@ -21,10 +21,7 @@ export function DrawnComparison({ kind, before, after }: Props) {
     [kind, old, now],
   );
   const count = (of: ReadonlyMap<string, Mark>, mark: Mark): number =>
-    of
-      .values()
-      .filter((one) => one === mark)
-      .toArray().length;
+    [...of.values()].filter((one) => one === mark).length;
   const parts = [
     [count(marks.after.nodes, "added"), "node", "added"],
     [count(marks.before.nodes, "removed"), "node", "removed"],

@@ -1,13 +1,14 @@
 import { editedText } from "@uncaged/workflow-plan/editing";
 import type { PlanView } from "@uncaged/workflow-server/api-types";
 import { Check, X } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { changePlan, confirmPlan, planKeys } from "../../lib/plans.ts";
 import { Decision } from "../../thread/question/decision.tsx";
 import { Button } from "../../ui/button.tsx";
 import { LineDiff } from "../../ui/diff.tsx";
 import { Facts } from "../../ui/facts.tsx";
 import { Panel } from "../../ui/page.tsx";
+import { revealed } from "../../thread/question/subject.tsx";
 import { planFacts, StepFacts } from "./plan-facts.tsx";
 
 type Props = {
@@ -30,7 +31,8 @@ export function Confirmation(props: Props) {
 /** {@link Confirmation} without a frame. */
 export function PlanConfirmation({ plan, isOver = false, onSent }: Props) {
   const box = useRef<HTMLDivElement>(null);
-  const [read, setRead] = useState(plan);
+  const [taken, setRead] = useState(plan);
+  const read = useMemo(() => revealed(taken), [taken]);
   const hasChanged = read.hash !== plan.hash;
   // A change must not take the place of the version that the user is about to confirm.
   useEffect(() => {
@@ -49,7 +51,7 @@ export function PlanConfirmation({ plan, isOver = false, onSent }: Props) {
         changes={planKeys.all}
         subject={
           <div className="flex flex-col gap-3">
-            <p className="text-muted">{description}</p>
+            <p className="text-muted wrap-anywhere">{description}</p>
             {draft && (
               <LineDiff before={editedText(read)} after={editedText(draft)} label="What changes" />
             )}

@@ -15,7 +15,6 @@ type Props = {
 /** All facts of a plan's step. */
 export function StepFacts({ step, more = [] }: Props) {
   const { description, depends_on, inputs, expected_output = null } = step;
-  const given = Object.entries(inputs);
   return (
     <Facts
       look="list"
@@ -23,7 +22,7 @@ export function StepFacts({ step, more = [] }: Props) {
         ["Task", <Prose key="task" text={description} isMarkdown isOpen />],
         ["Result", expected_output],
         ["After", depends_on.length > 0 ? depends_on.join(", ") : null],
-        ...given.map(
+        ...Object.entries(inputs).map(
           ([name, value]): Fact => [
             `Input ${name}`,
             <div key={name} className="anywhere">

@@ -56,7 +56,7 @@ export function slotTimes(
 const formatOf = (timeZone: string) =>
   new Intl.DateTimeFormat(undefined, {
     ...{ weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" },
-    timeZone,
+    ...{ year: "numeric", timeZone },
   });
 
 /** The catch-up after missed slots, for example while the computer was off; null without slots. */

@@ -1,6 +1,6 @@
 import type { NodeForm } from "@uncaged/workflow/editing";
 import type { EditedDocument } from "../../editor/document/document.ts";
-import { useDocumentPart } from "../../editor/document/use-document.ts";
+import { useDocumentPart, useEditor } from "../../editor/document/use-document.ts";
 import { SchemaForm } from "../../editor/form/node-form.tsx";
 import { asSchema } from "../../lib/schema.ts";
 import { Button } from "../../ui/button.tsx";
@@ -82,10 +82,9 @@ export function RenameDialog({ document, node, onClose }: Props) {
   );
 }
 
-type PanelProps = { document: EditedDocument; isReadOnly: boolean };
-
 /** The name, params, variables and other registry entries of a workflow. */
-export function WorkflowPanel({ document, isReadOnly }: PanelProps) {
+export function WorkflowPanel() {
+  const { document, isReadOnly } = useEditor();
   const value = useDocumentPart(document, (state) => state.value);
   const isBroken = useDocumentPart(document, (state) => state.broken !== null);
   const form = useMemo((): NodeForm => ({ schema, path: [], value }), [value]);

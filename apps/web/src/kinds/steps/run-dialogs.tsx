@@ -167,7 +167,8 @@ async function beginningIn(
 
 /** The declared initial values, for a document without a run. */
 export function declaredBeginning(document: FlowDocument): Beginning {
-  const { params, registry } = registryOf(document);
+  const registry = registryOf(document);
+  const params = registry?.params ?? [];
   const given = params.map(({ name, default: value }) => [name, value ?? null] as const);
   return {
     threadId: null,
@@ -179,20 +180,16 @@ export function declaredBeginning(document: FlowDocument): Beginning {
 
 /** The JSON Schema of the params; null without params. */
 export function paramsOf(document: FlowDocument): unknown {
-  const { params } = registryOf(document);
-  if (params.length === 0) return null;
+  if (!registryOf(document)?.params.length) return null;
   const { registry } = document;
   return inputSchema(isRecord(registry) ? (registry.params as string[]) : []);
 }
 
-/** The registry of a document. An invalid registry declares nothing; the check reports the problem. */
-function registryOf({
-  registry,
-}: FlowDocument): Pick<Registry, "params"> & { registry?: Registry } {
+/** The registry of a document; null for an invalid registry, whose problem the check reports. */
+function registryOf({ registry }: FlowDocument): Registry | null {
   try {
-    const read = new Registry(isRecord(registry) ? registry : {});
-    return { params: read.params, registry: read };
+    return new Registry(isRecord(registry) ? registry : {});
   } catch {
-    return { params: [] };
+    return null;
   }
 }

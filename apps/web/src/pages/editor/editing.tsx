@@ -16,6 +16,8 @@ import { SaveDialog, VersionsButton } from "./version-dialogs.tsx";
 
 export type Beginning = {
   text: string;
+  /** The text of the version, if it differs. */
+  saved?: string;
   /** The hash of the version that was opened; null for a new document. */
   base: string | null;
   notices: readonly string[];
@@ -57,7 +59,7 @@ function Opening(props: Props) {
         name === null
           ? await begin()
           : beginWith(kind, draftKey, await client.query({ ...documentQuery(name), staleTime: 0 }));
-      return { document: new EditedDocument(kind, beginning.text), beginning };
+      return { document: new EditedDocument(kind, beginning.text, beginning.saved), beginning };
     },
     // Opening may move a stored draft to another key, and a second document would lose edits.
     staleTime: "static",
@@ -84,7 +86,7 @@ function beginWith(kind: DocumentKind, draftKey: string, saved: SavedDocument): 
   const base = draft.base ?? hash;
   const since = base === hash ? "" : " A newer version was saved meanwhile.";
   const notice = `These are your unsaved changes to ${name}.${since}`;
-  return { text: draft.text, base, notices: [notice] };
+  return { text: draft.text, saved: text, base, notices: [notice] };
 }
 
 /** Throws an ApiError for another kind of document, and for YAML, because an edit would lose its comments. */
@@ -150,6 +152,7 @@ function Document({ kind, name, draftKey, children, document, beginning }: Props
             small
             onClick={() => {
               document.replaceAll(other, "Take the changes of another tab");
+              keeping.current?.keep();
               setOther(null);
             }}
           >

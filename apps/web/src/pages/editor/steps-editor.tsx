@@ -1,4 +1,4 @@
-import type { DrawnNode } from "@uncaged/workflow/editing";
+import { type DrawnNode, noteType } from "@uncaged/workflow/editing";
 import { childPathOf } from "@uncaged/workflow-steps/editing";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
@@ -100,7 +100,7 @@ export function StepsEditor({ kind, editing, name, run: from }: Props) {
           label: "Workflow",
           content: (
             <div className="min-h-0 flex-1 overflow-y-auto p-3">
-              <WorkflowPanel document={document} isReadOnly={isNarrow} />
+              <WorkflowPanel />
             </div>
           ),
         },
@@ -112,6 +112,7 @@ export function StepsEditor({ kind, editing, name, run: from }: Props) {
       }}
       nodeActions={(node) => {
         const { id, type } = node;
+        if (type === noteType) return [];
         const action = (label: string, icon: ReactNode, onSelect: () => void) => ({
           ...{ label, icon, onSelect },
         });

@@ -13,7 +13,7 @@ import {
 } from "../../lib/plans.ts";
 import { useKept } from "../../lib/kept.ts";
 import { Button, useKeptFocus } from "../../ui/button.tsx";
-import { Confirm, Dialog, DialogForm } from "../../ui/dialog.tsx";
+import { Confirm } from "../../ui/dialog.tsx";
 import { TextArea } from "../../ui/field.tsx";
 import { Menu, MenuItem } from "../../ui/menu.tsx";
 import { FailureNotice } from "../../ui/states.tsx";
@@ -106,25 +106,27 @@ type RunProps = { id: string; isOpen: boolean; onClose: () => void; onRun: () =>
 
 function RunDialog({ id, isOpen, onClose, onRun }: RunProps) {
   const [data, setData] = useKept(`plan-data-${id}`, "");
-  const run = useMutation({
-    mutationFn: () => runPlan(id, data === "" ? undefined : data),
-    onSuccess: async () => {
-      setData("");
-      onClose();
-      await onRun();
-    },
-  });
+  const run = async () => {
+    await runPlan(id, data === "" ? undefined : data);
+    setData("");
+    await onRun();
+  };
   return (
-    <Dialog title="Run the plan now" isOpen={isOpen} onClose={onClose}>
-      <DialogForm action="Run" work={run} onSubmit={() => run.mutate()} onClose={onClose}>
-        <TextArea
-          label="Trigger data (optional)"
-          hint="Available to the steps as $trigger_data."
-          rows={3}
-          value={data}
-          onChange={({ target }) => setData(target.value)}
-        />
-      </DialogForm>
-    </Dialog>
+    <Confirm
+      title="Run the plan now"
+      action="Run"
+      look="solid"
+      isOpen={isOpen}
+      onClose={onClose}
+      perform={run}
+    >
+      <TextArea
+        label="Trigger data (optional)"
+        hint="Available to the steps as $trigger_data."
+        rows={3}
+        value={data}
+        onChange={({ target }) => setData(target.value)}
+      />
+    </Confirm>
   );
 }

@@ -6,8 +6,10 @@ import type { PlanDefinition, PlanView } from "@uncaged/workflow-server/api-type
 import { ArrowLeft, Save } from "lucide-react";
 import { useEffect, useState } from "react";
 import { EditedDocument } from "../../editor/document/document.ts";
+import { useDocumentPart } from "../../editor/document/use-document.ts";
 import { Editor } from "../../editor/editor.tsx";
 import { planKind } from "../../kinds/plan/plan-kind.ts";
+import { forgetKept, useKept } from "../../lib/kept.ts";
 import { definePlan, planKeys, planQuery } from "../../lib/plans.ts";
 import { Button, ButtonLink } from "../../ui/button.tsx";
 import { Page, useTitle } from "../../ui/page.tsx";
@@ -32,13 +34,24 @@ function PlanEditor({ plan }: { plan: PlanView }) {
   const { id, name } = plan;
   const client = useQueryClient();
   const navigate = useNavigate();
-  const [document] = useState(() => new EditedDocument(planKind, editedText(plan.draft ?? plan)));
+  const key = `plan-edit-${id}`;
+  const [draft, keepDraft] = useKept<string | null>(key, null);
+  const [document] = useState(() => {
+    const made = new EditedDocument(planKind, editedText(plan.draft ?? plan));
+    if (draft === null) return made;
+    made.replaceAll(draft, "Restore unsaved changes");
+    made.say("These are your unsaved changes. Undo them to see the plan as it is.");
+    return made;
+  });
   useEffect(() => () => document.close(), [document]);
+  const unsaved = useDocumentPart(document, ({ text, saved }) => (text === saved ? null : text));
+  useEffect(() => keepDraft(unsaved), [unsaved]);
   const save = useMutation({
     mutationFn: async () => {
       const { broken, value } = document.state();
       if (broken) throw new Error(`invalid JSON in line ${broken.line}`);
       await definePlan(id, value as PlanDefinition);
+      forgetKept(key);
       await client.invalidateQueries({ queryKey: planKeys.all });
       await navigate({ to: "/plans/$id", params: { id } });
     },

@@ -27,13 +27,9 @@ export function PlanPage() {
   return (
     <Page
       title={
-        plan ? (
-          <span className="inline-flex flex-wrap items-center gap-2">
-            {plan.name} <PlanBadge state={plan.phase} />
-          </span>
-        ) : (
-          "Plan"
-        )
+        <span className="inline-flex flex-wrap items-center gap-2">
+          {plan?.name ?? "Plan"} {plan && <PlanBadge state={plan.phase} />}
+        </span>
       }
       note={plan?.description}
       actions={plan && <PlanControls plan={plan} />}

@@ -107,7 +107,7 @@ function Row({ plan, now }: { plan: PlanRow; now: number }) {
         className="max-lg:col-span-full max-lg:row-start-2"
         facts={[
           factOf("Last fire", plan.last_fire_at, (at) => ago(at, now)),
-          factOf("Next fire", plan.next_fire_at, (at) => until(at, now)),
+          factOf("Next fire", fires === false ? null : plan.next_fire_at, (at) => until(at, now)),
           lastRunFact(plan, now),
         ]}
       />

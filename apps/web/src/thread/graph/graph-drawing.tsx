@@ -203,6 +203,7 @@ export function GraphDrawing({ graph, label, selected = null, onSelect, fills = 
       >
         <Background gap={18} />
         <Controls
+          className="max-md:[&_button]:!size-10"
           showInteractive={false}
           position={layout.size.height > high ? "top-left" : "bottom-left"}
           fitViewOptions={{ padding: 0.04, maxZoom: 1 }}

@@ -50,7 +50,7 @@ export function Question({ threadId, step, asked, isOver, onAnswered }: Props) {
   ) : null;
   const around: Around = {
     from: <Asker threadId={threadId} step={step} by={question.asker} tool={call?.tool ?? null} />,
-    ...{ prompt: String(revealed(text)), subject, expiresAt, isOver, asked, onSent: onAnswered },
+    ...{ prompt: revealed(text), subject, expiresAt, isOver, asked, onSent: onAnswered },
     changes: threadKeys.one(threadId),
   };
   return (

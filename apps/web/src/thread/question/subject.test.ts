@@ -8,7 +8,7 @@ test("characters that hide or reorder a text are named", () => {
     "pay [U+202E]9[U+0000][U+200B] to a\tb\r\nc",
   );
   expect(revealed("\u{e0061}ok")).toBe("[U+E0061]ok");
-  expect(revealed({ "a\u200b": ["\u2066x"], n: 1, none: null })).toEqual({
+  expect(revealed<unknown>({ "a\u200b": ["\u2066x"], n: 1, none: null })).toEqual({
     ...{ "a[U+200B]": ["[U+2066]x"], n: 1, none: null },
   });
   // Emoji and Persian need their joiners.

@@ -52,11 +52,9 @@ function Fields({ value }: { value: Readonly<Record<string, unknown>> }) {
           facts={names.map((name) => [name, <Field key={name} value={value[name]} />])}
         />
       )}
-      <div>
-        <Button small onClick={() => setJson(!isJson)}>
-          {isJson ? "Show formatted" : "Show as JSON"}
-        </Button>
-      </div>
+      <Button small className="!w-auto" onClick={() => setJson(!isJson)}>
+        {isJson ? "Show formatted" : "Show as JSON"}
+      </Button>
     </div>
   );
 }
@@ -90,11 +88,9 @@ function Report({ text }: { text: string }) {
     <div className="flex flex-col items-start gap-2 *:w-full">
       <Prose text={text} isMarkdown={isLaidOut} onHiding={onHiding} isOpen />
       {hasLayout && !isHiding && (
-        <div>
-          <Button small onClick={() => setMarkdown(!isMarkdown)}>
-            {isMarkdown ? "Show as written" : "Show formatted"}
-          </Button>
-        </div>
+        <Button small className="!w-auto" onClick={() => setMarkdown(!isMarkdown)}>
+          {isMarkdown ? "Show as written" : "Show formatted"}
+        </Button>
       )}
     </div>
   );
@@ -111,9 +107,9 @@ const named = (character: string): string =>
  * A value with names in place of characters that could hide or reorder its parts. A value that is nested too deeply is
  * returned unchanged, because it can't be shown.
  */
-export function revealed(value: unknown): unknown {
+export function revealed<Value>(value: Value): Value {
   try {
-    return withNames(value);
+    return withNames(value) as Value;
   } catch (error) {
     if (error instanceof RangeError) return value;
     throw error;

@@ -55,7 +55,7 @@ function RunTab({ session, selected, status: known, onSelect, onForget }: TabPro
       <button
         type="button"
         aria-pressed={isSelected}
-        className="inline-flex min-h-6 cursor-pointer items-center gap-1 pr-1 pl-2 text-small"
+        className="inline-flex min-h-6 cursor-pointer items-center gap-1 pr-1 pl-2 text-small max-md:min-h-10"
         onClick={() => onSelect(runID)}
       >
         <StatusIcon status={status} />
