@@ -330,7 +330,7 @@ export default {
         pathNot: [
           "^packages/workflow/src/(system|sandbox|contract|moderator|durable|testing)/",
           // Processes of their own, and what a worker does before it loads a bundle.
-          "^packages/workflow/src/bundle/(build|build-child|child|confined|inspect-child|own-packages|prepare)[.]ts$",
+          "^packages/workflow/src/bundle/(build|build-child|child|confined|held-folder|inspect-child|own-packages|prepare)[.]ts$",
           "^packages/workflow/src/upgrade/(check|copy|replay-child|replays)[.]ts$",
           "^packages/workflow/src/worker/(main|isolate)[.]ts$",
           "^packages/workflow/src/chaos/(chaos-child|folder)[.]ts$",

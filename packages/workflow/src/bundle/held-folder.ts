@@ -12,6 +12,7 @@ type BeforeRemoval = (path: string) => Promise<void>;
 
 /** A temporary folder. Its lock ends with this process, even if the process is killed. */
 export class HeldFolder {
+  /** Absolute, without links. */
   readonly path: string;
   readonly #lock: Lock;
   readonly #before: BeforeRemoval;
@@ -33,6 +34,7 @@ export class HeldFolder {
     }
   }
 
+  /** Removes the folder with its content. */
   async remove(): Promise<void> {
     try {
       await this.#before(this.path);

@@ -123,7 +123,7 @@ function Document({ kind, name, draftKey, children, document, beginning }: Props
         setNotices((before) => [...before.filter((one) => one !== message), message]),
     });
     keeping.current = draft;
-    return draft.stop;
+    return () => draft.stop();
   }, [document, draftKey, base]);
   useEffect(() => () => document.close(), [document]);
   const save = () => setSaving(true);
